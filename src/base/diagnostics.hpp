@@ -1,0 +1,44 @@
+#pragma once
+
+/// What a rank shows of itself to whoever looks in from outside: the launcher after a crash or a time-out.
+///
+/// The record lives in memory that the launcher maps too (bootstrap `local`), else in private memory. Only
+/// slow paths write to it: injection of messages, entering a wait, collectives. Inline put and get do not.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace atoll {
+
+/// The communication call that a rank entered last.
+enum class activity : std::uint32_t {
+  none, init, finalize, barrier, barrier_async, broadcast, reduce, gather, rpc, rpc_ff, copy, put, get, wait,
+  progress, discharge, dist_object_fetch, team, am, backpressure,
+};
+
+/// Life of a rank as the launcher sees it.
+enum class rank_state : std::uint32_t { absent, attached, initialized, finalized };
+
+/// One rank's record. All counters are written by the rank alone, relaxed: they are a picture, not a protocol.
+struct alignas(64) rank_diagnostics {
+  std::atomic<rank_state> state{rank_state::absent};
+  std::atomic<std::int32_t> pid{0};
+  std::atomic<activity> last_call{activity::none};
+  std::atomic<std::int32_t> peer{-1};           ///< world rank that the last call concerned, or -1
+  std::atomic<std::uint64_t> entered_ns{0};     ///< steady clock when the last call was entered
+  std::atomic<std::uint32_t> inside{0};         ///< non-zero while inside that call
+  std::atomic<std::uint32_t> depth_of_waits{0};
+  std::atomic<std::uint64_t> rpcs_sent{0};
+  std::atomic<std::uint64_t> rpcs_run{0};
+  std::atomic<std::uint64_t> replies_awaited{0};  ///< round trips whose reply has not come
+  std::atomic<std::uint64_t> messages_parked{0};  ///< sends that found no room and wait in private memory
+  std::atomic<std::uint64_t> messages_held{0};    ///< arrived messages moved to private memory
+  std::atomic<std::uint64_t> collectives_open{0};
+  std::atomic<std::uint64_t> bytes_in_private{0};
+};
+
+/// Name of an activity for people, for example "rpc".
+char const* to_string(activity what) noexcept;
+
+}  // namespace atoll

@@ -1,0 +1,81 @@
+#include "base/error.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace atoll {
+namespace {
+
+std::string& identity_text() {
+  static std::string text;
+  return text;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+}
+
+std::string format_list(char const* pattern, va_list args) {
+  va_list copy;
+  va_copy(copy, args);
+  int const length = std::vsnprintf(nullptr, 0, pattern, copy);
+  va_end(copy);
+  std::string text(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+  std::vsnprintf(text.data(), text.size() + 1, pattern, args);
+  return text;
+}
+
+/// One write per message, so that lines of several ranks do not mix.
+void print(char const* component, std::string const& message) {
+  std::string const line = "atoll: " + identity() + ": " + component + ": " + message + "\n";
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    ssize_t const written = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (written <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+void (*abort_hook)() = nullptr;
+
+void set_identity(std::int32_t rank, std::int32_t size, std::string host) {
+  identity_text() = format("rank %d of %d (%s)", rank, size, host.empty() ? host_name().c_str() : host.c_str());
+}
+
+std::string identity() {
+  if (!identity_text().empty()) return identity_text();
+  return format("pid %d (%s)", static_cast<int>(getpid()), host_name().c_str());
+}
+
+void fatal(char const* component, char const* pattern, ...) {
+  va_list args;
+  va_start(args, pattern);
+  print(component, format_list(pattern, args));
+  va_end(args);
+  if (abort_hook != nullptr) abort_hook();
+  std::abort();
+}
+
+void warn(char const* component, char const* pattern, ...) {
+  va_list args;
+  va_start(args, pattern);
+  print(component, format_list(pattern, args));
+  va_end(args);
+}
+
+std::string format(char const* pattern, ...) {
+  va_list args;
+  va_start(args, pattern);
+  std::string text = format_list(pattern, args);
+  va_end(args);
+  return text;
+}
+
+}  // namespace atoll

@@ -1,0 +1,38 @@
+#pragma once
+
+/// Failing with words: one message that says what failed, on which rank and host, why, and what to try.
+
+#include <cstdarg>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "upcxx/detail/config.hpp"
+
+namespace atoll {
+
+/// Who speaks in messages. Set once at init by the engine; before that the process is "pid N".
+void set_identity(std::int32_t rank, std::int32_t size, std::string host);
+
+/// "rank 3 of 64 (nid0012)" or "pid 4711 (nid0012)".
+std::string identity();
+
+/// Start-up failed; the text is complete (without the "atoll: rank ..." prefix, which `fatal` adds).
+class startup_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Prints "atoll: <identity>: <component>: <message>" to standard error in one write and ends the job.
+[[noreturn]] [[gnu::format(printf, 2, 3)]] ATOLL_COLD void fatal(char const* component, char const* format, ...);
+
+/// Prints the same line and goes on.
+[[gnu::format(printf, 2, 3)]] ATOLL_COLD void warn(char const* component, char const* format, ...);
+
+/// printf into a std::string.
+[[gnu::format(printf, 1, 2)]] std::string format(char const* format, ...);
+
+/// Called by `fatal` after printing, to end the other ranks too. Null: std::abort only.
+extern void (*abort_hook)();
+
+}  // namespace atoll

@@ -1,0 +1,69 @@
+#pragma once
+
+/// Who am I, how many are we, who shares my host; exchange of small blobs at start-up; abort.
+///
+/// One interface, several implementations (solo, local, pmix) chosen at run time by looking at the environment.
+/// Nothing here is fast; it is used in init, finalize and on the way down.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+
+namespace atoll::bootstrap {
+
+/// Position of this process in the job. Ranks of one host are consecutive.
+struct placement {
+  std::int32_t rank = 0;
+  std::int32_t size = 1;
+  std::int32_t host = 0;         ///< index of this host, 0 .. hosts-1
+  std::int32_t hosts = 1;
+  std::int32_t local_rank = 0;   ///< rank among the processes of this host
+  std::int32_t local_size = 1;
+  std::int32_t local_first = 0;  ///< world rank of local rank 0
+};
+
+/// Connection to whatever started this process. Lives from the first init to the end of the process.
+class channel {
+ public:
+  virtual ~channel() = default;
+  channel(channel const&) = delete;
+  channel& operator=(channel const&) = delete;
+
+  /// "solo", "local" or "pmix".
+  virtual std::string_view name() const = 0;
+  virtual placement const& where() const = 0;
+  /// Unique among jobs alive on this host; same on all ranks.
+  virtual std::string_view job_id() const = 0;
+
+  /// Collective over the ranks of this host: every rank gives a blob of at most 1 KiB and gets all of them,
+  /// indexed by local rank. Blocks. Throws bootstrap_error when a peer is lost.
+  virtual std::vector<std::string> exchange(std::string_view mine) = 0;
+
+  /// Record that outsiders can read; never null.
+  virtual rank_diagnostics& diagnostics() = 0;
+
+  /// Value that a variable has in the environment of the console that started the job, or null.
+  virtual char const* console_env(char const* name) = 0;
+
+  /// Ends the whole job. The message has been printed already.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
+
+  /// Called once by the last finalize / next init: lets the launcher tell a clean exit from a lost rank.
+  virtual void mark(rank_state state) = 0;
+
+ protected:
+  channel() = default;
+};
+
+/// The channel of this process; made at the first call, by looking at the environment.
+channel& attach();
+
+/// Collective over the ranks of this host: local rank 0 gives a descriptor, every rank returns one for the same
+/// open file (rank 0 its own). Nothing with a name is left on disk; other users of the host are refused.
+int share_descriptor(channel& with, int descriptor);
+
+}  // namespace atoll::bootstrap
