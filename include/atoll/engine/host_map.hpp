@@ -2,9 +2,10 @@
 
 /// Where the host memory of the ranks on this host lies in this process, and translation both ways.
 ///
-/// All ranks of a host map one memory object once: the region of local rank i begins at `base + i * stride`. A
-/// host global address is a rank and an offset in that rank's region, so translating is an add, and the inverse
-/// is a division (an add for one's own region). Everything here is inline because put, get and local() are.
+/// All ranks of a host map one memory object once: the region of local rank i begins at `base + i * stride`.
+/// A host global address is a rank and an offset in that rank's region, so translating is an add, and the
+/// inverse is a division (an add for one's own region). Everything here is inline because put, get and
+/// local() are.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,14 +25,14 @@ struct host_address {
 
 /// Set by init, cleared by finalize. All zero means that no memory is local and no address is shared.
 struct host_map {
-  std::byte* base;            ///< region of local rank 0 in this process
-  std::size_t stride;         ///< bytes from one rank's region to the next one's
-  std::size_t region_bytes;   ///< bytes of a region in use, at most `stride`
-  std::uint32_t first;        ///< world rank of local rank 0
-  std::uint32_t count;        ///< ranks on this host
-  std::uint32_t me;           ///< local rank of this process
-  std::uint64_t heap_begin;   ///< offset of the shared heap in every region; never 0, so that 0 can mean null
-  std::uint64_t heap_end;     ///< offset of the first byte after the heap
+  std::byte* base;           ///< region of local rank 0 in this process
+  std::size_t stride;        ///< bytes from one rank's region to the next one's
+  std::size_t region_bytes;  ///< bytes of a region in use, at most `stride`
+  std::uint32_t first;       ///< world rank of local rank 0
+  std::uint32_t count;       ///< ranks on this host
+  std::uint32_t me;          ///< local rank of this process
+  std::uint64_t heap_begin;  ///< offset of the shared heap in every region; never 0, so that 0 can mean null
+  std::uint64_t heap_end;    ///< offset of the first byte after the heap
 
   /// True if this process has load and store access to the host memory of world rank `rank`.
   [[nodiscard]] bool is_local(std::uint32_t rank) const noexcept { return rank - first < count; }
