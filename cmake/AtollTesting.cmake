@@ -1,0 +1,189 @@
+# How tests are added. Needs GoogleTest from the system; without it only tests that need none are added.
+#
+#   atoll_add_unit_test(name SOURCES a.cpp ... [LIBS ...] [LABELS ...] [ENVIRONMENT VAR=value ...] [TIMEOUT s]
+#                       [ARGS ...] [CODEMODE debug|opt] [THREADMODE seq|par])
+#       One process, no launcher. Sees src/ and links the library's objects with every symbol in reach.
+#
+#   atoll_add_multirank_test(name SOURCES a.cpp ... [RANKS 1 2 4 5] [LIBS ...] [LABELS ...] [ENVIRONMENT ...]
+#                            [TIMEOUT s] [ARGS ...] [HEAP 16M] [CODEMODE ...] [THREADMODE ...] [OWN_MAIN])
+#       The public API under the launcher, one test `name.<R>ranks` per count. The main function comes from
+#       tests/support/multirank_main.cpp unless OWN_MAIN is given.
+#
+#   atoll_add_compile_fail_test(name SOURCE f.cpp EXPECT "regex")
+#       The file must be refused with a diagnostic that matches, and accepted with -DCONTROL.
+#
+#   atoll_add_script_test(name COMMAND ... [LABELS ...] [TIMEOUT s] [ENVIRONMENT ...] [PROCESSORS n])
+#       Anything else. The build tree's programs come first on PATH.
+#
+# Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer.
+
+include_guard(GLOBAL)
+
+set(ATOLL_TEST_SUPPORT ${PROJECT_SOURCE_DIR}/tests/support)
+if(ATOLL_SANITIZE)
+  set(ATOLL_TEST_TIME_FACTOR 3)
+else()
+  set(ATOLL_TEST_TIME_FACTOR 1)
+endif()
+
+set(_atoll_test_environment
+  "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1:abort_on_error=0"
+  "UBSAN_OPTIONS=print_stacktrace=1"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${ATOLL_TEST_SUPPORT}/tsan.supp"
+  "LSAN_OPTIONS=suppressions=${ATOLL_TEST_SUPPORT}/lsan.supp:print_suppressions=0")
+
+# ThreadSanitizer of older compilers cannot start where the kernel randomises addresses with more bits than
+# it knows (vm.mmap_rnd_bits=32, Ubuntu 24.04 with GCC before 14.1 or Clang before 18.1).
+set(ATOLL_TEST_PREFIX "")
+if(ATOLL_SANITIZE MATCHES "thread")
+  find_program(ATOLL_SETARCH setarch)
+  mark_as_advanced(ATOLL_SETARCH)
+  if(ATOLL_SETARCH)
+    execute_process(COMMAND ${ATOLL_SETARCH} -R true RESULT_VARIABLE _refused OUTPUT_QUIET ERROR_QUIET)
+    if(NOT _refused)
+      set(ATOLL_TEST_PREFIX ${ATOLL_SETARCH} -R)
+    endif()
+  endif()
+endif()
+
+add_custom_target(unit_tests)       # builds all of one sort
+add_custom_target(multirank_tests)
+
+macro(_atoll_parse_test)
+  cmake_parse_arguments(arg "OWN_MAIN" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS"
+                        "SOURCES;LIBS;LABELS;ENVIRONMENT;ARGS;RANKS;COMMAND" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${CMAKE_CURRENT_FUNCTION}(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+endmacro()
+
+macro(_atoll_set_modes target)
+  if(arg_CODEMODE)
+    set_target_properties(${target} PROPERTIES ATOLL_TARGET_CODEMODE ${arg_CODEMODE})
+  endif()
+  if(arg_THREADMODE)
+    set_target_properties(${target} PROPERTIES ATOLL_TARGET_THREADMODE ${arg_THREADMODE})
+  endif()
+endmacro()
+
+# Object library of a main function, compiled once for each combination of modes that is asked for.
+function(_atoll_test_main out kind library)
+  set(target atoll_${kind}_main)
+  if(arg_CODEMODE)
+    string(APPEND target _${arg_CODEMODE})
+  endif()
+  if(arg_THREADMODE)
+    string(APPEND target _${arg_THREADMODE})
+  endif()
+  if(NOT TARGET ${target})
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ATOLL_TEST_SUPPORT}/${kind}_main.cpp ${ARGN})
+    target_link_libraries(${target} PRIVATE GTest::gtest atoll_warnings ${library})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    _atoll_set_modes(${target})
+  endif()
+  set(${out} ${target} PARENT_SCOPE)
+endfunction()
+
+function(_atoll_gmock out)
+  if(TARGET GTest::gmock)
+    set(${out} GTest::gmock GTest::gtest PARENT_SCOPE)
+  else()
+    set(${out} GTest::gtest PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(atoll_add_unit_test name)
+  _atoll_parse_test(${ARGN})
+  if(NOT ATOLL_HAVE_GTEST)
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
+  _atoll_test_main(main unit atoll_internal)
+  _atoll_gmock(gtest)
+  add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:${main}>)
+  _atoll_set_modes(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} atoll_internal atoll_warnings ${gtest})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(unit_tests ${name})
+  add_test(NAME ${name} COMMAND ${ATOLL_TEST_PREFIX} $<TARGET_FILE:${name}> ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "unit;${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
+    ENVIRONMENT "${_atoll_test_environment};UPCXX_SHARED_HEAP_SIZE=16M;${arg_ENVIRONMENT}")
+endfunction()
+
+function(atoll_add_multirank_test name)
+  _atoll_parse_test(${ARGN})
+  if(NOT ATOLL_HAVE_GTEST AND NOT arg_OWN_MAIN)
+    return()
+  endif()
+  if(NOT arg_RANKS)
+    set(arg_RANKS 1 2 4 5)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(NOT arg_HEAP)
+    set(arg_HEAP 16M)
+  endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
+  math(EXPR outer_timeout "${timeout} + 30")  # the launcher speaks first: it knows what the ranks were doing
+  add_executable(${name} ${arg_SOURCES})
+  _atoll_set_modes(${name})
+  if(NOT arg_OWN_MAIN)
+    _atoll_test_main(main multirank upcxx ${ATOLL_TEST_SUPPORT}/rank_env.cpp)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:${main}>)
+  endif()
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} upcxx atoll_warnings)
+  if(ATOLL_HAVE_GTEST)
+    _atoll_gmock(gtest)
+    target_link_libraries(${name} PRIVATE ${gtest})
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(multirank_tests ${name})
+  if(TARGET atoll)
+    add_dependencies(multirank_tests atoll)
+  endif()
+  foreach(ranks IN LISTS arg_RANKS)
+    set(id ${name}.${ranks}ranks)
+    if(TARGET atoll)
+      set(launch $<TARGET_FILE:atoll> run -n ${ranks} --timeout ${timeout})
+    elseif(ranks EQUAL 1)
+      set(launch "")
+    else()
+      continue()
+    endif()
+    add_test(NAME ${id} COMMAND ${ATOLL_TEST_PREFIX} ${launch} $<TARGET_FILE:${name}> ${arg_ARGS})
+    set_tests_properties(${id} PROPERTIES
+      LABELS "multirank;${arg_LABELS}" TIMEOUT ${outer_timeout} SKIP_RETURN_CODE 77 PROCESSORS ${ranks}
+      ENVIRONMENT "${_atoll_test_environment};UPCXX_SHARED_HEAP_SIZE=${arg_HEAP};${arg_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
+function(atoll_add_compile_fail_test name)
+  _atoll_parse_test(${ARGN})
+  add_test(NAME compile_fail.${name} COMMAND ${CMAKE_COMMAND}
+    -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "STANDARD=${CMAKE_CXX_STANDARD}" -D "INCLUDE=${PROJECT_SOURCE_DIR}/include"
+    -D "SOURCE=${arg_SOURCE}" -D "EXPECT=${arg_EXPECT}" -P ${ATOLL_TEST_SUPPORT}/compile_fail.cmake)
+  set_tests_properties(compile_fail.${name} PROPERTIES LABELS compile_fail TIMEOUT 120)
+endfunction()
+
+function(atoll_add_script_test name)
+  _atoll_parse_test(${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77 PROCESSORS ${arg_PROCESSORS}
+    ENVIRONMENT "${_atoll_test_environment};UPCXX_SHARED_HEAP_SIZE=16M;${arg_ENVIRONMENT}"
+    ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${PROJECT_BINARY_DIR}/bin")
+endfunction()
