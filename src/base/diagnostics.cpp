@@ -1,6 +1,6 @@
 #include "base/diagnostics.hpp"
 
-namespace atoll {
+namespace atl {
 
 char const* to_string(activity what) noexcept {
   switch (what) {
@@ -28,4 +28,4 @@ char const* to_string(activity what) noexcept {
   return "unknown";
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace atoll {
+namespace atl {
 
 /// The communication call that a rank entered last.
 enum class activity : std::uint32_t {
@@ -41,4 +41,4 @@ struct alignas(64) rank_diagnostics {
 /// Name of an activity for people, for example "rpc".
 char const* to_string(activity what) noexcept;
 
-}  // namespace atoll
+}  // namespace atl

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace atoll {
+namespace atl {
 namespace {
 
 std::string& identity_text() {
@@ -78,4 +78,4 @@ std::string format(char const* pattern, ...) {
   return text;
 }
 
-}  // namespace atoll
+}  // namespace atl

@@ -9,7 +9,7 @@
 
 #include "upcxx/detail/config.hpp"
 
-namespace atoll {
+namespace atl {
 
 /// Who speaks in messages. Set once at init by the engine; before that the process is "pid N".
 void set_identity(std::int32_t rank, std::int32_t size, std::string host);
@@ -35,4 +35,4 @@ class startup_error : public std::runtime_error {
 /// Called by `fatal` after printing, to end the other ranks too. Null: std::abort only.
 extern void (*abort_hook)();
 
-}  // namespace atoll
+}  // namespace atl

@@ -13,7 +13,7 @@
 
 #include <upcxx/detail/config.hpp>
 
-namespace atoll::engine {
+namespace atl::engine {
 
 /// A place in the host memory of the job: meaningful in every process.
 struct host_address {
@@ -60,4 +60,4 @@ struct host_map {
 /// The map of this process. Written only while no other thread may use the library (init, finalize).
 extern ATOLL_EXPORT constinit host_map hosts;
 
-}  // namespace atoll::engine
+}  // namespace atl::engine

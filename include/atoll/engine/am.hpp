@@ -1,0 +1,67 @@
+#pragma once
+
+/// Active messages: a function token and a payload that the sender writes straight into the buffer that leaves.
+///
+/// Sending is `begin` (negotiates a buffer of at least the size asked for), writing, then `commit`. The first
+/// `header_bytes` of every buffer belong to the engine; payload positions count from the start of the buffer,
+/// which is aligned to 64 bytes or to what the sender asked for, on both sides.
+///
+/// An arrived message belongs to its handler, which must release it. The payload stays at its address until then.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <atoll/engine/token.hpp>
+#include <atoll/transport/message.hpp>
+#include <upcxx/detail/config.hpp>
+
+namespace atl::engine {
+
+using transport::buffer_alignment;
+using transport::header_bytes;
+using transport::message;
+using transport::message_kind;
+using transport::outgoing;
+using transport::task;
+
+using handler = void (*)(message*);
+
+/// What to do when there is no room for a message.
+enum class pressure : std::uint8_t {
+  wait,   ///< make internal progress until there is (outside callbacks)
+  park,   ///< keep the message in private memory until there is (replies; inside callbacks)
+};
+
+/// Negotiates a buffer for a message of at most `bytes` (header included) to world rank `target`.
+/// @throws atl::bad_shared_alloc when neither room nor private memory is left.
+ATOLL_EXPORT void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
+                           std::size_t alignment = buffer_alignment);
+
+/// Moves what has been written so far (`used` bytes) to a buffer of at least `bytes`.
+ATOLL_EXPORT void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment,
+                          pressure when_full);
+
+/// Sends the buffer: `bytes` of it, header included.
+ATOLL_EXPORT void am_commit(outgoing& out, message_kind kind, function_token token, std::size_t bytes);
+
+/// Gives the buffer back unsent.
+ATOLL_EXPORT void am_cancel(outgoing& out) noexcept;
+
+/// Gives an arrived message back to the engine.
+ATOLL_EXPORT void release(message* arrived) noexcept;
+
+/// Sends a small engine-level active message whose handler runs at any progress level. The handler may reply by
+/// sending one more, with `pressure::park`.
+inline void am_short(std::int32_t target, function_token token, void const* data, std::size_t bytes,
+                     pressure when_full = pressure::wait) {
+  outgoing out;
+  am_begin(out, target, header_bytes + bytes, when_full);
+  __builtin_memcpy(out.begin + header_bytes, data, bytes);
+  am_commit(out, message_kind::active, token, header_bytes + bytes);
+}
+
+/// Makes internal progress: takes arrived messages in, runs engine-level handlers, advances collectives, sends
+/// what was parked. Returns true if anything moved.
+ATOLL_EXPORT bool poll();
+
+}  // namespace atl::engine

@@ -1,0 +1,41 @@
+#pragma once
+
+/// Function tokens: names of functions that mean the same in every process of the job.
+///
+/// A token holds 32 bits of module hash (the module's build id, else a hash of its content; equal modules are told
+/// apart by file name) and 32 bits of offset inside the module. It needs no registration and no per-peer state, so
+/// shared libraries, position independence and address randomisation just work.
+
+#include <atomic>
+#include <cstdint>
+
+#include <upcxx/detail/config.hpp>
+
+namespace atl::engine {
+
+using function_token = std::uint64_t;
+
+/// Token of a function of any module loaded in this process. Stops with a message if no module contains it.
+ATOLL_EXPORT function_token token_of(void const* function);
+
+/// Address of a token's function in this process. Loads nothing; stops with a message that names the module's
+/// hash if that module is not loaded here.
+ATOLL_EXPORT void* resolve(function_token token);
+
+/// Token of one instantiated function, looked up once per module. `Function` must have hidden visibility, so that
+/// the address lies in the module that uses it.
+template <auto Function>
+struct token_cache {
+  [[gnu::visibility("hidden")]] static inline std::atomic<function_token> value{0};
+
+  static function_token get() {
+    function_token token = value.load(std::memory_order_relaxed);
+    if (token == 0) [[unlikely]] {
+      token = token_of(reinterpret_cast<void const*>(Function));
+      value.store(token, std::memory_order_relaxed);
+    }
+    return token;
+  }
+};
+
+}  // namespace atl::engine

@@ -1,0 +1,77 @@
+#pragma once
+
+/// Messages as transports move them, and buffers between begin and commit.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <upcxx/detail/config.hpp>
+
+namespace atl::transport {
+
+/// Bytes at the start of every buffer that belong to the transport. Positions count from the buffer's start.
+inline constexpr std::size_t header_bytes = 16;
+/// Buffers are aligned to this, or to more where the sender asked for it, on both sides.
+inline constexpr std::size_t buffer_alignment = 64;
+
+/// Work queued for a persona: run once, by the thread that makes user-level progress for it. `run` owns the task.
+struct task {
+  task* next = nullptr;
+  void (*run)(task*) = nullptr;
+};
+
+/// Where a buffer or a message's payload lives.
+enum class storage : std::uint8_t {
+  ring,       ///< a reserved place in the target's ring (outgoing); a pooled copy of it (arrived)
+  arena,      ///< the sender's transit memory, which the target reads in place
+  privately,  ///< private memory
+};
+
+/// What a message is for.
+enum class message_kind : std::uint8_t {
+  padding = 1,  ///< fills the end of a ring, or a cancelled send
+  active,       ///< handler runs as soon as the message is seen, at any progress level
+  request,      ///< runs in user-level progress of the target's master persona
+  reply,        ///< goes to the persona named by the initiator's record in the first payload word
+  in_arena,     ///< descriptor of a payload in the sender's arena
+  rendezvous,   ///< descriptor of a payload in the sender's private memory
+  fragment,     ///< descriptor of a piece of a payload too large for the arena
+  pulled,       ///< a rendezvous has been read
+};
+
+/// An arrived message. Its payload stays at its address until the message is released.
+struct message : task {
+  std::byte* base = nullptr;   ///< aligned start of the buffer; the payload begins at base + header_bytes
+  std::size_t bytes = 0;       ///< header included
+  std::uint64_t token = 0;     ///< function to run
+  std::int32_t source = -1;    ///< world rank of the sender
+  message_kind kind = message_kind::padding;
+  storage where = storage::ring;
+  std::uint8_t size_class = 0;      ///< of the pooled block that holds this record
+  bool charged = false;             ///< counted against the limit of private memory
+
+  std::byte* payload() const { return base + header_bytes; }
+};
+static_assert(sizeof(message) <= buffer_alignment);
+
+/// A buffer between begin and commit.
+struct outgoing {
+  std::byte* begin = nullptr;  ///< aligned start; the transport writes the first header_bytes
+  std::size_t capacity = 0;    ///< header included
+  std::int32_t target = -1;    ///< world rank
+  storage where = storage::ring;
+  std::uint8_t cells = 0;
+  std::uint8_t alignment_log2 = 6;
+  std::uint64_t position = 0;  ///< where == ring: reserved position; arena: offset of the block
+};
+
+/// May a buffer be taken from private memory when the transport has no room?
+enum class spill : std::uint8_t {
+  never,    ///< no: the caller will try again
+  bounded,  ///< while little is spilled
+  always,   ///< as long as private memory lasts
+};
+
+enum class [[nodiscard]] status : std::uint8_t { ok, no_room, no_memory };
+
+}  // namespace atl::transport

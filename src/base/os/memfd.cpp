@@ -1,0 +1,59 @@
+#include "base/os/memfd.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace atl::os {
+namespace {
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+}
+
+unique_fd make_sealed_memfd(char const* label, std::size_t bytes) {
+  unique_fd fd(::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) throw startup_error(format("cannot create shared memory (memfd_create): %s", std::strerror(errno)));
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    throw startup_error(format("cannot size shared memory to %zu bytes: %s", bytes, std::strerror(errno)));
+  }
+  if (::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) {
+    throw startup_error(format("cannot seal shared memory: %s", std::strerror(errno)));
+  }
+  return fd;
+}
+
+bool is_sealed_memfd(int descriptor) noexcept {
+  int const have = ::fcntl(descriptor, F_GET_SEALS);
+  return have >= 0 && (have & seals) == seals;
+}
+
+void random_bytes(void* destination, std::size_t bytes) {
+  auto* at = static_cast<char*>(destination);
+  while (bytes > 0) {
+    ssize_t const got = ::getrandom(at, bytes, 0);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      throw startup_error(format("cannot get random bytes (getrandom): %s", std::strerror(errno)));
+    }
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+}
+
+std::string random_hex(std::size_t bytes) {
+  std::string raw(bytes, '\0');
+  random_bytes(raw.data(), bytes);
+  std::string text;
+  for (char const c : raw) {
+    auto const value = static_cast<unsigned char>(c);
+    text += "0123456789abcdef"[value >> 4];
+    text += "0123456789abcdef"[value & 15];
+  }
+  return text;
+}
+
+}  // namespace atl::os

@@ -1,0 +1,26 @@
+#pragma once
+
+/// Memory without a name that several processes may map.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/os/unique_fd.hpp"
+
+namespace atl::os {
+
+/// New anonymous file of `bytes` zero bytes, close-on-exec. Sealed against growing and shrinking, so that nobody
+/// who holds the descriptor can turn accesses into bus errors. Throws startup_error. `label` shows in /proc only.
+unique_fd make_sealed_memfd(char const* label, std::size_t bytes);
+
+/// True when `descriptor` is an anonymous file sealed by `make_sealed_memfd`.
+bool is_sealed_memfd(int descriptor) noexcept;
+
+/// `bytes` random bytes from the kernel.
+void random_bytes(void* destination, std::size_t bytes);
+
+/// `bytes` random bytes as lower-case hexadecimal digits, twice as many characters.
+std::string random_hex(std::size_t bytes);
+
+}  // namespace atl::os

@@ -1,0 +1,200 @@
+#include "base/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/os/memory.hpp"
+
+namespace atl::settings {
+namespace {
+
+// The order is that of `atoll info`; `find` looks names up here, so a getter cannot name a setting that is not listed.
+constexpr std::array table{
+    entry{"UPCXX_SHARED_HEAP_SIZE", kind::size_or_percent, "128MB", "",
+          "shared heap of each rank; a percentage is of the host's memory, shared by the job's ranks on it"},
+    entry{"UPCXX_SEGMENT_MB", kind::count, "", "", "old name of UPCXX_SHARED_HEAP_SIZE, in MiB"},
+    entry{"UPCXX_OVERSUBSCRIBED", kind::automatic_boolean, "", "",
+          "whether there are more ranks than cores; left empty, the library compares them"},
+    entry{"UPCXX_VERBOSE", kind::count, "0", "", "start-up report of rank 0; larger numbers say more"},
+    entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
+          "who tells a process its rank; auto looks at what started it"},
+    entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
+          "under `atoll run`, ranks catch fatal signals to report a backtrace before they die"},
+};
+
+entry const& find(std::string_view name) {
+  return *std::find_if(table.begin(), table.end(), [&](entry const& e) { return e.name == name; });
+}
+
+/// Value from the environment; an empty one counts as unset.
+char const* environment(char const* name) {
+  char const* const value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+/// Text of a setting: environment or default.
+std::string text_of(char const* name) {
+  entry const& what = find(name);
+  char const* const set = environment(what.name);
+  return set != nullptr ? set : what.standard;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+std::string trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return std::string(text);
+}
+
+std::uint64_t parse_count(std::string_view text, char const* name) {
+  std::string const word = trim(text);
+  if (word.empty() || word.size() > 18 || word.find_first_not_of("0123456789") != std::string::npos) {
+    throw startup_error(format("%s=%s: not a whole number of 0 or more", name, word.c_str()));
+  }
+  return std::strtoull(word.c_str(), nullptr, 10);
+}
+
+std::string parse_choice(std::string_view text, entry const& what) {
+  std::string const word = lower(trim(text));
+  std::istringstream in(what.choices);
+  for (std::string choice; std::getline(in, choice, '|');) {
+    if (choice == word) return word;
+  }
+  throw startup_error(format("%s=%s: not one of %s", what.name, word.c_str(), what.choices));
+}
+
+void check(entry const& what, std::string_view text) {
+  switch (what.type) {
+    case kind::size_or_percent: parse_size(text, what.name); break;
+    case kind::boolean:
+    case kind::automatic_boolean: parse_boolean(text, what.name); break;
+    case kind::count: parse_count(text, what.name); break;
+    case kind::choice: parse_choice(text, what); break;
+    case kind::text: break;
+  }
+}
+
+}  // namespace
+
+std::span<entry const> all() noexcept { return table; }
+
+current look_up(entry const& what) {
+  current result;
+  char const* const set = environment(what.name);
+  result.value = set != nullptr ? set : what.standard;
+  result.origin = set != nullptr ? "environment" : "default";
+  if (set != nullptr) {
+    try {
+      check(what, set);
+    } catch (startup_error const& error) {
+      result.problem = error.what();
+    }
+  }
+  return result;
+}
+
+size_value parse_size(std::string_view text, char const* name) {
+  std::string const word = lower(trim(text));
+  auto const refuse = [&](char const* why) {
+    throw startup_error(format("%s=%.*s: %s; write for example 128MB, 2G, 4096B or 10%%", name,
+                               static_cast<int>(text.size()), text.data(), why));
+  };
+  if (word.empty() || !(std::isdigit(static_cast<unsigned char>(word[0])) || word[0] == '.')) {
+    refuse("not a size");
+  }
+  // strtod also reads hexadecimal and exponents, which nobody means here.
+  auto const end = word.find_first_not_of("0123456789.");
+  std::string const number = word.substr(0, end);
+  std::string unit = end == std::string::npos ? "" : trim(std::string_view(word).substr(end));
+  char* rest = nullptr;
+  double const value = std::strtod(number.c_str(), &rest);
+  if (*rest != '\0') refuse("not a size");
+  if (unit == "%") {
+    if (value > 100) refuse("more than 100%");
+    return {0, value};
+  }
+  if (unit.empty()) {
+    if (value == 0) return {0, -1};
+    refuse("a unit is missing");
+  }
+  static constexpr std::string_view powers = "kmgt";
+  double factor = 1;
+  if (auto const power = powers.find(unit[0]); power != std::string_view::npos) {
+    factor = std::pow(1024.0, static_cast<double>(power + 1));
+    unit.erase(0, 1);
+    if (unit != "" && unit != "b" && unit != "ib") refuse("unknown unit");
+  } else if (unit != "b") {
+    refuse("unknown unit");
+  }
+  double const bytes = value * factor;
+  if (bytes >= 9e18) refuse("too large");
+  return {static_cast<std::uint64_t>(bytes), -1};
+}
+
+bool parse_boolean(std::string_view text, char const* name) {
+  std::string const word = lower(trim(text));
+  for (char const* yes : {"1", "y", "yes", "true", "on"}) {
+    if (word == yes) return true;
+  }
+  for (char const* no : {"0", "n", "no", "false", "off"}) {
+    if (word == no) return false;
+  }
+  throw startup_error(format("%s=%s: neither yes nor no", name, word.c_str()));
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  static constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  bool const whole = value == std::floor(value) || value >= 100;
+  return format(whole ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+std::size_t shared_heap_size(int local_ranks) {
+  if (environment("UPCXX_SHARED_HEAP_SIZE") == nullptr) {
+    if (char const* const old = environment("UPCXX_SEGMENT_MB")) {
+      return static_cast<std::size_t>(parse_count(old, "UPCXX_SEGMENT_MB")) << 20;
+    }
+  }
+  size_value const size = parse_size(text_of("UPCXX_SHARED_HEAP_SIZE"), "UPCXX_SHARED_HEAP_SIZE");
+  if (size.percent < 0) return static_cast<std::size_t>(size.bytes);
+  os::memory_limits const limits = os::read_memory_limits();
+  std::uint64_t memory = limits.host_total;
+  if (limits.group_limit) memory = std::min(memory, *limits.group_limit);
+  return static_cast<std::size_t>(static_cast<double>(memory) * size.percent / 100 / std::max(1, local_ranks));
+}
+
+std::optional<bool> oversubscribed() {
+  std::string const text = text_of("UPCXX_OVERSUBSCRIBED");
+  if (text.empty()) return std::nullopt;
+  return parse_boolean(text, "UPCXX_OVERSUBSCRIBED");
+}
+
+int verbosity() {
+  std::string const text = text_of("UPCXX_VERBOSE");
+  // "yes" was always accepted by other implementations.
+  std::string const word = lower(trim(text));
+  if (word == "y" || word == "yes" || word == "true" || word == "on") return 1;
+  if (word == "n" || word == "no" || word == "false" || word == "off") return 0;
+  return static_cast<int>(std::min<std::uint64_t>(3, parse_count(text, "UPCXX_VERBOSE")));
+}
+
+std::string bootstrap() { return parse_choice(text_of("ATOLL_BOOTSTRAP"), find("ATOLL_BOOTSTRAP")); }
+
+bool crash_reports() { return parse_boolean(text_of("ATOLL_CRASH_REPORTS"), "ATOLL_CRASH_REPORTS"); }
+
+}  // namespace atl::settings

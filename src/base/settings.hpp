@@ -1,0 +1,72 @@
+#pragma once
+
+/// The environment settings that Atoll knows, each written down once: read here, listed by `atoll info`.
+///
+/// Getters read the environment at every call (they serve start-up, not hot paths) and throw startup_error, with
+/// the offending text and examples, when a value makes no sense.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace atl::settings {
+
+/// What values a setting takes.
+enum class kind { size_or_percent, boolean, automatic_boolean, count, choice, text };
+
+/// One known setting.
+struct entry {
+  char const* name;
+  kind type;
+  char const* standard;  ///< default, as one would write it
+  char const* choices;   ///< for `choice`: the words, separated by '|'
+  char const* help;      ///< one sentence
+};
+
+/// All settings, in the order in which people want to read them.
+std::span<entry const> all() noexcept;
+
+/// A value as text and where it came from: "default", or "environment".
+struct current {
+  std::string value;
+  std::string origin;
+  std::string problem;  ///< why the value cannot be used; empty when it can
+};
+current look_up(entry const& what);
+
+/// A size in bytes or a share of the host's memory.
+struct size_value {
+  std::uint64_t bytes = 0;
+  double percent = -1;  ///< 0..100 when the size is a share of the host's memory, else negative
+};
+
+/// Reads "128MB", "2g", "1.5 GiB", "4096B", "25%". A bare number is refused, except 0: its unit would be a guess.
+/// K, M, G and T are powers of 1024. Throws startup_error; `name` is the setting named in the message.
+size_value parse_size(std::string_view text, char const* name);
+
+/// yes/no in the usual spellings (1 0 y n yes no true false on off, any case). Throws startup_error.
+bool parse_boolean(std::string_view text, char const* name);
+
+/// "128 MiB", "1.5 GiB", "512 B".
+std::string format_bytes(std::uint64_t bytes);
+
+/// Bytes of one rank's shared heap (UPCXX_SHARED_HEAP_SIZE, else UPCXX_SEGMENT_MB, else 128 MiB). A percentage is a
+/// share of the host's memory, divided by the `local_ranks` processes of the job on this host.
+std::size_t shared_heap_size(int local_ranks);
+
+/// UPCXX_OVERSUBSCRIBED; nothing when it is left to the library to find out.
+std::optional<bool> oversubscribed();
+
+/// UPCXX_VERBOSE: 0 (quiet), 1, 2, 3.
+int verbosity();
+
+/// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
+std::string bootstrap();
+
+/// ATOLL_CRASH_REPORTS: whether ranks under the launcher catch fatal signals to report them.
+bool crash_reports();
+
+}  // namespace atl::settings

@@ -1,0 +1,156 @@
+// Sending with back-pressure, and taking in what arrives.
+//
+// Sending never deadlocks although it runs nothing of the user's: a rank that waits for room takes arrived
+// messages into private memory, which frees its peers' queues and arenas, so some rank's wait always ends. A rank
+// inside a callback does not wait at all: what finds no room is kept in private memory and leaves later, so that
+// nothing the callback holds can be in the way. Private memory has a limit; when it is reached, the injection
+// throws and nothing already accepted is lost.
+
+#include <atoll/engine/am.hpp>
+
+#include <cstring>
+#include <mutex>
+
+#include <upcxx/exceptions.hpp>
+
+#include "base/error.hpp"
+#include "base/spin_lock.hpp"
+#include "engine/collective.hpp"
+#include "engine/world.hpp"
+
+namespace atl::engine {
+
+using transport::spill;
+using transport::status;
+
+namespace {
+
+recursive_spin_lock transport_lock;
+
+/// Held around everything but reserving in a ring; costs nothing in the seq thread mode.
+class guard {
+ public:
+  guard() : held_(world->threaded) {
+    if (held_) transport_lock.lock();
+  }
+  ~guard() {
+    if (held_) transport_lock.unlock();
+  }
+  guard(guard const&) = delete;
+  guard& operator=(guard const&) = delete;
+
+ private:
+  bool held_;
+};
+
+constexpr std::uint32_t polls_before_spill = 4096;
+
+[[noreturn]] ATOLL_COLD void throw_exhausted(std::int32_t target, std::size_t bytes) {
+  shm::endpoint const& shm = *world->shm;
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "%s: no private memory is left for a %zu-byte message to rank %d: messages take %zu of %zu bytes. "
+                "Let ranks make progress between sends, or raise ATOLL_MESSAGE_MEMORY.",
+                identity().c_str(), bytes, target, shm.private_bytes(), shm.private_limit());
+  throw bad_shared_alloc(text);
+}
+
+status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
+  guard const held;
+  return world->shm->begin(out, bytes, alignment, allowed);
+}
+
+/// Waits for room, taking arrived messages into private memory meanwhile.
+ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
+  waiting_note const note(activity::backpressure, out.target);
+  waiter idle;
+  for (std::uint32_t polls = 0;; ++polls) {
+    bool const moved = poll();
+    // Room may never come while callbacks that have not finished hold on to what we sent: spill a bounded amount.
+    status const s = try_begin(out, bytes, alignment, polls < polls_before_spill ? spill::never : spill::bounded);
+    if (s == status::ok) return;
+    if (s == status::no_memory || (!moved && world->shm->starved())) throw_exhausted(out.target, bytes);
+    if (moved) {
+      idle.reset();
+    } else {
+      idle.pause();
+    }
+  }
+}
+
+void dispatch(message* m) {
+  if (m->kind == message_kind::active) {
+    reinterpret_cast<handler>(resolve(m->token))(m);
+  } else {
+    message_sink(m);
+  }
+}
+
+}  // namespace
+
+void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full, std::size_t alignment) {
+  out.target = target;
+  status const s =
+      try_begin(out, bytes, alignment, when_full == pressure::park ? spill::always : spill::never);
+  if (s == status::ok) [[likely]] return;
+  if (when_full == pressure::park) throw_exhausted(target, bytes);
+  begin_with_wait(out, bytes, alignment);
+}
+
+void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment, pressure when_full) {
+  outgoing larger;
+  am_begin(larger, out.target, bytes, when_full, alignment);
+  std::memcpy(larger.begin + header_bytes, out.begin + header_bytes, used - header_bytes);
+  am_cancel(out);
+  out = larger;
+}
+
+void am_commit(outgoing& out, message_kind kind, function_token token, std::size_t bytes) {
+  if (out.where == transport::storage::ring) [[likely]] {
+    world->shm->commit(out, kind, token, bytes);
+    return;
+  }
+  guard const held;
+  world->shm->commit(out, kind, token, bytes);
+}
+
+void am_cancel(outgoing& out) noexcept {
+  guard const held;
+  world->shm->cancel(out);
+}
+
+void release(message* arrived) noexcept { world->shm->release(arrived); }
+
+message* next_user_message() {
+  for (;;) {
+    message* m;
+    {
+      if (world->threaded && !transport_lock.try_lock()) return nullptr;
+      m = world->shm->receive(true);
+      if (world->threaded) transport_lock.unlock();
+    }
+    if (m == nullptr || m->kind != message_kind::active) return m;
+    dispatch(m);
+  }
+}
+
+bool poll() {
+  if (world->threaded && !transport_lock.try_lock()) return false;
+  bool moved = world->shm->flush();
+  // Bounded, so that a flood cannot keep a caller here for ever.
+  for (int i = 0; i < 256; ++i) {
+    message* const m = world->shm->receive(false);
+    if (m == nullptr) break;
+    moved = true;
+    dispatch(m);
+  }
+  if (collectives_open()) moved |= advance_collectives();
+  if (world->threaded) transport_lock.unlock();
+  return moved;
+}
+
+bool quiet() noexcept { return world->shm->quiet() && world->shm->unsent() == 0 && !collectives_open(); }
+
+std::size_t unsent() noexcept { return world->shm->unsent(); }
+
+}  // namespace atl::engine

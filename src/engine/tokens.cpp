@@ -1,0 +1,160 @@
+// Function tokens. A table of loaded modules, ordered by address for token_of and searched by hash for resolve,
+// is rebuilt when a look-up misses, so dlopen needs no announcement. The table is immutable once published:
+// readers take a pointer, writers replace it under a mutex; old tables are kept (there are few).
+
+#include <atoll/engine/token.hpp>
+
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace atl::engine {
+namespace {
+
+struct module {
+  std::uintptr_t begin;  // first mapped byte
+  std::uintptr_t end;
+  std::uint32_t hash;
+  std::string name;
+};
+
+using module_table = std::vector<module>;
+
+constexpr std::uint32_t fnv_start = 2166136261U;
+
+std::uint32_t fnv(std::uint32_t hash, void const* data, std::size_t bytes) {
+  auto const* p = static_cast<unsigned char const*>(data);
+  for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ p[i]) * 16777619U;
+  return hash;
+}
+
+bool hash_build_id(dl_phdr_info const& info, ElfW(Phdr) const& segment, std::uint32_t& hash) {
+  auto const* at = reinterpret_cast<char const*>(info.dlpi_addr + segment.p_vaddr);
+  auto const* const end = at + segment.p_memsz;
+  while (at + sizeof(ElfW(Nhdr)) <= end) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, at, sizeof note);
+    char const* const name = at + sizeof note;
+    char const* const description = name + ((note.n_namesz + 3U) & ~3U);
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+      hash = fnv(hash, description, note.n_descsz);
+      return true;
+    }
+    at = description + ((note.n_descsz + 3U) & ~3U);
+  }
+  return false;
+}
+
+int collect(dl_phdr_info* info, std::size_t, void* out) {
+  module m{~std::uintptr_t{0}, 0, fnv_start, info->dlpi_name};
+  bool identified = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    ElfW(Phdr) const& segment = info->dlpi_phdr[i];
+    if (segment.p_type == PT_LOAD) {
+      m.begin = std::min(m.begin, std::uintptr_t{info->dlpi_addr + segment.p_vaddr});
+      m.end = std::max(m.end, std::uintptr_t{info->dlpi_addr + segment.p_vaddr + segment.p_memsz});
+    } else if (segment.p_type == PT_NOTE && !identified) {
+      identified = hash_build_id(*info, segment, m.hash);
+    }
+  }
+  if (!identified) {
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      ElfW(Phdr) const& segment = info->dlpi_phdr[i];
+      if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && (segment.p_flags & PF_R) != 0) {
+        m.hash = fnv(m.hash, reinterpret_cast<void const*>(info->dlpi_addr + segment.p_vaddr), segment.p_filesz);
+      }
+    }
+  }
+  if (m.begin < m.end) static_cast<module_table*>(out)->push_back(std::move(m));
+  return 0;
+}
+
+std::mutex table_mutex;
+std::atomic<module_table const*> table{nullptr};
+
+/// Every table ever published stays alive: readers hold plain pointers, and modules change rarely.
+std::vector<std::unique_ptr<module_table const>>& all_tables() {
+  static auto* tables = new std::vector<std::unique_ptr<module_table const>>;
+  return *tables;
+}
+
+module_table const& rebuild() {
+  std::lock_guard const lock(table_mutex);
+  auto fresh = std::make_unique<module_table>();
+  dl_iterate_phdr(&collect, fresh.get());
+  std::sort(fresh->begin(), fresh->end(), [](module const& a, module const& b) { return a.begin < b.begin; });
+  // Two copies of one library have one build id; their file names tell them apart in the same way on all ranks.
+  for (module& m : *fresh) {
+    bool const twin = std::any_of(fresh->begin(), fresh->end(), [&](module const& other) {
+      return other.begin != m.begin && other.hash == m.hash;
+    });
+    if (twin) m.hash = fnv(m.hash, m.name.data(), m.name.size());
+    if (m.hash == 0) m.hash = 1;
+  }
+  table.store(fresh.get(), std::memory_order_release);
+  all_tables().push_back(std::move(fresh));
+  return *all_tables().back();
+}
+
+module const* find_address(module_table const& modules, std::uintptr_t address) {
+  for (module const& m : modules) {
+    if (address >= m.begin && address < m.end) return &m;
+  }
+  return nullptr;
+}
+
+module const* find_hash(module_table const& modules, std::uint32_t hash) {
+  for (module const& m : modules) {
+    if (m.hash == hash) return &m;
+  }
+  return nullptr;
+}
+
+/// Module that resolved last; nearly every message comes from the same one.
+thread_local constinit struct {
+  std::uint32_t hash = 0;
+  std::uintptr_t begin = 0;
+} last_resolved;
+
+}  // namespace
+
+function_token token_of(void const* function) {
+  auto const address = reinterpret_cast<std::uintptr_t>(function);
+  module_table const* modules = table.load(std::memory_order_acquire);
+  module const* m = modules != nullptr ? find_address(*modules, address) : nullptr;
+  if (m == nullptr) m = find_address(rebuild(), address);
+  if (m == nullptr) fatal("rpc", "the function at %p belongs to no loaded module; it cannot be called remotely", function);
+  return (std::uint64_t{m->hash} << 32) | (address - m->begin);
+}
+
+void* resolve(function_token token) {
+  auto const hash = static_cast<std::uint32_t>(token >> 32);
+  auto const offset = static_cast<std::uint32_t>(token);
+  if (hash == last_resolved.hash) return reinterpret_cast<void*>(last_resolved.begin + offset);
+  module_table const* modules = table.load(std::memory_order_acquire);
+  module const* m = modules != nullptr ? find_hash(*modules, hash) : nullptr;
+  if (m == nullptr) m = find_hash(rebuild(), hash);
+  if (m == nullptr) {
+    std::string loaded;
+    for (module const& known : *table.load()) {
+      loaded += format(" %s=%08x", known.name.empty() ? "(program)" : known.name.c_str(), known.hash);
+    }
+    fatal("rpc",
+          "a peer called a function at offset 0x%x of the module with hash %08x, which is not loaded here. "
+          "Load the same shared libraries on every rank before calling into them. Loaded:%s",
+          offset, hash, loaded.c_str());
+  }
+  last_resolved.hash = hash;
+  last_resolved.begin = m->begin;
+  return reinterpret_cast<void*>(m->begin + offset);
+}
+
+}  // namespace atl::engine

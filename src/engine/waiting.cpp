@@ -1,0 +1,59 @@
+// Waiting for something that other ranks must do.
+//
+// With a core per rank: spin, with the pause hint. Otherwise give the core away at once; after some 200 us of
+// nothing, sleep on the own doorbell until a peer rings it or a millisecond has passed. Even with spare cores a
+// rank yields after a while: another job may share the machine.
+
+#include <sched.h>
+
+#include "base/clock.hpp"
+#include "base/pause.hpp"
+#include "engine/world.hpp"
+#include "transport/shm/doze.hpp"
+
+namespace atl::engine {
+namespace {
+
+constexpr std::uint32_t spins_with_spare_cores = 20'000;  // about a millisecond of polling
+constexpr std::uint64_t yield_for_ns = 200'000;
+
+}  // namespace
+
+void waiter::pause() {
+  ++fruitless_;
+  if (world->spare_cores && fruitless_ < spins_with_spare_cores) {
+    cpu_pause();
+    return;
+  }
+  if (since_ns_ == 0) {
+    since_ns_ = now_ns();
+    if (diagnostics->entered_ns.load(std::memory_order_relaxed) == 0) {
+      diagnostics->entered_ns.store(since_ns_, std::memory_order_relaxed);
+    }
+  }
+  // Reading the clock costs as much as a few polls: look at every eighth.
+  if ((fruitless_ & 7U) != 0 || now_ns() - since_ns_ < yield_for_ns) {
+    sched_yield();
+    return;
+  }
+  shm::endpoint& shm = *world->shm;
+  if (shm.unsent() != 0) {
+    sched_yield();
+    return;
+  }
+  shm::doze(shm.own_control(), shm.control(0), [&] { return shm.quiet(); });
+}
+
+waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
+    : outer_(diagnostics->last_call.load(std::memory_order_relaxed)) {
+  note_call(what, peer);
+  diagnostics->entered_ns.store(0, std::memory_order_relaxed);  // the waiter fills it in when waiting gets long
+  diagnostics->inside.store(1, std::memory_order_relaxed);
+}
+
+waiting_note::~waiting_note() {
+  diagnostics->inside.store(0, std::memory_order_relaxed);
+  diagnostics->last_call.store(outer_, std::memory_order_relaxed);
+}
+
+}  // namespace atl::engine

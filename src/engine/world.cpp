@@ -1,0 +1,154 @@
+// Start and stop of the engine: joins the job, maps the host's memory, opens the transports, makes the teams.
+
+#include "engine/world.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include <atoll/engine/host_map.hpp>
+
+#include "base/error.hpp"
+#include "base/os/cores.hpp"
+#include "base/os/memory.hpp"
+#include "base/settings.hpp"
+#include "engine/collective.hpp"
+#include "memory/host/host_heap.hpp"
+
+namespace atl::engine {
+
+constinit job_info job;
+world_state* world = nullptr;
+void (*message_sink)(message*) = nullptr;
+
+namespace {
+
+rank_diagnostics unseen_diagnostics;
+
+constexpr std::uint64_t world_team_id = 1;
+constexpr std::uint64_t local_team_id = 2;
+
+/// What a rank tells the others of its host before messages can flow.
+struct introduction {
+  std::int64_t pid;
+  std::uint64_t base;           ///< address of local rank 0's region in that process
+  std::uint64_t private_limit;
+};
+
+template <class T>
+std::vector<T> exchange_values(bootstrap::channel& channel, T const& mine) {
+  std::vector<std::string> const blobs =
+      channel.exchange(std::string_view(reinterpret_cast<char const*>(&mine), sizeof mine));
+  std::vector<T> values(blobs.size());
+  for (std::size_t i = 0; i < blobs.size(); ++i) std::memcpy(&values[i], blobs[i].data(), sizeof(T));
+  return values;
+}
+
+/// Memory that messages may take in this rank's private memory: a share of what the host has, unless set.
+std::size_t private_limit(std::int32_t local_size) {
+  if (auto const set = settings::message_memory()) return *set;
+  std::uint64_t const share = os::read_memory_limits().available() / 2 / static_cast<std::uint64_t>(local_size);
+  return std::max<std::uint64_t>(share, std::uint64_t{64} << 20);
+}
+
+/// Reads a word of the next rank's memory, to find out whether the system allows it.
+bool can_read(pid_t pid, std::uint64_t address, std::uint64_t expected) {
+  std::uint64_t word = 0;
+  iovec const to{&word, sizeof word};
+  iovec const from{reinterpret_cast<void*>(address), sizeof word};
+  return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof word && word == expected;
+}
+
+void open_shm(world_state& w, bootstrap::placement const& place, shm::region_layout const& layout) {
+  shm::endpoint_config config;
+  config.base = w.region.base();
+  config.stride = w.region.stride();
+  config.count = static_cast<std::uint32_t>(place.local_size);
+  config.me = static_cast<std::uint32_t>(place.local_rank);
+  config.first = place.local_first;
+  config.layout = layout;
+  config.private_limit = private_limit(place.local_size);
+
+  auto const probe_of = [](std::uint32_t local_rank) { return 0x61746f6c6cULL + local_rank; };
+  auto& own = *reinterpret_cast<shm::rank_control*>(config.base + config.me * config.stride);
+  own.probe = probe_of(config.me);
+  introduction const mine{getpid(), reinterpret_cast<std::uint64_t>(config.base), config.private_limit};
+  // Also the barrier after which all regions are reserved and may be touched.
+  std::vector<introduction> const all = exchange_values(*w.channel, mine);
+  for (introduction const& peer : all) config.pids.push_back(static_cast<pid_t>(peer.pid));
+
+  std::uint32_t const next = (config.me + 1) % config.count;
+  std::uint64_t const address =
+      all[next].base + next * config.stride + offsetof(shm::rank_control, probe);
+  bool const allowed = settings::read_peers() && can_read(config.pids[next], address, probe_of(next));
+  config.read_peers = true;
+  for (char const peer_allowed : exchange_values(*w.channel, static_cast<char>(allowed))) {
+    config.read_peers = config.read_peers && peer_allowed != 0;
+  }
+  w.region.populate_peers(0, layout.arena_offset);
+  w.shm = std::make_unique<shm::endpoint>(std::move(config));
+}
+
+}  // namespace
+
+rank_diagnostics* diagnostics = &unseen_diagnostics;
+
+void start(bool threaded) {
+  auto fresh = std::make_unique<world_state>();
+  world_state& w = *fresh;
+  w.channel = &bootstrap::attach();
+  bootstrap::placement const& place = w.channel->where();
+  set_identity(place.rank, place.size, {});
+  diagnostics = &w.channel->diagnostics();
+  note_call(activity::init, -1);
+  abort_hook = [] { bootstrap::attach().abort(1); };
+  if (place.hosts > 1) {
+    throw startup_error(format("the job spans %d hosts, and no transport between hosts is loaded. "
+                               "Start it on one host.", place.hosts));
+  }
+  w.threaded = threaded;
+  w.spare_cores = !settings::oversubscribed().value_or(place.local_size > os::usable_cores());
+
+  std::size_t const heap = settings::shared_heap_size(place.local_size);
+  shm::region_layout const layout =
+      shm::region_layout::compute(static_cast<std::size_t>(place.local_size), settings::transit_memory(), heap);
+  w.region = memory::host_region(*w.channel, layout.total);
+  open_shm(w, place, layout);
+
+  job = {place.rank, place.size, place.local_rank, place.local_size, place.local_first, place.host, place.hosts};
+  hosts.base = w.region.base();
+  hosts.stride = w.region.stride();
+  hosts.region_bytes = layout.total;
+  hosts.first = static_cast<std::uint32_t>(place.local_first);
+  hosts.count = static_cast<std::uint32_t>(place.local_size);
+  hosts.me = static_cast<std::uint32_t>(place.local_rank);
+  hosts.heap_begin = layout.heap_offset;
+  hosts.heap_end = layout.heap_offset + layout.heap_bytes;
+  memory::host_heap().initialise(layout.heap_offset, layout.heap_bytes);
+
+  // On one host both teams have the same members; each has a channel of its own for flat collectives.
+  w.world_team = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);
+  w.local_team = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
+                             place.local_size, place.local_rank, 1);
+  world = fresh.release();
+  // Nobody sends before everybody can receive.
+  w.channel->exchange("ready");
+  w.channel->mark(rank_state::initialized);
+}
+
+void stop() noexcept {
+  std::unique_ptr<world_state> const old(world);
+  drop_collectives();
+  memory::host_heap().reset();
+  old->channel->mark(rank_state::finalized);
+  for (message* m : old->teams.orphans) old->shm->release(m);
+  for (team_data* team : {old->world_team, old->local_team}) {
+    for (message* m : team->early) old->shm->release(m);
+  }
+  world = nullptr;
+  hosts = host_map{};
+  job = job_info{};
+}
+
+}  // namespace atl::engine

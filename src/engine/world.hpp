@@ -1,0 +1,87 @@
+#pragma once
+
+/// The engine's state in this process, and its start and stop.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <atoll/engine/am.hpp>
+#include <atoll/engine/world.hpp>
+
+#include "base/diagnostics.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "engine/teams.hpp"
+#include "memory/host/region.hpp"
+#include "transport/shm/endpoint.hpp"
+
+namespace atl::engine {
+
+/// Everything that exists between start and stop.
+struct world_state {
+  bootstrap::channel* channel = nullptr;
+  memory::host_region region;
+  std::unique_ptr<shm::endpoint> shm;
+  team_registry teams;
+  team_data* world_team = nullptr;
+  team_data* local_team = nullptr;
+  bool threaded = false;        ///< several threads may communicate (par)
+  bool spare_cores = false;     ///< a core for each rank of this host: spinning disturbs nobody
+};
+
+/// Null before start and after stop.
+extern world_state* world;
+/// Never null; private memory until a launcher gives a record that it can see.
+extern rank_diagnostics* diagnostics;
+
+/// Collective. Joins the job, maps the host's memory, opens the transports. Throws startup_error.
+void start(bool threaded);
+/// Collective in effect: nothing may be in flight. Leaves the process able to start again.
+void stop() noexcept;
+
+/// Takes user-level messages that poll() finds. Set by the front end before start.
+extern void (*message_sink)(message*);
+
+/// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none.
+message* next_user_message();
+/// True if nothing has arrived and nothing is waiting to leave (a hint).
+bool quiet() noexcept;
+/// Outgoing messages that still need this rank's internal progress.
+std::size_t unsent() noexcept;
+
+/// Notes for the diagnostics record that a communication call is entered.
+inline void note_call(activity what, std::int32_t peer) noexcept {
+  diagnostics->last_call.store(what, std::memory_order_relaxed);
+  diagnostics->peer.store(peer, std::memory_order_relaxed);
+}
+
+/// Marks the time inside a call that waits, for the diagnostics record.
+class waiting_note {
+ public:
+  explicit waiting_note(activity what, std::int32_t peer = -1) noexcept;
+  ~waiting_note();
+  waiting_note(waiting_note const&) = delete;
+  waiting_note& operator=(waiting_note const&) = delete;
+
+ private:
+  activity outer_;
+};
+
+/// Adaptive waiting: spin while there is a core per rank, else yield, then sleep until something arrives.
+class waiter {
+ public:
+  /// Call after each fruitless poll.
+  void pause();
+  /// Call after each fruitful one.
+  void reset() {
+    fruitless_ = 0;
+    since_ns_ = 0;
+  }
+
+ private:
+  std::uint32_t fruitless_ = 0;
+  std::uint64_t since_ns_ = 0;
+};
+
+}  // namespace atl::engine

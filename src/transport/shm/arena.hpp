@@ -1,0 +1,82 @@
+#pragma once
+
+/// Transit memory of one rank: payloads too large for a ring cell, written here by the sender and read in place by
+/// the target. The target hands a block back by clearing its flag, in the line before the payload, in any order.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "memory/segment_allocator.hpp"
+
+namespace atl::shm {
+
+inline constexpr std::size_t block_flag_bytes = 64;
+
+class arena {
+ public:
+  static constexpr std::uint64_t npos = ~std::uint64_t{0};
+
+  /// `base` is this process's address of the arena.
+  arena(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes), allocator_(bytes) {}
+
+  /// Offset in the arena of a buffer of `bytes`, aligned; npos if there is no room now.
+  std::uint64_t take(std::size_t bytes, std::size_t alignment) {
+    if (used_.size() >= 8) reclaim();
+    std::size_t const padded = bytes + (alignment > 64 ? alignment : block_flag_bytes);
+    std::uint64_t block = allocator_.allocate(padded, 64);
+    if (block == memory::segment_allocator::npos) {
+      reclaim();
+      block = allocator_.allocate(padded, 64);
+      if (block == memory::segment_allocator::npos) return npos;
+    }
+    auto const address = reinterpret_cast<std::uintptr_t>(base_) + block + block_flag_bytes;
+    std::uint64_t const buffer = ((address + alignment - 1) & ~(alignment - 1)) - reinterpret_cast<std::uintptr_t>(base_);
+    flag_of(base_ + buffer).store(1, std::memory_order_relaxed);
+    used_.push_back({block, buffer});
+    return buffer;
+  }
+
+  /// Called by whoever read the buffer (or by the owner to cancel); `buffer` in the caller's address space.
+  static void hand_back(std::byte* buffer) {
+    // Pairs with the acquire in reclaim(): the reads of the buffer are over before it is reused.
+    flag_of(buffer).store(0, std::memory_order_release);
+  }
+
+  std::byte* address(std::uint64_t buffer) const { return base_ + buffer; }
+  std::size_t bytes() const { return bytes_; }
+  bool idle() {
+    reclaim();
+    return used_.empty();
+  }
+
+ private:
+  struct used_block {
+    std::uint64_t block;
+    std::uint64_t buffer;
+  };
+
+  static std::atomic<std::uint32_t>& flag_of(std::byte* buffer) {
+    return *reinterpret_cast<std::atomic<std::uint32_t>*>(buffer - block_flag_bytes);
+  }
+
+  void reclaim() {
+    for (std::size_t i = 0; i < used_.size();) {
+      if (flag_of(base_ + used_[i].buffer).load(std::memory_order_acquire) == 0) {
+        allocator_.deallocate(used_[i].block);
+        used_[i] = used_.back();
+        used_.pop_back();
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  std::byte* base_;
+  std::size_t bytes_;
+  memory::segment_allocator allocator_;
+  std::vector<used_block> used_;
+};
+
+}  // namespace atl::shm

@@ -1,0 +1,424 @@
+#include "transport/shm/endpoint.hpp"
+
+#include <sys/uio.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "transport/message_pool.hpp"
+#include "transport/shm/doze.hpp"
+
+namespace atl::shm {
+
+using transport::header_bytes;
+
+namespace {
+
+constexpr std::size_t spill_bound = std::size_t{256} << 20;
+
+std::uint8_t cells_for(std::size_t bytes) {
+  return static_cast<std::uint8_t>((bytes + cell_bytes - 1) / cell_bytes);
+}
+
+std::byte* begin_of(cell* first) { return reinterpret_cast<std::byte*>(first); }
+
+template <class Descriptor>
+Descriptor read_descriptor(cell const* first) {
+  Descriptor d;
+  std::memcpy(&d, first->data, sizeof d);
+  return d;
+}
+
+}  // namespace
+
+endpoint::endpoint(endpoint_config config)
+    : config_(std::move(config)),
+      arena_(config_.base + config_.me * config_.stride + config_.layout.arena_offset, config_.layout.arena_bytes),
+      arena_largest_(config_.layout.arena_bytes / 2),
+      kept_(config_.count) {
+  region_layout const& layout = config_.layout;
+  outboxes_.reserve(config_.count);
+  for (std::uint32_t peer = 0; peer < config_.count; ++peer) {
+    auto* const cells = reinterpret_cast<cell*>(config_.base + peer * config_.stride + layout.ring_offset);
+    outboxes_.emplace_back(&control(peer).ring, cells, layout.ring_cells);
+    if (peer == config_.me) inbox_ = ring_consumer(&control(peer).ring, cells, layout.ring_cells);
+  }
+}
+
+endpoint::~endpoint() {
+  for (auto& queue : kept_) {
+    for (kept& item : queue) forget(item);
+  }
+  for (auto& [id, item] : awaiting_pull_) forget(item);
+  for (auto& [id, part] : assemblies_) std::free(part.buffer);
+}
+
+// ---- private memory ------------------------------------------------------------------------------------------
+
+std::byte* endpoint::take_private(std::size_t bytes, std::size_t alignment) {
+  if (private_used_.load(std::memory_order_relaxed) + bytes > config_.private_limit) return nullptr;
+  std::size_t const rounded = (bytes + alignment - 1) & ~(alignment - 1);
+  auto* const buffer = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+  if (buffer != nullptr) private_used_.fetch_add(bytes, std::memory_order_relaxed);
+  return buffer;
+}
+
+void endpoint::give_private(std::byte* buffer, std::size_t bytes) noexcept {
+  std::free(buffer);
+  private_used_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+// ---- sending -------------------------------------------------------------------------------------------------
+
+status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
+  std::uint32_t const target = local(out.target);
+  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  if (bytes <= eager_bytes() && alignment <= cell_bytes) {
+    std::uint8_t const cells = cells_for(bytes);
+    if (auto const position = outboxes_[target].reserve(cells)) [[likely]] {
+      out.where = storage::ring;
+      out.cells = cells;
+      out.position = *position;
+      out.begin = begin_of(outboxes_[target].at(*position));
+      out.capacity = cells * cell_bytes;
+      return status::ok;
+    }
+  } else if (bytes <= arena_largest_) {
+    std::uint64_t const buffer = arena_.take(bytes, alignment);
+    if (buffer != arena::npos) {
+      out.where = storage::arena;
+      out.position = buffer;
+      out.begin = arena_.address(buffer);
+      out.capacity = bytes;
+      return status::ok;
+    }
+  }
+  // No room. A payload larger than the arena can only leave from private memory, but not without bound.
+  bool const oversized = bytes > arena_largest_;
+  if (allowed == spill::never && !oversized) return status::no_room;
+  if (allowed != spill::always && spilled_ != 0 && spilled_ + bytes > spill_bound) return status::no_room;
+  std::byte* const buffer = take_private(bytes, alignment);
+  if (buffer == nullptr) return status::no_memory;
+  spilled_ += bytes;
+  out.where = storage::privately;
+  out.begin = buffer;
+  out.capacity = bytes;
+  return status::ok;
+}
+
+void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
+  std::uint32_t const target = local(out.target);
+  switch (out.where) {
+    case storage::ring: {
+      outboxes_[target].at(out.position)->token = token;
+      outboxes_[target].publish(out.position,
+                                {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
+                                 static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
+      wake(control(target));
+      return;
+    }
+    case storage::arena: {
+      arena_descriptor const d{out.position, bytes, kind, out.alignment_log2};
+      send_descriptor(target, message_kind::in_arena, token, &d, sizeof d);
+      return;
+    }
+    case storage::privately: {
+      kept item{};
+      item.kind = kind;
+      item.token = token;
+      item.buffer = out.begin;
+      item.bytes = out.capacity;  // what was charged
+      item.alignment_log2 = out.alignment_log2;
+      // Only the used part travels; the rest of the buffer stays charged until it is freed.
+      if (bytes < out.capacity) {
+        private_used_.fetch_sub(out.capacity - bytes, std::memory_order_relaxed);
+        spilled_ -= out.capacity - bytes;
+        item.bytes = bytes;
+      }
+      keep(target, item);
+      flush();
+      return;
+    }
+  }
+}
+
+void endpoint::cancel(outgoing& out) noexcept {
+  switch (out.where) {
+    case storage::ring:
+      outboxes_[local(out.target)].publish(
+          out.position, {16, 0, static_cast<std::uint8_t>(message_kind::padding), out.cells, 6});
+      return;
+    case storage::arena: arena::hand_back(out.begin); return;
+    case storage::privately:
+      spilled_ -= out.capacity;
+      give_private(out.begin, out.capacity);
+      return;
+  }
+}
+
+bool endpoint::put_in_ring(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
+                           std::size_t payload_bytes, std::uint8_t alignment_log2) {
+  std::size_t const bytes = header_bytes + payload_bytes;
+  std::uint8_t const cells = cells_for(bytes);
+  auto const position = outboxes_[target].reserve(cells);
+  if (!position) return false;
+  cell* const first = outboxes_[target].at(*position);
+  std::memcpy(begin_of(first) + header_bytes, payload, payload_bytes);
+  first->token = token;
+  outboxes_[target].publish(*position,
+                            {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
+                             static_cast<std::uint8_t>(kind), cells, alignment_log2});
+  wake(control(target));
+  return true;
+}
+
+void endpoint::send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
+                               std::size_t payload_bytes) {
+  if (put_in_ring(target, kind, token, payload, payload_bytes, 6)) return;
+  kept item{};
+  item.kind = kind;
+  item.token = token;
+  item.descriptor_bytes = static_cast<std::uint8_t>(payload_bytes);
+  std::memcpy(item.descriptor, payload, payload_bytes);
+  keep(target, item);
+}
+
+void endpoint::keep(std::uint32_t target, kept item) {
+  kept_[target].push_back(item);
+  ++kept_count_;
+}
+
+void endpoint::forget(kept& item) {
+  if (item.buffer == nullptr) return;
+  spilled_ -= item.bytes;
+  give_private(item.buffer, item.bytes);
+  item.buffer = nullptr;
+}
+
+bool endpoint::flush() {
+  if (kept_count_ == 0) return false;
+  bool moved = false;
+  for (std::uint32_t target = 0; target < config_.count; ++target) {
+    auto& queue = kept_[target];
+    while (!queue.empty() && send_kept(target, queue.front())) {
+      queue.pop_front();
+      --kept_count_;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+bool endpoint::send_kept(std::uint32_t target, kept& item) {
+  if (item.buffer == nullptr) {
+    return put_in_ring(target, item.kind, item.token, item.descriptor, item.descriptor_bytes, 6);
+  }
+  if (item.by_fragments) return send_fragments(target, item);
+  std::size_t const alignment = std::size_t{1} << item.alignment_log2;
+  if (item.bytes <= eager_bytes() && alignment <= cell_bytes) {
+    if (!put_in_ring(target, item.kind, item.token, item.buffer + header_bytes, item.bytes - header_bytes,
+                     item.alignment_log2)) {
+      return false;
+    }
+    forget(item);
+    return true;
+  }
+  if (item.bytes <= arena_largest_) {
+    std::uint64_t const buffer = arena_.take(item.bytes, alignment);
+    if (buffer != arena::npos) {
+      std::memcpy(arena_.address(buffer) + header_bytes, item.buffer + header_bytes, item.bytes - header_bytes);
+      arena_descriptor const d{buffer, item.bytes, item.kind, item.alignment_log2};
+      if (!put_in_ring(target, message_kind::in_arena, item.token, &d, sizeof d, 6)) {
+        arena::hand_back(arena_.address(buffer));
+        return false;
+      }
+      forget(item);
+      return true;
+    }
+  }
+  item.id = next_id_++;
+  if (!config_.read_peers) {
+    item.by_fragments = true;
+    return send_fragments(target, item);
+  }
+  rendezvous_descriptor const d{reinterpret_cast<std::uintptr_t>(item.buffer), item.bytes, item.id, item.kind,
+                                item.alignment_log2};
+  if (!put_in_ring(target, message_kind::rendezvous, item.token, &d, sizeof d, 6)) return false;
+  awaiting_pull_.emplace(item.id, item);
+  ++awaited_;
+  return true;
+}
+
+bool endpoint::send_fragments(std::uint32_t target, kept& item) {
+  std::size_t const largest = config_.layout.arena_bytes / 4;
+  while (item.sent < item.bytes) {
+    std::size_t const piece = std::min<std::size_t>(item.bytes - item.sent, largest);
+    std::uint64_t const buffer = arena_.take(piece, 64);
+    if (buffer == arena::npos) return false;
+    std::memcpy(arena_.address(buffer), item.buffer + item.sent, piece);
+    fragment_descriptor const d{buffer, item.sent, piece, item.bytes, item.id, item.kind, item.alignment_log2};
+    if (!put_in_ring(target, message_kind::fragment, item.token, &d, sizeof d, 6)) {
+      arena::hand_back(arena_.address(buffer));
+      return false;
+    }
+    item.sent += piece;
+  }
+  forget(item);
+  return true;
+}
+
+// ---- receiving -----------------------------------------------------------------------------------------------
+
+message* endpoint::receive(bool in_place) {
+  starved_ = false;
+  ring_header header;
+  while (cell const* const first = inbox_.front(header)) {
+    message* arrived = nullptr;
+    switch (static_cast<message_kind>(header.kind)) {
+      case message_kind::padding: break;
+      case message_kind::active:
+      case message_kind::request:
+      case message_kind::reply: arrived = take_from_ring(first, header, in_place); break;
+      case message_kind::in_arena: arrived = take_from_arena(first, header, in_place); break;
+      case message_kind::rendezvous: arrived = pull(first, header); break;
+      case message_kind::fragment: arrived = take_fragment(first, header); break;
+      case message_kind::pulled: finish_rendezvous(read_descriptor<std::uint64_t>(first)); break;
+    }
+    if (starved_) return nullptr;
+    inbox_.pop(header);
+    if (arrived != nullptr) return arrived;
+  }
+  return nullptr;
+}
+
+message* endpoint::take_from_ring(cell const* first, ring_header const& header, bool in_place) {
+  if (!in_place && private_used_.load(std::memory_order_relaxed) + header.bytes > config_.private_limit) {
+    starved_ = true;
+    return nullptr;
+  }
+  message* const m = transport::take_message(header.bytes);
+  if (header.bytes <= cell_bytes) [[likely]] {
+    std::memcpy(m->base, first, cell_bytes);
+  } else {
+    std::memcpy(m->base, first, header.bytes);
+  }
+  m->bytes = header.bytes;
+  m->token = first->token;
+  m->source = config_.first + header.source;
+  m->kind = static_cast<message_kind>(header.kind);
+  m->where = storage::ring;
+  if (!in_place) {
+    m->charged = true;
+    private_used_.fetch_add(header.bytes, std::memory_order_relaxed);
+  }
+  return m;
+}
+
+message* endpoint::take_from_arena(cell const* first, ring_header const& header, bool in_place) {
+  auto const d = read_descriptor<arena_descriptor>(first);
+  std::byte* base = config_.base + header.source * config_.stride + config_.layout.arena_offset + d.buffer;
+  storage where = storage::arena;
+  if (!in_place) {
+    std::byte* const copy = take_private(d.bytes, std::size_t{1} << d.alignment_log2);
+    if (copy == nullptr) {
+      starved_ = true;
+      return nullptr;
+    }
+    std::memcpy(copy, base, d.bytes);
+    arena::hand_back(base);
+    base = copy;
+    where = storage::privately;
+  }
+  message* const m = transport::take_message(0);
+  m->base = base;
+  m->bytes = d.bytes;
+  m->token = first->token;
+  m->source = config_.first + header.source;
+  m->kind = d.kind;
+  m->where = where;
+  return m;
+}
+
+message* endpoint::pull(cell const* first, ring_header const& header) {
+  auto const d = read_descriptor<rendezvous_descriptor>(first);
+  std::byte* const copy = take_private(d.bytes, std::size_t{1} << d.alignment_log2);
+  if (copy == nullptr) {
+    starved_ = true;
+    return nullptr;
+  }
+  std::size_t done = 0;
+  while (done < d.bytes) {
+    iovec const to{copy + done, d.bytes - done};
+    iovec const from{reinterpret_cast<void*>(d.address + done), d.bytes - done};
+    ssize_t const n = process_vm_readv(config_.pids[header.source], &to, 1, &from, 1, 0);
+    if (n <= 0) {
+      fatal("shm", "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
+            "Set ATOLL_READ_PEERS=0 to send large messages in pieces instead.",
+            static_cast<unsigned long long>(d.bytes), config_.first + header.source,
+            static_cast<int>(config_.pids[header.source]), std::strerror(errno));
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  send_descriptor(header.source, message_kind::pulled, 0, &d.id, sizeof d.id);
+  message* const m = transport::take_message(0);
+  m->base = copy;
+  m->bytes = d.bytes;
+  m->token = first->token;
+  m->source = config_.first + header.source;
+  m->kind = d.kind;
+  m->where = storage::privately;
+  return m;
+}
+
+message* endpoint::take_fragment(cell const* first, ring_header const& header) {
+  auto const d = read_descriptor<fragment_descriptor>(first);
+  std::uint64_t const key = std::uint64_t{header.source} << 48 | d.id;
+  auto found = assemblies_.find(key);
+  if (found == assemblies_.end()) {
+    std::byte* const buffer = take_private(d.total, std::size_t{1} << d.alignment_log2);
+    if (buffer == nullptr) {
+      starved_ = true;
+      return nullptr;
+    }
+    found = assemblies_.emplace(key, assembly{buffer, 0}).first;
+  }
+  std::byte* const piece = config_.base + header.source * config_.stride + config_.layout.arena_offset + d.buffer;
+  std::memcpy(found->second.buffer + d.offset, piece, d.bytes);
+  arena::hand_back(piece);
+  found->second.arrived += d.bytes;
+  if (found->second.arrived < d.total) return nullptr;
+  message* const m = transport::take_message(0);
+  m->base = found->second.buffer;
+  m->bytes = d.total;
+  m->token = first->token;
+  m->source = config_.first + header.source;
+  m->kind = d.kind;
+  m->where = storage::privately;
+  assemblies_.erase(found);
+  return m;
+}
+
+void endpoint::finish_rendezvous(std::uint64_t id) {
+  auto const found = awaiting_pull_.find(id);
+  if (found == awaiting_pull_.end()) return;
+  forget(found->second);
+  awaiting_pull_.erase(found);
+  --awaited_;
+}
+
+void endpoint::release(message* arrived) noexcept {
+  switch (arrived->where) {
+    case storage::ring:
+      if (arrived->charged) private_used_.fetch_sub(arrived->bytes, std::memory_order_relaxed);
+      break;
+    case storage::arena: arena::hand_back(arrived->base); break;
+    case storage::privately: give_private(arrived->base, arrived->bytes); break;
+  }
+  transport::return_message(arrived);
+}
+
+}  // namespace atl::shm

@@ -1,0 +1,162 @@
+#pragma once
+
+/// Messages between the ranks of a host through shared memory.
+///
+/// A message takes one of four ways, by size and by what has room:
+///   ring        up to eager_bytes: written in place into the target's ring; the target copies it out at once, so
+///               that a ring never waits for user code;
+///   arena       up to half the sender's arena: written in place there, a descriptor goes through the ring, the
+///               target uses it where it is and clears a flag;
+///   rendezvous  larger, or when the arena is full and may not be waited for: stays in the sender's private memory;
+///               the target reads it from there (process_vm_readv), where the system allows that;
+///   fragments   the same where it does not: pieces travel through the arena as it gets room.
+///
+/// Nothing here waits. Messages that were committed but found no room are kept per target and sent by flush().
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "transport/shm/arena.hpp"
+#include "transport/shm/layout.hpp"
+#include "transport/shm/ring.hpp"
+#include "transport/transport.hpp"
+
+namespace atl::shm {
+
+using transport::message;
+using transport::message_kind;
+using transport::outgoing;
+using transport::spill;
+using transport::status;
+using transport::storage;
+
+/// Everything an endpoint needs to know; equal on all ranks of the host but for `me`.
+struct endpoint_config {
+  std::byte* base = nullptr;    ///< region of local rank 0 in this process
+  std::size_t stride = 0;
+  std::uint32_t count = 1;
+  std::uint32_t me = 0;
+  std::int32_t first = 0;       ///< world rank of local rank 0
+  region_layout layout{};
+  bool read_peers = false;      ///< process_vm_readv works between all ranks
+  std::vector<pid_t> pids;      ///< by local rank; needed if read_peers
+  std::size_t private_limit = std::size_t{1} << 30;  ///< bytes that messages may take in private memory
+};
+
+class endpoint final : public transport::endpoint {
+ public:
+  explicit endpoint(endpoint_config config);
+  ~endpoint() override;
+
+  std::string_view name() const override { return "shm"; }
+  std::uint32_t capabilities() const override {
+    return transport::in_place_payload | transport::direct_access | transport::orders_put_before_message;
+  }
+  std::size_t eager_bytes() const override { return max_cells * cell_bytes; }
+
+  status begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) override;
+  void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) override;
+  void cancel(outgoing& out) noexcept override;
+  message* receive(bool in_place) override;
+  void release(message* arrived) noexcept override;
+  bool flush() override;
+  std::size_t unsent() const override { return kept_count_ + awaited_; }
+
+  /// True if the last receive() left a message behind because private memory is used up.
+  bool starved() const { return starved_; }
+  /// Nothing has arrived (a hint: one look at one word).
+  bool quiet() const { return inbox_.empty(); }
+  std::size_t private_bytes() const { return private_used_.load(std::memory_order_relaxed); }
+  std::size_t private_limit() const { return config_.private_limit; }
+
+  rank_control& control(std::uint32_t local_rank) const {
+    return *reinterpret_cast<rank_control*>(config_.base + local_rank * config_.stride);
+  }
+  rank_control& own_control() const { return control(config_.me); }
+  endpoint_config const& config() const { return config_; }
+
+ private:
+  /// A committed message that found no room.
+  struct kept {
+    message_kind kind;
+    std::uint64_t token;
+    std::byte* buffer;            ///< private; null for a bare descriptor
+    std::size_t bytes;            ///< header included
+    std::uint8_t alignment_log2;
+    bool by_fragments = false;
+    std::uint64_t sent = 0;       ///< bytes sent by fragments
+    std::uint64_t id = 0;
+    std::byte descriptor[48];     ///< buffer == null: the ring payload
+    std::uint8_t descriptor_bytes = 0;
+  };
+  struct assembly {
+    std::byte* buffer;
+    std::size_t arrived;
+  };
+  // Payloads of the descriptors. All offsets are in the sender's arena.
+  struct arena_descriptor {
+    std::uint64_t buffer;
+    std::uint64_t bytes;
+    message_kind kind;
+    std::uint8_t alignment_log2;
+  };
+  struct rendezvous_descriptor {
+    std::uint64_t address;  ///< in the sender's address space
+    std::uint64_t bytes;
+    std::uint64_t id;
+    message_kind kind;
+    std::uint8_t alignment_log2;
+  };
+  struct fragment_descriptor {
+    std::uint64_t buffer;
+    std::uint64_t offset;
+    std::uint64_t bytes;
+    std::uint64_t total;
+    std::uint64_t id;
+    message_kind kind;
+    std::uint8_t alignment_log2;
+  };
+
+  std::uint32_t local(std::int32_t world_rank) const { return static_cast<std::uint32_t>(world_rank - config_.first); }
+  bool put_in_ring(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
+                   std::size_t payload_bytes, std::uint8_t alignment_log2);
+  void send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
+                       std::size_t payload_bytes);
+  void keep(std::uint32_t target, kept item);
+  bool send_kept(std::uint32_t target, kept& item);
+  bool send_fragments(std::uint32_t target, kept& item);
+  void forget(kept& item);
+
+  std::byte* take_private(std::size_t bytes, std::size_t alignment);
+  void give_private(std::byte* buffer, std::size_t bytes) noexcept;
+
+  message* take_from_ring(cell const* first, ring_header const& header, bool in_place);
+  message* take_from_arena(cell const* first, ring_header const& header, bool in_place);
+  message* pull(cell const* first, ring_header const& header);
+  message* take_fragment(cell const* first, ring_header const& header);
+  void finish_rendezvous(std::uint64_t id);
+
+  endpoint_config config_;
+  arena arena_;
+  std::size_t arena_largest_;
+  ring_consumer inbox_;
+  std::vector<ring_producer> outboxes_;
+  std::vector<std::deque<kept>> kept_;                     ///< by local rank
+  std::unordered_map<std::uint64_t, kept> awaiting_pull_;  ///< by id
+  std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and id
+  std::atomic<std::size_t> private_used_{0};
+  std::size_t kept_count_ = 0;
+  std::size_t awaited_ = 0;
+  std::size_t spilled_ = 0;  ///< bytes of outgoing messages in private memory
+  std::uint64_t next_id_ = 1;
+  bool starved_ = false;
+};
+
+}  // namespace atl::shm

@@ -1,0 +1,63 @@
+#pragma once
+
+/// What a rank's region begins with, before its shared heap. Zero-filled memory is a valid initial state.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/shm/ring.hpp"
+
+namespace atl::shm {
+
+inline constexpr unsigned flat_channels = 2;       ///< teams with flat collectives: world and local_team
+inline constexpr std::size_t flat_payload = 48;    ///< bytes that travel with a flat collective's arrival
+
+/// A rank's contribution to one flat collective. `sequence` is written last (release) and read first (acquire).
+struct alignas(64) flat_line {
+  std::atomic<std::uint64_t> sequence;
+  std::byte payload[flat_payload];
+};
+
+/// First lines of every region.
+struct rank_control {
+  // Whether this rank sleeps, and what it sleeps on. Written by its owner, read by those who send to it.
+  alignas(64) std::atomic<std::uint32_t> sleeping;
+  std::atomic<std::uint32_t> doorbell;
+  // Only in local rank 0's region: how many ranks of the host sleep.
+  alignas(64) std::atomic<std::uint32_t> sleepers;
+  // Read by a peer to find out whether process memory may be read directly.
+  alignas(64) std::uint64_t probe;
+  ring_counters ring;
+  flat_line flat[flat_channels][2];  ///< [channel][parity of the collective's number]
+};
+
+inline constexpr std::size_t control_bytes = 4096;
+static_assert(sizeof(rank_control) <= control_bytes);
+
+/// Sizes that are equal on all ranks of a host.
+struct region_layout {
+  std::uint64_t ring_cells;    ///< power of two
+  std::size_t ring_offset;
+  std::size_t arena_offset;
+  std::size_t arena_bytes;
+  std::size_t heap_offset;
+  std::size_t heap_bytes;
+  std::size_t total;
+
+  static region_layout compute(std::size_t ranks, std::size_t arena, std::size_t heap) {
+    region_layout layout{};
+    // Room for a few small messages from every peer, within bounds.
+    layout.ring_cells = 1024;
+    while (layout.ring_cells < ranks * 32 && layout.ring_cells < 16384) layout.ring_cells *= 2;
+    layout.ring_offset = control_bytes;
+    layout.arena_offset = layout.ring_offset + layout.ring_cells * cell_bytes;
+    layout.arena_bytes = (arena + 4095) / 4096 * 4096;
+    layout.heap_offset = layout.arena_offset + layout.arena_bytes;
+    layout.heap_bytes = (heap + 4095) / 4096 * 4096;
+    layout.total = layout.heap_offset + layout.heap_bytes;
+    return layout;
+  }
+};
+
+}  // namespace atl::shm

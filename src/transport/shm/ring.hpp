@@ -1,0 +1,159 @@
+#pragma once
+
+/// Bounded queue of messages in shared memory: many producers (the ranks of a host), one consumer.
+///
+/// The ring is an array of 64-byte cells; a message takes 1 to `max_cells` consecutive ones. The first word of a
+/// message's first cell says that it is there: a producer writes it last (release), the consumer reads it first
+/// (acquire). The consumer zeroes the first word of every cell it has consumed before it publishes `consumed`
+/// (release), and a producer reads `consumed` (acquire) before it reuses cells, so a first word is never stale.
+/// One atomic operation reserves a message's cells; a message that would wrap is preceded by a padding message.
+///
+/// A reservation is a locked instruction, which waits for all earlier stores. In a flood the previous message's
+/// lines are still on their way from the consumer's cache then; producers therefore ask for the lines of later
+/// messages ahead of time (`prefetch_distance`).
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "base/pause.hpp"
+
+namespace atl::shm {
+
+inline constexpr std::size_t cell_bytes = 64;
+inline constexpr unsigned max_cells = 32;
+inline constexpr std::uint64_t prefetch_distance = 12;
+
+struct alignas(cell_bytes) cell {
+  std::atomic<std::uint64_t> head;  ///< 0: nothing here yet; else encoded ring_header
+  std::uint64_t token;
+  std::byte data[cell_bytes - 16];
+};
+static_assert(sizeof(cell) == cell_bytes);
+
+/// What the first word of a message says.
+struct ring_header {
+  std::uint16_t bytes;   ///< of the message, cell header (16 bytes) included
+  std::uint16_t source;  ///< local rank of the producer
+  std::uint8_t kind;
+  std::uint8_t cells;    ///< never 0
+  std::uint8_t alignment_log2;
+
+  std::uint64_t encode() const {
+    return std::uint64_t{bytes} | std::uint64_t{source} << 16 | std::uint64_t{kind} << 32 |
+           std::uint64_t{cells} << 40 | std::uint64_t{alignment_log2} << 48;
+  }
+  static ring_header decode(std::uint64_t word) {
+    return {static_cast<std::uint16_t>(word),        static_cast<std::uint16_t>(word >> 16),
+            static_cast<std::uint8_t>(word >> 32),   static_cast<std::uint8_t>(word >> 40),
+            static_cast<std::uint8_t>(word >> 48)};
+  }
+};
+
+/// The shared part. Zero-filled memory is a valid empty ring.
+struct ring_counters {
+  alignas(64) std::atomic<std::uint64_t> reserved;  ///< cells handed to producers, ever
+  alignas(64) std::atomic<std::uint64_t> consumed;  ///< cells free again, ever; written by the consumer
+};
+
+/// A producer's handle on one ring. Several threads of a process may share it.
+class ring_producer {
+ public:
+  ring_producer() = default;
+  ring_producer(ring_counters* counters, cell* cells, std::uint64_t count)
+      : counters_(counters), cells_(cells), mask_(count - 1) {}
+  ring_producer(ring_producer const& other)
+      : counters_(other.counters_), cells_(other.cells_), mask_(other.mask_) {}
+  ring_producer& operator=(ring_producer const&) = delete;
+
+  /// Reserves `n` consecutive cells; empty if the ring has no room now.
+  std::optional<std::uint64_t> reserve(unsigned n) {
+    std::uint64_t at = counters_->reserved.load(std::memory_order_relaxed);
+    for (;;) {
+      std::uint64_t const until_end = mask_ + 1 - (at & mask_);
+      std::uint64_t const padding = n > until_end ? until_end : 0;
+      if (at + padding + n - seen_.load(std::memory_order_relaxed) > mask_ + 1) {
+        // Pairs with the consumer's release: its zeroes are visible before we write into the cells.
+        std::uint64_t const consumed = counters_->consumed.load(std::memory_order_acquire);
+        seen_.store(consumed, std::memory_order_relaxed);
+        if (at + padding + n - consumed > mask_ + 1) return std::nullopt;
+      }
+      if (counters_->reserved.compare_exchange_weak(at, at + padding + n, std::memory_order_acquire,
+                                                    std::memory_order_relaxed)) {
+        if (padding != 0) pad(at, padding);
+        prefetch_for_write(&cells_[(at + padding + prefetch_distance) & mask_]);
+        return at + padding;
+      }
+    }
+  }
+
+  cell* at(std::uint64_t position) const { return &cells_[position & mask_]; }
+
+  /// Makes a reserved message visible. The payload and the token have been written.
+  void publish(std::uint64_t position, ring_header header) {
+    at(position)->head.store(header.encode(), std::memory_order_release);
+  }
+
+ private:
+  void pad(std::uint64_t position, std::uint64_t n) {
+    // A padding message may be longer than a real one but not than a byte can say.
+    while (n != 0) {
+      auto const piece = static_cast<std::uint8_t>(n < 255 ? n : 255);
+      publish(position, {16, 0, 1, piece, 0});
+      position += piece;
+      n -= piece;
+    }
+  }
+
+  ring_counters* counters_ = nullptr;
+  cell* cells_ = nullptr;
+  std::uint64_t mask_ = 0;
+  std::atomic<std::uint64_t> seen_{0};  ///< last value of `consumed` seen: saves reading a remote line
+};
+
+/// The consumer's handle. One thread at a time.
+class ring_consumer {
+ public:
+  ring_consumer() = default;
+  ring_consumer(ring_counters* counters, cell* cells, std::uint64_t count)
+      : counters_(counters), cells_(cells), mask_(count - 1) {}
+
+  /// First unread message, or null. Its header goes to `header`.
+  cell const* front(ring_header& header) {
+    cell const* const first = &cells_[read_ & mask_];
+    std::uint64_t const word = first->head.load(std::memory_order_acquire);
+    if (word == 0) {
+      if (published_ != read_) publish();
+      return nullptr;
+    }
+    header = ring_header::decode(word);
+    return first;
+  }
+
+  /// Frees the message that front() returned.
+  void pop(ring_header const& header) {
+    for (unsigned i = 0; i < header.cells; ++i) {
+      cells_[(read_ + i) & mask_].head.store(0, std::memory_order_relaxed);
+    }
+    read_ += header.cells;
+    if (read_ - published_ >= (mask_ + 1) / 8) publish();
+  }
+
+  bool empty() const { return cells_[read_ & mask_].head.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  void publish() {
+    counters_->consumed.store(read_, std::memory_order_release);
+    published_ = read_;
+  }
+
+  ring_counters* counters_ = nullptr;
+  cell* cells_ = nullptr;
+  std::uint64_t mask_ = 0;
+  std::uint64_t read_ = 0;
+  std::uint64_t published_ = 0;
+};
+
+}  // namespace atl::shm
