@@ -13,7 +13,8 @@
 namespace atl::settings {
 namespace {
 
-// The order is that of `atoll info`; `find` looks names up here, so a getter cannot name a setting that is not listed.
+// The order is that of `atoll info`; `find` looks names up here, so a getter cannot name a setting that is
+// not listed.
 constexpr std::array table{
     entry{"UPCXX_SHARED_HEAP_SIZE", kind::size_or_percent, "128MB", "",
           "shared heap of each rank; a percentage is of the host's memory, shared by the job's ranks on it"},
@@ -75,12 +76,21 @@ std::string parse_choice(std::string_view text, entry const& what) {
 
 void check(entry const& what, std::string_view text) {
   switch (what.type) {
-    case kind::size_or_percent: parse_size(text, what.name); break;
+    case kind::size_or_percent:
+      parse_size(text, what.name);
+      break;
     case kind::boolean:
-    case kind::automatic_boolean: parse_boolean(text, what.name); break;
-    case kind::count: parse_count(text, what.name); break;
-    case kind::choice: parse_choice(text, what); break;
-    case kind::text: break;
+    case kind::automatic_boolean:
+      parse_boolean(text, what.name);
+      break;
+    case kind::count:
+      parse_count(text, what.name);
+      break;
+    case kind::choice:
+      parse_choice(text, what);
+      break;
+    case kind::text:
+      break;
   }
 }
 
@@ -175,7 +185,8 @@ std::size_t shared_heap_size(int local_ranks) {
   os::memory_limits const limits = os::read_memory_limits();
   std::uint64_t memory = limits.host_total;
   if (limits.group_limit) memory = std::min(memory, *limits.group_limit);
-  return static_cast<std::size_t>(static_cast<double>(memory) * size.percent / 100 / std::max(1, local_ranks));
+  return static_cast<std::size_t>(static_cast<double>(memory) * size.percent / 100 /
+                                  std::max(1, local_ranks));
 }
 
 std::optional<bool> oversubscribed() {

@@ -2,8 +2,8 @@
 
 /// The environment settings that Atoll knows, each written down once: read here, listed by `atoll info`.
 ///
-/// Getters read the environment at every call (they serve start-up, not hot paths) and throw startup_error, with
-/// the offending text and examples, when a value makes no sense.
+/// Getters read the environment at every call (they serve start-up, not hot paths) and throw startup_error,
+/// with the offending text and examples, when a value makes no sense.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,8 +43,8 @@ struct size_value {
   double percent = -1;  ///< 0..100 when the size is a share of the host's memory, else negative
 };
 
-/// Reads "128MB", "2g", "1.5 GiB", "4096B", "25%". A bare number is refused, except 0: its unit would be a guess.
-/// K, M, G and T are powers of 1024. Throws startup_error; `name` is the setting named in the message.
+/// Reads "128MB", "2g", "1.5 GiB", "4096B", "25%". A bare number is refused, except 0: its unit would be a
+/// guess. K, M, G and T are powers of 1024. Throws startup_error; `name` is the setting named in the message.
 size_value parse_size(std::string_view text, char const* name);
 
 /// yes/no in the usual spellings (1 0 y n yes no true false on off, any case). Throws startup_error.
@@ -53,8 +53,9 @@ bool parse_boolean(std::string_view text, char const* name);
 /// "128 MiB", "1.5 GiB", "512 B".
 std::string format_bytes(std::uint64_t bytes);
 
-/// Bytes of one rank's shared heap (UPCXX_SHARED_HEAP_SIZE, else UPCXX_SEGMENT_MB, else 128 MiB). A percentage is a
-/// share of the host's memory, divided by the `local_ranks` processes of the job on this host.
+/// Bytes of one rank's shared heap (UPCXX_SHARED_HEAP_SIZE, else UPCXX_SEGMENT_MB, else 128 MiB). A
+/// percentage is a share of the host's memory, divided by the `local_ranks` processes of the job on this
+/// host.
 std::size_t shared_heap_size(int local_ranks);
 
 /// UPCXX_OVERSUBSCRIBED; nothing when it is left to the library to find out.

@@ -2,8 +2,8 @@
 
 /// Who am I, how many are we, who shares my host; exchange of small blobs at start-up; abort.
 ///
-/// One interface, several implementations (solo, local, pmix) chosen at run time by looking at the environment.
-/// Nothing here is fast; it is used in init, finalize and on the way down.
+/// One interface, several implementations (solo, local, pmix) chosen at run time by looking at the
+/// environment. Nothing here is fast; it is used in init, finalize and on the way down.
 
 #include <cstdint>
 #include <memory>
@@ -12,16 +12,23 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/error.hpp"
 
-namespace atoll::bootstrap {
+namespace atl::bootstrap {
+
+/// A peer was lost, or the launcher's services failed, during start-up.
+class bootstrap_error : public startup_error {
+ public:
+  using startup_error::startup_error;
+};
 
 /// Position of this process in the job. Ranks of one host are consecutive.
 struct placement {
   std::int32_t rank = 0;
   std::int32_t size = 1;
-  std::int32_t host = 0;         ///< index of this host, 0 .. hosts-1
+  std::int32_t host = 0;  ///< index of this host, 0 .. hosts-1
   std::int32_t hosts = 1;
-  std::int32_t local_rank = 0;   ///< rank among the processes of this host
+  std::int32_t local_rank = 0;  ///< rank among the processes of this host
   std::int32_t local_size = 1;
   std::int32_t local_first = 0;  ///< world rank of local rank 0
 };
@@ -59,11 +66,22 @@ class channel {
   channel() = default;
 };
 
-/// The channel of this process; made at the first call, by looking at the environment.
+/// The channel of this process; made at the first call, by looking at the environment. Throws startup_error
+/// when the environment promises a launcher that cannot be reached. Not collective.
 channel& attach();
 
-/// Collective over the ranks of this host: local rank 0 gives a descriptor, every rank returns one for the same
-/// open file (rank 0 its own). Nothing with a name is left on disk; other users of the host are refused.
+/// What `attach` would choose, and why the others were not; one line for each bootstrap.
+struct candidate {
+  std::string name;
+  bool usable = false;
+  bool chosen = false;
+  std::string reason;  ///< "started by mpirun, libpmix 4.2.2", "not started by `atoll run`"
+};
+std::vector<candidate> candidates();
+
+/// Collective over the ranks of this host: local rank 0 gives a descriptor, every rank returns one for the
+/// same open file (rank 0 its own; the others close-on-exec). Nothing with a name is left on disk; other
+/// users of the host are refused. Throws bootstrap_error on every rank when it fails on one.
 int share_descriptor(channel& with, int descriptor);
 
-}  // namespace atoll::bootstrap
+}  // namespace atl::bootstrap

@@ -10,8 +10,8 @@
 namespace atl::os {
 
 /// Folders of the group of this process and of its ancestors, innermost first, for one controller. Version 2
-/// folders when `controller` is empty. Folders that cannot be seen (other mount namespace) are left out; the root
-/// of the mount is always there when the hierarchy is mounted.
+/// folders when `controller` is empty. Folders that cannot be seen (other mount namespace) are left out; the
+/// root of the mount is always there when the hierarchy is mounted.
 std::vector<std::string> cgroup_folders(std::string const& controller, char const* root);
 
 /// Whole text of a small file, or nothing.

@@ -16,7 +16,8 @@ constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 unique_fd make_sealed_memfd(char const* label, std::size_t bytes) {
   unique_fd fd(::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) throw startup_error(format("cannot create shared memory (memfd_create): %s", std::strerror(errno)));
+  if (!fd)
+    throw startup_error(format("cannot create shared memory (memfd_create): %s", std::strerror(errno)));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     throw startup_error(format("cannot size shared memory to %zu bytes: %s", bytes, std::strerror(errno)));
   }

@@ -1,0 +1,60 @@
+#include <cstdlib>
+#include <mutex>
+
+#include "base/settings.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/factories.hpp"
+
+// Which bootstrap: the environment decides. A PMIx server comes before `atoll run`, because `atoll run` takes
+// PMIx variables out of the environment of its ranks: where both are present, the PMIx server is the inner
+// launcher.
+
+namespace atl::bootstrap {
+namespace {
+
+std::unique_ptr<channel> make_channel() {
+  std::string const wanted = settings::bootstrap();
+  std::string reason;
+  if (wanted == "solo") return make_solo();
+  if (wanted == "pmix" || (wanted == "auto" && started_by_pmix())) return make_pmix();
+  if (auto made = make_local(reason)) return made;
+  if (wanted == "local") throw startup_error("ATOLL_BOOTSTRAP=local, but " + reason);
+  return make_solo();
+}
+
+}  // namespace
+
+channel& attach() {
+  static std::mutex mutex;
+  // Never destroyed: crash handlers and exit-time code use it until the process is gone.
+  static channel* made = nullptr;
+  std::lock_guard const lock(mutex);
+  if (made == nullptr) made = make_channel().release();
+  return *made;
+}
+
+std::vector<candidate> candidates() {
+  candidate solo{"solo", true, false, "a job of one rank"};
+  candidate local{"local", std::getenv("ATOLL_JOB") != nullptr, false, ""};
+  local.reason = local.usable ? "started by `atoll run`" : "not started by `atoll run`";
+  candidate pmix{"pmix", false, false, ""};
+  std::string library;
+  bool const have_library = pmix_available(library);
+  pmix.usable = have_library && started_by_pmix();
+  pmix.reason =
+      std::string(started_by_pmix() ? "started by a PMIx launcher" : "not started by a PMIx launcher") +
+      "; " + library;
+  std::string const wanted = settings::bootstrap();
+  if (wanted == "solo") {
+    solo.chosen = true;
+  } else if (wanted == "pmix" || (wanted == "auto" && started_by_pmix())) {
+    pmix.chosen = true;
+  } else if (local.usable || wanted == "local") {
+    local.chosen = true;
+  } else {
+    solo.chosen = true;
+  }
+  return {solo, local, pmix};
+}
+
+}  // namespace atl::bootstrap

@@ -1,0 +1,241 @@
+#include "bootstrap/crash.hpp"
+
+#include <cxxabi.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <typeinfo>
+
+// What a dying rank leaves for the launcher.
+//
+// A fatal signal arrives on an alternate stack (the ordinary one may be what overflowed). The handler writes
+// what needs no help first (signal, address), marks the report `writing`, then collects return addresses and
+// the lines of /proc/self/maps that they lie in, marks it `complete`, restores the default action and lets
+// the signal kill the process. Names are the launcher's work: this process may hold any lock. Unwinding is
+// not formally allowed in a handler; a deadlock in it is bounded by an alarm, after which the launcher still
+// finds the first part.
+//
+// An uncaught exception is recorded by the terminate handler, which then calls the previous one; that aborts,
+// and the SIGABRT that follows adds the backtrace, since nothing was unwound.
+//
+// SIGQUIT is the launcher's question "where are you?": the handler answers in the same form and returns.
+
+namespace atl::bootstrap {
+namespace {
+
+board_header const* header_of_job = nullptr;
+rank_slot* slot_of_rank = nullptr;
+std::terminate_handler previous_terminate = nullptr;
+
+constexpr std::array fatal_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+std::uint64_t instruction_of(void const* context) noexcept {
+#if defined(__x86_64__)
+  return static_cast<std::uint64_t>(static_cast<ucontext_t const*>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return static_cast<ucontext_t const*>(context)->uc_mcontext.pc;
+#else
+  static_cast<void>(context);
+  return 0;
+#endif
+}
+
+/// Fills `frames`; the faulting instruction comes first when the unwinder found it, without the handler's own
+/// frames.
+void collect_frames(crash_report& into, std::uint64_t instruction) noexcept {
+  constexpr int handler_frames = 8;
+  std::array<void*, frame_limit + handler_frames> raw{};
+  int const found = ::backtrace(raw.data(), static_cast<int>(raw.size()));
+  int first = 0;
+  for (int i = 0; i < found && i < handler_frames; ++i) {
+    if (reinterpret_cast<std::uint64_t>(raw[static_cast<std::size_t>(i)]) == instruction) first = i;
+  }
+  into.first_is_exact = 1;
+  into.frame_count = 0;
+  if (first == 0) into.frames[into.frame_count++] = instruction;  // not found: name it anyway
+  for (int i = first; i < found && into.frame_count < frame_limit; ++i) {
+    into.frames[into.frame_count++] = reinterpret_cast<std::uint64_t>(raw[static_cast<std::size_t>(i)]);
+  }
+}
+
+/// Reads a hexadecimal number and moves `at` behind it.
+std::uint64_t read_hex(char const*& at) noexcept {
+  std::uint64_t value = 0;
+  for (;; ++at) {
+    char const c = *at;
+    if (c >= '0' && c <= '9') {
+      value = value * 16 + static_cast<std::uint64_t>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      value = value * 16 + static_cast<std::uint64_t>(c - 'a' + 10);
+    } else {
+      return value;
+    }
+  }
+}
+
+/// Keeps a line "from-to perms offset dev inode path\n" when a frame lies in it.
+void keep_line(crash_report& into, char const* line, std::size_t bytes) noexcept {
+  char const* at = line;
+  std::uint64_t const from = read_hex(at);
+  if (*at == '-') ++at;
+  std::uint64_t const to = read_hex(at);
+  bool used = false;
+  for (std::uint32_t i = 0; i < into.frame_count; ++i) {
+    used = used || (into.frames[i] >= from && into.frames[i] < to);
+  }
+  if (!used || into.maps_bytes + bytes > sizeof into.maps) return;
+  std::memcpy(into.maps + into.maps_bytes, line, bytes);
+  into.maps_bytes += static_cast<std::uint32_t>(bytes);
+}
+
+/// Copies the relevant lines of /proc/self/maps with a buffer on the stack; longer lines are cut.
+void collect_maps(crash_report& into) noexcept {
+  into.maps_bytes = 0;
+  int const fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  std::array<char, 1024> part;
+  std::array<char, 640> line;
+  std::size_t length = 0;
+  for (;;) {
+    ssize_t const got = ::read(fd, part.data(), part.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    for (ssize_t i = 0; i < got; ++i) {
+      char const c = part[static_cast<std::size_t>(i)];
+      if (c != '\n') {
+        if (length + 2 < line.size()) line[length++] = c;
+        continue;
+      }
+      line[length++] = '\n';
+      line[length] = '\0';
+      keep_line(into, line.data(), length);
+      length = 0;
+    }
+  }
+  ::close(fd);
+}
+
+void die_by(int signal) noexcept {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(signal, &standard, nullptr);
+  ::raise(signal);  // blocked while we are in its handler; delivered when the handler returns
+}
+
+void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
+  crash_report& report = slot_of_rank->crash;
+  auto expected = crash_state::none;
+  if (report.state.compare_exchange_strong(expected, crash_state::writing, std::memory_order_acq_rel)) {
+    report.signal = signal;
+    report.code = info->si_code;
+    report.sender = info->si_code == SI_USER || info->si_code == SI_TKILL ? info->si_pid : 0;
+    bool const by_hardware = info->si_code > 0 && signal != SIGABRT;
+    report.address = by_hardware ? reinterpret_cast<std::uint64_t>(info->si_addr) : 0;
+    // If unwinding hangs (a lock that this thread holds), the alarm ends the process all the same.
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    ::sigaction(SIGALRM, &standard, nullptr);
+    sigset_t alarm_only;
+    ::sigemptyset(&alarm_only);
+    ::sigaddset(&alarm_only, SIGALRM);
+    ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+    ::alarm(1);
+    collect_frames(report, instruction_of(context));
+    collect_maps(report);
+    ::alarm(0);
+    report.state.store(crash_state::complete, std::memory_order_release);
+  }
+  die_by(signal);
+}
+
+void on_question(int, siginfo_t*, void* context) noexcept {
+  int const saved = errno;
+  live_report& live = slot_of_rank->live;
+  std::uint32_t const number = header_of_job->question.load(std::memory_order_acquire);
+  collect_frames(live.where, instruction_of(context));
+  collect_maps(live.where);
+  live.answered.store(number, std::memory_order_release);  // pairs with the launcher's acquire
+  errno = saved;
+}
+
+void copy_text(char* into, std::size_t room, char const* text) noexcept {
+  std::size_t const bytes = std::min(std::strlen(text), room - 1);
+  std::memcpy(into, text, bytes);
+  into[bytes] = '\0';
+}
+
+void record_exception() noexcept {
+  crash_report& report = slot_of_rank->crash;
+  std::type_info const* const type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return;  // std::terminate without an exception: the abort says all there is
+  int status = 0;
+  char* const readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  copy_text(report.exception_type, sizeof report.exception_type,
+            readable != nullptr ? readable : type->name());
+  std::free(readable);
+  try {
+    throw;
+  } catch (std::exception const& error) {
+    copy_text(report.exception_text, sizeof report.exception_text, error.what());
+  } catch (char const* text) {
+    copy_text(report.exception_text, sizeof report.exception_text, text);
+  } catch (...) {
+  }
+  report.has_exception.store(1, std::memory_order_release);
+}
+
+[[noreturn]] void on_terminate() {
+  record_exception();
+  if (previous_terminate != nullptr) previous_terminate();
+  std::abort();
+}
+
+/// Gives the calling thread a stack for handlers unless it has one. It is never freed: the thread that calls
+/// init normally lives as long as the process.
+void ensure_alternate_stack() noexcept {
+  stack_t have{};
+  if (::sigaltstack(nullptr, &have) == 0 && (have.ss_flags & SS_DISABLE) == 0) return;
+  constexpr std::size_t bytes = 128 * 1024;
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  stack_t stack{};
+  stack.ss_sp = memory;
+  stack.ss_size = bytes;
+  ::sigaltstack(&stack, nullptr);
+}
+
+void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) noexcept {
+  struct sigaction have {};
+  if (::sigaction(signal, nullptr, &have) != 0 || have.sa_handler != SIG_DFL) return;
+  struct sigaction ours {};
+  ours.sa_sigaction = handler;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
+  ::sigfillset(&ours.sa_mask);
+  ::sigaction(signal, &ours, nullptr);
+}
+
+}  // namespace
+
+void install_crash_handlers(board_header const& header, rank_slot& slot) {
+  header_of_job = &header;
+  slot_of_rank = &slot;
+  // The first call loads the unwinder, which must not happen inside a handler.
+  std::array<void*, 4> frames{};
+  ::backtrace(frames.data(), static_cast<int>(frames.size()));
+  ensure_alternate_stack();
+  for (int const signal : fatal_signals) install(signal, on_fatal_signal, 0);
+  install(SIGQUIT, on_question, SA_RESTART);
+  previous_terminate = std::set_terminate(on_terminate);
+}
+
+}  // namespace atl::bootstrap

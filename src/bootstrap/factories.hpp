@@ -1,0 +1,28 @@
+#pragma once
+
+/// The implementations of `channel`, as `attach` sees them. Internal to src/bootstrap.
+
+#include <memory>
+#include <string>
+
+#include "bootstrap/bootstrap.hpp"
+
+namespace atl::bootstrap {
+
+/// A job of one rank; always possible.
+std::unique_ptr<channel> make_solo();
+
+/// Joins the job of the `atoll run` that the environment names. Null when there is none, or when this process
+/// is not one of its ranks (a program started by a rank); `reason` then says so.
+std::unique_ptr<channel> make_local(std::string& reason);
+
+/// True when the environment is that of a process started by a PMIx server.
+bool started_by_pmix() noexcept;
+
+/// Joins the job of a PMIx server (mpirun, prterun, srun). Throws startup_error when that fails.
+std::unique_ptr<channel> make_pmix();
+
+/// Whether libpmix can be opened here; `reason` gets its version or the loader's complaint.
+bool pmix_available(std::string& reason);
+
+}  // namespace atl::bootstrap

@@ -1,0 +1,220 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/os/cgroup.hpp"
+#include "base/settings.hpp"
+#include "bootstrap/board.hpp"
+#include "bootstrap/crash.hpp"
+#include "bootstrap/factories.hpp"
+
+// The rank's end of `atoll run`.
+//
+// A rank finds the board through ATOLL_JOB. Usually the descriptor named there was inherited. Wrappers that
+// close descriptors before they start the program (Python's subprocess does) do not matter: the launcher
+// still holds the board, and /proc/<launcher>/fd/<n> opens the same file for the same user.
+//
+// The variables stay in the environment, so programs started *by* a rank see them as well. They are not
+// ranks: the slot is taken by a live process, so they become jobs of their own (solo). After a rank's process
+// has ended, the next program of the same wrapper (`sh -c 'first; second'`) may take the slot over.
+
+namespace atl::bootstrap {
+namespace {
+
+/// ATOLL_JOB and ATOLL_RANK, taken apart.
+struct invitation {
+  int descriptor = -1;
+  int launcher = 0;
+  std::string job_id;
+  int rank = -1;
+};
+
+bool read_invitation(invitation& into) {
+  char const* const job = std::getenv(job_variable);
+  char const* const rank = std::getenv(rank_variable);
+  if (job == nullptr || rank == nullptr) return false;
+  char const* const end = job + std::strlen(job);
+  auto const first = std::from_chars(job, end, into.descriptor);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ':') return false;
+  auto const second = std::from_chars(first.ptr + 1, end, into.launcher);
+  if (second.ec != std::errc{} || second.ptr == end || *second.ptr != ':') return false;
+  into.job_id.assign(second.ptr + 1, end);
+  return std::from_chars(rank, rank + std::strlen(rank), into.rank).ec == std::errc{} && !into.job_id.empty();
+}
+
+bool is_alive(int pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+
+board open_board(invitation const& job) {
+  if (board direct = board::open(job.descriptor, job.job_id)) return direct;
+  std::string const path = format("/proc/%d/fd/%d", job.launcher, job.descriptor);
+  int const descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return {};
+  board found = board::open(descriptor, job.job_id);
+  if (!found) ::close(descriptor);
+  return found;
+}
+
+/// Dies when the parent dies. The launcher arranges that for the processes it starts; a program behind a
+/// wrapper must do so itself. The kernel watches the parent's *thread*, so only parents with a single one are
+/// safe.
+void follow_parent_into_death(int launcher) {
+  ::pid_t const parent = ::getppid();
+  if (parent != launcher) {
+    std::error_code error;
+    int threads = 0;
+    for (auto const& task : std::filesystem::directory_iterator(format("/proc/%d/task", parent), error)) {
+      static_cast<void>(task);
+      ++threads;
+    }
+    if (threads != 1) return;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The parent may have gone before the request: then nobody would tell us.
+  if (::getppid() != parent) ::_exit(128 + SIGKILL);
+}
+
+/// Standard output goes through the launcher's pipe, which makes the C library buffer it in blocks: lines
+/// would show late, or not at all when the rank is killed.
+void buffer_lines() {
+  struct stat output {};
+  if (std::getenv(job_variable) != nullptr && ::fstat(STDOUT_FILENO, &output) == 0 &&
+      S_ISFIFO(output.st_mode)) {
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  }
+}
+
+/// Runs when the library is loaded, before the program can have written anything.
+[[gnu::constructor]] void buffer_lines_early() { buffer_lines(); }
+
+class local_channel final : public channel {
+ public:
+  local_channel(board&& joined, invitation const& job)
+      : board_(std::move(joined)), slot_(board_.slot(job.rank)), job_id_(job.job_id) {
+    where_.rank = where_.local_rank = job.rank;
+    where_.size = where_.local_size = static_cast<std::int32_t>(board_.header().ranks);
+    slot_.diagnostics.peer.store(-1, std::memory_order_relaxed);
+    mark(rank_state::attached);
+    // Programs started by this rank must not inherit the board.
+    board_.close_descriptor();
+    follow_parent_into_death(job.launcher);
+    if (settings::crash_reports()) install_crash_handlers(board_.header(), slot_);
+  }
+
+  std::string_view name() const override { return "local"; }
+  placement const& where() const override { return where_; }
+  std::string_view job_id() const override { return job_id_; }
+  rank_diagnostics& diagnostics() override { return slot_.diagnostics; }
+
+  std::vector<std::string> exchange(std::string_view mine) override {
+    if (mine.size() > blob_limit) {
+      throw bootstrap_error(format("exchange of %zu bytes; the limit is %zu", mine.size(), blob_limit));
+    }
+    slot_.blob_bytes = static_cast<std::uint32_t>(mine.size());
+    mine.copy(slot_.blob, mine.size());
+    meet();
+    std::vector<std::string> all;
+    all.reserve(static_cast<std::size_t>(where_.size));
+    for (int rank = 0; rank < where_.size; ++rank) {
+      rank_slot const& theirs = board_.slot(rank);
+      all.emplace_back(theirs.blob, theirs.blob_bytes);
+    }
+    meet();  // nobody may write its next blob before all have read this one
+    return all;
+  }
+
+  char const* console_env(char const* name) override {
+    if (char const* const given = board_.override_of(name)) return given;
+    load_console();
+    auto const found = console_.find(name);
+    return found != console_.end() ? found->second.c_str() : std::getenv(name);
+  }
+
+  [[noreturn]] void abort(int exit_code) override {
+    int const status = exit_code == 0 ? 1 : exit_code;
+    board_header& head = board_.header();
+    std::int32_t nobody = -1;
+    if (head.abort_rank.compare_exchange_strong(nobody, where_.rank, std::memory_order_acq_rel)) {
+      head.abort_status.store(status, std::memory_order_release);
+    }
+    board_.end();
+    ::_exit(status);
+  }
+
+  void mark(rank_state state) override {
+    // release: whoever sees the state sees the counters that led to it.
+    slot_.diagnostics.state.store(state, std::memory_order_release);
+  }
+
+ private:
+  void meet() {
+    if (!board_.barrier()) throw bootstrap_error("the job is being ended");
+  }
+
+  /// The launcher's environment, which a wrapper script between us cannot have changed. Read at first use;
+  /// empty when it cannot be read.
+  void load_console() {
+    if (console_loaded_) return;
+    console_loaded_ = true;
+    auto const text = os::read_small_file(format("/proc/%d/environ", board_.header().launcher_pid));
+    if (!text) return;
+    for (std::size_t at = 0; at < text->size();) {
+      std::string const line = text->c_str() + at;
+      at += line.size() + 1;
+      auto const equals = line.find('=');
+      if (equals != std::string::npos) console_.emplace(line.substr(0, equals), line.substr(equals + 1));
+    }
+  }
+
+  board board_;
+  rank_slot& slot_;
+  std::string job_id_;
+  placement where_;
+  std::map<std::string, std::string, std::less<>> console_;
+  bool console_loaded_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<channel> make_local(std::string& reason) {
+  invitation job;
+  if (!read_invitation(job)) {
+    reason = "this process was not started by `atoll run` (no ATOLL_JOB in its environment)";
+    return nullptr;
+  }
+  board found = open_board(job);
+  if (!found) {
+    reason = "the `atoll run` named by ATOLL_JOB is gone or out of reach";
+    return nullptr;
+  }
+  if (job.rank < 0 || static_cast<std::uint32_t>(job.rank) >= found.header().ranks) {
+    throw startup_error(
+        format("ATOLL_RANK=%d is outside the job of %u ranks", job.rank, found.header().ranks));
+  }
+  // Take the slot; a dead owner is a previous program of the same wrapper.
+  auto& owner = found.slot(job.rank).diagnostics.pid;
+  std::int32_t holder = owner.load(std::memory_order_acquire);
+  auto const self = static_cast<std::int32_t>(::getpid());
+  do {
+    if (holder != self && is_alive(holder)) {
+      reason = format("rank %d of the job is process %d already; this is a program started by it", job.rank,
+                      holder);
+      return nullptr;
+    }
+  } while (!owner.compare_exchange_weak(holder, self, std::memory_order_acq_rel));
+  buffer_lines();
+  return std::make_unique<local_channel>(std::move(found), job);
+}
+
+}  // namespace atl::bootstrap
