@@ -61,6 +61,7 @@ if(ATOLL_BUILD_APPS OR ATOLL_BUILD_BENCH OR ATOLL_BUILD_TESTS)
   atoll_dependency(MPI "message-passing variants" PACKAGE MPI TARGET MPI::MPI_CXX COMPONENTS CXX
                    DEBIAN libopenmpi-dev)
 endif()
+set(ATOLL_MPI_AVAILABLE ${ATOLL_HAVE_MPI} CACHE INTERNAL "for demo.sh")
 if(ATOLL_BUILD_BENCH)
   atoll_dependency(BENCHMARK "micro benchmarks" PACKAGE benchmark TARGET benchmark::benchmark
                    DEBIAN libbenchmark-dev)

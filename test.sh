@@ -1,0 +1,105 @@
+#!/bin/bash
+# Builds Atoll and runs its tests. See --help.
+set -u
+. "$(dirname "${BASH_SOURCE[0]}")/scripts/common.sh"
+
+usage() {
+  cat << 'END'
+usage: ./test.sh [options] [-- options of ctest]
+
+Installs the Debian packages that are missing (as root or with sudo), builds, and runs the tests. The last line is
+`N passed, N failed, N skipped`.
+
+  (none)       all tests, preset dev (checked calls)
+  --release    all tests, preset release
+  --asan       unit and multirank tests under AddressSanitizer and UndefinedBehaviorSanitizer
+  --tsan       unit tests under ThreadSanitizer (it sees threads, not processes)
+  --all        the default, --asan and --tsan one after the other: what continuous integration runs
+  --quick      only what takes seconds: leaves out slow tests, consumer projects and the header check;
+               can be combined with the others
+  --no-install do not install packages; go on with what is there
+  -j N         tests that run side by side (default: one for each core)
+  --help       this text
+
+examples: ./test.sh -- -R rput        ./test.sh --asan -- -L unit
+END
+}
+
+passes=() quick=no install=yes jobs=$(nproc) ctest_options=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --asan | --tsan | --release | --dev) passes+=("${1#--}") ;;
+    --all) passes+=(dev asan tsan) ;;
+    --quick) quick=yes ;;
+    --no-install) install=no ;;
+    -j) jobs=${2:?-j needs a number}; shift ;;
+    --help | -h) usage; exit 0 ;;
+    --) shift; ctest_options=("$@"); break ;;
+    *) usage >&2; die "unknown option $1" ;;
+  esac
+  shift
+done
+[ ${#passes[@]} -eq 0 ] && passes=(dev)
+
+# shellcheck disable=SC2086
+[ $install = yes ] && install_packages $packages_build $packages_use $packages_test
+allow_mpi_here
+if python=$(find_plotting_python); then
+  export ATOLL_PYTHON=$python
+fi
+
+passed=0 failed=0 skipped=0
+trouble=()
+
+# Reads ctest's JUnit file, since its printed summary does not count skipped tests.
+count_results() {
+  local file=$1 total fails skips disabled
+  total=$(sed -n 's/.*\btests="\([0-9]*\)".*/\1/p' "$file" | head -n 1)
+  fails=$(sed -n 's/.*\bfailures="\([0-9]*\)".*/\1/p' "$file" | head -n 1)
+  skips=$(sed -n 's/.*\bskipped="\([0-9]*\)".*/\1/p' "$file" | head -n 1)
+  disabled=$(sed -n 's/.*\bdisabled="\([0-9]*\)".*/\1/p' "$file" | head -n 1)
+  skips=$((${skips:-0} + ${disabled:-0}))
+  passed=$((passed + ${total:-0} - ${fails:-0} - skips))
+  failed=$((failed + ${fails:-0}))
+  skipped=$((skipped + skips))
+}
+
+run_pass() {
+  local preset=$1 targets=() options=(--output-on-failure --no-tests=error -j "$jobs") log=$log_folder/test-$1.log
+  case $preset in
+    asan) targets=(unit_tests multirank_tests) options+=(-L '^(unit|multirank)$') ;;
+    tsan) targets=(unit_tests) options+=(-L '^unit$') ;;
+  esac
+  [ $quick = yes ] && options+=(-LE 'slow|consumer|tree')
+  configure "$preset"
+  build "$preset" "${targets[@]}"
+  say "Testing build/$preset"
+  local begin=$SECONDS
+  rm -f "$log_folder/$preset.xml"
+  ctest --test-dir "build/$preset" "${options[@]}" "${ctest_options[@]}" --output-junit "$log_folder/$preset.xml" \
+    2>&1 < /dev/null | tee "$log" | sed -u -n '/^ *[0-9]*\/[0-9]* Test/p; /\*\*\*/,/^$/p' | awk '!/^$/'
+  if [ ! -s "$log_folder/$preset.xml" ]; then
+    tail -n 20 "$log"
+    die "ctest did not run; see $log"
+  fi
+  count_results "$log_folder/$preset.xml"
+  local cases
+  cases=$(sed -n 's/.*\[  PASSED  \] \([0-9]*\) test.*/\1/p' "build/$preset/Testing/Temporary/LastTest.log" |
+          awk '{n += $1} END {print n + 0}')
+  echo "    $preset: $((SECONDS - begin)) s, $cases GoogleTest cases; log: $log"
+  while read -r line; do
+    trouble+=("$preset: $line")
+  done < <(sed -n '/^The following tests FAILED/,/^$/ s/^[[:space:]]*[0-9]* - //p' "$log")
+}
+
+for pass in "${passes[@]}"; do
+  run_pass "$pass"
+done
+
+if [ ${#trouble[@]} -gt 0 ]; then
+  say "Failed or not run"
+  printf '    %s\n' "${trouble[@]}"
+fi
+say "Summary of ${passes[*]} after $SECONDS s"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

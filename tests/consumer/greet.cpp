@@ -1,0 +1,3 @@
+#include <upcxx/upcxx.hpp>
+
+int greetings(int from) { return from + 1000; }

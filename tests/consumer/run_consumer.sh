@@ -1,0 +1,85 @@
+#!/bin/bash
+# Builds hello.cpp outside the tree in one of several ways and runs it on two ranks.
+#   run_consumer.sh install <build> <prefix>
+#   run_consumer.sh find_package <work> <prefix> <codemode> <threadmode> <how: variable|environment>
+#   run_consumer.sh build_tree <work> <build>
+#   run_consumer.sh add_subdirectory <work> <source> <atoll>
+#   run_consumer.sh pkg_config <work> <prefix> <name>
+# Environment: CXX, CMAKE, GENERATOR, FLAGS (compiler flags of the sanitizers).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+way=$1 work=$2
+shift 2
+cmake=${CMAKE:-cmake}
+export CXXFLAGS="${FLAGS:-}" LDFLAGS="${FLAGS:-}"
+unset UPCXX_CODEMODE UPCXX_THREADMODE
+
+configure() {  # source, more options
+  local source=$1
+  shift
+  "$cmake" -S "$source" -B "$work" -G "${GENERATOR:-Ninja}" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=Release "$@"
+}
+
+check() {  # atoll, program
+  local output
+  output=$("$1" run -n 2 "$2")
+  echo "$output"
+  grep -q 'hello from 2 ranks, all well' <<< "$output"
+}
+
+if [ "$way" != install ]; then
+  rm -rf "$work"
+fi
+case $way in
+  install)
+    prefix=$1
+    rm -rf "$prefix" "$prefix.moved"
+    "$cmake" --install "$work" --prefix "$prefix" > /dev/null
+    # A moved tree must work as well: nothing may remember where it was installed.
+    mv "$prefix" "$prefix.moved"
+    ls -R "$prefix.moved" | head -50
+    ;;
+  find_package)
+    prefix=$1.moved code=$2 thread=$3 how=$4
+    options=(-DEXPECT_OPT=$([ "$code" = opt ] && echo ON || echo OFF)
+             -DEXPECT_PAR=$([ "$thread" = par ] && echo ON || echo OFF))
+    if [ "$how" = environment ]; then
+      UPCXX_CODEMODE=$code UPCXX_THREADMODE=$thread configure "$here/find_package" \
+        -DCMAKE_PREFIX_PATH="$prefix" "${options[@]}"
+    elif [ "$how" = default ]; then
+      configure "$here/find_package" -DCMAKE_PREFIX_PATH="$prefix" "${options[@]}"
+    else
+      configure "$here/find_package" -DCMAKE_PREFIX_PATH="$prefix" "${options[@]}" \
+        -DUPCXX_CODEMODE="$code" -DUPCXX_THREADMODE="$thread"
+    fi
+    "$cmake" --build "$work"
+    check "$prefix/bin/atoll" "$work/hello"
+    if UPCXX_CODEMODE=fast configure "$here/find_package" -DCMAKE_PREFIX_PATH="$prefix" \
+         -B "$work/wrong" > "$work/wrong.log" 2>&1; then
+      echo "UPCXX_CODEMODE=fast was accepted"
+      exit 1
+    fi
+    grep -q "it must be opt or debug" "$work/wrong.log"
+    ;;
+  build_tree)
+    configure "$here/find_package" -DUPCXX_DIR="$1" -DEXPECT_OPT=ON
+    "$cmake" --build "$work"
+    check "$1/bin/atoll" "$work/hello"
+    ;;
+  add_subdirectory)
+    launcher=$(command -v ccache || true)
+    configure "$here/add_subdirectory" -DATOLL_SOURCE="$1" ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher}
+    "$cmake" --build "$work" --target hello
+    check "$2" "$work/hello"
+    ;;
+  pkg_config)
+    prefix=$1.moved name=$2
+    mkdir -p "$work"
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name "$name.pc")")
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046
+    "$CXX" ${FLAGS:-} $(pkg-config --cflags "$name") "$here/hello.cpp" "$here/greet.cpp" -o "$work/hello" \
+      $(pkg-config --libs "$name")
+    check "$prefix/bin/atoll" "$work/hello"
+    ;;
+esac

@@ -1,0 +1,36 @@
+#!/bin/bash
+# Every header compiles alone, and twice: public ones in two modes (unchecked and single-threaded; checked and
+# multi-threaded), internal ones once.
+#   check_headers.sh <compiler> <C++ standard> <source folder> [jobs]
+set -u
+compiler=$1 standard=$2 root=$3 jobs=${4:-2}
+cd "$root" || exit 2
+
+check_one() {  # compiler standard "header flag"
+  local compiler=$1 standard=$2 header=${3% *} flag=${3#* }
+  local output
+  if ! output=$(printf '#include "%s"\n#include "%s"\n' "$header" "$header" |
+                "$compiler" -std="c++$standard" -fsyntax-only -Wall -Wextra -Iinclude -Isrc "$flag" -x c++ - 2>&1) ||
+     [ -n "$output" ]; then
+    printf '%s (%s):\n%s\n\n' "$header" "$flag" "$output"
+    return 1
+  fi
+}
+export -f check_one
+
+{
+  find include -name '*.hpp' | sort | while read -r header; do
+    # A bridge to a library that is not installed here cannot be compiled; its first lines name what it needs.
+    need=$(sed -n '1,15s|^// header check: needs <\(.*\)>.*|\1|p' "$header")
+    if [ -n "$need" ] && ! echo "#include <$need>" | "$compiler" -std="c++$standard" -fsyntax-only -x c++ - 2>/dev/null; then
+      echo "skipped $header: <$need> is not here" >&2
+      continue
+    fi
+    printf '%s\0' "${header#include/} -DUPCXX_CODEMODE=1" "${header#include/} -DUPCXX_THREADMODE=1"
+  done
+  find src -name '*.hpp' -printf '%P -DUPCXX_CODEMODE=1\0'
+} | xargs -0 -P "$jobs" -I{} bash -c 'check_one "$@"' _ "$compiler" "$standard" {} > "${TMPDIR:-/tmp}/headers.$$"
+status=$?
+cat "${TMPDIR:-/tmp}/headers.$$"
+rm -f "${TMPDIR:-/tmp}/headers.$$"
+exit $((status != 0))
