@@ -24,13 +24,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/os/memfd.hpp"
+#include "base/os/memory.hpp"
+#include "base/os/unique_fd.hpp"
+#include "base/settings.hpp"
 #include "memory/host/budget.hpp"
 
 #ifndef MADV_POPULATE_READ  // Linux 5.14; older C libraries lack the names
@@ -38,8 +41,10 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-namespace atoll::memory {
+namespace atl::memory {
 namespace {
+
+using settings::format_bytes;
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_stride = std::size_t{64} << 10;
@@ -52,21 +57,6 @@ std::size_t round_up(std::size_t value, std::size_t multiple) noexcept {
 
 std::string error_text(int code) { return std::generic_category().message(code); }
 
-class descriptor_guard {
- public:
-  explicit descriptor_guard(int descriptor) noexcept : descriptor_(descriptor) {}
-  descriptor_guard(descriptor_guard const&) = delete;
-  descriptor_guard& operator=(descriptor_guard const&) = delete;
-  ~descriptor_guard() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  [[nodiscard]] int get() const noexcept { return descriptor_; }
-  int release() noexcept { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
-
 /// A sealed memory object of `total` bytes, nothing reserved yet.
 int create_memory(std::size_t total) {
   rlimit file_size{};
@@ -75,26 +65,9 @@ int create_memory(std::size_t total) {
     throw startup_error(
         format("the file size limit of %s (ulimit -f) is below the %s of shared memory that the "
                "ranks of this host need. Raise it, or lower UPCXX_SHARED_HEAP_SIZE.",
-               readable_bytes(file_size.rlim_cur).c_str(), readable_bytes(total).c_str()));
+               format_bytes(file_size.rlim_cur).c_str(), format_bytes(total).c_str()));
   }
-  int const descriptor = memfd_create("atoll-host-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor < 0) {
-    throw startup_error(format("cannot create shared memory: memfd_create: %s. %s", error_text(errno).c_str(),
-                               errno == ENOSYS || errno == EPERM
-                                   ? "The kernel or the container's system call filter does not offer it."
-                                   : "The limit of open files (ulimit -n) may be too low."));
-  }
-  descriptor_guard guard(descriptor);
-  if (ftruncate(descriptor, static_cast<off_t>(total)) != 0) {
-    throw startup_error(
-        format("cannot size shared memory to %s: ftruncate: %s. Lower UPCXX_SHARED_HEAP_SIZE.",
-               readable_bytes(total).c_str(), error_text(errno).c_str()));
-  }
-  // No process of the job can shrink the memory under another one's stores.
-  if (fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    throw startup_error(format("cannot seal shared memory: %s", error_text(errno).c_str()));
-  }
-  return guard.release();
+  return os::make_sealed_memfd("atoll-host-memory", total).release();
 }
 
 /// Touches pages without changing them; the fallback where the kernel cannot populate.
@@ -140,17 +113,17 @@ host_region::host_region(shape const& wanted, share_function const& share)
     throw startup_error(
         format("%s of shared memory for each of %u ranks cannot be addressed. Lower "
                "UPCXX_SHARED_HEAP_SIZE.",
-               readable_bytes(wanted.bytes).c_str(), wanted.count));
+               format_bytes(wanted.bytes).c_str(), wanted.count));
   }
   int created = -1;
   if (wanted.me == 0) {
-    if (std::string const shortage = explain_shortage(read_memory_budget(), stride_, wanted.count);
+    if (std::string const shortage = explain_shortage(os::read_memory_limits(), stride_, wanted.count);
         !shortage.empty()) {
       throw startup_error(shortage);
     }
     created = create_memory(total);
   }
-  descriptor_guard const descriptor(share(created));  // rank 0 gets its own back
+  os::unique_fd const descriptor(share(created));  // rank 0 gets its own back
   struct stat status {};
   if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
     throw startup_error("got no descriptor of the shared memory from local rank 0");
@@ -159,7 +132,7 @@ host_region::host_region(shape const& wanted, share_function const& share)
     throw startup_error(format(
         "local rank 0 shares %s of memory, but this rank expects %s: the ranks of a host must "
         "agree on UPCXX_SHARED_HEAP_SIZE.",
-        readable_bytes(static_cast<std::uint64_t>(status.st_size)).c_str(), readable_bytes(total).c_str()));
+        format_bytes(static_cast<std::uint64_t>(status.st_size)).c_str(), format_bytes(total).c_str()));
   }
   map(descriptor.get());
   try {
@@ -204,7 +177,7 @@ void host_region::map(int descriptor) {
     throw startup_error(
         format("cannot find %s of address space for the shared memory of %u ranks: %s. The limit of "
                "address space (ulimit -v) may be too low.",
-               readable_bytes(reserved).c_str(), shape_.count, error_text(errno).c_str()));
+               format_bytes(reserved).c_str(), shape_.count, error_text(errno).c_str()));
   }
   auto* const start = static_cast<std::byte*>(raw);
   auto* const base =
@@ -212,8 +185,8 @@ void host_region::map(int descriptor) {
   if (mmap(base, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
     int const code = errno;
     munmap(raw, reserved);
-    throw startup_error(format("cannot map %s of shared memory: %s", readable_bytes(total).c_str(),
-                               error_text(code).c_str()));
+    throw startup_error(
+        format("cannot map %s of shared memory: %s", format_bytes(total).c_str(), error_text(code).c_str()));
   }
   if (base > start) munmap(start, static_cast<std::size_t>(base - start));
   if (std::byte* const end = base + total; end < start + reserved) {
@@ -230,11 +203,11 @@ void host_region::map(int descriptor) {
 
 void host_region::reserve_own(int descriptor) {
   auto const fail = [this](int code) {
-    memory_budget const budget = read_memory_budget();
-    throw startup_error(format(
-        "cannot reserve %s of shared memory: %s (%s). Lower UPCXX_SHARED_HEAP_SIZE (or "
-        "--shared-heap), or start fewer than %u ranks per host.",
-        readable_bytes(stride_).c_str(), error_text(code).c_str(), budget.reason.c_str(), shape_.count));
+    throw startup_error(
+        format("cannot reserve %s of shared memory: %s (%s). Lower UPCXX_SHARED_HEAP_SIZE (or "
+               "--shared-heap), or start fewer than %u ranks per host.",
+               format_bytes(stride_).c_str(), error_text(code).c_str(),
+               describe(os::read_memory_limits()).c_str(), shape_.count));
   };
   std::byte* const own = part(shape_.me);
   auto const start = static_cast<off_t>(own - base_);
@@ -262,4 +235,4 @@ void host_region::populate_peers(std::size_t offset, std::size_t bytes) const no
   }
 }
 
-}  // namespace atoll::memory
+}  // namespace atl::memory

@@ -8,7 +8,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 
-namespace atoll::memory {
+namespace atl::memory {
 
 /// Bytes from one region to the next for regions of `bytes`: a multiple of the huge page size, or of 64 KiB
 /// for small ones, so that tests with many ranks stay small.
@@ -65,4 +65,4 @@ class host_region {
   shape shape_{};
 };
 
-}  // namespace atoll::memory
+}  // namespace atl::memory

@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 
-namespace atoll::memory {
+namespace atl::memory {
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
@@ -167,4 +167,4 @@ TEST(host_region, file_size_limit_is_named_instead_of_a_signal) {
 }
 
 }  // namespace
-}  // namespace atoll::memory
+}  // namespace atl::memory
