@@ -1,8 +1,8 @@
 // Main function of tests that run on several ranks.
 //
-// Every rank runs every test. Rank 0 prints GoogleTest's usual account; the others only speak up for failures, with
-// their rank. Ranks stay in step between tests through a channel of the test's own. The job fails if a test
-// failed on any rank, and ends with 77 if every test was skipped on all of them.
+// Every rank runs every test. Rank 0 prints GoogleTest's usual account; the others only speak up for
+// failures, with their rank. Ranks stay in step between tests through a channel of the test's own. The job
+// fails if a test failed on any rank, and ends with 77 if every test was skipped on all of them.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -43,8 +43,9 @@ int main(int argc, char** argv) {
 
   // One broadcast gives all ranks the name of their channel and the seed of --gtest_shuffle.
   auto const now = std::chrono::system_clock::now().time_since_epoch().count();
-  auto const key = upcxx::broadcast((static_cast<std::uint64_t>(::getpid()) << 40) ^ static_cast<std::uint64_t>(now), 0)
-                       .wait();
+  auto const key =
+      upcxx::broadcast((static_cast<std::uint64_t>(::getpid()) << 40) ^ static_cast<std::uint64_t>(now), 0)
+          .wait();
   if (testing::GTEST_FLAG(shuffle) && testing::GTEST_FLAG(random_seed) == 0) {
     testing::GTEST_FLAG(random_seed) = static_cast<int>(key % 99999) + 1;
   }

@@ -1,5 +1,5 @@
-// Main function of tests that run in one process. Ends with 77 when every test was skipped, so that a run which
-// tested nothing is not counted as passed.
+// Main function of tests that run in one process. Ends with 77 when every test was skipped, so that a run
+// which tested nothing is not counted as passed.
 
 #include <gtest/gtest.h>
 
