@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # Sourced by demo.sh, test.sh and .ci/run: messages, packages, Python, builds. Bash.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
