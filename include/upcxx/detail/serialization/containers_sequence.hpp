@@ -1,0 +1,117 @@
+#pragma once
+
+/// Codecs of std::basic_string, std::vector, std::deque and std::list: allocator, count, elements.
+
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <upcxx/detail/serialization/codec.hpp>
+#include <upcxx/detail/serialization/std_utility.hpp>
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+inline void write_count(writer& w, std::size_t count) { trivial_codec<std::size_t>::write(w, count); }
+inline std::size_t read_count(reader& r, std::size_t minimum_item_bytes) {
+  std::size_t const count = trivial_codec<std::size_t>::value(r);
+  r.expect(count, minimum_item_bytes);
+  return count;
+}
+constexpr std::size_t bound_of_count(std::size_t at) {
+  return at == npos ? npos : align_up(at, alignof(std::size_t)) + sizeof(std::size_t);
+}
+
+/// Elements that a container may copy straight from the message as if it were an array of them.
+template <typename T>
+inline constexpr bool copies_from_message =
+    is_trivially_serializable<T>::value && !std::is_empty_v<T> && std::is_trivially_copy_constructible_v<T> &&
+    std::is_trivially_destructible_v<T>;
+
+/// The elements of a block in the message.
+template <typename T>
+T const* elements_in_place(reader& r, std::size_t count) {
+  return reinterpret_cast<T const*>(take_block<T>(r, count));
+}
+
+template <typename Container, typename D, typename T, typename Allocator>
+struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator>, D> {
+  static constexpr bool serializable = detail::serializable<T>() && detail::serializable<Allocator>();
+  using deserialized_type = D;
+  static constexpr std::size_t static_bound = npos;
+
+  static constexpr std::size_t bound(std::size_t at, Container const& object) {
+    return range_bound<T>(bound_of_count(bound_after(at, object.get_allocator())), object, object.size());
+  }
+
+  static void write(writer& w, Container const& object) {
+    serialize(w, object.get_allocator());
+    write_count(w, object.size());
+    write_range<T>(w, object.begin(), object.end(), object.size());
+  }
+
+  static D value(reader& r) {
+    auto const allocator = read_value<Allocator>(r);
+    std::size_t const count = read_count(r, minimum_wire_size<T>());
+    if constexpr (copies_from_message<T>) {
+      T const* const first = elements_in_place<T>(r, count);
+      return D(first, first + count, allocator);  // one allocation, one copy, nothing filled first
+    } else {
+      D result(allocator);
+      if constexpr (requires { result.reserve(count); }) result.reserve(count);
+      for (std::size_t i = 0; i < count; ++i) result.emplace_back(read_value<T>(r));
+      return result;
+    }
+  }
+};
+
+template <typename T, typename A>
+struct codec<std::vector<T, A>>
+    : sequence_codec<std::vector<T, A>, std::vector<mapped_t<T>, mapped_t<A>>, T, A> {};
+template <typename T, typename A>
+struct codec<std::deque<T, A>>
+    : sequence_codec<std::deque<T, A>, std::deque<mapped_t<T>, mapped_t<A>>, T, A> {};
+template <typename T, typename A>
+struct codec<std::list<T, A>> : sequence_codec<std::list<T, A>, std::list<mapped_t<T>, mapped_t<A>>, T, A> {};
+
+/// Characters are bytes whatever their traits are.
+template <typename Char, typename Traits, typename A>
+struct codec<std::basic_string<Char, Traits, A>>
+    : reads_by_value<codec<std::basic_string<Char, Traits, A>>,
+                     std::basic_string<Char, Traits, mapped_t<A>>> {
+  using string = std::basic_string<Char, Traits, A>;
+  static constexpr bool serializable = detail::serializable<A>();
+  using deserialized_type = std::basic_string<Char, Traits, mapped_t<A>>;
+  static constexpr std::size_t static_bound = npos;
+
+  static constexpr std::size_t bound(std::size_t at, string const& object) {
+    at = bound_of_count(bound_after(at, object.get_allocator()));
+    return at == npos ? npos : align_up(at, alignof(Char)) + object.size() * sizeof(Char);
+  }
+
+  static void write(writer& w, string const& object) {
+    serialize(w, object.get_allocator());
+    write_count(w, object.size());
+    if (!object.empty()) {
+      std::memcpy(w.place(object.size() * sizeof(Char), alignof(Char)), object.data(),
+                  object.size() * sizeof(Char));
+    }
+  }
+
+  static deserialized_type value(reader& r) {
+    auto const allocator = read_value<A>(r);
+    std::size_t const count = read_count(r, sizeof(Char));
+    if (count == 0) return deserialized_type(allocator);
+    return deserialized_type(reinterpret_cast<Char const*>(r.take(count, sizeof(Char), alignof(Char))), count,
+                             allocator);
+  }
+
+  static void skip(reader& r) {
+    detail::skip<A>(r);
+    if (std::size_t const count = read_count(r, sizeof(Char))) r.take(count, sizeof(Char), alignof(Char));
+  }
+};
+
+}  // namespace upcxx::inline UPCXX_MODE::detail
