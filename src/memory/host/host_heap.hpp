@@ -1,0 +1,41 @@
+#pragma once
+
+/// The shared heap of this process: the part of its region that programs allocate from.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/segment_allocator.hpp"
+
+namespace atl::memory {
+
+/// Allocation in this process' own region, by offsets into it. Safe to call from several threads between
+/// `initialise` and `reset`, which the engine calls at init and finalize.
+class shared_heap {
+ public:
+  /// The heap is [begin, begin + bytes) of the region at `region`; begin > 0, so that no object has offset 0.
+  /// Without the address, alignment holds for offsets only, which suffices up to the region's own alignment.
+  void initialise(std::uint64_t begin, std::uint64_t bytes, std::byte* region = nullptr);
+  void reset() noexcept;
+  [[nodiscard]] bool ready() const noexcept { return allocator_ != nullptr; }
+
+  /// Offset in the region; 0 on exhaustion, before init and for an alignment that is no power of two.
+  std::uint64_t allocate(std::uint64_t size, std::uint64_t alignment) noexcept;
+  /// False if no allocation starts there.
+  bool deallocate(std::uint64_t offset) noexcept;
+  /// Usable bytes of the allocation at `offset`; 0 if there is none.
+  [[nodiscard]] std::uint64_t size_of(std::uint64_t offset) const noexcept;
+
+  [[nodiscard]] std::uint64_t size() const noexcept;
+  [[nodiscard]] std::uint64_t used() const noexcept;
+  [[nodiscard]] std::uint64_t largest_free() const noexcept;
+
+ private:
+  segment_allocator* allocator_ = nullptr;
+  std::uint64_t bias_ = 0;  ///< what the allocator's values exceed offsets by
+};
+
+/// The one heap of the process. Never destroyed: destructors of statics may still ask for it.
+shared_heap& host_heap() noexcept;
+
+}  // namespace atl::memory
