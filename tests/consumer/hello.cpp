@@ -17,7 +17,8 @@ int main() {
   bool const good = *slot->local() == (me + ranks - 1) % ranks && answer == me + 1000;
   int const all_good = upcxx::reduce_all(good ? 1 : 0, upcxx::op_fast_min).wait();
   if (me == 0) {
-    std::cout << "hello from " << ranks << " ranks, " << (all_good ? "all well" : "something is WRONG") << std::endl;
+    std::cout << "hello from " << ranks << " ranks, " << (all_good ? "all well" : "something is WRONG")
+              << std::endl;
   }
   upcxx::delete_(*slot);
   upcxx::finalize();
