@@ -50,6 +50,8 @@ struct crash_report {
 
 /// Answer to the launcher's question "where are you?" (SIGQUIT).
 struct live_report {
+  std::atomic<std::uint32_t> listening{
+      0};  ///< non-zero: SIGQUIT is a question; zero: it would end the process
   std::atomic<std::uint32_t> answered{0};  ///< number of the question that the rest answers
   crash_report where;
 };

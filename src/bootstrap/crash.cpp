@@ -214,14 +214,15 @@ void ensure_alternate_stack() noexcept {
   ::sigaltstack(&stack, nullptr);
 }
 
-void install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) noexcept {
+/// False when somebody else has a handler.
+bool install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) noexcept {
   struct sigaction have {};
-  if (::sigaction(signal, nullptr, &have) != 0 || have.sa_handler != SIG_DFL) return;
+  if (::sigaction(signal, nullptr, &have) != 0 || have.sa_handler != SIG_DFL) return false;
   struct sigaction ours {};
   ours.sa_sigaction = handler;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
   ::sigfillset(&ours.sa_mask);
-  ::sigaction(signal, &ours, nullptr);
+  return ::sigaction(signal, &ours, nullptr) == 0;
 }
 
 }  // namespace
@@ -234,7 +235,8 @@ void install_crash_handlers(board_header const& header, rank_slot& slot) {
   ::backtrace(frames.data(), static_cast<int>(frames.size()));
   ensure_alternate_stack();
   for (int const signal : fatal_signals) install(signal, on_fatal_signal, 0);
-  install(SIGQUIT, on_question, SA_RESTART);
+  bool const listening = install(SIGQUIT, on_question, SA_RESTART);
+  slot.live.listening.store(listening ? 1 : 0, std::memory_order_release);
   previous_terminate = std::set_terminate(on_terminate);
 }
 

@@ -1,0 +1,85 @@
+// `atoll info`: what the library finds here, and where each setting comes from.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "base/os/cores.hpp"
+#include "base/os/memory.hpp"
+#include "base/settings.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "command.hpp"
+#include "upcxx/detail/config.hpp"
+
+namespace atl::tools {
+namespace {
+
+void print_processor() {
+  int const usable = os::usable_cores();
+  auto const allowed = os::affinity_cores().size();
+  double const quota = os::cgroup_core_quota();
+  std::printf("cores       %d usable (%zu in the affinity mask, ", usable, allowed);
+  if (quota > 0) {
+    std::printf("%.2f by the control group's quota)\n", quota);
+  } else {
+    std::printf("no quota of the control group)\n");
+  }
+}
+
+void print_memory() {
+  os::memory_limits const limits = os::read_memory_limits();
+  std::printf("memory      %s available; host %s, of which %s free",
+              settings::format_bytes(limits.available()).c_str(),
+              settings::format_bytes(limits.host_total).c_str(),
+              settings::format_bytes(limits.host_available).c_str());
+  if (limits.group_limit) {
+    std::printf("; control group %s, of which %s used", settings::format_bytes(*limits.group_limit).c_str(),
+                settings::format_bytes(limits.group_used).c_str());
+  }
+  std::printf("\n");
+}
+
+void print_bootstraps() {
+  std::printf("bootstraps  (* would be used by a program started like this one)\n");
+  for (auto const& item : bootstrap::candidates()) {
+    std::printf("  %c %-8s  %s\n", item.chosen ? '*' : ' ', item.name.c_str(), item.reason.c_str());
+  }
+}
+
+void print_settings() {
+  std::printf("settings\n");
+  for (auto const& item : settings::all()) {
+    auto const now = settings::look_up(item);
+    std::printf("  %-24s %-10s %-12s %s\n", item.name, now.value.empty() ? "-" : now.value.c_str(),
+                now.origin.c_str(), item.help);
+    if (!now.problem.empty()) std::printf("    ! %s\n", now.problem.c_str());
+  }
+}
+
+}  // namespace
+
+int info_command(int argc, char** argv) {
+  CLI::App app(
+      "Prints what the library finds here: launchers, cores, memory, transports, memory kinds, settings.",
+      "atoll info");
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  } catch (CLI::ParseError const& error) {
+    std::fprintf(stderr, "atoll info: %s\n", error.what());
+    return 2;
+  }
+  std::printf("atoll       %d.%d.%d (UPC++ v1.0 specification, revision %ld)\n", ATOLL_VERSION_MAJOR,
+              ATOLL_VERSION_MINOR, ATOLL_VERSION_PATCH, UPCXX_SPEC_VERSION);
+  print_processor();
+  print_memory();
+  std::printf("transports  shm (ranks on one host)\n");
+  std::printf("kinds       host\n");
+  print_bootstraps();
+  print_settings();
+  return 0;
+}
+
+}  // namespace atl::tools

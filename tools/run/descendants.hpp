@@ -1,0 +1,22 @@
+#pragma once
+
+/// Finding and ending processes that ranks leave behind.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace atl::tools {
+
+/// Processes whose parent is this process.
+std::vector<int> children_of_self();
+
+/// Ends every child of this process except `spared`, and, because this process adopts orphans, whatever those
+/// leave behind. Gives up after two seconds.
+void end_children(int spared);
+
+/// Kills every process of this user in whose initial environment `variable` ("NAME=value") occurs.
+/// Returns how many there were.
+int kill_by_environment(std::string_view variable);
+
+}  // namespace atl::tools

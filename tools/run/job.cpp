@@ -1,0 +1,538 @@
+#include "run/job.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/os/cores.hpp"
+#include "base/os/memfd.hpp"
+#include "run/descendants.hpp"
+#include "run/keeper.hpp"
+#include "run/spawn.hpp"
+
+// One thread and one poll() loop. The job is `running` until a rank fails, the time is up or a signal asks
+// for the end; then it is `ending`: ranks get SIGTERM, after a second SIGKILL. It is over when the processes
+// started here have ended. Processes are not reaped before that: a zombie keeps its number, so that killing
+// its process group cannot meet strangers.
+//
+// Nothing here polls on a timer, with one exception: until a rank's program has attached to the board, we
+// look four times a second whether it has, because the program may be the child of a wrapper, whose end would
+// tell us nothing.
+
+namespace atl::tools {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto grace = 1s;
+constexpr auto look_for_programs_every = 250ms;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
+}
+
+bool same_file(int a, int b) {
+  struct stat one {};
+  struct stat other {};
+  return ::fstat(a, &one) == 0 && ::fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
+os::unique_fd watch_signals() {
+  ::signal(SIGPIPE, SIG_IGN);
+  // Shells start background jobs with these ignored; the launcher is asked to listen to them all the same.
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGQUIT, SIG_DFL);
+  ::signal(SIGCHLD, SIG_DFL);
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGTSTP}) ::sigaddset(&set, signal);
+  sigset_t blocked = set;
+  // Blocked, reading from the terminal in the background is an error instead of a stop, and writing just
+  // works.
+  ::sigaddset(&blocked, SIGTTIN);
+  ::sigaddset(&blocked, SIGTTOU);
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  return os::unique_fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void make_pipe(os::unique_fd& reading, os::unique_fd& writing) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw startup_error(format("cannot create a pipe: %s", std::strerror(errno)));
+  }
+  reading.reset(ends[0]);
+  writing.reset(ends[1]);
+}
+
+/// Like make_pipe, but the writer sees a terminal. Raw: bytes pass through unchanged.
+void make_terminal(os::unique_fd& reading, os::unique_fd& writing) {
+  int master = -1;
+  int slave = -1;
+  termios settings{};
+  ::cfmakeraw(&settings);
+  if (::openpty(&master, &slave, nullptr, &settings, nullptr) != 0) {
+    throw startup_error(format("cannot create a terminal (--pty): %s", std::strerror(errno)));
+  }
+  ::fcntl(master, F_SETFD, FD_CLOEXEC);
+  ::fcntl(slave, F_SETFD, FD_CLOEXEC);
+  reading.reset(master);
+  writing.reset(slave);
+}
+
+}  // namespace
+
+job::job(run_options const& options)
+    : options_(options),
+      host_(host_name()),
+      board_(bootstrap::board::create(options.ranks, os::random_hex(16), options.environment)),
+      output_(STDOUT_FILENO),
+      errors_(STDERR_FILENO),
+      messages_(same_file(STDOUT_FILENO, STDERR_FILENO) ? output_ : errors_),
+      started_(clock::now()) {}
+
+job::~job() = default;
+
+int job::run() {
+  signals_ = watch_signals();
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of ranks become ours, so that we can end them
+  keeper const guard(board_);
+  try {
+    start();
+    while (phase_ != phase::over) {
+      wait_for_events();
+      check_clocks();
+      flush();
+      if (!anyone_running()) phase_ = phase::over;
+    }
+  } catch (startup_error const& error) {
+    tell(format("atoll run: %s\n", error.what()));
+    if (!decided_) status_ = 1;
+  }
+  board_.end();
+  kill_groups(SIGKILL);
+  end_children(guard.pid());
+  finish();
+  return status_;
+}
+
+// --- starting ---
+
+void job::start() {
+  cores_ = plan_cores(options_);
+  input_.emplace(options_.input, options_.ranks);
+  auto const environment = rank_environment(options_);
+  os::unique_fd failures;
+  os::unique_fd failure_end;
+  make_pipe(failures, failure_end);
+  ranks_.reserve(static_cast<std::size_t>(options_.ranks));
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    start_rank(rank, environment, cores_.core_of_rank[static_cast<std::size_t>(rank)], failure_end.get());
+  }
+  failure_end.reset();
+  input_->ranks_started();
+  end_after_failed_exec(failures.get());
+  if (options_.verbosity > 0) print_layout(cores_);
+}
+
+void job::start_rank(int rank, std::vector<std::string> const& environment, int core, int failure_pipe) {
+  std::string const prefix = options_.tag ? format("[%d] ", rank) : "";
+  bool const whole = options_.ranks > 1 || options_.tag;
+  rank_process made{-1, false, 0, {}, {{}, {prefix, whole}, &output_}, {{}, {prefix, whole}, &messages_}};
+  os::unique_fd output;
+  os::unique_fd errors;
+  if (options_.terminal) {
+    make_terminal(made.output.end, output);
+  } else {
+    make_pipe(made.output.end, output);
+  }
+  make_pipe(made.errors.end, errors);
+  ::fcntl(made.output.end.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(made.errors.end.get(), F_SETFL, O_NONBLOCK);
+  rank_start const how{rank, input_->descriptor_for(rank), output.get(), errors.get(), core, failure_pipe};
+  made.pid = spawn(options_, board_, environment, how);
+  made.running = true;
+  board_.slot(rank).spawned_pid.store(made.pid, std::memory_order_release);
+  ranks_.push_back(std::move(made));
+}
+
+void job::end_after_failed_exec(int failure_pipe) {
+  // Every successful exec closes its copy of the other end, so this ends when all ranks have got that far.
+  exec_failure failure{};
+  ssize_t got = 0;
+  do {
+    got = ::read(failure_pipe, &failure, sizeof failure);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof failure) return;
+  status_ = failure.error == ENOENT ? exit_status::not_found : exit_status::not_executable;
+  decided_ = true;
+  phase_ = phase::over;
+  tell(format("atoll run: cannot run %s: %s%s\n", options_.path.c_str(), std::strerror(failure.error),
+              failure.error == ENOENT ? " (the interpreter that its first line or header names?)" : ""));
+}
+
+void job::print_layout(core_plan const& cores) {
+  std::string text = format("atoll run: %d rank%s on %s, %d usable core%s, %s\n", options_.ranks,
+                            options_.ranks == 1 ? "" : "s", host_.c_str(), os::usable_cores(),
+                            os::usable_cores() == 1 ? "" : "s", cores.reason);
+  if (options_.verbosity > 1) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      int const core = cores.core_of_rank[rank];
+      text += format("atoll run: rank %zu: pid %d%s\n", rank, ranks_[rank].pid,
+                     core < 0 ? "" : format(", core %d", core).c_str());
+    }
+  }
+  tell(text);
+}
+
+// --- the loop ---
+
+int job::poll_limit() const {
+  std::optional<time_point> next;
+  auto const consider = [&](time_point t) { next = next ? std::min(*next, t) : t; };
+  if (phase_ == phase::running && options_.timeout) consider(started_ + *options_.timeout);
+  if (kill_at_) consider(*kill_at_);
+  bool const terminal_in_background = input_ && input_->active() && !input_->wants_input();
+  if (anyone_unattached() || terminal_in_background) consider(clock::now() + look_for_programs_every);
+  if (!next) return -1;
+  auto const left = std::chrono::ceil<std::chrono::milliseconds>(*next - clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
+}
+
+void job::wait_for_events() {
+  enum class source { signals, output, errors, watch, other };
+  struct item {
+    source what;
+    int rank;
+  };
+  std::vector<pollfd> descriptors{{signals_.get(), POLLIN, 0}};
+  std::vector<item> items{{source::signals, 0}};
+  auto const watch = [&](int descriptor, short events, source what, int rank = 0) {
+    descriptors.push_back({descriptor, events, 0});
+    items.push_back({what, rank});
+  };
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    rank_process const& r = ranks_[static_cast<std::size_t>(rank)];
+    if (r.output.end && !r.output.to->full()) watch(r.output.end.get(), POLLIN, source::output, rank);
+    if (r.errors.end && !r.errors.to->full()) watch(r.errors.end.get(), POLLIN, source::errors, rank);
+    if (r.watch) watch(r.watch.get(), POLLIN, source::watch, rank);
+  }
+  for (sink const* to : {&output_, &errors_}) {
+    if (!to->empty() && !to->broken()) watch(to->descriptor(), POLLOUT, source::other);
+  }
+  std::size_t input_item = 0;
+  if (input_ && input_->active()) {
+    for (int const descriptor : input_->congested()) watch(descriptor, POLLOUT, source::other);
+    if (input_->wants_input()) {
+      input_item = items.size();
+      watch(STDIN_FILENO, POLLIN, source::other);
+    }
+  }
+  if (::poll(descriptors.data(), descriptors.size(), poll_limit()) < 0) return;
+  // Output first: what a rank wrote comes before what we have to say about its end.
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (descriptors[i].revents == 0) continue;
+    rank_process& r = ranks_[static_cast<std::size_t>(items[i].rank)];
+    if (items[i].what == source::output) drain(r.output);
+    if (items[i].what == source::errors) drain(r.errors);
+  }
+  if (input_ && input_->active()) input_->work(input_item != 0 && descriptors[input_item].revents != 0);
+  if (descriptors[0].revents != 0) handle_signals();
+  find_programs_behind_wrappers();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].what == source::watch && descriptors[i].revents != 0) note_vanished(items[i].rank);
+  }
+}
+
+void job::handle_signals() {
+  signalfd_siginfo info{};
+  bool exits = false;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    int const signal = static_cast<int>(info.ssi_signo);
+    switch (signal) {
+      case SIGCHLD:
+        exits = true;
+        break;
+      case SIGTSTP:
+        kill_groups(SIGSTOP);
+        flush();
+        ::raise(SIGSTOP);
+        kill_groups(SIGCONT);
+        break;
+      case SIGQUIT:
+        if (phase_ != phase::running) break;
+        draw_picture("got SIGQUIT");
+        begin_end(exit_status::signal_base + SIGQUIT, SIGTERM);
+        break;
+      default:
+        if (phase_ == phase::running) {
+          tell(format("atoll run: got %s, ending %d rank%s\n", signal_name(signal).c_str(), options_.ranks,
+                      options_.ranks == 1 ? "" : "s"));
+          begin_end(exit_status::signal_base + signal, SIGTERM);
+        } else if (kill_at_) {
+          kill_at_ = clock::now();  // asked twice: no more patience
+        }
+    }
+  }
+  if (exits) handle_exits();
+}
+
+void job::handle_exits() {
+  struct ended {
+    int rank;
+    int wait_status;
+    bool violent;
+  };
+  std::vector<ended> news;
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    rank_process& r = ranks_[static_cast<std::size_t>(rank)];
+    siginfo_t info{};
+    if (!r.running || ::waitid(P_PID, static_cast<id_t>(r.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != r.pid) {
+      continue;
+    }
+    r.running = false;
+    int const wait_status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
+    bool const violent =
+        info.si_code != CLD_EXITED || board_.slot(rank).crash.state.load() != bootstrap::crash_state::none;
+    news.push_back({rank, wait_status, violent});
+  }
+  // When several end at once, a crash explains the exits of others rather than the other way round.
+  std::stable_sort(news.begin(), news.end(),
+                   [](ended const& a, ended const& b) { return a.violent > b.violent; });
+  for (ended const& e : news) note_exit(e.rank, e.wait_status);
+  // Orphans that we adopted.
+  for (int const pid : children_of_self()) {
+    bool const ours =
+        std::any_of(ranks_.begin(), ranks_.end(), [&](rank_process const& r) { return r.pid == pid; });
+    if (!ours) ::waitpid(pid, nullptr, WNOHANG);
+  }
+}
+
+void job::note_exit(int rank, int wait_status) {
+  rank_process& r = ranks_[static_cast<std::size_t>(rank)];
+  drain(r.output);
+  drain(r.errors);
+  if (phase_ != phase::running) return;
+  verdict const v = judge(rank, wait_status, board_);
+  if (v.failed) fail(rank, v);
+}
+
+void job::find_programs_behind_wrappers() {
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    rank_process& r = ranks_[static_cast<std::size_t>(rank)];
+    int const program = board_.slot(rank).diagnostics.pid.load(std::memory_order_acquire);
+    if (program == 0 || program == r.pid || program == r.program) continue;
+    r.program = program;
+    r.watch.reset(static_cast<int>(::syscall(SYS_pidfd_open, program, 0)));
+  }
+}
+
+void job::note_vanished(int rank) {
+  rank_process& r = ranks_[static_cast<std::size_t>(rank)];
+  if (!r.watch) return;
+  r.watch.reset();
+  drain(r.output);
+  drain(r.errors);
+  if (phase_ != phase::running || !r.running) return;
+  verdict const v = judge_vanished(rank, r.program, board_);
+  if (v.failed) fail(rank, v);
+}
+
+void job::check_clocks() {
+  auto const now = clock::now();
+  if (phase_ == phase::running && output_.broken()) {
+    begin_end(exit_status::signal_base + SIGPIPE, SIGTERM);  // `| head`: nobody listens any more
+  }
+  if (phase_ == phase::running && options_.timeout && now >= started_ + *options_.timeout) {
+    double const seconds = std::chrono::duration<double>(*options_.timeout).count();
+    draw_picture(format("time is up after %g s", seconds));
+    begin_end(exit_status::timeout, SIGTERM);
+  }
+  if (kill_at_ && now >= *kill_at_) {
+    if (killed_) {
+      tell("atoll run: some ranks do not even end by SIGKILL; leaving them\n");
+      phase_ = phase::over;
+      kill_at_.reset();
+      return;
+    }
+    kill_groups(SIGKILL);
+    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+      if (int const program = program_of(rank)) ::kill(program, SIGKILL);
+    }
+    killed_ = true;
+    kill_at_ = now + 5s;
+  }
+}
+
+// --- failures and pictures ---
+
+void job::tell(std::string const& text) {
+  messages_.add(text);
+  flush();
+}
+
+int job::program_of(int rank) const {
+  rank_process const& r = ranks_[static_cast<std::size_t>(rank)];
+  int const program = board_.slot(rank).diagnostics.pid.load(std::memory_order_acquire);
+  if (program == r.pid) return r.running ? program : 0;
+  return r.watch && program == r.program ? program : 0;
+}
+
+std::vector<rank_view> job::views() const {
+  std::vector<rank_view> result;
+  for (auto const& r : ranks_) result.push_back({r.pid, r.running});
+  return result;
+}
+
+void job::fail(int rank, verdict const& v) {
+  if (!decided_) {
+    status_ = v.status;
+    decided_ = true;
+    tell(format("atoll run: rank %d of %d on %s (pid %d) %s\n", rank, options_.ranks, host_.c_str(),
+                ranks_[static_cast<std::size_t>(rank)].pid, v.how.c_str()));
+    if (v.ends_job && !v.explained) {
+      // Taken before the backtrace is looked up, which may take a while.
+      bool const any_attached = !std::all_of(ranks_.begin(), ranks_.end(), [&](rank_process const& r) {
+        return board_.slot(static_cast<int>(&r - ranks_.data())).diagnostics.pid.load() == 0;
+      });
+      std::string const table = any_attached ? table_of_ranks(board_, views(), rank) : "";
+      tell(backtrace_text(board_.slot(rank).crash, names_));
+      tell(table);
+    }
+  }
+  if (v.ends_job) begin_end(status_, SIGTERM);
+}
+
+std::uint32_t job::ask_all_where() {
+  std::uint32_t const number = board_.header().question.fetch_add(1, std::memory_order_acq_rel) + 1;
+  std::vector<int> asked;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    int const program = program_of(rank);
+    if (program == 0 || board_.slot(rank).live.listening.load(std::memory_order_acquire) == 0) continue;
+    if (::kill(program, SIGQUIT) == 0) asked.push_back(rank);
+  }
+  // A rank that blocks the signal, or is stuck in the kernel, is not waited for long.
+  auto const deadline = clock::now() + 700ms;
+  while (clock::now() < deadline && !std::all_of(asked.begin(), asked.end(), [&](int rank) {
+           return board_.slot(rank).live.answered.load(std::memory_order_acquire) == number;
+         })) {
+    std::this_thread::sleep_for(5ms);
+  }
+  return number;
+}
+
+void job::draw_picture(std::string const& heading) {
+  find_programs_behind_wrappers();
+  std::string const table = table_of_ranks(board_, views(), -1);
+  std::uint32_t const question = ask_all_where();
+  drain_all();
+  tell(format("atoll run: %s: %d rank%s on %s\n", heading.c_str(), options_.ranks,
+              options_.ranks == 1 ? "" : "s", host_.c_str()) +
+       table);
+  tell(where_all_are(board_, question, names_));
+}
+
+void job::begin_end(int status, int signal) {
+  if (!decided_) status_ = status;
+  decided_ = true;
+  phase_ = phase::ending;
+  board_.end();
+  kill_groups(signal);
+  kill_groups(SIGCONT);  // a stopped process gets nothing but SIGKILL
+  kill_at_ = clock::now() + grace;
+}
+
+void job::kill_groups(int signal) {
+  for (auto const& r : ranks_) ::kill(-r.pid, signal);
+}
+
+// --- output ---
+
+bool job::drain(stream& from) {
+  std::array<char, 64 * 1024> part;
+  while (from.end && !from.to->full()) {
+    ssize_t const got = ::read(from.end.get(), part.data(), part.size());
+    if (got > 0) {
+      from.lines.add({part.data(), static_cast<std::size_t>(got)}, *from.to);
+      from.to->flush();
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return true;
+    // End; a terminal reports it as EIO.
+    from.lines.finish(*from.to);
+    from.end.reset();
+  }
+  return static_cast<bool>(from.end);
+}
+
+void job::drain_all() {
+  for (auto& r : ranks_) {
+    drain(r.output);
+    drain(r.errors);
+  }
+}
+
+void job::flush() {
+  output_.flush();
+  errors_.flush();
+}
+
+/// Passes on everything that is left. Whoever reads our output may be slow; a second signal ends the wait.
+void job::finish() {
+  for (;;) {
+    drain_all();
+    flush();
+    bool const waiting = (!output_.empty() && !output_.broken()) || (!errors_.empty() && !errors_.broken());
+    if (!waiting) break;
+    std::array<pollfd, 3> items{{{signals_.get(), POLLIN, 0}, {-1, POLLOUT, 0}, {-1, POLLOUT, 0}}};
+    if (!output_.empty()) items[1].fd = output_.descriptor();
+    if (!errors_.empty()) items[2].fd = errors_.descriptor();
+    ::poll(items.data(), items.size(), -1);
+    signalfd_siginfo info{};
+    bool stop = false;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+      stop = stop || info.ssi_signo != SIGCHLD;
+    if (stop) return;
+  }
+  for (auto& r : ranks_) {
+    r.output.lines.finish(*r.output.to);
+    r.errors.lines.finish(*r.errors.to);
+  }
+  flush();
+}
+
+bool job::anyone_running() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](rank_process const& r) { return r.running; });
+}
+
+bool job::anyone_unattached() const {
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    rank_process const& r = ranks_[rank];
+    if (!r.running) continue;
+    int const program = board_.slot(static_cast<int>(rank)).diagnostics.pid.load(std::memory_order_acquire);
+    // Behind a wrapper, another program may follow the one that has gone.
+    if (program == 0 || (program != r.pid && !r.watch)) return true;
+  }
+  return false;
+}
+
+}  // namespace atl::tools

@@ -1,0 +1,39 @@
+#pragma once
+
+/// What the user asked of `atoll run`.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace atl::tools {
+
+enum class binding_mode { automatic, core, none };
+enum class input_mode { first, all, none };
+
+struct run_options {
+  int ranks = 0;
+  std::string program;                   ///< as given
+  std::string path;                      ///< where it was found
+  std::vector<std::string> arguments;    ///< without the program
+  std::vector<std::string> environment;  ///< NAME=VALUE, in the order given
+  std::optional<std::chrono::nanoseconds> timeout;
+  binding_mode binding = binding_mode::automatic;
+  input_mode input = input_mode::first;
+  bool tag = false;
+  bool terminal = false;  ///< give the ranks a terminal for their output
+  bool show = false;
+  int verbosity = 0;
+};
+
+/// Exit statuses that are the launcher's own.
+namespace exit_status {
+inline constexpr int usage = 2;
+inline constexpr int timeout = 124;
+inline constexpr int not_executable = 126;
+inline constexpr int not_found = 127;
+inline constexpr int signal_base = 128;
+}  // namespace exit_status
+
+}  // namespace atl::tools

@@ -1,0 +1,56 @@
+#pragma once
+
+/// Output of the ranks, line by line, to the launcher's own standard output and standard error.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace atl::tools {
+
+/// One of our own output streams. Never blocks: what cannot be written yet is kept.
+class sink {
+ public:
+  /// `descriptor` stays the caller's and stays as it is (it may be shared with other programs, so it is not
+  /// made non-blocking).
+  explicit sink(int descriptor) noexcept : descriptor_(descriptor) {}
+
+  void add(std::string_view text);
+  /// Writes what can be written at once.
+  void flush();
+  bool empty() const noexcept { return text_.size() == written_; }
+  /// So much is waiting that the ranks had better wait too.
+  bool full() const noexcept { return text_.size() - written_ > limit; }
+  /// The reader has gone (`| head`).
+  bool broken() const noexcept { return broken_; }
+  int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  static constexpr std::size_t limit = 1 << 20;
+  int descriptor_;
+  std::string text_;
+  std::size_t written_ = 0;
+  bool broken_ = false;
+};
+
+/// Cuts what a rank writes to one of its streams into lines.
+class line_splitter {
+ public:
+  /// @param prefix  put before every line.
+  /// @param whole   false: bytes are passed on as they come (a job of one rank needs no lines).
+  line_splitter(std::string prefix, bool whole) : prefix_(std::move(prefix)), whole_(whole) {}
+
+  void add(std::string_view bytes, sink& to);
+  /// The stream has ended: passes on a last line without an end, and ends it.
+  void finish(sink& to);
+
+ private:
+  /// A "line" longer than this is cut, so that a program that writes binary data cannot exhaust our memory.
+  static constexpr std::size_t longest = std::size_t{64} << 20;
+
+  std::string prefix_;
+  std::string partial_;
+  bool whole_;
+};
+
+}  // namespace atl::tools

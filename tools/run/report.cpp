@@ -1,0 +1,234 @@
+#include "run/report.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "run/options.hpp"
+
+namespace atl::tools {
+namespace {
+
+using bootstrap::crash_report;
+using bootstrap::crash_state;
+
+constexpr std::size_t most_lines = 64;  // of a table; beyond that nobody reads it
+
+std::string text_in(char const* from, std::size_t room) { return {from, ::strnlen(from, room)}; }
+
+std::string exception_text(crash_report const& report) {
+  std::string const type = text_in(report.exception_type, sizeof report.exception_type);
+  std::string const what = text_in(report.exception_text, sizeof report.exception_text);
+  return "died of an uncaught exception " + type + (what.empty() ? "" : ": " + what);
+}
+
+/// Words for a crash report, the exception before the abort that it caused.
+std::string crash_text(crash_report const& report) {
+  if (report.has_exception.load(std::memory_order_acquire) != 0) return exception_text(report);
+  if (report.signal == SIGABRT && report.sender != 0) return "called abort()";
+  std::string text = "died of " + signal_name(report.signal);
+  if (report.sender != 0) {
+    text += format(" sent by process %d", report.sender);
+  } else if (report.signal == SIGSEGV || report.signal == SIGBUS) {
+    // The processor gives no address for non-canonical ones; the kernel's code for that is SI_KERNEL.
+    text += report.code == SI_KERNEL
+                ? " at an address that cannot exist"
+                : format(" at address 0x%llx", static_cast<unsigned long long>(report.address));
+  }
+  return text;
+}
+
+std::string duration(double seconds) {
+  if (seconds < 0.001) return format("%.0f us", seconds * 1e6);
+  if (seconds < 1) return format("%.0f ms", seconds * 1e3);
+  if (seconds < 600) return format("%.1f s", seconds);
+  return format("%.0f min", seconds / 60);
+}
+
+char const* state_name(rank_state state) {
+  switch (state) {
+    case rank_state::absent:
+      return "not attached";
+    case rank_state::attached:
+      return "starting";
+    case rank_state::initialized:
+      return "running";
+    case rank_state::finalized:
+      return "finalized";
+  }
+  return "unknown";
+}
+
+/// "in barrier for 1.2 s", "computing; rpc to rank 3 was 20 ms ago".
+std::string doing(rank_diagnostics const& d, std::uint64_t now_ns) {
+  activity const last = d.last_call.load(std::memory_order_relaxed);
+  if (last == activity::none) return "no communication yet";
+  std::uint64_t const entered = d.entered_ns.load(std::memory_order_relaxed);
+  std::string const ago =
+      entered == 0 || entered > now_ns ? "" : duration(static_cast<double>(now_ns - entered) / 1e9);
+  std::int32_t const peer = d.peer.load(std::memory_order_relaxed);
+  std::string what = to_string(last);
+  if (peer >= 0) what += format(" (rank %d)", peer);
+  if (d.inside.load(std::memory_order_relaxed) != 0) return "in " + what + (ago.empty() ? "" : " for " + ago);
+  return "last call " + what + (ago.empty() ? "" : ", " + ago + " ago");
+}
+
+std::string outstanding(rank_diagnostics const& d) {
+  std::string text;
+  auto const add = [&](std::atomic<std::uint64_t> const& counter, char const* one, char const* many) {
+    auto const value = counter.load(std::memory_order_relaxed);
+    if (value == 0) return;
+    text += format("%s%llu %s", text.empty() ? "" : ", ", static_cast<unsigned long long>(value),
+                   value == 1 ? one : many);
+  };
+  add(d.replies_awaited, "reply awaited", "replies awaited");
+  add(d.messages_parked, "message parked", "messages parked");
+  add(d.messages_held, "message held", "messages held");
+  add(d.collectives_open, "collective open", "collectives open");
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+  char const* const name = ::sigabbrev_np(signal);
+  char const* const words = ::sigdescr_np(signal);
+  if (name == nullptr) return format("signal %d", signal);
+  return format("SIG%s (%s)", name, words != nullptr ? words : "unknown");
+}
+
+verdict judge(int rank, int wait_status, bootstrap::board const& board) {
+  bootstrap::rank_slot const& slot = board.slot(rank);
+  auto const state = slot.diagnostics.state.load(std::memory_order_acquire);
+  bool const crashed = slot.crash.state.load(std::memory_order_acquire) != crash_state::none;
+  verdict v;
+  if (WIFSIGNALED(wait_status)) {
+    int const signal = WTERMSIG(wait_status);
+    int const cause = crashed ? slot.crash.signal : signal;
+    v = {true, true, false, exit_status::signal_base + cause, ""};
+    if (crashed) {
+      v.how = crash_text(slot.crash);
+    } else if (signal == SIGKILL) {
+      v.how = "was killed by SIGKILL (kill -9, or the kernel was out of memory)";
+    } else {
+      v.how = "died of " + signal_name(signal);
+    }
+    return v;
+  }
+  int const code = WEXITSTATUS(wait_status);
+  if (board.header().abort_rank.load(std::memory_order_acquire) == rank && code != 0) {
+    return {true, true, true, code, format("ended the job with status %d", code)};
+  }
+  if (crashed) {
+    return {true, true, false, code != 0 ? code : exit_status::signal_base + slot.crash.signal,
+            crash_text(slot.crash)};
+  }
+  if (state == rank_state::initialized) {
+    return {true, true, false, code != 0 ? code : 1,
+            format("exited with status %d without calling upcxx::finalize()", code)};
+  }
+  if (code != 0) {
+    // After finalize every rank gets to its end by itself.
+    return {true, state != rank_state::finalized, false, code, format("exited with status %d", code)};
+  }
+  return v;
+}
+
+verdict judge_vanished(int rank, int pid, bootstrap::board const& board) {
+  bootstrap::rank_slot const& slot = board.slot(rank);
+  if (slot.crash.state.load(std::memory_order_acquire) != crash_state::none) {
+    return {true, true, false, exit_status::signal_base + slot.crash.signal, crash_text(slot.crash)};
+  }
+  if (board.header().abort_rank.load(std::memory_order_acquire) == rank) {
+    int const status = board.header().abort_status.load(std::memory_order_acquire);
+    return {true, true, true, status, format("ended the job with status %d", status)};
+  }
+  if (slot.diagnostics.state.load(std::memory_order_acquire) != rank_state::initialized) return {};
+  return {true, true, false, 1,
+          format("lost its process %d, which ended without calling upcxx::finalize() (killed?)", pid)};
+}
+
+std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view> const& ranks, int except) {
+  struct row {
+    std::array<std::string, 5> cells;
+  };
+  std::vector<row> rows{{{"rank", "pid", "state", "doing", "outstanding"}}};
+  auto const now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  std::size_t left_out = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (static_cast<int>(rank) == except) continue;
+    if (rows.size() > most_lines) {
+      ++left_out;
+      continue;
+    }
+    rank_diagnostics const& d = board.slot(static_cast<int>(rank)).diagnostics;
+    auto const state = d.state.load(std::memory_order_acquire);
+    int const pid = d.pid.load(std::memory_order_relaxed);
+    row line{
+        {std::to_string(rank), std::to_string(pid != 0 ? pid : ranks[rank].pid), state_name(state), "", ""}};
+    if (!ranks[rank].running) line.cells[2] = "ended";
+    if (state == rank_state::initialized && ranks[rank].running) {
+      line.cells[3] = doing(d, now);
+      line.cells[4] = outstanding(d);
+    }
+    rows.push_back(line);
+  }
+  if (rows.size() == 1) return {};
+  std::array<std::size_t, 5> widths{};
+  for (auto const& line : rows) {
+    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], line.cells[i].size());
+  }
+  std::string text = except < 0 ? "  what each rank is doing:\n" : "  what the other ranks were doing:\n";
+  for (auto const& line : rows) {
+    std::string out = "   ";
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      std::string const& cell = line.cells[i];
+      std::string const padding(widths[i] - cell.size(), ' ');
+      out += i < 2 ? " " + padding + cell : "  " + cell + padding;
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    text += out + "\n";
+  }
+  if (left_out > 0) text += format("    and %zu more\n", left_out);
+  return text;
+}
+
+std::string backtrace_text(crash_report const& report, symbolizer& names) {
+  if (report.state.load(std::memory_order_acquire) != crash_state::complete) return {};
+  std::string text;
+  int number = 0;
+  for (auto const& line : names.describe(report)) text += format("    #%-2d %s\n", number++, line.c_str());
+  return text;
+}
+
+std::string where_all_are(bootstrap::board const& board, std::uint32_t question, symbolizer& names) {
+  std::map<std::string, std::vector<int>> places;
+  std::vector<std::string> order;
+  for (int rank = 0; rank < static_cast<int>(board.header().ranks); ++rank) {
+    auto const& live = board.slot(rank).live;
+    if (live.answered.load(std::memory_order_acquire) != question) continue;
+    std::string text;
+    int number = 0;
+    for (auto const& line : names.describe(live.where))
+      text += format("    #%-2d %s\n", number++, line.c_str());
+    if (!places.contains(text)) order.push_back(text);
+    places[text].push_back(rank);
+  }
+  std::string all;
+  for (auto const& text : order) {
+    auto const& ranks = places[text];
+    std::string list;
+    for (std::size_t i = 0; i < ranks.size(); ++i) list += format("%s%d", i == 0 ? "" : ", ", ranks[i]);
+    all += format("  rank%s %s:\n%s", ranks.size() == 1 ? "" : "s", list.c_str(), text.c_str());
+  }
+  return all;
+}
+
+}  // namespace atl::tools

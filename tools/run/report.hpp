@@ -1,0 +1,47 @@
+#pragma once
+
+/// The launcher's words: how a rank ended, and what the others were doing.
+
+#include <string>
+#include <vector>
+
+#include "bootstrap/board.hpp"
+#include "run/symbols.hpp"
+
+namespace atl::tools {
+
+/// How the process of a rank ended, and what that means for the job.
+struct verdict {
+  bool failed = false;
+  bool ends_job = false;   ///< the other ranks cannot go on
+  bool explained = false;  ///< the rank has printed why, so the picture of the others is not wanted
+  int status = 0;          ///< exit status of the job when this is the first failure
+  std::string how;         ///< "died of SIGSEGV (Segmentation fault) at address 0x0"
+};
+
+/// @param wait_status  as from waitpid; of the process that the launcher started.
+verdict judge(int rank, int wait_status, bootstrap::board const& board);
+
+/// The same for a rank whose process was started by a wrapper, when only its disappearance was seen.
+verdict judge_vanished(int rank, int pid, bootstrap::board const& board);
+
+/// What is known of one rank when a picture is drawn.
+struct rank_view {
+  int pid = 0;
+  bool running = true;
+};
+
+/// A table with a line for each rank but `except` (-1: none): its state, last call, and what is outstanding.
+std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view> const& ranks, int except);
+
+/// The exception and backtrace of a report, indented, or an empty text.
+std::string backtrace_text(bootstrap::crash_report const& report, symbolizer& names);
+
+/// Where every rank is, from live reports to question number `question`; ranks in the same place are put
+/// together.
+std::string where_all_are(bootstrap::board const& board, std::uint32_t question, symbolizer& names);
+
+/// "SIGSEGV (Segmentation fault)".
+std::string signal_name(int signal);
+
+}  // namespace atl::tools
