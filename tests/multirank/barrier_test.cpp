@@ -1,0 +1,120 @@
+// barrier and barrier_async (parallel digest, 3.2).
+
+#include <algorithm>
+
+#include "common.hpp"
+
+namespace {
+int arrived;
+}
+
+using barrier_test = multirank::fixture;
+
+TEST_F(barrier_test, no_rank_leaves_before_the_last_one_enters) {
+  multirank::shared_array<int> rounds(static_cast<std::size_t>(n));
+  std::fill_n(rounds.local(), n, -1);
+  upcxx::barrier();
+  for (int round = 0; round < 200; ++round) {
+    // One rank is late in each round.
+    if (round % n == me) {
+      multirank::poll(20);
+    }
+    for (int r = 0; r < n; ++r) {
+      upcxx::rput(round, rounds.at(r) + me).wait();
+    }
+    upcxx::barrier();
+    int behind = 0;
+    for (int r = 0; r < n; ++r) {
+      behind += rounds.local()[r] < round ? 1 : 0;
+    }
+    EXPECT_EQ(behind, 0) << "round " << round;
+    upcxx::barrier();
+  }
+}
+
+TEST_F(barrier_test, plain_stores_before_are_visible_after) {
+  multirank::shared_array<int> cell(1);
+  for (int round = 0; round < 500; ++round) {
+    *cell.local() = round * 10 + me;
+    upcxx::barrier();
+    for (int r = 0; r < n; ++r) {
+      if (cell.at(r).is_local()) {
+        ASSERT_EQ(*cell.at(r).local(), round * 10 + r);
+      }
+    }
+    upcxx::barrier();
+  }
+}
+
+TEST_F(barrier_test, waiting_ranks_serve_calls) {
+  if (me == 0) {
+    // Everyone else is already inside the barrier, or will serve from there.
+    for (int i = 0; i < 100; ++i) {
+      for (int r = 0; r < n; ++r) {
+        EXPECT_EQ(upcxx::rpc(
+                      r, [](int x) { return x + upcxx::rank_me(); }, i)
+                      .wait(),
+                  i + r);
+      }
+    }
+  }
+  upcxx::barrier();
+}
+
+TEST_F(barrier_test, async_is_not_ready_before_the_last_rank_enters) {
+  arrived = 0;
+  upcxx::barrier();
+  if (me != 0) {
+    upcxx::future<> f = upcxx::barrier_async();
+    multirank::poll();
+    EXPECT_FALSE(f.ready());
+    upcxx::rpc_ff(0, [] { ++arrived; });
+    f.wait();
+  } else {
+    multirank::spin_until([this] { return arrived == n - 1; });
+    upcxx::barrier_async().wait();
+  }
+}
+
+TEST_F(barrier_test, many_async_barriers_are_in_flight_together) {
+  std::vector<upcxx::future<>> all;
+  for (int i = 0; i < 200; ++i) {
+    all.push_back(upcxx::barrier_async());
+  }
+  upcxx::barrier();  // a blocking one passes among them
+  for (int i = 199; i >= 0; --i) {
+    all[static_cast<std::size_t>(i)].wait();
+  }
+}
+
+TEST_F(barrier_test, communication_overlaps_an_async_barrier) {
+  multirank::shared_array<int> cells(100);
+  for (int round = 0; round < 20; ++round) {
+    upcxx::future<> f = upcxx::barrier_async();
+    upcxx::promise<> puts;
+    for (int i = 0; i < 100; ++i) {
+      upcxx::rput(round + i, cells.at(right) + i, upcxx::operation_cx::as_promise(puts));
+    }
+    int const answer = upcxx::rpc(
+                           left, [](int x) { return x * 2; }, round)
+                           .wait();
+    EXPECT_EQ(answer, round * 2);
+    upcxx::when_all(f, puts.finalize()).wait();
+    upcxx::barrier();
+    EXPECT_EQ(cells.local()[50], round + 50);
+    upcxx::barrier();
+  }
+}
+
+TEST_F(barrier_test, local_team_has_barriers_of_its_own) {
+  multirank::shared_array<int> cell(1);
+  for (int round = 0; round < 100; ++round) {
+    *cell.local() = round;
+    upcxx::barrier(upcxx::local_team());
+    upcxx::team& local = upcxx::local_team();
+    for (int r = 0; r < local.rank_n(); ++r) {
+      EXPECT_EQ(*cell.at(local[r]).local(), round);
+    }
+    upcxx::barrier_async(local).wait();
+  }
+}

@@ -1,0 +1,154 @@
+#pragma once
+
+/// What every multirank test uses: a fixture that keeps the ranks in step, byte patterns that depend on rank
+/// and offset, and buffers with guard bytes.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <upcxx/upcxx.hpp>
+
+namespace multirank {
+
+using upcxx::intrank_t;
+
+/// Barriers around each test; the closing one also serves RPCs of ranks that are still busy.
+class fixture : public testing::Test {
+ protected:
+  void SetUp() override {
+    me = upcxx::rank_me();
+    n = upcxx::rank_n();
+    right = (me + 1) % n;
+    left = (me + n - 1) % n;
+    upcxx::barrier();
+  }
+  void TearDown() override { upcxx::barrier(); }
+
+  int me = -1;
+  int n = 0;
+  int right = -1;
+  int left = -1;
+};
+
+/// Makes user-level progress until `done()` holds. The test's own timeout bounds it.
+template <class Predicate>
+void spin_until(Predicate&& done) {
+  while (!done()) {
+    upcxx::progress();
+  }
+}
+
+/// Polls a little: long enough for a wrong implementation to run what must not run yet.
+inline void poll(int times = 50) {
+  for (int i = 0; i < times; ++i) {
+    upcxx::progress();
+  }
+}
+
+/// A byte that depends on the writer, the position and a salt, without a short period.
+constexpr std::uint8_t pattern(int rank, std::size_t offset, int salt = 0) {
+  std::uint64_t x = (offset + 1) * 0x9E3779B97F4A7C15ull +
+                    static_cast<std::uint64_t>(rank + 1) * 0xC2B2AE3D27D4EB4Full +
+                    static_cast<std::uint64_t>(salt + 1) * 0x165667B19E3779F9ull;
+  x ^= x >> 29;
+  x *= 0xBF58476D1CE4E5B9ull;
+  return static_cast<std::uint8_t>(x >> 40);
+}
+
+inline void fill_pattern(std::uint8_t* bytes, std::size_t count, int rank, int salt = 0) {
+  for (std::size_t i = 0; i < count; ++i) {
+    bytes[i] = pattern(rank, i, salt);
+  }
+}
+
+/// Offset of the first wrong byte, or `count` when all are right.
+inline std::size_t first_mismatch(std::uint8_t const* bytes, std::size_t count, int rank, int salt = 0) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (bytes[i] != pattern(rank, i, salt)) {
+      return i;
+    }
+  }
+  return count;
+}
+
+constexpr std::uint8_t guard_byte = 0xA5;
+
+/// True when all of [begin, end) still holds the guard value.
+inline bool all_guard(std::uint8_t const* begin, std::uint8_t const* end) {
+  for (; begin != end; ++begin) {
+    if (*begin != guard_byte) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Checks a buffer of `total` bytes that was all guard bytes before `count` patterned bytes arrived at
+/// `offset`.
+inline testing::AssertionResult holds_only(std::uint8_t const* buffer, std::size_t total, std::size_t offset,
+                                           std::size_t count, int rank, int salt = 0) {
+  std::size_t const bad = first_mismatch(buffer + offset, count, rank, salt);
+  if (bad != count) {
+    return testing::AssertionFailure()
+           << "byte " << bad << " of " << count << " at offset " << offset << " is "
+           << int{buffer[offset + bad]} << ", not " << int{pattern(rank, bad, salt)};
+  }
+  if (!all_guard(buffer, buffer + offset)) {
+    return testing::AssertionFailure()
+           << "bytes before offset " << offset << " changed (count " << count << ")";
+  }
+  if (!all_guard(buffer + offset + count, buffer + total)) {
+    return testing::AssertionFailure() << "bytes after " << offset << "+" << count << " changed";
+  }
+  return testing::AssertionSuccess();
+}
+
+/// Sizes around every threshold that an implementation may have, up to `limit`.
+inline std::vector<std::size_t> interesting_sizes(std::size_t limit) {
+  std::vector<std::size_t> sizes{0, 1, 2, 3, 5, 7};
+  for (std::size_t power = 8; power <= limit; power *= 2) {
+    sizes.push_back(power - 1);
+    sizes.push_back(power);
+    if (power + 1 <= limit) {
+      sizes.push_back(power + 1);
+    }
+  }
+  return sizes;
+}
+
+/// An array in this rank's shared heap whose pointer every rank knows.
+template <class T>
+class shared_array {
+ public:
+  explicit shared_array(std::size_t count, std::size_t alignment = alignof(T))
+      : mine_(upcxx::allocate<T>(count, alignment)), all_(mine_) {
+    EXPECT_TRUE(mine_) << "shared heap too small for " << count * sizeof(T) << " bytes";
+    pointers_.resize(static_cast<std::size_t>(upcxx::rank_n()));
+    for (int r = 0; r < upcxx::rank_n(); ++r) {
+      pointers_[static_cast<std::size_t>(r)] = all_.fetch(r).wait();
+    }
+    upcxx::barrier();
+  }
+  ~shared_array() {
+    upcxx::barrier();
+    upcxx::deallocate(mine_);
+  }
+  shared_array(shared_array const&) = delete;
+  shared_array& operator=(shared_array const&) = delete;
+
+  upcxx::global_ptr<T> at(int rank) const { return pointers_[static_cast<std::size_t>(rank)]; }
+  T* local() const { return mine_.local(); }
+
+ private:
+  upcxx::global_ptr<T> mine_;
+  upcxx::dist_object<upcxx::global_ptr<T>> all_;
+  std::vector<upcxx::global_ptr<T>> pointers_;
+};
+
+}  // namespace multirank

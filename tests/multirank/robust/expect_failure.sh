@@ -1,0 +1,62 @@
+#!/bin/bash
+# Runs a job that must fail, and checks how: expect_failure.sh RANKS PATTERN [PATTERN...] -- [launcher options --] program args...
+#
+# The job must end by itself with a status other than 0, say something that matches every pattern (extended
+# regular expressions, on either stream), and leave behind no process, no temporary file and nothing in /dev/shm.
+set -u
+
+ranks=$1
+shift
+patterns=()
+while [[ $1 != -- ]]; do
+  patterns+=("$1")
+  shift
+done
+shift
+options=()
+if [[ $1 == -* ]]; then
+  while [[ $1 != -- ]]; do
+    options+=("$1")
+    shift
+  done
+  shift
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/tmp"
+token="atoll-robust-$$-$RANDOM"
+shm_before=$(ls -A /dev/shm 2>/dev/null | grep -i atoll)
+
+TMPDIR=$work/tmp timeout -k 5 60 atoll run -n "$ranks" "${options[@]}" "$@" "$token" >"$work/output" 2>&1
+status=$?
+failed=0
+complain() {
+  echo "FAILED: $*"
+  failed=1
+}
+
+[[ $status -ne 0 ]] || complain "the job ended with status 0"
+[[ $status -ne 124 && $status -ne 137 ]] || complain "the job had to be ended from outside (status $status)"
+for pattern in "${patterns[@]}"; do
+  grep -Eq -- "$pattern" "$work/output" || complain "no line matches '$pattern'"
+done
+
+left=""
+for cmdline in /proc/[0-9]*/cmdline; do
+  if tr '\0' ' ' <"$cmdline" 2>/dev/null | grep -q "$token"; then
+    left+=" ${cmdline//[^0-9]/}"
+  fi
+done
+if [[ -n $left ]]; then
+  complain "processes left behind:$left"
+  kill -9 $left 2>/dev/null
+fi
+[[ -z $(ls -A "$work/tmp") ]] || complain "temporary files left behind: $(ls -A "$work/tmp")"
+[[ $(ls -A /dev/shm 2>/dev/null | grep -i atoll) == "$shm_before" ]] || complain "something was left in /dev/shm"
+
+if [[ $failed -ne 0 ]]; then
+  echo "status $status, output:"
+  cat "$work/output"
+fi
+exit $failed

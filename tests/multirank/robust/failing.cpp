@@ -1,0 +1,118 @@
+// Jobs that fail, each in its own way; the first argument chooses. See CMakeLists.txt for what must be
+// reported.
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <upcxx/upcxx.hpp>
+
+namespace {
+
+long received = 0;
+
+/// All ranks flood all others; one of them is killed half way, as by the kernel's out-of-memory killer.
+void killed_in_flood() {
+  std::vector<char> block(20000, 'x');
+  for (int i = 0; i < 4000; ++i) {
+    for (int r = 0; r < upcxx::rank_n(); ++r) {
+      upcxx::rpc_ff(
+          r, [](upcxx::view<char> v) { received += static_cast<long>(v.size()); }, upcxx::make_view(block));
+    }
+    if (upcxx::rank_me() == 1 && i == 300) {
+      ::kill(::getpid(), SIGKILL);
+    }
+    if (i % 10 == 0) {
+      upcxx::progress();
+    }
+  }
+  upcxx::barrier();
+}
+
+/// A rank dies while everybody else is inside a collective.
+void killed_in_barrier() {
+  if (upcxx::rank_me() == upcxx::rank_n() - 1) {
+    ::kill(::getpid(), SIGKILL);
+  }
+  upcxx::barrier();
+}
+
+void heap_exhausted() {
+  if (upcxx::rank_me() == 0) {
+    upcxx::new_array<char>(std::size_t{1} << 40);
+  }
+  upcxx::barrier();
+}
+
+void assertion() {
+  UPCXX_ASSERT_ALWAYS(upcxx::rank_me() != 1, "the answer is " << 40 + 2 << " on rank " << upcxx::rank_me());
+  upcxx::barrier();
+}
+
+void exception_in_callback() {
+  if (upcxx::rank_me() == 0) {
+    upcxx::rpc_ff(1 % upcxx::rank_n(), [] { throw std::runtime_error("thrown in a callback"); });
+  }
+  upcxx::barrier();
+}
+
+void exit_without_finalize() {
+  if (upcxx::rank_me() == 1) {
+    std::exit(0);
+  }
+  upcxx::barrier();
+}
+
+void hangs() {
+  upcxx::future<> never;
+  if (upcxx::rank_me() == 0) {
+    never.wait();
+  }
+  upcxx::barrier();
+}
+
+/// Sends a function of a library that only the sender has loaded.
+void unknown_module(char const* library) {
+  if (upcxx::rank_me() == 0) {
+    void* handle = ::dlopen(library, RTLD_NOW);
+    if (handle == nullptr) {
+      std::fprintf(stderr, "%s\n", ::dlerror());
+      return;
+    }
+    auto* run = reinterpret_cast<int (*)(int, int)>(::dlsym(handle, "plugin_rpc"));
+    run(1, 5);
+  }
+  upcxx::barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const what = argc > 1 ? argv[1] : "";
+  upcxx::init();
+  if (what == "killed_in_flood") {
+    killed_in_flood();
+  } else if (what == "killed_in_barrier") {
+    killed_in_barrier();
+  } else if (what == "heap_exhausted") {
+    heap_exhausted();
+  } else if (what == "assertion") {
+    assertion();
+  } else if (what == "exception_in_callback") {
+    exception_in_callback();
+  } else if (what == "exit_without_finalize") {
+    exit_without_finalize();
+  } else if (what == "hangs") {
+    hangs();
+  } else if (what == "unknown_module") {
+    unknown_module(argv[2]);
+  }
+  upcxx::finalize();
+  return 0;
+}
