@@ -7,7 +7,7 @@
 
 #include <upcxx/detail/config.hpp>
 
-namespace atoll {
+namespace atl {
 
 /// The shared heap (or the private memory that holds outgoing messages) is exhausted.
 /// `what()` carries the requested size and the state of the heap.
@@ -24,8 +24,8 @@ class ATOLL_EXPORT bad_shared_alloc : public std::bad_alloc {
   char text_[256];
 };
 
-}  // namespace atoll
+}  // namespace atl
 
 namespace upcxx::inline UPCXX_MODE {
-using atoll::bad_shared_alloc;
+using atl::bad_shared_alloc;
 }

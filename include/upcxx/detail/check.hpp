@@ -4,16 +4,16 @@
 
 #include <upcxx/detail/config.hpp>
 
-namespace atoll {
+namespace atl {
 /// Prints what failed, on which rank and host, and where; then ends the job.
 [[noreturn]] ATOLL_EXPORT ATOLL_COLD void check_failed(char const* file, int line, char const* function,
                                                        char const* condition, char const* message) noexcept;
-}  // namespace atoll
+}  // namespace atl
 
 #if defined(UPCXX_CODEMODE) && UPCXX_CODEMODE
 #define ATOLL_CHECK(condition, message) ((void)0)
 #else
 /// Precondition of a library call; costs nothing in opt mode.
 #define ATOLL_CHECK(condition, message) \
-  ((condition) ? (void)0 : ::atoll::check_failed(__FILE__, __LINE__, __func__, #condition, message))
+  ((condition) ? (void)0 : ::atl::check_failed(__FILE__, __LINE__, __func__, #condition, message))
 #endif
