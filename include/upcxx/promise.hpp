@@ -97,7 +97,7 @@ class promise {
   /// A future for this state. Never allocates.
   future<T...> get_future() const noexcept {
     ATOLL_CHECK(detail::is_cell(bits_), "a promise is used after it was moved from");
-    detail::fut::retain(detail::as_cell(bits_));
+    detail::fut::retain(detail::certain_cell(bits_));
     return detail::handle_access::adopt<future<T...>>(bits_);
   }
 
@@ -116,8 +116,9 @@ class promise {
 
   detail::cell* open_cell() const noexcept {
     ATOLL_CHECK(detail::is_cell(bits_), "a promise is used after it was moved from");
-    ATOLL_CHECK(detail::as_cell(bits_)->deps > 0, "a fulfilled promise cannot be changed any more");
-    return detail::as_cell(bits_);
+    detail::cell* const state = detail::certain_cell(bits_);
+    ATOLL_CHECK(state->deps > 0, "a fulfilled promise cannot be changed any more");
+    return state;
   }
 
   detail::state_bits bits_;

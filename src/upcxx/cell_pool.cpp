@@ -17,7 +17,7 @@ constexpr std::size_t list_limit_bytes = 128 * 1024;
 // Never written: room is 0 everywhere, and pop writes only to lists that have a block.
 constinit cell_pool closed_pool{};
 
-constinit thread_local bool finished = false;
+__attribute__((tls_model("initial-exec"))) constinit thread_local bool finished = false;
 
 class pool_owner {
  public:

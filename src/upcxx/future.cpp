@@ -119,8 +119,12 @@ class propagation {
 // Depth to which destructors of results and captures may nest before the rest is put on a list.
 constexpr int max_nesting = 16;
 
-constinit thread_local int nesting = 0;
-constinit thread_local cell* postponed = nullptr;
+struct destruction_state {
+  int nesting = 0;            // frames of destroy_cell on this thread's stack
+  cell* postponed = nullptr;  // dead cells for the innermost of them
+};
+// Initial-exec: without it, every access from a shared library is a call.
+__attribute__((tls_model("initial-exec"))) constinit thread_local destruction_state destruction;
 
 void push_dead(cell*& list, cell* c) {
   c->deps = reinterpret_cast<std::intptr_t>(list);
@@ -159,11 +163,12 @@ void abandon_dependents(cell* c, cell*& dead) {
 void propagate(cell* c) noexcept { propagation().run(c); }
 
 void destroy_cell(cell* c) noexcept {
-  if (nesting == max_nesting) {
-    push_dead(postponed, c);
+  destruction_state& state = destruction;
+  if (state.nesting == max_nesting) {
+    push_dead(state.postponed, c);
     return;
   }
-  ++nesting;
+  ++state.nesting;
   cell* dead = nullptr;
   push_dead(dead, c);
   while (dead != nullptr) {
@@ -171,12 +176,12 @@ void destroy_cell(cell* c) noexcept {
     abandon_dependents(victim, dead);
     victim->ops->destroy(victim);
     // Only the innermost frame sees postponed cells, so they never outlive the drop that caused them.
-    if (dead == nullptr && postponed != nullptr) {
-      dead = postponed;
-      postponed = nullptr;
+    if (dead == nullptr && state.postponed != nullptr) {
+      dead = state.postponed;
+      state.postponed = nullptr;
     }
   }
-  --nesting;
+  --state.nesting;
 }
 
 }  // namespace atl::fut

@@ -154,7 +154,8 @@ TEST(future, copies_share_the_state) {
   EXPECT_TRUE(a.ready() && b.ready() && c.ready());
   EXPECT_EQ(&a.result_reference(), &c.result_reference());
   a = future<counted>();
-  b = b;
+  future<counted> const& alias = b;
+  b = alias;
   c = std::move(b);
   EXPECT_FALSE(b.ready());
   EXPECT_EQ(c.result_reference().value, 3);

@@ -30,7 +30,7 @@ auto after(future<T...> f, Fn fn) {
 
 struct returns {
   struct object {};
-  object const operator()(int) const;
+  object const operator()(int) const { return {}; }
 };
 static_assert(same<future<>, decltype(after(future<int>(), [](int) {}))>);
 static_assert(same<future<long>, decltype(after(future<int>(), [](int) { return 1L; }))>);

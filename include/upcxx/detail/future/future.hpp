@@ -175,7 +175,7 @@ class future {
 
   template <std::size_t I>
   decltype(auto) get() const noexcept {
-    return detail::results_of<T...>(detail::as_cell(bits_)).template get<I>();
+    return detail::results_of<T...>(detail::certain_cell(bits_)).template get<I>();
   }
 
   template <class... U>

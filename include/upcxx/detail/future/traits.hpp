@@ -109,15 +109,17 @@ struct callback_traits {
 
   /// Runs the callback on the results of a ready cell (unused when there are no elements).
   static decltype(auto) run(Fn& callback, [[maybe_unused]] cell* source) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>)->decltype(auto) {
-      if constexpr (sizeof...(I) == 0) {
-        return call(static_cast<callee>(callback));
-      } else {
-        results<T...> const& arguments = results_of<T...>(source);
-        return call(static_cast<callee>(callback), arguments.template get<I>()...);
-      }
+    if constexpr (sizeof...(T) == 0) {
+      return call(static_cast<callee>(callback));
+    } else {
+      return run_with(callback, results_of<T...>(source), std::index_sequence_for<T...>{});
     }
-    (std::index_sequence_for<T...>{});
+  }
+
+ private:
+  template <class Results, std::size_t... I>
+  static decltype(auto) run_with(Fn& callback, Results const& arguments, std::index_sequence<I...>) {
+    return call(static_cast<callee>(callback), arguments.template get<I>()...);
   }
 };
 

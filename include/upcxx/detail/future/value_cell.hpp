@@ -24,7 +24,22 @@ inline constexpr state_bits never_state = 1;  ///< default-constructed or moved 
 
 inline bool is_cell(state_bits bits) noexcept { return bits > never_state; }
 inline cell* as_cell(state_bits bits) noexcept { return reinterpret_cast<cell*>(bits); }
-inline state_bits as_bits(cell* c) noexcept { return reinterpret_cast<state_bits>(c); }
+
+/// As `as_cell`, where the caller has made sure that there is one. Told to the compiler, which otherwise
+/// keeps paths that cannot be taken and warns of writes to the addresses of the two states above (GCC 12).
+inline cell* certain_cell(state_bits bits) noexcept {
+  if (!is_cell(bits)) {
+    __builtin_unreachable();
+  }
+  return as_cell(bits);
+}
+inline state_bits as_bits(cell* c) noexcept {
+  state_bits const bits = reinterpret_cast<state_bits>(c);
+  if (!is_cell(bits)) {
+    __builtin_unreachable();
+  }
+  return bits;
+}
 
 /// Makes a cell of type C with one reference.
 template <class C, class... A>
@@ -120,15 +135,17 @@ results<T...> const& results_of(cell* c) noexcept {
 }
 
 /// Drops a reference to a cell of known result types: a ready cell that is nothing but trivial results goes
-/// straight back to the pool.
+/// straight back to the pool. Its list is known at compile time, so that the next pop does not have to wait for
+/// a size class to be read (half the time of a `make_future`).
 template <class... T>
 void release_typed(cell* c) noexcept {
   if (--c->refs != 0) {
     return;
   }
   if constexpr ((std::is_trivially_destructible_v<T> && ...)) {
-    if (c->deps == 0 && c->size_class != 0 && !(c->flags & fut::forwarded)) {
-      fut::pool_push(c, c->size_class);
+    constexpr std::uint8_t plain = fut::pool_class_of(sizeof(value_cell<T...>), alignof(value_cell<T...>));
+    if (plain != 0 && c->size_class == plain && c->deps == 0 && !(c->flags & fut::forwarded)) {
+      fut::pool_push(c, plain);
       return;
     }
   }

@@ -65,14 +65,15 @@ struct when_all_input<future<U...>> {
   }
 
   static parts parts_of([[maybe_unused]] cell* ready) noexcept {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      if constexpr (sizeof...(I) == 0) {
-        return parts();
-      } else {
-        return parts(results_of<U...>(ready).template get<I>()...);
-      }
+    if constexpr (sizeof...(U) == 0) {
+      return parts();
+    } else {
+      return all_of(results_of<U...>(ready), std::index_sequence_for<U...>{});
     }
-    (std::index_sequence_for<U...>{});
+  }
+  template <class Results, std::size_t... I>
+  static parts all_of(Results const& values, std::index_sequence<I...>) noexcept {
+    return parts(values.template get<I>()...);
   }
 
   state_bits bits;  ///< of the argument; valid until `attach` only
