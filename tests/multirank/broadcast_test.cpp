@@ -13,8 +13,9 @@ struct record {
   double values[30];
   char tag;
 };
-template <class T>
-void expect_from_every_root(T (*make)(int rank)) {
+template <class T, class Make>
+void expect_from_every_root(Make const& value_of) {
+  auto make = [&](int rank) -> T { return value_of(rank); };
   for (int root = 0; root < upcxx::rank_n(); ++root) {
     upcxx::future<T> f = upcxx::broadcast(make(upcxx::rank_me()), root);
     EXPECT_TRUE(f.wait() == make(root)) << "root " << root;

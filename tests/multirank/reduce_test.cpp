@@ -19,8 +19,9 @@ struct matrix {  // 2x2, under the (commutative) product of diagonal matrices
 };
 
 /// Reduces one value per rank in all forms and compares with a fold over all ranks.
-template <class T, class Op>
-void expect_fold(T (*make)(int rank), Op const& op) {
+template <class T, class Make, class Op>
+void expect_fold(Make const& value_of, Op const& op) {
+  auto make = [&](int rank) -> T { return value_of(rank); };
   int const n = upcxx::rank_n();
   int const me = upcxx::rank_me();
   T expected = make(0);

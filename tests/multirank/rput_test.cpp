@@ -29,8 +29,9 @@ struct big {
 };
 enum class colour : std::uint8_t { red = 3, green = 200 };
 
-template <class T>
-void put_values(T (*make)(int rank, int i)) {
+template <class T, class Make>
+void put_values(Make const& value_of) {
+  auto make = [&](int rank, int i) -> T { return value_of(rank, i); };
   int const me = upcxx::rank_me();
   int const n = upcxx::rank_n();
   multirank::shared_array<T> cells(static_cast<std::size_t>(n) + 2);
