@@ -22,6 +22,12 @@ constexpr std::array table{
     entry{"UPCXX_OVERSUBSCRIBED", kind::automatic_boolean, "", "",
           "whether there are more ranks than cores; left empty, the library compares them"},
     entry{"UPCXX_VERBOSE", kind::count, "0", "", "start-up report of rank 0; larger numbers say more"},
+    entry{"ATOLL_TRANSIT_MEMORY", kind::size_or_percent, "8MB", "",
+          "memory of each rank that messages too large for a queue travel through"},
+    entry{"ATOLL_MESSAGE_MEMORY", kind::size_or_percent, "", "",
+          "private memory that messages of one rank may take; left empty, a share of what the host has free"},
+    entry{"ATOLL_READ_PEERS", kind::boolean, "yes", "",
+          "whether very large messages are read from the sender's memory, where the system allows it"},
     entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
           "who tells a process its rank; auto looks at what started it"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
@@ -188,6 +194,30 @@ std::size_t shared_heap_size(int local_ranks) {
   return static_cast<std::size_t>(static_cast<double>(memory) * size.percent / 100 /
                                   std::max(1, local_ranks));
 }
+
+namespace {
+/// A size setting; percentages are of the host's memory.
+std::size_t size_setting(char const* name) {
+  size_value const size = parse_size(text_of(name), name);
+  if (size.percent < 0) return static_cast<std::size_t>(size.bytes);
+  return static_cast<std::size_t>(static_cast<double>(os::read_memory_limits().host_total) * size.percent / 100);
+}
+}  // namespace
+
+std::size_t transit_memory() {
+  std::size_t const bytes = size_setting("ATOLL_TRANSIT_MEMORY");
+  if (bytes < (std::size_t{64} << 10)) {
+    throw startup_error(format("ATOLL_TRANSIT_MEMORY=%zu bytes: at least 64 KiB are needed", bytes));
+  }
+  return bytes;
+}
+
+std::optional<std::size_t> message_memory() {
+  if (environment("ATOLL_MESSAGE_MEMORY") == nullptr) return std::nullopt;
+  return size_setting("ATOLL_MESSAGE_MEMORY");
+}
+
+bool read_peers() { return parse_boolean(text_of("ATOLL_READ_PEERS"), "ATOLL_READ_PEERS"); }
 
 std::optional<bool> oversubscribed() {
   std::string const text = text_of("UPCXX_OVERSUBSCRIBED");

@@ -64,6 +64,15 @@ std::optional<bool> oversubscribed();
 /// UPCXX_VERBOSE: 0 (quiet), 1, 2, 3.
 int verbosity();
 
+/// ATOLL_TRANSIT_MEMORY in bytes, at least 64 KiB.
+std::size_t transit_memory();
+
+/// ATOLL_MESSAGE_MEMORY in bytes; nothing when it is left to the library.
+std::optional<std::size_t> message_memory();
+
+/// ATOLL_READ_PEERS.
+bool read_peers();
+
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();
 

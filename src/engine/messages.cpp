@@ -149,6 +149,14 @@ bool poll() {
   return moved;
 }
 
+bool advance() {
+  if (world->threaded && !transport_lock.try_lock()) return false;
+  bool moved = world->shm->flush();
+  if (collectives_open()) moved |= advance_collectives();
+  if (world->threaded) transport_lock.unlock();
+  return moved;
+}
+
 bool quiet() noexcept { return world->shm->quiet() && world->shm->unsent() == 0 && !collectives_open(); }
 
 std::size_t unsent() noexcept { return world->shm->unsent(); }

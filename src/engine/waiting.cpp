@@ -44,6 +44,8 @@ void waiter::pause() {
   shm::doze(shm.own_control(), shm.control(0), [&] { return shm.quiet(); });
 }
 
+void yield() noexcept { sched_yield(); }
+
 waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
     : outer_(diagnostics->last_call.load(std::memory_order_relaxed)) {
   note_call(what, peer);

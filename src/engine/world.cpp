@@ -125,7 +125,7 @@ void start(bool threaded) {
   hosts.me = static_cast<std::uint32_t>(place.local_rank);
   hosts.heap_begin = layout.heap_offset;
   hosts.heap_end = layout.heap_offset + layout.heap_bytes;
-  memory::host_heap().initialise(layout.heap_offset, layout.heap_bytes);
+  memory::host_heap().initialise(layout.heap_offset, layout.heap_bytes, w.region.part(static_cast<std::uint32_t>(place.local_rank)));
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
   w.world_team = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);

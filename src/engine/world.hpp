@@ -50,6 +50,11 @@ bool quiet() noexcept;
 /// Outgoing messages that still need this rank's internal progress.
 std::size_t unsent() noexcept;
 
+/// Sends what was kept and goes on with collectives; true if anything moved. Part of user-level progress.
+bool advance();
+/// Gives the core away once.
+void yield() noexcept;
+
 /// Notes for the diagnostics record that a communication call is entered.
 inline void note_call(activity what, std::int32_t peer) noexcept {
   diagnostics->last_call.store(what, std::memory_order_relaxed);

@@ -19,7 +19,7 @@ class arena {
   static constexpr std::uint64_t npos = ~std::uint64_t{0};
 
   /// `base` is this process's address of the arena.
-  arena(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes), allocator_(bytes) {}
+  arena(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes), allocator_(0, bytes, memory::segment_allocator::locking::none) {}
 
   /// Offset in the arena of a buffer of `bytes`, aligned; npos if there is no room now.
   std::uint64_t take(std::size_t bytes, std::size_t alignment) {

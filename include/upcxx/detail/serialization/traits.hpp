@@ -16,6 +16,7 @@
 #endif
 
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/type_list.hpp>
 #include <upcxx/fwd.hpp>
 
 namespace upcxx::inline UPCXX_MODE {
@@ -23,9 +24,6 @@ namespace upcxx::inline UPCXX_MODE {
 namespace detail {
 
 inline constexpr std::size_t npos = static_cast<std::size_t>(-1);
-
-template <typename... T>
-struct type_list {};
 
 /// How to carry a `T`, which is a complete object type without const and reference. Every codec that has
 /// `serializable == true` offers:
@@ -52,8 +50,11 @@ struct access {
     typename T::upcxx_serialization;
   };
 
+  // A function, because Clang checks access in an alias template where the alias is used.
   template <typename T>
-  using nested = typename T::upcxx_serialization;
+  static std::type_identity<typename T::upcxx_serialization> find_nested();
+  template <typename T>
+  using nested = typename decltype(find_nested<T>())::type;
 
   /// A callable that passes the listed fields or values to a visitor.
   template <typename T>

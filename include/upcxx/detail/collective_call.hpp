@@ -1,0 +1,145 @@
+#pragma once
+
+/// What collectives have in common: their buffers, and the way from the engine's `done` to the notifications.
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <atoll/engine/team.hpp>
+#include <upcxx/detail/completion_later.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/future/pool.hpp>
+#include <upcxx/detail/persona_state.hpp>
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+inline void check_collective([[maybe_unused]] char const* what) {
+#if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE
+  atl::rt::check_collective(what);
+#endif
+}
+
+struct no_buffer {
+  void take(type_list<>) {}
+};
+
+/// One value that the collective reads and replaces.
+template <class T>
+class value_buffer {
+ public:
+  explicit value_buffer(T const& value) { std::memcpy(bytes_, static_cast<void const*>(&value), sizeof(T)); }
+  T* data() { return std::launder(reinterpret_cast<T*>(bytes_)); }
+  T& value() { return *data(); }
+
+ private:
+  alignas(T) std::byte bytes_[sizeof(T)];
+};
+
+template <class T, class Op>
+class reduce_buffer : public value_buffer<T> {
+ public:
+  template <class O>
+  reduce_buffer(T const& value, O&& op) : value_buffer<T>(value), op_(std::forward<O>(op)) {}
+  Op* operation() { return &op_; }
+
+ private:
+  Op op_;
+};
+
+/// Works in `dst` where the result is wanted, else in memory of its own.
+template <class T, class Op>
+class reduce_array_buffer {
+ public:
+  template <class O>
+  reduce_array_buffer(T const* src, T* dst, std::size_t count, O&& op) : work_(dst), op_(std::forward<O>(op)) {
+    if (work_ == nullptr) {
+      own_ = std::make_unique<storage[]>(count);
+      work_ = std::launder(reinterpret_cast<T*>(own_.get()));
+    }
+    if (static_cast<void const*>(src) != work_ && count != 0) {
+      std::memcpy(static_cast<void*>(work_), static_cast<void const*>(src), count * sizeof(T));
+    }
+  }
+  T* data() { return work_; }
+  Op* operation() { return &op_; }
+
+ private:
+  struct alignas(T) storage {
+    std::byte bytes[sizeof(T)];
+  };
+  std::unique_ptr<storage[]> own_;
+  T* work_;
+  Op op_;
+};
+
+template <class T, class Op>
+[[gnu::visibility("hidden")]] void combine(void* a, void const* b, std::size_t count, void const* operation) {
+  auto& op = *static_cast<Op*>(const_cast<void*>(operation));
+  auto* const x = static_cast<T*>(a);
+  auto const* const y = static_cast<T const*>(b);
+  for (std::size_t i = 0; i < count; ++i) {
+    T const result = op(x[i], y[i]);
+    std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
+  }
+}
+
+/// A collective under way: its buffer and what waits for it. The engine's `done` queues it for the persona that was
+/// current at initiation; there the notifications fire.
+template <class Values, class Cx, class Buffer>
+struct collective_call;
+template <class... V, class Cx, class Buffer>
+struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
+  using events = operation_events<false, false, true, type_list<V...>>;
+  using notifications_type = notifications<events, Cx>;
+
+  Buffer buffer;
+  atl::rt::persona_state* initiator;
+  notifications_type waiting;
+
+  collective_call(Cx const& cx, Buffer&& b, typename notifications_type::futures& out)
+      : buffer(std::move(b)), initiator(atl::rt::this_thread().current), waiting(cx, out) {
+    run = &fire;
+  }
+
+  static void done(void* context) {
+    auto* const self = static_cast<collective_call*>(context);
+    atl::rt::enqueue(*self->initiator, self);
+  }
+
+  static void fire(atl::rt::task* t) {
+    auto* const self = static_cast<collective_call*>(t);
+    notifications_type waiting = std::move(self->waiting);
+    if constexpr (sizeof...(V) == 0) {
+      end(self);
+      waiting.fire();
+    } else {
+      static_assert(sizeof...(V) == 1);
+      value_buffer<V...> result = self->buffer;
+      end(self);
+      waiting.fire(std::move(result.value()));
+    }
+  }
+
+ private:
+  static void end(collective_call* self) {
+    self->~collective_call();
+    atl::fut::deallocate_for<collective_call>(self);
+  }
+};
+
+/// Registers the notifications and calls `start(buffer, done)`.
+template <class Values, class Cx, class Buffer, class Start>
+auto start_collective(Cx const& completions, Buffer&& buffer, Start start) {
+  using call = collective_call<Values, Cx, std::remove_cvref_t<Buffer>>;
+  check_requests<typename call::events>(completions);
+  typename call::notifications_type::futures futures;
+  auto* const c = ::new (atl::fut::allocate_for<call>()) call(completions, std::forward<Buffer>(buffer), futures);
+  start(c->buffer, atl::engine::on_done{&call::done, c});
+  return unwrap(std::move(futures));
+}
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

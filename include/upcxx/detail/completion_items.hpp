@@ -1,0 +1,160 @@
+#pragma once
+
+/// What completion objects are made of: one item per request.
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/lpc.hpp>
+#include <upcxx/detail/type_list.hpp>
+#include <upcxx/future.hpp>
+#include <upcxx/fwd.hpp>
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+struct source_event {};
+struct remote_event {};
+struct operation_event {};
+
+enum class timing { eager, deferred };
+#if defined(UPCXX_DEFER_COMPLETION) && UPCXX_DEFER_COMPLETION
+inline constexpr timing default_timing = timing::deferred;
+#else
+inline constexpr timing default_timing = timing::eager;
+#endif
+
+template <class Event, timing When>
+struct future_item {
+  using event = Event;
+  static constexpr timing when = When;
+};
+
+template <class Event, timing When, class... T>
+struct promise_item {
+  using event = Event;
+  static constexpr timing when = When;
+  promise<T...> target;
+};
+
+template <class Event, class F>
+struct lpc_item {
+  using event = Event;
+  persona* target;
+  F function;
+};
+
+/// Arguments: values where they were rvalues, references where they were lvalues.
+template <class F, class... Args>
+struct rpc_item {
+  using event = remote_event;
+  F function;
+  std::tuple<Args...> arguments;
+};
+
+/// as_buffered and as_blocking: source completion before the call returns, which every operation here provides.
+struct blocking_item {
+  using event = source_event;
+};
+
+/// A completion object.
+template <class... Items>
+struct completions {
+  std::tuple<Items...> items;
+};
+
+template <class T>
+inline constexpr bool is_completions_exact = false;
+template <class... Items>
+inline constexpr bool is_completions_exact<completions<Items...>> = true;
+template <class T>
+inline constexpr bool is_completions_v = is_completions_exact<std::remove_cvref_t<T>>;
+
+template <class... A, class... B>
+constexpr auto join_items(std::type_identity<completions<A...>>, std::type_identity<completions<B...>>)
+    -> completions<A..., B...>;
+
+template <class A, class B>
+constexpr auto join(A&& a, B&& b) {
+  using result = decltype(join_items(std::type_identity<std::remove_cvref_t<A>>{}, std::type_identity<std::remove_cvref_t<B>>{}));
+  return result{std::tuple_cat(std::forward<A>(a).items, std::forward<B>(b).items)};
+}
+
+template <class Event, timing When, class... T>
+auto make_promise_item(promise<T...>&& target) {
+  return completions<promise_item<Event, When, T...>>{{{std::move(target)}}};
+}
+
+template <class Event, class F>
+auto make_lpc_item(persona& target, F&& function) {
+  using item = lpc_item<Event, std::decay_t<F>>;
+  return completions<item>{std::tuple<item>(item{&target, std::forward<F>(function)})};
+}
+
+template <class F, class... Args>
+auto make_rpc_item(F&& function, Args&&... args) {
+  using item = rpc_item<std::decay_t<F>, Args...>;  // Args is X& for lvalues, X for rvalues
+  return completions<item>{std::tuple<item>(item{std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)})};
+}
+
+// ---- what an operation offers ---------------------------------------------------------------------------------
+
+/// Which events an operation has; operation completion carries the types in `Values`.
+template <bool Source, bool Remote, bool Operation, class Values = type_list<>>
+struct operation_events {
+  static constexpr bool source = Source;
+  static constexpr bool remote = Remote;
+  static constexpr bool operation = Operation;
+  using values = Values;
+};
+
+template <class Item, class Event>
+inline constexpr bool is_about = std::is_same_v<typename Item::event, Event>;
+
+template <class Events, class... Items>
+constexpr void check_requests(completions<Items...> const&) {
+  constexpr bool wants_source = (is_about<Items, source_event> || ...);
+  constexpr bool wants_remote = (is_about<Items, remote_event> || ...);
+  constexpr bool wants_operation = (is_about<Items, operation_event> || ...);
+  static_assert(!wants_source || Events::source,
+                "this operation has no source completion to ask for (source_cx)");
+  static_assert(!wants_remote || Events::remote,
+                "this operation has no remote completion to ask for (remote_cx)");
+  static_assert(!wants_operation || Events::operation,
+                "this operation has no operation completion to ask for (operation_cx)");
+  static_assert(!Events::operation || wants_operation || (Events::remote && wants_remote),
+                "nobody would learn that this operation is complete: ask for operation_cx (or remote_cx, where the "
+                "operation has it)");
+}
+
+/// Values of an item's event.
+template <class Events, class Item>
+using values_for = std::conditional_t<is_about<Item, operation_event>, typename Events::values, type_list<>>;
+
+template <class T>
+inline constexpr bool is_future_item = false;
+template <class Event, timing When>
+inline constexpr bool is_future_item<future_item<Event, When>> = true;
+
+template <class Values>
+struct future_of;
+template <class... V>
+struct future_of<type_list<V...>> {
+  using type = future<V...>;
+};
+
+/// No futures: void; one: it; several: their tuple, in the order of the requests.
+inline void unwrap(std::tuple<>&&) {}
+template <class F>
+F unwrap(std::tuple<F>&& t) {
+  return std::get<0>(std::move(t));
+}
+template <class F, class G, class... More>
+std::tuple<F, G, More...> unwrap(std::tuple<F, G, More...>&& t) {
+  return std::move(t);
+}
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

@@ -1,0 +1,113 @@
+#pragma once
+
+/// Notifications of an operation whose events have all happened before its call returns: put, get and copy between
+/// memories that this process can address.
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <upcxx/detail/completion_items.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/lpc.hpp>
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+/// Supplies values to a promise later, in user-level progress of the current persona.
+template <class... V, class... T, class... U>
+void fulfil_later(promise<T...> const& target, U&&... values) {
+  void* const raw = promise_require(target);
+  if constexpr (sizeof...(U) == 0) {
+    enqueue_task(*atl::rt::this_thread().current, [raw] { cell_fulfill_and_release(raw); });
+  } else {
+    enqueue_task(*atl::rt::this_thread().current,
+                 [raw, kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
+                   std::apply([&](auto&... v) { cell_fulfill_result_and_release<T...>(raw, std::move(v)...); }, kept);
+                 });
+  }
+}
+
+template <class Event, timing When, class... V>
+std::tuple<future<V...>> notify_now(future_item<Event, When> const&, V const&... values) {
+  if constexpr (When == timing::eager) {
+    return {make_future<V...>(V(values)...)};
+  } else {
+    auto pending = make_pending<V...>();
+    enqueue_task(*atl::rt::this_thread().current, [raw = pending.raw, kept = std::tuple<V...>(values...)]() mutable {
+      std::apply([&](auto&... v) { cell_fulfill_result_and_release<V...>(raw, std::move(v)...); }, kept);
+    });
+    return {std::move(pending.result)};
+  }
+}
+
+template <class Event, timing When, class... T, class... V>
+std::tuple<> notify_now(promise_item<Event, When, T...> const& item, V const&... values) {
+  if constexpr (When == timing::deferred) {
+    fulfil_later(item.target, values...);
+  } else if constexpr (sizeof...(V) != 0) {
+    // The implicit dependency and its fulfilment cancel out; only the result is supplied.
+    item.target.require_anonymous(1);
+    item.target.fulfill_result(values...);
+  } else {
+    item.target.require_anonymous(0);  // checks, in checked builds, that the promise is open
+  }
+  return {};
+}
+
+template <class Event, class F, class... V>
+std::tuple<> notify_now(lpc_item<Event, F> const& item, V const&... values) {
+  enqueue_task(persona_access::state(*item.target),
+               [function = item.function, kept = std::tuple<V...>(values...)]() mutable {
+                 std::apply([&](auto&... v) { static_cast<void>(call_once(function, std::move(v)...)); }, kept);
+               });
+  return {};
+}
+
+template <class F, class... Args>
+std::tuple<> notify_now(rpc_item<F, Args...> const&) {
+  return {};  // sent by the operation, which knows the target
+}
+
+inline std::tuple<> notify_now(blocking_item const&) { return {}; }
+
+template <class Events, class Item, class... V>
+auto notify_item_now(Item const& item, V const&... values) {
+  if constexpr (is_about<Item, operation_event>) {
+    return notify_now(item, values...);
+  } else {
+    return notify_now(item);
+  }
+}
+
+template <class T>
+inline constexpr bool is_rpc_item = false;
+template <class F, class... Args>
+inline constexpr bool is_rpc_item<rpc_item<F, Args...>> = true;
+
+/// Sends the as_rpc requests of a completion object to world rank `target`. Declared here, defined with rpc.
+template <class F, class... Args>
+void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& item);
+
+template <class... Items>
+void send_remote_completions(std::int32_t target, completions<Items...> const& cx) {
+  if constexpr ((is_rpc_item<Items> || ...)) {
+    std::apply(
+        [&](Items const&... items) {
+          auto const send = [&]<class Item>(Item const& item) {
+            if constexpr (is_rpc_item<Item>) send_remote_completion(target, item);
+          };
+          (send(items), ...);
+        },
+        cx.items);
+  }
+}
+
+/// Delivers (or queues) every notification and returns the futures asked for.
+template <class Events, class... Items, class... V>
+ATOLL_INLINE auto complete_now(completions<Items...> const& cx, V const&... values) {
+  check_requests<Events>(cx);
+  return unwrap(std::apply(
+      [&](Items const&... items) { return std::tuple_cat(notify_item_now<Events>(items, values...)...); }, cx.items));
+}
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

@@ -1,0 +1,170 @@
+#pragma once
+
+/// Local procedure calls: callables queued for a persona, with or without a result that travels back.
+
+#include <new>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/future/pool.hpp>
+#include <upcxx/detail/future/raw.hpp>
+#include <upcxx/detail/persona_state.hpp>
+#include <upcxx/fwd.hpp>
+#include <upcxx/future.hpp>
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+struct persona_access {
+  static persona& from(atl::rt::persona_state& state);
+  static atl::rt::persona_state& state(persona& p);
+  static persona_scope& from(atl::rt::scope_state& state);
+  static atl::rt::scope_state& state(persona_scope& s);
+};
+
+/// Calls as an rvalue where that is possible, else as an lvalue.
+template <class F, class... Args>
+decltype(auto) call_once(F& function, Args&&... args) {
+  if constexpr (std::is_invocable_v<F&&, Args&&...>) {
+    return std::move(function)(std::forward<Args>(args)...);
+  } else {
+    return function(std::forward<Args>(args)...);
+  }
+}
+template <class F, class... Args>
+using call_once_result_t = decltype(call_once(std::declval<F&>(), std::declval<Args>()...));
+
+/// A task that runs a callable once and then ends itself.
+template <class F>
+struct callable_task final : atl::rt::task {
+  F function;
+
+  template <class G>
+  explicit callable_task(G&& g) : function(std::forward<G>(g)) {
+    run = [](atl::rt::task* t) {
+      auto* const self = static_cast<callable_task*>(t);
+      static_cast<void>(call_once(self->function));
+      self->~callable_task();
+      atl::fut::deallocate_for<callable_task>(self);
+    };
+  }
+};
+
+/// Queues `function` for `target`.
+template <class F>
+void enqueue_task(atl::rt::persona_state& target, F&& function) {
+  using task_type = callable_task<std::decay_t<F>>;
+  atl::rt::enqueue(target, ::new (atl::fut::allocate_for<task_type>()) task_type(std::forward<F>(function)));
+}
+
+template <class F>
+void enqueue_lpc(atl::rt::persona_state& target, F&& function) {
+  static_assert(std::is_invocable_v<std::decay_t<F>&> || std::is_invocable_v<std::decay_t<F>>,
+                "lpc: the function must be callable without arguments");
+  enqueue_task(target, std::forward<F>(function));
+}
+
+/// Future type of an lpc whose function returns R, and the tuple that carries the values back.
+template <class R>
+struct lpc_result {
+  using values = std::tuple<std::decay_t<R>>;
+  using future_type = future<std::decay_t<R>>;
+};
+template <class R>
+struct lpc_result<R&> {
+  using values = std::tuple<R&>;
+  using future_type = future<R&>;
+};
+template <>
+struct lpc_result<void> {
+  using values = std::tuple<>;
+  using future_type = future<>;
+};
+template <class... V>
+struct lpc_result<future<V...>> {
+  using values = std::tuple<V...>;
+  using future_type = future<V...>;
+};
+
+/// Travels to the target persona with the function and back to the initiator with the values.
+template <class F, class R>
+struct lpc_round_trip final : atl::rt::task {
+  using result = lpc_result<std::conditional_t<is_future_v<std::remove_cvref_t<R>>, std::remove_cvref_t<R>, R>>;
+  using values = typename result::values;
+
+  std::optional<F> function;
+  std::optional<values> results;
+  atl::rt::persona_state* initiator;
+  void* raw;  ///< promise of the initiator
+
+  template <class G>
+  lpc_round_trip(G&& g, atl::rt::persona_state* from, void* promise)
+      : function(std::forward<G>(g)), initiator(from), raw(promise) {
+    run = &execute;
+  }
+
+  static void execute(atl::rt::task* t) {
+    auto* const self = static_cast<lpc_round_trip*>(t);
+    if constexpr (std::is_void_v<R>) {
+      call_once(*self->function);
+      self->results.emplace();
+      self->go_back();
+    } else if constexpr (is_future_v<std::remove_cvref_t<R>>) {
+      std::remove_cvref_t<R> pending = call_once(*self->function);
+      pending.then([self](auto const&... v) {
+        self->results.emplace(const_cast<std::remove_const_t<std::remove_reference_t<decltype(v)>>&>(v)...);
+        self->go_back();
+      });
+    } else {
+      self->results.emplace(call_once(*self->function));
+      self->go_back();
+    }
+  }
+
+  void go_back() {
+    function.reset();  // captures end on the target
+    run = &finish;
+    atl::rt::thread_state& thread = atl::rt::this_thread();
+    if (thread.in_user_progress && initiator->holder.load(std::memory_order_relaxed) == &thread) {
+      atl::rt::persona_state* const outer = std::exchange(thread.current, initiator);
+      finish(this);
+      thread.current = outer;
+    } else {
+      atl::rt::enqueue(*initiator, this);
+    }
+  }
+
+  static void finish(atl::rt::task* t) {
+    auto* const self = static_cast<lpc_round_trip*>(t);
+    fulfil(self, static_cast<values*>(nullptr));
+    self->~lpc_round_trip();
+    atl::fut::deallocate_for<lpc_round_trip>(self);
+  }
+  template <class... V>
+  static void fulfil(lpc_round_trip* self, std::tuple<V...>*) {
+    void* const promise = std::exchange(self->raw, nullptr);
+    std::apply([&](auto&&... v) { cell_fulfill_result_and_release<V...>(promise, std::forward<V>(v)...); },
+               std::move(*self->results));
+  }
+};
+
+template <class... V>
+pending_state<V...> make_pending_for(std::type_identity<future<V...>>) {
+  return make_pending<V...>();
+}
+
+template <class F>
+auto enqueue_lpc_round_trip(atl::rt::persona_state& target, F&& function) {
+  using function_type = std::decay_t<F>;
+  static_assert(std::is_invocable_v<function_type&> || std::is_invocable_v<function_type>,
+                "lpc: the function must be callable without arguments");
+  using trip = lpc_round_trip<function_type, call_once_result_t<function_type>>;
+  auto pending = make_pending_for(std::type_identity<typename trip::result::future_type>{});
+  atl::rt::persona_state* const me = atl::rt::this_thread().current;
+  atl::rt::enqueue(target, ::new (atl::fut::allocate_for<trip>()) trip(std::forward<F>(function), me, pending.raw));
+  return std::move(pending.result);
+}
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

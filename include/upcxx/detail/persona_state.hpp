@@ -1,0 +1,103 @@
+#pragma once
+
+/// Personas and threads as the runtime sees them: queues of tasks and stacks of active personas.
+///
+/// A persona's queue has two parts: a plain list for the thread that holds the persona, and a lock-free stack that
+/// any other thread may push to. Both are unordered for the program; each is drained oldest first.
+
+#include <atomic>
+#include <cstdint>
+
+#include <atoll/transport/message.hpp>
+#include <upcxx/detail/config.hpp>
+
+namespace atl::rt {
+
+using transport::task;
+
+struct thread_state;
+
+/// State of one persona. At most one thread holds it (has it on its stack).
+struct persona_state {
+  std::atomic<thread_state*> holder{nullptr};
+  std::uint32_t uses = 0;   ///< entries on the holder's stack
+  task* first = nullptr;    ///< the holder's own list
+  task* last = nullptr;
+  std::atomic<task*> inbox{nullptr};  ///< newest first; pushed by other threads
+
+  constexpr persona_state() = default;
+  persona_state(persona_state const&) = delete;
+  persona_state& operator=(persona_state const&) = delete;
+};
+
+/// An entry on a thread's persona stack.
+struct scope_state {
+  scope_state* below = nullptr;
+  persona_state* active = nullptr;
+  void* mutex = nullptr;
+  void (*unlock)(void*) = nullptr;
+};
+
+/// One thread. Exists from the thread's first use of the library to its end.
+struct thread_state {
+  scope_state* top = nullptr;
+  persona_state* current = nullptr;   ///< whose work runs, or top of the stack
+  bool in_user_progress = false;
+  bool holds_master = false;
+  persona_state default_persona;
+  scope_state bottom;
+};
+
+extern ATOLL_EXPORT __attribute__((tls_model("initial-exec"))) constinit thread_local thread_state* current_thread;
+ATOLL_EXPORT ATOLL_COLD thread_state& attach_thread();
+
+inline thread_state& this_thread() {
+  thread_state* const t = current_thread;
+  return t != nullptr ? *t : attach_thread();
+}
+
+ATOLL_EXPORT persona_state& master_persona() noexcept;
+ATOLL_EXPORT void push_scope(scope_state& scope, persona_state& persona);
+ATOLL_EXPORT void pop_scope(scope_state& scope) noexcept;
+/// The entry moves to another address (moved persona_scope).
+ATOLL_EXPORT void relocate_scope(scope_state& from, scope_state& to) noexcept;
+ATOLL_EXPORT void liberate_master();
+ATOLL_EXPORT void enqueue_from_elsewhere(persona_state& target, task* work);
+
+/// Queues `work` for `target`; any thread.
+inline void enqueue(persona_state& target, task* work) {
+  thread_state* const t = current_thread;
+  if (t != nullptr && target.holder.load(std::memory_order_relaxed) == t) [[likely]] {
+    work->next = nullptr;
+    if (target.last != nullptr) {
+      target.last->next = work;
+    } else {
+      target.first = work;
+    }
+    target.last = work;
+    return;
+  }
+  enqueue_from_elsewhere(target, work);
+}
+
+/// Is the persona on the calling thread's stack?
+inline bool held_by_caller(persona_state const& persona) {
+  return persona.holder.load(std::memory_order_relaxed) == &this_thread();
+}
+
+/// User-level or internal progress; true if anything moved.
+ATOLL_EXPORT bool progress_user();
+ATOLL_EXPORT bool progress_internal();
+ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
+ATOLL_EXPORT void discharge(scope_state& from);
+
+/// Counted start and end of the library. `threaded`: several threads may communicate (par).
+ATOLL_EXPORT void init(bool threaded);
+ATOLL_EXPORT void finalize();
+ATOLL_EXPORT bool initialized() noexcept;
+ATOLL_EXPORT char* getenv_console(char const* name);
+
+/// Checked builds: stops unless the calling thread may start a collective now.
+ATOLL_EXPORT void check_collective(char const* what);
+
+}  // namespace atl::rt

@@ -1,0 +1,19 @@
+#pragma once
+
+/// What an initiator keeps of a round trip until the reply comes.
+
+#include <atoll/engine/am.hpp>
+#include <upcxx/detail/persona_state.hpp>
+
+namespace atl::rt {
+
+/// The address of this record is the cookie that travels with the call and comes back first in the reply.
+struct pending_rpc {
+  void (*on_reply)(pending_rpc*, engine::message*);  ///< owns both
+  persona_state* initiator;
+};
+
+/// Counts calls for the diagnostics record; one relaxed store each.
+ATOLL_EXPORT void note_rpc(std::int32_t target, bool round_trip) noexcept;
+
+}  // namespace atl::rt

@@ -1,0 +1,154 @@
+#pragma once
+
+/// The target's side of an rpc: deserialise, wait for distributed objects, call, reply, and keep everything alive as
+/// long as the specification says.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <atoll/engine/am.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/future/pool.hpp>
+#include <upcxx/detail/rpc_wire.hpp>
+#include <upcxx/detail/send.hpp>
+#include <upcxx/future.hpp>
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+/// Sends the results of a round trip home. Runs inside callbacks, so it never waits for room.
+template <class... Wire>
+void send_reply(std::int32_t initiator, std::uint64_t cookie, Wire const&... results) {
+  outgoing_message m(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::park);
+  m.put_word(without_cookie, cookie);
+  m.write(with_cookie, results...);
+  m.commit(atl::engine::message_kind::reply, 0);
+}
+
+/// A call with function type F and argument types Args (as the initiator deduced them). `RoundTrip`: a cookie comes
+/// first and a reply goes back.
+template <bool RoundTrip, class F, class... Args>
+class incoming_call {
+  using function_wire = wire_function<F>;
+  using objects_type = deserialized_tuple<typename function_wire::type, typename wire_of<Args>::type...>;
+  using result_type = rpc_result_t<F, Args...>;
+
+  static constexpr bool has_awaited = (wire_of<Args>::awaited || ...);
+  static constexpr bool returns_future = is_future_v<std::remove_cvref_t<result_type>>;
+  // Large argument lists would overflow the stack; those that outlive the call need a place of their own.
+  static constexpr bool needs_record = has_awaited || returns_future || sizeof(objects_type) > 8192;
+  static constexpr std::size_t start = RoundTrip ? with_cookie : without_cookie;
+
+ public:
+  /// Handler of the message; its address is the message's token.
+  [[gnu::visibility("hidden")]] static void run(atl::engine::message* m) {
+    if constexpr (needs_record) {
+      record::create(m);
+    } else {
+      {
+        reader r(m->base, start, m->bytes);
+        objects_type objects(r);
+        call(objects, m);
+      }
+      atl::engine::release(m);
+    }
+  }
+
+ private:
+  static std::uint64_t cookie_of(atl::engine::message const* m) {
+    std::uint64_t cookie;
+    std::memcpy(&cookie, m->base + without_cookie, sizeof cookie);
+    return cookie;
+  }
+
+  /// The I-th parameter, from the I-th object after the function.
+  template <std::size_t I>
+  static decltype(auto) parameter(objects_type& objects) {
+    using arg = wire_of<std::tuple_element_t<I, std::tuple<Args...>>>;
+    if constexpr (arg::awaited) {
+      return instance_of(objects.template get<I + 1>());
+    } else {
+      return static_cast<typename arg::parameter>(objects.template get<I + 1>());
+    }
+  }
+
+  template <std::size_t... I>
+  static result_type invoke(objects_type& objects, std::index_sequence<I...>) {
+    if constexpr (is_function_pointer_v<F>) {
+      return function_wire::receive(objects.template get<0>())(parameter<I>(objects)...);
+    } else {
+      return call_once(objects.template get<0>(), parameter<I>(objects)...);
+    }
+  }
+  static result_type invoke(objects_type& objects) { return invoke(objects, std::index_sequence_for<Args...>{}); }
+
+  /// Call whose result is no future: reply at once.
+  static void call(objects_type& objects, atl::engine::message* m) requires(!returns_future) {
+    if constexpr (!RoundTrip) {
+      static_cast<void>(invoke(objects));
+    } else if constexpr (std::is_void_v<result_type>) {
+      invoke(objects);
+      send_reply(m->source, cookie_of(m));
+    } else {
+      result_type&& result = invoke(objects);
+      send_reply(m->source, cookie_of(m), static_cast<std::remove_cvref_t<result_type> const&>(result));
+    }
+  }
+
+  /// Keeps message and objects until the call, and the future that it returned, are done.
+  struct record {
+    atl::engine::message* arrived;
+    objects_type objects;
+
+    record(atl::engine::message* m, reader&& r) : arrived(m), objects(r) {}
+
+    static void create(atl::engine::message* m) {
+      auto* const self = ::new (atl::fut::allocate_for<record>()) record(m, reader(m->base, start, m->bytes));
+      if constexpr (has_awaited) {
+        self->await(std::index_sequence_for<Args...>{});
+      } else {
+        self->go();
+      }
+    }
+
+    template <std::size_t... I>
+    void await(std::index_sequence<I...>) {
+      // The futures' references are looked up again at the call; what counts here is that all are there.
+      when_all(here_future<I>()...).then([this](auto const&...) { go(); });
+    }
+    template <std::size_t I>
+    auto here_future() {
+      if constexpr (wire_of<std::tuple_element_t<I, std::tuple<Args...>>>::awaited) {
+        return objects.template get<I + 1>().when_here();
+      } else {
+        return make_future();
+      }
+    }
+
+    void go() {
+      if constexpr (returns_future) {
+        invoke(objects).then([this](auto const&... values) {
+          if constexpr (RoundTrip) send_reply(arrived->source, cookie_of(arrived), values...);
+          end();
+        });
+      } else {
+        call(objects, arrived);
+        end();
+      }
+    }
+
+    void end() {
+      atl::engine::message* const m = arrived;
+      this->~record();
+      atl::fut::deallocate_for<record>(this);
+      atl::engine::release(m);
+    }
+  };
+};
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

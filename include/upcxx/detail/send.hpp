@@ -1,0 +1,98 @@
+#pragma once
+
+/// Serialising objects into the buffer of an outgoing message.
+///
+/// Where the size is known to be bounded, the buffer is negotiated first and the objects serialise straight into it.
+/// Otherwise they start in a small buffer on the stack; when that is full, the message moves to transport memory that
+/// grows by doubling.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <atoll/engine/am.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/runtime.hpp>
+#include <upcxx/serialization.hpp>
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+/// A message being written. Sends itself on `commit`; gives its buffer back if it is destroyed before.
+class outgoing_message {
+ public:
+  /// `bound`: upper bound of the end position, or npos if unknown.
+  outgoing_message(std::int32_t target, std::size_t bound, atl::engine::pressure when_full)
+      : target_(target), when_full_(when_full) {
+    if (bound != npos) {
+      atl::engine::am_begin(out_, target, bound, when_full);
+      engaged_ = true;
+    }
+  }
+  outgoing_message(outgoing_message const&) = delete;
+  outgoing_message& operator=(outgoing_message const&) = delete;
+  ~outgoing_message() {
+    if (engaged_) atl::engine::am_cancel(out_);
+  }
+
+  /// Writes objects from position `start`; `prefix` bytes before it were written by the caller with put_word.
+  template <class... T>
+  void write(std::size_t start, T const&... objects) {
+    writer w(begin(), start, engaged_ ? out_.capacity : sizeof scratch_, &grow, this);
+    (serialize(w, objects), ...);
+    bytes_ = w.size();
+  }
+  void put_word(std::size_t position, std::uint64_t word) { std::memcpy(begin() + position, &word, sizeof word); }
+
+  /// Sends what was written. After this call nothing of the object is used.
+  void commit(atl::engine::message_kind kind, std::uint64_t token) {
+    if (!engaged_) engage(bytes_, message_alignment, bytes_);
+    engaged_ = false;
+    atl::engine::am_commit(out_, kind, token, bytes_);
+  }
+  /// Makes sure that commit() cannot throw any more.
+  void secure() {
+    if (!engaged_) engage(bytes_, message_alignment, bytes_);
+  }
+
+ private:
+  std::byte* begin() { return engaged_ ? out_.begin : scratch_; }
+
+  void engage(std::size_t used, std::size_t alignment, std::size_t capacity) {
+    atl::engine::outgoing next;
+    atl::engine::am_begin(next, target_, capacity, when_full_, alignment);
+    std::memcpy(next.begin + atl::engine::header_bytes, begin() + atl::engine::header_bytes,
+                used - atl::engine::header_bytes);
+    if (engaged_) atl::engine::am_cancel(out_);
+    out_ = next;
+    engaged_ = true;
+  }
+
+  static std::byte* grow(void* self, std::byte*, std::size_t used, std::size_t needed, std::size_t alignment,
+                         std::size_t* capacity) {
+    auto* const m = static_cast<outgoing_message*>(self);
+    std::size_t const enough = needed > 2 * used ? needed : 2 * used;
+    m->engage(used, alignment, enough);
+    *capacity = m->out_.capacity;
+    return m->out_.begin;
+  }
+
+  atl::engine::outgoing out_;
+  std::int32_t target_;
+  atl::engine::pressure when_full_;
+  bool engaged_ = false;
+  std::size_t bytes_ = 0;
+  // Not initialised: only what is written of it is read.
+  alignas(message_alignment) std::byte scratch_[1024];
+};
+
+/// Outside callbacks a message may wait for room; inside one it is kept instead.
+inline atl::engine::pressure current_pressure() {
+  return atl::rt::in_restricted_context() ? atl::engine::pressure::park : atl::engine::pressure::wait;
+}
+
+/// Where the objects of a request or reply begin: after the engine's header, and after the cookie if there is one.
+inline constexpr std::size_t without_cookie = atl::engine::header_bytes;
+inline constexpr std::size_t with_cookie = atl::engine::header_bytes + sizeof(std::uint64_t);
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

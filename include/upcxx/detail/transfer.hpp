@@ -1,0 +1,35 @@
+#pragma once
+
+/// Copies between memories that this process can address.
+
+#include <cstddef>
+#include <cstring>
+
+#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/global_ptr.hpp>
+
+namespace atl::rt {
+/// Ends the job: no transport of this job reaches the memory of that rank.
+[[noreturn]] ATOLL_EXPORT ATOLL_COLD void unreachable_memory(char const* operation, std::int32_t rank);
+/// Ends the job: the pointer refers to a device, and no device of that kind is open.
+[[noreturn]] ATOLL_EXPORT ATOLL_COLD void unknown_device(char const* operation, int kind);
+}  // namespace atl::rt
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+/// Address in this process of host memory that must be addressable.
+template <class T>
+ATOLL_INLINE T* addressable(global_ptr<T> pointer, [[maybe_unused]] char const* operation) {
+  ATOLL_CHECK(!pointer.is_null(), "a global pointer given to a transfer is null");
+  if (!pointer.is_local()) [[unlikely]] atl::rt::unreachable_memory(operation, pointer.where());
+  return pointer.local();
+}
+
+/// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores.
+template <class T>
+ATOLL_INLINE void copy_objects(T* target, T const* source, std::size_t count) {
+  if (count != 0) std::memcpy(static_cast<void*>(target), static_cast<void const*>(source), count * sizeof(T));
+}
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

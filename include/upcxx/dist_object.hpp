@@ -1,0 +1,210 @@
+#pragma once
+
+/// Distributed objects: one instance on every member of a team, found by a common id.
+/// Specification chapter "Distributed objects".
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/persona_state.hpp>
+#include <upcxx/future.hpp>
+#include <upcxx/rpc.hpp>
+#include <upcxx/team.hpp>
+
+namespace atl::rt {
+
+/// Identity of a distributed object: the team's id and the object's number among those of the team.
+struct object_id {
+  std::uint64_t team = 0;
+  std::uint64_t number = 0;
+  friend bool operator==(object_id const&, object_id const&) = default;
+  friend auto operator<=>(object_id const&, object_id const&) = default;
+};
+
+/// Waits for an object to be constructed here; queued for the master persona when it is.
+struct object_waiter : task {
+  object_waiter* following = nullptr;
+};
+
+/// The registry of this process. Instances are the addresses of dist_object<T>s.
+ATOLL_EXPORT object_id new_object_id(engine::team_view& team);
+ATOLL_EXPORT void register_object(object_id const& id, void* instance);
+ATOLL_EXPORT void move_object(object_id const& id, void* instance) noexcept;
+ATOLL_EXPORT void unregister_object(object_id const& id) noexcept;
+/// The instance, or null if it is not constructed here (yet).
+ATOLL_EXPORT void* find_object(object_id const& id) noexcept;
+ATOLL_EXPORT void await_object(object_id const& id, object_waiter* waiter);
+
+}  // namespace atl::rt
+
+namespace upcxx::inline UPCXX_MODE {
+
+/// Name of a distributed object, the same on all members of its team.
+template <typename T>
+struct dist_id {
+ public:
+  dist_id() = default;
+
+  /// The instance of this process, which must exist. Needs the master persona.
+  dist_object<T>& here() const {
+    void* const instance = atl::rt::find_object(id_);
+    ATOLL_CHECK(instance != nullptr, "dist_id::here: the object is not constructed on this rank");
+    return *static_cast<dist_object<T>*>(instance);
+  }
+  /// Ready once the instance exists here. Needs the master persona.
+  future<dist_object<T>&> when_here() const {
+    if (void* const instance = atl::rt::find_object(id_)) {
+      return make_future<dist_object<T>&>(*static_cast<dist_object<T>*>(instance));
+    }
+    struct waiter final : atl::rt::object_waiter {
+      dist_id id;
+      promise<dist_object<T>&> arrived;
+      explicit waiter(dist_id what) : id(what) {
+        run = [](atl::rt::task* t) {
+          auto* const self = static_cast<waiter*>(static_cast<atl::rt::object_waiter*>(t));
+          promise<dist_object<T>&> const p = std::move(self->arrived);
+          dist_id const what_arrived = self->id;
+          delete self;
+          p.fulfill_result(what_arrived.here());
+        };
+      }
+    };
+    auto* const w = new waiter(*this);
+    future<dist_object<T>&> result = w->arrived.get_future();
+    atl::rt::await_object(id_, w);
+    return result;
+  }
+
+  friend bool operator==(dist_id const&, dist_id const&) = default;
+  friend auto operator<=>(dist_id const&, dist_id const&) = default;
+
+ private:
+  friend class dist_object<T>;
+  friend struct std::hash<dist_id<T>>;
+  atl::rt::object_id id_;
+};
+
+/// Tag for a distributed object that holds a value but has no identity yet.
+struct inactive_t {
+  explicit inactive_t() = default;
+};
+inline constexpr inactive_t inactive{};
+
+/// An object of which every member of a team holds an instance.
+///
+/// Construction is collective over the team but does not synchronise: others may not have reached it when it returns.
+/// Calls that name the object wait at a rank until it is constructed there.
+template <typename T>
+class dist_object {
+ public:
+  using value_type = T;
+
+  /// No identity and no value. May be constructed while the library is not initialised.
+  dist_object() noexcept {}
+  /// A value without an identity; see `activate`.
+  template <typename... Arg>
+  explicit dist_object(inactive_t, Arg&&... arg) : value_(std::in_place, std::forward<Arg>(arg)...) {}
+
+  dist_object(T value, upcxx::team const& team) : value_(std::move(value)) { identify(team); }
+  dist_object(T value) : dist_object(std::move(value), world()) {}
+  /// Constructs the value in place, from the remaining arguments.
+  template <typename... Arg>
+  explicit dist_object(upcxx::team const& team, Arg&&... arg) : value_(std::in_place, std::forward<Arg>(arg)...) {
+    identify(team);
+  }
+
+  dist_object(dist_object&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : value_(std::move(other.value_)), id_(other.id_), team_(other.team_) {
+    take_identity(other);
+  }
+  dist_object& operator=(dist_object&& other) {
+    if (this == &other) return *this;
+    drop_identity();
+    value_.reset();
+    if (other.value_) value_.emplace(std::move(*other.value_));
+    id_ = other.id_;
+    team_ = other.team_;
+    take_identity(other);
+    return *this;
+  }
+  dist_object(dist_object const&) = delete;
+  dist_object& operator=(dist_object const&) = delete;
+
+  ~dist_object() { drop_identity(); }
+
+  /// True if the object has an identity (was constructed or activated over a team, and not moved from).
+  bool is_active() const { return team_ != nullptr; }
+  bool has_value() const { return value_.has_value(); }
+
+  /// Replaces this instance's value.
+  template <typename... Arg>
+  T& emplace(Arg&&... arg) {
+    return value_.emplace(std::forward<Arg>(arg)...);
+  }
+  /// Gives an inactive object an identity. Collective over `team`; does not synchronise.
+  void activate(upcxx::team const& team = world()) {
+    ATOLL_CHECK(!is_active(), "dist_object::activate: the object is active already");
+    ATOLL_CHECK(has_value(), "dist_object::activate: the object has no value");
+    identify(team);
+  }
+
+  dist_id<T> id() const {
+    ATOLL_CHECK(is_active(), "dist_object: an inactive object has no id");
+    dist_id<T> result;
+    result.id_ = id_;
+    return result;
+  }
+  upcxx::team& team() { return *checked_team(); }
+  upcxx::team const& team() const { return *checked_team(); }
+
+  T* operator->() const { return &const_cast<dist_object*>(this)->value_.value(); }
+  T& operator*() const { return const_cast<dist_object*>(this)->value_.value(); }
+
+  /// A copy of the value of the instance on `rank` of the object's team.
+  ///
+  /// @return    future of the deserialised value; waits until that instance is constructed.
+  /// @progress  internal.
+  future<deserialized_type_t<T>> fetch(intrank_t rank) const {
+    static_assert(is_serializable<T>::value, "dist_object::fetch: T must be Serializable");
+    return rpc(team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);
+  }
+
+ private:
+  void identify(upcxx::team const& over) {
+    team_ = const_cast<upcxx::team*>(&over);
+    id_ = atl::rt::new_object_id(detail_team_access::view(over));
+    atl::rt::register_object(id_, this);
+  }
+  void take_identity(dist_object& other) noexcept {
+    other.team_ = nullptr;
+    if (team_ != nullptr) atl::rt::move_object(id_, this);
+  }
+  void drop_identity() noexcept {
+    if (team_ != nullptr && atl::rt::initialized()) atl::rt::unregister_object(id_);
+    team_ = nullptr;
+  }
+  upcxx::team* checked_team() const {
+    ATOLL_CHECK(is_active(), "dist_object: an inactive object has no team");
+    return team_;
+  }
+
+  std::optional<T> value_;
+  atl::rt::object_id id_;
+  upcxx::team* team_ = nullptr;
+};
+
+}  // namespace upcxx::inline UPCXX_MODE
+
+template <typename T>
+struct std::hash<upcxx::dist_id<T>> {
+  std::size_t operator()(upcxx::dist_id<T> const& id) const noexcept {
+    return static_cast<std::size_t>((id.id_.team * 0x9e3779b97f4a7c15U) ^ (id.id_.number * 0xc2b2ae3d27d4eb4fU));
+  }
+};

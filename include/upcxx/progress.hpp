@@ -1,0 +1,39 @@
+#pragma once
+
+/// Progress. Specification chapter "Progress".
+
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/runtime.hpp>
+#include <upcxx/persona.hpp>
+
+namespace upcxx::inline UPCXX_MODE {
+
+/// How far a call may go: `internal` moves the library's state without any notification that the program could
+/// see; `user` also runs callbacks and readies futures.
+enum class progress_level { internal, user };
+
+/// Makes progress for the personas on the calling thread's stack. Inside a callback only internal progress is made.
+inline void progress(progress_level level = progress_level::user) {
+  if (level == progress_level::user) {
+    atl::rt::progress_user();
+  } else {
+    atl::rt::progress_internal();
+  }
+}
+
+/// True iff the calling thread runs a callback inside user-level progress (the restricted context).
+inline bool in_progress() { return atl::rt::in_restricted_context(); }
+
+/// True if outgoing work of the personas from `ps` up to the top of the stack still needs internal progress to be
+/// sure to reach its destinations.
+///
+/// @progress  none.
+inline bool progress_required(persona_scope& ps = top_persona_scope()) {
+  return atl::rt::progress_required(detail::state_of(ps));
+}
+
+/// Makes internal progress until `progress_required(ps)` is false.
+inline void discharge(persona_scope& ps = top_persona_scope()) { atl::rt::discharge(detail::state_of(ps)); }
+
+}  // namespace upcxx::inline UPCXX_MODE

@@ -1,0 +1,84 @@
+#pragma once
+
+/// One-sided put and get. Specification chapter "One-sided communication".
+///
+/// Transfers to memory of this host are complete when the call returns; with eager completion the returned future is
+/// then ready, and nothing is allocated.
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <upcxx/completion.hpp>
+#include <upcxx/detail/completion_now.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/transfer.hpp>
+#include <upcxx/global_ptr.hpp>
+#include <upcxx/serialization.hpp>
+
+namespace upcxx::inline UPCXX_MODE {
+
+/// Stores `value` at `dest` (one-sided put).
+///
+/// @param dest         one object of host memory, of any rank; not null.
+/// @param completions  remote and operation completion; the former runs on the master persona of `dest.where()`.
+/// @return             by the completions asked for; by default a future without values, ready when the store is done.
+/// @progress           internal. Never runs callbacks.
+template <typename T, typename Cx = decltype(operation_cx::as_future())>
+auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_future()) {
+  static_assert(is_trivially_serializable<T>::value,
+                "rput: T must be TriviallySerializable; use rpc() to send other types");
+  T* const target = detail::addressable(dest, "rput");
+  detail::copy_objects(target, &value, 1);
+  detail::send_remote_completions(dest.where(), completions);
+  return detail::complete_now<detail::operation_events<false, true, true>>(completions);
+}
+
+/// Copies an array from private memory into host memory of any rank (one-sided put).
+///
+/// @param src    `count` contiguous objects; must not change until source or operation completion.
+/// @param dest   first of `count` contiguous objects; the regions must not overlap. Neither pointer may be null.
+/// @param count  objects, not bytes. Zero is allowed; all notifications are still delivered.
+/// @return       by the completions asked for (source, remote, operation).
+/// @progress     internal. Never runs callbacks.
+template <typename T, typename Cx = decltype(operation_cx::as_future())>
+auto rput(T const* src, global_ptr<T> dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
+  static_assert(is_trivially_serializable<T>::value,
+                "rput: T must be TriviallySerializable; use rpc() to send other types");
+  ATOLL_CHECK(src != nullptr, "rput: the source is null");
+  detail::copy_objects(detail::addressable(dest, "rput"), src, count);
+  detail::send_remote_completions(dest.where(), completions);
+  return detail::complete_now<detail::operation_events<true, true, true>>(completions);
+}
+
+/// Fetches the object at `src` (one-sided get).
+///
+/// @return    by the completions asked for; by default a future of the value.
+/// @progress  internal. Never runs callbacks.
+template <typename T, typename Cx = decltype(operation_cx::as_future())>
+auto rget(global_ptr<T const> src, Cx&& completions = operation_cx::as_future()) {
+  using value_type = std::remove_const_t<T>;
+  static_assert(is_trivially_serializable<value_type>::value,
+                "rget: T must be TriviallySerializable; use rpc() to fetch other types");
+  T const* const source = detail::addressable(src, "rget");
+  return detail::complete_now<detail::operation_events<false, false, true, detail::type_list<value_type>>>(completions,
+                                                                                                          *source);
+}
+
+/// Copies an array from host memory of any rank into private memory (one-sided get).
+///
+/// @param src    first of `count` contiguous objects.
+/// @param dest   room for `count` objects; must not be touched until operation completion.
+/// @param count  objects, not bytes. Zero is allowed; all notifications are still delivered.
+/// @return       by the completions asked for; by default a future without values.
+/// @progress     internal. Never runs callbacks.
+template <typename T, typename Cx = decltype(operation_cx::as_future())>
+auto rget(global_ptr<T const> src, T* dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
+  static_assert(is_trivially_serializable<T>::value,
+                "rget: T must be TriviallySerializable; use rpc() to fetch other types");
+  ATOLL_CHECK(dest != nullptr, "rget: the destination is null");
+  detail::copy_objects(dest, detail::addressable(src, "rget"), count);
+  return detail::complete_now<detail::operation_events<false, false, true>>(completions);
+}
+
+}  // namespace upcxx::inline UPCXX_MODE

@@ -1,0 +1,225 @@
+#pragma once
+
+/// Remote procedure calls. Specification chapter "Remote procedure call".
+///
+/// Function and arguments are serialised before the call returns, once, into the buffer that leaves. The callback runs
+/// in user-level progress of the target's master persona, never inside the call, also when the target is the caller.
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <atoll/engine/am.hpp>
+#include <upcxx/completion.hpp>
+#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/completion_later.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/rpc_record.hpp>
+#include <upcxx/detail/rpc_target.hpp>
+#include <upcxx/detail/rpc_wire.hpp>
+#include <upcxx/detail/send.hpp>
+#include <upcxx/exceptions.hpp>
+#include <upcxx/team.hpp>
+
+namespace upcxx::inline UPCXX_MODE {
+
+namespace detail {
+
+template <class F, class... Args>
+constexpr void check_call() {
+  static_assert(rpc_callable<F, Args...>,
+                "rpc: the function cannot be called with these arguments at the target. Arguments arrive as rvalues of "
+                "their deserialised types: take them by value, by T const& or by T&&, not by T& (only dist_object<T>& "
+                "and team& arrive as lvalues); a dist_object or team must be taken by reference");
+}
+
+template <bool RoundTrip, class F, class... Args>
+atl::engine::function_token call_token() {
+  return atl::engine::token_cache<&incoming_call<RoundTrip, F, Args...>::run>::get();
+}
+
+inline void check_target([[maybe_unused]] std::int32_t target) {
+  ATOLL_CHECK(target >= 0 && target < rank_n(), "rpc: the target is no rank of the job");
+}
+
+/// One way. `Args` are decayed: only their types matter to the target.
+template <class F, class... Args>
+void send_call(std::int32_t target, F const& function, Args const&... args) {
+  using function_wire = wire_function<F>;
+  check_target(target);
+  auto const& f = function_wire::send(function);
+  [&](auto const&... wire) {
+    outgoing_message m(target, serialized_bound(without_cookie, f, wire...), current_pressure());
+    m.write(without_cookie, f, wire...);
+    m.commit(atl::engine::message_kind::request, call_token<false, F, Args...>());
+  }(wire_of<Args>::send(args)...);
+  atl::rt::note_rpc(target, false);
+}
+
+template <class F, class... Args>
+void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& item) {
+  check_call<F, Args...>();
+  if constexpr (rpc_callable<F, Args...>) {
+    std::apply([&](auto const&... args) { send_call(target, item.function, args...); }, item.arguments);
+  }
+}
+
+/// The initiator's record of a round trip, with everything that waits for the reply.
+template <class Cx, class Return>
+struct pending_call final : atl::rt::pending_rpc {
+  using events = operation_events<true, false, true, typename Return::values>;
+  using notifications_type = notifications<events, Cx>;
+
+  notifications_type waiting;
+
+  pending_call(Cx const& cx, typename notifications_type::futures& out)
+      : atl::rt::pending_rpc{&receive, atl::rt::this_thread().current}, waiting(cx, out) {}
+
+  static void receive(atl::rt::pending_rpc* base, atl::engine::message* m) {
+    auto* const self = static_cast<pending_call*>(base);
+    receive_values(self, m, typename Return::wire{}, typename Return::values{});
+  }
+
+  template <class... Wire, class... V>
+  static void receive_values(pending_call* self, atl::engine::message* m, type_list<Wire...>, type_list<V...>) {
+    reader r(m->base, with_cookie, m->bytes);
+    notifications_type waiting = std::move(self->waiting);
+    self->~pending_call();
+    atl::fut::deallocate_for<pending_call>(self);
+    if constexpr (sizeof...(Wire) == 0) {
+      atl::engine::release(m);
+      waiting.fire();
+    } else if constexpr (sizeof...(Wire) == 1 && notifications_type::one_future) {
+      // Straight from the message into the future's state.
+      cell_fulfill_reading<Wire..., V...>(waiting.raw(), r, m);
+    } else {
+      auto values = std::tuple<deserialized_type_t<Wire>...>{read_value<Wire>(r)...};
+      atl::engine::release(m);
+      std::apply([&](auto&... v) { waiting.fire(std::move(v)...); }, values);
+    }
+  }
+
+  template <class Wire, class V>
+  static void cell_fulfill_reading(void* raw, reader& r, atl::engine::message* m) {
+    cell_fulfill_call_and_release<V>(raw, [&]() -> V {
+      struct release_after {
+        atl::engine::message* m;
+        ~release_after() { atl::engine::release(m); }
+      } const after{m};
+      return read_value<Wire>(r);
+    });
+  }
+};
+
+template <class F, class... Args, class Cx>
+auto send_round_trip(std::int32_t target, Cx const& cx, F const& function, Args const&... args) {
+  using function_wire = wire_function<F>;
+  using result = rpc_return_of<rpc_result_t<F, Args...>>;
+  using pending = pending_call<Cx, result>;
+  check_requests<typename pending::events>(cx);
+  check_target(target);
+  auto const& f = function_wire::send(function);
+  typename pending::notifications_type::futures futures;
+  [&](auto const&... wire) {
+    outgoing_message m(target, serialized_bound(with_cookie, f, wire...), current_pressure());
+    m.write(with_cookie, f, wire...);
+    m.secure();
+    // From here on nothing can throw: only now are promises touched.
+    void* const place = atl::fut::allocate_for<pending>();
+    auto* const record = ::new (place) pending(cx, futures);
+    m.put_word(without_cookie, reinterpret_cast<std::uintptr_t>(static_cast<atl::rt::pending_rpc*>(record)));
+    atl::rt::note_rpc(target, true);
+    m.commit(atl::engine::message_kind::request, call_token<true, F, Args...>());
+  }(wire_of<Args>::send(args)...);
+  return unwrap(std::move(futures));
+}
+
+template <class Cx, class F, class... Args>
+auto call_round_trip(std::int32_t target, Cx const& cx, F&& function, Args&&... args) {
+  check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>();
+  if constexpr (rpc_callable<std::decay_t<F>, std::remove_cvref_t<Args>...>) {
+    return send_round_trip<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, cx, function, args...);
+  }
+}
+
+using rpc_ff_events = operation_events<true, false, false>;
+
+template <class Cx, class F, class... Args>
+auto call_one_way(std::int32_t target, Cx const& cx, F&& function, Args&&... args) {
+  check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>();
+  if constexpr (rpc_callable<std::decay_t<F>, std::remove_cvref_t<Args>...>) {
+    send_call<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, function, args...);
+  }
+  return complete_now<rpc_ff_events>(cx);
+}
+
+using default_rpc_completion = completions<blocking_item, future_item<operation_event, default_timing>>;
+
+template <class T>
+concept rank_like = std::is_convertible_v<T, intrank_t>;
+template <class T>
+concept not_completion = !is_completions_v<T>;
+
+}  // namespace detail
+
+/// Runs `func(args...)` on `recipient` and forgets about it (fire and forget).
+///
+/// @param recipient  rank in world(); may be the caller.
+/// @param func       function, function pointer, function object or lambda; any result is thrown away.
+/// @param args       Serializable, dist_object or team. Serialised before the call returns.
+/// @throws           bad_shared_alloc when the message finds neither room nor private memory; nothing has happened then.
+/// @progress         internal. Waits for room in the target's queue, but runs no callbacks.
+template <typename Func, typename... Args>
+requires(detail::not_completion<Func>) void rpc_ff(intrank_t recipient, Func&& func, Args&&... args) {
+  detail::call_one_way(recipient, detail::completions<>{}, std::forward<Func>(func), std::forward<Args>(args)...);
+}
+/// As above, with source completion as asked for.
+template <typename Cx, typename Func, typename... Args>
+requires(detail::is_completions_v<Cx>) auto rpc_ff(intrank_t recipient, Cx&& completions, Func&& func, Args&&... args) {
+  return detail::call_one_way(recipient, completions, std::forward<Func>(func), std::forward<Args>(args)...);
+}
+/// As above; `recipient` is a rank of `team`.
+template <detail::rank_like Rank, typename Func, typename... Args>
+requires(detail::not_completion<Func>) void rpc_ff(team const& team, Rank recipient, Func&& func, Args&&... args) {
+  detail::call_one_way(team[static_cast<intrank_t>(recipient)], detail::completions<>{}, std::forward<Func>(func),
+                       std::forward<Args>(args)...);
+}
+template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
+requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipient, Cx&& completions, Func&& func,
+                                                   Args&&... args) {
+  return detail::call_one_way(team[static_cast<intrank_t>(recipient)], completions, std::forward<Func>(func),
+                              std::forward<Args>(args)...);
+}
+
+/// Runs `func(args...)` on `recipient` and brings its result back.
+///
+/// @param recipient  rank in world(); may be the caller.
+/// @param func       as for rpc_ff; returns void, a Serializable type, or a future of such (the reply then waits for it).
+/// @param args       as for rpc_ff.
+/// @return           by the completions asked for; by default a future of the deserialised result.
+/// @throws           bad_shared_alloc as rpc_ff; promises that were passed keep their state then.
+/// @progress         internal.
+template <typename Func, typename... Args>
+requires(detail::not_completion<Func>) auto rpc(intrank_t recipient, Func&& func, Args&&... args) {
+  return detail::call_round_trip(recipient, detail::default_rpc_completion{}, std::forward<Func>(func),
+                                 std::forward<Args>(args)...);
+}
+template <typename Cx, typename Func, typename... Args>
+requires(detail::is_completions_v<Cx>) auto rpc(intrank_t recipient, Cx&& completions, Func&& func, Args&&... args) {
+  return detail::call_round_trip(recipient, completions, std::forward<Func>(func), std::forward<Args>(args)...);
+}
+template <detail::rank_like Rank, typename Func, typename... Args>
+requires(detail::not_completion<Func>) auto rpc(team const& team, Rank recipient, Func&& func, Args&&... args) {
+  return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], detail::default_rpc_completion{},
+                                 std::forward<Func>(func), std::forward<Args>(args)...);
+}
+template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
+requires(detail::is_completions_v<Cx>) auto rpc(team const& team, Rank recipient, Cx&& completions, Func&& func,
+                                                Args&&... args) {
+  return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], completions, std::forward<Func>(func),
+                                 std::forward<Args>(args)...);
+}
+
+}  // namespace upcxx::inline UPCXX_MODE

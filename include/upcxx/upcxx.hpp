@@ -1,0 +1,25 @@
+#pragma once
+
+/// UPC++ v1.0: everything. Each chapter of the specification has a header of its own beside this one.
+
+#include <upcxx/assert.hpp>
+#include <upcxx/allocate.hpp>
+#include <upcxx/collectives.hpp>
+#include <upcxx/completion.hpp>
+#include <upcxx/copy.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/dist_object.hpp>
+#include <upcxx/exceptions.hpp>
+#include <upcxx/future.hpp>
+#include <upcxx/global_ptr.hpp>
+#include <upcxx/init.hpp>
+#if __has_include(<upcxx/memberof.hpp>)
+#include <upcxx/memberof.hpp>
+#endif
+#include <upcxx/persona.hpp>
+#include <upcxx/progress.hpp>
+#include <upcxx/rma.hpp>
+#include <upcxx/rpc.hpp>
+#include <upcxx/serialization.hpp>
+#include <upcxx/team.hpp>
+#include <upcxx/view.hpp>

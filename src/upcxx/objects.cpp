@@ -1,0 +1,71 @@
+// Registry of distributed objects: instances by id, and who waits for those that are not constructed yet.
+//
+// Only the holder of the master persona touches it, so it needs no lock. A waiter is queued for the master persona
+// when its object appears, and therefore runs in the next user-level progress, not inside the constructor.
+
+#include <unordered_map>
+
+#include <upcxx/dist_object.hpp>
+
+#include "base/error.hpp"
+#include "upcxx/runtime_state.hpp"
+
+namespace atl::rt {
+namespace {
+
+struct entry {
+  void* instance = nullptr;
+  object_waiter* waiting = nullptr;
+};
+
+struct id_hash {
+  std::size_t operator()(object_id const& id) const noexcept {
+    return static_cast<std::size_t>(id.team * 0x9e3779b97f4a7c15U ^ id.number);
+  }
+};
+
+using table = std::unordered_map<object_id, entry, id_hash>;
+
+/// Never destroyed: destructors of static distributed objects may run after everything else.
+table& objects() {
+  static auto* const all = new table;
+  return *all;
+}
+
+}  // namespace
+
+object_id new_object_id(engine::team_view& team) { return {team.id, ++team.objects}; }
+
+void register_object(object_id const& id, void* instance) {
+  entry& e = objects()[id];
+  e.instance = instance;
+  object_waiter* w = e.waiting;
+  e.waiting = nullptr;
+  while (w != nullptr) {
+    object_waiter* const next = w->following;
+    enqueue(master_persona(), w);
+    w = next;
+  }
+}
+
+void move_object(object_id const& id, void* instance) noexcept {
+  auto const found = objects().find(id);
+  if (found != objects().end()) found->second.instance = instance;
+}
+
+void unregister_object(object_id const& id) noexcept { objects().erase(id); }
+
+void* find_object(object_id const& id) noexcept {
+  auto const found = objects().find(id);
+  return found == objects().end() ? nullptr : found->second.instance;
+}
+
+void await_object(object_id const& id, object_waiter* waiter) {
+  entry& e = objects()[id];
+  waiter->following = e.waiting;
+  e.waiting = waiter;
+}
+
+void reset_objects() noexcept { objects().clear(); }
+
+}  // namespace atl::rt

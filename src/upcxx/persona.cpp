@@ -1,0 +1,159 @@
+// Threads, persona stacks and queues.
+
+#include <memory>
+
+#include <upcxx/detail/persona_state.hpp>
+
+#include "base/error.hpp"
+#include "engine/world.hpp"
+#include "transport/shm/doze.hpp"
+#include "upcxx/runtime_state.hpp"
+
+namespace atl::rt {
+
+constinit thread_local thread_state* current_thread = nullptr;
+
+namespace {
+
+constinit persona_state master;
+/// The entry that init() puts on the stack of the thread that calls it.
+constinit scope_state master_scope;
+
+/// Owns a thread's state. Work that is still queued when the thread ends is lost with it.
+struct thread_owner {
+  std::unique_ptr<thread_state> state;
+  ~thread_owner() { current_thread = nullptr; }
+};
+thread_local thread_owner owner;
+
+}  // namespace
+
+thread_state& attach_thread() {
+  owner.state = std::make_unique<thread_state>();
+  thread_state* const t = owner.state.get();
+  t->bottom.active = &t->default_persona;
+  t->top = &t->bottom;
+  t->current = &t->default_persona;
+  t->default_persona.holder.store(t, std::memory_order_relaxed);
+  t->default_persona.uses = 1;
+  current_thread = t;
+  return *t;
+}
+
+persona_state& master_persona() noexcept { return master; }
+
+void push_scope(scope_state& scope, persona_state& persona) {
+  thread_state& t = this_thread();
+  thread_state* const holder = persona.holder.load(std::memory_order_relaxed);
+  if (holder != nullptr && holder != &t) {
+    fatal("persona_scope", "the persona is active on another thread; end its scope there first, or give the scope a mutex");
+  }
+  persona.holder.store(&t, std::memory_order_relaxed);
+  ++persona.uses;
+  scope.active = &persona;
+  scope.below = t.top;
+  t.top = &scope;
+  t.current = &persona;
+  if (&persona == &master) t.holds_master = true;
+}
+
+void pop_scope(scope_state& scope) noexcept {
+  thread_state& t = this_thread();
+  if (t.top != &scope) {
+    fatal("persona_scope", "scopes of a thread must end in the reverse order of their construction");
+  }
+  persona_state& persona = *scope.active;
+  t.top = scope.below;
+  t.current = t.top->active;
+  if (--persona.uses == 0) {
+    if (&persona == &master) t.holds_master = false;
+    // Work queued by us stays; whoever holds the persona next finds it, ordered by what hands the persona over.
+    persona.holder.store(nullptr, std::memory_order_release);
+  }
+}
+
+void relocate_scope(scope_state& from, scope_state& to) noexcept {
+  to = from;
+  for (scope_state** at = &this_thread().top; *at != nullptr; at = &(*at)->below) {
+    if (*at == &from) {
+      *at = &to;
+      break;
+    }
+  }
+  from.active = nullptr;
+}
+
+void enqueue_from_elsewhere(persona_state& target, task* work) {
+  task* newest = target.inbox.load(std::memory_order_relaxed);
+  do {
+    work->next = newest;
+    // Release: pairs with the acquire in take_inbox; what the task needs is visible to who runs it.
+  } while (!target.inbox.compare_exchange_weak(newest, work, std::memory_order_release, std::memory_order_relaxed));
+  if (engine::world_state* const w = engine::world; w != nullptr && w->shm != nullptr) {
+    shm::wake(w->shm->own_control());
+  }
+}
+
+void acquire_master() {
+  thread_state& t = this_thread();
+  if (t.holds_master) return;
+  push_scope(master_scope, master);
+}
+
+void drop_master_scope() noexcept {
+  thread_state& t = this_thread();
+  // The implicit entry goes wherever it is in the stack; explicit scopes of the program remain.
+  for (scope_state** at = &t.top; *at != nullptr; at = &(*at)->below) {
+    if (*at != &master_scope) continue;
+    *at = master_scope.below;
+    t.current = t.top->active;
+    if (--master.uses == 0) {
+      t.holds_master = false;
+      master.holder.store(nullptr, std::memory_order_release);
+    }
+    return;
+  }
+}
+
+void liberate_master() {
+  thread_state& t = this_thread();
+  if (t.top != &master_scope) {
+    fatal("liberate_master_persona",
+          "call it on the thread that called init, once, with its persona stack as init left it");
+  }
+  drop_master_scope();
+}
+
+bool run_tasks(thread_state& t, persona_state& persona) {
+  task* work = persona.first;
+  persona.first = persona.last = nullptr;
+  if (persona.inbox.load(std::memory_order_relaxed) != nullptr) {
+    task* newest = persona.inbox.exchange(nullptr, std::memory_order_acquire);
+    task* oldest = nullptr;
+    while (newest != nullptr) {
+      task* const next = newest->next;
+      newest->next = oldest;
+      oldest = newest;
+      newest = next;
+    }
+    if (work == nullptr) {
+      work = oldest;
+    } else {
+      task* end = work;
+      while (end->next != nullptr) end = end->next;
+      end->next = oldest;
+    }
+  }
+  if (work == nullptr) return false;
+  persona_state* const outer = t.current;
+  t.current = &persona;
+  while (work != nullptr) {
+    task* const next = work->next;
+    work->run(work);
+    work = next;
+  }
+  t.current = outer;
+  return true;
+}
+
+}  // namespace atl::rt

@@ -1,0 +1,163 @@
+// Progress: what one call does, and waiting.
+//
+// User-level progress takes messages one by one and runs requests at once if this thread holds the master persona,
+// replies if it holds the initiator's; other work goes to the queue of its persona. Then the queues of all personas
+// on this thread's stack are drained as they were at that moment. Inside callbacks only internal progress is made.
+
+#include <atoll/engine/token.hpp>
+#include <cstring>
+
+#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/rpc_record.hpp>
+#include <upcxx/detail/runtime.hpp>
+
+#include "base/error.hpp"
+#include "engine/collective.hpp"
+#include "engine/world.hpp"
+#include "upcxx/runtime_state.hpp"
+
+namespace atl::rt {
+
+using engine::message;
+using engine::message_kind;
+
+namespace {
+
+/// So that a flood of messages cannot keep other work of the thread waiting.
+constexpr int messages_per_call = 32;
+
+void run_request(message* m) {
+  auto& d = *engine::diagnostics;
+  d.rpcs_run.store(d.rpcs_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  reinterpret_cast<engine::handler>(engine::resolve(m->token))(m);
+}
+
+pending_rpc* record_of(message const* m) {
+  pending_rpc* record;
+  std::memcpy(&record, m->payload(), sizeof record);
+  return record;
+}
+
+void run_reply(message* m) {
+  auto& d = *engine::diagnostics;
+  d.replies_awaited.store(d.replies_awaited.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  pending_rpc* const record = record_of(m);
+  record->on_reply(record, m);
+}
+
+void run_held_request(task* t) { run_request(static_cast<message*>(t)); }
+void run_held_reply(task* t) { run_reply(static_cast<message*>(t)); }
+
+void hold(message* m) {
+  if (m->kind == message_kind::request) {
+    m->run = &run_held_request;
+    enqueue(master_persona(), m);
+  } else {
+    m->run = &run_held_reply;
+    enqueue(*record_of(m)->initiator, m);
+  }
+}
+
+void run_or_hold(thread_state& t, message* m) {
+  persona_state& target =
+      m->kind == message_kind::request ? master_persona() : *record_of(m)->initiator;
+  if (target.holder.load(std::memory_order_relaxed) != &t) {
+    hold(m);
+    return;
+  }
+  persona_state* const outer = t.current;
+  t.current = &target;
+  if (m->kind == message_kind::request) {
+    run_request(m);
+  } else {
+    run_reply(m);
+  }
+  t.current = outer;
+}
+
+/// In the seq thread mode only the holder of the master persona touches the engine.
+bool may_poll(thread_state const& t) {
+  return engine::world != nullptr && (t.holds_master || engine::world->threaded);
+}
+
+}  // namespace
+
+void install_sink() { engine::message_sink = &hold; }
+
+bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
+
+bool progress_user() {
+  thread_state& t = this_thread();
+  if (t.in_user_progress) return progress_internal();
+  t.in_user_progress = true;
+  bool moved = false;
+  if (may_poll(t)) {
+    for (int i = 0; i < messages_per_call; ++i) {
+      message* const m = engine::next_user_message();
+      if (m == nullptr) break;
+      run_or_hold(t, m);
+      moved = true;
+    }
+    moved |= engine::advance();
+  }
+  for (scope_state* s = t.top; s != nullptr; s = s->below) {
+    persona_state& p = *s->active;
+    if (p.first != nullptr || p.inbox.load(std::memory_order_relaxed) != nullptr) moved |= run_tasks(t, p);
+  }
+  t.in_user_progress = false;
+  return moved;
+}
+
+bool in_restricted_context() noexcept {
+  thread_state const* const t = current_thread;
+  return t != nullptr && t->in_user_progress;
+}
+
+void wait_until(bool (*done)(void const*), void const* what) {
+  thread_state& t = this_thread();
+  if (t.in_user_progress) {
+    fatal("wait", "waiting for a future that is not ready inside a callback would never end: callbacks run inside "
+                  "user-level progress, which cannot be nested. Attach the rest with then() instead.");
+  }
+  engine::waiting_note const note(activity::wait);
+  engine::waiter idle;
+  while (!done(what)) {
+    if (progress_user()) {
+      idle.reset();
+    } else if (may_poll(t)) {
+      idle.pause();
+    } else {
+      engine::yield();
+    }
+  }
+}
+
+bool progress_required(scope_state&) noexcept {
+  // Outgoing messages are the process's, whoever initiated them: the answer is the same for every persona.
+  return engine::world != nullptr && engine::unsent() != 0;
+}
+
+void discharge(scope_state& from) {
+  if (!progress_required(from)) return;
+  engine::waiting_note const note(activity::discharge);
+  engine::waiter idle;
+  while (progress_required(from)) {
+    if (engine::poll()) {
+      idle.reset();
+    } else {
+      idle.pause();
+    }
+  }
+}
+
+void note_rpc(std::int32_t target, bool round_trip) noexcept {
+  auto& d = *engine::diagnostics;
+  engine::note_call(round_trip ? activity::rpc : activity::rpc_ff, target);
+  d.rpcs_sent.store(d.rpcs_sent.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (round_trip) {
+    d.replies_awaited.store(d.replies_awaited.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace atl::rt

@@ -1,0 +1,21 @@
+#pragma once
+
+/// What the files of the runtime share among themselves.
+
+#include <upcxx/detail/persona_state.hpp>
+
+namespace atl::rt {
+
+/// Puts the master persona on the calling thread's stack, if it is not there.
+void acquire_master();
+void drop_master_scope() noexcept;
+
+/// Runs what is queued for `persona` now, oldest first, with `persona` as the current one.
+bool run_tasks(thread_state& t, persona_state& persona);
+
+/// Forgets all distributed objects (end of the library).
+void reset_objects() noexcept;
+/// Forgets the team objects of this period.
+void reset_teams() noexcept;
+
+}  // namespace atl::rt
