@@ -37,6 +37,7 @@ struct crash_report {
   std::int32_t signal = 0;    ///< 0 when there is only an exception
   std::int32_t code = 0;      ///< si_code
   std::int32_t sender = 0;    ///< process that sent the signal, or 0
+  std::int32_t pid = 0;       ///< of the dying process
   std::uint64_t address = 0;  ///< that was accessed (SIGSEGV, SIGBUS) or executed (SIGILL, SIGFPE)
   std::atomic<std::uint32_t> has_exception{0};
   char exception_type[128] = {};  ///< demangled

@@ -138,6 +138,7 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
   if (report.state.compare_exchange_strong(expected, crash_state::writing, std::memory_order_acq_rel)) {
     report.signal = signal;
     report.code = info->si_code;
+    report.pid = ::getpid();
     report.sender = info->si_code == SI_USER || info->si_code == SI_TKILL ? info->si_pid : 0;
     bool const by_hardware = info->si_code > 0 && signal != SIGABRT;
     report.address = by_hardware ? reinterpret_cast<std::uint64_t>(info->si_addr) : 0;

@@ -100,7 +100,8 @@ class pmix_channel final : public channel {
   std::vector<std::string> exchange(std::string_view mine) override {
     std::string const key = format("atoll.exchange.%u", round_++);
     // One byte in front, because an empty byte object is not portable.
-    std::string blob = "=" + std::string(mine);
+    std::string blob(1, '=');
+    blob += mine;
     api::value content{};
     content.type = api::type_byte_object;
     content.data.bo = {blob.data(), blob.size()};

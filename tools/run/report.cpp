@@ -34,7 +34,9 @@ std::string crash_text(crash_report const& report) {
   if (report.has_exception.load(std::memory_order_acquire) != 0) return exception_text(report);
   if (report.signal == SIGABRT && report.sender != 0) return "called abort()";
   std::string text = "died of " + signal_name(report.signal);
-  if (report.sender != 0) {
+  if (report.sender != 0 && report.sender == report.pid) {
+    text += ", which it raised itself";
+  } else if (report.sender != 0) {
     text += format(" sent by process %d", report.sender);
   } else if (report.signal == SIGSEGV || report.signal == SIGBUS) {
     // The processor gives no address for non-canonical ones; the kernel's code for that is SI_KERNEL.
@@ -93,6 +95,19 @@ std::string outstanding(rank_diagnostics const& d) {
   add(d.messages_held, "message held", "messages held");
   add(d.collectives_open, "collective open", "collectives open");
   return text.empty() ? "nothing" : text;
+}
+
+/// Frames with their numbers; a run of the same line, as an endless recursion gives, is written once.
+std::string numbered(std::vector<std::string> const& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size();) {
+    std::size_t next = i + 1;
+    while (next < lines.size() && lines[next] == lines[i]) ++next;
+    text += format("    #%-2zu %s\n", i, lines[i].c_str());
+    if (next - i > 1) text += format("        (the same %zu more times)\n", next - i - 1);
+    i = next;
+  }
+  return text;
 }
 
 }  // namespace
@@ -202,10 +217,7 @@ std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view>
 
 std::string backtrace_text(crash_report const& report, symbolizer& names) {
   if (report.state.load(std::memory_order_acquire) != crash_state::complete) return {};
-  std::string text;
-  int number = 0;
-  for (auto const& line : names.describe(report)) text += format("    #%-2d %s\n", number++, line.c_str());
-  return text;
+  return numbered(names.describe(report));
 }
 
 std::string where_all_are(bootstrap::board const& board, std::uint32_t question, symbolizer& names) {

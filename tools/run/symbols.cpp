@@ -129,6 +129,20 @@ std::string base_name(std::string const& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
+bool is_abort_machinery(std::string const& module, std::string const& name) {
+  std::string const file = base_name(module);
+  return file.starts_with("libc.so") || file.starts_with("libstdc++.so") || file.starts_with("libc++") ||
+         name.find("on_terminate") != std::string::npos;
+}
+
+/// Frames of the C library below main or below a thread's function.
+bool is_before_main(std::string const& name) {
+  for (std::string_view const prefix : {"__libc_start", "_start ", "start_thread", "clone", "__clone"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void symbolizer::look_up(std::string const& module, std::vector<std::uint64_t> const& addresses) {
@@ -176,11 +190,18 @@ std::vector<std::string> symbolizer::describe(bootstrap::crash_report const& rep
   }
   for (auto const& [module, addresses] : unknown) look_up(module, addresses);
   std::vector<std::string> lines;
-  for (std::size_t i = 0; i < count; ++i) {
-    lines.push_back(name_of(places[i], !exact(i)));
-    if (lines.back() == "main" || lines.back().starts_with("main at ") ||
-        lines.back().starts_with("main in "))
-      break;
+  // What abort() and the exception machinery do is not what went wrong.
+  std::size_t first = 0;
+  if (report.signal == SIGABRT || report.has_exception.load(std::memory_order_acquire) != 0) {
+    while (first < count && is_abort_machinery(places[first].module, name_of(places[first], !exact(first))))
+      ++first;
+    if (first == count) first = 0;
+  }
+  for (std::size_t i = first; i < count; ++i) {
+    std::string const name = name_of(places[i], !exact(i));
+    if (is_before_main(name)) break;
+    lines.push_back(name);
+    if (name == "main" || name.starts_with("main ") || name.starts_with("main.")) break;
   }
   return lines;
 }

@@ -1,0 +1,212 @@
+// What the tests of `atoll run` start: a program that knows the bootstrap layer only, and misbehaves on
+// request.
+//
+//   rank_program MODE [arguments]
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/os/memfd.hpp"
+#include "bootstrap/bootstrap.hpp"
+
+namespace {
+
+using atl::activity;
+using atl::rank_state;
+using atl::bootstrap::attach;
+using atl::bootstrap::channel;
+
+int volatile sink_of_values = 0;
+
+/// The function whose name the backtraces must show.
+[[gnu::noinline]] void function_that_crashes(int* where) {
+  *where = 42;
+  sink_of_values = 1;
+}
+
+[[gnu::noinline]] int function_that_recurses(int depth) {
+  char volatile block[4096];
+  block[0] = static_cast<char>(depth);
+  if (sink_of_values == -1) return 0;  // never: keeps compilers from remarking on the recursion
+  return function_that_recurses(depth + 1) + block[0];
+}
+
+[[gnu::noinline]] void function_that_hangs() {
+  for (;;) ::usleep(50'000);
+}
+
+/// Initialises as the library would, up to the point where a rank counts as running.
+channel& init() {
+  channel& c = attach();
+  c.exchange("init");
+  c.mark(rank_state::initialized);
+  return c;
+}
+
+void enter(channel& c, activity what, int peer) {
+  auto& d = c.diagnostics();
+  d.last_call = what;
+  d.peer = peer;
+  d.entered_ns = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  d.inside = 1;
+}
+
+int check_exchange() {
+  channel& c = attach();
+  auto const& where = c.where();
+  for (int round = 0; round < 20; ++round) {
+    // Lengths from nothing to the limit, different on every rank and in every round.
+    auto const length = [&](int rank) { return static_cast<std::size_t>((rank * 331 + round * 97) % 1025); };
+    auto const all =
+        c.exchange(std::string(length(where.local_rank), static_cast<char>('a' + where.local_rank)));
+    if (static_cast<int>(all.size()) != where.local_size) return 10;
+    for (int rank = 0; rank < where.local_size; ++rank) {
+      if (all[static_cast<std::size_t>(rank)] != std::string(length(rank), static_cast<char>('a' + rank)))
+        return 11;
+    }
+  }
+  auto const ids = c.exchange(c.job_id());
+  for (auto const& id : ids) {
+    if (id != ids[0] || id.empty()) return 12;
+  }
+  c.mark(rank_state::finalized);
+  std::printf("exchange ok %d of %d by %s\n", where.rank, where.size, std::string(c.name()).c_str());
+  return 0;
+}
+
+int check_share() {
+  channel& c = attach();
+  auto const& where = c.where();
+  std::string const text = "text of " + std::string(c.job_id());
+  for (int round = 0; round < 3; ++round) {
+    int mine = -1;
+    if (where.local_rank == 0) {
+      mine = atl::os::make_sealed_memfd("test", text.size()).release();
+      if (::pwrite(mine, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return 10;
+    }
+    int const shared = atl::bootstrap::share_descriptor(c, mine);
+    std::string seen(text.size(), '\0');
+    if (::pread(shared, seen.data(), seen.size(), 0) != static_cast<ssize_t>(seen.size()) || seen != text)
+      return 11;
+    if ((::fcntl(shared, F_GETFD) & FD_CLOEXEC) == 0) return 12;
+    ::close(shared);
+  }
+  c.mark(rank_state::finalized);
+  std::printf("share ok %d\n", where.rank);
+  return 0;
+}
+
+void print_lines(int count, int size) {
+  channel& c = attach();
+  // More than one write per line, so that only the launcher can keep lines whole.
+  std::string const part(static_cast<std::size_t>(size / 2), static_cast<char>('a' + c.where().rank));
+  for (int i = 0; i < count; ++i) {
+    for (int half = 0; half < 2; ++half) {
+      std::fputs(part.c_str(), stdout);
+      std::fflush(stdout);
+    }
+    std::fputs("\n", stdout);
+  }
+  c.mark(rank_state::finalized);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> const args(argv + 1, argv + argc);
+  std::string const mode = args.empty() ? "" : args[0];
+  auto const number = [&](std::size_t i) { return i < args.size() ? std::atoi(args[i].c_str()) : 0; };
+
+  if (mode == "plain") {  // never attaches
+    std::printf("plain program\n");
+    return number(1);
+  }
+  if (mode == "exchange") return check_exchange();
+  if (mode == "share") return check_share();
+  if (mode == "lines") {
+    print_lines(number(1), number(2));
+    return 0;
+  }
+
+  channel& c = init();
+  int const rank = c.where().rank;
+  int const chosen = number(1);
+  if (mode == "ranks") {
+    std::printf("rank %d of %d local %d of %d host %d of %d\n", rank, c.where().size, c.where().local_rank,
+                c.where().local_size, c.where().host, c.where().hosts);
+  } else if (mode == "partial") {
+    std::printf("no end of line from %d", rank);
+    std::fflush(stdout);
+  } else if (mode == "cat") {
+    for (int byte = std::getchar(); byte != EOF; byte = std::getchar()) std::putchar(byte);
+    std::printf("rank %d saw the end\n", rank);
+  } else if (mode == "env") {
+    char const* const here = std::getenv(args[1].c_str());
+    char const* const console = c.console_env(args[1].c_str());
+    std::printf("here=%s console=%s\n", here != nullptr ? here : "-", console != nullptr ? console : "-");
+  } else if (mode == "slow-line") {  // a line that stays in the buffer unless it is line-buffered
+    std::printf("early line\n");
+    function_that_hangs();
+  } else if (mode == "exit-after-finalize") {
+    c.exchange("finalize");
+    c.mark(rank_state::finalized);
+    return rank == chosen ? number(2) : 0;
+  } else if (mode == "spawn") {  // leaves background processes behind, some in sessions of their own
+    if (::fork() == 0) {
+      if (rank % 2 == 0) ::setsid();
+      if (::fork() == 0) function_that_hangs();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::wait(&status);
+  } else if (mode == "child-is-solo") {
+    if (rank == 0) {
+      std::string const command = std::string(argv[0]) + " ranks";
+      if (std::system(command.c_str()) != 0) return 1;
+    }
+  } else if (rank == chosen && (mode == "segv" || mode == "abort" || mode == "throw" || mode == "throw-int" ||
+                                mode == "overflow" || mode == "exit" || mode == "job-abort" ||
+                                mode == "fpe" || mode == "thread-segv" || mode == "kill")) {
+    c.exchange("together");
+    ::usleep(100'000);  // the others are in their "barrier" by then
+    if (mode == "segv") function_that_crashes(reinterpret_cast<int*>(0x10));
+    if (mode == "abort") std::abort();
+    if (mode == "throw") throw std::runtime_error("the text of the exception");
+    if (mode == "throw-int") throw 42;
+    if (mode == "overflow") sink_of_values = function_that_recurses(0);
+    if (mode == "fpe") ::raise(SIGFPE);
+    if (mode == "thread-segv") {
+      std::thread(function_that_crashes, reinterpret_cast<int*>(0x10)).join();
+    }
+    if (mode == "kill") ::kill(::getpid(), SIGKILL);
+    if (mode == "exit") std::exit(number(2));
+    if (mode == "job-abort") {
+      std::fprintf(stderr, "the rank's own message\n");
+      c.abort(number(2));
+    }
+  } else {
+    if (mode != "hang") c.exchange("together");
+    c.diagnostics().replies_awaited = 3;
+    enter(c, activity::barrier, -1);
+    if (mode == "hang") {
+      std::printf("rank %d pid %d hangs\n", rank, static_cast<int>(::getpid()));
+      std::fflush(stdout);
+    }
+    if (mode == "hang" && chosen != 0) ::signal(SIGTERM, SIG_IGN);
+    function_that_hangs();
+  }
+  c.exchange("finalize");
+  c.mark(rank_state::finalized);
+  return 0;
+}
