@@ -1,0 +1,45 @@
+#include "backend.hpp"
+
+#include <array>
+
+namespace heat3d {
+namespace {
+
+using maker = std::unique_ptr<backend> (*)(backend_setup const&);
+
+struct entry {
+  std::string_view name;
+  maker make;
+};
+
+constexpr auto entries = std::to_array<entry>({
+    {"plain", [](backend_setup const& s) { return make_plain_backend(s, false); }},
+    {"plain-fused", [](backend_setup const& s) { return make_plain_backend(s, true); }},
+#ifdef HEAT3D_HAS_KOKKOS
+    {"kokkos", make_kokkos_backend},
+#endif
+});
+
+}  // namespace
+
+std::string backend_names() {
+  std::string names;
+  for (auto const& e : entries) names += (names.empty() ? "" : ", ") + std::string(e.name);
+  return names;
+}
+
+bool backend_exists(std::string_view name) {
+  for (auto const& e : entries) {
+    if (e.name == name) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<backend> make_backend(std::string_view name, backend_setup const& setup) {
+  for (auto const& e : entries) {
+    if (e.name == name) return e.make(setup);
+  }
+  return nullptr;
+}
+
+}  // namespace heat3d

@@ -1,0 +1,62 @@
+#pragma once
+
+/// Results of a run, in an SQLite file that many jobs may add to at once.
+
+#include <string>
+#include <vector>
+
+#include "checks.hpp"
+
+struct sqlite3;
+
+namespace heat3d {
+
+/// Cannot read or write a file; the text names it and the reason.
+struct file_problem {
+  std::string text;
+};
+
+/// One row of table `runs`, and what hangs on it.
+struct run_record {
+  problem physics;
+  process_grid grid{};
+  int ranks = 1;
+  std::string exchange;
+  std::string backend;
+  std::int64_t warmup = 0;
+  std::int64_t reduce_interval = 0;
+  double seconds = 0;       ///< of the whole time loop
+  double median_s = 0;      ///< of one step, over steps, each being the slowest rank's
+  double p10_s = 0;
+  double p90_s = 0;
+  double cells_per_s = 0;   ///< cell updates, by the median step
+  double comm_share = 0;    ///< mean over ranks of the share of time spent communicating or waiting
+  double mean = 0;          ///< last reported mean temperature
+  bool checked = false;
+  bool passed = false;
+  double residual = 0;      ///< of the energy balance
+  std::vector<check_result> checks;
+  std::vector<double> step_max_s;    ///< duration of each step on the rank that took longest
+  std::vector<double> step_rank0_s;  ///< on rank 0
+};
+
+/// An open results file. Made before the run, so that hours of work are not lost to a wrong name.
+class results_file {
+ public:
+  /// Creates the file and its tables when they are missing. Throws file_problem.
+  explicit results_file(std::string const& path);
+  ~results_file();
+  results_file(results_file const&) = delete;
+  results_file& operator=(results_file const&) = delete;
+
+  /// Adds one run in one transaction: all of it or nothing. Waits for other writers. Throws file_problem.
+  void add(run_record const& record);
+
+ private:
+  void prepare_tables();
+
+  std::string path_;
+  sqlite3* database_ = nullptr;
+};
+
+}  // namespace heat3d
