@@ -1,0 +1,73 @@
+#pragma once
+
+/// upcxx_memberof_general: pointers to members of objects of any class, which may need the object itself.
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <upcxx/detail/check.hpp>
+#include <upcxx/future.hpp>
+#include <upcxx/global_ptr.hpp>
+#include <upcxx/rpc.hpp>
+
+namespace upcxx::inline UPCXX_MODE {
+namespace detail {
+
+/// Members of such classes lie at the same offset in every object: a class with a virtual base is neither
+/// trivially copyable nor an aggregate nor standard-layout. Others are asked, although most have none.
+template <typename T>
+constexpr bool has_constant_offsets =
+    std::is_standard_layout_v<T> || std::is_trivially_copyable_v<T> || std::is_aggregate_v<T>;
+
+/// Distance from an object to its member, by looking at the object.
+template <typename T, typename Select>
+[[nodiscard]] std::size_t memberof_distance(T* object, Select select) noexcept {
+  return reinterpret_cast<std::uintptr_t>(select(object)) - reinterpret_cast<std::uintptr_t>(object);
+}
+
+template <typename U, bool Reference, typename T, memory_kind Kind, typename Select>
+[[nodiscard]] future<global_ptr<std::remove_all_extents_t<U>, Kind>> memberof_general(
+    global_ptr<T, Kind> pointer, Select select) {
+  static_assert(
+      !Reference,
+      "upcxx_memberof_general: the member must not be a reference nor an element of an array; take the array "
+      "and add the index to the result");
+  static_assert(sizeof(T) > 0, "upcxx_memberof_general: the type of the object must be complete");
+  constexpr bool constant = has_constant_offsets<T>;
+  static_assert(
+      constant || Kind == memory_kind::host || Kind == memory_kind::any,
+      "upcxx_memberof_general: the class may have virtual bases, whose place only the object knows, and "
+      "objects in device memory cannot be asked; use upcxx_experimental_memberof_unsafe if it has none");
+  ATOLL_CHECK(!pointer.is_null(), "upcxx_memberof_general: the pointer is null");
+  if constexpr (constant) {
+    return make_future(memberof<U, false>(pointer, memberof_constant_offset<T>(select)));
+  } else {
+    if (pointer.is_local()) {
+      return make_future(memberof<U, false>(pointer, memberof_distance(pointer.local(), select)));
+    }
+    ATOLL_CHECK(pointer.dynamic_kind() == memory_kind::host,
+                "upcxx_memberof_general: an object in device memory cannot be asked for its virtual bases");
+    // The function that selects has no captures: its type is all that the owner needs.
+    return rpc(
+        pointer.where(),
+        [](global_ptr<T, Kind> const& here) {
+          return memberof<U, false>(here, memberof_distance(here.local(), Select()));
+        },
+        pointer);
+  }
+}
+
+}  // namespace detail
+}  // namespace upcxx::inline UPCXX_MODE
+
+/// Future of the global pointer to a member of the live object behind a global pointer; for an array, to its
+/// first scalar. Ready at once where the member's place is the same in all objects of the class or the object
+/// is local; else the owner is asked, and the future is readied in user-level progress of the calling
+/// persona. `pointer` is evaluated once. The member must not be a reference, nor an element of an array.
+#define upcxx_memberof_general(pointer, ...)                                                                \
+  (::upcxx::detail::memberof_general<                                                                       \
+      ATOLL_MEMBEROF_TYPE(pointer, __VA_ARGS__),                                                            \
+      ::std::is_reference_v<                                                                                \
+          decltype(::std::declval<::upcxx::detail::memberof_element<decltype(pointer)>*>()->__VA_ARGS__)>>( \
+      (pointer), ATOLL_MEMBEROF_SELECT(pointer, __VA_ARGS__)))
