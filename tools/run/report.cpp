@@ -162,7 +162,8 @@ verdict judge_vanished(int rank, int pid, bootstrap::board const& board) {
     return {true, true, false, exit_status::signal_base + slot.crash.signal, crash_text(slot.crash)};
   }
   if (board.header().abort_rank.load(std::memory_order_acquire) == rank) {
-    int const status = board.header().abort_status.load(std::memory_order_acquire);
+    // The rank's number is there before its status.
+    int const status = std::max(1, board.header().abort_status.load(std::memory_order_acquire));
     return {true, true, true, status, format("ended the job with status %d", status)};
   }
   if (slot.diagnostics.state.load(std::memory_order_acquire) != rank_state::initialized) return {};

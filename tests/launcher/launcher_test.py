@@ -1,0 +1,653 @@
+#!/usr/bin/env python3
+"""Tests of `atoll run`, from outside: what a user sees, and what is left behind.
+
+usage: launcher_test.py ATOLL RANK_PROGRAM [TestClass ...]
+
+RANK_PROGRAM is the misbehaving program beside this file. ATOLL_TEST_SANITIZED=1 in the environment skips what a
+sanitizer takes over (it reports crashes itself). Exit status 77: everything was skipped.
+"""
+
+import contextlib
+import fcntl
+import glob
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+
+ATOLL = ""
+PROGRAM = ""
+SANITIZED = os.environ.get("ATOLL_TEST_SANITIZED") == "1"
+PATIENCE = 30  # seconds; generous, because the machine may be busy
+# Marks the processes of a test, so that leftovers are found whatever they are called.
+MARK = "ATOLL_TEST_MARK"
+
+
+def unlimited_environment(**more):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB"))}
+    environment.update(more)
+    return environment
+
+
+class Outcome:
+    def __init__(self, status, out, err, seconds):
+        self.status, self.out, self.err, self.seconds = status, out, err, seconds
+
+    def __repr__(self):
+        return f"status {self.status} after {self.seconds:.2f} s\n--- out\n{self.out}\n--- err\n{self.err}"
+
+
+def processes_marked(mark):
+    found = []
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(path, "rb") as file:
+                if f"{MARK}={mark}".encode() not in file.read():
+                    continue
+            pid = int(path.split("/")[2])
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rsplit(")", 1)[1].split()[0] != "Z":
+                    found.append(pid)
+        except (OSError, IndexError):
+            pass
+    return found
+
+
+def files_of_ours():
+    """Things with a name that a job could have left."""
+    names = set()
+    for folder in ("/dev/shm", tempfile.gettempdir()):
+        with contextlib.suppress(OSError):
+            names.update(os.path.join(folder, n) for n in os.listdir(folder) if "atoll" in n.lower() or "upcxx" in n)
+    return names
+
+
+def sockets_of_job():
+    with open("/proc/net/unix") as file:
+        return {line.split()[-1] for line in file if "atoll" in line}
+
+
+class LauncherTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.mark = f"{os.getpid()}-{self.id()}-{time.monotonic_ns()}"
+        self.files_before = files_of_ours()
+
+    def tearDown(self):
+        self.assert_nothing_left()
+
+    def assert_nothing_left(self):
+        self.wait_for(lambda: not processes_marked(self.mark), "no process is left", 3)
+        self.assertEqual(files_of_ours() - self.files_before, set())
+
+    def environment(self, **more):
+        return unlimited_environment(**{MARK: self.mark}, **more)
+
+    def start(self, *arguments, **options):
+        options.setdefault("env", self.environment())
+        options.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.Popen([ATOLL, "run", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, **options)
+
+    def run_job(self, *arguments, input=None, **options):
+        started = time.monotonic()
+        if input is not None:
+            options["stdin"] = subprocess.PIPE
+        process = self.start(*arguments, **options)
+        try:
+            out, err = process.communicate(input=input, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail(f"the job does not end\n{out}\n{err}")
+        return Outcome(process.returncode, out, err, time.monotonic() - started)
+
+    def wait_for(self, condition, what, seconds=PATIENCE):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if condition():
+                return
+            time.sleep(0.01)
+        self.fail(f"waited in vain: {what}")
+
+    def start_hanging(self, ranks, *arguments, **options):
+        """A job that hangs; returns the launcher and the pids by rank."""
+        process = self.start(*options.pop("launcher_options", []), "-n", ranks, PROGRAM, "hang", *arguments, **options)
+        pids = {}
+        while len(pids) < ranks:
+            line = process.stdout.readline()
+            self.assertTrue(line, "the job ended early: " + (process.stderr.read() if not line else ""))
+            found = re.match(r"rank (\d+) pid (\d+) hangs", line)
+            if found:
+                pids[int(found[1])] = int(found[2])
+        time.sleep(0.1)  # let them reach their loops
+        return process, pids
+
+
+class Basics(LauncherTest):
+    def test_every_rank_knows_its_place(self):
+        for ranks in (1, 2, 5, 16):
+            got = self.run_job("-n", ranks, PROGRAM, "ranks")
+            self.assertEqual(got.status, 0, got)
+            expected = [f"rank {r} of {ranks} local {r} of {ranks} host 0 of 1" for r in range(ranks)]
+            self.assertEqual(sorted(got.out.splitlines()), sorted(expected))
+            self.assertEqual(got.err, "")
+
+    def test_exchange_gives_everybody_everything(self):
+        for ranks in (1, 2, 5, 16):
+            got = self.run_job("-n", ranks, PROGRAM, "exchange")
+            self.assertEqual(got.status, 0, got)
+            self.assertEqual(len(got.out.splitlines()), ranks)
+
+    def test_descriptors_are_shared(self):
+        for ranks in (1, 2, 5, 16):
+            got = self.run_job("-n", ranks, PROGRAM, "share")
+            self.assertEqual(got.status, 0, got)
+            self.assertEqual(len(got.out.splitlines()), ranks)
+
+    def test_without_the_launcher_a_program_is_one_rank(self):
+        got = subprocess.run([PROGRAM, "exchange"], env=self.environment(), text=True, capture_output=True)
+        self.assertEqual(got.stdout, "exchange ok 0 of 1 by solo\n")
+
+    def test_wrappers_that_close_descriptors_do_not_matter(self):
+        wrapper = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+        got = self.run_job("-n", 3, sys.executable, "-c", wrapper, PROGRAM, "exchange")
+        self.assertEqual(got.status, 0, got)
+        self.assertIn("exchange ok 2 of 3 by local", got.out)
+
+    def test_shell_wrappers_may_run_programs_one_after_the_other(self):
+        got = self.run_job("-n", 2, "sh", "-c", f"'{PROGRAM}' ranks && '{PROGRAM}' exchange")
+        self.assertEqual(got.status, 0, got)
+        self.assertEqual(len(got.out.splitlines()), 4)
+
+    def test_a_program_started_by_a_rank_is_a_job_of_its_own(self):
+        got = self.run_job("-n", 2, PROGRAM, "child-is-solo")
+        self.assertEqual(got.status, 0, got)
+        self.assertEqual(got.out, "rank 0 of 1 local 0 of 1 host 0 of 1\n")
+
+    def test_programs_that_never_initialise_are_no_failure(self):
+        got = self.run_job("-n", 3, PROGRAM, "plain")
+        self.assertEqual((got.status, got.out, got.err), (0, "plain program\n" * 3, ""))
+
+    def test_launchers_can_be_nested(self):
+        got = self.run_job("-n", 2, ATOLL, "run", "-n", 3, PROGRAM, "exchange")
+        self.assertEqual(got.status, 0, got)
+        self.assertEqual(got.out.count("of 3 by local"), 6)
+
+    def test_program_in_the_current_directory_is_found(self):
+        folder, name = os.path.split(PROGRAM)
+        got = self.run_job("-n", 1, name, "ranks", cwd=folder)
+        self.assertEqual(got.status, 0, got)
+
+    def test_binding_to_cores(self):
+        cores = sorted(os.sched_getaffinity(0))
+        show = "import os; print(*sorted(os.sched_getaffinity(0)))"
+        got = self.run_job("-n", len(cores), "--bind", "core", sys.executable, "-c", show)
+        self.assertEqual(sorted(map(int, got.out.split())), cores)
+        got = self.run_job("-n", 1, "--bind", "none", sys.executable, "-c", show)
+        self.assertEqual(sorted(map(int, got.out.split())), cores)
+        if len(cores) > 1:
+            got = self.run_job("-n", 1, sys.executable, "-c", show)  # auto: does not fill the machine
+            self.assertEqual(sorted(map(int, got.out.split())), cores)
+
+    def test_second_job_is_not_bound_to_the_same_cores(self):
+        cores = sorted(os.sched_getaffinity(0))
+        show = "import os; print(*sorted(os.sched_getaffinity(0)))"
+        first, _ = self.start_hanging(len(cores), launcher_options=["--bind", "core"])
+        try:
+            got = self.run_job("-n", len(cores), sys.executable, "-c", show)
+            self.assertEqual([sorted(map(int, line.split())) for line in got.out.splitlines()], [cores] * len(cores))
+        finally:
+            first.terminate()
+            first.communicate()
+
+    def test_verbose_tells_the_layout(self):
+        got = self.run_job("-vv", "-n", 2, PROGRAM, "plain")
+        self.assertRegex(got.err, r"2 ranks on \S+, \d+ usable core")
+        self.assertRegex(got.err, r"rank 1: pid \d+")
+
+
+class OutputAndInput(LauncherTest):
+    def test_lines_of_ranks_stay_whole(self):
+        got = self.run_job("-n", 4, PROGRAM, "lines", 200, 2000)
+        self.assertEqual(got.status, 0, got.err)
+        lines = got.out.splitlines()
+        self.assertEqual(len(lines), 800)
+        self.assertEqual({line for line in lines}, {c * 2000 for c in "abcd"})
+
+    def test_huge_lines_stay_whole(self):
+        got = self.run_job("-n", 3, PROGRAM, "lines", 2, 5_000_000)
+        self.assertEqual(sorted(len(line) for line in got.out.splitlines()), [5_000_000] * 6)
+
+    def test_tag_is_put_before_every_line(self):
+        got = self.run_job("-n", 2, "--tag", "sh", "-c", "echo one; echo two >&2")
+        self.assertEqual(sorted(got.out.splitlines()), ["[0] one", "[1] one"])
+        self.assertEqual(sorted(got.err.splitlines()), ["[0] two", "[1] two"])
+
+    def test_last_line_without_end_is_not_lost(self):
+        got = self.run_job("-n", 2, PROGRAM, "partial")
+        self.assertEqual(sorted(got.out.splitlines()), ["no end of line from 0", "no end of line from 1"])
+
+    def test_standard_output_is_line_buffered(self):
+        process = self.start("-n", 2, PROGRAM, "slow-line")
+        ready, _, _ = select.select([process.stdout], [], [], 10)
+        self.assertTrue(ready)
+        self.assertEqual(process.stdout.readline(), "early line\n")
+        process.terminate()
+        process.communicate()
+
+    def test_pty_makes_other_programs_print_at_once(self):
+        code = "import sys, time; print('now', sys.stdout.isatty()); time.sleep(60)"
+        process = self.start("-n", 2, "--pty", sys.executable, "-c", code)
+        self.assertEqual(process.stdout.readline(), "now True\n")
+        process.terminate()
+        process.communicate()
+
+    def test_slow_reader_gets_everything(self):
+        process = self.start("-n", 4, PROGRAM, "lines", 300, 20_000)
+        time.sleep(0.5)
+        out, _ = process.communicate(timeout=PATIENCE)
+        self.assertEqual(len(out.splitlines()), 1200)
+
+    def test_reader_that_leaves_ends_the_job(self):
+        process = self.start("-n", 2, "sh", "-c", "while :; do echo yes; done")
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGPIPE)
+        process.stderr.close()
+
+    def test_input_goes_to_rank_0(self):
+        got = self.run_job("-n", 3, PROGRAM, "cat", input="some text\n")
+        self.assertEqual(got.out.count("some text\n"), 1, got)
+        self.assertEqual(len(re.findall("saw the end", got.out)), 3)
+
+    def test_input_from_a_file(self):
+        with tempfile.TemporaryFile("w+") as file:
+            file.write("line\n" * 50_000)
+            for who, copies in (("0", 1), ("all", 2), ("none", 0)):
+                file.seek(0)
+                got = self.run_job("--stdin", who, "-n", 2, PROGRAM, "cat", stdin=file)
+                self.assertEqual(got.out.count("line\n"), 50_000 * copies)
+                self.assertEqual(got.status, 0)
+
+    def test_input_for_nobody(self):
+        got = self.run_job("--stdin", "none", "-n", 2, PROGRAM, "cat", input="some text\n")
+        self.assertNotIn("some text", got.out)
+        self.assertEqual(got.status, 0, got)
+
+    def test_input_from_a_terminal(self):
+        master, slave = pty.openpty()
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        process = self.start("-n", 2, PROGRAM, "cat", stdin=slave, preexec_fn=own_terminal)
+        os.close(slave)
+        os.write(master, b"typed\n\x04")
+        out, err = process.communicate(timeout=PATIENCE)
+        os.close(master)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("typed\n", out)
+
+    def test_control_c_at_a_terminal_ends_the_job(self):
+        master, slave = pty.openpty()
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        process, _ = self.start_hanging(2, stdin=slave, preexec_fn=own_terminal)
+        os.close(slave)
+        os.write(master, b"\x03")
+        _, err = process.communicate(timeout=PATIENCE)
+        os.close(master)
+        self.assertEqual(process.returncode, 130, err)
+
+    def test_environment(self):
+        environment = self.environment(FROM_OUTSIDE="outside")
+        got = self.run_job("-n", 1, PROGRAM, "env", "FROM_OUTSIDE", env=environment)
+        self.assertEqual(got.out, "here=outside console=outside\n")
+        got = self.run_job("-E", "FROM_OUTSIDE=given", "-n", 1, PROGRAM, "env", "FROM_OUTSIDE", env=environment)
+        self.assertEqual(got.out, "here=given console=given\n")
+        got = self.run_job("--env", "A=b=c d", "-n", 1, PROGRAM, "env", "A", env=environment)
+        self.assertEqual(got.out, "here=b=c d console=b=c d\n")
+        got = self.run_job("-E", "FROM_OUTSIDE,HOME", "-n", 1, PROGRAM, "env", "FROM_OUTSIDE", env=environment)
+        self.assertEqual(got.out, "here=outside console=outside\n")
+        # A wrapper's changes are not the console's.
+        got = self.run_job("-n", 1, "sh", "-c", f"FROM_OUTSIDE=changed exec '{PROGRAM}' env FROM_OUTSIDE",
+                           env=environment)
+        self.assertEqual(got.out, "here=changed console=outside\n")
+
+    def test_shared_heap(self):
+        got = self.run_job("-shared-heap", "64M", "-n", 1, PROGRAM, "env", "UPCXX_SHARED_HEAP_SIZE")
+        self.assertEqual(got.out, "here=64M console=64M\n")
+
+    def test_show_runs_nothing(self):
+        got = self.run_job("--show", "--shared-heap=10%", "-np", 2, PROGRAM, "two words", "plain")
+        self.assertEqual(got.status, 0)
+        self.assertIn("UPCXX_SHARED_HEAP_SIZE=10%", got.out)
+        self.assertIn(f"{PROGRAM} 'two words' plain", got.out)
+
+
+class Failures(LauncherTest):
+    def assert_failure(self, got, status, *patterns):
+        self.assertEqual(got.status, status, got)
+        self.assertLess(got.seconds, 8, got)
+        for pattern in patterns:
+            self.assertRegex(got.err, pattern)
+
+    def test_exit_statuses(self):
+        self.assert_failure(self.run_job("-n", 2, PROGRAM, "plain", 7), 7, r"exited with status 7")
+        self.assert_failure(self.run_job("-n", 2, "sh", "-c", "kill -TERM $$"), 128 + signal.SIGTERM,
+                            r"died of SIGTERM")
+
+    def test_exit_without_finalize(self):
+        for code, status in ((3, 3), (0, 1)):
+            got = self.run_job("-n", 3, PROGRAM, "exit", 1, code)
+            self.assert_failure(got, status,
+                                rf"rank 1 of 3 on \S+ \(pid \d+\) exited with status {code} without calling "
+                                r"upcxx::finalize\(\)", r"(?m)^ +0 .*running +in barrier for .* 3 replies awaited",
+                                r"(?m)^ +2 .*running +in barrier for .* 3 replies awaited")
+
+    def test_failure_after_finalize_lets_the_others_finish(self):
+        got = self.run_job("-n", 3, PROGRAM, "exit-after-finalize", 1, 5)
+        self.assert_failure(got, 5, r"rank 1 of 3 .* exited with status 5")
+        self.assertNotIn("other ranks", got.err)
+
+    def test_kill_9_of_a_rank(self):
+        process, pids = self.start_hanging(4)
+        killed = time.monotonic()
+        os.kill(pids[2], signal.SIGKILL)
+        line = process.stderr.readline()
+        self.assertLess(time.monotonic() - killed, 2)
+        self.assertRegex(line, r"rank 2 of 4 on \S+ \(pid %d\) was killed by SIGKILL" % pids[2])
+        err = process.stderr.read()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 137)
+        self.assertRegex(err, r"(?m)^ +3 +%d +running +in barrier for " % pids[3])
+
+    def test_kill_9_of_a_program_behind_a_wrapper(self):
+        process = self.start("-n", 2, "sh", "-c", f"'{PROGRAM}' hang; sleep 60")
+        pids = {}
+        for _ in range(2):
+            found = re.match(r"rank (\d+) pid (\d+) hangs", process.stdout.readline())
+            pids[int(found[1])] = int(found[2])
+        time.sleep(0.5)
+        killed = time.monotonic()
+        os.kill(pids[1], signal.SIGKILL)
+        line = process.stderr.readline()
+        if "Killed" in line:  # the shell's own remark
+            line = process.stderr.readline()
+        self.assertLess(time.monotonic() - killed, 2)
+        self.assertRegex(line, r"rank 1 of 2 .* lost its process %d" % pids[1])
+        process.communicate(timeout=PATIENCE)
+        self.assertNotEqual(process.returncode, 0)
+
+    @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
+    def test_segmentation_fault_has_a_backtrace(self):
+        got = self.run_job("-n", 3, PROGRAM, "segv", 1)
+        self.assert_failure(got, 139, r"rank 1 of 3 on \S+ \(pid \d+\) died of SIGSEGV \(Segmentation fault\) at address 0x10",
+                            r"#0 .*function_that_crashes" if shutil.which("addr2line") else r"#0 .*\+0x", r"what the other ranks were doing")
+
+    @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
+    def test_segmentation_fault_in_a_thread(self):
+        got = self.run_job("-n", 2, PROGRAM, "thread-segv", 1)
+        self.assert_failure(got, 139, r"rank 1 of 2 .* died of SIGSEGV")
+
+    @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
+    def test_stack_overflow(self):
+        got = self.run_job("-n", 2, PROGRAM, "overflow", 0)
+        self.assert_failure(got, 139, r"rank 0 of 2 .* died of SIGSEGV", r"the same \d+ more times")
+
+    @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
+    def test_crash_behind_a_wrapper(self):
+        got = self.run_job("-n", 2, "sh", "-c", f"'{PROGRAM}' segv 1; exit $?")
+        self.assert_failure(got, 139, r"rank 1 of 2 .* died of SIGSEGV")
+
+    def test_without_addr2line_modules_are_named(self):
+        if SANITIZED:
+            self.skipTest("the sanitizer reports this itself")
+        environment = self.environment()
+        environment["PATH"] = "/nowhere"
+        got = self.run_job("-n", 2, PROGRAM, "segv", 1, env=environment)
+        self.assert_failure(got, 139, r"#0 +%s\+0x[0-9a-f]+" % re.escape(os.path.basename(PROGRAM)))
+
+    def test_uncaught_exception(self):
+        got = self.run_job("-n", 3, PROGRAM, "throw", 2)
+        self.assert_failure(got, 134, r"rank 2 of 3 .* died of an uncaught exception std::runtime_error: "
+                                      r"the text of the exception")
+        got = self.run_job("-n", 1, PROGRAM, "throw-int", 0)
+        self.assert_failure(got, 134, r"uncaught exception int")
+
+    def test_abort(self):
+        got = self.run_job("-n", 3, PROGRAM, "abort", 0)
+        self.assert_failure(got, 134, r"rank 0 of 3 .* called abort\(\)")
+
+    def test_abort_of_the_job_is_reported_once(self):
+        got = self.run_job("-n", 3, PROGRAM, "job-abort", 1, 9)
+        self.assert_failure(got, 9, r"the rank's own message", r"rank 1 of 3 .* ended the job with status 9")
+        self.assertEqual(len(got.err.splitlines()), 2, got)
+
+    def test_ranks_that_ignore_sigterm_are_killed(self):
+        process, pids = self.start_hanging(2, 1)
+        started = time.monotonic()
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 143)
+        self.assertLess(time.monotonic() - started, 5)
+
+    def test_background_processes_of_ranks_end_with_the_job(self):
+        got = self.run_job("-n", 3, PROGRAM, "spawn")
+        self.assertEqual(got.status, 0, got)
+        # tearDown looks for what is left
+
+    def test_signals_end_every_rank(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            process, _ = self.start_hanging(3)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, status, err)
+            self.assertIn("SIG", err)
+            self.assert_nothing_left()
+
+    def test_kill_9_of_the_launcher_ends_everything(self):
+        process, pids = self.start_hanging(4)
+        process.kill()
+        self.wait_for(lambda: not any(os.path.exists(f"/proc/{p}") for p in pids.values()), "ranks end", 3)
+        process.communicate()
+
+    def test_kill_9_of_the_launcher_ends_programs_behind_wrappers(self):
+        command = f"{sys.executable} -c 'import subprocess; subprocess.run([\"{PROGRAM}\", \"hang\"])' & wait"
+        process = self.start("-n", 2, "sh", "-c", command)
+        for _ in range(2):
+            self.assertRegex(process.stdout.readline(), "hangs")
+        process.kill()
+        self.assert_nothing_left()
+        process.communicate()
+
+    def test_kill_9_of_launcher_and_ranks_leaves_nothing(self):
+        process, pids = self.start_hanging(3)
+        process.kill()
+        for pid in pids.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+class Pictures(LauncherTest):
+    def assert_picture(self, err, ranks):
+        for rank in range(ranks):
+            self.assertRegex(err, rf"(?m)^ +{rank} +\d+ +running +in barrier for .* 3 replies awaited")
+        self.assertRegex(err, r"#\d+ .*function_that_hangs" if shutil.which("addr2line") else r"#0")
+
+    def test_timeout(self):
+        got = self.run_job("--timeout", "1.5", "-n", 3, PROGRAM, "hang")
+        self.assertEqual(got.status, 124, got)
+        self.assertIn("time is up after 1.5 s", got.err)
+        self.assert_picture(got.err, 3)
+        self.assertGreater(got.seconds, 1.4)
+
+    def test_timeout_of_a_program_without_the_library(self):
+        got = self.run_job("--timeout", "0.3", "-n", 2, "sleep", "60")
+        self.assertEqual(got.status, 124, got)
+        self.assertIn("not attached", got.err)
+
+    def test_timeout_that_is_not_reached(self):
+        got = self.run_job("--timeout", "1m", "-n", 2, PROGRAM, "ranks")
+        self.assertEqual((got.status, got.err), (0, ""))
+
+    def test_sigquit(self):
+        process, _ = self.start_hanging(3)
+        process.send_signal(signal.SIGQUIT)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 131, err)
+        self.assertIn("got SIGQUIT", err)
+        self.assert_picture(err, 3)
+
+    def test_stopped_ranks_do_not_hold_up_the_picture(self):
+        process, pids = self.start_hanging(2)
+        os.kill(pids[1], signal.SIGSTOP)
+        process.send_signal(signal.SIGQUIT)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 131, err)
+        self.assertRegex(err, r"rank 0:")
+
+
+class Mistakes(LauncherTest):
+    def assert_refused(self, status, pattern, *arguments, **options):
+        got = self.run_job(*arguments, **options)
+        self.assertEqual(got.status, status, got)
+        self.assertEqual(len(got.err.splitlines()), 1, got)
+        self.assertRegex(got.err, pattern)
+        self.assertEqual(got.out, "")
+
+    def test_wrong_options(self):
+        self.assert_refused(2, "required", PROGRAM)
+        self.assert_refused(2, "no program", "-n", 2)
+        self.assert_refused(2, "at least one rank", "-n", 0, PROGRAM)
+        self.assert_refused(2, "at least one rank", "-n", "-3", PROGRAM)
+        self.assert_refused(2, "not a number", "-n", "two", PROGRAM)
+        self.assert_refused(2, "more than the", "-n", 100_000_000, PROGRAM)
+        self.assert_refused(2, "not a time", "-n", 2, "--timeout", "soon", PROGRAM)
+        self.assert_refused(2, "not one of none, core, auto", "-n", 2, "--bind", "socket", PROGRAM)
+        self.assert_refused(2, "not one of 0, all, none", "-n", 2, "--stdin", "1", PROGRAM)
+        self.assert_refused(2, "a unit is missing", "-n", 2, "--shared-heap", "64", PROGRAM)
+        self.assert_refused(2, "several hosts", "-n", 2, "-N", 2, PROGRAM)
+        self.assert_refused(2, "--frobnicate", "--frobnicate", "-n", 2, PROGRAM)
+
+    def test_program_that_cannot_be_run(self):
+        self.assert_refused(127, "cannot find no-such-program", "-n", 2, "no-such-program")
+        self.assert_refused(127, "cannot find ./no-such-program", "-n", 2, "./no-such-program")
+        self.assert_refused(126, "directory", "-n", 2, "/tmp/")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "file")
+            with open(path, "w") as file:
+                file.write("#!/no/such/interpreter\n")
+            self.assert_refused(126, "no permission", "-n", 2, path)
+            os.chmod(path, 0o755)
+            self.assert_refused(127, "interpreter", "-n", 2, path)
+
+    def test_help(self):
+        got = self.run_job("--help")
+        self.assertEqual(got.status, 0)
+        for word in ("--timeout", "--tag", "--stdin", "Exit status", "SIGQUIT", "Examples"):
+            self.assertIn(word, got.out)
+
+    def test_options_of_the_program_are_the_programs(self):
+        got = self.run_job("-n", 1, "echo", "-n", "--tag", "--timeout", "x")
+        self.assertEqual((got.status, got.out), (0, "--tag --timeout x"))
+        got = self.run_job("-n", 1, "--", "echo", "-v")
+        self.assertEqual((got.status, got.out), (0, "-v\n"))
+
+    def test_other_subcommands(self):
+        run = lambda *words: subprocess.run([ATOLL, *words], text=True, capture_output=True, env=self.environment())
+        self.assertIn("run", run("--help").stdout)
+        self.assertEqual(run().returncode, 2)
+        self.assertEqual(run("frobnicate").returncode, 2)
+        self.assertRegex(run("--version").stdout, r"^atoll \d+\.\d+\.\d+\n$")
+
+    def test_info(self):
+        environment = self.environment(UPCXX_SHARED_HEAP_SIZE="12", UPCXX_VERBOSE="2")
+        got = subprocess.run([ATOLL, "info"], text=True, capture_output=True, env=environment)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.assertRegex(got.stdout, r"cores +\d+ usable")
+        self.assertRegex(got.stdout, r"\* solo")
+        self.assertRegex(got.stdout, r"UPCXX_VERBOSE +2 +environment")
+        self.assertRegex(got.stdout, r"! UPCXX_SHARED_HEAP_SIZE=12: a unit is missing")
+        self.assertRegex(got.stdout, r"ATOLL_BOOTSTRAP +auto +default")
+
+
+class Pmix(LauncherTest):
+    """Ranks of a PMIx launcher; programs of MPI and ours in one process."""
+
+    def setUp(self):
+        super().setUp()
+        self.mpirun = shutil.which("mpirun")
+        if not self.mpirun:
+            self.skipTest("mpirun is not installed")
+        version = subprocess.run([self.mpirun, "--version"], text=True, capture_output=True).stdout
+        if "Open MPI" not in version and "PRTE" not in version:
+            self.skipTest("mpirun is not Open MPI's")
+
+    def tearDown(self):
+        # Open MPI's daemon takes a moment to go, and its session folder is its own.
+        self.wait_for(lambda: not processes_marked(self.mark), "no process is left", 10)
+
+    def mpi(self, ranks, *words):
+        command = [self.mpirun, "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), *words]
+        return subprocess.run(command, text=True, capture_output=True, timeout=60, env=self.environment(),
+                              stdin=subprocess.DEVNULL)
+
+    def test_exchange(self):
+        for ranks in (1, 3):
+            got = self.mpi(ranks, PROGRAM, "exchange")
+            self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+            for rank in range(ranks):
+                self.assertIn(f"exchange ok {rank} of {ranks} by pmix", got.stdout)
+
+    def test_share(self):
+        got = self.mpi(3, PROGRAM, "share")
+        self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+        self.assertEqual(got.stdout.count("share ok"), 3)
+
+    def test_ranks_are_those_of_mpi(self):
+        program = os.path.join(os.path.dirname(PROGRAM), "launcher_mpi_program")
+        if not os.path.exists(program):
+            self.skipTest("built without MPI")
+        for order in ("mpi-first", "mpi-last", "mpi-never"):
+            got = self.mpi(3, program, order)
+            self.assertEqual(got.returncode, 0, order + got.stdout + got.stderr)
+            self.assertEqual(got.stdout.count("ranks agree"), 3, order + got.stdout + got.stderr)
+
+    def test_abort_ends_the_job(self):
+        got = self.mpi(2, PROGRAM, "job-abort", "1", "9")
+        self.assertNotEqual(got.returncode, 0)
+        self.assertIn("the rank's own message", got.stderr)
+
+    def test_atoll_run_under_mpirun_is_a_job_of_its_own(self):
+        got = self.mpi(1, ATOLL, "run", "-n", "2", PROGRAM, "exchange")
+        self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+        self.assertIn("exchange ok 1 of 2 by local", got.stdout)
+
+    def test_mpirun_under_atoll_run_is_the_inner_launcher(self):
+        got = self.run_job("-n", 1, self.mpirun, "--allow-run-as-root", "--oversubscribe", "-n", 2, PROGRAM, "exchange")
+        self.assertEqual(got.status, 0, got)
+        self.assertIn("exchange ok 1 of 2 by pmix", got.out)
+
+
+if __name__ == "__main__":
+    ATOLL, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
+    result = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], exit=False).result
+    if result.testsRun and len(result.skipped) == result.testsRun:
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)

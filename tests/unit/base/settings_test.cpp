@@ -1,0 +1,121 @@
+#include "base/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace {
+
+namespace settings = atl::settings;
+
+/// Sets or unsets a variable for the length of a test.
+class scoped_variable {
+ public:
+  scoped_variable(char const* name, char const* value) : name_(name) {
+    if (char const* const old = std::getenv(name)) {
+      old_ = old;
+      had_ = true;
+    }
+    value != nullptr ? ::setenv(name, value, 1) : ::unsetenv(name);
+  }
+  ~scoped_variable() { had_ ? ::setenv(name_, old_.c_str(), 1) : ::unsetenv(name_); }
+  scoped_variable(scoped_variable const&) = delete;
+  scoped_variable& operator=(scoped_variable const&) = delete;
+
+ private:
+  char const* name_;
+  std::string old_;
+  bool had_ = false;
+};
+
+TEST(settings, sizes) {
+  auto const bytes = [](char const* text) { return settings::parse_size(text, "X").bytes; };
+  EXPECT_EQ(bytes("4096B"), 4096U);
+  EXPECT_EQ(bytes("1k"), 1024U);
+  EXPECT_EQ(bytes("128MB"), std::uint64_t{128} << 20);
+  EXPECT_EQ(bytes("128 mb"), std::uint64_t{128} << 20);
+  EXPECT_EQ(bytes("2GiB"), std::uint64_t{2} << 30);
+  EXPECT_EQ(bytes(" 1.5g "), std::uint64_t{3} << 29);
+  EXPECT_EQ(bytes("1T"), std::uint64_t{1} << 40);
+  EXPECT_EQ(bytes("0"), 0U);
+  EXPECT_EQ(settings::parse_size("12.5%", "X").percent, 12.5);
+}
+
+TEST(settings, wrong_sizes_are_refused_with_the_name_and_an_example) {
+  for (char const* text :
+       {"", "MB", "12", "12 34", "12XB", "-1M", "1e3M", "0x10M", "101%", "1.2.3M", "12MM", "99999999999T"}) {
+    try {
+      settings::parse_size(text, "SOME_NAME");
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (atl::startup_error const& error) {
+      EXPECT_NE(std::string(error.what()).find("SOME_NAME="), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("128MB"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(settings, booleans) {
+  for (char const* text : {"1", "y", "YES", "true", "On"})
+    EXPECT_TRUE(settings::parse_boolean(text, "X")) << text;
+  for (char const* text : {"0", "n", "No", "FALSE", "off"})
+    EXPECT_FALSE(settings::parse_boolean(text, "X")) << text;
+  EXPECT_THROW(settings::parse_boolean("perhaps", "X"), atl::startup_error);
+}
+
+TEST(settings, shared_heap_size) {
+  scoped_variable const none("UPCXX_SHARED_HEAP_SIZE", nullptr);
+  scoped_variable const no_old("UPCXX_SEGMENT_MB", nullptr);
+  EXPECT_EQ(settings::shared_heap_size(1), std::size_t{128} << 20);
+  {
+    scoped_variable const old("UPCXX_SEGMENT_MB", "32");
+    EXPECT_EQ(settings::shared_heap_size(1), std::size_t{32} << 20);
+    scoped_variable const now("UPCXX_SHARED_HEAP_SIZE", "16M");
+    EXPECT_EQ(settings::shared_heap_size(1), std::size_t{16} << 20);
+  }
+  scoped_variable const share("UPCXX_SHARED_HEAP_SIZE", "10%");
+  auto const one = settings::shared_heap_size(1);
+  EXPECT_GT(one, 0U);
+  EXPECT_NEAR(static_cast<double>(settings::shared_heap_size(4)), static_cast<double>(one) / 4, 16);
+}
+
+TEST(settings, automatic_booleans_may_be_unset) {
+  scoped_variable const unset("UPCXX_OVERSUBSCRIBED", nullptr);
+  EXPECT_FALSE(settings::oversubscribed().has_value());
+  scoped_variable const empty("UPCXX_OVERSUBSCRIBED", "");
+  EXPECT_FALSE(settings::oversubscribed().has_value());
+  scoped_variable const yes("UPCXX_OVERSUBSCRIBED", "yes");
+  EXPECT_EQ(settings::oversubscribed(), true);
+}
+
+TEST(settings, verbosity) {
+  scoped_variable const yes("UPCXX_VERBOSE", "yes");
+  EXPECT_EQ(settings::verbosity(), 1);
+  scoped_variable const two("UPCXX_VERBOSE", "2");
+  EXPECT_EQ(settings::verbosity(), 2);
+  scoped_variable const words("UPCXX_VERBOSE", "a lot");
+  EXPECT_THROW(settings::verbosity(), atl::startup_error);
+}
+
+TEST(settings, every_entry_has_a_default_that_is_valid_and_a_help_text) {
+  for (auto const& item : settings::all()) {
+    scoped_variable const unset(item.name, nullptr);
+    EXPECT_EQ(settings::look_up(item).origin, "default");
+    EXPECT_FALSE(std::string(item.help).empty()) << item.name;
+    if (*item.standard == '\0') continue;
+    scoped_variable const as_default(item.name, item.standard);
+    EXPECT_EQ(settings::look_up(item).problem, "") << item.name;
+    EXPECT_EQ(settings::look_up(item).origin, "environment");
+  }
+}
+
+TEST(settings, bytes_for_people) {
+  EXPECT_EQ(settings::format_bytes(0), "0 B");
+  EXPECT_EQ(settings::format_bytes(512), "512 B");
+  EXPECT_EQ(settings::format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(settings::format_bytes(std::uint64_t{128} << 20), "128 MiB");
+}
+
+}  // namespace

@@ -1,0 +1,83 @@
+"""The page of `atoll report`: one HTML file with everything in it."""
+
+import base64
+import html
+import os
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
+th:first-child, td:first-child, .text { text-align: left; }
+th { background: #f4f4f4; }
+.passed { color: #00704a; } .failed { color: #b00020; font-weight: bold; }
+figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
+figcaption { color: #555; font-size: 13px; max-width: 48rem; }
+"""
+
+TEXT_COLUMNS = {"cells", "grid", "exchange", "back end", "check"}
+
+
+def picture(path, caption):
+    with open(path, "rb") as file:
+        data = base64.b64encode(file.read()).decode("ascii")
+    name = html.escape(os.path.basename(path))
+    return (f'<figure><img alt="{name}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{html.escape(caption)}</figcaption></figure>")
+
+
+def row(cells, heading, tag):
+    parts = []
+    for name, cell in zip(heading, cells):
+        classes = ["text"] if name in TEXT_COLUMNS else []
+        if tag == "td" and name == "check":
+            classes.append("failed" if "FAILED" in cell else "passed" if cell == "passed" else "off")
+        attribute = f' class="{" ".join(classes)}"' if classes else ""
+        parts.append(f"<{tag}{attribute}>{html.escape(cell)}</{tag}>")
+    return f"<tr>{''.join(parts)}</tr>"
+
+
+def distinct(groups, column):
+    values = dict.fromkeys(str(run[column]) for group in groups for run in group.runs)
+    return ", ".join(values)
+
+
+def write(path, source, pictures, heading, rows, groups):
+    runs = [run for group in groups for run in group.runs]
+    dates = sorted(run["date"] for run in runs)
+    facts = [
+        ("File", os.path.abspath(source)),
+        ("Runs", f"{len(runs)}, from {dates[0]} to {dates[-1]}"),
+        ("Hosts", distinct(groups, "host")),
+        ("Usable cores", distinct(groups, "cores")),
+        ("Version", distinct(groups, "version")),
+        ("Commit", distinct(groups, "commit_id")),
+    ]
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>heat3d results</title><style>{STYLE}</style></head><body>",
+        "<h1>heat3d results</h1><table>",
+        *[f'<tr><td>{html.escape(k)}</td><td class="text">{html.escape(v)}</td></tr>' for k, v in facts],
+        "</table><h2>Pictures</h2>",
+        *[picture(file, caption) for file, caption in pictures],
+        '<h2>Configurations</h2><div class="wide"><table>',
+        row(heading, heading, "th"),
+        *[row(cells, heading, "td") for cells in rows],
+        "</table></div><p>Times are those of one step on its slowest rank: the median of the runs' medians, and "
+        "tenth and ninetieth percentile over all steps. Throughput counts cell updates at the median. Communication "
+        "is the share of time that ranks spend handing halos over, waiting for them, and on sums over all ranks.</p>",
+        "</body></html>",
+    ]
+    partial = f"{path}.{os.getpid()}.part"
+    try:
+        with open(partial, "w", encoding="utf-8") as file:
+            file.write("\n".join(parts))
+        os.replace(partial, path)
+    except OSError:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
