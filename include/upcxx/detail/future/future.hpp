@@ -83,7 +83,7 @@ class future {
       const noexcept {
     check_readable();
     if constexpr (I >= 0 && I < element_count) {
-      check_copyable<detail::nth_t<I, T...>>();
+      check_copyable<detail::nth_t<static_cast<std::size_t>(I), T...>>();
       return get<I>();
     } else if constexpr (I == -1 && element_count == 1) {
       check_copyable<T...>();
