@@ -89,12 +89,22 @@ std::vector<double> gather_field(triple const& domain, process_grid const& grid,
 
 plane gather_plane(options const& o, process_grid const& grid, communicator& ranks, std::span<double const> field) {
   auto const& domain = o.physics.domain;
-  plane p{o.slice_axis[0] - 'x', o.slice_index, 0, 0, {}};
+  plane p{o.slice_axis[0] - 'x', o.slice_index, 0, 0, {}, {}, {}};
   if (p.index < 0) p.index = domain[p.axis] / 2;
   int const first = p.axis == 0 ? 1 : 0;
   int const second = p.axis == 2 ? 1 : 2;
   p.width = domain[first];
   p.height = domain[second];
+
+  int rank_step = 1;
+  for (int d = 0; d < 3; ++d) {
+    for (int i = 1; i < grid[d]; ++i) {
+      auto const border = make_block(domain, grid, i * rank_step).cells.low[d];
+      if (d == first) p.cuts_across.push_back(border);
+      if (d == second) p.cuts_up.push_back(border);
+    }
+    rank_step *= grid[d];
+  }
 
   // Calls `use` with a block's part of the plane: position in the block, position in the plane.
   auto const visit = [&](block const& b, auto const& use) {
@@ -143,12 +153,16 @@ void draw(plane const& p, options const& o, std::string const& python) {
   auto const& n = o.physics.domain;
   auto const title = "Temperature at " + o.slice_axis + " = " + std::to_string(p.index) + " after " +
                      std::to_string(o.physics.update_n()) + " steps, " + std::to_string(n[0]) + " x " +
-                     std::to_string(n[1]) + " x " + std::to_string(n[2]) + " cells";
+                     std::to_string(n[1]) + " x " + std::to_string(n[2]) + " cells" +
+                     (p.cuts_across.empty() && p.cuts_up.empty() ? "" : "\n(dashed: borders between ranks)");
   auto const axes = std::string(p.axis == 0 ? "y" : "x") + (p.axis == 2 ? "y" : "z");
-  auto const status = atl::plotting::run(python, atl::plotting::script("slice.py"),
-                                           {"--output", o.slice, "--width", std::to_string(p.width), "--height",
-                                            std::to_string(p.height), "--axes", axes, "--title", title},
-                                           file);
+  std::vector<std::string> words = {"--output", o.slice, "--width", std::to_string(p.width), "--height",
+                                    std::to_string(p.height), "--axes", axes, "--title", title};
+  words.emplace_back("--cuts-across");
+  for (auto at : p.cuts_across) words.push_back(std::to_string(at));
+  words.emplace_back("--cuts-up");
+  for (auto at : p.cuts_up) words.push_back(std::to_string(at));
+  auto const status = atl::plotting::run(python, atl::plotting::script("slice.py"), words, file);
   ::close(file);
   if (status != 0) throw file_problem{"--slice " + o.slice + ": not drawn"};
 }

@@ -56,6 +56,8 @@ struct plane {
   std::int64_t width;
   std::int64_t height;
   std::vector<double> values;  ///< first remaining direction fastest; empty on other ranks
+  std::vector<std::int64_t> cuts_across;  ///< borders between blocks, in the direction of the width
+  std::vector<std::int64_t> cuts_up;
 };
 plane gather_plane(options const& o, process_grid const& grid, communicator& ranks, std::span<double const> field);
 

@@ -34,7 +34,7 @@ def save(figure, path):
         partial = f"{path}.{os.getpid()}.part"
     try:
         with open(partial, "wb") as file:
-            figure.savefig(file, format="png")
+            figure.savefig(file, format="png", bbox_inches="tight")
         if partial != path:
             os.replace(partial, path)
     except OSError:

@@ -115,7 +115,7 @@ def pick_panels(groups, most=4):
         of_size = [g for g in groups if g.size == size and any(len(run) > 1 for run in g.steps)]
         if not of_size:
             continue
-        counts = {g.ranks: len([h for h in of_size if h.ranks == g.ranks]) for g in of_size}
+        counts = {g.ranks: len([h for h in of_size if h.ranks == g.ranks and h.exchange != "none"]) for g in of_size}
         ranks = max(counts, key=lambda r: (counts[r], r))
         panels.append([g for g in of_size if g.ranks == ranks])
     return panels[-most:]
@@ -124,6 +124,16 @@ def pick_panels(groups, most=4):
 def unit_of(seconds):
     """Unit in which a duration has few digits, and its factor."""
     return ("µs", 1e6) if seconds < 1e-3 else ("ms", 1e3) if seconds < 1 else ("s", 1.0)
+
+
+def set_log_scale(axis, set_scale, low, high):
+    """Logarithmic axis with plain numbers as labels, also where it spans less than a decade."""
+    set_scale("log")
+    steps = (1, 2, 5) if high > 4 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    ticks = [m * 10.0**e for e in range(-6, 7) for m in steps if low * 0.8 <= m * 10.0**e <= high * 1.25]
+    if len(ticks) >= 2:
+        axis.set_ticks(ticks, [f"{t:g}" for t in ticks])
+        axis.set_ticks([], minor=True)
 
 
 def draw_histogram(plt, groups, path):
@@ -143,15 +153,20 @@ def draw_histogram(plt, groups, path):
     for axes, panel in zip(all_axes.flat, panels):
         windows = [sorted(g.windows()) for g in panel]
         unit, factor = unit_of(statistics.median(w for ws in windows for w in ws))
-        # The slowest hundredth may be a hundred times slower: it is counted in the last bar instead of shown.
+        # The slowest hundredth may be far slower than all others: it is counted in the last bar instead of shown.
         low = min(ws[0] for ws in windows) * factor
-        high = max(ws[min(len(ws) - 1, int(0.985 * len(ws)))] for ws in windows) * factor
+        high = max(ws[min(len(ws) - 1, int(0.99 * len(ws)))] for ws in windows) * factor
         high = max(high, low * 1.02)
         bins = 60
-        edges = [low + (high - low) * i / bins for i in range(bins + 1)]
+        is_wide = high > 6 * low
+        if is_wide:
+            edges = [low * (high / low) ** (i / bins) for i in range(bins + 1)]
+            set_log_scale(axes.xaxis, axes.set_xscale, low, high)
+        else:
+            edges = [low + (high - low) * i / bins for i in range(bins + 1)]
         for group, ws in zip(panel, windows):
             color = drawing.COLORS[variants.index((group.exchange, group.backend)) % len(drawing.COLORS)]
-            values = [min(w * factor, high) for w in ws]
+            values = [min(max(w * factor, edges[0]), edges[-1]) for w in ws]
             median = statistics.median(ws) * factor
             label = f"{variant_name(group, with_backend)}\nmedian {median:.3g} {unit}"
             axes.hist(values, bins=edges, histtype="stepfilled", color=color, alpha=0.30,
@@ -163,7 +178,8 @@ def draw_histogram(plt, groups, path):
         axes.set_title(f"{first.size_name} cells on {first.ranks} rank{'s' if first.ranks > 1 else ''}", fontsize=11)
         axes.set_xlabel(f"duration of two consecutive steps ({unit}); last bar: this or longer")
         axes.set_ylabel("share of windows (%)")
-        axes.legend(fontsize=8, loc="upper right")
+        axes.margins(y=0.12)
+        axes.legend(fontsize=8, loc="best")
     drawing.save(figure, path)
     return True
 
@@ -185,24 +201,21 @@ def draw_scaling(plt, groups, path):
             times = [1e3 * g.median() for g in line]
             low = [1e3 * min(run["p10_s"] for run in g.runs) for g in line]
             high = [1e3 * max(run["p90_s"] for run in g.runs) for g in line]
-            axes.fill_between(ranks, low, high, color=color, alpha=0.08, linewidth=0)
+            spread = [[t - a for t, a in zip(times, low)], [b - t for t, b in zip(times, high)]]
+            axes.errorbar(ranks, times, yerr=spread, fmt="none", ecolor=color, elinewidth=0.8, capsize=2.5, alpha=0.45)
             axes.plot(ranks, times, color=color, linestyle=LINE_STYLES.get(exchange, "-"), linewidth=1.7,
                       marker=MARKERS.get(backend, "d"), markersize=4.5)
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
     all_ranks = sorted({g.ranks for g in groups})
     axes.set_xticks(all_ranks, [str(r) for r in all_ranks])
     axes.minorticks_off()
     if len(all_ranks) == 1:
         axes.set_xlim(all_ranks[0] / 2, all_ranks[0] * 2)
-    low, high = axes.get_ylim()
-    ticks = [m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
-    if len(ticks) >= 2:
-        axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    set_log_scale(axes.yaxis, axes.set_yscale, *axes.dataLim.intervaly)
     axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
     axes.set_xlabel("ranks")
     axes.set_ylabel("time per step (ms)")
-    axes.set_title("Time per step: median line, p10 to p90 shaded", fontsize=11)
+    axes.set_title("Time per step: median, and p10 to p90", fontsize=11)
     names = {g.size: g.size_name for g in groups}
     handles = [Line2D([], [], color=drawing.COLORS[i % len(drawing.COLORS)], linewidth=3, label=f"{names[s]} cells")
                for i, s in enumerate(sizes)]
