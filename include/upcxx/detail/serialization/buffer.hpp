@@ -140,7 +140,8 @@ class writer {
   /// Room for `bytes` at the next multiple of `alignment`. Valid until the next call.
   std::byte* place(std::size_t bytes, std::size_t alignment) {
     std::size_t const at = align_up(used_, alignment);
-    if (at + bytes > capacity_ || alignment > alignment_) [[unlikely]] {
+    // The first comparison of alignments is known when compiling, and almost always settles it.
+    if (at + bytes > capacity_ || (alignment > message_alignment && alignment > alignment_)) [[unlikely]] {
       make_room(at + bytes, alignment);
     }
     used_ = at + bytes;

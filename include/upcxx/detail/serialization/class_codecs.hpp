@@ -44,7 +44,8 @@ void rebuild_subobject(reader& r, T& object) {
   if constexpr (own == sizeof(T)) {
     codec<T>::read(r, std::addressof(object));
   } else if constexpr (is_trivially_serializable<T>::value) {
-    if (wire_size<T> != 0) std::memcpy(static_cast<void*>(std::addressof(object)), r.take(sizeof(T), alignof(T)), own);
+    if (wire_size<T> != 0)
+      std::memcpy(static_cast<void*>(std::addressof(object)), r.take(sizeof(T), alignof(T)), own);
   } else {
     std::byte foreign[sizeof(T) - own];
     std::byte* const tail = reinterpret_cast<std::byte*>(std::addressof(object)) + own;
