@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <atoll/engine/host_map.hpp>
 #include <upcxx/detail/check.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -43,7 +44,10 @@ template <typename U, bool Reference, typename T, memory_kind Kind, typename Sel
   if constexpr (constant) {
     return make_future(memberof<U, false>(pointer, memberof_constant_offset<T>(select)));
   } else {
-    if (pointer.is_local()) {
+    // Only the owner can look: virtual bases are found through a pointer to a table of the owner's program,
+    // which lies elsewhere in its peers, although they can read the object.
+    if (pointer.dynamic_kind() == memory_kind::host &&
+        global_ptr_access::rank(pointer) == atl::engine::hosts.first + atl::engine::hosts.me) {
       return make_future(memberof<U, false>(pointer, memberof_distance(pointer.local(), select)));
     }
     ATOLL_CHECK(pointer.dynamic_kind() == memory_kind::host,
@@ -63,7 +67,7 @@ template <typename U, bool Reference, typename T, memory_kind Kind, typename Sel
 
 /// Future of the global pointer to a member of the live object behind a global pointer; for an array, to its
 /// first scalar. Ready at once where the member's place is the same in all objects of the class or the object
-/// is local; else the owner is asked, and the future is readied in user-level progress of the calling
+/// is one's own; else the owner is asked, and the future is readied in user-level progress of the calling
 /// persona. `pointer` is evaluated once. The member must not be a reference, nor an element of an array.
 #define upcxx_memberof_general(pointer, ...)                                                                \
   (::upcxx::detail::memberof_general<                                                                       \

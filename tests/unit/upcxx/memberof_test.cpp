@@ -84,7 +84,7 @@ TEST_F(memberof_general_test, constant_offsets_are_known_without_the_object) {
   EXPECT_TRUE(upcxx_memberof_general(text, inner.grid).ready());
 }
 
-TEST_F(memberof_general_test, local_objects_are_asked) {
+TEST_F(memberof_general_test, own_objects_are_asked) {
   auto* const object = place<bottom>();
   global_ptr<bottom> const p = upcxx::to_global_ptr(object);
   EXPECT_EQ(upcxx_memberof_general(p, shared).result().local(), &object->shared);
