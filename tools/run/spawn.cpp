@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -147,6 +148,10 @@ std::string find_program(std::string const& name, int& status) {
       candidates.push_back((folder.empty() ? "." : folder) + "/" + name);
     }
     candidates.push_back("./" + name);
+    // Programs installed with this one, where its folder is not in PATH.
+    std::error_code error;
+    auto const self = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (!error) candidates.push_back((self.parent_path() / name).string());
   }
   std::string refused;
   for (auto const& path : candidates) {

@@ -146,32 +146,44 @@ bool is_before_main(std::string const& name) {
 }  // namespace
 
 void symbolizer::look_up(std::string const& module, std::vector<std::uint64_t> const& addresses) {
-  std::vector<std::string> words{"addr2line", "-C", "-f", "-p", "-e", module};
+  std::vector<std::string> words{"addr2line", "-a", "-C", "-f", "-i", "-p", "-e", module};
   for (auto const address : addresses)
     words.push_back(format("0x%llx", static_cast<unsigned long long>(address)));
+  for (auto const address : addresses)
+    known_[{module, address}];  // also when nothing is found: do not ask again
   std::string output;
   have_tool_ = have_tool_ && capture(words, output, std::chrono::milliseconds(1500));
+  // "0x0000000000001189: function at file.cpp:12", then " (inlined by) caller at file.cpp:20" for each
+  // inlined call.
   std::istringstream in(output);
-  for (auto const address : addresses) {
-    std::string line;
-    std::getline(in, line);
-    if (line.starts_with("??")) line.clear();
-    if (auto const at = line.rfind(" at ??:"); at != std::string::npos) line.erase(at);
+  std::vector<std::string>* into = nullptr;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("0x")) {
+      char* rest = nullptr;
+      into = &known_[{module, std::strtoull(line.c_str(), &rest, 16)}];
+      line.erase(0, static_cast<std::size_t>(rest - line.c_str()) + 2);
+    } else if (constexpr std::string_view mark = " (inlined by) "; line.starts_with(mark)) {
+      line.erase(0, mark.size());
+    }
+    if (into == nullptr || line.empty() || line.starts_with("??")) continue;
     if (auto const extra = line.find(" (discriminator"); extra != std::string::npos) line.erase(extra);
-    known_[{module, address}] = line;
+    // "at ??:?" and "at :?": only the name is known. It is the nearest exported one, so say where it comes
+    // from.
+    auto const at = line.rfind(" at ");
+    if (at != std::string::npos && (line.ends_with(":?") || line.compare(at, 6, " at ??") == 0)) {
+      line = line.substr(0, at) + " in " + base_name(module);
+    }
+    into->push_back(line);
   }
 }
 
-std::string symbolizer::name_of(code_place const& place, bool after_call) {
-  if (place.module.empty()) return format("0x%llx", static_cast<unsigned long long>(place.address));
+std::vector<std::string> symbolizer::names_of(code_place const& place, bool after_call) {
+  if (place.module.empty()) return {format("0x%llx", static_cast<unsigned long long>(place.address))};
   // A return address is behind the call, possibly in the next line or even function.
   std::uint64_t const inside = place.address - (after_call ? 1 : 0);
-  std::string const plain =
-      base_name(place.module) + format("+0x%llx", static_cast<unsigned long long>(place.address));
   auto const found = known_.find({place.module, inside});
-  if (found == known_.end() || found->second.empty()) return plain;
-  if (found->second.find(" at ") != std::string::npos) return found->second;
-  return found->second + " in " + base_name(place.module);
+  if (found != known_.end() && !found->second.empty()) return found->second;
+  return {base_name(place.module) + format("+0x%llx", static_cast<unsigned long long>(place.address))};
 }
 
 std::vector<std::string> symbolizer::describe(bootstrap::crash_report const& report) {
@@ -193,15 +205,18 @@ std::vector<std::string> symbolizer::describe(bootstrap::crash_report const& rep
   // What abort() and the exception machinery do is not what went wrong.
   std::size_t first = 0;
   if (report.signal == SIGABRT || report.has_exception.load(std::memory_order_acquire) != 0) {
-    while (first < count && is_abort_machinery(places[first].module, name_of(places[first], !exact(first))))
+    while (first < count &&
+           is_abort_machinery(places[first].module, names_of(places[first], !exact(first)).front())) {
       ++first;
+    }
     if (first == count) first = 0;
   }
   for (std::size_t i = first; i < count; ++i) {
-    std::string const name = name_of(places[i], !exact(i));
-    if (is_before_main(name)) break;
-    lines.push_back(name);
-    if (name == "main" || name.starts_with("main ") || name.starts_with("main.")) break;
+    for (std::string const& name : names_of(places[i], !exact(i))) {
+      if (is_before_main(name)) return lines;
+      lines.push_back(name);
+      if (name == "main" || name.starts_with("main ") || name.starts_with("main.")) return lines;
+    }
   }
   return lines;
 }

@@ -26,10 +26,11 @@ class symbolizer {
   std::vector<std::string> describe(bootstrap::crash_report const& report);
 
  private:
-  std::string name_of(code_place const& place, bool after_call);
+  std::vector<std::string> names_of(code_place const& place, bool after_call);
   void look_up(std::string const& module, std::vector<std::uint64_t> const& addresses);
 
-  std::map<std::pair<std::string, std::uint64_t>, std::string> known_;
+  /// By module and address: the function there, then the callers into which it was inlined.
+  std::map<std::pair<std::string, std::uint64_t>, std::vector<std::string>> known_;
   bool have_tool_ = true;
 };
 
