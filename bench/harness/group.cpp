@@ -1,0 +1,259 @@
+#include "group.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include "record.hpp"
+
+namespace atl::bench {
+namespace {
+
+double now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+/// How often the kernel has given this thread's core to another one.
+std::uint64_t times_switched() {
+  rusage use{};
+  getrusage(RUSAGE_THREAD, &use);
+  return static_cast<std::uint64_t>(use.ru_nivcsw + use.ru_nvcsw);
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+/// For meetings outside the measured part. Gives the core away after a while: the peer may be waiting for it.
+template <class Done>
+void spin_until(Done const& done) {
+  for (unsigned spins = 0; !done(); ++spins) {
+    if (spins > 20'000) sched_yield();
+    relax();
+  }
+}
+
+std::string joined(std::vector<double> const& values) {
+  std::string text;
+  char buffer[32];
+  for (double const v : values) {
+    std::snprintf(buffer, sizeof buffer, "%s%.5g", text.empty() ? "" : ",", v);
+    text += buffer;
+  }
+  return text;
+}
+
+constexpr unsigned line_trips_per_block = 500;
+constexpr std::size_t fewest_quiet_blocks = 7;
+constexpr int fewest_warm_blocks = 5;
+constexpr int most_attempts = 100;  // at an undisturbed warm-up
+
+}  // namespace
+
+void wrong_data(std::string const& what) {
+  std::fprintf(stderr, "atoll bench: wrong data: %s\n", what.c_str());
+  std::exit(3);
+}
+
+void group::meet() {
+  if (config_.ranks != 2) {
+    config_.barrier();
+    return;
+  }
+  auto& lines = config_.shared->arrived;
+  ++met_;
+  lines[config_.rank].value.store(met_, std::memory_order_release);
+  auto const& other = lines[1 - config_.rank].value;
+  spin_until([&] { return other.load(std::memory_order_acquire) >= met_; });
+}
+
+double group::line_round_trip(unsigned trips) {
+  auto& ping = config_.shared->ping.value;
+  auto& pong = config_.shared->pong.value;
+  meet();
+  double const start = now_ns();
+  for (std::uint64_t i = lines_ + 1; i <= lines_ + trips; ++i) {
+    if (first()) {
+      ping.store(i, std::memory_order_release);
+      while (pong.load(std::memory_order_acquire) != i) {
+      }
+    } else {
+      while (ping.load(std::memory_order_acquire) != i) {
+      }
+      pong.store(i, std::memory_order_release);
+    }
+  }
+  lines_ += trips;
+  return (now_ns() - start) / trips;
+}
+
+void group::announce(std::uint64_t& iterations) {
+  if (config_.ranks != 2) {
+    config_.share(iterations);
+    return;
+  }
+  if (first()) config_.shared->iterations.value.store(iterations, std::memory_order_relaxed);
+  meet();
+  if (!first()) iterations = config_.shared->iterations.value.load(std::memory_order_relaxed);
+  meet();  // before the line is written again
+}
+
+group::sample group::run_block(style how, body const& operate, body const& limit, std::uint64_t iterations,
+                               bool warming) {
+  bool const pair = config_.ranks == 2;
+  sample result;
+  std::uint64_t const switched = times_switched();
+  ++block_;
+  if (pair && !warming) result.line = line_round_trip(line_trips_per_block);
+  if (limit && !warming && first()) {
+    double const start = now_ns();
+    limit(iterations);
+    result.limit = (now_ns() - start) / static_cast<double>(iterations);
+  }
+  if (how == style::counted) awaited_ += iterations;
+  meet();
+
+  double const start = now_ns();
+  if (how == style::symmetric || first()) {
+    operate(iterations);
+    if (how == style::counted) {
+      auto const& count = config_.shared->count.value;
+      while (count.load(std::memory_order_acquire) < awaited_) config_.idle();
+    }
+    result.ns = (now_ns() - start) / static_cast<double>(iterations);
+    if (pair && how == style::served) config_.shared->finished.value.store(block_, std::memory_order_release);
+  } else if (how == style::served) {
+    auto const& finished = config_.shared->finished.value;
+    while (finished.load(std::memory_order_acquire) != block_) config_.idle();
+  } else {
+    while (served_ < awaited_) config_.idle();
+  }
+
+  if (pair) {
+    std::uint64_t const mine = times_switched() - switched;
+    auto& theirs = config_.shared->disturbance.value;
+    if (!first()) theirs.store(mine, std::memory_order_relaxed);
+    meet();
+    result.disturbed = mine != 0 || theirs.load(std::memory_order_relaxed) != 0;
+    // The next writing of that line is behind the meetings of the next announcement.
+  }
+  return result;
+}
+
+void group::once(std::function<void()> const& operate) {
+  run_block(style::served, [&](std::uint64_t) { operate(); }, {}, 1, true);
+}
+
+void group::measure(row const& r, style how, body const& operate, body const& limit) {
+  // Warm-up, which also finds how many iterations make a block.
+  std::uint64_t iterations = r.least;
+  int attempts = 0;
+  for (int round = 1;; ++round) {
+    std::uint64_t now = iterations;
+    announce(now);
+    if (now == 0) break;
+    sample const warm = run_block(how, operate, limit, now, true);
+    if (!first()) continue;
+    if (warm.disturbed && ++attempts < most_attempts) continue;
+    double const us = warm.ns * static_cast<double>(now) / 1e3;
+    auto const fitting = static_cast<std::uint64_t>(config_.block_us * 1e3 / std::max(warm.ns, 0.1));
+    bool const done = round >= fewest_warm_blocks && (us > config_.block_us / 4 || now >= r.most);
+    // The first ones touch new memory and are slow: grow carefully.
+    iterations = std::clamp<std::uint64_t>(done ? fitting : std::min(now * 8, std::max(fitting, now)), r.least, r.most);
+    if (!done) continue;
+    now = 0;
+    announce(now);
+    break;
+  }
+
+  std::vector<sample> quiet;
+  std::vector<sample> all;
+  double const begun = now_ns();
+  for (;;) {
+    std::uint64_t now = iterations;
+    if (first()) {
+      bool const enough = static_cast<int>(quiet.size()) >= config_.blocks;
+      bool const late = all.size() >= 3 && (now_ns() - begun) / 1e3 > config_.give_up_us;
+      if (enough || late) now = 0;
+    }
+    announce(now);
+    if (now == 0) break;
+    sample const s = run_block(how, operate, limit, now, false);
+    all.push_back(s);
+    if (!s.disturbed) quiet.push_back(s);
+  }
+  if (!first()) return;
+  std::size_t const disturbed = all.size() - quiet.size();
+  bool const use_all = quiet.size() < std::min<std::size_t>(fewest_quiet_blocks, config_.blocks);
+  print(r, iterations, use_all ? all : quiet, use_all ? disturbed : 0);
+}
+
+void group::symmetric(row const& r, body const& operate) { measure(r, style::symmetric, operate, {}); }
+
+void group::served(row const& r, body const& operate, body const& limit) {
+  measure(r, style::served, operate, limit);
+}
+
+void group::counted(row const& r, body const& send) { measure(r, style::counted, send, {}); }
+
+void group::print(row const& r, std::uint64_t iterations, std::vector<sample> const& samples,
+                  std::size_t disturbed) const {
+  std::vector<double> times;
+  std::vector<double> lines;
+  std::vector<double> limits;
+  for (sample const& s : samples) {
+    times.push_back(s.ns);
+    if (s.line > 0) lines.push_back(s.line);
+    if (s.limit > 0) limits.push_back(s.limit);
+  }
+  record out{"row",
+             {{"suite", r.suite},
+              {"key", r.key},
+              {"name", r.name},
+              {"peer", r.peer},
+              {"bytes", std::to_string(r.bytes)},
+              {"ranks", std::to_string(config_.ranks)},
+              {"iterations", std::to_string(iterations)},
+              {"show", r.show},
+              {"limit", r.limit},
+              {"disturbed", std::to_string(disturbed)},
+              {"ns", joined(times)},
+              {"line_ns", joined(lines)},
+              {"limit_ns", joined(limits)}}};
+  std::fputs(encode(out).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void group::print_fact(std::string const& name, std::string const& value) const {
+  if (!first()) return;
+  std::fputs(encode({"fact", {{"name", name}, {"value", value}}}).c_str(), stdout);
+}
+
+void group::print_value(std::string const& suite, std::string const& key, std::string const& name, double value,
+                        std::string const& unit) const {
+  if (!first()) return;
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  record const out{"value",
+                   {{"suite", suite},
+                    {"key", key},
+                    {"name", name},
+                    {"ranks", std::to_string(config_.ranks)},
+                    {"value", text},
+                    {"unit", unit}}};
+  std::fputs(encode(out).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace atl::bench

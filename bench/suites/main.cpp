@@ -1,0 +1,115 @@
+// The ranks of `atoll bench`. Options are name=value, written by that program.
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <upcxx/upcxx.hpp>
+
+#include "suites.hpp"
+
+namespace atl::bench {
+namespace {
+
+struct suite {
+  std::string_view name;
+  void (*run)(group&, suite_options const&);
+  bool any_ranks;
+};
+
+constexpr std::array suites{
+    suite{"put", run_put, false},         suite{"get", run_get, false},
+    suite{"rpc", run_rpc, false},         suite{"barrier", run_barrier, true},
+    suite{"allreduce", run_allreduce, true}, suite{"memory", run_memory, false},
+};
+
+std::vector<std::string> split(std::string const& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
+  return words;
+}
+
+struct options : suite_options {
+  std::vector<std::string> chosen;
+  group_config config;
+};
+
+options parse(int argc, char** argv) {
+  options o;
+  for (int i = 1; i < argc; ++i) {
+    std::string const word = argv[i];
+    auto const equals = word.find('=');
+    std::string const name = word.substr(0, equals);
+    std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (name == "suites") {
+      o.chosen = split(value);
+    } else if (name == "sizes") {
+      for (auto const& size : split(value)) o.sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
+    } else if (name == "blocks") {
+      o.config.blocks = std::atoi(value.c_str());
+    } else if (name == "block_us") {
+      o.config.block_us = std::atof(value.c_str());
+    } else if (name == "give_up_us") {
+      o.config.give_up_us = std::atof(value.c_str());
+    } else if (name == "quick") {
+      o.quick = true;
+    } else {
+      std::fprintf(stderr, "atoll-bench-ranks: unknown option %s; start it as `atoll bench`\n", word.c_str());
+      std::exit(2);
+    }
+  }
+  return o;
+}
+
+void print_facts(group& g) {
+  std::string cores;
+  for (int rank = 0; rank < upcxx::rank_n(); ++rank) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    sched_getaffinity(0, sizeof mask, &mask);
+    int const mine = CPU_COUNT(&mask) == 1 ? sched_getcpu() : -1;
+    int const core = upcxx::broadcast(mine, rank).wait();
+    if (rank != 0) cores += ',';
+    cores += core < 0 ? "-" : std::to_string(core).c_str();
+  }
+  g.print_fact("binding", cores);
+  g.print_fact("transport", "shm");
+}
+
+void run(options& o) {
+  auto& c = o.config;
+  c.rank = upcxx::rank_me();
+  c.ranks = upcxx::rank_n();
+  c.idle = [] { upcxx::progress(); };
+  c.barrier = [] { upcxx::barrier(); };
+  c.share = [](std::uint64_t& value) { value = upcxx::broadcast(value, 0).wait(); };
+  upcxx::global_ptr<shared_lines> lines;
+  if (c.ranks == 2) {
+    if (c.rank == 0) lines = upcxx::new_<shared_lines>();
+    c.shared = upcxx::broadcast(lines, 0).wait().local();
+  }
+  group g(c);
+  print_facts(g);
+  for (auto const& s : suites) {
+    bool const chosen = std::find(o.chosen.begin(), o.chosen.end(), s.name) != o.chosen.end();
+    if (chosen && (s.any_ranks || c.ranks == 2)) s.run(g, o);
+  }
+  upcxx::barrier();
+  if (lines) upcxx::delete_(lines);
+}
+
+}  // namespace
+}  // namespace atl::bench
+
+int main(int argc, char** argv) {
+  auto options = atl::bench::parse(argc, argv);
+  upcxx::init();
+  atl::bench::run(options);
+  upcxx::finalize();
+}
