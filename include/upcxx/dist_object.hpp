@@ -171,8 +171,9 @@ class dist_object {
   ///
   /// @return    future of the deserialised value; waits until that instance is constructed.
   /// @progress  internal.
-  future<deserialized_type_t<T>> fetch(intrank_t rank) const {
-    static_assert(is_serializable<T>::value, "dist_object::fetch: T must be Serializable");
+  template <typename U = T>  // a template, so that values that cannot be sent may be held all the same
+  future<deserialized_type_t<U>> fetch(intrank_t rank) const {
+    static_assert(is_serializable<U>::value, "dist_object::fetch: T must be Serializable");
     return rpc(team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);
   }
 

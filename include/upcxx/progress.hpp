@@ -16,7 +16,7 @@ enum class progress_level { internal, user };
 /// Makes progress for the personas on the calling thread's stack. Inside a callback only internal progress is made.
 inline void progress(progress_level level = progress_level::user) {
   if (level == progress_level::user) {
-    atl::rt::progress_user();
+    atl::rt::progress_or_yield();
   } else {
     atl::rt::progress_internal();
   }

@@ -142,7 +142,10 @@ bool poll() {
     message* const m = world->shm->receive(false);
     if (m == nullptr) break;
     moved = true;
+    bool const handled = m->kind == message_kind::active;
     dispatch(m);
+    // Looking for the next one costs a line transfer; who waited for this one should hear of it first.
+    if (handled) break;
   }
   if (collectives_open()) moved |= advance_collectives();
   if (world->threaded) transport_lock.unlock();

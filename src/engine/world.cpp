@@ -2,9 +2,11 @@
 
 #include "engine/world.hpp"
 
+#include <sched.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <atoll/engine/host_map.hpp>
@@ -50,6 +52,21 @@ std::size_t private_limit(std::int32_t local_size) {
   if (auto const set = settings::message_memory()) return *set;
   std::uint64_t const share = os::read_memory_limits().available() / 2 / static_cast<std::uint64_t>(local_size);
   return std::max<std::uint64_t>(share, std::uint64_t{64} << 20);
+}
+
+/// Cores that the ranks of this host may use together: each may be bound to a part of them.
+int cores_of_host(bootstrap::channel& channel) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  for (int const core : os::affinity_cores()) {
+    if (core < CPU_SETSIZE) CPU_SET(core, &mine);
+  }
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (cpu_set_t const& peer : exchange_values(channel, mine)) CPU_OR(&all, &all, &peer);
+  int const cores = CPU_COUNT(&all);
+  double const quota = os::cgroup_core_quota();
+  return quota > 0 && quota < cores ? std::max(1, static_cast<int>(quota)) : cores;
 }
 
 /// Reads a word of the next rank's memory, to find out whether the system allows it.
@@ -108,7 +125,8 @@ void start(bool threaded) {
                                "Start it on one host.", place.hosts));
   }
   w.threaded = threaded;
-  w.spare_cores = !settings::oversubscribed().value_or(place.local_size > os::usable_cores());
+  int const cores = cores_of_host(*w.channel);
+  w.spare_cores = !settings::oversubscribed().value_or(place.local_size > cores);
 
   std::size_t const heap = settings::shared_heap_size(place.local_size);
   shm::region_layout const layout =

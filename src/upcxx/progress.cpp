@@ -96,8 +96,11 @@ bool progress_user() {
     for (int i = 0; i < messages_per_call; ++i) {
       message* const m = engine::next_user_message();
       if (m == nullptr) break;
+      bool const reply = m->kind == message_kind::reply;
       run_or_hold(t, m);
       moved = true;
+      // Somebody waits for a reply; looking for the next message first would cost a line transfer.
+      if (reply) break;
     }
     moved |= engine::advance();
   }
@@ -107,6 +110,22 @@ bool progress_user() {
   }
   t.in_user_progress = false;
   return moved;
+}
+
+void progress_or_yield() {
+  thread_state& t = this_thread();
+  if (progress_user()) {
+    t.fruitless = 0;
+    return;
+  }
+  constexpr std::uint32_t when_crowded = 10;
+  constexpr std::uint32_t when_not = 1U << 15;
+  if (++t.fruitless < when_crowded) [[likely]] return;
+  bool const crowded = engine::world != nullptr && !engine::world->spare_cores;
+  if (crowded || t.fruitless >= when_not) {
+    t.fruitless = when_not - when_crowded;  // and soon again
+    engine::yield();
+  }
 }
 
 bool in_restricted_context() noexcept {

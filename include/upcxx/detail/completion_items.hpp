@@ -3,6 +3,7 @@
 /// What completion objects are made of: one item per request.
 
 #include <cstddef>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -40,11 +41,29 @@ struct promise_item {
   promise<T...> target;
 };
 
+/// Replaces a value by a copy of another, also where the type can be copied but not assigned (closures, references).
+template <class T>
+void rebuild(T& old, T const& other) {
+  if (&old == &other) return;
+  std::destroy_at(&old);
+  std::construct_at(&old, other);
+}
+
 template <class Event, class F>
 struct lpc_item {
   using event = Event;
   persona* target;
   F function;
+
+  template <class G>
+  lpc_item(persona* to, G&& f) : target(to), function(std::forward<G>(f)) {}
+  lpc_item(lpc_item const&) = default;
+  lpc_item(lpc_item&&) = default;
+  lpc_item& operator=(lpc_item const& other) {
+    rebuild(*this, other);
+    return *this;
+  }
+  ~lpc_item() = default;
 };
 
 /// Arguments: values where they were rvalues, references where they were lvalues.
@@ -53,6 +72,16 @@ struct rpc_item {
   using event = remote_event;
   F function;
   std::tuple<Args...> arguments;
+
+  template <class G>
+  rpc_item(G&& f, std::tuple<Args...>&& args) : function(std::forward<G>(f)), arguments(std::move(args)) {}
+  rpc_item(rpc_item const&) = default;
+  rpc_item(rpc_item&&) = default;
+  rpc_item& operator=(rpc_item const& other) {
+    rebuild(*this, other);
+    return *this;
+  }
+  ~rpc_item() = default;
 };
 
 /// as_buffered and as_blocking: source completion before the call returns, which every operation here provides.
@@ -91,13 +120,13 @@ auto make_promise_item(promise<T...>&& target) {
 template <class Event, class F>
 auto make_lpc_item(persona& target, F&& function) {
   using item = lpc_item<Event, std::decay_t<F>>;
-  return completions<item>{std::tuple<item>(item{&target, std::forward<F>(function)})};
+  return completions<item>{std::tuple<item>(item(&target, std::forward<F>(function)))};
 }
 
 template <class F, class... Args>
 auto make_rpc_item(F&& function, Args&&... args) {
   using item = rpc_item<std::decay_t<F>, Args...>;  // Args is X& for lvalues, X for rvalues
-  return completions<item>{std::tuple<item>(item{std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)})};
+  return completions<item>{std::tuple<item>(item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)))};
 }
 
 // ---- what an operation offers ---------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ struct thread_state {
   persona_state* current = nullptr;   ///< whose work runs, or top of the stack
   bool in_user_progress = false;
   bool holds_master = false;
+  std::uint32_t fruitless = 0;        ///< calls of progress() in a row that moved nothing
   persona_state default_persona;
   scope_state bottom;
 };
@@ -88,6 +89,9 @@ inline bool held_by_caller(persona_state const& persona) {
 /// User-level or internal progress; true if anything moved.
 ATOLL_EXPORT bool progress_user();
 ATOLL_EXPORT bool progress_internal();
+/// What programs call in loops of their own: gives the core away after a few fruitless calls in a row if ranks
+/// outnumber cores, and after many if they do not.
+ATOLL_EXPORT void progress_or_yield();
 ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
 ATOLL_EXPORT void discharge(scope_state& from);
 

@@ -23,7 +23,9 @@ class arena {
 
   /// Offset in the arena of a buffer of `bytes`, aligned; npos if there is no room now.
   std::uint64_t take(std::size_t bytes, std::size_t alignment) {
-    if (used_.size() >= 8) reclaim();
+    // Early, so that the block freed last is used again while it is in our cache; but a flag that its reader has not
+    // cleared costs a look each time, so with many blocks out only now and then.
+    if (used_.size() <= 8 || ++takes_ % 8 == 0) reclaim();
     std::size_t const padded = bytes + (alignment > 64 ? alignment : block_flag_bytes);
     std::uint64_t block = allocator_.allocate(padded, 64);
     if (block == memory::segment_allocator::npos) {
@@ -77,6 +79,7 @@ class arena {
   std::size_t bytes_;
   memory::segment_allocator allocator_;
   std::vector<used_block> used_;
+  std::uint32_t takes_ = 0;
 };
 
 }  // namespace atl::shm

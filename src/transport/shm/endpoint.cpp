@@ -114,7 +114,8 @@ void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std
   std::uint32_t const target = local(out.target);
   switch (out.where) {
     case storage::ring: {
-      outboxes_[target].at(out.position)->token = token;
+      cell* const first = outboxes_[target].at(out.position);
+      first->token = token;
       outboxes_[target].publish(out.position,
                                 {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
                                  static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});

@@ -4,9 +4,12 @@
 ///
 /// The ring is an array of 64-byte cells; a message takes 1 to `max_cells` consecutive ones. The first word of a
 /// message's first cell says that it is there: a producer writes it last (release), the consumer reads it first
-/// (acquire). The consumer zeroes the first word of every cell it has consumed before it publishes `consumed`
-/// (release), and a producer reads `consumed` (acquire) before it reuses cells, so a first word is never stale.
-/// One atomic operation reserves a message's cells; a message that would wrap is preceded by a padding message.
+/// (acquire). That word carries the number of the lap around the ring, so what an earlier lap left behind does not
+/// count, and the consumer need not write into cells that it has read: a store there would take the line back from the
+/// producer, and the reply sent next would wait for it. Only first words that payload has overwritten (of a longer
+/// message's further cells) are zeroed. The consumer publishes `consumed` (release) an eighth of the ring at a time; a
+/// producer reads it (acquire) before it reuses cells. One atomic operation reserves a message's cells; a message that
+/// would wrap is preceded by a padding message.
 ///
 /// A reservation is a locked instruction, which waits for all earlier stores. In a flood the previous message's
 /// lines are still on their way from the consumer's cache then; producers therefore ask for the lines of later
@@ -24,7 +27,7 @@ namespace atl::shm {
 
 inline constexpr std::size_t cell_bytes = 64;
 inline constexpr unsigned max_cells = 32;
-inline constexpr std::uint64_t prefetch_distance = 12;
+inline constexpr std::uint64_t prefetch_distance = 3;
 
 struct alignas(cell_bytes) cell {
   std::atomic<std::uint64_t> head;  ///< 0: nothing here yet; else encoded ring_header
@@ -41,9 +44,9 @@ struct ring_header {
   std::uint8_t cells;    ///< never 0
   std::uint8_t alignment_log2;
 
-  std::uint64_t encode() const {
+  std::uint64_t encode(std::uint8_t lap) const {
     return std::uint64_t{bytes} | std::uint64_t{source} << 16 | std::uint64_t{kind} << 32 |
-           std::uint64_t{cells} << 40 | std::uint64_t{alignment_log2} << 48;
+           std::uint64_t{cells} << 40 | std::uint64_t{alignment_log2} << 48 | std::uint64_t{lap} << 56;
   }
   static ring_header decode(std::uint64_t word) {
     return {static_cast<std::uint16_t>(word),        static_cast<std::uint16_t>(word >> 16),
@@ -51,6 +54,12 @@ struct ring_header {
             static_cast<std::uint8_t>(word >> 48)};
   }
 };
+
+/// Tag of the lap in which a position lies; not 0 in the first lap, so that fresh memory is empty. Laps wrap after 256,
+/// long after a stale word was overwritten: each lap leaves in every cell a word of its own, or zero.
+inline std::uint8_t lap_of(std::uint64_t position, std::uint64_t mask) {
+  return static_cast<std::uint8_t>(position / (mask + 1) + 1);
+}
 
 /// The shared part. Zero-filled memory is a valid empty ring.
 struct ring_counters {
@@ -93,7 +102,7 @@ class ring_producer {
 
   /// Makes a reserved message visible. The payload and the token have been written.
   void publish(std::uint64_t position, ring_header header) {
-    at(position)->head.store(header.encode(), std::memory_order_release);
+    at(position)->head.store(header.encode(lap_of(position, mask_)), std::memory_order_release);
   }
 
  private:
@@ -124,31 +133,29 @@ class ring_consumer {
   cell const* front(ring_header& header) {
     cell const* const first = &cells_[read_ & mask_];
     std::uint64_t const word = first->head.load(std::memory_order_acquire);
-    if (word == 0) {
-      if (published_ != read_) publish();
-      return nullptr;
-    }
+    if (word >> 56 != lap_of(read_, mask_) || word == 0) return nullptr;
     header = ring_header::decode(word);
     return first;
   }
 
   /// Frees the message that front() returned.
   void pop(ring_header const& header) {
-    for (unsigned i = 0; i < header.cells; ++i) {
+    for (unsigned i = 1; i < header.cells; ++i) {
       cells_[(read_ + i) & mask_].head.store(0, std::memory_order_relaxed);
     }
     read_ += header.cells;
-    if (read_ - published_ >= (mask_ + 1) / 8) publish();
+    if (read_ - published_ >= (mask_ + 1) / 8) {
+      counters_->consumed.store(read_, std::memory_order_release);
+      published_ = read_;
+    }
   }
 
-  bool empty() const { return cells_[read_ & mask_].head.load(std::memory_order_relaxed) == 0; }
+  bool empty() const {
+    std::uint64_t const word = cells_[read_ & mask_].head.load(std::memory_order_relaxed);
+    return word == 0 || word >> 56 != lap_of(read_, mask_);
+  }
 
  private:
-  void publish() {
-    counters_->consumed.store(read_, std::memory_order_release);
-    published_ = read_;
-  }
-
   ring_counters* counters_ = nullptr;
   cell* cells_ = nullptr;
   std::uint64_t mask_ = 0;
