@@ -132,6 +132,21 @@ bool board::barrier() noexcept {
   return true;
 }
 
+void board::record_abort(int rank, int status) noexcept {
+  std::uint64_t none = 0;
+  std::uint64_t const record = static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)) << 32 |
+                               static_cast<std::uint32_t>(rank + 1);
+  header().aborted.compare_exchange_strong(none, record, std::memory_order_acq_rel);
+}
+
+int board::abort_rank() const noexcept {
+  return static_cast<int>(header().aborted.load(std::memory_order_acquire) & 0xffffffff) - 1;
+}
+
+int board::abort_status() const noexcept {
+  return static_cast<int>(header().aborted.load(std::memory_order_acquire) >> 32);
+}
+
 void board::end() noexcept {
   header().ending.store(1, std::memory_order_release);
   os::futex_wake(header().round);

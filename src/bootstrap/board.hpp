@@ -77,10 +77,9 @@ struct board_header {
   std::uint64_t overrides_bytes = 0;
   char job_id[40] = {};  ///< 32 hexadecimal digits
   alignas(64) std::atomic<std::uint32_t> ending{
-      0};                                     ///< non-zero: the job is being ended, waiting is pointless
-  std::atomic<std::int32_t> abort_rank{-1};   ///< first rank that called abort()
-  std::atomic<std::int32_t> abort_status{0};  ///< valid once abort_rank is set and `ending` is 1
-  std::atomic<std::uint32_t> question{0};     ///< number of the launcher's last "where are you?"
+      0};                                  ///< non-zero: the job is being ended, waiting is pointless
+  std::atomic<std::uint64_t> aborted{0};   ///< first abort(): status << 32 | rank + 1; 0: none
+  std::atomic<std::uint32_t> question{0};  ///< number of the launcher's last "where are you?"
   alignas(64) std::atomic<std::uint32_t> arrived{0};
   alignas(64) std::atomic<std::uint32_t> round{0};  ///< of the barrier; ranks sleep on it
 };
@@ -111,6 +110,11 @@ class board {
 
   /// Waits for all ranks. False when the job is ending.
   bool barrier() noexcept;
+  /// Records that `rank` ends the job; only the first call counts.
+  void record_abort(int rank, int status) noexcept;
+  /// The rank that ended the job, or -1, and its status.
+  int abort_rank() const noexcept;
+  int abort_status() const noexcept;
   /// Sets `ending` and wakes everybody who waits.
   void end() noexcept;
 

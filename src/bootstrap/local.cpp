@@ -143,11 +143,7 @@ class local_channel final : public channel {
 
   [[noreturn]] void abort(int exit_code) override {
     int const status = exit_code == 0 ? 1 : exit_code;
-    board_header& head = board_.header();
-    std::int32_t nobody = -1;
-    if (head.abort_rank.compare_exchange_strong(nobody, where_.rank, std::memory_order_acq_rel)) {
-      head.abort_status.store(status, std::memory_order_release);
-    }
+    board_.record_abort(where_.rank, status);
     board_.end();
     ::_exit(status);
   }
@@ -159,7 +155,11 @@ class local_channel final : public channel {
 
  private:
   void meet() {
-    if (!board_.barrier()) throw bootstrap_error("the job is being ended");
+    if (board_.barrier()) return;
+    // The job is being ended: whoever failed has said why, and the launcher is about to end us too. An error
+    // message of ours would only stand beside the one that matters.
+    ::sleep(10);
+    throw bootstrap_error("the job is being ended, but nobody ends this rank");
   }
 
   /// The launcher's environment, which a wrapper script between us cannot have changed. Read at first use;

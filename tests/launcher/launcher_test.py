@@ -438,6 +438,11 @@ class Failures(LauncherTest):
         self.assert_failure(got, 9, r"the rank's own message", r"rank 1 of 3 .* ended the job with status 9")
         self.assertEqual(len(got.err.splitlines()), 2, got)
 
+    def test_ranks_that_wait_in_an_exchange_keep_silent_when_another_ends_the_job(self):
+        got = self.run_job("-n", 4, PROGRAM, "abort-in-exchange", 2, 11)
+        self.assert_failure(got, 11, r"the rank's own message", r"rank 2 of 4 .* ended the job with status 11")
+        self.assertEqual(len(got.err.splitlines()), 2, got)
+
     def test_ranks_that_ignore_sigterm_are_killed(self):
         process, pids = self.start_hanging(2, 1)
         started = time.monotonic()

@@ -175,6 +175,12 @@ int main(int argc, char** argv) {
       std::string const command = std::string(argv[0]) + " ranks";
       if (std::system(command.c_str()) != 0) return 1;
     }
+  } else if (mode == "abort-in-exchange") {
+    if (rank == chosen) {
+      ::usleep(50'000);
+      std::fprintf(stderr, "the rank's own message\n");
+      c.abort(number(2));
+    }
   } else if (rank == chosen && (mode == "segv" || mode == "abort" || mode == "throw" || mode == "throw-int" ||
                                 mode == "overflow" || mode == "exit" || mode == "job-abort" ||
                                 mode == "fpe" || mode == "thread-segv" || mode == "kill")) {

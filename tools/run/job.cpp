@@ -317,6 +317,9 @@ void job::handle_exits() {
   // When several end at once, a crash explains the exits of others rather than the other way round.
   std::stable_sort(news.begin(), news.end(),
                    [](ended const& a, ended const& b) { return a.violent > b.violent; });
+  // A rank that ended the job is the cause, even if others were quicker to go.
+  int const culprit = board_.abort_rank();
+  if (phase_ == phase::running && culprit >= 0) note_vanished(culprit);
   for (ended const& e : news) note_exit(e.rank, e.wait_status);
   // Orphans that we adopted.
   for (int const pid : children_of_self()) {
@@ -347,11 +350,10 @@ void job::find_programs_behind_wrappers() {
 
 void job::note_vanished(int rank) {
   rank_process& r = ranks_[static_cast<std::size_t>(rank)];
-  if (!r.watch) return;
   r.watch.reset();
   drain(r.output);
   drain(r.errors);
-  if (phase_ != phase::running || !r.running) return;
+  if (phase_ != phase::running) return;
   verdict const v = judge_vanished(rank, r.program, board_);
   if (v.failed) fail(rank, v);
 }

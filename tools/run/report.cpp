@@ -138,7 +138,7 @@ verdict judge(int rank, int wait_status, bootstrap::board const& board) {
     return v;
   }
   int const code = WEXITSTATUS(wait_status);
-  if (board.header().abort_rank.load(std::memory_order_acquire) == rank && code != 0) {
+  if (board.abort_rank() == rank && code != 0) {
     return {true, true, true, code, format("ended the job with status %d", code)};
   }
   if (crashed) {
@@ -161,9 +161,8 @@ verdict judge_vanished(int rank, int pid, bootstrap::board const& board) {
   if (slot.crash.state.load(std::memory_order_acquire) != crash_state::none) {
     return {true, true, false, exit_status::signal_base + slot.crash.signal, crash_text(slot.crash)};
   }
-  if (board.header().abort_rank.load(std::memory_order_acquire) == rank) {
-    // The rank's number is there before its status.
-    int const status = std::max(1, board.header().abort_status.load(std::memory_order_acquire));
+  if (board.abort_rank() == rank) {
+    int const status = board.abort_status();
     return {true, true, true, status, format("ended the job with status %d", status)};
   }
   if (slot.diagnostics.state.load(std::memory_order_acquire) != rank_state::initialized) return {};
