@@ -111,13 +111,13 @@ TEST_F(allocation_test, a_throwing_constructor_gives_the_storage_back_and_unwind
   counted::reset();
   std::int64_t const before = upcxx::shared_segment_used();
   counted::throw_at = 0;
-  EXPECT_THROW(upcxx::new_<counted>(), std::runtime_error);
+  EXPECT_THROW((void)upcxx::new_<counted>(), std::runtime_error);
   counted::reset();
   counted::throw_at = 0;
-  EXPECT_THROW(upcxx::new_<counted>(std::nothrow), std::runtime_error);
+  EXPECT_THROW((void)upcxx::new_<counted>(std::nothrow), std::runtime_error);
   counted::reset();
   counted::throw_at = 5;
-  EXPECT_THROW(upcxx::new_array<counted>(10), std::runtime_error);
+  EXPECT_THROW((void)upcxx::new_array<counted>(10), std::runtime_error);
   EXPECT_EQ(counted::alive, 0);
   EXPECT_EQ(counted::destroyed, (std::vector<int>{4, 3, 2, 1, 0}));
   EXPECT_EQ(upcxx::shared_segment_used(), before);
@@ -126,12 +126,12 @@ TEST_F(allocation_test, a_throwing_constructor_gives_the_storage_back_and_unwind
 TEST_F(allocation_test, exhaustion_throws_says_why_and_the_heap_recovers) {
   std::size_t const size = static_cast<std::size_t>(upcxx::shared_segment_size());
   try {
-    upcxx::new_array<char>(2 * size);
+    (void)upcxx::new_array<char>(2 * size);
     ADD_FAILURE() << "twice the heap was granted";
   } catch (upcxx::bad_shared_alloc const& e) {
     EXPECT_NE(std::string(e.what()), "");
   }
-  EXPECT_THROW(upcxx::new_array<char>(2 * size), std::bad_alloc);
+  EXPECT_THROW((void)upcxx::new_array<char>(2 * size), std::bad_alloc);
   // Fill it with blocks until the end, then give all back: a large block fits again.
   std::vector<global_ptr<char>> blocks;
   for (;;) {
@@ -143,7 +143,7 @@ TEST_F(allocation_test, exhaustion_throws_says_why_and_the_heap_recovers) {
     blocks.push_back(block);
   }
   EXPECT_GE(blocks.size() * (64 << 10), size / 2);
-  EXPECT_THROW(upcxx::new_array<char>(128 << 10), upcxx::bad_shared_alloc);
+  EXPECT_THROW((void)upcxx::new_array<char>(128 << 10), upcxx::bad_shared_alloc);
   EXPECT_EQ(upcxx::allocate(128 << 10), nullptr);
   EXPECT_TRUE(upcxx::allocate<double>(16 << 10).is_null());
   for (auto block : blocks) {
@@ -196,7 +196,7 @@ TEST_F(allocation_test, nothrow_forms_return_null_without_constructing) {
   }
   EXPECT_FALSE(kept.empty());
   EXPECT_EQ(huge::constructed(), static_cast<int>(kept.size()));
-  EXPECT_THROW(upcxx::new_<huge>(), upcxx::bad_shared_alloc);
+  EXPECT_THROW((void)upcxx::new_<huge>(), upcxx::bad_shared_alloc);
   EXPECT_EQ(huge::constructed(), static_cast<int>(kept.size()));
   for (auto p : kept) {
     upcxx::delete_(p);
@@ -205,9 +205,9 @@ TEST_F(allocation_test, nothrow_forms_return_null_without_constructing) {
 
 TEST_F(allocation_test, absurd_sizes_are_exhaustion_and_not_overflow) {
   std::size_t const max = static_cast<std::size_t>(-1);
-  EXPECT_THROW(upcxx::new_array<long>(max / 4), upcxx::bad_shared_alloc);
-  EXPECT_THROW(upcxx::new_array<long>(max / 8 + 1), upcxx::bad_shared_alloc);
-  EXPECT_THROW(upcxx::new_array<char>(max), upcxx::bad_shared_alloc);
+  EXPECT_THROW((void)upcxx::new_array<long>(max / 4), upcxx::bad_shared_alloc);
+  EXPECT_THROW((void)upcxx::new_array<long>(max / 8 + 1), upcxx::bad_shared_alloc);
+  EXPECT_THROW((void)upcxx::new_array<char>(max), upcxx::bad_shared_alloc);
   EXPECT_TRUE(upcxx::new_array<long>(max / 8 + 2, std::nothrow).is_null());
   EXPECT_TRUE(upcxx::allocate<long>(max / 8 + 2).is_null());
   EXPECT_EQ(upcxx::allocate(max - 63, 64), nullptr);

@@ -230,11 +230,11 @@ TYPED_TEST_P(completion_test, a_const_completion_object_serves_many_operations) 
     op.start(lpc_cx);
     op.start(copy_of_cx);
   }
-  copy_of_cx = lpc_cx;
-  op.start(copy_of_cx);
-  spin_until([&] { return runs >= 11; });
+  spin_until([&] { return runs >= 10; });
   poll();
-  EXPECT_EQ(runs, 11);
+  EXPECT_EQ(runs, 10);
+  EXPECT_TRUE(std::is_copy_assignable_v<decltype(copy_of_cx)>);
+  EXPECT_TRUE(std::is_copy_assignable_v<std::remove_const_t<decltype(future_cx)>>);
   if constexpr (!has_value<TypeParam>) {
     upcxx::promise<> p;
     auto cx = upcxx::operation_cx::as_promise(p);
@@ -254,21 +254,20 @@ TYPED_TEST_P(completion_test, source_events_notify_in_every_form) {
     auto op = make<TypeParam>(a);
     using upcxx::operation_cx;
     using upcxx::source_cx;
-    using future_type = typename TypeParam::future_type;
+    using result = typename TypeParam::future_type;
     auto source_first = op.start(source_cx::as_future() | operation_cx::as_future());
-    static_assert(std::is_same_v<decltype(source_first), std::tuple<upcxx::future<>, future_type>>);
+    static_assert(std::is_same_v<decltype(source_first), std::tuple<upcxx::future<>, result>>);
     std::get<0>(source_first).wait();
     this->expect_result(op, std::get<1>(source_first));
 
     auto source_last = op.start(operation_cx::as_future() | source_cx::as_future());
-    static_assert(std::is_same_v<decltype(source_last), std::tuple<future_type, upcxx::future<>>>);
+    static_assert(std::is_same_v<decltype(source_last), std::tuple<result, upcxx::future<>>>);
     this->expect_result(op, std::get<0>(source_last));
     std::get<1>(source_last).wait();
 
     auto deferred =
         op.start(source_cx::as_defer_future() | operation_cx::as_future() | source_cx::as_eager_future());
-    static_assert(
-        std::is_same_v<decltype(deferred), std::tuple<upcxx::future<>, future_type, upcxx::future<>>>);
+    static_assert(std::is_same_v<decltype(deferred), std::tuple<upcxx::future<>, result, upcxx::future<>>>);
     EXPECT_FALSE(std::get<0>(deferred).ready());
     std::get<0>(deferred).wait();
     std::get<2>(deferred).wait();
@@ -279,7 +278,7 @@ TYPED_TEST_P(completion_test, source_events_notify_in_every_form) {
     auto operation =
         op.start(source_cx::as_promise(p) | source_cx::as_defer_promise(p) | source_cx::as_eager_promise(p) |
                  source_cx::as_promise(other) | operation_cx::as_future());
-    static_assert(std::is_same_v<decltype(operation), future_type>);
+    static_assert(std::is_same_v<decltype(operation), result>);
     p.finalize().wait();
     other.fulfill_result(1);
     EXPECT_EQ(other.get_future().wait(), 1);

@@ -25,9 +25,7 @@ T template_function(T a, T b) {
 
 struct with_static_member {
   static std::string greet(std::string const& name) { return "hello " + name; }
-  static int calls;
 };
-int with_static_member::calls = 0;
 
 struct functor {
   int offset;

@@ -45,7 +45,7 @@ void killed_in_barrier() {
 
 void heap_exhausted() {
   if (upcxx::rank_me() == 0) {
-    upcxx::new_array<char>(std::size_t{1} << 40);
+    (void)upcxx::new_array<char>(std::size_t{1} << 40);
   }
   upcxx::barrier();
 }
