@@ -31,7 +31,7 @@ constexpr std::array subcommands{
                "what the library finds here: launchers, cores, memory, settings"},
     subcommand{"bench", nullptr, "measure latency, rate and bandwidth"},
     subcommand{"report", nullptr, "draw the results of heat3d runs"},
-    subcommand{"doctor", nullptr, "look for what could go wrong on this machine"},
+    subcommand{"doctor", atl::tools::doctor_command, "look for what could go wrong on this machine"},
 };
 
 void print_help(std::FILE* to) {

@@ -313,6 +313,12 @@ class OutputAndInput(LauncherTest):
         os.close(master)
         self.assertEqual(process.returncode, 130, err)
 
+    def test_closed_standard_streams(self):
+        command = f"exec '{ATOLL}' run -n 2 '{PROGRAM}' cat <&- 2>&-"
+        got = subprocess.run(["sh", "-c", command], text=True, capture_output=True, env=self.environment())
+        self.assertEqual((got.returncode, sorted(got.stdout.splitlines())),
+                         (0, ["rank 0 saw the end", "rank 1 saw the end"]))
+
     def test_environment(self):
         environment = self.environment(FROM_OUTSIDE="outside")
         got = self.run_job("-n", 1, PROGRAM, "env", "FROM_OUTSIDE", env=environment)
@@ -590,6 +596,17 @@ class Mistakes(LauncherTest):
         self.assertRegex(got.stdout, r"UPCXX_VERBOSE +2 +environment")
         self.assertRegex(got.stdout, r"! UPCXX_SHARED_HEAP_SIZE=12: a unit is missing")
         self.assertRegex(got.stdout, r"ATOLL_BOOTSTRAP +auto +default")
+
+
+    def test_doctor(self):
+        run = lambda **more: subprocess.run([ATOLL, "doctor"], text=True, capture_output=True,
+                                            env=self.environment(**more))
+        got = run()
+        self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+        self.assertRegex(got.stdout, r"(?m)^ok +shared memory")
+        got = run(UPCXX_OVERSUBSCRIBED="perhaps")
+        self.assertEqual(got.returncode, 1)
+        self.assertRegex(got.stdout, r"(?m)^PROBLEM +settings +UPCXX_OVERSUBSCRIBED=perhaps")
 
 
 class Pmix(LauncherTest):

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -144,6 +146,15 @@ void show(run_options const& options) {
   std::printf("\n");
 }
 
+/// Pipes must not get the numbers of standard streams that the caller has closed.
+void open_standard_streams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      [[maybe_unused]] int const opened = ::open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY);
+    }
+  }
+}
+
 int usage_error(std::string const& text) {
   std::fprintf(stderr, "atoll run: %s\n", text.c_str());
   return exit_status::usage;
@@ -152,6 +163,7 @@ int usage_error(std::string const& text) {
 }  // namespace
 
 int run_command(int argc, char** argv) {
+  open_standard_streams();
   run_options options;
   std::string ranks, timeout, bind = "auto", input = "0", heap, servers;
   std::vector<std::string> environment, words;

@@ -71,13 +71,16 @@ void end_children(int spared) {
   }
 }
 
+bool has_in_environment(int pid, std::string_view text) {
+  auto const environment = os::read_small_file(format("/proc/%d/environ", pid));
+  return environment && environment->find(text) != std::string::npos;
+}
+
 int kill_by_environment(std::string_view variable) {
   int found = 0;
   int const self = ::getpid();
   for (int const pid : all_processes()) {
-    if (pid == self) continue;
-    auto const text = os::read_small_file(format("/proc/%d/environ", pid));
-    if (!text || text->find(variable) == std::string::npos) continue;
+    if (pid == self || !has_in_environment(pid, variable)) continue;
     ++found;
     ::kill(pid, SIGKILL);
   }

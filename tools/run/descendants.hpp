@@ -15,6 +15,9 @@ std::vector<int> children_of_self();
 /// leave behind. Gives up after two seconds.
 void end_children(int spared);
 
+/// True when `text` occurs in the initial environment of a process (of this user).
+bool has_in_environment(int pid, std::string_view text);
+
 /// Kills every process of this user in whose initial environment `variable` ("NAME=value") occurs.
 /// Returns how many there were.
 int kill_by_environment(std::string_view variable);

@@ -344,6 +344,8 @@ void job::find_programs_behind_wrappers() {
     int const program = board_.slot(rank).diagnostics.pid.load(std::memory_order_acquire);
     if (program == 0 || program == r.pid || program == r.program) continue;
     r.program = program;
+    // In a process namespace of its own, the program's number means somebody else here.
+    if (!has_in_environment(program, board_.header().job_id)) continue;
     r.watch.reset(static_cast<int>(::syscall(SYS_pidfd_open, program, 0)));
   }
 }
