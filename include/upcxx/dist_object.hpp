@@ -4,8 +4,10 @@
 /// Specification chapter "Distributed objects".
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -91,6 +93,13 @@ struct dist_id {
   atl::rt::object_id id_;
 };
 
+namespace detail {
+/// Nothing converts to it: an initializer list of these is empty.
+struct no_element {
+  no_element() = delete;
+};
+}  // namespace detail
+
 /// Tag for a distributed object that holds a value but has no identity yet.
 struct inactive_t {
   explicit inactive_t() = default;
@@ -114,9 +123,12 @@ class dist_object {
 
   dist_object(T value, upcxx::team const& team) : value_(std::move(value)) { identify(team); }
   dist_object(T value) : dist_object(std::move(value), world()) {}
+  // `dist_object<T> d({})` means an empty value; without these two, `{}` could also be an inactive object to move from.
+  dist_object(std::initializer_list<detail::no_element>) : dist_object(T{}, world()) {}
+  dist_object(std::initializer_list<detail::no_element>, upcxx::team const& team) : dist_object(T{}, team) {}
   /// Constructs the value in place, from the remaining arguments.
-  template <typename... Arg>
-  explicit dist_object(upcxx::team const& team, Arg&&... arg) : value_(std::in_place, std::forward<Arg>(arg)...) {
+  template <std::same_as<upcxx::team> Team, typename... Arg>
+  explicit dist_object(Team const& team, Arg&&... arg) : value_(std::in_place, std::forward<Arg>(arg)...) {
     identify(team);
   }
 
