@@ -1,0 +1,65 @@
+#include "child.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+namespace atl::tools {
+
+int listen(command_line const& command, std::function<void(std::string const&)> const& take) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    std::fprintf(stderr, "atoll bench: cannot create a pipe: %s\n", std::strerror(errno));
+    return 127;
+  }
+  std::fflush(stdout);
+  pid_t const child = fork();
+  if (child < 0) {
+    std::fprintf(stderr, "atoll bench: cannot start a process: %s\n", std::strerror(errno));
+    close(ends[0]);
+    close(ends[1]);
+    return 127;
+  }
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    for (auto const& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
+    std::vector<char*> words;
+    for (auto const& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    execvp(words[0], words.data());
+    std::fprintf(stderr, "atoll bench: cannot run %s: %s\n", words[0], std::strerror(errno));
+    _exit(127);
+  }
+  close(ends[1]);
+  std::FILE* const in = fdopen(ends[0], "r");
+  char* line = nullptr;
+  std::size_t room = 0;
+  for (ssize_t length = 0; (length = getline(&line, &room, in)) > 0;) {
+    if (line[length - 1] == '\n') --length;
+    take(std::string(line, static_cast<std::size_t>(length)));
+  }
+  std::free(line);
+  std::fclose(in);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::string find_in_path(std::string const& name) {
+  char const* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string const candidate = (folder.empty() ? "." : folder) + "/" + name;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
+}  // namespace atl::tools

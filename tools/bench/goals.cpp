@@ -1,0 +1,82 @@
+#include "goals.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include "result.hpp"
+
+namespace atl::tools {
+namespace {
+
+struct entry {
+  std::string_view key;
+  std::size_t bytes;
+  int ranks;
+  goal wanted;
+};
+
+using enum goal::measure;
+
+constexpr std::size_t mebi = std::size_t{1} << 20;
+
+constexpr std::array entries{
+    entry{"put.own", 8, 2, {at_most_ns, 8}},
+    entry{"put.neighbour", 8, 2, {at_most_ns, 8}},
+    entry{"get.own", 8, 2, {at_most_ns, 8}},
+    entry{"get.neighbour", 8, 2, {at_most_ns, 8}},
+    entry{"rpc.empty", 8, 2, {at_most_lines, 2.0}},
+    entry{"am.roundtrip", 8, 2, {at_most_lines, 1.3}},
+    entry{"rpc_ff.flood", 8, 2, {at_least_rate, 25e6}},
+    entry{"put.remote_rpc", 8, 2, {at_most_ns, 100}},
+    entry{"rpc.vector", mebi, 2, {at_most_ns, 60e3}},
+    entry{"rpc.view", mebi, 2, {at_most_ns, 25e3}},
+    entry{"barrier", 0, 2, {at_most_lines, 1.0}},
+    entry{"allreduce", 8, 2, {at_most_lines, 2.0}},
+    entry{"barrier", 0, 8, {at_most_ns, 6e3}},
+    entry{"barrier", 0, 16, {at_most_ns, 18e3}},
+    entry{"put.array", mebi, 2, {at_least_share, 0.95}},
+    entry{"allocations.put", 0, 2, {at_most_value, 0}},
+    entry{"allocations.get", 0, 2, {at_most_value, 0}},
+    entry{"flood.lost", 0, 2, {at_most_value, 0}},
+};
+
+}  // namespace
+
+bool goal::reached(result const& r) const {
+  switch (what) {
+    case at_most_ns: return r.median_ns <= bound;
+    case at_most_lines: return r.lines > 0 && r.lines <= bound;
+    case at_least_rate: return r.median_ns > 0 && 1e9 / r.median_ns >= bound;
+    case at_least_share: return r.share >= bound;
+    case at_most_value: return r.value <= bound;
+  }
+  return false;
+}
+
+std::string goal::text() const {
+  char buffer[48];
+  switch (what) {
+    case at_most_ns:
+      if (bound < 1000) {
+        std::snprintf(buffer, sizeof buffer, "<= %g ns", bound);
+      } else {
+        std::snprintf(buffer, sizeof buffer, "<= %g us", bound / 1e3);
+      }
+      break;
+    case at_most_lines: std::snprintf(buffer, sizeof buffer, "<= %.1f lines", bound); break;
+    case at_least_rate: std::snprintf(buffer, sizeof buffer, ">= %g M/s", bound / 1e6); break;
+    case at_least_share: std::snprintf(buffer, sizeof buffer, ">= %g %%", bound * 100); break;
+    case at_most_value: std::snprintf(buffer, sizeof buffer, "%g", bound); break;
+  }
+  return buffer;
+}
+
+std::optional<goal> find_goal(result const& r) {
+  for (auto const& e : entries) {
+    if (e.key == r.key && e.bytes == r.bytes && e.ranks == r.ranks) return e.wanted;
+  }
+  return std::nullopt;
+}
+
+}  // namespace atl::tools
