@@ -36,7 +36,7 @@ void console::configuration(run_record const& r, block const& own) const {
               static_cast<long long>(p.domain[2]), r.ranks, r.ranks == 1 ? "" : "s", r.grid[0], r.grid[1], r.grid[2],
               static_cast<long long>(e[0]), static_cast<long long>(e[1]), static_cast<long long>(e[2]));
   std::printf("exchange %s, back end %s, steps 0 to %lld of dt %g, q %g, sigma %g, P %g, T0 %g\n", r.exchange.c_str(),
-              r.backend.c_str(), static_cast<long long>(p.last_step), p.dt, p.q, p.sigma, p.power, p.t0);
+              r.backend.c_str(), static_cast<long long>(p.final_step()), p.dt, p.q, p.sigma, p.power, p.t0);
   if (!p.is_stable()) {
     std::printf("warning: dt %g is above 1/(6 q) = %g, so errors will grow; choose a smaller -dt\n", p.dt,
                 1 / (6 * p.q));
@@ -55,7 +55,7 @@ void console::line(report const& r) {
   auto const& p = options_.physics;
   auto const steps = static_cast<double>(r.interval_steps > 0 ? r.interval_steps : 1);
   double const per_step = r.interval_seconds / steps;
-  auto const left = static_cast<double>(p.last_step - r.step) * r.elapsed_seconds / static_cast<double>(r.step + 1);
+  auto const left = static_cast<double>(p.final_step() - r.step) * r.elapsed_seconds / static_cast<double>(r.step + 1);
   std::printf("%lld T=%.6f %.3f s (%.3f s)  %.3f ms/step  %.1f Mcell/s  comm %.1f %%  %s left\n",
               static_cast<long long>(r.step), r.mean * 1e9, r.elapsed_seconds, r.interval_seconds, 1e3 * per_step,
               static_cast<double>(p.cell_n()) / per_step * 1e-6, 100 * r.communicating, duration(left).c_str());
@@ -68,7 +68,7 @@ void console::live(std::int64_t step, double elapsed_seconds) {
   auto const& p = options_.physics;
   auto const done = static_cast<double>(step + 1);
   std::printf("\r\033[Kstep %lld of %lld  %.0f %%  %.3f ms/step  %.1f Mcell/s  %s left", static_cast<long long>(step),
-              static_cast<long long>(p.last_step), 100 * done / static_cast<double>(p.update_n()),
+              static_cast<long long>(p.final_step()), 100 * done / static_cast<double>(p.update_n()),
               1e3 * elapsed_seconds / done, static_cast<double>(p.cell_n()) * done / elapsed_seconds * 1e-6,
               duration(elapsed_seconds / done * (static_cast<double>(p.update_n()) - done)).c_str());
   std::fflush(stdout);

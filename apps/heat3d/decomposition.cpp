@@ -56,9 +56,8 @@ process_grid default_grid(int ranks) {
 }
 
 std::optional<std::string> grid_problem(triple const& domain, process_grid const& grid, int ranks) {
-  // One direction at a time in 64 bits, so that the product of absurd numbers cannot wrap round to the rank count.
-  std::int64_t product = 1;
-  for (int n : grid) product = product > ranks ? product : product * n;
+  // Each number is at most 10^6, so that 64 bits hold the product.
+  auto const product = static_cast<std::int64_t>(grid[0]) * grid[1] * grid[2];
   if (product != ranks) {
     return "--grid " + std::to_string(grid[0]) + "," + std::to_string(grid[1]) + "," + std::to_string(grid[2]) +
            " is for " + std::to_string(product) + " ranks, but the job has " + std::to_string(ranks) +

@@ -83,7 +83,7 @@ void driver::run() {
   ranks_.barrier();
   started_ = now();
   double step_began = started_;
-  for (std::int64_t t = 0; t <= problem_.last_step; ++t) {
+  for (std::int64_t t = 0; t <= problem_.final_step(); ++t) {
     bool const reduced = is_reduced(t);
     // Radiated so far belongs to the field before this update, as the field's sum does.
     double const radiated_before = radiated_.value();
@@ -95,7 +95,7 @@ void driver::run() {
       reduced_[1] = radiated_before;
       start_reduction(t, sums.field.value());
     }
-    if (t == problem_.last_step) complete_reduction();
+    if (t == problem_.final_step()) complete_reduction();
     timer.lap(phases_.reduce);
     double const step_ended = now();
     step_seconds_[t] = step_ended - step_began;

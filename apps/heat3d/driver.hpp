@@ -48,7 +48,7 @@ class driver {
 
   /// Steps whose result and time are thrown away. The field is what it was initially afterwards.
   void warm_up(std::int64_t steps);
-  /// Steps 0 to last_step.
+  /// Steps 0 to final_step().
   void run();
   /// Checks the finished run. The results differ between ranks by rounding at most; rank 0 decides.
   std::vector<check_result> verify();

@@ -159,14 +159,25 @@ int simulate(options const& o, communicator& ranks) {
 }
 
 int run_program(int argc, char** argv) {
-  auto const words = parse_options(argc, argv);
+  auto words = parse_options(argc, argv);
   if (!words.help.empty()) {
     std::fputs(words.help.c_str(), stdout);
     return std::fflush(stdout) == 0 ? 0 : 2;
   }
   auto const& o = words.value;
   // A wrong command line is reported by one rank, so the ranks must know who they are even then.
-  auto const ranks = make_communicator(o.exchange, &argc, &argv);
+  auto library = o.exchange;
+  if (words.error.empty() && std::getenv("ATOLL_JOB") != nullptr) {
+    // `atoll run` started us: MPI would take each rank for a job of its own, and so would no library at all.
+    if (o.exchange.starts_with("mpi")) {
+      words.error = "--exchange " + o.exchange + ": `atoll run` starts no MPI ranks; use mpirun -n 4 atoll-heat3d ...";
+    }
+    if (o.exchange != "put") library = "rma";
+  }
+  auto const ranks = make_communicator(library, &argc, &argv);
+  if (words.error.empty() && o.exchange == "none" && ranks->size() > 1) {
+    words.error = "--exchange none: the job has several ranks; use rma, or start one";
+  }
   if (!words.error.empty()) {
     if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", words.error.c_str());
     return 2;

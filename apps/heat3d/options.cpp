@@ -87,6 +87,7 @@ parsed parse_options(int argc, char const* const* argv) {
                "Run it as: atoll run -n 4 atoll-heat3d -X 200 -Y 200 -Z 200 -N 500",
                "atoll-heat3d");
   app.set_help_flag("-h,--help", "Print this and end");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
   auto* const physics = app.add_option_group("Problem (dimensionless)");
   auto const cells = CLI::Range(std::int64_t{1}, std::int64_t{1'000'000});
@@ -103,6 +104,8 @@ parsed parse_options(int argc, char const* const* argv) {
   physics->add_option("-N", p.last_step, "Last step; steps 0 to N are run")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}))
       ->capture_default_str();
+  physics->add_option("--stop-after", p.stop_after, "Run only the first updates of the N + 1, this many (all)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   physics->add_option("--init", start, "Initial field")
       ->check(CLI::IsMember({"uniform", "eigenmode"}))
       ->capture_default_str();
