@@ -80,7 +80,7 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
 
 void dispatch(message* m) {
   if (m->kind == message_kind::active) {
-    reinterpret_cast<handler>(resolve(m->token))(m);
+    reinterpret_cast<handler>(resolve_from(m->token, m->source))(m);
   } else {
     message_sink(m);
   }

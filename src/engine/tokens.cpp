@@ -14,7 +14,10 @@
 #include <string>
 #include <vector>
 
+#include <atoll/engine/host_map.hpp>
+
 #include "base/error.hpp"
+#include "engine/world.hpp"
 
 namespace atl::engine {
 namespace {
@@ -77,6 +80,8 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
   return 0;
 }
 
+void publish_names(module_table const& modules);
+
 std::mutex table_mutex;
 std::atomic<module_table const*> table{nullptr};
 
@@ -100,6 +105,7 @@ module_table const& rebuild() {
     if (m.hash == 0) m.hash = 1;
   }
   table.store(fresh.get(), std::memory_order_release);
+  publish_names(*fresh);
   all_tables().push_back(std::move(fresh));
   return *all_tables().back();
 }
@@ -135,7 +141,46 @@ function_token token_of(void const* function) {
   return (std::uint64_t{m->hash} << 32) | (address - m->begin);
 }
 
-void* resolve(function_token token) {
+namespace {
+
+/// Lets peers put names to our tokens. Called with the table's mutex held, and once at start.
+void publish_names(module_table const& modules) {
+  if (world == nullptr || world->shm == nullptr) return;
+  auto& names = *reinterpret_cast<shm::module_names*>(
+      reinterpret_cast<std::byte*>(&world->shm->own_control()) + shm::module_names_offset);
+  std::uint32_t count = 0;
+  for (module const& m : modules) {
+    if (count == std::size(names.entries)) break;
+    auto& e = names.entries[count++];
+    e.hash = m.hash;
+    std::size_t const skip = m.name.size() < sizeof e.name ? 0 : m.name.size() - sizeof e.name + 1;
+    std::snprintf(e.name, sizeof e.name, "%s", m.name.empty() ? "the program itself" : m.name.c_str() + skip);
+  }
+  names.count.store(count, std::memory_order_release);
+}
+
+/// What the sender calls the module, or nothing if it cannot be known.
+std::string name_at(std::int32_t source, std::uint32_t hash) {
+  if (source < 0 || world == nullptr || !hosts.is_local(static_cast<std::uint32_t>(source))) return {};
+  auto const& names = *reinterpret_cast<shm::module_names const*>(
+      hosts.to_address(static_cast<std::uint32_t>(source), shm::module_names_offset));
+  std::uint32_t const count = names.count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (names.entries[i].hash == hash) return names.entries[i].name;
+  }
+  return {};
+}
+
+}  // namespace
+
+void publish_module_names() {
+  module_table const* const modules = table.load(std::memory_order_acquire);
+  publish_names(modules != nullptr ? *modules : rebuild());
+}
+
+void* resolve(function_token token) { return resolve_from(token, -1); }
+
+void* resolve_from(function_token token, std::int32_t source) {
   auto const hash = static_cast<std::uint32_t>(token >> 32);
   auto const offset = static_cast<std::uint32_t>(token);
   if (hash == last_resolved.hash) return reinterpret_cast<void*>(last_resolved.begin + offset);
@@ -147,10 +192,12 @@ void* resolve(function_token token) {
     for (module const& known : *table.load()) {
       loaded += format(" %s=%08x", known.name.empty() ? "(program)" : known.name.c_str(), known.hash);
     }
+    std::string const name = name_at(source, hash);
+    std::string const who = source >= 0 ? format("rank %d", source) : std::string("a peer");
     fatal("rpc",
-          "a peer called a function at offset 0x%x of the module with hash %08x, which is not loaded here. "
+          "%s called a function at offset 0x%x of %s (hash %08x), which is not loaded here. "
           "Load the same shared libraries on every rank before calling into them. Loaded:%s",
-          offset, hash, loaded.c_str());
+          who.c_str(), offset, name.empty() ? "a module" : name.c_str(), hash, loaded.c_str());
   }
   last_resolved.hash = hash;
   last_resolved.begin = m->begin;

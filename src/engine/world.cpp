@@ -150,6 +150,7 @@ void start(bool threaded) {
   w.local_team = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
                              place.local_size, place.local_rank, 1);
   world = fresh.release();
+  publish_module_names();
   // Nobody sends before everybody can receive.
   w.channel->exchange("ready");
   w.channel->mark(rank_state::initialized);

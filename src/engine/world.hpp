@@ -40,6 +40,9 @@ void start(bool threaded);
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.
 void stop() noexcept;
 
+/// Puts the names of the loaded modules where peers find them (tokens.cpp).
+void publish_module_names();
+
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 

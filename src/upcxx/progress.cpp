@@ -30,7 +30,7 @@ constexpr int messages_per_call = 32;
 void run_request(message* m) {
   auto& d = *engine::diagnostics;
   d.rpcs_run.store(d.rpcs_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  reinterpret_cast<engine::handler>(engine::resolve(m->token))(m);
+  reinterpret_cast<engine::handler>(engine::resolve_from(m->token, m->source))(m);
 }
 
 pending_rpc* record_of(message const* m) {

@@ -22,6 +22,9 @@ ATOLL_EXPORT function_token token_of(void const* function);
 /// hash if that module is not loaded here.
 ATOLL_EXPORT void* resolve(function_token token);
 
+/// The same for the token of a message: the error also has the name that the module has on the sender.
+ATOLL_EXPORT void* resolve_from(function_token token, std::int32_t source);
+
 /// Token of one instantiated function, looked up once per module. `Function` must have hidden visibility, so that
 /// the address lies in the module that uses it.
 template <auto Function>

@@ -35,6 +35,19 @@ struct rank_control {
 inline constexpr std::size_t control_bytes = 4096;
 static_assert(sizeof(rank_control) <= control_bytes);
 
+/// Names of the modules that a rank has loaded, for peers' error messages. Follows the control lines.
+struct module_names {
+  struct entry {
+    std::uint32_t hash;
+    char name[60];  ///< end of the path
+  };
+  std::atomic<std::uint32_t> count;
+  entry entries[63];
+};
+inline constexpr std::size_t module_names_offset = control_bytes;
+inline constexpr std::size_t module_names_bytes = 4096;
+static_assert(sizeof(module_names) <= module_names_bytes);
+
 /// Sizes that are equal on all ranks of a host.
 struct region_layout {
   std::uint64_t ring_cells;    ///< power of two
@@ -50,7 +63,7 @@ struct region_layout {
     // Room for a few small messages from every peer, within bounds.
     layout.ring_cells = 1024;
     while (layout.ring_cells < ranks * 32 && layout.ring_cells < 16384) layout.ring_cells *= 2;
-    layout.ring_offset = control_bytes;
+    layout.ring_offset = module_names_offset + module_names_bytes;
     layout.arena_offset = layout.ring_offset + layout.ring_cells * cell_bytes;
     layout.arena_bytes = (arena + 4095) / 4096 * 4096;
     layout.heap_offset = layout.arena_offset + layout.arena_bytes;
