@@ -28,6 +28,9 @@ namespace atl::shm {
 inline constexpr std::size_t cell_bytes = 64;
 inline constexpr unsigned max_cells = 32;
 inline constexpr std::uint64_t prefetch_distance = 3;
+/// Fewest cells of a ring in which every message finds room in the end: it may need as much again for padding, and
+/// up to an eighth of the ring is read but not yet announced as free.
+inline constexpr std::uint64_t fewest_cells = 4 * max_cells;
 
 struct alignas(cell_bytes) cell {
   std::atomic<std::uint64_t> head;  ///< 0: nothing here yet; else encoded ring_header
@@ -83,11 +86,18 @@ class ring_producer {
     for (;;) {
       std::uint64_t const until_end = mask_ + 1 - (at & mask_);
       std::uint64_t const padding = n > until_end ? until_end : 0;
-      if (at + padding + n - seen_.load(std::memory_order_relaxed) > mask_ + 1) {
+      // Acquire: another thread of this process may have read `consumed` for us.
+      if (at + padding + n - seen_.load(std::memory_order_acquire) > mask_ + 1) {
         // Pairs with the consumer's release: its zeroes are visible before we write into the cells.
         std::uint64_t const consumed = counters_->consumed.load(std::memory_order_acquire);
-        seen_.store(consumed, std::memory_order_relaxed);
-        if (at + padding + n - consumed > mask_ + 1) return std::nullopt;
+        seen_.store(consumed, std::memory_order_release);
+        if (at + padding + n - consumed > mask_ + 1) {
+          // Others may have gone round the ring since we looked; then `at` is what is out of date.
+          std::uint64_t const now = counters_->reserved.load(std::memory_order_relaxed);
+          if (now == at) return std::nullopt;
+          at = now;
+          continue;
+        }
       }
       if (counters_->reserved.compare_exchange_weak(at, at + padding + n, std::memory_order_acquire,
                                                     std::memory_order_relaxed)) {
