@@ -2,6 +2,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
@@ -19,6 +20,8 @@ using transport::header_bytes;
 namespace {
 
 constexpr std::size_t spill_bound = std::size_t{256} << 20;
+/// Pieces of a fragmented message that fit their part of the arena: one is read while the next is written.
+constexpr std::size_t pieces_at_once = 4;
 
 std::uint8_t cells_for(std::size_t bytes) {
   return static_cast<std::uint8_t>((bytes + cell_bytes - 1) / cell_bytes);
@@ -37,15 +40,23 @@ Descriptor read_descriptor(cell const* first) {
 
 endpoint::endpoint(endpoint_config config)
     : config_(std::move(config)),
-      arena_(config_.base + config_.me * config_.stride + config_.layout.arena_offset, config_.layout.arena_bytes),
+      fragments_begin_(config_.read_peers ? config_.layout.arena_bytes
+                                          : config_.layout.arena_bytes / 4 * 3 & ~std::size_t{63}),
+      arena_(config_.base + config_.me * config_.stride + config_.layout.arena_offset, fragments_begin_),
       arena_largest_(config_.layout.arena_bytes / 2),
+      inbox_(&own_control().ring,
+             reinterpret_cast<cell*>(config_.base + config_.me * config_.stride + config_.layout.ring_offset),
+             config_.layout.ring_cells),
       kept_(config_.count) {
   region_layout const& layout = config_.layout;
+  if (!config_.read_peers) {
+    fragments_.emplace(config_.base + config_.me * config_.stride + layout.arena_offset + fragments_begin_,
+                       layout.arena_bytes - fragments_begin_);
+  }
   outboxes_.reserve(config_.count);
   for (std::uint32_t peer = 0; peer < config_.count; ++peer) {
     auto* const cells = reinterpret_cast<cell*>(config_.base + peer * config_.stride + layout.ring_offset);
     outboxes_.emplace_back(&control(peer).ring, cells, layout.ring_cells);
-    if (peer == config_.me) inbox_ = ring_consumer(&control(peer).ring, cells, layout.ring_cells);
   }
 }
 
@@ -57,13 +68,29 @@ endpoint::~endpoint() {
   for (auto& [id, part] : assemblies_) std::free(part.buffer);
 }
 
-// ---- private memory ------------------------------------------------------------------------------------------
+// ---- private memory
+// ------------------------------------------------------------------------------------------
 
-std::byte* endpoint::take_private(std::size_t bytes, std::size_t alignment) {
-  if (private_used_.load(std::memory_order_relaxed) + bytes > config_.private_limit) return nullptr;
+std::byte* endpoint::take_unlimited(std::size_t bytes, std::size_t alignment) {
   std::size_t const rounded = (bytes + alignment - 1) & ~(alignment - 1);
   auto* const buffer = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
   if (buffer != nullptr) private_used_.fetch_add(bytes, std::memory_order_relaxed);
+  return buffer;
+}
+
+std::byte* endpoint::take_private(std::size_t bytes, std::size_t alignment) {
+  std::size_t const used = private_used_.load(std::memory_order_relaxed);
+  return used + bytes > config_.private_limit ? nullptr : take_unlimited(bytes, alignment);
+}
+
+bool endpoint::admits(std::size_t bytes) const {
+  std::size_t const used = private_used_.load(std::memory_order_relaxed);
+  return used + bytes <= config_.private_limit || used <= spilled_;
+}
+
+std::byte* endpoint::take_for_arrival(std::size_t bytes, std::size_t alignment) {
+  std::byte* const buffer = admits(bytes) ? take_unlimited(bytes, alignment) : nullptr;
+  if (buffer == nullptr) set_starved(true);
   return buffer;
 }
 
@@ -72,7 +99,8 @@ void endpoint::give_private(std::byte* buffer, std::size_t bytes) noexcept {
   private_used_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-// ---- sending -------------------------------------------------------------------------------------------------
+// ---- sending
+// -------------------------------------------------------------------------------------------------
 
 status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
   std::uint32_t const target = local(out.target);
@@ -153,7 +181,9 @@ void endpoint::cancel(outgoing& out) noexcept {
       outboxes_[local(out.target)].publish(
           out.position, {16, 0, static_cast<std::uint8_t>(message_kind::padding), out.cells, 6});
       return;
-    case storage::arena: arena::hand_back(out.begin); return;
+    case storage::arena:
+      arena::hand_back(out.begin);
+      return;
     case storage::privately:
       spilled_ -= out.capacity;
       give_private(out.begin, out.capacity);
@@ -177,8 +207,8 @@ bool endpoint::put_in_ring(std::uint32_t target, message_kind kind, std::uint64_
   return true;
 }
 
-void endpoint::send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
-                               std::size_t payload_bytes) {
+void endpoint::send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token,
+                               void const* payload, std::size_t payload_bytes) {
   if (put_in_ring(target, kind, token, payload, payload_bytes, 6)) return;
   kept item{};
   item.kind = kind;
@@ -190,7 +220,7 @@ void endpoint::send_descriptor(std::uint32_t target, message_kind kind, std::uin
 
 void endpoint::keep(std::uint32_t target, kept item) {
   kept_[target].push_back(item);
-  ++kept_count_;
+  kept_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void endpoint::forget(kept& item) {
@@ -201,13 +231,19 @@ void endpoint::forget(kept& item) {
 }
 
 bool endpoint::flush() {
-  if (kept_count_ == 0) return false;
+  if (kept_count_.load(std::memory_order_relaxed) == 0) return false;
   bool moved = false;
   for (std::uint32_t target = 0; target < config_.count; ++target) {
     auto& queue = kept_[target];
-    while (!queue.empty() && send_kept(target, queue.front())) {
+    while (!queue.empty()) {
+      kept& item = queue.front();
+      std::uint64_t const sent = item.sent;
+      if (!send_kept(target, item)) {
+        moved |= item.sent != sent;
+        break;
+      }
       queue.pop_front();
-      --kept_count_;
+      kept_count_.fetch_sub(1, std::memory_order_relaxed);
       moved = true;
     }
   }
@@ -231,7 +267,8 @@ bool endpoint::send_kept(std::uint32_t target, kept& item) {
   if (item.bytes <= arena_largest_) {
     std::uint64_t const buffer = arena_.take(item.bytes, alignment);
     if (buffer != arena::npos) {
-      std::memcpy(arena_.address(buffer) + header_bytes, item.buffer + header_bytes, item.bytes - header_bytes);
+      std::memcpy(arena_.address(buffer) + header_bytes, item.buffer + header_bytes,
+                  item.bytes - header_bytes);
       arena_descriptor const d{buffer, item.bytes, item.kind, item.alignment_log2};
       if (!put_in_ring(target, message_kind::in_arena, item.token, &d, sizeof d, 6)) {
         arena::hand_back(arena_.address(buffer));
@@ -242,7 +279,7 @@ bool endpoint::send_kept(std::uint32_t target, kept& item) {
     }
   }
   item.id = next_id_++;
-  if (!config_.read_peers) {
+  if (!config_.read_peers && target != config_.me) {
     item.by_fragments = true;
     return send_fragments(target, item);
   }
@@ -250,20 +287,22 @@ bool endpoint::send_kept(std::uint32_t target, kept& item) {
                                 item.alignment_log2};
   if (!put_in_ring(target, message_kind::rendezvous, item.token, &d, sizeof d, 6)) return false;
   awaiting_pull_.emplace(item.id, item);
-  ++awaited_;
+  awaited_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 bool endpoint::send_fragments(std::uint32_t target, kept& item) {
-  std::size_t const largest = config_.layout.arena_bytes / 4;
+  std::size_t const largest =
+      (config_.layout.arena_bytes - fragments_begin_) / pieces_at_once - block_flag_bytes;
   while (item.sent < item.bytes) {
     std::size_t const piece = std::min<std::size_t>(item.bytes - item.sent, largest);
-    std::uint64_t const buffer = arena_.take(piece, 64);
+    std::uint64_t const buffer = fragments_->take(piece, 64);
     if (buffer == arena::npos) return false;
-    std::memcpy(arena_.address(buffer), item.buffer + item.sent, piece);
-    fragment_descriptor const d{buffer, item.sent, piece, item.bytes, item.id, item.kind, item.alignment_log2};
+    std::memcpy(fragments_->address(buffer), item.buffer + item.sent, piece);
+    fragment_descriptor const d{fragments_begin_ + buffer, item.sent, piece, item.bytes, item.id, item.kind,
+                                item.alignment_log2};
     if (!put_in_ring(target, message_kind::fragment, item.token, &d, sizeof d, 6)) {
-      arena::hand_back(arena_.address(buffer));
+      arena::hand_back(fragments_->address(buffer));
       return false;
     }
     item.sent += piece;
@@ -272,24 +311,36 @@ bool endpoint::send_fragments(std::uint32_t target, kept& item) {
   return true;
 }
 
-// ---- receiving -----------------------------------------------------------------------------------------------
+// ---- receiving
+// -----------------------------------------------------------------------------------------------
 
 message* endpoint::receive(bool in_place) {
-  starved_ = false;
+  set_starved(false);
   ring_header header;
   while (cell const* const first = inbox_.front(header)) {
     message* arrived = nullptr;
     switch (static_cast<message_kind>(header.kind)) {
-      case message_kind::padding: break;
+      case message_kind::padding:
+        break;
       case message_kind::active:
       case message_kind::request:
-      case message_kind::reply: arrived = take_from_ring(first, header, in_place); break;
-      case message_kind::in_arena: arrived = take_from_arena(first, header, in_place); break;
-      case message_kind::rendezvous: arrived = pull(first, header); break;
-      case message_kind::fragment: arrived = take_fragment(first, header); break;
-      case message_kind::pulled: finish_rendezvous(read_descriptor<std::uint64_t>(first)); break;
+      case message_kind::reply:
+        arrived = take_from_ring(first, header, in_place);
+        break;
+      case message_kind::in_arena:
+        arrived = take_from_arena(first, header, in_place);
+        break;
+      case message_kind::rendezvous:
+        arrived = pull(first, header);
+        break;
+      case message_kind::fragment:
+        arrived = take_fragment(first, header);
+        break;
+      case message_kind::pulled:
+        finish_rendezvous(read_descriptor<std::uint64_t>(first));
+        break;
     }
-    if (starved_) return nullptr;
+    if (starved()) return nullptr;
     inbox_.pop(header);
     if (arrived != nullptr) return arrived;
   }
@@ -297,8 +348,8 @@ message* endpoint::receive(bool in_place) {
 }
 
 message* endpoint::take_from_ring(cell const* first, ring_header const& header, bool in_place) {
-  if (!in_place && private_used_.load(std::memory_order_relaxed) + header.bytes > config_.private_limit) {
-    starved_ = true;
+  if (!in_place && !admits(header.bytes)) {
+    set_starved(true);
     return nullptr;
   }
   message* const m = transport::take_message(header.bytes);
@@ -324,11 +375,8 @@ message* endpoint::take_from_arena(cell const* first, ring_header const& header,
   std::byte* base = config_.base + header.source * config_.stride + config_.layout.arena_offset + d.buffer;
   storage where = storage::arena;
   if (!in_place) {
-    std::byte* const copy = take_private(d.bytes, std::size_t{1} << d.alignment_log2);
-    if (copy == nullptr) {
-      starved_ = true;
-      return nullptr;
-    }
+    std::byte* const copy = take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2);
+    if (copy == nullptr) return nullptr;
     std::memcpy(copy, base, d.bytes);
     arena::hand_back(base);
     base = copy;
@@ -346,18 +394,17 @@ message* endpoint::take_from_arena(cell const* first, ring_header const& header,
 
 message* endpoint::pull(cell const* first, ring_header const& header) {
   auto const d = read_descriptor<rendezvous_descriptor>(first);
-  std::byte* const copy = take_private(d.bytes, std::size_t{1} << d.alignment_log2);
-  if (copy == nullptr) {
-    starved_ = true;
-    return nullptr;
-  }
+  if (header.source == config_.me) return pull_from_self(d, first->token);
+  std::byte* const copy = take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2);
+  if (copy == nullptr) return nullptr;
   std::size_t done = 0;
   while (done < d.bytes) {
     iovec const to{copy + done, d.bytes - done};
     iovec const from{reinterpret_cast<void*>(d.address + done), d.bytes - done};
     ssize_t const n = process_vm_readv(config_.pids[header.source], &to, 1, &from, 1, 0);
     if (n <= 0) {
-      fatal("shm", "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
+      fatal("shm",
+            "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
             "Set ATOLL_READ_PEERS=0 to send large messages in pieces instead.",
             static_cast<unsigned long long>(d.bytes), config_.first + header.source,
             static_cast<int>(config_.pids[header.source]), std::strerror(errno));
@@ -375,19 +422,40 @@ message* endpoint::pull(cell const* first, ring_header const& header) {
   return m;
 }
 
+/// A message to this rank itself: the buffer changes hands, no byte moves.
+message* endpoint::pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token) {
+  auto const found = awaiting_pull_.find(descriptor.id);
+  message* const m = transport::take_message(0);
+  m->base = found->second.buffer;
+  m->bytes = descriptor.bytes;
+  m->token = token;
+  m->source = config_.first + static_cast<std::int32_t>(config_.me);
+  m->kind = descriptor.kind;
+  m->where = storage::privately;
+  spilled_ -= descriptor.bytes;  // now counts as arrived
+  awaiting_pull_.erase(found);
+  awaited_.fetch_sub(1, std::memory_order_relaxed);
+  return m;
+}
+
 message* endpoint::take_fragment(cell const* first, ring_header const& header) {
   auto const d = read_descriptor<fragment_descriptor>(first);
   std::uint64_t const key = std::uint64_t{header.source} << 48 | d.id;
   auto found = assemblies_.find(key);
   if (found == assemblies_.end()) {
-    std::byte* const buffer = take_private(d.total, std::size_t{1} << d.alignment_log2);
+    // Each message under way gets its memory, whatever the limit: those begun would else never be complete,
+    // since their pieces come behind this one. A peer has one under way to us at a time.
+    std::byte* const buffer = assemblies_.empty()
+                                  ? take_for_arrival(d.total, std::size_t{1} << d.alignment_log2)
+                                  : take_unlimited(d.total, std::size_t{1} << d.alignment_log2);
     if (buffer == nullptr) {
-      starved_ = true;
+      set_starved(true);
       return nullptr;
     }
     found = assemblies_.emplace(key, assembly{buffer, 0}).first;
   }
-  std::byte* const piece = config_.base + header.source * config_.stride + config_.layout.arena_offset + d.buffer;
+  std::byte* const piece =
+      config_.base + header.source * config_.stride + config_.layout.arena_offset + d.buffer;
   std::memcpy(found->second.buffer + d.offset, piece, d.bytes);
   arena::hand_back(piece);
   found->second.arrived += d.bytes;
@@ -408,7 +476,7 @@ void endpoint::finish_rendezvous(std::uint64_t id) {
   if (found == awaiting_pull_.end()) return;
   forget(found->second);
   awaiting_pull_.erase(found);
-  --awaited_;
+  awaited_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void endpoint::release(message* arrived) noexcept {
@@ -416,8 +484,12 @@ void endpoint::release(message* arrived) noexcept {
     case storage::ring:
       if (arrived->charged) private_used_.fetch_sub(arrived->bytes, std::memory_order_relaxed);
       break;
-    case storage::arena: arena::hand_back(arrived->base); break;
-    case storage::privately: give_private(arrived->base, arrived->bytes); break;
+    case storage::arena:
+      arena::hand_back(arrived->base);
+      break;
+    case storage::privately:
+      give_private(arrived->base, arrived->bytes);
+      break;
   }
   transport::return_message(arrived);
 }

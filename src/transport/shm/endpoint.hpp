@@ -3,21 +3,32 @@
 /// Messages between the ranks of a host through shared memory.
 ///
 /// A message takes one of four ways, by size and by what has room:
-///   ring        up to eager_bytes: written in place into the target's ring; the target copies it out at once, so
+///   ring        up to eager_bytes: written in place into the target's ring; the target copies it out at
+///   once, so
 ///               that a ring never waits for user code;
-///   arena       up to half the sender's arena: written in place there, a descriptor goes through the ring, the
+///   arena       up to half the sender's arena: written in place there, a descriptor goes through the ring,
+///   the
 ///               target uses it where it is and clears a flag;
-///   rendezvous  larger, or when the arena is full and may not be waited for: stays in the sender's private memory;
+///   rendezvous  larger, or when the arena is full and may not be waited for: stays in the sender's private
+///   memory;
 ///               the target reads it from there (process_vm_readv), where the system allows that;
-///   fragments   the same where it does not: pieces travel through the arena as it gets room.
+///   fragments   the same where it does not: pieces travel through a part of the arena that is theirs.
+///   Receivers copy
+///               pieces out at once, so that this part always gets free again, whatever messages still use
+///               the rest.
 ///
-/// Nothing here waits. Messages that were committed but found no room are kept per target and sent by flush().
+/// What arrives for private memory is admitted while it stays within the limit, and in any case when nothing
+/// else that arrived is there: a message is never too large to be received, and two ranks that send each
+/// other the most that fits do not wait for each other for ever.
+///
+/// Nothing here waits. Messages that were committed but found no room are kept per target and sent by
+/// flush().
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -39,14 +50,14 @@ using transport::storage;
 
 /// Everything an endpoint needs to know; equal on all ranks of the host but for `me`.
 struct endpoint_config {
-  std::byte* base = nullptr;    ///< region of local rank 0 in this process
+  std::byte* base = nullptr;  ///< region of local rank 0 in this process
   std::size_t stride = 0;
   std::uint32_t count = 1;
   std::uint32_t me = 0;
-  std::int32_t first = 0;       ///< world rank of local rank 0
+  std::int32_t first = 0;  ///< world rank of local rank 0
   region_layout layout{};
-  bool read_peers = false;      ///< process_vm_readv works between all ranks
-  std::vector<pid_t> pids;      ///< by local rank; needed if read_peers
+  bool read_peers = false;                           ///< process_vm_readv works between all ranks
+  std::vector<pid_t> pids;                           ///< by local rank; needed if read_peers
   std::size_t private_limit = std::size_t{1} << 30;  ///< bytes that messages may take in private memory
 };
 
@@ -67,10 +78,12 @@ class endpoint final : public transport::endpoint {
   message* receive(bool in_place) override;
   void release(message* arrived) noexcept override;
   bool flush() override;
-  std::size_t unsent() const override { return kept_count_ + awaited_; }
+  std::size_t unsent() const override {
+    return kept_count_.load(std::memory_order_relaxed) + awaited_.load(std::memory_order_relaxed);
+  }
 
   /// True if the last receive() left a message behind because private memory is used up.
-  bool starved() const { return starved_; }
+  bool starved() const { return starved_.load(std::memory_order_relaxed); }
   /// Nothing has arrived (a hint: one look at one word).
   bool quiet() const { return inbox_.empty(); }
   std::size_t private_bytes() const { return private_used_.load(std::memory_order_relaxed); }
@@ -87,13 +100,13 @@ class endpoint final : public transport::endpoint {
   struct kept {
     message_kind kind;
     std::uint64_t token;
-    std::byte* buffer;            ///< private; null for a bare descriptor
-    std::size_t bytes;            ///< header included
+    std::byte* buffer;  ///< private; null for a bare descriptor
+    std::size_t bytes;  ///< header included
     std::uint8_t alignment_log2;
     bool by_fragments = false;
-    std::uint64_t sent = 0;       ///< bytes sent by fragments
+    std::uint64_t sent = 0;  ///< bytes sent by fragments
     std::uint64_t id = 0;
-    std::byte descriptor[48];     ///< buffer == null: the ring payload
+    std::byte descriptor[48];  ///< buffer == null: the ring payload
     std::uint8_t descriptor_bytes = 0;
   };
   struct assembly {
@@ -124,7 +137,9 @@ class endpoint final : public transport::endpoint {
     std::uint8_t alignment_log2;
   };
 
-  std::uint32_t local(std::int32_t world_rank) const { return static_cast<std::uint32_t>(world_rank - config_.first); }
+  std::uint32_t local(std::int32_t world_rank) const {
+    return static_cast<std::uint32_t>(world_rank - config_.first);
+  }
   bool put_in_ring(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
                    std::size_t payload_bytes, std::uint8_t alignment_log2);
   void send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
@@ -135,28 +150,37 @@ class endpoint final : public transport::endpoint {
   void forget(kept& item);
 
   std::byte* take_private(std::size_t bytes, std::size_t alignment);
+  std::byte* take_unlimited(std::size_t bytes, std::size_t alignment);
+  std::byte* take_for_arrival(std::size_t bytes, std::size_t alignment);
+  /// May `bytes` more that arrive be put into private memory?
+  bool admits(std::size_t bytes) const;
+  void set_starved(bool value) { starved_.store(value, std::memory_order_relaxed); }
   void give_private(std::byte* buffer, std::size_t bytes) noexcept;
 
   message* take_from_ring(cell const* first, ring_header const& header, bool in_place);
   message* take_from_arena(cell const* first, ring_header const& header, bool in_place);
   message* pull(cell const* first, ring_header const& header);
   message* take_fragment(cell const* first, ring_header const& header);
+  message* pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token);
   void finish_rendezvous(std::uint64_t id);
 
   endpoint_config config_;
+  std::size_t fragments_begin_;  ///< offset in the arena of the part for fragments (its end if there is none)
   arena arena_;
   std::size_t arena_largest_;
+  std::optional<arena> fragments_;  ///< if peers cannot read our memory
   ring_consumer inbox_;
   std::vector<ring_producer> outboxes_;
-  std::vector<std::deque<kept>> kept_;                     ///< by local rank
-  std::unordered_map<std::uint64_t, kept> awaiting_pull_;  ///< by id
+  std::vector<std::deque<kept>> kept_;                      ///< by local rank
+  std::unordered_map<std::uint64_t, kept> awaiting_pull_;   ///< by id
   std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and id
   std::atomic<std::size_t> private_used_{0};
-  std::size_t kept_count_ = 0;
-  std::size_t awaited_ = 0;
+  // Atomic only because other threads look at them without the engine's lock.
+  std::atomic<std::size_t> kept_count_{0};
+  std::atomic<std::size_t> awaited_{0};
+  std::atomic<bool> starved_{false};
   std::size_t spilled_ = 0;  ///< bytes of outgoing messages in private memory
   std::uint64_t next_id_ = 1;
-  bool starved_ = false;
 };
 
 }  // namespace atl::shm

@@ -2,18 +2,19 @@
 
 /// Bounded queue of messages in shared memory: many producers (the ranks of a host), one consumer.
 ///
-/// The ring is an array of 64-byte cells; a message takes 1 to `max_cells` consecutive ones. The first word of a
-/// message's first cell says that it is there: a producer writes it last (release), the consumer reads it first
-/// (acquire). That word carries the number of the lap around the ring, so what an earlier lap left behind does not
-/// count, and the consumer need not write into cells that it has read: a store there would take the line back from the
-/// producer, and the reply sent next would wait for it. Only first words that payload has overwritten (of a longer
-/// message's further cells) are zeroed. The consumer publishes `consumed` (release) an eighth of the ring at a time; a
-/// producer reads it (acquire) before it reuses cells. One atomic operation reserves a message's cells; a message that
-/// would wrap is preceded by a padding message.
+/// The ring is an array of 64-byte cells; a message takes 1 to `max_cells` consecutive ones. The first word
+/// of a message's first cell says that it is there: a producer writes it last (release), the consumer reads
+/// it first (acquire). That word carries the number of the lap around the ring, so what an earlier lap left
+/// behind does not count, and the consumer need not write into cells that it has read: a store there would
+/// take the line back from the producer, and the reply sent next would wait for it. Only first words that
+/// payload has overwritten (of a longer message's further cells) are zeroed. The consumer publishes
+/// `consumed` (release) an eighth of the ring at a time; a producer reads it (acquire) before it reuses
+/// cells. One atomic operation reserves a message's cells; a message that would wrap is preceded by a padding
+/// message.
 ///
-/// A reservation is a locked instruction, which waits for all earlier stores. In a flood the previous message's
-/// lines are still on their way from the consumer's cache then; producers therefore ask for the lines of later
-/// messages ahead of time (`prefetch_distance`).
+/// A reservation is a locked instruction, which waits for all earlier stores. In a flood the previous
+/// message's lines are still on their way from the consumer's cache then; producers therefore ask for the
+/// lines of later messages ahead of time (`prefetch_distance`).
 
 #include <atomic>
 #include <cstddef>
@@ -28,8 +29,8 @@ namespace atl::shm {
 inline constexpr std::size_t cell_bytes = 64;
 inline constexpr unsigned max_cells = 32;
 inline constexpr std::uint64_t prefetch_distance = 3;
-/// Fewest cells of a ring in which every message finds room in the end: it may need as much again for padding, and
-/// up to an eighth of the ring is read but not yet announced as free.
+/// Fewest cells of a ring in which every message finds room in the end: it may need as much again for
+/// padding, and up to an eighth of the ring is read but not yet announced as free.
 inline constexpr std::uint64_t fewest_cells = 4 * max_cells;
 
 struct alignas(cell_bytes) cell {
@@ -44,7 +45,7 @@ struct ring_header {
   std::uint16_t bytes;   ///< of the message, cell header (16 bytes) included
   std::uint16_t source;  ///< local rank of the producer
   std::uint8_t kind;
-  std::uint8_t cells;    ///< never 0
+  std::uint8_t cells;  ///< never 0
   std::uint8_t alignment_log2;
 
   std::uint64_t encode(std::uint8_t lap) const {
@@ -52,14 +53,15 @@ struct ring_header {
            std::uint64_t{cells} << 40 | std::uint64_t{alignment_log2} << 48 | std::uint64_t{lap} << 56;
   }
   static ring_header decode(std::uint64_t word) {
-    return {static_cast<std::uint16_t>(word),        static_cast<std::uint16_t>(word >> 16),
-            static_cast<std::uint8_t>(word >> 32),   static_cast<std::uint8_t>(word >> 40),
+    return {static_cast<std::uint16_t>(word), static_cast<std::uint16_t>(word >> 16),
+            static_cast<std::uint8_t>(word >> 32), static_cast<std::uint8_t>(word >> 40),
             static_cast<std::uint8_t>(word >> 48)};
   }
 };
 
-/// Tag of the lap in which a position lies; not 0 in the first lap, so that fresh memory is empty. Laps wrap after 256,
-/// long after a stale word was overwritten: each lap leaves in every cell a word of its own, or zero.
+/// Tag of the lap in which a position lies; not 0 in the first lap, so that fresh memory is empty. Laps wrap
+/// after 256, long after a stale word was overwritten: each lap leaves in every cell a word of its own, or
+/// zero.
 inline std::uint8_t lap_of(std::uint64_t position, std::uint64_t mask) {
   return static_cast<std::uint8_t>(position / (mask + 1) + 1);
 }
@@ -135,41 +137,45 @@ class ring_producer {
 /// The consumer's handle. One thread at a time.
 class ring_consumer {
  public:
-  ring_consumer() = default;
   ring_consumer(ring_counters* counters, cell* cells, std::uint64_t count)
       : counters_(counters), cells_(cells), mask_(count - 1) {}
 
   /// First unread message, or null. Its header goes to `header`.
   cell const* front(ring_header& header) {
-    cell const* const first = &cells_[read_ & mask_];
+    std::uint64_t const at = read_.load(std::memory_order_relaxed);
+    cell const* const first = &cells_[at & mask_];
     std::uint64_t const word = first->head.load(std::memory_order_acquire);
-    if (word >> 56 != lap_of(read_, mask_) || word == 0) return nullptr;
+    if (word >> 56 != lap_of(at, mask_) || word == 0) return nullptr;
     header = ring_header::decode(word);
     return first;
   }
 
   /// Frees the message that front() returned.
   void pop(ring_header const& header) {
+    std::uint64_t at = read_.load(std::memory_order_relaxed);
     for (unsigned i = 1; i < header.cells; ++i) {
-      cells_[(read_ + i) & mask_].head.store(0, std::memory_order_relaxed);
+      cells_[(at + i) & mask_].head.store(0, std::memory_order_relaxed);
     }
-    read_ += header.cells;
-    if (read_ - published_ >= (mask_ + 1) / 8) {
-      counters_->consumed.store(read_, std::memory_order_release);
-      published_ = read_;
+    at += header.cells;
+    read_.store(at, std::memory_order_relaxed);
+    if (at - published_ >= (mask_ + 1) / 8) {
+      counters_->consumed.store(at, std::memory_order_release);
+      published_ = at;
     }
   }
 
+  /// A hint; from any thread of the consumer's process.
   bool empty() const {
-    std::uint64_t const word = cells_[read_ & mask_].head.load(std::memory_order_relaxed);
-    return word == 0 || word >> 56 != lap_of(read_, mask_);
+    std::uint64_t const at = read_.load(std::memory_order_relaxed);
+    std::uint64_t const word = cells_[at & mask_].head.load(std::memory_order_relaxed);
+    return word == 0 || word >> 56 != lap_of(at, mask_);
   }
 
  private:
   ring_counters* counters_ = nullptr;
   cell* cells_ = nullptr;
   std::uint64_t mask_ = 0;
-  std::uint64_t read_ = 0;
+  std::atomic<std::uint64_t> read_{0};  ///< written by the consumer alone
   std::uint64_t published_ = 0;
 };
 
