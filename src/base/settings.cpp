@@ -72,7 +72,7 @@ std::uint64_t parse_count(std::string_view text, char const* name) {
 }
 
 std::string parse_choice(std::string_view text, entry const& what) {
-  std::string const word = lower(trim(text));
+  std::string word = lower(trim(text));
   std::istringstream in(what.choices);
   for (std::string choice; std::getline(in, choice, '|');) {
     if (choice == word) return word;

@@ -45,15 +45,10 @@ std::vector<candidate> candidates() {
       std::string(started_by_pmix() ? "started by a PMIx launcher" : "not started by a PMIx launcher") +
       "; " + library;
   std::string const wanted = settings::bootstrap();
-  if (wanted == "solo") {
-    solo.chosen = true;
-  } else if (wanted == "pmix" || (wanted == "auto" && started_by_pmix())) {
-    pmix.chosen = true;
-  } else if (local.usable || wanted == "local") {
-    local.chosen = true;
-  } else {
-    solo.chosen = true;
-  }
+  bool const any = wanted == "auto";
+  pmix.chosen = wanted == "pmix" || (any && started_by_pmix());
+  local.chosen = !pmix.chosen && (wanted == "local" || (any && local.usable));
+  solo.chosen = !pmix.chosen && !local.chosen;
   return {solo, local, pmix};
 }
 

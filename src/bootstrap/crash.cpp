@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>

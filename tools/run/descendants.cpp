@@ -1,11 +1,11 @@
 #include "run/descendants.hpp"
 
 #include <dirent.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <thread>

@@ -1,11 +1,11 @@
 #include "run/report.hpp"
 
-#include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <map>
 #include <string_view>
@@ -206,7 +206,10 @@ std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view>
     for (std::size_t i = 0; i < widths.size(); ++i) {
       std::string const& cell = line.cells[i];
       std::string const padding(widths[i] - cell.size(), ' ');
-      out += i < 2 ? " " + padding + cell : "  " + cell + padding;
+      bool const is_number = i < 2;
+      out += is_number ? " " : "  ";
+      out += is_number ? padding : cell;
+      out += is_number ? cell : padding;
     }
     out.erase(out.find_last_not_of(' ') + 1);
     text += out + "\n";

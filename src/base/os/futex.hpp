@@ -4,12 +4,12 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <climits>
 #include <cstdint>
+#include <ctime>
 
 namespace atl::os {
 
