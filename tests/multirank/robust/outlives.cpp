@@ -1,0 +1,56 @@
+// Objects that are still alive when the library ends, and periods that come and go around them: all of this
+// must be silent and end with status 0.
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <upcxx/upcxx.hpp>
+
+namespace {
+// Destroyed after main, long after the last finalize.
+upcxx::future<std::string> kept_future;
+upcxx::promise<int> kept_promise;
+upcxx::global_ptr<int> kept_pointer;
+std::unique_ptr<upcxx::dist_object<std::string>> kept_object;
+std::unique_ptr<upcxx::persona> kept_persona;
+std::optional<upcxx::team_id> kept_id;
+upcxx::persona early;  // constructed before init
+}  // namespace
+
+int main() {
+  int failures = 0;
+  if (upcxx::initialized()) {
+    ++failures;
+  }
+  for (int period = 0; period < 2; ++period) {
+    upcxx::init();
+    int const right = (upcxx::rank_me() + 1) % upcxx::rank_n();
+    kept_object = std::make_unique<upcxx::dist_object<std::string>>(std::to_string(upcxx::rank_me()));
+    kept_future = kept_object->fetch(right);
+    failures += kept_future.wait() == std::to_string(right) ? 0 : 1;
+    kept_promise = upcxx::promise<int>();
+    upcxx::rpc(right, upcxx::operation_cx::as_promise(kept_promise), [] { return 5; });
+    failures += kept_promise.finalize().wait() == 5 ? 0 : 1;
+    kept_pointer = upcxx::new_<int>(3);
+    kept_persona = std::make_unique<upcxx::persona>();
+    kept_id = upcxx::world().id();
+    int ran = 0;
+    early.lpc_ff([&ran] { ++ran; });
+    {
+      upcxx::persona_scope scope(early);
+      while (ran == 0) {
+        upcxx::progress();
+      }
+    }
+    // A future that never becomes ready, with a callback that owns something.
+    upcxx::promise<> never;
+    never.get_future().then([p = std::make_shared<int>(1)] {});
+    upcxx::barrier();
+    upcxx::finalize();
+    failures += upcxx::initialized() ? 1 : 0;
+    failures += kept_future.ready() ? 0 : 1;
+  }
+  return failures;
+}

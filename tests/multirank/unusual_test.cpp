@@ -1,0 +1,216 @@
+// What programs do that no chapter names: odd callables, odd types, odd orders.
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+
+#include "common.hpp"
+
+namespace {
+
+struct bulky {
+  std::array<double, 2500> d;  // 20 kB
+};
+struct alignas(128) wide {
+  int v;
+};
+
+struct once {
+  std::unique_ptr<int> p;
+  int operator()() && { return *p; }
+};
+
+long bounces;
+void bounce(int left) {
+  ++bounces;
+  if (left > 0) {
+    upcxx::rpc_ff((upcxx::rank_me() + 1) % upcxx::rank_n(), bounce, left - 1);
+  }
+}
+
+template <int N>
+struct fold {
+  static int sum(int x) { return x + fold<N - 1>::sum(x); }
+};
+template <>
+struct fold<0> {
+  static int sum(int) { return 0; }
+};
+
+}  // namespace
+
+using unusual_test = multirank::fixture;
+
+TEST_F(unusual_test, large_and_over_aligned_values_go_through_collectives) {
+  bulky b;
+  b.d.fill(me);
+  EXPECT_EQ(upcxx::broadcast(b, n - 1).wait_reference().d[2499], n - 1);
+  auto const sum = upcxx::reduce_all(b, [](bulky const& x, bulky const& y) {
+    bulky z;
+    for (std::size_t i = 0; i < z.d.size(); ++i) {
+      z.d[i] = x.d[i] + y.d[i];
+    }
+    return z;
+  });
+  EXPECT_EQ(sum.wait_reference().d[1234], n * (n - 1) / 2);
+  auto const w = upcxx::reduce_all(wide{me}, [](wide const& x, wide const& y) { return wide{x.v + y.v}; });
+  EXPECT_EQ(w.wait_reference().v, n * (n - 1) / 2);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&w.result_reference()) % 128, 0u);
+  std::vector<wide> many(100, wide{me});
+  upcxx::broadcast(many.data(), many.size(), n - 1).wait();
+  EXPECT_EQ(many[99].v, n - 1);
+}
+
+TEST_F(unusual_test, reductions_take_any_callable) {
+  EXPECT_EQ(upcxx::reduce_all(me, std::plus<int>()).wait(), n * (n - 1) / 2);
+  EXPECT_EQ(upcxx::reduce_all(me, std::plus<>()).wait(), n * (n - 1) / 2);
+  std::function<int(int, int)> const erased = [](int a, int b) { return a + b; };
+  EXPECT_EQ(upcxx::reduce_all(me, erased).wait(), n * (n - 1) / 2);
+  int calls = 0;
+  auto counting = [&calls](int a, int b) {
+    ++calls;
+    return a + b;
+  };
+  upcxx::future<int> f = upcxx::reduce_all(me, counting);
+  EXPECT_EQ(f.wait(), n * (n - 1) / 2);
+  if (n == 1) {
+    EXPECT_EQ(calls, 0) << "one rank alone combines nothing";
+  }
+  upcxx::barrier();
+}
+
+TEST_F(unusual_test, string_literals_and_const_arrays_can_be_put) {
+  multirank::shared_array<char> text(32);
+  upcxx::rput("seven!", text.at(right), 7).wait();
+  std::array<char, 3> const more{'a', 'b', 'c'};
+  upcxx::rput(more.data(), text.at(right) + 10, more.size()).wait();
+  upcxx::barrier();
+  EXPECT_STREQ(text.local(), "seven!");
+  EXPECT_EQ(text.local()[12], 'c');
+}
+
+TEST_F(unusual_test, lvalues_of_every_constness_name_pointers_and_values) {
+  multirank::shared_array<long> cells(2);
+  upcxx::global_ptr<long> p = cells.at(right);
+  upcxx::global_ptr<long> const q = p + 1;
+  long const value = 40 + me;
+  long other = 50 + me;
+  upcxx::rput(value, p).wait();
+  upcxx::rput(other, q).wait();
+  upcxx::barrier();
+  EXPECT_EQ(upcxx::rget(p).wait() + upcxx::rget(q).wait(), 90 + 2 * me);
+  long both[2];
+  upcxx::rget(p, both, 2).wait();
+  EXPECT_EQ(both[1], 50 + me);
+}
+
+TEST_F(unusual_test, local_calls_may_be_callable_only_once) {
+  upcxx::future<int> f = upcxx::current_persona().lpc(once{std::make_unique<int>(6)});
+  EXPECT_EQ(f.wait(), 6);
+  upcxx::current_persona().lpc_ff(once{std::make_unique<int>(7)});
+  upcxx::current_persona().lpc([] {}).wait();
+  multirank::poll();
+}
+
+TEST_F(unusual_test, results_of_local_calls_may_be_futures_of_remote_calls) {
+  auto f = upcxx::master_persona().lpc([this] {
+    return upcxx::when_all(upcxx::rpc(right, [] { return 1; }),
+                           upcxx::rpc(left, [] { return std::string("2"); }));
+  });
+  static_assert(std::is_same_v<decltype(f), upcxx::future<int, std::string>>);
+  EXPECT_EQ(f.wait<1>(), "2");
+}
+
+TEST_F(unusual_test, a_hundred_thousand_hops_of_one_call_need_no_stack) {
+  bounces = 0;
+  upcxx::barrier();
+  constexpr int hops = 100000;
+  if (me == 0) {
+    upcxx::rpc_ff(0, bounce, hops - 1);
+  }
+  // hops / n on each rank, the first ones one more
+  long const mine = hops / n + (me < hops % n ? 1 : 0);
+  multirank::spin_until([&] { return bounces == mine; });
+}
+
+TEST_F(unusual_test, template_recursion_and_references_to_functions_can_be_sent) {
+  EXPECT_EQ(upcxx::rpc(right, fold<20>::sum, 3).wait(), 60);
+  int (&reference)(int) = fold<5>::sum;
+  EXPECT_EQ(upcxx::rpc(right, reference, 3).wait(), 15);
+  auto const& pointer = &fold<6>::sum;
+  EXPECT_EQ(upcxx::rpc(right, pointer, 3).wait(), 18);
+}
+
+TEST_F(unusual_test, futures_in_containers_and_maps_complete_in_any_order) {
+  std::map<std::string, upcxx::future<int>> pending;
+  for (int i = 0; i < 200; ++i) {
+    pending[std::to_string(i)] = upcxx::rpc((me + i) % n, [](int x) { return x * x; }, i);
+  }
+  long sum = 0;
+  for (auto& [name, f] : pending) {
+    EXPECT_EQ(f.wait(), std::stoi(name) * std::stoi(name));
+    sum += f.result();
+  }
+  EXPECT_EQ(sum, 199L * 200 * 399 / 6);
+}
+
+TEST_F(unusual_test, is_ready_is_a_synonym) {
+  EXPECT_TRUE(upcxx::make_future().is_ready());
+  EXPECT_FALSE(upcxx::promise<int>().get_future().is_ready());
+}
+
+TEST_F(unusual_test, optional_has_the_interface_of_the_standard) {
+  upcxx::optional<std::string> o;
+  EXPECT_FALSE(o.has_value());
+  o.emplace("set");
+  EXPECT_EQ(*o, "set");
+}
+
+TEST_F(unusual_test, a_rank_that_computes_without_progress_is_served_later) {
+  static int served;
+  served = 0;
+  multirank::shared_array<int> flag(1);
+  *flag.local() = 0;
+  upcxx::barrier();
+  upcxx::future<> reply = upcxx::rpc(right, [] { ++served; });
+  // One-sided operations need nothing of the busy target.
+  upcxx::rput(me + 1, flag.at(right)).wait();
+  EXPECT_EQ(upcxx::rget(flag.at(right)).wait(), me + 1);
+  double volatile busy = 1;
+  for (int i = 0; i < 1000000; ++i) {
+    busy = busy * 1.0000001;
+  }
+  reply.wait();
+  upcxx::barrier();
+  EXPECT_EQ(served, 1);
+}
+
+TEST_F(unusual_test, views_of_global_pointers_and_pairs_arrive) {
+  multirank::shared_array<int> cells(10);
+  std::iota(cells.local(), cells.local() + 10, me * 100);
+  upcxx::barrier();
+  std::vector<upcxx::global_ptr<int>> pointers;
+  std::vector<std::pair<int, upcxx::global_ptr<int>>> pairs;
+  for (int i = 0; i < 10; ++i) {
+    pointers.push_back(cells.at(left) + i);
+    pairs.emplace_back(i, cells.at(left) + i);
+  }
+  auto f = upcxx::rpc(
+      right,
+      [](upcxx::view<upcxx::global_ptr<int>> v, upcxx::view<std::pair<int, upcxx::global_ptr<int>>> w) {
+        upcxx::future<int> sum = upcxx::make_future(0);
+        for (auto const& p : v) {
+          sum = upcxx::when_all(sum, upcxx::rget(p)).then([](int a, int b) { return a + b; });
+        }
+        for (auto const& [i, p] : w) {
+          sum = upcxx::when_all(sum, upcxx::rget(p), i).then([](int a, int b, int c) { return a + b - c; });
+        }
+        return sum;
+      },
+      upcxx::make_view(pointers), upcxx::make_view(pairs));
+  EXPECT_EQ(f.wait(), 20 * 100 * left + 45 + 45 - 45);
+  upcxx::barrier();
+}
