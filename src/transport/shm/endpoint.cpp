@@ -68,8 +68,7 @@ endpoint::~endpoint() {
   for (auto& [id, part] : assemblies_) std::free(part.buffer);
 }
 
-// ---- private memory
-// ------------------------------------------------------------------------------------------
+// ---- private memory ------------------------------------------------------------------------------
 
 std::byte* endpoint::take_unlimited(std::size_t bytes, std::size_t alignment) {
   std::size_t const rounded = (bytes + alignment - 1) & ~(alignment - 1);
@@ -99,8 +98,7 @@ void endpoint::give_private(std::byte* buffer, std::size_t bytes) noexcept {
   private_used_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-// ---- sending
-// -------------------------------------------------------------------------------------------------
+// ---- sending -------------------------------------------------------------------------------------
 
 status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
   std::uint32_t const target = local(out.target);
@@ -311,8 +309,7 @@ bool endpoint::send_fragments(std::uint32_t target, kept& item) {
   return true;
 }
 
-// ---- receiving
-// -----------------------------------------------------------------------------------------------
+// ---- receiving -----------------------------------------------------------------------------------
 
 message* endpoint::receive(bool in_place) {
   set_starved(false);
