@@ -3,6 +3,7 @@
 #include "engine/collective.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include <atoll/engine/am.hpp>
 
+#include "engine/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {
@@ -25,11 +27,14 @@ struct step_header {
   std::uint32_t tag;
 };
 
-// Collectives are started and progressed by the holder of the master persona only.
+// Collectives are started by the holder of the master persona and progressed by whichever thread polls: under the lock.
 std::vector<collective*> open_list;
 std::size_t open_flat = 0;
+/// Their number, for looks without the lock.
+std::atomic<std::size_t> open_count{0};
 
 void count_open() {
+  open_count.store(open_list.size() + open_flat, std::memory_order_relaxed);
   diagnostics->collectives_open.store(open_list.size() + open_flat, std::memory_order_relaxed);
 }
 
@@ -86,6 +91,7 @@ step_data data_of(message const& m) {
 }
 
 void launch(collective* c) {
+  guard const held;
   team_data& team = *c->team;
   c->number = team.next_number++;
   team.open.push_back(c);
@@ -102,6 +108,7 @@ void launch(collective* c) {
 }
 
 void launch_flat(collective* c) {
+  guard const held;
   ++open_flat;
   count_open();
   c->team->flat_queue.push_back(c);
@@ -146,16 +153,20 @@ bool advance_collectives() {
   return any;
 }
 
-bool collectives_open() { return open_flat + open_list.size() != 0; }
+bool collectives_open() { return open_count.load(std::memory_order_relaxed) != 0; }
 
 void drop_collectives() {
-  for (collective* c : open_list) delete c;
+  for (collective* c : open_list) {
+    for (message* m : c->arrived) release(m);
+    delete c;
+  }
   open_list.clear();
   for (team_data* team : {world->world_team, world->local_team}) {
     for (collective* c : team->flat_queue) delete c;
     team->flat_queue.clear();
   }
   open_flat = 0;
+  count_open();
 }
 
 // ---- algorithms ----------------------------------------------------------------------------------------------
@@ -423,27 +434,31 @@ void wait_barrier(team_view& view, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
   waiting_note const note(activity::barrier);
   waiter idle;
-  if (has_flat_channel(team) && team.flat_queue.empty()) {
-    flat_publish(team, nullptr, 0);
-    std::uint32_t seen = 0;
-    while (!flat_complete(team, seen)) {
+  auto const wait_for = [&](auto complete) {
+    while (!complete()) {
       if (progress()) {
         idle.reset();
       } else {
         idle.pause();
       }
     }
+  };
+  bool const alone_on_channel = [&] {
+    guard const held;
+    if (!has_flat_channel(team) || !team.flat_queue.empty()) return false;
+    flat_publish(team, nullptr, 0);
+    return true;
+  }();
+  if (alone_on_channel) {
+    std::uint32_t seen = 0;
+    wait_for([&] { return flat_complete(team, seen); });
     return;
   }
-  bool complete = false;
-  start_barrier(view, {[](void* flag) { *static_cast<bool*>(flag) = true; }, &complete});
-  while (!complete) {
-    if (progress()) {
-      idle.reset();
-    } else {
-      idle.pause();
-    }
-  }
+  // Another thread may complete it; what it and others did before is visible to who leaves the barrier.
+  std::atomic<bool> complete{false};
+  start_barrier(view, {[](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); },
+                       &complete});
+  wait_for([&] { return complete.load(std::memory_order_acquire); });
 }
 
 }  // namespace atl::engine

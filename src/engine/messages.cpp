@@ -8,14 +8,14 @@
 
 #include <atoll/engine/am.hpp>
 
+#include <cstdio>
 #include <cstring>
-#include <mutex>
 
 #include <upcxx/exceptions.hpp>
 
 #include "base/error.hpp"
-#include "base/spin_lock.hpp"
 #include "engine/collective.hpp"
+#include "engine/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {
@@ -23,25 +23,9 @@ namespace atl::engine {
 using transport::spill;
 using transport::status;
 
+recursive_spin_lock engine_lock;
+
 namespace {
-
-recursive_spin_lock transport_lock;
-
-/// Held around everything but reserving in a ring; costs nothing in the seq thread mode.
-class guard {
- public:
-  guard() : held_(world->threaded) {
-    if (held_) transport_lock.lock();
-  }
-  ~guard() {
-    if (held_) transport_lock.unlock();
-  }
-  guard(guard const&) = delete;
-  guard& operator=(guard const&) = delete;
-
- private:
-  bool held_;
-};
 
 constexpr std::uint32_t polls_before_spill = 4096;
 
@@ -78,6 +62,15 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
   }
 }
 
+/// Sends what was kept; true if anything moved.
+bool flush() {
+  if (world->shm->unsent() == 0) [[likely]] return false;
+  bool const moved = world->shm->flush();
+  diagnostics->messages_parked.store(world->shm->unsent(), std::memory_order_relaxed);
+  diagnostics->bytes_in_private.store(world->shm->private_bytes(), std::memory_order_relaxed);
+  return moved;
+}
+
 void dispatch(message* m) {
   if (m->kind == message_kind::active) {
     reinterpret_cast<handler>(resolve_from(m->token, m->source))(m);
@@ -112,6 +105,7 @@ void am_commit(outgoing& out, message_kind kind, function_token token, std::size
   }
   guard const held;
   world->shm->commit(out, kind, token, bytes);
+  diagnostics->messages_parked.store(world->shm->unsent(), std::memory_order_relaxed);
 }
 
 void am_cancel(outgoing& out) noexcept {
@@ -121,22 +115,20 @@ void am_cancel(outgoing& out) noexcept {
 
 void release(message* arrived) noexcept { world->shm->release(arrived); }
 
-message* next_user_message() {
+message* next_user_message(bool in_place) {
   for (;;) {
-    message* m;
-    {
-      if (world->threaded && !transport_lock.try_lock()) return nullptr;
-      m = world->shm->receive(true);
-      if (world->threaded) transport_lock.unlock();
-    }
+    try_guard const held;
+    if (!held) return nullptr;
+    message* const m = world->shm->receive(in_place);
     if (m == nullptr || m->kind != message_kind::active) return m;
     dispatch(m);
   }
 }
 
 bool poll() {
-  if (world->threaded && !transport_lock.try_lock()) return false;
-  bool moved = world->shm->flush();
+  try_guard const held;
+  if (!held) return false;
+  bool moved = flush();
   // Bounded, so that a flood cannot keep a caller here for ever.
   for (int i = 0; i < 256; ++i) {
     message* const m = world->shm->receive(false);
@@ -148,15 +140,14 @@ bool poll() {
     if (handled) break;
   }
   if (collectives_open()) moved |= advance_collectives();
-  if (world->threaded) transport_lock.unlock();
   return moved;
 }
 
 bool advance() {
-  if (world->threaded && !transport_lock.try_lock()) return false;
-  bool moved = world->shm->flush();
+  try_guard const held;
+  if (!held) return false;
+  bool moved = flush();
   if (collectives_open()) moved |= advance_collectives();
-  if (world->threaded) transport_lock.unlock();
   return moved;
 }
 

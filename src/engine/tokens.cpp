@@ -76,6 +76,10 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
       }
     }
   }
+  // The file's name, so that copies of one library differ whatever else is loaded; empty for the program itself.
+  std::size_t const folder = m.name.rfind('/');
+  std::size_t const name_begin = folder == std::string::npos ? 0 : folder + 1;
+  m.hash = fnv(m.hash, m.name.data() + name_begin, m.name.size() - name_begin);
   if (m.begin < m.end) static_cast<module_table*>(out)->push_back(std::move(m));
   return 0;
 }
@@ -91,19 +95,41 @@ std::vector<std::unique_ptr<module_table const>>& all_tables() {
   return *tables;
 }
 
+/// Copies of one library under one file name get one hash from collect(); their paths tell them apart. A module keeps
+/// the hash that it was published with: its tokens are known already.
+void name_apart(module_table const* published, module_table& fresh) {
+  auto const known = [&](module const& m) -> module const* {
+    if (published == nullptr) return nullptr;
+    auto const found = std::find_if(published->begin(), published->end(), [&](module const& old) {
+      return old.begin == m.begin && old.end == m.end && old.name == m.name;
+    });
+    return found == published->end() ? nullptr : &*found;
+  };
+  std::vector<module*> newcomers;
+  for (module& m : fresh) {
+    if (module const* const old = known(m)) {
+      m.hash = old->hash;
+    } else {
+      newcomers.push_back(&m);
+    }
+  }
+  // Found out for all before one changes: else the order of addresses, which differs between ranks, would decide.
+  std::vector<module*> twins;
+  for (module* const m : newcomers) {
+    bool const twin = std::any_of(fresh.begin(), fresh.end(),
+                                  [&](module const& other) { return &other != m && other.hash == m->hash; });
+    if (twin) twins.push_back(m);
+  }
+  for (module* const m : twins) m->hash = fnv(m->hash, m->name.data(), m->name.size());
+  for (module* const m : newcomers) m->hash += m->hash == 0 ? 1 : 0;
+}
+
 module_table const& rebuild() {
   std::lock_guard const lock(table_mutex);
   auto fresh = std::make_unique<module_table>();
   dl_iterate_phdr(&collect, fresh.get());
   std::sort(fresh->begin(), fresh->end(), [](module const& a, module const& b) { return a.begin < b.begin; });
-  // Two copies of one library have one build id; their file names tell them apart in the same way on all ranks.
-  for (module& m : *fresh) {
-    bool const twin = std::any_of(fresh->begin(), fresh->end(), [&](module const& other) {
-      return other.begin != m.begin && other.hash == m.hash;
-    });
-    if (twin) m.hash = fnv(m.hash, m.name.data(), m.name.size());
-    if (m.hash == 0) m.hash = 1;
-  }
+  name_apart(table.load(std::memory_order_relaxed), *fresh);
   table.store(fresh.get(), std::memory_order_release);
   publish_names(*fresh);
   all_tables().push_back(std::move(fresh));

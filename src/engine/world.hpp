@@ -46,8 +46,9 @@ void publish_module_names();
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 
-/// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none.
-message* next_user_message();
+/// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none. `in_place`:
+/// it will be used soon, so it may stay where its sender put it and need not count as held in private memory.
+message* next_user_message(bool in_place);
 /// True if nothing has arrived and nothing is waiting to leave (a hint).
 bool quiet() noexcept;
 /// Outgoing messages that still need this rank's internal progress.

@@ -94,7 +94,9 @@ bool progress_user() {
   bool moved = false;
   if (may_poll(t)) {
     for (int i = 0; i < messages_per_call; ++i) {
-      message* const m = engine::next_user_message();
+      // Requests are for the master persona. Who does not hold it only passes them on, and does not know how soon
+      // they will run: they then count against the limit of private memory.
+      message* const m = engine::next_user_message(t.holds_master);
       if (m == nullptr) break;
       bool const reply = m->kind == message_kind::reply;
       run_or_hold(t, m);

@@ -2,8 +2,8 @@
 
 /// Function tokens: names of functions that mean the same in every process of the job.
 ///
-/// A token holds 32 bits of module hash (the module's build id, else a hash of its content; equal modules are told
-/// apart by file name) and 32 bits of offset inside the module. It needs no registration and no per-peer state, so
+/// A token holds 32 bits of module hash (the module's build id, else a hash of its content, with its file name
+/// mixed in, so that copies of a library differ) and 32 bits of offset inside the module. It needs no registration and no per-peer state, so
 /// shared libraries, position independence and address randomisation just work.
 
 #include <atomic>
