@@ -20,12 +20,13 @@ struct block_sums {
   compensated_sum radiated;  ///< of exposed faces times fourth power
 };
 
-/// Received planes of one step, one per face; null where there is no neighbour. See face_cells() for the order.
+/// Received planes of one step, one per face; null where there is no neighbour. See face_cells() for the
+/// order.
 using halo_planes = std::array<double const*, face_n>;
 
-/// The field of one block and the kernels over it. Calls of one step come in the order pack_async, launch_inner,
-/// packed, complete_inner, surface, update. Back ends that compute on the calling thread do all the work of
-/// the inner cells in complete_inner, after the halos were sent.
+/// The field of one block and the kernels over it. Calls of one step come in the order pack_async,
+/// launch_inner, packed, complete_inner, surface, update. Back ends that compute on the calling thread do all
+/// the work of the inner cells in complete_inner, after the halos were sent.
 class backend {
  public:
   virtual ~backend() = default;

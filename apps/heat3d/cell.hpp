@@ -1,12 +1,12 @@
 #pragma once
 
-/// The physics of one cell. Every back end calls these functions, so that all of them, and every process grid,
-/// give the same field bit for bit.
+/// The physics of one cell. Every back end calls these functions, so that all of them, and every process
+/// grid, give the same field bit for bit.
 ///
 /// Two things make that hold. The six neighbours are added in one fixed order, wherever they come from. And a
 /// neighbour that does not exist (beyond the outer surface of the domain) is replaced by the cell itself: its
-/// difference is exactly zero, so it changes no bit, and rows need no branches. Files that include this header
-/// are compiled without contraction of multiply and add (-ffp-contract=off).
+/// difference is exactly zero, so it changes no bit, and rows need no branches. Files that include this
+/// header are compiled without contraction of multiply and add (-ffp-contract=off).
 
 #if defined(KOKKOS_INLINE_FUNCTION)
 #define HEAT3D_CELL KOKKOS_FORCEINLINE_FUNCTION
@@ -25,8 +25,8 @@ struct coefficients {
 };
 
 /// Heat that flows in from the six neighbours, in units of temperature per time.
-HEAT3D_CELL double conduction(double c, double x_low, double x_high, double y_low, double y_high, double z_low,
-                              double z_high, double q) {
+HEAT3D_CELL double conduction(double c, double x_low, double x_high, double y_low, double y_high,
+                              double z_low, double z_high, double q) {
   double sum = x_low - c;
   sum += x_high - c;
   sum += y_low - c;
@@ -39,8 +39,8 @@ HEAT3D_CELL double conduction(double c, double x_low, double x_high, double y_lo
 /// Fourth power as a product in this order.
 HEAT3D_CELL double fourth_power(double c) { return c * c * c * c; }
 
-/// Exchange with the outside: `power` heats, `exposed_sigma` = sigma times the number of exposed faces radiates.
-/// With both zero the result equals the conduction, so inner cells may leave this out.
+/// Exchange with the outside: `power` heats, `exposed_sigma` = sigma times the number of exposed faces
+/// radiates. With both zero the result equals the conduction, so inner cells may leave this out.
 HEAT3D_CELL double with_outside(double conducted, double c, double power, double exposed_sigma) {
   return conducted + power - exposed_sigma * fourth_power(c);
 }

@@ -25,8 +25,8 @@ std::string at_updates(char const* what, std::int64_t updates) {
 void energy_ledger::enter(std::int64_t updates, double field, double radiated) {
   if (has_entry_) {
     auto const heated = problem_.heated_updates(updates) - problem_.heated_updates(updates_);
-    double const gained =
-        problem_.dt * problem_.power * static_cast<double>(heated) * static_cast<double>(problem_.heated_cell_n());
+    double const gained = problem_.dt * problem_.power * static_cast<double>(heated) *
+                          static_cast<double>(problem_.heated_cell_n());
     double const lost = problem_.dt * problem_.sigma * (radiated - radiated_);
     double const change = field - field_;
     // Relative to the heat in the domain; an eigenmode's heat cancels, so its amplitude counts instead.
@@ -54,7 +54,8 @@ check_result energy_ledger::result() const {
 void mean_check::enter(std::int64_t updates, double mean) {
   auto const exact = exact_mean(problem_, updates);
   if (!exact) return;
-  double const scale = std::abs(*exact) + (problem_.start == initial::eigenmode ? std::abs(problem_.amplitude) : 0.0);
+  double const scale =
+      std::abs(*exact) + (problem_.start == initial::eigenmode ? std::abs(problem_.amplitude) : 0.0);
   double const difference = std::abs(mean - *exact);
   double const relative = difference == 0 ? 0 : difference / scale;
   if (worse(error_, relative) != error_) worst_updates_ = updates;

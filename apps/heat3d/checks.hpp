@@ -25,14 +25,14 @@ struct check_result {
 /// Compares the heat in the domain with what entered and left it.
 ///
 /// Conduction moves heat but creates none, so between any two moments the sum over all cells changes by
-/// dt * (power * heated cells * heated updates - sigma * radiated). A halo that is late, missing or from the wrong
-/// place breaks this, because the two sides of a cut then no longer see opposite flows.
+/// dt * (power * heated cells * heated updates - sigma * radiated). A halo that is late, missing or from the
+/// wrong place breaks this, because the two sides of a cut then no longer see opposite flows.
 class energy_ledger {
  public:
   explicit energy_ledger(problem const& p) : problem_(p) {}
 
-  /// Global sums after `updates` updates: of the field, and of all that was radiated so far (exposed faces times
-  /// fourth power, added up over cells and updates).
+  /// Global sums after `updates` updates: of the field, and of all that was radiated so far (exposed faces
+  /// times fourth power, added up over cells and updates).
   void enter(std::int64_t updates, double field, double radiated);
 
   /// Largest relative residual so far.
@@ -65,7 +65,8 @@ class mean_check {
   std::int64_t worst_updates_ = 0;
 };
 
-/// Checks of the final field: exact values and bounds where they are known. Collective; the same on all ranks.
+/// Checks of the final field: exact values and bounds where they are known. Collective; the same on all
+/// ranks.
 std::vector<check_result> check_field(problem const& p, block const& own, backend const& engine,
                                       backend::extremes const& found, communicator& ranks);
 

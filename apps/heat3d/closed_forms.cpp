@@ -24,8 +24,8 @@ double sine_squared(std::int64_t k, std::int64_t n) {
   return s * s;
 }
 
-/// Field along x, relative to T0, of a bar heated at x = 0 without radiation: a sum over cosine modes, each of
-/// which grows by a geometric series while power is on and decays afterwards.
+/// Field along x, relative to T0, of a bar heated at x = 0 without radiation: a sum over cosine modes, each
+/// of which grows by a geometric series while power is on and decays afterwards.
 std::vector<double> heated_bar(problem const& p, std::int64_t updates) {
   auto const n = p.domain[0];
   auto const heated = p.heated_updates(updates);
@@ -63,7 +63,8 @@ std::optional<double> exact_mean(problem const& p, std::int64_t updates) {
   bool const uniform = p.start == initial::uniform;
   bool const flat = p.mode == triple{0, 0, 0};  // an eigenmode without any wave is a constant
   // The heat of a cosine mode cancels cell by cell as long as it has fewer than 2 X half waves.
-  bool const balanced = p.mode[0] < 2 * p.domain[0] && p.mode[1] < 2 * p.domain[1] && p.mode[2] < 2 * p.domain[2];
+  bool const balanced =
+      p.mode[0] < 2 * p.domain[0] && p.mode[1] < 2 * p.domain[1] && p.mode[2] < 2 * p.domain[2];
   double const start = uniform ? p.t0 : p.t0 + (flat ? p.amplitude : 0.0);
   if (!uniform && !balanced) return std::nullopt;
   if (updates == 0) return start;

@@ -1,7 +1,8 @@
 #pragma once
 
-/// What the program needs from a communication library: ranks, sums, and the exchange of halos. Implemented by
-/// upcxx_runtime.cpp, mpi_runtime.cpp and solo_runtime.cpp, so that one driver times all of them on the same work.
+/// What the program needs from a communication library: ranks, sums, and the exchange of halos. Implemented
+/// by upcxx_runtime.cpp, mpi_runtime.cpp and solo_runtime.cpp, so that one driver times all of them on the
+/// same work.
 
 #include <memory>
 #include <span>
@@ -46,8 +47,8 @@ class communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Starts adding up `values` over all ranks, in place, without waiting. They must stay where they are, and no
-  /// other sum may be started, until finish_sum().
+  /// Starts adding up `values` over all ranks, in place, without waiting. They must stay where they are, and
+  /// no other sum may be started, until finish_sum().
   virtual void start_sum(std::span<double> values) = 0;
   /// True when the sums are there; makes progress.
   virtual bool sum_done() = 0;
@@ -88,8 +89,8 @@ std::unique_ptr<communicator> make_upcxx_communicator(bool signalling_put);
 std::unique_ptr<communicator> make_mpi_communicator(int* argc, char*** argv, bool tuned);
 std::unique_ptr<communicator> make_solo_communicator();
 
-/// The exchange with a fault built in (see docs/design/heat3d.md), for tests of the checks: "late" delivers the
-/// planes of the step before, "zero" zeros, "mirror" reversed planes. Other names deliver what arrived.
+/// The exchange with a fault built in (see docs/design/heat3d.md), for tests of the checks: "late" delivers
+/// the planes of the step before, "zero" zeros, "mirror" reversed planes. Other names deliver what arrived.
 std::unique_ptr<halo_exchange> with_fault(std::unique_ptr<halo_exchange> inner, std::string_view fault,
                                           block const& own);
 

@@ -31,12 +31,14 @@ void console::configuration(run_record const& r, block const& own) const {
   if (!prints_ || options_.quiet) return;
   auto const& p = r.physics;
   auto const e = own.extent();
-  std::printf("heat3d %s (%s): %lldx%lldx%lld cells on %d rank%s as %dx%dx%d, %lldx%lldx%lld cells on rank 0\n", version,
-              commit_id, static_cast<long long>(p.domain[0]), static_cast<long long>(p.domain[1]),
-              static_cast<long long>(p.domain[2]), r.ranks, r.ranks == 1 ? "" : "s", r.grid[0], r.grid[1], r.grid[2],
-              static_cast<long long>(e[0]), static_cast<long long>(e[1]), static_cast<long long>(e[2]));
-  std::printf("exchange %s, back end %s, steps 0 to %lld of dt %g, q %g, sigma %g, P %g, T0 %g\n", r.exchange.c_str(),
-              r.backend.c_str(), static_cast<long long>(p.final_step()), p.dt, p.q, p.sigma, p.power, p.t0);
+  std::printf(
+      "heat3d %s (%s): %lldx%lldx%lld cells on %d rank%s as %dx%dx%d, %lldx%lldx%lld cells on rank 0\n",
+      version, commit_id, static_cast<long long>(p.domain[0]), static_cast<long long>(p.domain[1]),
+      static_cast<long long>(p.domain[2]), r.ranks, r.ranks == 1 ? "" : "s", r.grid[0], r.grid[1], r.grid[2],
+      static_cast<long long>(e[0]), static_cast<long long>(e[1]), static_cast<long long>(e[2]));
+  std::printf("exchange %s, back end %s, steps 0 to %lld of dt %g, q %g, sigma %g, P %g, T0 %g\n",
+              r.exchange.c_str(), r.backend.c_str(), static_cast<long long>(p.final_step()), p.dt, p.q,
+              p.sigma, p.power, p.t0);
   if (!p.is_stable()) {
     std::printf("warning: dt %g is above 1/(6 q) = %g, so errors will grow; choose a smaller -dt\n", p.dt,
                 1 / (6 * p.q));
@@ -55,10 +57,12 @@ void console::line(report const& r) {
   auto const& p = options_.physics;
   auto const steps = static_cast<double>(r.interval_steps > 0 ? r.interval_steps : 1);
   double const per_step = r.interval_seconds / steps;
-  auto const left = static_cast<double>(p.final_step() - r.step) * r.elapsed_seconds / static_cast<double>(r.step + 1);
+  auto const left =
+      static_cast<double>(p.final_step() - r.step) * r.elapsed_seconds / static_cast<double>(r.step + 1);
   std::printf("%lld T=%.6f %.3f s (%.3f s)  %.3f ms/step  %.1f Mcell/s  comm %.1f %%  %s left\n",
-              static_cast<long long>(r.step), r.mean * 1e9, r.elapsed_seconds, r.interval_seconds, 1e3 * per_step,
-              static_cast<double>(p.cell_n()) / per_step * 1e-6, 100 * r.communicating, duration(left).c_str());
+              static_cast<long long>(r.step), r.mean * 1e9, r.elapsed_seconds, r.interval_seconds,
+              1e3 * per_step, static_cast<double>(p.cell_n()) / per_step * 1e-6, 100 * r.communicating,
+              duration(left).c_str());
   std::fflush(stdout);
 }
 
@@ -67,9 +71,10 @@ void console::live(std::int64_t step, double elapsed_seconds) {
   last_live_ = elapsed_seconds;
   auto const& p = options_.physics;
   auto const done = static_cast<double>(step + 1);
-  std::printf("\r\033[Kstep %lld of %lld  %.0f %%  %.3f ms/step  %.1f Mcell/s  %s left", static_cast<long long>(step),
-              static_cast<long long>(p.final_step()), 100 * done / static_cast<double>(p.update_n()),
-              1e3 * elapsed_seconds / done, static_cast<double>(p.cell_n()) * done / elapsed_seconds * 1e-6,
+  std::printf("\r\033[Kstep %lld of %lld  %.0f %%  %.3f ms/step  %.1f Mcell/s  %s left",
+              static_cast<long long>(step), static_cast<long long>(p.final_step()),
+              100 * done / static_cast<double>(p.update_n()), 1e3 * elapsed_seconds / done,
+              static_cast<double>(p.cell_n()) * done / elapsed_seconds * 1e-6,
               duration(elapsed_seconds / done * (static_cast<double>(p.update_n()) - done)).c_str());
   std::fflush(stdout);
   live_shown_ = true;
@@ -79,16 +84,19 @@ void console::summary(run_record const& r, phase_seconds const& phases, int byte
   if (!prints_ || options_.quiet) return;
   auto const share = [&](double seconds) { return phases.total > 0 ? 100 * seconds / phases.total : 0.0; };
   std::printf("\n");
-  std::printf("time per step    median %.3f ms, p10 %.3f, p90 %.3f (%lld steps in %.3f s; slowest rank of each)\n",
-              1e3 * r.median_s, 1e3 * r.p10_s, 1e3 * r.p90_s, static_cast<long long>(r.physics.update_n()), r.seconds);
+  std::printf(
+      "time per step    median %.3f ms, p10 %.3f, p90 %.3f (%lld steps in %.3f s; slowest rank of each)\n",
+      1e3 * r.median_s, 1e3 * r.p10_s, 1e3 * r.p90_s, static_cast<long long>(r.physics.update_n()),
+      r.seconds);
   std::printf("throughput       %.1f million cell updates/s\n", 1e-6 * r.cells_per_s);
   std::printf("memory traffic   %.1f GB/s at %d bytes per cell\n", 1e-9 * r.cells_per_s * bytes_per_cell,
               bytes_per_cell);
   std::printf("communication    %.1f %% of the time, mean of all ranks\n", 100 * r.comm_share);
-  std::printf("rank 0           inner %.1f %%, surface and update %.1f %%, pack %.1f %%, send %.1f %%, wait %.1f %%, "
-              "sums %.1f %%\n",
-              share(phases.inner), share(phases.surface), share(phases.pack), share(phases.send), share(phases.wait),
-              share(phases.reduce));
+  std::printf(
+      "rank 0           inner %.1f %%, surface and update %.1f %%, pack %.1f %%, send %.1f %%, wait %.1f %%, "
+      "sums %.1f %%\n",
+      share(phases.inner), share(phases.surface), share(phases.pack), share(phases.send), share(phases.wait),
+      share(phases.reduce));
 }
 
 void console::probe(triple const& c, double value) const {
@@ -105,8 +113,8 @@ void console::checks(run_record const& r) const {
   }
   for (auto const& c : r.checks) {
     if (options_.quiet && c.passed()) continue;
-    std::printf("%-16s %s %.2e (limit %.0e): %s\n", c.name.c_str(), c.passed() ? "ok    " : "FAILED", c.value, c.limit,
-                c.detail.c_str());
+    std::printf("%-16s %s %.2e (limit %.0e): %s\n", c.name.c_str(), c.passed() ? "ok    " : "FAILED", c.value,
+                c.limit, c.detail.c_str());
   }
   std::printf("check %s\n", r.passed ? "passed" : "FAILED");
 }

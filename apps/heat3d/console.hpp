@@ -14,8 +14,9 @@ class console {
   console(options const& o, int rank);
 
   void configuration(run_record const& record, block const& own) const;
-  /// The line of each report: step, mean temperature times 1e9, elapsed time and time since the line before (the
-  /// numbers of the reference program, in its order), then time per step, throughput, communication, time left.
+  /// The line of each report: step, mean temperature times 1e9, elapsed time and time since the line before
+  /// (the numbers of the reference program, in its order), then time per step, throughput, communication,
+  /// time left.
   void line(report const& r);
   /// On a terminal, a line that is overwritten a few times per second; elsewhere nothing.
   void live(std::int64_t step, double elapsed_seconds);

@@ -25,7 +25,8 @@ std::optional<process_grid> fitting_grid(triple const& domain, int ranks) {
     for (int y = 1; y <= ranks / x; ++y) {
       if (ranks / x % y != 0) continue;
       process_grid const g{x, y, ranks / x / y};
-      if (fits(domain, g) && (!best || *std::ranges::max_element(g) < *std::ranges::max_element(*best))) best = g;
+      if (fits(domain, g) && (!best || *std::ranges::max_element(g) < *std::ranges::max_element(*best)))
+        best = g;
     }
   }
   return best;
@@ -59,21 +60,23 @@ std::optional<std::string> grid_problem(triple const& domain, process_grid const
   // Each number is at most 10^6, so that 64 bits hold the product.
   auto const product = static_cast<std::int64_t>(grid[0]) * grid[1] * grid[2];
   if (product != ranks) {
-    return "--grid " + std::to_string(grid[0]) + "," + std::to_string(grid[1]) + "," + std::to_string(grid[2]) +
-           " is for " + std::to_string(product) + " ranks, but the job has " + std::to_string(ranks) +
-           "; leave --grid out or change -n";
+    return "--grid " + std::to_string(grid[0]) + "," + std::to_string(grid[1]) + "," +
+           std::to_string(grid[2]) + " is for " + std::to_string(product) + " ranks, but the job has " +
+           std::to_string(ranks) + "; leave --grid out or change -n";
   }
   if (fits(domain, grid)) return std::nullopt;
   auto message = "a domain of " + text(domain) + " cells cannot be divided among " + text(grid) + " ranks: ";
   for (int d = 0; d < 3; ++d) {
     if (grid[d] > domain[d]) {
-      message += std::to_string(grid[d]) + " ranks share " + std::to_string(domain[d]) + " cells in " + "xyz"[d] + "; ";
+      message += std::to_string(grid[d]) + " ranks share " + std::to_string(domain[d]) + " cells in " +
+                 "xyz"[d] + "; ";
       break;
     }
   }
   if (auto const other = fitting_grid(domain, ranks)) {
     auto const& g = *other;
-    return message + "try --grid " + std::to_string(g[0]) + "," + std::to_string(g[1]) + "," + std::to_string(g[2]);
+    return message + "try --grid " + std::to_string(g[0]) + "," + std::to_string(g[1]) + "," +
+           std::to_string(g[2]);
   }
   return message + "try fewer ranks or a larger domain";
 }

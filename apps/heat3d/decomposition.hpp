@@ -24,8 +24,9 @@ struct block {
   int neighbor_n() const;
 };
 
-/// Process grid for a number of ranks, the same everywhere and the same as in the reference program: nx is the
-/// first divisor of n from the cube root upwards, ny the first divisor of n / nx from its square root upwards.
+/// Process grid for a number of ranks, the same everywhere and the same as in the reference program: nx is
+/// the first divisor of n from the cube root upwards, ny the first divisor of n / nx from its square root
+/// upwards.
 process_grid default_grid(int ranks);
 
 /// Says what is wrong with dividing the domain by this grid, and what to try; nothing when it is fine.
@@ -35,8 +36,8 @@ std::optional<std::string> grid_problem(triple const& domain, process_grid const
 /// no rank is left empty as long as there are at least as many cells as ranks.
 block make_block(triple const& domain, process_grid const& grid, int rank);
 
-/// Cuts one layer of cells off `rest` at each face that `at` says. Returns the layers, which are disjoint and not
-/// empty; a box one cell thick goes to the first of two opposite faces whole.
+/// Cuts one layer of cells off `rest` at each face that `at` says. Returns the layers, which are disjoint and
+/// not empty; a box one cell thick goes to the first of two opposite faces whole.
 std::vector<box> peel(box& rest, std::array<bool, face_n> const& at);
 
 /// Cells of a block (in local coordinates) that can be computed before any halo has arrived: all but those

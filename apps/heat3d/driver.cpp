@@ -1,8 +1,9 @@
-// One step: start packing, start the inner cells, send each plane when it is packed, compute the inner cells while
-// the halos travel, wait for halos, compute the cells next to neighbours, update.
+// One step: start packing, start the inner cells, send each plane when it is packed, compute the inner cells
+// while the halos travel, wait for halos, compute the cells next to neighbours, update.
 //
-// There is no barrier, and sums over all ranks do not hold the loop up either: they are started in the steps that
-// ask for them and picked up in a later step. So ranks may be one step apart, which the exchanges allow for.
+// There is no barrier, and sums over all ranks do not hold the loop up either: they are started in the steps
+// that ask for them and picked up in a later step. So ranks may be one step apart, which the exchanges allow
+// for.
 
 #include "driver.hpp"
 
@@ -38,7 +39,8 @@ void driver::load_initial() {
   std::size_t i = 0;
   for (auto z = own_.cells.low[2]; z < own_.cells.high[2]; ++z) {
     for (auto y = own_.cells.low[1]; y < own_.cells.high[1]; ++y) {
-      for (auto x = own_.cells.low[0]; x < own_.cells.high[0]; ++x) values[i++] = initial_value(problem_, x, y, z);
+      for (auto x = own_.cells.low[0]; x < own_.cells.high[0]; ++x)
+        values[i++] = initial_value(problem_, x, y, z);
     }
   }
   engine_.load(values);

@@ -80,11 +80,11 @@ class driver {
   std::int64_t last_report_step_ = -1;
   double final_mean_ = 0;
 
-  compensated_sum radiated_;             ///< by this rank so far
-  std::array<double, 2> reduced_{};      ///< field and radiated, while they are being added up
-  std::int64_t reduction_step_ = -1;     ///< of the sums under way, -1: none are
-  double reduction_elapsed_ = 0;         ///< when they were started
-  double reduction_communicating_ = 0;   ///< time spent communicating until then
+  compensated_sum radiated_;            ///< by this rank so far
+  std::array<double, 2> reduced_{};     ///< field and radiated, while they are being added up
+  std::int64_t reduction_step_ = -1;    ///< of the sums under way, -1: none are
+  double reduction_elapsed_ = 0;        ///< when they were started
+  double reduction_communicating_ = 0;  ///< time spent communicating until then
 };
 
 }  // namespace heat3d

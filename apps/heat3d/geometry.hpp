@@ -27,7 +27,8 @@ struct box {
 /// The faces of a box: low and high x, low and high y, low and high z.
 enum face : int { left, right, down, up, front, back };
 inline constexpr int face_n = 6;
-inline constexpr std::array<char const*, face_n> face_names = {"left", "right", "down", "up", "front", "back"};
+inline constexpr std::array<char const*, face_n> face_names = {"left", "right", "down",
+                                                               "up",   "front", "back"};
 
 /// Order in which faces are packed and sent: low sides first, then high sides.
 inline constexpr std::array<face, face_n> send_order = {left, down, front, right, up, back};
@@ -41,7 +42,9 @@ inline constexpr face opposite(face f) { return static_cast<face>(static_cast<in
 /// Cells on a face of a box with these extents. A halo buffer holds them with the first remaining direction
 /// fastest: (y, z) on left and right, (x, z) on down and up, (x, y) on front and back.
 inline constexpr std::int64_t face_cells(triple const& extent, face f) {
-  return axis_of(f) == 0 ? extent[1] * extent[2] : axis_of(f) == 1 ? extent[0] * extent[2] : extent[0] * extent[1];
+  return axis_of(f) == 0   ? extent[1] * extent[2]
+         : axis_of(f) == 1 ? extent[0] * extent[2]
+                           : extent[0] * extent[1];
 }
 
 /// Position of a cell in arrays of these extents: x fastest.

@@ -1,5 +1,5 @@
-// The Kokkos back end: the same cell function as the plain ones, in Kokkos' kernels. Written to what Kokkos 3.4
-// offers. This file does not see the communication library, and nothing else sees Kokkos.
+// The Kokkos back end: the same cell function as the plain ones, in Kokkos' kernels. Written to what
+// Kokkos 3.4 offers. This file does not see the communication library, and nothing else sees Kokkos.
 //
 // It works as the reference program does: rates in a second array, then the update. Halo buffers are in host
 // memory, so the default execution space must be one that reaches it (Serial, OpenMP, Threads).
@@ -60,10 +60,12 @@ namespace {
 
 using space = Kokkos::DefaultExecutionSpace;
 using field_view = Kokkos::View<double***, Kokkos::LayoutLeft, space::memory_space>;  // x fastest
-using cells_policy = Kokkos::MDRangePolicy<space, Kokkos::Rank<3, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
-                                           Kokkos::IndexType<std::int64_t>>;
-using plane_policy = Kokkos::MDRangePolicy<space, Kokkos::Rank<2, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
-                                           Kokkos::IndexType<std::int64_t>>;
+using cells_policy =
+    Kokkos::MDRangePolicy<space, Kokkos::Rank<3, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                          Kokkos::IndexType<std::int64_t>>;
+using plane_policy =
+    Kokkos::MDRangePolicy<space, Kokkos::Rank<2, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                          Kokkos::IndexType<std::int64_t>>;
 using line_policy = Kokkos::RangePolicy<space, Kokkos::IndexType<std::int64_t>>;
 
 static_assert(Kokkos::SpaceAccessibility<space, Kokkos::HostSpace>::accessible,
@@ -143,11 +145,14 @@ class kokkos_backend final : public backend {
   int bytes_per_cell() const override { return 48; }
 
   void load(std::span<double const> values) override {
-    Kokkos::View<double const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> const from(values.data(), values.size());
+    Kokkos::View<double const*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> const from(values.data(),
+                                                                                       values.size());
     Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> const to(field_.data(), field_.size());
     Kokkos::deep_copy(to, from);
   }
-  void store(std::span<double> values) const override { std::copy_n(field_.data(), field_.size(), values.data()); }
+  void store(std::span<double> values) const override {
+    std::copy_n(field_.data(), field_.size(), values.data());
+  }
   extremes scan() const override {
     kokkos_scan found;
     auto const* const values = field_.data();
@@ -201,7 +206,8 @@ void kokkos_backend::pack_async(face f, double* plane) {
   auto const width = axis == 0 ? n[1] : n[0];
   auto const height = axis == 2 ? n[1] : n[2];
   Kokkos::parallel_for(
-      "pack", plane_policy(instance_, {0, 0}, {width, height}), KOKKOS_LAMBDA(std::int64_t i, std::int64_t j) {
+      "pack", plane_policy(instance_, {0, 0}, {width, height}),
+      KOKKOS_LAMBDA(std::int64_t i, std::int64_t j) {
         plane[i + width * j] = axis == 0 ? field(at, i, j) : axis == 1 ? field(i, at, j) : field(i, j, at);
       });
 }

@@ -12,6 +12,7 @@
 #include "communicator.hpp"
 #include "console.hpp"
 #include "driver.hpp"
+#include "memory.hpp"
 #include "options.hpp"
 #include "outputs.hpp"
 #if defined(__x86_64__)
@@ -21,8 +22,8 @@
 namespace heat3d {
 namespace {
 
-/// Ahead of the heat front temperatures fall tenfold per cell, below what a double holds in full: such numbers
-/// take a hundred times longer to compute with. Zero is as good there.
+/// Ahead of the heat front temperatures fall tenfold per cell, below what a double holds in full: such
+/// numbers take a hundred times longer to compute with. Zero is as good there.
 void flush_denormals() {
 #if defined(__x86_64__)
   constexpr unsigned flush_to_zero_and_denormals_are_zero = 0x8040;
@@ -91,16 +92,42 @@ bool write_field(options const& o, run_record const& record, communicator& ranks
   }
   if (!o.dump.empty()) {
     auto const whole = gather_field(o.physics.domain, record.grid, ranks, field);
-    good = on_rank_0(ranks, [&] {
-      files.dump->write(whole.data(), whole.size() * sizeof(double));
-      files.dump->close();
-    }) && good;
+    good = on_rank_0(ranks,
+                     [&] {
+                       files.dump->write(whole.data(), whole.size() * sizeof(double));
+                       files.dump->close();
+                     }) &&
+           good;
   }
   if (!o.slice.empty()) {
     auto const plane = gather_plane(o, record.grid, ranks, field);
     good = on_rank_0(ranks, [&] { draw(plane, o, files.python); }) && good;
   }
   return good;
+}
+
+/// The back end, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
+std::unique_ptr<backend> make_engine(options const& o, block const& own, communicator& ranks) {
+  auto const grid = o.grid.value_or(default_grid(ranks.size()));
+  auto const problem = memory_problem(o.physics.domain, grid, ranks);
+  double failed = problem ? 1 : 0;
+  ranks.max({&failed, 1});
+  if (failed != 0) {
+    if (problem) std::fprintf(stderr, "atoll-heat3d: %s\n", problem->c_str());
+    return nullptr;
+  }
+  std::unique_ptr<backend> engine;
+  try {
+    engine = make_backend(o.backend, {own, o.physics.domain});
+  } catch (std::bad_alloc const&) {
+    failed = 1;
+  }
+  ranks.max({&failed, 1});
+  if (failed == 0) return engine;
+  if (ranks.rank() == 0) {
+    std::fprintf(stderr, "atoll-heat3d: no memory for the field; use a smaller domain or more hosts\n");
+  }
+  return nullptr;
 }
 
 int simulate(options const& o, communicator& ranks) {
@@ -113,7 +140,8 @@ int simulate(options const& o, communicator& ranks) {
   if (!on_rank_0(ranks, [&] { files = output_files::open(o); })) return 2;
 
   auto const own = make_block(o.physics.domain, grid, ranks.rank());
-  auto const engine = make_backend(o.backend, {own, o.physics.domain});
+  auto const engine = make_engine(o, own, ranks);
+  if (!engine) return 2;
   char const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
   auto const halos = with_fault(ranks.make_exchange(own), fault != nullptr ? fault : "", own);
 
@@ -149,34 +177,38 @@ int simulate(options const& o, communicator& ranks) {
   out.summary(record, run.phases(), engine->bytes_per_cell());
   bool good = write_field(o, record, ranks, *engine, own, files, out);
   out.checks(record);
-  good = on_rank_0(ranks, [&] {
-    if (files.times) write_times(*files.times, record);
-    if (files.results) files.results->add(record);
-    if (!console::flush()) throw file_problem{"standard output: cannot write; is the disk full?"};
-  }) && good;
+  good = on_rank_0(ranks,
+                   [&] {
+                     if (files.times) write_times(*files.times, record);
+                     if (files.results) files.results->add(record);
+                     if (!console::flush())
+                       throw file_problem{"standard output: cannot write; is the disk full?"};
+                   }) &&
+         good;
   if (!good) return 2;
   return record.checked && !record.passed ? 1 : 0;
 }
 
 int run_program(int argc, char** argv) {
   auto words = parse_options(argc, argv);
-  if (!words.help.empty()) {
-    std::fputs(words.help.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : 2;
-  }
   auto const& o = words.value;
-  // A wrong command line is reported by one rank, so the ranks must know who they are even then.
+  // Help and complaints are printed by one rank, so the ranks must know who they are even then.
   auto library = o.exchange;
   if (words.error.empty() && std::getenv("ATOLL_JOB") != nullptr) {
     // `atoll run` started us: MPI would take each rank for a job of its own, and so would no library at all.
     if (o.exchange.starts_with("mpi")) {
-      words.error = "--exchange " + o.exchange + ": `atoll run` starts no MPI ranks; use mpirun -n 4 atoll-heat3d ...";
+      words.error =
+          "--exchange " + o.exchange + ": `atoll run` starts no MPI ranks; use mpirun -n 4 atoll-heat3d ...";
     }
     if (o.exchange != "put") library = "rma";
   }
   auto const ranks = make_communicator(library, &argc, &argv);
   if (words.error.empty() && o.exchange == "none" && ranks->size() > 1) {
     words.error = "--exchange none: the job has several ranks; use rma, or start one";
+  }
+  if (!words.help.empty()) {
+    if (ranks->rank() == 0) std::fputs(words.help.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : 2;
   }
   if (!words.error.empty()) {
     if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", words.error.c_str());

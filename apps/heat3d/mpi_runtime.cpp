@@ -1,9 +1,10 @@
 // The message-passing variants, over MPI alone: no call of Atoll is made, so that what is timed is MPI.
 //
-// "mpi" is the natural form: per neighbour a non-blocking receive and directly after it the matching send, with
-// one tag; before the surface cells all sends are waited for, then all receives. "mpi-tuned" takes away what the
-// study suspects to cost time: its receives are persistent and posted one step ahead, so that no message ever
-// meets a rank that does not expect it. Two buffers per face then alternate, as in the one-sided variant.
+// "mpi" is the natural form: per neighbour a non-blocking receive and directly after it the matching send,
+// with one tag; before the surface cells all sends are waited for, then all receives. "mpi-tuned" takes away
+// what the study suspects to cost time: its receives are persistent and posted one step ahead, so that no
+// message ever meets a rank that does not expect it. Two buffers per face then alternate, as in the one-sided
+// variant.
 
 // Open MPI's and MPICH's old C++ bindings are of no use here and give warnings.
 #define OMPI_SKIP_MPICXX 1

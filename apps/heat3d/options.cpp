@@ -49,8 +49,8 @@ std::string contradiction(options const& o) {
   for (auto const& c : o.probes) {
     for (int d = 0; d < 3; ++d) {
       if (c[d] >= 0 && c[d] < p.domain[d]) continue;
-      return "--probe: cell index " + std::to_string(c[d]) + " in direction " + "xyz"[d] + " is outside 0 to " +
-             std::to_string(p.domain[d] - 1);
+      return "--probe: cell index " + std::to_string(c[d]) + " in direction " + "xyz"[d] +
+             " is outside 0 to " + std::to_string(p.domain[d] - 1);
     }
   }
   auto const axis = o.slice_axis[0] - 'x';
@@ -83,9 +83,10 @@ parsed parse_options(int argc, char const* const* argv) {
   std::string mode;
   std::string start = "uniform";
 
-  CLI::App app("Heat conduction in a box, heated on one face and radiating from all, on many ranks.\n"
-               "Run it as: atoll run -n 4 atoll-heat3d -X 200 -Y 200 -Z 200 -N 500",
-               "atoll-heat3d");
+  CLI::App app(
+      "Heat conduction in a box, heated on one face and radiating from all, on many ranks.\n"
+      "Run it as: atoll run -n 4 atoll-heat3d -X 200 -Y 200 -Z 200 -N 500",
+      "atoll-heat3d");
   app.set_help_flag("-h,--help", "Print this and end");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
@@ -104,7 +105,8 @@ parsed parse_options(int argc, char const* const* argv) {
   physics->add_option("-N", p.last_step, "Last step; steps 0 to N are run")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}))
       ->capture_default_str();
-  physics->add_option("--stop-after", p.stop_after, "Run only the first updates of the N + 1, this many (all)")
+  physics
+      ->add_option("--stop-after", p.stop_after, "Run only the first updates of the N + 1, this many (all)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   physics->add_option("--init", start, "Initial field")
       ->check(CLI::IsMember({"uniform", "eigenmode"}))
@@ -120,7 +122,9 @@ parsed parse_options(int argc, char const* const* argv) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}))
       ->capture_default_str();
   auto const positive = CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000});
-  run->add_option("-I", o.print_interval, "Steps between two printed lines")->check(positive)->capture_default_str();
+  run->add_option("-I", o.print_interval, "Steps between two printed lines")
+      ->check(positive)
+      ->capture_default_str();
   run->add_option("--reduce-interval", o.reduce_interval,
                   "Steps between two sums over all ranks, each of which is checked (those of printed lines)")
       ->check(positive);

@@ -32,7 +32,9 @@ struct options {
   bool keep_denormals = false;
 
   /// True in steps whose mean is printed, and in those that are summed over all ranks.
-  bool is_printed(std::int64_t step) const { return step % print_interval == 0 || step == physics.final_step(); }
+  bool is_printed(std::int64_t step) const {
+    return step % print_interval == 0 || step == physics.final_step();
+  }
   bool is_reduced(std::int64_t step) const {
     return is_printed(step) || (reduce_interval > 0 && step % reduce_interval == 0);
   }

@@ -29,8 +29,8 @@ void output_file::close() {
 }
 
 void output_file::fail(int error) const {
-  auto const* const advice = error == ENOSPC ? "; free some space or write elsewhere"
-                             : error == ENOENT ? "; does the folder exist?"
+  auto const* const advice = error == ENOSPC                     ? "; free some space or write elsewhere"
+                             : error == ENOENT                   ? "; does the folder exist?"
                              : error == EACCES || error == EROFS ? "; write to a folder of your own"
                                                                  : "";
   throw file_problem{name_ + ": " + std::strerror(error) + advice};
@@ -87,7 +87,8 @@ std::vector<double> gather_field(triple const& domain, process_grid const& grid,
   return whole;
 }
 
-plane gather_plane(options const& o, process_grid const& grid, communicator& ranks, std::span<double const> field) {
+plane gather_plane(options const& o, process_grid const& grid, communicator& ranks,
+                   std::span<double const> field) {
   auto const& domain = o.physics.domain;
   plane p{o.slice_axis[0] - 'x', o.slice_index, 0, 0, {}, {}, {}};
   if (p.index < 0) p.index = domain[p.axis] / 2;
@@ -156,8 +157,11 @@ void draw(plane const& p, options const& o, std::string const& python) {
                      std::to_string(n[1]) + " x " + std::to_string(n[2]) + " cells" +
                      (p.cuts_across.empty() && p.cuts_up.empty() ? "" : "\n(dashed: borders between ranks)");
   auto const axes = std::string(p.axis == 0 ? "y" : "x") + (p.axis == 2 ? "y" : "z");
-  std::vector<std::string> words = {"--output", o.slice, "--width", std::to_string(p.width), "--height",
-                                    std::to_string(p.height), "--axes", axes, "--title", title};
+  std::vector<std::string> words = {"--output", o.slice,
+                                    "--width",  std::to_string(p.width),
+                                    "--height", std::to_string(p.height),
+                                    "--axes",   axes,
+                                    "--title",  title};
   words.emplace_back("--cuts-across");
   for (auto at : p.cuts_across) words.push_back(std::to_string(at));
   words.emplace_back("--cuts-up");

@@ -38,7 +38,8 @@ struct output_files {
   std::unique_ptr<output_file> dump;
   std::string python;  ///< interpreter that draws the slice
 
-  /// Opens what was asked for and finds what draws, so that failure comes before the work. Throws file_problem.
+  /// Opens what was asked for and finds what draws, so that failure comes before the work. Throws
+  /// file_problem.
   static output_files open(options const& o);
 };
 
@@ -55,11 +56,12 @@ struct plane {
   std::int64_t index;  ///< of its cells in that direction
   std::int64_t width;
   std::int64_t height;
-  std::vector<double> values;  ///< first remaining direction fastest; empty on other ranks
+  std::vector<double> values;             ///< first remaining direction fastest; empty on other ranks
   std::vector<std::int64_t> cuts_across;  ///< borders between blocks, in the direction of the width
   std::vector<std::int64_t> cuts_up;
 };
-plane gather_plane(options const& o, process_grid const& grid, communicator& ranks, std::span<double const> field);
+plane gather_plane(options const& o, process_grid const& grid, communicator& ranks,
+                   std::span<double const> field);
 
 /// Draws the plane to o.slice. Throws file_problem.
 void draw(plane const& p, options const& o, std::string const& python);

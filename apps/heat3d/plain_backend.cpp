@@ -1,9 +1,9 @@
 // The plain C++ back ends, on the calling thread.
 //
-// "plain" works as the reference program does: a sweep writes rates to a second array, another adds them to the
-// field (48 bytes of memory traffic per cell: rate sweep 8 read + 8 written + 8 write-allocate, update sweep
-// 16 read + 8 written). "plain-fused" writes the new field to the second array in one sweep and exchanges the two
-// (24 bytes). Both give the same field bit for bit.
+// "plain" works as the reference program does: a sweep writes rates to a second array, another adds them to
+// the field (48 bytes of memory traffic per cell: rate sweep 8 read + 8 written + 8 write-allocate, update
+// sweep 16 read + 8 written). "plain-fused" writes the new field to the second array in one sweep and
+// exchanges the two (24 bytes). Both give the same field bit for bit.
 
 #include <algorithm>
 #include <limits>
@@ -69,7 +69,9 @@ class plain_backend final : public backend {
 };
 
 row plain_backend::make_row(std::int64_t y, std::int64_t z, halo_planes const& halos) {
-  auto const [nx, ny, nz] = extent_;
+  auto const nx = extent_[0];
+  auto const ny = extent_[1];
+  auto const nz = extent_[2];
   row r{};
   r.center = row_at(y, z);
   // Inside the block, in a halo (whose rows run along x as well), or missing: then the row itself.

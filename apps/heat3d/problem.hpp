@@ -26,7 +26,9 @@ struct problem {
 
   std::int64_t cell_n() const { return domain[0] * domain[1] * domain[2]; }
   std::int64_t heated_cell_n() const { return domain[1] * domain[2]; }
-  std::int64_t update_n() const { return stop_after > 0 && stop_after <= last_step ? stop_after : last_step + 1; }
+  std::int64_t update_n() const {
+    return stop_after > 0 && stop_after <= last_step ? stop_after : last_step + 1;
+  }
   /// The step that is run last.
   std::int64_t final_step() const { return update_n() - 1; }
   /// Power is on in the first half of the run.

@@ -1,6 +1,7 @@
-// Table runs holds the configuration and summary of each run, steps the duration of every time step, checks each
-// comparison that was made. A run is one transaction that takes the write lock at its start (BEGIN IMMEDIATE), so
-// two writers never deadlock half-way, and a writer that finds the lock taken waits instead of giving up.
+// Table runs holds the configuration and summary of each run, steps the duration of every time step, checks
+// each comparison that was made. A run is one transaction that takes the write lock at its start (BEGIN
+// IMMEDIATE), so two writers never deadlock half-way, and a writer that finds the lock taken waits instead of
+// giving up.
 
 #include "results.hpp"
 
@@ -102,7 +103,8 @@ int usable_cores() {
 class statement {
  public:
   statement(std::string const& path, sqlite3* database, char const* sql) : path_(path), database_(database) {
-    if (sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr) != SQLITE_OK) fail(path, database, "write");
+    if (sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr) != SQLITE_OK)
+      fail(path, database, "write");
   }
   ~statement() { sqlite3_finalize(statement_); }
   statement(statement const&) = delete;
@@ -182,8 +184,9 @@ results_file::results_file(std::string const& path) : path_(path) {
 
 void results_file::prepare_tables() {
   sqlite3_busy_timeout(database_, wait_ms);
-  // Readers and a writer then do not wait for each other. Switching needs the file alone for a moment, and SQLite
-  // does not wait for that by itself. Where the file system cannot do it the old mode stays, which is safe too.
+  // Readers and a writer then do not wait for each other. Switching needs the file alone for a moment, and
+  // SQLite does not wait for that by itself. Where the file system cannot do it the old mode stays, which is
+  // safe too.
   for (int attempt = 0; attempt < 100; ++attempt) {
     auto const status = sqlite3_exec(database_, "PRAGMA journal_mode=WAL", nullptr, nullptr, nullptr);
     if (status != SQLITE_BUSY && status != SQLITE_LOCKED) break;
@@ -199,11 +202,12 @@ results_file::~results_file() { sqlite3_close(database_); }
 void results_file::add(run_record const& r) {
   auto const& p = r.physics;
   transaction writing(path_, database_);
-  statement run(path_, database_,
-                "INSERT INTO runs (date, program, version, commit_id, host, cores, ranks, grid, x, y, z, exchange, "
-                "backend, steps, warmup, reduce_interval, t0, dt, q, sigma, power, initial, seconds, median_s, p10_s, "
-                "p90_s, cells_per_s, comm_share, mean, passed, residual) VALUES "
-                "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  statement run(
+      path_, database_,
+      "INSERT INTO runs (date, program, version, commit_id, host, cores, ranks, grid, x, y, z, exchange, "
+      "backend, steps, warmup, reduce_interval, t0, dt, q, sigma, power, initial, seconds, median_s, p10_s, "
+      "p90_s, cells_per_s, comm_share, mean, passed, residual) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   run.bind(utc_now()).bind(std::string("heat3d")).bind(std::string(version)).bind(std::string(commit_id));
   run.bind(host_name()).bind(usable_cores()).bind(r.ranks).bind(grid_text(r.grid));
   run.bind(p.domain[0]).bind(p.domain[1]).bind(p.domain[2]).bind(r.exchange).bind(r.backend);

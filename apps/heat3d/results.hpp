@@ -25,16 +25,16 @@ struct run_record {
   std::string backend;
   std::int64_t warmup = 0;
   std::int64_t reduce_interval = 0;
-  double seconds = 0;       ///< of the whole time loop
-  double median_s = 0;      ///< of one step, over steps, each being the slowest rank's
+  double seconds = 0;   ///< of the whole time loop
+  double median_s = 0;  ///< of one step, over steps, each being the slowest rank's
   double p10_s = 0;
   double p90_s = 0;
-  double cells_per_s = 0;   ///< cell updates, by the median step
-  double comm_share = 0;    ///< mean over ranks of the share of time spent communicating or waiting
-  double mean = 0;          ///< last reported mean temperature
+  double cells_per_s = 0;  ///< cell updates, by the median step
+  double comm_share = 0;   ///< mean over ranks of the share of time spent communicating or waiting
+  double mean = 0;         ///< last reported mean temperature
   bool checked = false;
   bool passed = false;
-  double residual = 0;      ///< of the energy balance
+  double residual = 0;  ///< of the energy balance
   std::vector<check_result> checks;
   std::vector<double> step_max_s;    ///< duration of each step on the rank that took longest
   std::vector<double> step_rank0_s;  ///< on rank 0

@@ -55,7 +55,8 @@ template <result Result, bool SumField, bool Exposed>
 
 /// The first or last cell of a row, whose x neighbour may be in a halo or missing, and which may be heated.
 template <result Result>
-[[gnu::always_inline]] inline void end_cell(row const& r, coefficients const& k, std::int64_t x, row_sums& sums) {
+[[gnu::always_inline]] inline void end_cell(row const& r, coefficients const& k, std::int64_t x,
+                                            row_sums& sums) {
   double const c = r.center[x];
   auto exposed = r.exposed;
   double low = c;
@@ -96,7 +97,9 @@ template <result Result, bool SumField>
 
 }  // namespace
 
-HEAT3D_CLONES row_sums rate_row(row const& r, coefficients const& k) { return whole<result::rate, false>(r, k); }
+HEAT3D_CLONES row_sums rate_row(row const& r, coefficients const& k) {
+  return whole<result::rate, false>(r, k);
+}
 
 HEAT3D_CLONES row_sums advance_row(row const& r, coefficients const& k) {
   return whole<result::advanced, false>(r, k);
@@ -106,13 +109,14 @@ HEAT3D_CLONES row_sums advance_and_sum_row(row const& r, coefficients const& k) 
   return whole<result::advanced, true>(r, k);
 }
 
-HEAT3D_CLONES void update_run(double* __restrict field, double const* __restrict rate, std::int64_t n, double dt) {
+HEAT3D_CLONES void update_run(double* __restrict field, double const* __restrict rate, std::int64_t n,
+                              double dt) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) field[i] = advanced(field[i], rate[i], dt);
 }
 
-HEAT3D_CLONES double update_and_sum_run(double* __restrict field, double const* __restrict rate, std::int64_t n,
-                                        double dt) {
+HEAT3D_CLONES double update_and_sum_run(double* __restrict field, double const* __restrict rate,
+                                        std::int64_t n, double dt) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < n; ++i) {

@@ -8,9 +8,9 @@
 
 namespace heat3d {
 
-/// One row along x of a block, its four neighbouring rows, and what lies beyond its two ends. Where the row lies
-/// on the outer surface the missing row is the row itself (see cell.hpp). Rows of halo buffers are contiguous
-/// along x as well, so it makes no difference where a neighbouring row lives.
+/// One row along x of a block, its four neighbouring rows, and what lies beyond its two ends. Where the row
+/// lies on the outer surface the missing row is the row itself (see cell.hpp). Rows of halo buffers are
+/// contiguous along x as well, so it makes no difference where a neighbouring row lives.
 struct row {
   double const* center;  ///< the row's cells; valid from 0 to length - 1
   double const* y_low;
@@ -35,7 +35,8 @@ struct row_sums {
 
 /// Writes the rates of the row's cells [begin, end) to `out`. Only `radiated` is summed.
 row_sums rate_row(row const& r, coefficients const& k);
-/// Writes the advanced cells [begin, end) to `out`, which must not be the row itself. Only `radiated` is summed.
+/// Writes the advanced cells [begin, end) to `out`, which must not be the row itself. Only `radiated` is
+/// summed.
 row_sums advance_row(row const& r, coefficients const& k);
 /// As advance_row(), and sums the field too.
 row_sums advance_and_sum_row(row const& r, coefficients const& k);

@@ -28,7 +28,9 @@ class solo_communicator final : public communicator {
   std::vector<std::vector<double>> gather(std::span<double const> mine) override {
     return {{mine.begin(), mine.end()}};
   }
-  std::unique_ptr<halo_exchange> make_exchange(block const&) override { return std::make_unique<no_exchange>(); }
+  std::unique_ptr<halo_exchange> make_exchange(block const&) override {
+    return std::make_unique<no_exchange>();
+  }
 };
 
 }  // namespace

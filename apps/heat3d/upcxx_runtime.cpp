@@ -4,12 +4,12 @@
 // completion runs an RPC there that counts the arrival. There is no receive, no tag and no barrier. Where the
 // neighbours' buffers are is asked once, through a distributed object.
 //
-// Nothing here synchronises the ranks, and a rank may run one step ahead of a neighbour. So there are two buffers
-// per face and two counters, chosen by the parity of the step. Two are enough: a neighbour sends its halo of step
-// t+2 only after it has our halo of t+1, which we send only after having used its halo of step t (so that buffer
-// is free); and its halo of t+1 proves that it had ours of step t, which frees the outgoing buffer. The counter is
-// decremented by the number of neighbours instead of set to zero, and checked builds count per face, because
-// one number cannot tell a duplicate from a missing face.
+// Nothing here synchronises the ranks, and a rank may run one step ahead of a neighbour. So there are two
+// buffers per face and two counters, chosen by the parity of the step. Two are enough: a neighbour sends its
+// halo of step t+2 only after it has our halo of t+1, which we send only after having used its halo of step t
+// (so that buffer is free); and its halo of t+1 proves that it had ours of step t, which frees the outgoing
+// buffer. The counter is decremented by the number of neighbours instead of set to zero, and checked builds
+// count per face, because one number cannot tell a duplicate from a missing face.
 
 #include <upcxx/upcxx.hpp>
 
@@ -65,7 +65,8 @@ class one_sided_exchange final : public halo_exchange {
 
 one_sided_exchange::one_sided_exchange(block const& own, bool signalling_put)
     : own_(own), signalling_put_(signalling_put) {
-  // A rank without memory must not leave the others waiting for its pointers: agree first, then throw together.
+  // A rank without memory must not leave the others waiting for its pointers: agree first, then throw
+  // together.
   int short_of_memory = 0;
   try {
     allocate();
@@ -75,7 +76,8 @@ one_sided_exchange::one_sided_exchange(block const& own, bool signalling_put)
   if (upcxx::reduce_all(short_of_memory, upcxx::op_fast_max).wait() != 0) {
     release();
     std::int64_t cells = 0;
-    for (int f = 0; f < face_n; ++f) cells += own.has_neighbor(face(f)) ? face_cells(own.extent(), face(f)) : 0;
+    for (int f = 0; f < face_n; ++f)
+      cells += own.has_neighbor(face(f)) ? face_cells(own.extent(), face(f)) : 0;
     throw runtime_problem{"the halo buffers do not fit into the shared heap (this rank needs " +
                           std::to_string(cells * 32 / 1024 + 1) +
                           " KiB); set UPCXX_SHARED_HEAP_SIZE to more, for example 512MB"};
@@ -182,8 +184,8 @@ class upcxx_communicator final : public communicator {
 };
 
 std::vector<std::vector<double>> upcxx_communicator::gather(std::span<double const> mine) {
-  // Each rank shows a window of its data in shared memory, rank 0 gets them all, then the window moves on: the
-  // shared heap may be much smaller than the field.
+  // Each rank shows a window of its data in shared memory, rank 0 gets them all, then the window moves on:
+  // the shared heap may be much smaller than the field.
   constexpr std::size_t window = 1 << 16;
   struct shelf {
     plane_ptr window;
@@ -201,7 +203,8 @@ std::vector<std::vector<double>> upcxx_communicator::gather(std::span<double con
     }
   }
   for (std::size_t from = 0; from < longest; from += window) {
-    if (from < mine.size()) std::copy_n(mine.data() + from, std::min(window, mine.size() - from), shown.local());
+    if (from < mine.size())
+      std::copy_n(mine.data() + from, std::min(window, mine.size() - from), shown.local());
     upcxx::barrier();
     for (int r = 0; r < static_cast<int>(all.size()); ++r) {
       if (from >= all[r].size()) continue;

@@ -37,10 +37,11 @@ defined_step step_by_definition(triple const& n, field const& now, coefficients 
         double const c = now[position(n, x, y, z)];
         double sum = 0;
         int exposed = 0;
-        for (auto const& d : {triple{-1, 0, 0}, triple{1, 0, 0}, triple{0, -1, 0}, triple{0, 1, 0}, triple{0, 0, -1},
-                              triple{0, 0, 1}}) {
+        for (auto const& d : {triple{-1, 0, 0}, triple{1, 0, 0}, triple{0, -1, 0}, triple{0, 1, 0},
+                              triple{0, 0, -1}, triple{0, 0, 1}}) {
           triple const at{x + d[0], y + d[1], z + d[2]};
-          bool const inside = at[0] >= 0 && at[0] < n[0] && at[1] >= 0 && at[1] < n[1] && at[2] >= 0 && at[2] < n[2];
+          bool const inside =
+              at[0] >= 0 && at[0] < n[0] && at[1] >= 0 && at[1] < n[1] && at[2] >= 0 && at[2] < n[2];
           if (inside) {
             sum += now[position(n, at[0], at[1], at[2])] - c;
           } else {
@@ -66,7 +67,8 @@ class blocks {
       engines_.push_back(make_backend(name, {own_.back(), domain}));
       planes_.emplace_back();
       for (int f = 0; f < face_n; ++f) {
-        if (own_.back().has_neighbor(face(f))) planes_.back()[f].resize(face_cells(own_.back().extent(), face(f)));
+        if (own_.back().has_neighbor(face(f)))
+          planes_.back()[f].resize(face_cells(own_.back().extent(), face(f)));
       }
     }
   }
@@ -96,7 +98,8 @@ class blocks {
     block_sums sums;
     for (std::size_t r = 0; r < own_.size(); ++r) {
       halo_planes halos{};
-      for (int f = 0; f < face_n; ++f) halos[f] = own_[r].has_neighbor(face(f)) ? planes_[r][f].data() : nullptr;
+      for (int f = 0; f < face_n; ++f)
+        halos[f] = own_[r].has_neighbor(face(f)) ? planes_[r][f].data() : nullptr;
       engines_[r]->launch_inner(k, sum_field);
       engines_[r]->complete_inner();
       engines_[r]->surface(halos);
@@ -137,13 +140,15 @@ struct shape {
 };
 
 std::vector<shape> shapes() {
-  return {{{1, 1, 1}, {1, 1, 1}},   {{2, 2, 2}, {1, 1, 1}},  {{2, 2, 2}, {2, 2, 2}}, {{17, 1, 1}, {1, 1, 1}},
-          {{1, 9, 4}, {1, 1, 1}},   {{30, 20, 14}, {1, 1, 1}}, {{30, 20, 14}, {2, 2, 2}}, {{11, 7, 5}, {3, 1, 2}},
-          {{11, 7, 5}, {11, 1, 1}}, {{6, 6, 6}, {3, 3, 3}},  {{3, 3, 3}, {3, 3, 3}}, {{40, 3, 3}, {5, 1, 3}},
-          {{9, 8, 7}, {1, 8, 1}},   {{9, 8, 7}, {1, 1, 7}}};
+  return {{{1, 1, 1}, {1, 1, 1}},    {{2, 2, 2}, {1, 1, 1}},  {{2, 2, 2}, {2, 2, 2}},
+          {{17, 1, 1}, {1, 1, 1}},   {{1, 9, 4}, {1, 1, 1}},  {{30, 20, 14}, {1, 1, 1}},
+          {{30, 20, 14}, {2, 2, 2}}, {{11, 7, 5}, {3, 1, 2}}, {{11, 7, 5}, {11, 1, 1}},
+          {{6, 6, 6}, {3, 3, 3}},    {{3, 3, 3}, {3, 3, 3}},  {{40, 3, 3}, {5, 1, 3}},
+          {{9, 8, 7}, {1, 8, 1}},    {{9, 8, 7}, {1, 1, 7}}};
 }
 
-/// The names of back ends that can be made in one process many times (Kokkos starts and ends once per process).
+/// The names of back ends that can be made in one process many times (Kokkos starts and ends once per
+/// process).
 class backends : public testing::TestWithParam<std::string> {};
 
 TEST_P(backends, follow_the_definition_bit_for_bit_on_every_grid) {

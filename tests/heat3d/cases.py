@@ -267,6 +267,7 @@ def errors(bench):
         ([*small, "--results", "/dev/full"], 2, "--results /dev/full"),
         ([*small, "--slice", "/nonexistent/x.png"], 1, "--slice /nonexistent/x.png"),
         (["-X", "400", "-Y", "400", "-Z", "4", "-N", "1"], 2, "UPCXX_SHARED_HEAP_SIZE"),
+        (["-X", "20000", "-Y", "20000", "-Z", "20000", "-N", "1"], 2, "GiB are free"),
     ):
         env = {"UPCXX_SHARED_HEAP_SIZE": "4M"} if "UPCXX_SHARED_HEAP_SIZE" in mentioned else None
         output = bench.run(words, ranks, status=2, env=env)

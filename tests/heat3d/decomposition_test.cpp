@@ -10,14 +10,16 @@ namespace {
 
 TEST(decomposition, default_grids_are_those_of_the_reference_program) {
   std::map<int, process_grid> const expected = {
-      {1, {1, 1, 1}},  {2, {1, 1, 2}},  {3, {1, 1, 3}},  {4, {1, 2, 2}},    {5, {1, 5, 1}},     {6, {1, 2, 3}},
-      {7, {1, 7, 1}},  {8, {2, 2, 2}},  {9, {3, 1, 3}},  {10, {2, 5, 1}},   {12, {2, 2, 3}},    {16, {2, 2, 4}},
-      {24, {2, 3, 4}}, {27, {3, 3, 3}}, {32, {4, 2, 4}}, {48, {3, 4, 4}},   {64, {4, 4, 4}},    {96, {4, 4, 6}},
-      {192, {6, 8, 4}}, {384, {8, 6, 8}}, {768, {12, 8, 8}}, {1536, {12, 16, 8}}, {3072, {16, 16, 12}}};
+      {1, {1, 1, 1}},    {2, {1, 1, 2}},      {3, {1, 1, 3}},      {4, {1, 2, 2}},   {5, {1, 5, 1}},
+      {6, {1, 2, 3}},    {7, {1, 7, 1}},      {8, {2, 2, 2}},      {9, {3, 1, 3}},   {10, {2, 5, 1}},
+      {12, {2, 2, 3}},   {16, {2, 2, 4}},     {24, {2, 3, 4}},     {27, {3, 3, 3}},  {32, {4, 2, 4}},
+      {48, {3, 4, 4}},   {64, {4, 4, 4}},     {96, {4, 4, 6}},     {192, {6, 8, 4}}, {384, {8, 6, 8}},
+      {768, {12, 8, 8}}, {1536, {12, 16, 8}}, {3072, {16, 16, 12}}};
   for (auto const& [ranks, grid] : expected) EXPECT_EQ(default_grid(ranks), grid) << ranks << " ranks";
 }
 
-/// Every cell has one owner, blocks differ by at most one cell per direction, neighbours agree about each other.
+/// Every cell has one owner, blocks differ by at most one cell per direction, neighbours agree about each
+/// other.
 void expect_sound(triple const& domain, process_grid const& grid) {
   int const ranks = grid[0] * grid[1] * grid[2];
   std::int64_t cells = 0;
@@ -100,7 +102,8 @@ TEST(decomposition, inner_and_surface_boxes_tile_every_block) {
   for (auto const& domain : {triple{9, 8, 7}, triple{3, 3, 3}, triple{6, 4, 5}}) {
     for (int r = 0; r < 27; ++r) expect_tiled(make_block(domain, {3, 3, 3}, r));
   }
-  for (int r = 0; r < 4; ++r) expect_tiled(make_block({4, 1, 1}, {4, 1, 1}, r));  // one cell between two neighbours
+  for (int r = 0; r < 4; ++r)
+    expect_tiled(make_block({4, 1, 1}, {4, 1, 1}, r));  // one cell between two neighbours
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ TEST(options, defaults_are_those_of_the_reference_program) {
 }
 
 TEST(options, one_dash_spellings_of_the_reference_program_work) {
-  auto const p = parse({"-X", "30", "-Y", "20", "-Z", "14", "-T0", "0.5", "-dt", "0.05", "-q", "0.8", "-sigma", "2",
-                        "-P", "-3", "-N", "7", "-I", "2"});
+  auto const p = parse({"-X", "30",  "-Y",     "20", "-Z", "14", "-T0", "0.5", "-dt", "0.05",
+                        "-q", "0.8", "-sigma", "2",  "-P", "-3", "-N",  "7",   "-I",  "2"});
   ASSERT_EQ(p.error, "");
   EXPECT_EQ(p.value.physics.domain, (triple{30, 20, 14}));
   EXPECT_EQ(p.value.physics.t0, 0.5);
@@ -49,8 +49,8 @@ TEST(options, sums_are_taken_where_printed_and_in_between_when_asked) {
 }
 
 TEST(options, grids_modes_and_probes_are_triples) {
-  auto const p = parse({"--grid", "2,4,1", "--init", "eigenmode", "--mode", "1,0,3", "--probe", "1,2,3", "--probe",
-                        "0,0,0"});
+  auto const p = parse(
+      {"--grid", "2,4,1", "--init", "eigenmode", "--mode", "1,0,3", "--probe", "1,2,3", "--probe", "0,0,0"});
   ASSERT_EQ(p.error, "");
   EXPECT_EQ(*p.value.grid, (process_grid{2, 4, 1}));
   EXPECT_EQ(p.value.physics.mode, (triple{1, 0, 3}));
@@ -93,7 +93,8 @@ TEST(options, mistakes_are_one_line_that_names_them) {
 
 TEST(options, help_lists_everything_and_its_default) {
   auto const p = parse({"-h"});
-  for (auto const* word : {"-X", "--T0", "--dt", "--sigma", "--exchange", "--results", "--slice", "10000", "0.1"}) {
+  for (auto const* word :
+       {"-X", "--T0", "--dt", "--sigma", "--exchange", "--results", "--slice", "10000", "0.1"}) {
     EXPECT_NE(p.help.find(word), std::string::npos) << word;
   }
 }

@@ -27,7 +27,8 @@ class results : public testing::Test {
     sqlite3* database = nullptr;
     EXPECT_EQ(sqlite3_open(path().c_str(), &database), SQLITE_OK);
     sqlite3_stmt* statement = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(database);
     EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
     long const value = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);

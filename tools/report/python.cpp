@@ -35,7 +35,8 @@ bool has_matplotlib(std::string const& python) {
   for (int fd : {1, 2}) posix_spawn_file_actions_addopen(&silent, fd, "/dev/null", O_WRONLY, 0);
   // Looks for the package without loading it, which would take a third of a second.
   auto const status = spawn_and_wait(
-      {python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('matplotlib') is None)"}, &silent);
+      {python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('matplotlib') is None)"},
+      &silent);
   posix_spawn_file_actions_destroy(&silent);
   return status == 0;
 }

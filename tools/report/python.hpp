@@ -14,16 +14,17 @@ struct problem {
   std::string text;
 };
 
-/// Path of an interpreter that has matplotlib: $ATOLL_PYTHON, python3 on PATH, then the system's. Throws problem.
+/// Path of an interpreter that has matplotlib: $ATOLL_PYTHON, python3 on PATH, then the system's. Throws
+/// problem.
 std::string interpreter();
 
 /// Path of a script in ../share/atoll, seen from the running program. Throws problem.
 std::string script(std::string_view name);
 
-/// Runs the script with these arguments and waits. `input` is its standard input, -1 for none. Its messages go
-/// to standard error.
+/// Runs the script with these arguments and waits. `input` is its standard input, -1 for none. Its messages
+/// go to standard error.
 /// @return  exit status, 128 + signal number when it was killed.
-int run(std::string const& interpreter_path, std::string const& script_path, std::vector<std::string> const& arguments,
-        int input = -1);
+int run(std::string const& interpreter_path, std::string const& script_path,
+        std::vector<std::string> const& arguments, int input = -1);
 
 }  // namespace atl::plotting

@@ -1,0 +1,73 @@
+#include "memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <string_view>
+
+namespace heat3d {
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+constexpr double bytes_per_cell = 24;  // two fields, and the initial values while they are loaded
+
+/// The number in a file of one word; unlimited where there is none.
+double number_in(char const* path) {
+  std::ifstream file(path);
+  double value = 0;
+  return file >> value ? value : unlimited;
+}
+
+/// Bytes that this host (or this container) can still give.
+double available_bytes() {
+  double available = unlimited;
+  std::ifstream meminfo("/proc/meminfo");
+  std::string word;
+  while (meminfo >> word) {
+    double kilobytes = 0;
+    if (word == "MemAvailable:" && meminfo >> kilobytes) available = kilobytes * 1024;
+  }
+  auto const limit = number_in("/sys/fs/cgroup/memory.max");
+  auto const used = number_in("/sys/fs/cgroup/memory.current");
+  if (limit < unlimited && used < unlimited) available = std::min(available, std::max(0.0, limit - used));
+  return available;
+}
+
+/// A number that tells hosts apart, small enough to be exact as a double.
+double host_number() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return static_cast<double>(std::hash<std::string_view>{}(name.data()) >> 12U);
+}
+
+}  // namespace
+
+std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid,
+                                          communicator& ranks) {
+  double const mine = host_number();
+  auto const hosts = ranks.gather({&mine, 1});
+  double needed = 0;
+  int here = 0;
+  for (int r = 0; r < static_cast<int>(hosts.size()); ++r) {
+    if (hosts[r].front() != mine) continue;
+    needed += bytes_per_cell * static_cast<double>(make_block(domain, grid, r).cells.cell_n());
+    ++here;
+  }
+  auto const available = available_bytes();
+  if (ranks.rank() != 0 || needed <= available) return std::nullopt;
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  std::array<char, 200> text{};
+  std::snprintf(
+      text.data(), text.size(),
+      "the fields of %d rank%s on this host need %.1f GiB, but %.1f GiB are free; use a smaller domain or "
+      "more hosts",
+      here, here == 1 ? "" : "s", needed / gib, available / gib);
+  return text.data();
+}
+
+}  // namespace heat3d

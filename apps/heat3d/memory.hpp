@@ -1,0 +1,18 @@
+#pragma once
+
+/// Will the fields fit? Asked before they are touched, because a process that takes too much is killed
+/// without a word.
+
+#include <optional>
+#include <string>
+
+#include "communicator.hpp"
+
+namespace heat3d {
+
+/// On rank 0: says what is missing when the fields of this host's ranks need more memory than is free.
+/// Collective.
+std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid,
+                                          communicator& ranks);
+
+}  // namespace heat3d
