@@ -39,7 +39,8 @@ struct object_waiter : task {
 ATOLL_EXPORT object_id new_object_id(engine::team_view& team);
 ATOLL_EXPORT void register_object(object_id const& id, void* instance);
 ATOLL_EXPORT void move_object(object_id const& id, void* instance) noexcept;
-ATOLL_EXPORT void unregister_object(object_id const& id) noexcept;
+/// Does nothing if another instance has the id: one constructed after the library was started again.
+ATOLL_EXPORT void unregister_object(object_id const& id, void* instance) noexcept;
 /// The instance, or null if it is not constructed here (yet).
 ATOLL_EXPORT void* find_object(object_id const& id) noexcept;
 ATOLL_EXPORT void await_object(object_id const& id, object_waiter* waiter);
@@ -200,7 +201,7 @@ class dist_object {
     if (team_ != nullptr) atl::rt::move_object(id_, this);
   }
   void drop_identity() noexcept {
-    if (team_ != nullptr && atl::rt::initialized()) atl::rt::unregister_object(id_);
+    if (team_ != nullptr && atl::rt::initialized()) atl::rt::unregister_object(id_, this);
     team_ = nullptr;
   }
   upcxx::team* checked_team() const {

@@ -93,7 +93,11 @@ void open_shm(world_state& w, bootstrap::placement const& place, shm::region_lay
   introduction const mine{getpid(), reinterpret_cast<std::uint64_t>(config.base), config.private_limit};
   // Also the barrier after which all regions are reserved and may be touched.
   std::vector<introduction> const all = exchange_values(*w.channel, mine);
-  for (introduction const& peer : all) config.pids.push_back(static_cast<pid_t>(peer.pid));
+  for (introduction const& peer : all) {
+    config.pids.push_back(static_cast<pid_t>(peer.pid));
+    // Each saw a little more or less free memory; a message that one may send, all may receive.
+    config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
+  }
 
   std::uint32_t const next = (config.me + 1) % config.count;
   std::uint64_t const address =

@@ -53,7 +53,10 @@ void move_object(object_id const& id, void* instance) noexcept {
   if (found != objects().end()) found->second.instance = instance;
 }
 
-void unregister_object(object_id const& id) noexcept { objects().erase(id); }
+void unregister_object(object_id const& id, void* instance) noexcept {
+  auto const found = objects().find(id);
+  if (found != objects().end() && found->second.instance == instance) objects().erase(found);
+}
 
 void* find_object(object_id const& id) noexcept {
   auto const found = objects().find(id);

@@ -52,6 +52,7 @@ void push_scope(scope_state& scope, persona_state& persona) {
   ++persona.uses;
   scope.active = &persona;
   scope.below = t.top;
+  scope.current_before = t.current;
   t.top = &scope;
   t.current = &persona;
   if (&persona == &master) t.holds_master = true;
@@ -64,7 +65,8 @@ void pop_scope(scope_state& scope) noexcept {
   }
   persona_state& persona = *scope.active;
   t.top = scope.below;
-  t.current = t.top->active;
+  // A callback runs for a persona that need not be on top; outside callbacks the top is current.
+  t.current = t.in_user_progress ? scope.current_before : t.top->active;
   if (--persona.uses == 0) {
     if (&persona == &master) t.holds_master = false;
     // Work queued by us stays; whoever holds the persona next finds it, ordered by what hands the persona over.

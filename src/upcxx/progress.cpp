@@ -27,9 +27,17 @@ namespace {
 /// So that a flood of messages cannot keep other work of the thread waiting.
 constexpr int messages_per_call = 32;
 
+/// Adds to a counter of the diagnostics record; a locked instruction only where several threads count.
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t change) {
+  if (engine::world->threaded) {
+    counter.fetch_add(change, std::memory_order_relaxed);
+  } else {
+    counter.store(counter.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+  }
+}
+
 void run_request(message* m) {
-  auto& d = *engine::diagnostics;
-  d.rpcs_run.store(d.rpcs_run.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  count(engine::diagnostics->rpcs_run, 1);
   reinterpret_cast<engine::handler>(engine::resolve_from(m->token, m->source))(m);
 }
 
@@ -40,8 +48,7 @@ pending_rpc* record_of(message const* m) {
 }
 
 void run_reply(message* m) {
-  auto& d = *engine::diagnostics;
-  d.replies_awaited.store(d.replies_awaited.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  count(engine::diagnostics->replies_awaited, ~std::uint64_t{0});
   pending_rpc* const record = record_of(m);
   record->on_reply(record, m);
 }
@@ -173,12 +180,9 @@ void discharge(scope_state& from) {
 }
 
 void note_rpc(std::int32_t target, bool round_trip) noexcept {
-  auto& d = *engine::diagnostics;
   engine::note_call(round_trip ? activity::rpc : activity::rpc_ff, target);
-  d.rpcs_sent.store(d.rpcs_sent.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (round_trip) {
-    d.replies_awaited.store(d.replies_awaited.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  count(engine::diagnostics->rpcs_sent, 1);
+  if (round_trip) count(engine::diagnostics->replies_awaited, 1);
 }
 
 }  // namespace atl::rt

@@ -34,6 +34,7 @@ struct persona_state {
 struct scope_state {
   scope_state* below = nullptr;
   persona_state* active = nullptr;
+  persona_state* current_before = nullptr;  ///< what becomes current again inside a callback
   void* mutex = nullptr;
   void (*unlock)(void*) = nullptr;
 };
