@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -48,7 +49,7 @@ bool on_rank_0(communicator& ranks, Work work) {
 }
 
 double quantile(std::vector<double> sorted, double at) {
-  return sorted[static_cast<std::size_t>(at * static_cast<double>(sorted.size() - 1) + 0.5)];
+  return sorted[static_cast<std::size_t>(std::lround(at * static_cast<double>(sorted.size() - 1)))];
 }
 
 /// Fills in what is known after the run.

@@ -18,7 +18,7 @@ std::vector<std::string> normalized(int argc, char const* const* argv) {
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them last first
     std::string word = argv[i];
     for (auto const* name : one_dash) {
-      if (word == std::string("-") + name) word = "-" + word;
+      if (word.starts_with('-') && word.substr(1) == name) word.insert(0, 1, '-');
     }
     words.push_back(word);
   }

@@ -18,6 +18,7 @@ namespace {
 /// Starts a program found on PATH, waits, and returns its exit status; 127 when it cannot be started.
 int spawn_and_wait(std::vector<std::string> words, posix_spawn_file_actions_t* actions) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t child = 0;
@@ -64,7 +65,7 @@ std::string script(std::string_view name) {
   auto const length = readlink("/proc/self/exe", self, sizeof self - 1);
   std::string where(self, length > 0 ? static_cast<std::size_t>(length) : 0);
   where.resize(where.rfind('/') == std::string::npos ? 0 : where.rfind('/'));
-  auto const path = where + "/../share/atoll/" + std::string(name);
+  auto path = where + "/../share/atoll/" + std::string(name);
   if (access(path.c_str(), R_OK) != 0) {
     throw problem{path + ": " + std::strerror(errno) + "; the installation is incomplete"};
   }
