@@ -13,13 +13,13 @@ message passing. Both check their result. Tables and pictures land in build/demo
 
   -n N           ranks (default 4)
   -s SIZE        cells in each direction (default 100)
-  -N STEPS       time steps (default 200)
+  -N STEPS       time steps (default 1000)
   --no-install   do not install packages; go on with what is there
   --help         this text
 END
 }
 
-ranks=4 size=100 steps=200 install=yes
+ranks=4 size=100 steps=1000 install=yes
 while [ $# -gt 0 ]; do
   case $1 in
     -n) ranks=${2:?-n needs a number}; shift ;;
