@@ -1,0 +1,93 @@
+#include "transport/shm/arena.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+namespace atl::shm {
+namespace {
+
+constexpr std::size_t arena_bytes = 64 << 10;
+
+struct page_aligned {
+  alignas(4096) std::byte bytes[arena_bytes];
+};
+
+TEST(arena, buffers_are_aligned_disjoint_and_inside) {
+  auto const memory = std::make_unique<page_aligned>();
+  arena a(memory->bytes, arena_bytes);
+  std::vector<std::pair<std::uint64_t, std::size_t>> taken;
+  for (std::size_t alignment = 64; alignment <= 4096; alignment *= 2) {
+    for (std::size_t const size : {std::size_t{1}, std::size_t{64}, std::size_t{1000}}) {
+      std::uint64_t const b = a.take(size, alignment);
+      ASSERT_NE(b, arena::npos);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.address(b)) % alignment, 0U);
+      EXPECT_GE(b, block_flag_bytes);
+      EXPECT_LE(b + size, arena_bytes);
+      for (auto const& [other, bytes] : taken) {
+        EXPECT_TRUE(b >= other + bytes + block_flag_bytes || other >= b + size + block_flag_bytes)
+            << "buffers, or a buffer and the flag of another, overlap";
+      }
+      taken.emplace_back(b, size);
+    }
+  }
+  EXPECT_FALSE(a.idle());
+  for (auto const& [b, bytes] : taken) arena::hand_back(a.address(b));
+  EXPECT_TRUE(a.idle());
+}
+
+TEST(arena, ends_and_is_whole_again_after_any_order_of_hand_back) {
+  auto const memory = std::make_unique<page_aligned>();
+  arena a(memory->bytes, arena_bytes);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::uint64_t> held;
+    for (std::size_t size = 100;; size = 100 + size * 7 % 5000) {
+      std::uint64_t const b = a.take(size, 64);
+      if (b == arena::npos) break;
+      held.push_back(b);
+    }
+    ASSERT_GT(held.size(), 5U);
+    while (!held.empty()) {
+      std::size_t const which = static_cast<std::size_t>(round) * 31 % held.size();
+      arena::hand_back(a.address(held[which]));
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    std::uint64_t const whole = a.take(arena_bytes - 4096, 64);
+    ASSERT_NE(whole, arena::npos) << "round " << round << ": fragments are left";
+    arena::hand_back(a.address(whole));
+  }
+}
+
+TEST(arena, another_thread_hands_back) {
+  auto const memory = std::make_unique<page_aligned>();
+  arena a(memory->bytes, arena_bytes);
+  constexpr int count = 20'000;
+  std::atomic<std::uint64_t> mailbox{arena::npos};
+  std::thread reader([&] {
+    for (int i = 0; i < count; ++i) {
+      std::uint64_t b;
+      while ((b = mailbox.exchange(arena::npos, std::memory_order_acquire)) == arena::npos) sched_yield();
+      std::byte* const buffer = a.address(b);
+      EXPECT_EQ(buffer[0], static_cast<std::byte>(i));
+      EXPECT_EQ(buffer[999], static_cast<std::byte>(i));
+      arena::hand_back(buffer);
+    }
+  });
+  for (int i = 0; i < count; ++i) {
+    std::uint64_t b;
+    while ((b = a.take(1000, 64)) == arena::npos) sched_yield();
+    std::memset(a.address(b), i, 1000);
+    while (mailbox.load(std::memory_order_relaxed) != arena::npos) sched_yield();
+    mailbox.store(b, std::memory_order_release);
+  }
+  reader.join();
+  EXPECT_TRUE(a.idle());
+}
+
+}  // namespace
+}  // namespace atl::shm
