@@ -43,7 +43,7 @@ endpoint::endpoint(endpoint_config config)
       fragments_begin_(config_.read_peers ? config_.layout.arena_bytes
                                           : config_.layout.arena_bytes / 4 * 3 & ~std::size_t{63}),
       arena_(config_.base + config_.me * config_.stride + config_.layout.arena_offset, fragments_begin_),
-      arena_largest_(config_.layout.arena_bytes / 2),
+      arena_largest_(fragments_begin_ / 4 * 3),
       inbox_(&own_control().ring,
              reinterpret_cast<cell*>(config_.base + config_.me * config_.stride + config_.layout.ring_offset),
              config_.layout.ring_cells),
@@ -71,8 +71,7 @@ endpoint::~endpoint() {
 // ---- private memory ------------------------------------------------------------------------------
 
 std::byte* endpoint::take_unlimited(std::size_t bytes, std::size_t alignment) {
-  std::size_t const rounded = (bytes + alignment - 1) & ~(alignment - 1);
-  auto* const buffer = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+  std::byte* const buffer = buffers_.take(bytes, alignment);
   if (buffer != nullptr) private_used_.fetch_add(bytes, std::memory_order_relaxed);
   return buffer;
 }
@@ -94,7 +93,7 @@ std::byte* endpoint::take_for_arrival(std::size_t bytes, std::size_t alignment) 
 }
 
 void endpoint::give_private(std::byte* buffer, std::size_t bytes) noexcept {
-  std::free(buffer);
+  buffers_.give(buffer, bytes);
   private_used_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 

@@ -6,7 +6,7 @@
 ///   ring        up to eager_bytes: written in place into the target's ring; the target copies it out at
 ///   once, so
 ///               that a ring never waits for user code;
-///   arena       up to half the sender's arena: written in place there, a descriptor goes through the ring,
+///   arena       up to three quarters of the sender's arena: written in place there, a descriptor goes through the ring,
 ///   the
 ///               target uses it where it is and clears a flag;
 ///   rendezvous  larger, or when the arena is full and may not be waited for: stays in the sender's private
@@ -34,6 +34,7 @@
 
 #include <sys/types.h>
 
+#include "transport/buffer_cache.hpp"
 #include "transport/shm/arena.hpp"
 #include "transport/shm/layout.hpp"
 #include "transport/shm/ring.hpp"
@@ -166,6 +167,7 @@ class endpoint final : public transport::endpoint {
 
   endpoint_config config_;
   std::size_t fragments_begin_;  ///< offset in the arena of the part for fragments (its end if there is none)
+  transport::buffer_cache buffers_;
   arena arena_;
   std::size_t arena_largest_;
   std::optional<arena> fragments_;  ///< if peers cannot read our memory

@@ -1,0 +1,73 @@
+#include "transport/buffer_cache.hpp"
+
+#include <bit>
+#include <cstdlib>
+
+#include "base/pause.hpp"
+
+namespace atl::transport {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+/// Sizes are rounded to quarters of powers of two, so that a buffer serves messages of about its size.
+std::size_t room_for(std::size_t bytes) {
+  std::size_t const step = std::bit_floor(bytes) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+class buffer_cache::guard {
+ public:
+  explicit guard(std::atomic<bool>& lock) : lock_(lock) {
+    while (lock_.exchange(true, std::memory_order_acquire)) cpu_pause();
+  }
+  ~guard() { lock_.store(false, std::memory_order_release); }
+  guard(guard const&) = delete;
+  guard& operator=(guard const&) = delete;
+
+ private:
+  std::atomic<bool>& lock_;
+};
+
+buffer_cache::~buffer_cache() {
+  for (std::size_t i = 0; i < count_; ++i) std::free(kept_[i].buffer);
+}
+
+std::byte* buffer_cache::take(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes < smallest_kept) {
+    return static_cast<std::byte*>(std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1)));
+  }
+  std::size_t const room = room_for(bytes);
+  if (alignment > page) {
+    return static_cast<std::byte*>(std::aligned_alloc(alignment, (room + alignment - 1) & ~(alignment - 1)));
+  }
+  {
+    guard const held(locked_);
+    for (std::size_t i = count_; i-- > 0;) {
+      if (kept_[i].room < room || kept_[i].room > 2 * room) continue;
+      std::byte* const found = kept_[i].buffer;
+      kept_bytes_ -= kept_[i].room;
+      kept_[i] = kept_[--count_];
+      return found;
+    }
+  }
+  return static_cast<std::byte*>(std::aligned_alloc(page, room));
+}
+
+void buffer_cache::give(std::byte* buffer, std::size_t bytes) noexcept {
+  if (bytes >= smallest_kept) {
+    // The buffer may be larger, if its message turned out shorter; so much is certain.
+    std::size_t const room = room_for(bytes);
+    guard const held(locked_);
+    if (count_ < slots && kept_bytes_ + room <= most_kept) {
+      kept_[count_++] = {buffer, room};
+      kept_bytes_ += room;
+      return;
+    }
+  }
+  std::free(buffer);
+}
+
+}  // namespace atl::transport
