@@ -1,5 +1,6 @@
 #!/bin/bash
 # Checks the formatting of the C++ files that git tracks; with --fix, repairs it.
+#   scripts/format.sh [--fix [file ...]]
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -13,6 +14,8 @@ mapfile -t files < <(git ls-files '*.cpp' '*.hpp' '*.cuh' '*.cu')
 [ ${#files[@]} -eq 0 ] && die "no files to check: is this a git clone?"
 
 if [ "${1:-}" = --fix ]; then
+  shift
+  [ $# -gt 0 ] && files=("$@")
   "$clang_format" -i "${files[@]}"
   exit
 fi
