@@ -5,6 +5,7 @@
 #   run_consumer.sh build_tree <work> <build>
 #   run_consumer.sh add_subdirectory <work> <source> <atoll>
 #   run_consumer.sh pkg_config <work> <prefix> <name>
+#   run_consumer.sh readme <work> <prefix> <name>       the program in README.md, on four ranks
 # Environment: CXX, CMAKE, GENERATOR, FLAGS (compiler flags of the sanitizers).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -72,11 +73,20 @@ case $way in
     "$cmake" --build "$work" --target hello
     check "$2" "$work/hello"
     ;;
-  pkg_config)
+  pkg_config | readme)
     prefix=$1.moved name=$2
     mkdir -p "$work"
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name "$name.pc")")
     export PKG_CONFIG_PATH
+    if [ "$way" = readme ]; then  # its first C++ block is a whole program
+      awk '/^```cpp/ {inside = 1; next} /^```/ {if (inside) exit} inside' "$here/../../README.md" > "$work/ring.cpp"
+      # shellcheck disable=SC2046
+      "$CXX" ${FLAGS:-} -Wall -Wextra -Werror $(pkg-config --cflags "$name") "$work/ring.cpp" -o "$work/ring" \
+        $(pkg-config --libs "$name")
+      "$prefix/bin/atoll" run -n 4 "$work/ring" | tee "$work/output"
+      grep -qx 'rank 3 got 2, rank 0 says 203' "$work/output"
+      exit
+    fi
     # shellcheck disable=SC2046
     "$CXX" ${FLAGS:-} $(pkg-config --cflags "$name") "$here/hello.cpp" "$here/greet.cpp" -o "$work/hello" \
       $(pkg-config --libs "$name")
