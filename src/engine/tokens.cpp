@@ -56,7 +56,11 @@ bool hash_build_id(dl_phdr_info const& info, ElfW(Phdr) const& segment, std::uin
   return false;
 }
 
+/// Modules that had been unloaded, ever, when the table was made.
+std::atomic<unsigned long long> unloads{0};
+
 int collect(dl_phdr_info* info, std::size_t, void* out) {
+  unloads.store(info->dlpi_subs, std::memory_order_relaxed);
   module m{~std::uintptr_t{0}, 0, fnv_start, info->dlpi_name};
   bool identified = false;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -152,11 +156,24 @@ module const* find_hash(module_table const& modules, std::uint32_t hash) {
 
 /// Module that resolved last; nearly every message comes from the same one.
 thread_local constinit struct {
+  module_table const* modules = nullptr;
   std::uint32_t hash = 0;
   std::uintptr_t begin = 0;
 } last_resolved;
 
 }  // namespace
+
+function_token first_token_of(void const* function) {
+  unsigned long long now = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_subs;
+        return 1;  // the first says it all
+      },
+      &now);
+  if (now != unloads.load(std::memory_order_relaxed)) rebuild();
+  return token_of(function);
+}
 
 function_token token_of(void const* function) {
   auto const address = reinterpret_cast<std::uintptr_t>(function);
@@ -209,8 +226,10 @@ void* resolve(function_token token) { return resolve_from(token, -1); }
 void* resolve_from(function_token token, std::int32_t source) {
   auto const hash = static_cast<std::uint32_t>(token >> 32);
   auto const offset = static_cast<std::uint32_t>(token);
-  if (hash == last_resolved.hash) return reinterpret_cast<void*>(last_resolved.begin + offset);
   module_table const* modules = table.load(std::memory_order_acquire);
+  if (hash == last_resolved.hash && modules == last_resolved.modules) [[likely]] {
+    return reinterpret_cast<void*>(last_resolved.begin + offset);
+  }
   module const* m = modules != nullptr ? find_hash(*modules, hash) : nullptr;
   if (m == nullptr) m = find_hash(rebuild(), hash);
   if (m == nullptr) {
@@ -225,6 +244,7 @@ void* resolve_from(function_token token, std::int32_t source) {
           "Load the same shared libraries on every rank before calling into them. Loaded:%s",
           who.c_str(), offset, name.empty() ? "a module" : name.c_str(), hash, loaded.c_str());
   }
+  last_resolved.modules = table.load(std::memory_order_acquire);
   last_resolved.hash = hash;
   last_resolved.begin = m->begin;
   return reinterpret_cast<void*>(m->begin + offset);

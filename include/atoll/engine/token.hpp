@@ -18,6 +18,10 @@ using function_token = std::uint64_t;
 /// Token of a function of any module loaded in this process. Stops with a message if no module contains it.
 ATOLL_EXPORT function_token token_of(void const* function);
 
+/// The same, and notices that modules were unloaded since the last look. For functions asked for the first time: code
+/// of a module that took the place of an unloaded one passes here before anything else.
+ATOLL_EXPORT ATOLL_COLD function_token first_token_of(void const* function);
+
 /// Address of a token's function in this process. Loads nothing; stops with a message that names the module's
 /// hash if that module is not loaded here.
 ATOLL_EXPORT void* resolve(function_token token);
@@ -34,7 +38,7 @@ struct token_cache {
   static function_token get() {
     function_token token = value.load(std::memory_order_relaxed);
     if (token == 0) [[unlikely]] {
-      token = token_of(reinterpret_cast<void const*>(Function));
+      token = first_token_of(reinterpret_cast<void const*>(Function));
       value.store(token, std::memory_order_relaxed);
     }
     return token;
