@@ -42,10 +42,10 @@ CREATE TABLE IF NOT EXISTS runs (
   t0 REAL, dt REAL, q REAL, sigma REAL, power REAL,
   initial TEXT NOT NULL,
   seconds REAL NOT NULL,         -- whole time loop
-  median_s REAL NOT NULL,        -- one step, slowest rank
+  median_s REAL NOT NULL,        -- one step, on rank 0
   p10_s REAL NOT NULL,
   p90_s REAL NOT NULL,
-  cells_per_s REAL NOT NULL,
+  cells_per_s REAL NOT NULL,     -- over the whole loop
   comm_share REAL NOT NULL,      -- 0 to 1, mean over ranks
   mean REAL,
   passed INTEGER,                -- 1, 0, or null when the checks were off

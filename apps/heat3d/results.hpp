@@ -26,10 +26,10 @@ struct run_record {
   std::int64_t warmup = 0;
   std::int64_t reduce_interval = 0;
   double seconds = 0;   ///< of the whole time loop
-  double median_s = 0;  ///< of one step, over steps, each being the slowest rank's
+  double median_s = 0;  ///< duration of one step on rank 0, over steps
   double p10_s = 0;
   double p90_s = 0;
-  double cells_per_s = 0;  ///< cell updates, by the median step
+  double cells_per_s = 0;  ///< cell updates, over the whole loop
   double comm_share = 0;   ///< mean over ranks of the share of time spent communicating or waiting
   double mean = 0;         ///< last reported mean temperature
   bool checked = false;

@@ -67,8 +67,8 @@ def write(path, source, pictures, heading, rows, groups):
         '<h2>Configurations</h2><div class="wide"><table>',
         row(heading, heading, "th"),
         *[row(cells, heading, "td") for cells in rows],
-        "</table></div><p>Times are those of one step on its slowest rank: the median of the runs' medians, and "
-        "tenth and ninetieth percentile over all steps. Throughput counts cell updates at the median. Communication "
+        "</table></div><p>ms/step is the time loop divided by its steps, and throughput is what follows from "
+        "it. Median and percentiles are of single steps on rank 0. Communication "
         "is the share of time that ranks spend handing halos over, waiting for them, and on sums over all ranks.</p>",
         "</body></html>",
     ]
