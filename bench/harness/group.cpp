@@ -27,20 +27,12 @@ std::uint64_t times_switched() {
   return static_cast<std::uint64_t>(use.ru_nivcsw + use.ru_nvcsw);
 }
 
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb");
-#endif
-}
-
 /// For meetings outside the measured part. Gives the core away after a while: the peer may be waiting for it.
 template <class Done>
 void spin_until(Done const& done) {
   for (unsigned spins = 0; !done(); ++spins) {
     if (spins > 20'000) sched_yield();
-    relax();
+    pause();
   }
 }
 
@@ -54,10 +46,9 @@ std::string joined(std::vector<double> const& values) {
   return text;
 }
 
-constexpr unsigned line_trips_per_block = 500;
+constexpr unsigned line_trips_per_block = 640;
 constexpr std::size_t fewest_quiet_blocks = 7;
 constexpr int fewest_warm_blocks = 5;
-constexpr int most_attempts = 100;  // at an undisturbed warm-up
 
 }  // namespace
 
@@ -79,11 +70,11 @@ void group::meet() {
 }
 
 double group::line_round_trip(unsigned trips) {
-  auto& ping = config_.shared->ping.value;
-  auto& pong = config_.shared->pong.value;
   meet();
   double const start = now_ns();
   for (std::uint64_t i = lines_ + 1; i <= lines_ + trips; ++i) {
+    auto& ping = config_.shared->ping[i % shared_lines::pairs].value;
+    auto& pong = config_.shared->pong[i % shared_lines::pairs].value;
     if (first()) {
       ping.store(i, std::memory_order_release);
       while (pong.load(std::memory_order_acquire) != i) {
@@ -152,25 +143,28 @@ group::sample group::run_block(style how, body const& operate, body const& limit
 }
 
 void group::once(std::function<void()> const& operate) {
-  run_block(style::served, [&](std::uint64_t) { operate(); }, {}, 1, true);
+  run_block(
+      style::served, [&](std::uint64_t) { operate(); }, {}, 1, true);
 }
 
 void group::measure(row const& r, style how, body const& operate, body const& limit) {
+  if (!config_.only.empty() && config_.only != r.key) return;
   // Warm-up, which also finds how many iterations make a block.
   std::uint64_t iterations = r.least;
-  int attempts = 0;
+  double const started = now_ns();
   for (int round = 1;; ++round) {
     std::uint64_t now = iterations;
     announce(now);
     if (now == 0) break;
     sample const warm = run_block(how, operate, limit, now, true);
     if (!first()) continue;
-    if (warm.disturbed && ++attempts < most_attempts) continue;
+    if (warm.disturbed && (now_ns() - started) / 1e3 < config_.give_up_us / 4) continue;
     double const us = warm.ns * static_cast<double>(now) / 1e3;
     auto const fitting = static_cast<std::uint64_t>(config_.block_us * 1e3 / std::max(warm.ns, 0.1));
     bool const done = round >= fewest_warm_blocks && (us > config_.block_us / 4 || now >= r.most);
     // The first ones touch new memory and are slow: grow carefully.
-    iterations = std::clamp<std::uint64_t>(done ? fitting : std::min(now * 8, std::max(fitting, now)), r.least, r.most);
+    iterations = std::clamp<std::uint64_t>(done ? fitting : std::min(now * 8, std::max(fitting, now)),
+                                           r.least, r.most);
     if (!done) continue;
     now = 0;
     announce(now);
@@ -240,8 +234,8 @@ void group::print_fact(std::string const& name, std::string const& value) const 
   std::fputs(encode({"fact", {{"name", name}, {"value", value}}}).c_str(), stdout);
 }
 
-void group::print_value(std::string const& suite, std::string const& key, std::string const& name, double value,
-                        std::string const& unit) const {
+void group::print_value(std::string const& suite, std::string const& key, std::string const& name,
+                        double value, std::string const& unit) const {
   if (!first()) return;
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", value);

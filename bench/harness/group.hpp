@@ -2,13 +2,14 @@
 
 /// Measuring between the ranks of a job, in short blocks.
 ///
-/// A row is measured in blocks of a fraction of a millisecond. With two ranks, every block first lets one cache line
-/// travel between the two cores (the machine's limit for a message), then runs the operation, so that the quotient of
-/// both survives a change of the machine's speed. A block in which the kernel took a core from either rank is
-/// measured again; if too few blocks stay undisturbed, all are used and the row says so.
+/// A row is measured in blocks of a fraction of a millisecond. With two ranks, every block first lets single
+/// cache lines travel between the two cores (the machine's limit for a message), then runs the operation, so
+/// that the quotient of both survives a change of the machine's speed. A block in which the kernel took a
+/// core from either rank is measured again; if too few blocks stay undisturbed, all are used and the row says
+/// so.
 ///
-/// Ranks meet through the shared lines below, not through the library that is measured, so that the message-passing
-/// peer runs under the same rules.
+/// Ranks meet through the shared lines below, not through the library that is measured, so that the
+/// message-passing peer runs under the same rules.
 
 #include <atomic>
 #include <cstddef>
@@ -25,8 +26,11 @@ struct alignas(64) line {
 
 /// Lives in memory that both ranks map; zero-filled at first.
 struct shared_lines {
-  line ping;  ///< beside each other, as in a program that only measures this
-  line pong;
+  /// The time of a round trip depends on where in the processor a line's owner is looked up, by up to half:
+  /// these are used in turn.
+  static constexpr std::size_t pairs = 64;
+  line ping[pairs];
+  line pong[pairs];
   alignas(128) line arrived[2];
   alignas(128) line finished;     ///< number of the last block whose operations are all done
   alignas(128) line count;        ///< of operations seen at the target, for rates
@@ -37,25 +41,27 @@ struct shared_lines {
 struct group_config {
   int rank = 0;
   int ranks = 1;
-  int blocks = 25;              ///< undisturbed ones wanted
-  double block_us = 400;        ///< length aimed at
-  double give_up_us = 1.5e6;    ///< no further blocks after this
+  int blocks = 25;                            ///< undisturbed ones wanted
+  double block_us = 400;                      ///< length aimed at
+  double give_up_us = 1.5e6;                  ///< no further blocks after this
   shared_lines* shared = nullptr;             ///< with two ranks
   std::function<void()> barrier;              ///< with other counts
   std::function<void(std::uint64_t&)> share;  ///< with other counts: rank 0's value to all
   void (*idle)() = nullptr;                   ///< progress of a rank that only serves
+  std::string only;                           ///< key of the only row to measure; empty: all
 };
 
 /// What a row is about. Durations are nanoseconds an iteration.
 struct row {
   std::string suite;
-  std::string key;             ///< names the row in goals and files
-  std::string name;            ///< for people
-  std::string peer = {};       ///< key of the same pattern in message passing
+  std::string key;        ///< names the row in goals and files
+  std::string name;       ///< for people
+  std::string peer = {};  ///< key of the same pattern in message passing
   std::size_t bytes = 0;
-  std::string show = "time";   ///< time, rate or bandwidth
-  std::string limit = "line";  ///< what the machine's own figure beside it is: line, or the name of `limit` below
-  std::size_t least = 1;       ///< iterations, at least
+  std::string show = "time";  ///< time, rate or bandwidth
+  std::string limit =
+      "line";             ///< what the machine's own figure beside it is: line, or the name of `limit` below
+  std::size_t least = 1;  ///< iterations, at least
   std::size_t most = std::size_t{1} << 22;
 };
 
@@ -107,7 +113,8 @@ class group {
   void measure(row const& r, style how, body const& operate, body const& limit);
   sample run_block(style how, body const& operate, body const& limit, std::uint64_t iterations, bool warming);
   void announce(std::uint64_t& iterations);
-  void print(row const& r, std::uint64_t iterations, std::vector<sample> const& samples, std::size_t disturbed) const;
+  void print(row const& r, std::uint64_t iterations, std::vector<sample> const& samples,
+             std::size_t disturbed) const;
 
   group_config config_;
   std::uint64_t met_ = 0;
@@ -119,6 +126,15 @@ class group {
 
 /// Stops the job: measured data were wrong.
 [[noreturn]] void wrong_data(std::string const& what);
+
+/// Says that the processor is only waiting, so that it does not fill its pipeline with looks at one line.
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
 
 /// Keeps a value from being optimised away.
 template <class T>

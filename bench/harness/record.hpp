@@ -2,8 +2,8 @@
 
 /// What a measuring program tells the program that started it: one line a record, `kind<TAB>name=value...`.
 ///
-/// `row` is one measurement with all its samples, `value` one number that is no duration, `fact` something about the
-/// run. Everything else on standard output is meant for people.
+/// `row` is one measurement with all its samples, `value` one number that is no duration, `fact` something
+/// about the run. Everything else on standard output is meant for people.
 
 #include <charconv>
 #include <cstdint>

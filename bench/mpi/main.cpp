@@ -172,7 +172,8 @@ int main(int argc, char** argv) {
     std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (name == "sizes") {
       std::istringstream in(value);
-      for (std::string size; std::getline(in, size, ',');) sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
+      for (std::string size; std::getline(in, size, ',');)
+        sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
     } else if (name == "blocks") {
       config.blocks = std::atoi(value.c_str());
     } else if (name == "block_us") {

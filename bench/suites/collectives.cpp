@@ -11,8 +11,13 @@ namespace {
 void reduce_values(group& g) {
   auto const ranks = static_cast<std::uint64_t>(g.config().ranks);
   auto const me = static_cast<std::uint64_t>(g.config().rank);
-  if (upcxx::reduce_all(me + 1, upcxx::op_fast_add).wait() != ranks * (ranks + 1) / 2) wrong_data("reduce_all");
-  row const r{.suite = "allreduce", .key = "allreduce", .name = "reduce_all of a value", .peer = "allreduce", .bytes = 8};
+  if (upcxx::reduce_all(me + 1, upcxx::op_fast_add).wait() != ranks * (ranks + 1) / 2)
+    wrong_data("reduce_all");
+  row const r{.suite = "allreduce",
+              .key = "allreduce",
+              .name = "reduce_all of a value",
+              .peer = "allreduce",
+              .bytes = 8};
   g.symmetric(r, [](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) keep(upcxx::reduce_all(i, upcxx::op_fast_add).wait());
   });

@@ -1,4 +1,5 @@
-// Gets that are waited for, one after the other: from own memory, from the neighbour's, and arrays of all sizes.
+// Gets that are waited for, one after the other: from own memory, from the neighbour's, and arrays of all
+// sizes.
 
 #include <cstring>
 #include <upcxx/upcxx.hpp>
@@ -17,7 +18,8 @@ void get_words(group& g) {
   auto const neighbour = upcxx::broadcast(own, 1).wait();
   g.meet();
   if (g.first() && upcxx::rget(own).wait() != 41) wrong_data("rget of 8 bytes from own memory");
-  if (g.first() && upcxx::rget(neighbour).wait() != 42) wrong_data("rget of 8 bytes from the neighbour's memory");
+  if (g.first() && upcxx::rget(neighbour).wait() != 42)
+    wrong_data("rget of 8 bytes from the neighbour's memory");
 
   auto const get_and_wait = [](upcxx::global_ptr<word> from) {
     return [from](std::uint64_t n) {
@@ -57,16 +59,17 @@ void get_arrays(group& g, std::size_t bytes) {
               .show = "bandwidth",
               .limit = "memcpy"};
   char const* const source = there.local();
-  g.served(r,
-           [&](std::uint64_t n) {
-             for (std::uint64_t i = 0; i < n; ++i) upcxx::rget(there, to.data(), bytes).wait();
-           },
-           [&](std::uint64_t n) {
-             for (std::uint64_t i = 0; i < n; ++i) {
-               std::memcpy(to.data(), source, bytes);
-               asm volatile("" : : "r"(to.data()) : "memory");
-             }
-           });
+  g.served(
+      r,
+      [&](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) upcxx::rget(there, to.data(), bytes).wait();
+      },
+      [&](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) {
+          std::memcpy(to.data(), source, bytes);
+          asm volatile("" : : "r"(to.data()) : "memory");
+        }
+      });
   g.meet();
   upcxx::delete_array(own);
 }

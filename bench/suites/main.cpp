@@ -23,9 +23,12 @@ struct suite {
 };
 
 constexpr std::array suites{
-    suite{"put", run_put, false},         suite{"get", run_get, false},
-    suite{"rpc", run_rpc, false},         suite{"barrier", run_barrier, true},
-    suite{"allreduce", run_allreduce, true}, suite{"memory", run_memory, false},
+    suite{"put", run_put, false},
+    suite{"get", run_get, false},
+    suite{"rpc", run_rpc, false},
+    suite{"barrier", run_barrier, true},
+    suite{"allreduce", run_allreduce, true},
+    suite{"memory", run_memory, false},
 };
 
 std::vector<std::string> split(std::string const& text) {
@@ -57,6 +60,8 @@ options parse(int argc, char** argv) {
       o.config.block_us = std::atof(value.c_str());
     } else if (name == "give_up_us") {
       o.config.give_up_us = std::atof(value.c_str());
+    } else if (name == "only") {
+      o.config.only = value;
     } else if (name == "quick") {
       o.quick = true;
     } else {

@@ -58,7 +58,8 @@ void allocations_of_transfers(group& g, suite_options const& options) {
   upcxx::delete_array(own);
 }
 
-// ---- flood ---------------------------------------------------------------------------------------------------
+// ---- flood
+// ---------------------------------------------------------------------------------------------------
 
 struct flood_state {
   std::uint64_t served = 0;
@@ -117,7 +118,8 @@ void flood_both_ways(group& g, suite_options const& options) {
   std::string const what = std::to_string(calls) + " rpcs of 512 KiB each way: ";
   g.print_value("memory", "flood.lost", what + "ranks that lost any", lost, "");
   g.print_value("memory", "flood.peak", what + "private memory taken, at most", peak / mebi, "MiB");
-  g.print_value("memory", "flood.sent", what + "data sent", static_cast<double>(calls * bytes) * 2 / mebi, "MiB");
+  g.print_value("memory", "flood.sent", what + "data sent", static_cast<double>(calls * bytes) * 2 / mebi,
+                "MiB");
   g.print_value("memory", "flood.refused", what + "injections that threw and were repeated", all_refused, "");
   g.print_value("memory", "flood.seconds", what + "time", seconds, "s");
 }

@@ -19,7 +19,8 @@ inline void fill_pattern(void* to, std::size_t bytes, int rank, unsigned round =
   for (std::size_t i = 0; i < bytes; ++i) out[i] = pattern_byte(rank, i, round);
 }
 
-inline void check_pattern(void const* from, std::size_t bytes, int rank, char const* what, unsigned round = 0) {
+inline void check_pattern(void const* from, std::size_t bytes, int rank, char const* what,
+                          unsigned round = 0) {
   auto const* const in = static_cast<unsigned char const*>(from);
   for (std::size_t i = 0; i < bytes; ++i) {
     if (in[i] != pattern_byte(rank, i, round)) {

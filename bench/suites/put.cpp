@@ -57,13 +57,14 @@ void put_words(group& g) {
   r.name = "rput into a promise, waited for at the end";
   r.peer = "";
   r.show = "rate";
-  g.served(r,
-           [&](std::uint64_t n) {
-             upcxx::promise<> all;
-             for (std::uint64_t i = 0; i < n; ++i) upcxx::rput(i, neighbour, upcxx::operation_cx::as_promise(all));
-             all.finalize().wait();
-           },
-           store(neighbour));
+  g.served(
+      r,
+      [&](std::uint64_t n) {
+        upcxx::promise<> all;
+        for (std::uint64_t i = 0; i < n; ++i) upcxx::rput(i, neighbour, upcxx::operation_cx::as_promise(all));
+        all.finalize().wait();
+      },
+      store(neighbour));
   g.meet();
   upcxx::delete_(own);
 }
@@ -87,16 +88,17 @@ void put_arrays(group& g, std::size_t bytes) {
               .show = "bandwidth",
               .limit = "memcpy"};
   char* const target = there.local();
-  g.served(r,
-           [&](std::uint64_t n) {
-             for (std::uint64_t i = 0; i < n; ++i) upcxx::rput(from.data(), there, bytes).wait();
-           },
-           [&](std::uint64_t n) {
-             for (std::uint64_t i = 0; i < n; ++i) {
-               std::memcpy(target, from.data(), bytes);
-               asm volatile("" : : : "memory");
-             }
-           });
+  g.served(
+      r,
+      [&](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) upcxx::rput(from.data(), there, bytes).wait();
+      },
+      [&](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) {
+          std::memcpy(target, from.data(), bytes);
+          asm volatile("" : : : "memory");
+        }
+      });
   g.meet();
   upcxx::delete_array(own);
 }

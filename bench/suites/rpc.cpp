@@ -25,24 +25,35 @@ std::uint64_t last_argument = 0;
   std::memcpy(&value, m->payload(), sizeof value);
   auto const source = m->source;
   engine::release(m);
-  engine::am_short(source, engine::token_cache<&take_reply>::get(), &value, sizeof value, engine::pressure::park);
+  engine::am_short(source, engine::token_cache<&take_reply>::get(), &value, sizeof value,
+                   engine::pressure::park);
 }
 
 void message_round_trip(group& g) {
-  row const r{.suite = "rpc", .key = "am.roundtrip", .name = "engine message and its reply", .peer = "roundtrip", .bytes = 8};
+  row const r{.suite = "rpc",
+              .key = "am.roundtrip",
+              .name = "engine message and its reply",
+              .peer = "roundtrip",
+              .bytes = 8};
   auto const run = [](std::uint64_t n) {
     auto const token = engine::token_cache<&take_request>::get();
     for (std::uint64_t i = 0; i < n; ++i) {
       std::uint64_t const until = replies + 1;
       engine::am_short(1, token, &i, sizeof i);
-      while (replies != until) engine::poll();
+      while (replies != until) {
+        if (!engine::poll()) pause();
+      }
     }
   };
   g.served(r, run);
 }
 
 void empty_call(group& g) {
-  row const r{.suite = "rpc", .key = "rpc.empty", .name = "rpc of an empty function", .peer = "roundtrip", .bytes = 8};
+  row const r{.suite = "rpc",
+              .key = "rpc.empty",
+              .name = "rpc of an empty function",
+              .peer = "roundtrip",
+              .bytes = 8};
   g.served(r, [](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) upcxx::rpc(1, [] {}).wait();
   });
@@ -50,13 +61,18 @@ void empty_call(group& g) {
 
 void call_with_result(group& g) {
   g.once([] {
-    int const got = upcxx::rpc(1, [](int v) { return v * 2 + upcxx::rank_me(); }, 20).wait();
+    int const got = upcxx::rpc(
+                        1, [](int v) { return v * 2 + upcxx::rank_me(); }, 20)
+                        .wait();
     if (got != 41) wrong_data("result of an rpc");
   });
-  row const r{.suite = "rpc", .key = "rpc.result", .name = "rpc(int) returning int", .peer = "roundtrip", .bytes = 8};
+  row const r{
+      .suite = "rpc", .key = "rpc.result", .name = "rpc(int) returning int", .peer = "roundtrip", .bytes = 8};
   g.served(r, [](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) {
-      keep(upcxx::rpc(1, [](int v) { return v + 1; }, static_cast<int>(i)).wait());
+      keep(upcxx::rpc(
+               1, [](int v) { return v + 1; }, static_cast<int>(i))
+               .wait());
     }
   });
 }
@@ -73,12 +89,13 @@ void one_way_flood(group& g) {
               .least = 64};
   g.counted(r, [](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) {
-      upcxx::rpc_ff(1,
-                    [](std::uint64_t v) {
-                      last_argument = v;
-                      counting->note_served();
-                    },
-                    i);
+      upcxx::rpc_ff(
+          1,
+          [](std::uint64_t v) {
+            last_argument = v;
+            counting->note_served();
+          },
+          i);
     }
   });
 }
@@ -94,7 +111,8 @@ void round_trip_flood(group& g) {
   g.served(r, [](std::uint64_t n) {
     upcxx::promise<> all;
     for (std::uint64_t i = 0; i < n; ++i) {
-      upcxx::rpc(1, upcxx::operation_cx::as_promise(all), [](std::uint64_t v) { last_argument = v; }, i);
+      upcxx::rpc(
+          1, upcxx::operation_cx::as_promise(all), [](std::uint64_t v) { last_argument = v; }, i);
     }
     all.finalize().wait();
   });
@@ -109,6 +127,7 @@ void put_then_call(group& g) {
               .key = "put.remote_rpc",
               .name = "rput(remote_cx::as_rpc).wait(), until all have run",
               .bytes = 8,
+              .show = "rate",
               .least = 64};
   g.counted(r, [&](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) {
@@ -126,13 +145,16 @@ void calls_with_arrays(group& g, std::size_t bytes) {
   std::vector<char> data(bytes);
   fill_pattern(data.data(), bytes, 0);
   g.once([&] {
-    upcxx::rpc(1, [](std::vector<char> v) { check_pattern(v.data(), v.size(), 0, "rpc of a vector"); }, data).wait();
-    upcxx::rpc(1,
-               [](upcxx::view<char> v, std::size_t n) {
-                 if (v.size() != n) wrong_data("size of a view");
-                 check_pattern(v.begin(), v.size(), 0, "rpc of a view");
-               },
-               upcxx::make_view(data), bytes)
+    upcxx::rpc(
+        1, [](std::vector<char> v) { check_pattern(v.data(), v.size(), 0, "rpc of a vector"); }, data)
+        .wait();
+    upcxx::rpc(
+        1,
+        [](upcxx::view<char> v, std::size_t n) {
+          if (v.size() != n) wrong_data("size of a view");
+          check_pattern(v.begin(), v.size(), 0, "rpc of a view");
+        },
+        upcxx::make_view(data), bytes)
         .wait();
   });
   row r{.suite = "rpc",
@@ -149,22 +171,28 @@ void calls_with_arrays(group& g, std::size_t bytes) {
       asm volatile("" : : "r"(copy.data()) : "memory");
     }
   };
-  g.served(r,
-           [&](std::uint64_t n) {
-             for (std::uint64_t i = 0; i < n; ++i) {
-               upcxx::rpc(1, [](std::vector<char> const& v) { keep(v.data()); }, data).wait();
-             }
-           },
-           limit);
+  g.served(
+      r,
+      [&](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) {
+          upcxx::rpc(
+              1, [](std::vector<char> const& v) { keep(v.data()); }, data)
+              .wait();
+        }
+      },
+      limit);
   r.key = "rpc.view";
   r.name = "rpc of a view";
-  g.served(r,
-           [&](std::uint64_t n) {
-             for (std::uint64_t i = 0; i < n; ++i) {
-               upcxx::rpc(1, [](upcxx::view<char> v) { keep(v.begin()); }, upcxx::make_view(data)).wait();
-             }
-           },
-           limit);
+  g.served(
+      r,
+      [&](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) {
+          upcxx::rpc(
+              1, [](upcxx::view<char> v) { keep(v.begin()); }, upcxx::make_view(data))
+              .wait();
+        }
+      },
+      limit);
 }
 
 }  // namespace

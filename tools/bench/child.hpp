@@ -14,8 +14,8 @@ struct command_line {
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
 };
 
-/// Runs it and calls `take` for every line of its standard output. Returns its exit status, 128 + the signal's number
-/// if one ended it, or 127 if it cannot be started.
+/// Runs it and calls `take` for every line of its standard output. Returns its exit status, 128 + the
+/// signal's number if one ended it, or 127 if it cannot be started.
 int listen(command_line const& command, std::function<void(std::string const&)> const& take);
 
 /// Full path of a program found in PATH; empty if there is none.

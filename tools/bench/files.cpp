@@ -66,10 +66,13 @@ std::string json_of(result const& r) {
     o.figure("bytes", static_cast<double>(r.bytes)).figure("iterations", static_cast<double>(r.iterations));
     o.figure("blocks", static_cast<double>(r.blocks)).figure("disturbed", static_cast<double>(r.disturbed));
     o.figure("median_ns", r.median_ns).figure("p10_ns", r.p10_ns).figure("p90_ns", r.p90_ns);
-    o.figure("mad_ns", r.deviation_ns).optional_figure("lines", r.lines).optional_figure("line_ns", r.line_ns);
+    o.figure("mad_ns", r.deviation_ns)
+        .optional_figure("lines", r.lines)
+        .optional_figure("line_ns", r.line_ns);
     if (r.limit_ns > 0) o.text("limit", r.limit_name).figure("limit_ns", r.limit_ns).figure("share", r.share);
     o.optional_figure("mpi_ns", r.mpi_ns);
-    if (r.show == "bandwidth" && r.median_ns > 0) o.figure("gb_per_s", static_cast<double>(r.bytes) / r.median_ns);
+    if (r.show == "bandwidth" && r.median_ns > 0)
+      o.figure("gb_per_s", static_cast<double>(r.bytes) / r.median_ns);
     if (r.show == "rate" && r.median_ns > 0) o.figure("per_s", 1e9 / r.median_ns);
     std::string samples;
     for (double const s : r.samples) samples += (samples.empty() ? "" : ", ") + number(s);
@@ -80,6 +83,13 @@ std::string json_of(result const& r) {
 }
 
 }  // namespace
+
+void check_writable(std::string const& file) {
+  if (file.empty() || file == "-") return;
+  std::FILE* const out = std::fopen(file.c_str(), "a");
+  if (out == nullptr) throw std::runtime_error("cannot write " + file + ": " + std::strerror(errno));
+  std::fclose(out);
+}
 
 void write_json(std::string const& file, configuration const& c, std::vector<result> const& results) {
   object settings;
@@ -93,17 +103,20 @@ void write_json(std::string const& file, configuration const& c, std::vector<res
 
 void write_csv(std::string const& file, std::vector<result> const& results) {
   std::string text =
-      "suite,key,bytes,ranks,iterations,blocks,disturbed,median_ns,p10_ns,p90_ns,mad_ns,lines,line_ns,limit,limit_ns,"
+      "suite,key,bytes,ranks,iterations,blocks,disturbed,median_ns,p10_ns,p90_ns,mad_ns,lines,line_ns,limit,"
+      "limit_ns,"
       "share,mpi_ns,value,unit,goal,reached\n";
   for (result const& r : results) {
     bool const value = r.show == "value";
     text += r.suite + ',' + r.key + ',' + std::to_string(r.bytes) + ',' + std::to_string(r.ranks) + ',' +
-            std::to_string(r.iterations) + ',' + std::to_string(r.blocks) + ',' + std::to_string(r.disturbed) + ',';
+            std::to_string(r.iterations) + ',' + std::to_string(r.blocks) + ',' +
+            std::to_string(r.disturbed) + ',';
     for (double const figure : {r.median_ns, r.p10_ns, r.p90_ns, r.deviation_ns, r.lines, r.line_ns}) {
       text += (figure > 0 ? number(figure) : "") + ',';
     }
     text += (r.limit_ns > 0 ? r.limit_name + ',' + number(r.limit_ns) + ',' + number(r.share) : ",,") + ',';
-    text += (r.mpi_ns > 0 ? number(r.mpi_ns) : "") + ',' + (value ? number(r.value) : "") + ',' + r.unit + ',';
+    text +=
+        (r.mpi_ns > 0 ? number(r.mpi_ns) : "") + ',' + (value ? number(r.value) : "") + ',' + r.unit + ',';
     text += r.wanted ? r.wanted->text() + ',' + (r.reached() ? "yes" : "no") : ",";
     text += '\n';
   }

@@ -45,11 +45,16 @@ constexpr std::array entries{
 
 bool goal::reached(result const& r) const {
   switch (what) {
-    case at_most_ns: return r.median_ns <= bound;
-    case at_most_lines: return r.lines > 0 && r.lines <= bound;
-    case at_least_rate: return r.median_ns > 0 && 1e9 / r.median_ns >= bound;
-    case at_least_share: return r.share >= bound;
-    case at_most_value: return r.value <= bound;
+    case at_most_ns:
+      return r.median_ns <= bound;
+    case at_most_lines:
+      return r.lines > 0 && r.lines <= bound;
+    case at_least_rate:
+      return r.median_ns > 0 && 1e9 / r.median_ns >= bound;
+    case at_least_share:
+      return r.share >= bound;
+    case at_most_value:
+      return r.value <= bound;
   }
   return false;
 }
@@ -64,10 +69,18 @@ std::string goal::text() const {
         std::snprintf(buffer, sizeof buffer, "<= %g us", bound / 1e3);
       }
       break;
-    case at_most_lines: std::snprintf(buffer, sizeof buffer, "<= %.1f lines", bound); break;
-    case at_least_rate: std::snprintf(buffer, sizeof buffer, ">= %g M/s", bound / 1e6); break;
-    case at_least_share: std::snprintf(buffer, sizeof buffer, ">= %g %%", bound * 100); break;
-    case at_most_value: std::snprintf(buffer, sizeof buffer, "%g", bound); break;
+    case at_most_lines:
+      std::snprintf(buffer, sizeof buffer, "<= %.1f lines", bound);
+      break;
+    case at_least_rate:
+      std::snprintf(buffer, sizeof buffer, ">= %g M/s", bound / 1e6);
+      break;
+    case at_least_share:
+      std::snprintf(buffer, sizeof buffer, ">= %g %%", bound * 100);
+      break;
+    case at_most_value:
+      std::snprintf(buffer, sizeof buffer, "%g", bound);
+      break;
   }
   return buffer;
 }

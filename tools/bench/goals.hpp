@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the library is meant to reach on two quiet cores. Latencies between ranks are meant in cache-line round trips,
-/// so that they hold on other machines too.
+/// What the library is meant to reach on two quiet cores. Latencies between ranks are meant in cache-line
+/// round trips, so that they hold on other machines too.
 
 #include <optional>
 #include <string>

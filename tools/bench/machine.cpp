@@ -43,13 +43,15 @@ std::string time_of_day() {
 
 configuration describe_build() {
   char version[32];
-  std::snprintf(version, sizeof version, "%d.%d.%d", ATOLL_VERSION_MAJOR, ATOLL_VERSION_MINOR, ATOLL_VERSION_PATCH);
+  std::snprintf(version, sizeof version, "%d.%d.%d", ATOLL_VERSION_MAJOR, ATOLL_VERSION_MINOR,
+                ATOLL_VERSION_PATCH);
 #if defined(__clang__)
   std::string const compiler = "Clang " __clang_version__;
 #else
   std::string const compiler = "GCC " __VERSION__;
 #endif
-  return {{"atoll", std::string(version) + ", commit " + commit_id}, {"compiler", compiler + ", " + build_type}};
+  return {{"atoll", std::string(version) + ", commit " + commit_id},
+          {"compiler", compiler + ", " + build_type}};
 }
 
 configuration describe_machine() {
@@ -59,12 +61,13 @@ configuration describe_machine() {
   char busy[32] = "unknown";
   if (getloadavg(load, 1) == 1) std::snprintf(busy, sizeof busy, "%.1f", load[0]);
   auto const limits = os::read_memory_limits();
-  return {{"date", time_of_day()},
-          {"host", system.nodename},
-          {"system", std::string(system.sysname) + " " + system.release},
-          {"processor", processor_model()},
-          {"cores", std::to_string(os::usable_cores()) + " usable; load average " + busy + " before the start"},
-          {"memory", settings::format_bytes(limits.available()) + " available"}};
+  return {
+      {"date", time_of_day()},
+      {"host", system.nodename},
+      {"system", std::string(system.sysname) + " " + system.release},
+      {"processor", processor_model()},
+      {"cores", std::to_string(os::usable_cores()) + " usable; load average " + busy + " before the start"},
+      {"memory", settings::format_bytes(limits.available()) + " available"}};
 }
 
 }  // namespace atl::tools

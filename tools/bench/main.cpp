@@ -48,7 +48,8 @@ programs find_programs() {
   p.mpirun = find_in_path("mpirun");
   if (!p.mpi.empty() && !p.mpirun.empty()) {
     listen({{p.mpirun, "--version"}, {}}, [&p](std::string const& line) {
-      if (line.find("Open MPI") != std::string::npos || line.find("OpenRTE") != std::string::npos) p.open_mpi = true;
+      if (line.find("Open MPI") != std::string::npos || line.find("OpenRTE") != std::string::npos)
+        p.open_mpi = true;
     });
   }
   return p;
@@ -70,6 +71,7 @@ std::string joined(auto const& items) {
 std::vector<std::string> measuring_options(bench_options const& o) {
   std::vector<std::string> words{"suites=" + joined(o.suites), "sizes=" + joined(o.sizes),
                                  "blocks=" + std::to_string(o.blocks)};
+  if (!o.only.empty()) words.push_back("only=" + o.only);
   if (o.quick) words.insert(words.end(), {"quick=1", "block_us=100", "give_up_us=100000"});
   return words;
 }
@@ -150,14 +152,15 @@ class bench {
           mpi_version_ = record->get("value");
         }
       });
-      if (status != 0) std::fprintf(stderr, "atoll bench: mpirun with %d ranks ended with status %d\n", ranks, status);
+      if (status != 0)
+        std::fprintf(stderr, "atoll bench: mpirun with %d ranks ended with status %d\n", ranks, status);
     }
     add_fact("mpi", mpi_version_.empty() ? "failed" : mpi_version_);
   }
 
   int measure(int ranks) {
-    command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", binding(ranks), "--timeout",
-                          "600", "--stdin", "none", programs_.ranks},
+    command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", binding(ranks),
+                          "--timeout", "600", "--stdin", "none", programs_.ranks},
                          {}};
     for (auto const& word : measuring_options(options_)) command.words.push_back(word);
     return listen(command, [this](std::string const& line) { take(line); });
@@ -177,7 +180,8 @@ class bench {
       return;
     }
     result r = evaluate(*record);
-    if (auto const peer = peers_.find({r.peer, r.bytes, r.ranks}); peer != peers_.end()) r.mpi_ns = peer->second;
+    if (auto const peer = peers_.find({r.peer, r.bytes, r.ranks}); peer != peers_.end())
+      r.mpi_ns = peer->second;
     if (r.suite != suite_ || results_.back().ranks != r.ranks) {
       std::fprintf(table_, "\n");
       print_heading(table_);
@@ -198,7 +202,8 @@ class bench {
     }
     std::fprintf(table_, "\n%zu of %zu goals reached.", reached, goals);
     if (disturbed > 0) {
-      std::fprintf(table_, " %zu rows (~) were measured while the kernel gave the cores to others: repeat them.",
+      std::fprintf(table_,
+                   " %zu rows (~) were measured while the kernel gave the cores to others: repeat them.",
                    disturbed);
     }
     std::fprintf(table_, "\n");
@@ -224,6 +229,8 @@ int bench_main(int argc, char** argv) {
                  found.atoll.empty() ? "atoll" : "../libexec/atoll/atoll-bench-ranks", argv[0]);
     return 127;
   }
+  check_writable(options->json);
+  check_writable(options->csv);
   return bench(std::move(*options), std::move(found)).run();
 }
 

@@ -11,7 +11,8 @@ namespace atl::tools {
 namespace {
 
 constexpr char const* description =
-    "Measures latency, rate and bandwidth between ranks on this machine, beside the machine's own limits and,\n"
+    "Measures latency, rate and bandwidth between ranks on this machine, beside the machine's own limits "
+    "and,\n"
     "where it is installed, message passing.";
 
 constexpr char const* footer =
@@ -77,15 +78,20 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
   app.footer(footer);
   app.add_option("suites", named, "put, get, rpc, barrier, allreduce, memory; all without");
   app.add_option("--suite", listed, "the same, separated by commas")->type_name("NAMES");
-  app.add_option("--sizes", sizes, "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M]")->type_name("SIZES");
-  app.add_option("--ranks", ranks, "numbers of ranks; suites other than barrier and allreduce need 2 [2,8,16]")
+  app.add_option("--sizes", sizes, "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M]")
+      ->type_name("SIZES");
+  app.add_option("--ranks", ranks,
+                 "numbers of ranks; suites other than barrier and allreduce need 2 [2,8,16]")
       ->type_name("COUNTS");
   app.add_option("--blocks", o.blocks, "undisturbed blocks that a figure is the median of")
       ->capture_default_str()
       ->check(CLI::Range(3, 1000));
+  app.add_option("--only", o.only, "the only row to measure, by its key in JSON and CSV, as in rpc.vector")
+      ->type_name("KEY");
   app.add_flag("--quick", o.quick, "only check that everything works: few blocks, two sizes, fewer ranks");
   app.add_flag("--no-mpi", no_mpi, "leave message passing out");
-  app.add_option("--json", o.json, "write configuration, rows and all samples to this file (-: standard output)")
+  app.add_option("--json", o.json,
+                 "write configuration, rows and all samples to this file (-: standard output)")
       ->type_name("FILE");
   app.add_option("--csv", o.csv, "write the rows to this file (-: standard output)")->type_name("FILE");
   app.add_flag("--list", list, "list the suites and stop");
@@ -102,8 +108,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
   }
   if (list) {
     for (auto const& s : all_suites()) {
-      std::printf("%-10.*s %.*s\n", static_cast<int>(s.name.size()), s.name.data(), static_cast<int>(s.help.size()),
-                  s.help.data());
+      std::printf("%-10.*s %.*s\n", static_cast<int>(s.name.size()), s.name.data(),
+                  static_cast<int>(s.help.size()), s.help.data());
     }
     status = 0;
     return std::nullopt;
@@ -118,7 +124,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
   o.suites = named;
   for (auto const& word : words_of(listed)) o.suites.push_back(word);
   for (auto const& name : o.suites) {
-    bool const known = std::any_of(all_suites().begin(), all_suites().end(), [&](auto const& s) { return s.name == name; });
+    bool const known =
+        std::any_of(all_suites().begin(), all_suites().end(), [&](auto const& s) { return s.name == name; });
     if (!known) return fail("no suite " + name + "; `atoll bench --list` lists them");
   }
   if (o.suites.empty()) {
@@ -128,7 +135,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
   if (ranks.empty()) ranks = o.quick ? "2,4" : "2,8,16";
   for (auto const& word : words_of(sizes)) {
     std::size_t const size = bytes_of(word);
-    if (size < 1 || size > largest_size) return fail("--sizes " + word + ": a size from 1 to 64M is needed, as in 8,4K,1M");
+    if (size < 1 || size > largest_size)
+      return fail("--sizes " + word + ": a size from 1 to 64M is needed, as in 8,4K,1M");
     o.sizes.push_back(size);
   }
   for (auto const& word : words_of(ranks)) {

@@ -17,6 +17,7 @@ struct bench_options {
   int blocks = 25;
   bool quick = false;
   bool mpi = true;
+  std::string only;  ///< key of the only row
   std::string json;  ///< file; "-": standard output
   std::string csv;
 };

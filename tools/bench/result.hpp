@@ -16,9 +16,9 @@ struct result {
   std::string suite;
   std::string key;
   std::string name;
-  std::string peer;         ///< key of the message-passing row beside it
-  std::string show;         ///< time, rate, bandwidth, or value
-  std::string limit_name;   ///< line, memcpy, store, load
+  std::string peer;        ///< key of the message-passing row beside it
+  std::string show;        ///< time, rate, bandwidth, or value
+  std::string limit_name;  ///< line, memcpy, store, load
   std::size_t bytes = 0;
   int ranks = 0;
   std::size_t iterations = 0;
@@ -28,12 +28,12 @@ struct result {
   double p10_ns = 0;
   double p90_ns = 0;
   double deviation_ns = 0;
-  double lines = 0;      ///< cache-line round trips an operation; 0: not measured
+  double lines = 0;  ///< cache-line round trips an operation; 0: not measured
   double line_ns = 0;
-  double limit_ns = 0;   ///< 0: none
-  double share = 0;      ///< of the limit; 0: none
-  double mpi_ns = 0;     ///< 0: none
-  double value = 0;      ///< show == value
+  double limit_ns = 0;  ///< 0: none
+  double share = 0;     ///< of the limit; 0: none
+  double mpi_ns = 0;    ///< 0: none
+  double value = 0;     ///< show == value
   std::string unit;
   std::optional<goal> wanted;
   std::vector<double> samples;

@@ -36,9 +36,10 @@ struct column {
 };
 
 constexpr std::array columns{
-    column{"operation", -50}, column{"size", 8},   column{"ranks", 5},   column{"iters", 7},     column{"median", 9},
-    column{"p10", 9},         column{"p90", 9},    column{"lines", 6},   column{"speed", 10},    column{"limit", 18},
-    column{"share", 6},       column{"MPI", 10},   column{"goal", 12},   column{"reached", 7},
+    column{"operation", -50}, column{"size", 8},    column{"ranks", 5}, column{"iters", 7},
+    column{"median", 9},      column{"p10", 9},     column{"p90", 9},   column{"lines", 6},
+    column{"speed", 10},      column{"limit", 18},  column{"share", 6}, column{"MPI", 10},
+    column{"goal", 12},       column{"reached", 7},
 };
 
 void print_cells(std::FILE* to, std::array<std::string, columns.size()> const& cells) {
