@@ -48,6 +48,7 @@ struct group_config {
   std::function<void()> barrier;              ///< with other counts
   std::function<void(std::uint64_t&)> share;  ///< with other counts: rank 0's value to all
   void (*idle)() = nullptr;                   ///< progress of a rank that only serves
+  bool crowded = false;                       ///< more ranks than cores
   std::string only;                           ///< key of the only row to measure; empty: all
 };
 
@@ -94,6 +95,9 @@ class group {
 
   /// Nanoseconds of one round trip of a cache line; rank 0 measures, both take part. Two ranks only.
   double line_round_trip(unsigned trips);
+
+  /// Nanoseconds until each rank of this core has had its turn. All ranks take part.
+  double turn_of_all(unsigned turns);
 
   void meet();
 

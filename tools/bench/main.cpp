@@ -96,6 +96,9 @@ class bench {
     for (auto const& item : describe_machine()) configuration_.push_back(item);
     configuration_.emplace_back("ranks", joined(options_.ranks));
     for (auto const& [name, value] : configuration_) print_fact(name, value);
+    if (os::usable_cores() < 2 && std::erase(options_.ranks, 2) > 0) {
+      std::fprintf(table_, "Pairs of ranks are left out: they need two cores, and one is usable here.\n");
+    }
     if (options_.mpi) measure_message_passing();
     int status = 0;
     for (int const ranks : options_.ranks) {
