@@ -85,9 +85,9 @@ TEST_F(solo, buffers_grow_across_all_protocols) {
       if (final_size > 100) {
         EXPECT_EQ(handled_at % alignment, 0U);
       }
-      for (std::size_t i = 0; i < handled[0].size(); ++i) {
-        ASSERT_EQ(handled[0][i], value(i + header_bytes)) << "byte " << i << " of " << final_size;
-      }
+      std::size_t right = 0;
+      while (right < handled[0].size() && handled[0][right] == value(right + header_bytes)) ++right;
+      EXPECT_EQ(right, final_size - header_bytes) << "the first wrong byte";
     }
   }
 }
