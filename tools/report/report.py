@@ -182,7 +182,7 @@ def draw_histogram(plt, groups, path):
         axes.set_title(f"{first.size_name} cells on {first.ranks} rank{'s' if first.ranks > 1 else ''}", fontsize=11)
         axes.set_xlabel(f"duration of two consecutive steps ({unit}); last bar: this or longer")
         axes.set_ylabel("share of windows (%)")
-        axes.margins(y=0.12)
+        axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # room for the legend
         axes.legend(fontsize=8, loc="best")
     drawing.save(figure, path)
     return True
