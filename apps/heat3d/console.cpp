@@ -68,6 +68,7 @@ void console::line(report const& r) {
 
 void console::live(std::int64_t step, double elapsed_seconds) {
   if (!is_terminal_ || elapsed_seconds - last_live_ < 0.2) return;
+  if (step == options_.physics.final_step()) return;  // its line stays, and the summary follows
   last_live_ = elapsed_seconds;
   auto const& p = options_.physics;
   auto const done = static_cast<double>(step + 1);
