@@ -115,12 +115,14 @@ void am_cancel(outgoing& out) noexcept {
 
 void release(message* arrived) noexcept { world->shm->release(arrived); }
 
-message* next_user_message(bool in_place) {
+message* next_user_message(bool in_place, bool& moved) {
   for (;;) {
     try_guard const held;
     if (!held) return nullptr;
     message* const m = world->shm->receive(in_place);
-    if (m == nullptr || m->kind != message_kind::active) return m;
+    if (m == nullptr) return nullptr;
+    moved = true;
+    if (m->kind != message_kind::active) return m;
     dispatch(m);
   }
 }

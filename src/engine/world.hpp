@@ -48,7 +48,8 @@ extern void (*message_sink)(message*);
 
 /// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none. `in_place`:
 /// it will be used soon, so it may stay where its sender put it and need not count as held in private memory.
-message* next_user_message(bool in_place);
+/// Sets `moved` if any message was taken, engine-level ones included.
+message* next_user_message(bool in_place, bool& moved);
 /// True if nothing has arrived and nothing is waiting to leave (a hint).
 bool quiet() noexcept;
 /// Outgoing messages that still need this rank's internal progress.

@@ -103,11 +103,10 @@ bool progress_user() {
     for (int i = 0; i < messages_per_call; ++i) {
       // Requests are for the master persona. Who does not hold it only passes them on, and does not know how soon
       // they will run: they then count against the limit of private memory.
-      message* const m = engine::next_user_message(t.holds_master);
+      message* const m = engine::next_user_message(t.holds_master, moved);
       if (m == nullptr) break;
       bool const reply = m->kind == message_kind::reply;
       run_or_hold(t, m);
-      moved = true;
       // Somebody waits for a reply; looking for the next message first would cost a line transfer.
       if (reply) break;
     }
@@ -129,10 +128,11 @@ void progress_or_yield() {
   }
   constexpr std::uint32_t when_crowded = 10;
   constexpr std::uint32_t when_not = 1U << 15;
+  constexpr std::uint32_t when_not_again = 1U << 10;
   if (++t.fruitless < when_crowded) [[likely]] return;
   bool const crowded = engine::world != nullptr && !engine::world->spare_cores;
   if (crowded || t.fruitless >= when_not) {
-    t.fruitless = when_not - when_crowded;  // and soon again
+    t.fruitless = crowded ? 0 : when_not - when_not_again;
     engine::yield();
   }
 }
