@@ -1,0 +1,309 @@
+// The algorithms of collectives: flat ones inside a host, trees by messages. See collective.hpp.
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <atoll/engine/am.hpp>
+
+#include "engine/collective.hpp"
+#include "engine/guard.hpp"
+#include "engine/world.hpp"
+
+namespace atl::engine {
+
+using transport::message;
+
+namespace {
+
+class flat_barrier final : public collective {
+ public:
+  void begin() override { flat_publish(*team, nullptr, 0); }
+  bool advance() override { return flat_complete(*team, seen_); }
+
+ private:
+  std::uint32_t seen_ = 0;
+};
+
+/// Dissemination: in round k tell rank me + 2^k, hear from rank me - 2^k.
+class dissemination_barrier final : public collective {
+ public:
+  void begin() override { tell(); }
+  bool advance() override {
+    while (distance_ < team->rank_n) {
+      message* const m = take_step(*this, round_);
+      if (m == nullptr) return false;
+      release(m);
+      ++round_;
+      distance_ *= 2;
+      tell();
+    }
+    return true;
+  }
+
+ private:
+  void tell() {
+    if (distance_ < team->rank_n) send_step(*this, (team->rank_me + distance_) % team->rank_n, round_, nullptr, 0);
+  }
+  std::uint32_t round_ = 0;
+  std::int32_t distance_ = 1;
+};
+
+constexpr std::uint32_t broadcast_tag = 1U << 16;
+constexpr std::uint32_t gather_tag = 1U << 17;
+
+/// Binomial tree over ranks relative to the root: the parent of v is v without its lowest set bit.
+void send_to_children(collective const& c, std::int32_t root, void const* data, std::size_t bytes) {
+  std::int32_t const n = c.team->rank_n;
+  std::int32_t const v = (c.team->rank_me - root + n) % n;
+  std::int32_t const span = v == 0 ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(n))) : v & -v;
+  for (std::int32_t step = span / 2; step >= 1; step /= 2) {
+    if (v + step < n) send_step(c, (v + step + root) % n, broadcast_tag, data, bytes);
+  }
+}
+
+class tree_broadcast final : public collective {
+ public:
+  tree_broadcast(void* buffer, std::size_t bytes, std::int32_t root) : buffer_(buffer), bytes_(bytes), root_(root) {}
+
+  void begin() override {
+    if (team->rank_me != root_) return;
+    send_to_children(*this, root_, buffer_, bytes_);
+    complete_ = true;
+  }
+  bool advance() override {
+    if (complete_) return true;
+    message* const m = take_step(*this, broadcast_tag);
+    if (m == nullptr) return false;
+    if (bytes_ != 0) std::memcpy(buffer_, data_of(*m).data, bytes_);
+    release(m);
+    send_to_children(*this, root_, buffer_, bytes_);
+    return complete_ = true;
+  }
+
+ private:
+  void* buffer_;
+  std::size_t bytes_;
+  std::int32_t root_;
+  bool complete_ = false;
+};
+
+/// Everyone publishes, everyone (or the root) combines all in rank order, so all get the same bits.
+class flat_reduce final : public collective {
+ public:
+  flat_reduce(void* target, std::size_t count, std::size_t element, combine_function combine, void const* operation,
+              std::int32_t root)
+      : target_(target), count_(count), bytes_(count * element), combine_(combine), operation_(operation), root_(root) {}
+
+  void begin() override { flat_publish(*team, target_, bytes_); }
+  bool advance() override {
+    if (!flat_complete(*team, seen_)) return false;
+    if (root_ < 0 || root_ == team->rank_me) {
+      std::memcpy(target_, flat_payload_of(*team, 0), bytes_);
+      for (std::int32_t r = 1; r < team->rank_n; ++r) {
+        alignas(64) std::byte other[shm::flat_payload];
+        std::memcpy(other, flat_payload_of(*team, static_cast<std::uint32_t>(r)), bytes_);
+        combine_(target_, other, count_, operation_);
+      }
+    }
+    return true;
+  }
+
+ private:
+  void* target_;
+  std::size_t count_;
+  std::size_t bytes_;
+  combine_function combine_;
+  void const* operation_;
+  std::int32_t root_;
+  std::uint32_t seen_ = 0;
+};
+
+/// Binomial tree to the root; for all, the root's result comes back down the same tree.
+class tree_reduce final : public collective {
+ public:
+  tree_reduce(void* target, std::size_t count, std::size_t element, combine_function combine, void const* operation,
+              std::int32_t root)
+      : target_(target),
+        count_(count),
+        bytes_(count * element),
+        combine_(combine),
+        operation_(operation),
+        root_(root < 0 ? 0 : root),
+        all_(root < 0) {}
+
+  void begin() override {}
+  bool advance() override {
+    if (!going_down_ && !combine_children()) return false;
+    if (!all_ || is_root()) return true;
+    message* const m = take_step(*this, broadcast_tag);
+    if (m == nullptr) return false;
+    if (bytes_ != 0) std::memcpy(target_, data_of(*m).data, bytes_);
+    release(m);
+    send_to_children(*this, root_, target_, bytes_);
+    return true;
+  }
+
+ private:
+  bool is_root() const { return team->rank_me == root_; }
+
+  bool combine_children() {
+    std::int32_t const n = team->rank_n;
+    std::int32_t const v = (team->rank_me - root_ + n) % n;
+    for (; step_ < n; step_ *= 2, ++round_) {
+      if ((v & step_) != 0) {
+        send_step(*this, (v - step_ + root_) % n, round_, target_, bytes_);
+        break;
+      }
+      if (v + step_ >= n) continue;
+      message* const m = take_step(*this, round_);
+      if (m == nullptr) return false;
+      // The message's data is aligned for any element that fits a buffer's alignment only by chance: copy rows.
+      combine_aligned(data_of(*m).data);
+      release(m);
+    }
+    going_down_ = true;
+    if (all_ && is_root()) send_to_children(*this, root_, target_, bytes_);
+    return true;
+  }
+
+  void combine_aligned(std::byte const* data) {
+    if (reinterpret_cast<std::uintptr_t>(data) % alignof(std::max_align_t) == 0) {
+      combine_(target_, data, count_, operation_);
+      return;
+    }
+    auto copy = std::make_unique<std::byte[]>(bytes_);
+    std::memcpy(copy.get(), data, bytes_);
+    combine_(target_, copy.get(), count_, operation_);
+  }
+
+  void* target_;
+  std::size_t count_;
+  std::size_t bytes_;
+  combine_function combine_;
+  void const* operation_;
+  std::int32_t root_;
+  bool all_;
+  bool going_down_ = false;
+  std::int32_t step_ = 1;
+  std::uint32_t round_ = 0;
+};
+
+/// Bruck: in round k send the blocks gathered so far to rank me - 2^k; blocks are in order of rank - me until
+/// the end.
+class bruck_gather final : public collective {
+ public:
+  bruck_gather(void const* mine, std::size_t bytes, void* all) : bytes_(bytes), all_(static_cast<std::byte*>(all)) {
+    own_.assign(static_cast<std::byte const*>(mine), static_cast<std::byte const*>(mine) + bytes);
+  }
+
+  void begin() override {
+    blocks_.resize(bytes_ * static_cast<std::size_t>(team->rank_n));
+    std::copy(own_.begin(), own_.end(), blocks_.begin());
+    tell();
+  }
+  bool advance() override {
+    std::int32_t const n = team->rank_n;
+    while (have_ < n) {
+      message* const m = take_step(*this, gather_tag + round_);
+      if (m == nullptr) return false;
+      step_data const d = data_of(*m);
+      if (d.bytes != 0) std::memcpy(blocks_.data() + static_cast<std::size_t>(have_) * bytes_, d.data, d.bytes);
+      release(m);
+      have_ = std::min(2 * have_, n);
+      ++round_;
+      tell();
+    }
+    for (std::int32_t i = 0; i < n; ++i) {
+      auto const rank = static_cast<std::size_t>((team->rank_me + i) % n);
+      if (bytes_ != 0) std::memcpy(all_ + rank * bytes_, blocks_.data() + static_cast<std::size_t>(i) * bytes_, bytes_);
+    }
+    return true;
+  }
+
+ private:
+  void tell() {
+    std::int32_t const n = team->rank_n;
+    if (have_ >= n) return;
+    std::int32_t const count = std::min(have_, n - have_);
+    send_step(*this, (team->rank_me - have_ + n) % n, gather_tag + round_, blocks_.data(),
+              static_cast<std::size_t>(count) * bytes_);
+  }
+  std::size_t bytes_;
+  std::byte* all_;
+  std::vector<std::byte> own_;
+  std::vector<std::byte> blocks_;
+  std::int32_t have_ = 1;
+  std::uint32_t round_ = 0;
+};
+
+template <class Collective, class... Args>
+Collective* make(team_view& team, on_done done, Args... args) {
+  auto* const c = new Collective(args...);
+  c->team = static_cast<team_data*>(&team);
+  c->done = done;
+  return c;
+}
+
+}  // namespace
+
+void start_barrier(team_view& team, on_done done) {
+  if (has_flat_channel(static_cast<team_data&>(team))) {
+    launch_flat(make<flat_barrier>(team, done));
+  } else {
+    launch(make<dissemination_barrier>(team, done));
+  }
+}
+
+void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root, on_done done) {
+  launch(make<tree_broadcast>(team, done, buffer, bytes, root));
+}
+
+void start_reduce(team_view& team, void* target, std::size_t count, std::size_t element_bytes,
+                  combine_function combine, void const* operation, std::int32_t root, on_done done) {
+  // Only the all-form is flat: it completes nowhere before everyone has entered, which bounds how far ranks drift.
+  if (root < 0 && has_flat_channel(static_cast<team_data&>(team)) && count * element_bytes <= shm::flat_payload) {
+    launch_flat(make<flat_reduce>(team, done, target, count, element_bytes, combine, operation, root));
+  } else {
+    launch(make<tree_reduce>(team, done, target, count, element_bytes, combine, operation, root));
+  }
+}
+
+void start_gather_all(team_view& team, void const* mine, std::size_t bytes, void* all, on_done done) {
+  launch(make<bruck_gather>(team, done, mine, bytes, all));
+}
+
+void wait_barrier(team_view& view, bool (*progress)()) {
+  auto& team = static_cast<team_data&>(view);
+  waiting_note const note(activity::barrier);
+  waiter idle;
+  auto const wait_for = [&](auto complete) {
+    while (!complete()) {
+      if (progress()) {
+        idle.reset();
+      } else {
+        idle.pause();
+      }
+    }
+  };
+  bool const alone_on_channel = [&] {
+    guard const held;
+    if (!has_flat_channel(team) || !team.flat_queue.empty()) return false;
+    flat_publish(team, nullptr, 0);
+    return true;
+  }();
+  if (alone_on_channel) {
+    std::uint32_t seen = 0;
+    wait_for([&] { return flat_complete(team, seen); });
+    return;
+  }
+  // Another thread may complete it; what it and others did before is visible to who leaves the barrier.
+  std::atomic<bool> complete{false};
+  start_barrier(view, {[](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); },
+                       &complete});
+  wait_for([&] { return complete.load(std::memory_order_acquire); });
+}
+
+}  // namespace atl::engine
