@@ -5,17 +5,14 @@
 /// A message takes one of four ways, by size and by what has room:
 ///
 /// - ring: up to eager_bytes. Written in place into the target's ring; the target copies it out at once, so
-/// that a
-///   ring never waits for user code.
-/// - arena: up to three quarters of the sender's arena. Written in place there, a descriptor goes through the
-/// ring, the
-///   target uses it where it is and clears a flag.
+///   that a ring never waits for user code.
+/// - arena: up to three quarters of the sender's arena. Written in place there, a descriptor goes through
+///   the ring, the target uses it where it is and clears a flag.
 /// - rendezvous: larger, or when the arena is full and may not be waited for. Stays in the sender's private
-/// memory; the
-///   target reads it from there (process_vm_readv), where the system allows that.
+///   memory; the target reads it from there (process_vm_readv), where the system allows that.
 /// - fragments: the same where it does not. Pieces travel through a part of the arena that is theirs;
-/// receivers copy
-///   them out at once, so that this part always gets free again, whatever messages still use the rest.
+///   receivers copy them out at once, so that this part always gets free again, whatever messages still use
+///   the rest.
 ///
 /// What arrives for private memory is admitted while it stays within the limit, and in any case when nothing
 /// else that arrived is there: a message is never too large to be received, and two ranks that send each
