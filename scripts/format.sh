@@ -19,8 +19,9 @@ if [ "${1:-}" = --fix ]; then
   "$clang_format" -i "${files[@]}"
   exit
 fi
+# The texts are compared: --dry-run also reports replacements that change nothing.
 mapfile -t bad < <(printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 1 bash -c \
-  '"$0" --dry-run -Werror "$1" > /dev/null 2>&1 || echo "$1"' "$clang_format" | sort)
+  '"$0" "$1" | cmp -s - "$1" || echo "$1"' "$clang_format" | sort)
 if [ ${#bad[@]} -gt 0 ]; then
   echo "not formatted as .clang-format says; scripts/format.sh --fix repairs it:"
   printf '  %s\n' "${bad[@]}"

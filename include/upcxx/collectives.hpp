@@ -2,8 +2,8 @@
 
 /// Barriers, broadcasts and reductions. Specification chapter "Collectives".
 ///
-/// All are collective over a team: its members start them in the same order, from the thread that holds the master
-/// persona, outside callbacks. Apart from barriers none of them synchronises.
+/// All are collective over a team: its members start them in the same order, from the thread that holds the
+/// master persona, outside callbacks. Apart from barriers none of them synchronises.
 
 #include <algorithm>
 #include <cstddef>
@@ -38,10 +38,10 @@ inline void barrier(team const& team = world()) {
 template <typename Cx = decltype(operation_cx::as_future())>
 auto barrier_async(team const& team = world(), Cx&& completions = operation_cx::as_future()) {
   detail::check_collective("barrier_async");
-  return detail::start_collective<detail::type_list<>>(completions, detail::no_buffer{},
-                                                       [&](detail::no_buffer&, atl::engine::on_done done) {
-                                                         atl::engine::start_barrier(detail_team_access::view(team), done);
-                                                       });
+  return detail::start_collective<detail::type_list<>>(
+      completions, detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
+        atl::engine::start_barrier(detail_team_access::view(team), done);
+      });
 }
 
 /// The root's `value` on every member.
@@ -51,18 +51,21 @@ auto barrier_async(team const& team = world(), Cx&& completions = operation_cx::
 /// @return       by the completions asked for; by default a future of the root's value.
 /// @progress     internal.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto broadcast(T value, intrank_t root, team const& team = world(), Cx&& completions = operation_cx::as_future()) {
+auto broadcast(T value, intrank_t root, team const& team = world(),
+               Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value, "broadcast: T must be TriviallySerializable");
   detail::check_collective("broadcast");
   return detail::start_collective<detail::type_list<T>>(
-      completions, detail::value_buffer<T>(value), [&](detail::value_buffer<T>& buffer, atl::engine::on_done done) {
+      completions, detail::value_buffer<T>(value),
+      [&](detail::value_buffer<T>& buffer, atl::engine::on_done done) {
         atl::engine::start_broadcast(detail_team_access::view(team), buffer.data(), sizeof(T), root, done);
       });
 }
 
 /// The root's `buffer[0..count)` in the buffer of every member.
 ///
-/// @param buffer  `count` contiguous TriviallySerializable objects; in use until operation completion, which on the
+/// @param buffer  `count` contiguous TriviallySerializable objects; in use until operation completion, which
+/// on the
 ///                root says that it may be reused and elsewhere that the data is there.
 /// @progress      internal.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
@@ -85,7 +88,8 @@ inline constexpr bool is_bool_v = std::is_same_v<std::remove_cv_t<T>, bool>;
 struct fast_add {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    static_assert(std::is_arithmetic_v<T>, "op_fast_add: the type must be arithmetic; use a lambda for others");
+    static_assert(std::is_arithmetic_v<T>,
+                  "op_fast_add: the type must be arithmetic; use a lambda for others");
     if constexpr (is_bool_v<T>) {
       return a || b;
     } else {
@@ -96,7 +100,8 @@ struct fast_add {
 struct fast_mul {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    static_assert(std::is_arithmetic_v<T>, "op_fast_mul: the type must be arithmetic; use a lambda for others");
+    static_assert(std::is_arithmetic_v<T>,
+                  "op_fast_mul: the type must be arithmetic; use a lambda for others");
     if constexpr (is_bool_v<T>) {
       return a && b;
     } else {
@@ -107,14 +112,16 @@ struct fast_mul {
 struct fast_min {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    static_assert(std::is_arithmetic_v<T>, "op_fast_min: the type must be arithmetic; use a lambda for others");
+    static_assert(std::is_arithmetic_v<T>,
+                  "op_fast_min: the type must be arithmetic; use a lambda for others");
     return b < a ? b : a;
   }
 };
 struct fast_max {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    static_assert(std::is_arithmetic_v<T>, "op_fast_max: the type must be arithmetic; use a lambda for others");
+    static_assert(std::is_arithmetic_v<T>,
+                  "op_fast_max: the type must be arithmetic; use a lambda for others");
     return a < b ? b : a;
   }
 };
@@ -153,16 +160,18 @@ inline constexpr detail::fast_bit_xor op_fast_bit_xor{};  ///< ^
 namespace detail {
 
 template <class T, class Op, class Cx>
-auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx const& completions, char const* what) {
+auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx const& completions,
+                  char const* what) {
   static_assert(is_trivially_serializable<T>::value, "reduce: T must be TriviallySerializable");
-  static_assert(std::is_invocable_r_v<T, std::decay_t<Op> const&, T, T> || std::is_invocable_r_v<T, std::decay_t<Op>&, T, T>,
+  static_assert(std::is_invocable_r_v<T, std::decay_t<Op> const&, T, T> ||
+                    std::is_invocable_r_v<T, std::decay_t<Op>&, T, T>,
                 "reduce: the operation must be callable with two T and give a T");
   check_collective(what);
   using buffer = reduce_buffer<T, std::decay_t<Op>>;
   return start_collective<type_list<T>>(
       completions, buffer(value, std::forward<Op>(op)), [&](buffer& b, atl::engine::on_done done) {
-        atl::engine::start_reduce(detail_team_access::view(team), b.data(), 1, sizeof(T), &combine<T, std::decay_t<Op>>,
-                                  b.operation(), root, done);
+        atl::engine::start_reduce(detail_team_access::view(team), b.data(), 1, sizeof(T),
+                                  &combine<T, std::decay_t<Op>>, b.operation(), root, done);
       });
 }
 
@@ -188,31 +197,35 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
 ///
 /// @param op    function object, associative and commutative on T.
 /// @param root  rank in `team`, the same on all members.
-/// @return      by the completions asked for; by default a future of the result, of an unspecified T elsewhere.
+/// @return      by the completions asked for; by default a future of the result, of an unspecified T
+/// elsewhere.
 /// @progress    internal.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {
   return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), root, team, completions, "reduce_one");
 }
-/// Combines every member's `value` with `op` on all members. Inside a host, small values combine in rank order, so that
-/// all members get the same bits.
+/// Combines every member's `value` with `op` on all members. Inside a host, small values combine in rank
+/// order, so that all members get the same bits.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_all(T value, BinaryOp&& op, team const& team = world(), Cx&& completions = operation_cx::as_future()) {
+auto reduce_all(T value, BinaryOp&& op, team const& team = world(),
+                Cx&& completions = operation_cx::as_future()) {
   return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), -1, team, completions, "reduce_all");
 }
-/// Combines arrays element by element into `dst` on `root`. `src` and `dst` are equal or disjoint; both are in use
-/// until operation completion; `dst` is ignored elsewhere.
+/// Combines arrays element by element into `dst` on `root`. `src` and `dst` are equal or disjoint; both are
+/// in use until operation completion; `dst` is ignored elsewhere.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_one(T const* src, T* dst, std::size_t count, BinaryOp&& op, intrank_t root, team const& team = world(),
-                Cx&& completions = operation_cx::as_future()) {
-  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team, completions, "reduce_one");
+auto reduce_one(T const* src, T* dst, std::size_t count, BinaryOp&& op, intrank_t root,
+                team const& team = world(), Cx&& completions = operation_cx::as_future()) {
+  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team, completions,
+                                 "reduce_one");
 }
 /// Combines arrays element by element into `dst` on all members.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_all(T const* src, T* dst, std::size_t count, BinaryOp&& op, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {
-  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), -1, team, completions, "reduce_all");
+  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), -1, team, completions,
+                                 "reduce_all");
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

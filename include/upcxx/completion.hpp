@@ -7,9 +7,10 @@
 ///   remote     the data is in place at the target
 ///   operation  everything is done as far as the initiator is concerned; carries the operation's values
 ///
-/// Objects are joined with `|`; futures come back in that order. One object may be given to several operations.
-/// Plain `as_future` and `as_promise` are eager: if the event happened while the call was made, the future is ready
-/// when the call returns. With UPCXX_DEFER_COMPLETION defined to non-zero before inclusion they are deferred.
+/// Objects are joined with `|`; futures come back in that order. One object may be given to several
+/// operations. Plain `as_future` and `as_promise` are eager: if the event happened while the call was made,
+/// the future is ready when the call returns. With UPCXX_DEFER_COMPLETION defined to non-zero before
+/// inclusion they are deferred.
 
 #include <tuple>
 #include <type_traits>
@@ -90,7 +91,8 @@ struct operation_cx {
 /// Requests about remote completion.
 struct remote_cx {
   /// Runs `func(args...)` on the master persona of the target process once the data is in place there. Rvalue
-  /// arguments are kept in the object; lvalues are referred to, and serialised before the initiating call returns.
+  /// arguments are kept in the object; lvalues are referred to, and serialised before the initiating call
+  /// returns.
   template <typename Func, typename... Args>
   [[nodiscard]] static auto as_rpc(Func&& func, Args&&... args) {
     return detail::make_rpc_item(std::forward<Func>(func), std::forward<Args>(args)...);

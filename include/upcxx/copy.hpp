@@ -30,7 +30,8 @@ T* copy_end(global_ptr<T, Kind> pointer) {
     if (pointer.dynamic_kind() != memory_kind::host) {
       atl::rt::unknown_device("copy", static_cast<int>(pointer.dynamic_kind()));
     }
-    return addressable(static_kind_cast<memory_kind::host>(static_kind_cast<memory_kind::any>(pointer)), "copy");
+    return addressable(static_kind_cast<memory_kind::host>(static_kind_cast<memory_kind::any>(pointer)),
+                       "copy");
   }
 }
 
@@ -59,14 +60,16 @@ auto copy(global_ptr<T const, Kind1> src, global_ptr<T, Kind2> dest, std::size_t
 
 /// Copies an array from host memory of this process (private or shared) to shared memory.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
-auto copy(T const* src, global_ptr<T, Kind> dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
+auto copy(T const* src, global_ptr<T, Kind> dest, std::size_t count,
+          Cx&& completions = operation_cx::as_future()) {
   ATOLL_CHECK(src != nullptr, "copy: the source is null");
   return detail::copy_now<T>(src, detail::copy_end(dest), count, dest.where(), completions);
 }
 
 /// Copies an array from shared memory to host memory of this process; remote completion is delivered here.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
-auto copy(global_ptr<T const, Kind> src, T* dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
+auto copy(global_ptr<T const, Kind> src, T* dest, std::size_t count,
+          Cx&& completions = operation_cx::as_future()) {
   ATOLL_CHECK(dest != nullptr, "copy: the destination is null");
   return detail::copy_now<T>(detail::copy_end(src), dest, count, rank_me(), completions);
 }

@@ -109,8 +109,8 @@ inline constexpr inactive_t inactive{};
 
 /// An object of which every member of a team holds an instance.
 ///
-/// Construction is collective over the team but does not synchronise: others may not have reached it when it returns.
-/// Calls that name the object wait at a rank until it is constructed there.
+/// Construction is collective over the team but does not synchronise: others may not have reached it when it
+/// returns. Calls that name the object wait at a rank until it is constructed there.
 template <typename T>
 class dist_object {
  public:
@@ -124,7 +124,8 @@ class dist_object {
 
   dist_object(T value, upcxx::team const& team) : value_(std::move(value)) { identify(team); }
   dist_object(T value) : dist_object(std::move(value), world()) {}
-  // `dist_object<T> d({})` means an empty value; without these two, `{}` could also be an inactive object to move from.
+  // `dist_object<T> d({})` means an empty value; without these two, `{}` could also be an inactive object to
+  // move from.
   dist_object(std::initializer_list<detail::no_element>) : dist_object(T{}, world()) {}
   dist_object(std::initializer_list<detail::no_element>, upcxx::team const& team) : dist_object(T{}, team) {}
   /// Constructs the value in place, from the remaining arguments.
@@ -187,7 +188,8 @@ class dist_object {
   template <typename U = T>  // a template, so that values that cannot be sent may be held all the same
   future<deserialized_type_t<U>> fetch(intrank_t rank) const {
     static_assert(is_serializable<U>::value, "dist_object::fetch: T must be Serializable");
-    return rpc(team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);
+    return rpc(
+        team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);
   }
 
  private:
@@ -219,6 +221,7 @@ class dist_object {
 template <typename T>
 struct std::hash<upcxx::dist_id<T>> {
   std::size_t operator()(upcxx::dist_id<T> const& id) const noexcept {
-    return static_cast<std::size_t>((id.id_.team * 0x9e3779b97f4a7c15U) ^ (id.id_.number * 0xc2b2ae3d27d4eb4fU));
+    return static_cast<std::size_t>((id.id_.team * 0x9e3779b97f4a7c15U) ^
+                                    (id.id_.number * 0xc2b2ae3d27d4eb4fU));
   }
 };

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Start and end of the library, and the environment of the console. Specification chapter "Init and finalize".
+/// Start and end of the library, and the environment of the console. Specification chapter "Init and
+/// finalize".
 
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/persona_state.hpp>
@@ -22,9 +23,9 @@ inline void init() {
 /// True iff some `init` has no matching `finalize` yet. May be called at any time.
 inline bool initialized() { return atl::rt::initialized(); }
 
-/// Ends what the matching `init` began. Collective over the job; the call that matches the outermost `init` waits
-/// for all ranks. All operations must be complete; shared objects and handles are invalid afterwards. A later
-/// `init` starts a new period with fresh heaps.
+/// Ends what the matching `init` began. Collective over the job; the call that matches the outermost `init`
+/// waits for all ranks. All operations must be complete; shared objects and handles are invalid afterwards. A
+/// later `init` starts a new period with fresh heaps.
 ///
 /// @progress  user.
 inline void finalize() { atl::rt::finalize(); }

@@ -13,16 +13,17 @@
 
 namespace upcxx::inline UPCXX_MODE {
 
-/// A receiver of notifications and the owner of the operations initiated while it was current. At most one thread at
-/// a time has it on its stack. Construction and destruction are allowed while the library is not initialised.
+/// A receiver of notifications and the owner of the operations initiated while it was current. At most one
+/// thread at a time has it on its stack. Construction and destruction are allowed while the library is not
+/// initialised.
 class persona : private atl::rt::persona_state {
  public:
   persona() = default;
   persona(persona const&) = delete;
   persona& operator=(persona const&) = delete;
 
-  /// Queues `func` to run, without arguments, in user-level progress of this persona. From any thread; never runs
-  /// inside the call. What is sequenced before the call happens before the run of `func`.
+  /// Queues `func` to run, without arguments, in user-level progress of this persona. From any thread; never
+  /// runs inside the call. What is sequenced before the call happens before the run of `func`.
   ///
   /// @progress  none.
   template <typename Func>
@@ -32,7 +33,8 @@ class persona : private atl::rt::persona_state {
 
   /// As `lpc_ff`, and returns a future of the result, owned by the caller's current persona.
   ///
-  /// @return    future of the decayed result; of a reference for an lvalue reference; the values of a future result.
+  /// @return    future of the decayed result; of a reference for an lvalue reference; the values of a future
+  /// result.
   template <typename Func>
   auto lpc(Func&& func) {
     return detail::enqueue_lpc_round_trip(*this, std::forward<Func>(func));
@@ -45,8 +47,8 @@ class persona : private atl::rt::persona_state {
   friend struct detail::persona_access;
 };
 
-/// An entry on the calling thread's stack of active personas; the youngest one's persona is the current persona.
-/// Scopes of a thread end in the reverse order of their construction.
+/// An entry on the calling thread's stack of active personas; the youngest one's persona is the current
+/// persona. Scopes of a thread end in the reverse order of their construction.
 class persona_scope : private atl::rt::scope_state {
  public:
   /// Makes `p` current. `p` must not be active on another thread.
@@ -83,7 +85,9 @@ static_assert(sizeof(persona_scope) == sizeof(atl::rt::scope_state));
 
 inline persona& persona_access::from(atl::rt::persona_state& state) { return static_cast<persona&>(state); }
 inline atl::rt::persona_state& persona_access::state(persona& p) { return p; }
-inline persona_scope& persona_access::from(atl::rt::scope_state& state) { return static_cast<persona_scope&>(state); }
+inline persona_scope& persona_access::from(atl::rt::scope_state& state) {
+  return static_cast<persona_scope&>(state);
+}
 inline atl::rt::scope_state& persona_access::state(persona_scope& s) { return s; }
 
 inline atl::rt::scope_state& state_of(persona_scope& s) { return persona_access::state(s); }
@@ -96,12 +100,18 @@ inline persona& master_persona() { return detail::persona_access::from(atl::rt::
 /// Top of the calling thread's stack (inside a callback: the persona that the callback runs for).
 inline persona& current_persona() { return detail::persona_access::from(*atl::rt::this_thread().current); }
 /// Bottom of the calling thread's stack; never leaves it.
-inline persona& default_persona() { return detail::persona_access::from(atl::rt::this_thread().default_persona); }
-inline persona_scope& top_persona_scope() { return detail::persona_access::from(*atl::rt::this_thread().top); }
-inline persona_scope& default_persona_scope() { return detail::persona_access::from(atl::rt::this_thread().bottom); }
+inline persona& default_persona() {
+  return detail::persona_access::from(atl::rt::this_thread().default_persona);
+}
+inline persona_scope& top_persona_scope() {
+  return detail::persona_access::from(*atl::rt::this_thread().top);
+}
+inline persona_scope& default_persona_scope() {
+  return detail::persona_access::from(atl::rt::this_thread().bottom);
+}
 
-/// Takes the master persona off the stack of the thread that called `init`, so that another thread may take it with a
-/// `persona_scope`.
+/// Takes the master persona off the stack of the thread that called `init`, so that another thread may take
+/// it with a `persona_scope`.
 inline void liberate_master_persona() { atl::rt::liberate_master(); }
 
 }  // namespace upcxx::inline UPCXX_MODE

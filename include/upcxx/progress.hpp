@@ -9,11 +9,12 @@
 
 namespace upcxx::inline UPCXX_MODE {
 
-/// How far a call may go: `internal` moves the library's state without any notification that the program could
-/// see; `user` also runs callbacks and readies futures.
+/// How far a call may go: `internal` moves the library's state without any notification that the program
+/// could see; `user` also runs callbacks and readies futures.
 enum class progress_level { internal, user };
 
-/// Makes progress for the personas on the calling thread's stack. Inside a callback only internal progress is made.
+/// Makes progress for the personas on the calling thread's stack. Inside a callback only internal progress is
+/// made.
 inline void progress(progress_level level = progress_level::user) {
   if (level == progress_level::user) {
     atl::rt::progress_or_yield();
@@ -25,8 +26,8 @@ inline void progress(progress_level level = progress_level::user) {
 /// True iff the calling thread runs a callback inside user-level progress (the restricted context).
 inline bool in_progress() { return atl::rt::in_restricted_context(); }
 
-/// True if outgoing work of the personas from `ps` up to the top of the stack still needs internal progress to be
-/// sure to reach its destinations.
+/// True if outgoing work of the personas from `ps` up to the top of the stack still needs internal progress
+/// to be sure to reach its destinations.
 ///
 /// @progress  none.
 inline bool progress_required(persona_scope& ps = top_persona_scope()) {

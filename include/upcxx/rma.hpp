@@ -2,8 +2,8 @@
 
 /// One-sided put and get. Specification chapter "One-sided communication".
 ///
-/// Transfers to memory of this host are complete when the call returns; with eager completion the returned future is
-/// then ready, and nothing is allocated.
+/// Transfers to memory of this host are complete when the call returns; with eager completion the returned
+/// future is then ready, and nothing is allocated.
 
 #include <cstddef>
 #include <type_traits>
@@ -21,8 +21,10 @@ namespace upcxx::inline UPCXX_MODE {
 /// Stores `value` at `dest` (one-sided put).
 ///
 /// @param dest         one object of host memory, of any rank; not null.
-/// @param completions  remote and operation completion; the former runs on the master persona of `dest.where()`.
-/// @return             by the completions asked for; by default a future without values, ready when the store is done.
+/// @param completions  remote and operation completion; the former runs on the master persona of
+/// `dest.where()`.
+/// @return             by the completions asked for; by default a future without values, ready when the store
+/// is done.
 /// @progress           internal. Never runs callbacks.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_future()) {
@@ -37,7 +39,8 @@ auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_futur
 /// Copies an array from private memory into host memory of any rank (one-sided put).
 ///
 /// @param src    `count` contiguous objects; must not change until source or operation completion.
-/// @param dest   first of `count` contiguous objects; the regions must not overlap. Neither pointer may be null.
+/// @param dest   first of `count` contiguous objects; the regions must not overlap. Neither pointer may be
+/// null.
 /// @param count  objects, not bytes. Zero is allowed; all notifications are still delivered.
 /// @return       by the completions asked for (source, remote, operation).
 /// @progress     internal. Never runs callbacks.
@@ -61,8 +64,8 @@ auto rget(global_ptr<T const> src, Cx&& completions = operation_cx::as_future())
   static_assert(is_trivially_serializable<value_type>::value,
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
   T const* const source = detail::addressable(src, "rget");
-  return detail::complete_now<detail::operation_events<false, false, true, detail::type_list<value_type>>>(completions,
-                                                                                                          *source);
+  return detail::complete_now<detail::operation_events<false, false, true, detail::type_list<value_type>>>(
+      completions, *source);
 }
 
 /// Copies an array from host memory of any rank into private memory (one-sided get).

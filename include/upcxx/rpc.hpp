@@ -2,8 +2,9 @@
 
 /// Remote procedure calls. Specification chapter "Remote procedure call".
 ///
-/// Function and arguments are serialised before the call returns, once, into the buffer that leaves. The callback runs
-/// in user-level progress of the target's master persona, never inside the call, also when the target is the caller.
+/// Function and arguments are serialised before the call returns, once, into the buffer that leaves. The
+/// callback runs in user-level progress of the target's master persona, never inside the call, also when the
+/// target is the caller.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,10 +30,11 @@ namespace detail {
 
 template <class F, class... Args>
 constexpr void check_call() {
-  static_assert(rpc_callable<F, Args...>,
-                "rpc: the function cannot be called with these arguments at the target. Arguments arrive as rvalues of "
-                "their deserialised types: take them by value, by T const& or by T&&, not by T& (only dist_object<T>& "
-                "and team& arrive as lvalues); a dist_object or team must be taken by reference");
+  static_assert(
+      rpc_callable<F, Args...>,
+      "rpc: the function cannot be called with these arguments at the target. Arguments arrive as rvalues of "
+      "their deserialised types: take them by value, by T const& or by T&&, not by T& (only dist_object<T>& "
+      "and team& arrive as lvalues); a dist_object or team must be taken by reference");
 }
 
 template <bool RoundTrip, class F, class... Args>
@@ -83,7 +85,8 @@ struct pending_call final : atl::rt::pending_rpc {
   }
 
   template <class... Wire, class... V>
-  static void receive_values(pending_call* self, atl::engine::message* m, type_list<Wire...>, type_list<V...>) {
+  static void receive_values(pending_call* self, atl::engine::message* m, type_list<Wire...>,
+                             type_list<V...>) {
     reader r(m->base, with_cookie, m->bytes);
     notifications_type waiting = std::move(self->waiting);
     self->~pending_call();
@@ -169,26 +172,30 @@ concept not_completion = !is_completions_v<T>;
 /// @param recipient  rank in world(); may be the caller.
 /// @param func       function, function pointer, function object or lambda; any result is thrown away.
 /// @param args       Serializable, dist_object or team. Serialised before the call returns.
-/// @throws           bad_shared_alloc when the message finds neither room nor private memory; nothing has happened then.
+/// @throws           bad_shared_alloc when the message finds neither room nor private memory; nothing has
+/// happened then.
 /// @progress         internal. Waits for room in the target's queue, but runs no callbacks.
 template <typename Func, typename... Args>
 requires(detail::not_completion<Func>) void rpc_ff(intrank_t recipient, Func&& func, Args&&... args) {
-  detail::call_one_way(recipient, detail::completions<>{}, std::forward<Func>(func), std::forward<Args>(args)...);
+  detail::call_one_way(recipient, detail::completions<>{}, std::forward<Func>(func),
+                       std::forward<Args>(args)...);
 }
 /// As above, with source completion as asked for.
 template <typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc_ff(intrank_t recipient, Cx&& completions, Func&& func, Args&&... args) {
+requires(detail::is_completions_v<Cx>) auto rpc_ff(intrank_t recipient, Cx&& completions, Func&& func,
+                                                   Args&&... args) {
   return detail::call_one_way(recipient, completions, std::forward<Func>(func), std::forward<Args>(args)...);
 }
 /// As above; `recipient` is a rank of `team`.
 template <detail::rank_like Rank, typename Func, typename... Args>
-requires(detail::not_completion<Func>) void rpc_ff(team const& team, Rank recipient, Func&& func, Args&&... args) {
-  detail::call_one_way(team[static_cast<intrank_t>(recipient)], detail::completions<>{}, std::forward<Func>(func),
-                       std::forward<Args>(args)...);
+requires(detail::not_completion<Func>) void rpc_ff(team const& team, Rank recipient, Func&& func,
+                                                   Args&&... args) {
+  detail::call_one_way(team[static_cast<intrank_t>(recipient)], detail::completions<>{},
+                       std::forward<Func>(func), std::forward<Args>(args)...);
 }
 template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipient, Cx&& completions, Func&& func,
-                                                   Args&&... args) {
+requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipient, Cx&& completions,
+                                                   Func&& func, Args&&... args) {
   return detail::call_one_way(team[static_cast<intrank_t>(recipient)], completions, std::forward<Func>(func),
                               std::forward<Args>(args)...);
 }
@@ -196,7 +203,8 @@ requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipi
 /// Runs `func(args...)` on `recipient` and brings its result back.
 ///
 /// @param recipient  rank in world(); may be the caller.
-/// @param func       as for rpc_ff; returns void, a Serializable type, or a future of such (the reply then waits for it).
+/// @param func       as for rpc_ff; returns void, a Serializable type, or a future of such (the reply then
+/// waits for it).
 /// @param args       as for rpc_ff.
 /// @return           by the completions asked for; by default a future of the deserialised result.
 /// @throws           bad_shared_alloc as rpc_ff; promises that were passed keep their state then.
@@ -207,19 +215,22 @@ requires(detail::not_completion<Func>) auto rpc(intrank_t recipient, Func&& func
                                  std::forward<Args>(args)...);
 }
 template <typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc(intrank_t recipient, Cx&& completions, Func&& func, Args&&... args) {
-  return detail::call_round_trip(recipient, completions, std::forward<Func>(func), std::forward<Args>(args)...);
+requires(detail::is_completions_v<Cx>) auto rpc(intrank_t recipient, Cx&& completions, Func&& func,
+                                                Args&&... args) {
+  return detail::call_round_trip(recipient, completions, std::forward<Func>(func),
+                                 std::forward<Args>(args)...);
 }
 template <detail::rank_like Rank, typename Func, typename... Args>
-requires(detail::not_completion<Func>) auto rpc(team const& team, Rank recipient, Func&& func, Args&&... args) {
+requires(detail::not_completion<Func>) auto rpc(team const& team, Rank recipient, Func&& func,
+                                                Args&&... args) {
   return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], detail::default_rpc_completion{},
                                  std::forward<Func>(func), std::forward<Args>(args)...);
 }
 template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc(team const& team, Rank recipient, Cx&& completions, Func&& func,
-                                                Args&&... args) {
-  return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], completions, std::forward<Func>(func),
-                                 std::forward<Args>(args)...);
+requires(detail::is_completions_v<Cx>) auto rpc(team const& team, Rank recipient, Cx&& completions,
+                                                Func&& func, Args&&... args) {
+  return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], completions,
+                                 std::forward<Func>(func), std::forward<Args>(args)...);
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

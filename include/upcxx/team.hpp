@@ -77,7 +77,8 @@ class team final : private atl::rt::team_state {
   /// Team rank of a world rank, which must be a member.
   intrank_t from_world(intrank_t world_index) const {
     intrank_t const rank = from_world(world_index, -1);
-    ATOLL_CHECK(rank >= 0, "team::from_world: the rank is not a member; give a second argument for that case");
+    ATOLL_CHECK(rank >= 0,
+                "team::from_world: the rank is not a member; give a second argument for that case");
     return rank;
   }
   /// Team rank of a world rank, or `otherwise`.

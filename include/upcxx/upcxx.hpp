@@ -2,8 +2,8 @@
 
 /// UPC++ v1.0: everything. Each chapter of the specification has a header of its own beside this one.
 
-#include <upcxx/assert.hpp>
 #include <upcxx/allocate.hpp>
+#include <upcxx/assert.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/copy.hpp>

@@ -13,21 +13,40 @@ namespace atl {
 
 /// The communication call that a rank entered last.
 enum class activity : std::uint32_t {
-  none, init, finalize, barrier, barrier_async, broadcast, reduce, gather, rpc, rpc_ff, copy, put, get, wait,
-  progress, discharge, dist_object_fetch, team, am, backpressure,
+  none,
+  init,
+  finalize,
+  barrier,
+  barrier_async,
+  broadcast,
+  reduce,
+  gather,
+  rpc,
+  rpc_ff,
+  copy,
+  put,
+  get,
+  wait,
+  progress,
+  discharge,
+  dist_object_fetch,
+  team,
+  am,
+  backpressure,
 };
 
 /// Life of a rank as the launcher sees it.
 enum class rank_state : std::uint32_t { absent, attached, initialized, finalized };
 
-/// One rank's record. All counters are written by the rank alone, relaxed: they are a picture, not a protocol.
+/// One rank's record. All counters are written by the rank alone, relaxed: they are a picture, not a
+/// protocol.
 struct alignas(64) rank_diagnostics {
   std::atomic<rank_state> state{rank_state::absent};
   std::atomic<std::int32_t> pid{0};
   std::atomic<activity> last_call{activity::none};
-  std::atomic<std::int32_t> peer{-1};           ///< world rank that the last call concerned, or -1
-  std::atomic<std::uint64_t> entered_ns{0};     ///< steady clock when the last call was entered
-  std::atomic<std::uint32_t> inside{0};         ///< non-zero while inside that call
+  std::atomic<std::int32_t> peer{-1};        ///< world rank that the last call concerned, or -1
+  std::atomic<std::uint64_t> entered_ns{0};  ///< steady clock when the last call was entered
+  std::atomic<std::uint32_t> inside{0};      ///< non-zero while inside that call
   std::atomic<std::uint32_t> depth_of_waits{0};
   std::atomic<std::uint64_t> rpcs_sent{0};
   std::atomic<std::uint64_t> rpcs_run{0};

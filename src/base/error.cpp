@@ -46,7 +46,8 @@ void print(char const* component, std::string const& message) {
 void (*abort_hook)() = nullptr;
 
 void set_identity(std::int32_t rank, std::int32_t size, std::string host) {
-  identity_text() = format("rank %d of %d (%s)", rank, size, host.empty() ? host_name().c_str() : host.c_str());
+  identity_text() =
+      format("rank %d of %d (%s)", rank, size, host.empty() ? host_name().c_str() : host.c_str());
 }
 
 std::string identity() {

@@ -24,7 +24,8 @@ class startup_error : public std::runtime_error {
 };
 
 /// Prints "atoll: <identity>: <component>: <message>" to standard error in one write and ends the job.
-[[noreturn]] [[gnu::format(printf, 2, 3)]] ATOLL_COLD void fatal(char const* component, char const* format, ...);
+[[noreturn]] [[gnu::format(printf, 2, 3)]] ATOLL_COLD void fatal(char const* component, char const* format,
+                                                                 ...);
 
 /// Prints the same line and goes on.
 [[gnu::format(printf, 2, 3)]] ATOLL_COLD void warn(char const* component, char const* format, ...);

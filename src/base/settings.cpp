@@ -200,7 +200,8 @@ namespace {
 std::size_t size_setting(char const* name) {
   size_value const size = parse_size(text_of(name), name);
   if (size.percent < 0) return static_cast<std::size_t>(size.bytes);
-  return static_cast<std::size_t>(static_cast<double>(os::read_memory_limits().host_total) * size.percent / 100);
+  return static_cast<std::size_t>(static_cast<double>(os::read_memory_limits().host_total) * size.percent /
+                                  100);
 }
 }  // namespace
 

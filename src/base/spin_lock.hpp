@@ -19,7 +19,8 @@ class recursive_spin_lock {
       return true;
     }
     void* nobody = nullptr;
-    if (!owner_.compare_exchange_strong(nobody, me, std::memory_order_acquire, std::memory_order_relaxed)) return false;
+    if (!owner_.compare_exchange_strong(nobody, me, std::memory_order_acquire, std::memory_order_relaxed))
+      return false;
     depth_ = 1;
     return true;
   }

@@ -3,10 +3,11 @@
 /// Collectives under way. Two families:
 ///
 /// flat      teams whose members are exactly the ranks of this host, small payloads: each rank writes its
-///           contribution with a sequence number into one line of its own region and reads everybody's. One line
-///           of traffic per pair, no tree latency, no contended counter; best also when ranks outnumber cores,
-///           since nobody depends on anybody being scheduled in between. Lines alternate by parity: a rank starts
-///           collective k+2 only after k+1 is complete, for which everyone has started k+1, so has left k.
+///           contribution with a sequence number into one line of its own region and reads everybody's. One
+///           line of traffic per pair, no tree latency, no contended counter; best also when ranks outnumber
+///           cores, since nobody depends on anybody being scheduled in between. Lines alternate by parity: a
+///           rank starts collective k+2 only after k+1 is complete, for which everyone has started k+1, so
+///           has left k.
 /// messages  any team, any size: binomial trees and dissemination by active messages.
 
 #include <cstddef>
@@ -24,8 +25,8 @@ namespace atl::engine {
 struct collective {
   team_data* team = nullptr;
   on_done done{};
-  std::uint32_t number = 0;                        ///< by messages: order among those of the team
-  std::vector<transport::message*> arrived;        ///< by messages: not yet consumed
+  std::uint32_t number = 0;                  ///< by messages: order among those of the team
+  std::vector<transport::message*> arrived;  ///< by messages: not yet consumed
 
   virtual ~collective() = default;
   /// Flat: publish the contribution. Messages: first sends.
@@ -53,7 +54,8 @@ bool flat_complete(team_data const& team, std::uint32_t& seen);
 std::byte const* flat_payload_of(team_data const& team, std::uint32_t member);
 
 /// Sends to `team_rank` a message of collective `c` with a step tag.
-void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data, std::size_t bytes);
+void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data,
+               std::size_t bytes);
 /// Takes the arrived message with this tag, or null. The caller releases it.
 transport::message* take_step(collective& c, std::uint32_t tag);
 /// Data of a step message.

@@ -45,7 +45,8 @@ class dissemination_barrier final : public collective {
 
  private:
   void tell() {
-    if (distance_ < team->rank_n) send_step(*this, (team->rank_me + distance_) % team->rank_n, round_, nullptr, 0);
+    if (distance_ < team->rank_n)
+      send_step(*this, (team->rank_me + distance_) % team->rank_n, round_, nullptr, 0);
   }
   std::uint32_t round_ = 0;
   std::int32_t distance_ = 1;
@@ -58,7 +59,8 @@ constexpr std::uint32_t gather_tag = 1U << 17;
 void send_to_children(collective const& c, std::int32_t root, void const* data, std::size_t bytes) {
   std::int32_t const n = c.team->rank_n;
   std::int32_t const v = (c.team->rank_me - root + n) % n;
-  std::int32_t const span = v == 0 ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(n))) : v & -v;
+  std::int32_t const span =
+      v == 0 ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(n))) : v & -v;
   for (std::int32_t step = span / 2; step >= 1; step /= 2) {
     if (v + step < n) send_step(c, (v + step + root) % n, broadcast_tag, data, bytes);
   }
@@ -66,7 +68,8 @@ void send_to_children(collective const& c, std::int32_t root, void const* data, 
 
 class tree_broadcast final : public collective {
  public:
-  tree_broadcast(void* buffer, std::size_t bytes, std::int32_t root) : buffer_(buffer), bytes_(bytes), root_(root) {}
+  tree_broadcast(void* buffer, std::size_t bytes, std::int32_t root)
+      : buffer_(buffer), bytes_(bytes), root_(root) {}
 
   void begin() override {
     if (team->rank_me != root_) return;
@@ -93,9 +96,14 @@ class tree_broadcast final : public collective {
 /// Everyone publishes, everyone (or the root) combines all in rank order, so all get the same bits.
 class flat_reduce final : public collective {
  public:
-  flat_reduce(void* target, std::size_t count, std::size_t element, combine_function combine, void const* operation,
-              std::int32_t root)
-      : target_(target), count_(count), bytes_(count * element), combine_(combine), operation_(operation), root_(root) {}
+  flat_reduce(void* target, std::size_t count, std::size_t element, combine_function combine,
+              void const* operation, std::int32_t root)
+      : target_(target),
+        count_(count),
+        bytes_(count * element),
+        combine_(combine),
+        operation_(operation),
+        root_(root) {}
 
   void begin() override { flat_publish(*team, target_, bytes_); }
   bool advance() override {
@@ -124,8 +132,8 @@ class flat_reduce final : public collective {
 /// Binomial tree to the root; for all, the root's result comes back down the same tree.
 class tree_reduce final : public collective {
  public:
-  tree_reduce(void* target, std::size_t count, std::size_t element, combine_function combine, void const* operation,
-              std::int32_t root)
+  tree_reduce(void* target, std::size_t count, std::size_t element, combine_function combine,
+              void const* operation, std::int32_t root)
       : target_(target),
         count_(count),
         bytes_(count * element),
@@ -160,7 +168,8 @@ class tree_reduce final : public collective {
       if (v + step_ >= n) continue;
       message* const m = take_step(*this, round_);
       if (m == nullptr) return false;
-      // The message's data is aligned for any element that fits a buffer's alignment only by chance: copy rows.
+      // The message's data is aligned for any element that fits a buffer's alignment only by chance: copy
+      // rows.
       combine_aligned(data_of(*m).data);
       release(m);
     }
@@ -195,7 +204,8 @@ class tree_reduce final : public collective {
 /// the end.
 class bruck_gather final : public collective {
  public:
-  bruck_gather(void const* mine, std::size_t bytes, void* all) : bytes_(bytes), all_(static_cast<std::byte*>(all)) {
+  bruck_gather(void const* mine, std::size_t bytes, void* all)
+      : bytes_(bytes), all_(static_cast<std::byte*>(all)) {
     own_.assign(static_cast<std::byte const*>(mine), static_cast<std::byte const*>(mine) + bytes);
   }
 
@@ -210,7 +220,8 @@ class bruck_gather final : public collective {
       message* const m = take_step(*this, gather_tag + round_);
       if (m == nullptr) return false;
       step_data const d = data_of(*m);
-      if (d.bytes != 0) std::memcpy(blocks_.data() + static_cast<std::size_t>(have_) * bytes_, d.data, d.bytes);
+      if (d.bytes != 0)
+        std::memcpy(blocks_.data() + static_cast<std::size_t>(have_) * bytes_, d.data, d.bytes);
       release(m);
       have_ = std::min(2 * have_, n);
       ++round_;
@@ -218,7 +229,8 @@ class bruck_gather final : public collective {
     }
     for (std::int32_t i = 0; i < n; ++i) {
       auto const rank = static_cast<std::size_t>((team->rank_me + i) % n);
-      if (bytes_ != 0) std::memcpy(all_ + rank * bytes_, blocks_.data() + static_cast<std::size_t>(i) * bytes_, bytes_);
+      if (bytes_ != 0)
+        std::memcpy(all_ + rank * bytes_, blocks_.data() + static_cast<std::size_t>(i) * bytes_, bytes_);
     }
     return true;
   }
@@ -263,8 +275,10 @@ void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int3
 
 void start_reduce(team_view& team, void* target, std::size_t count, std::size_t element_bytes,
                   combine_function combine, void const* operation, std::int32_t root, on_done done) {
-  // Only the all-form is flat: it completes nowhere before everyone has entered, which bounds how far ranks drift.
-  if (root < 0 && has_flat_channel(static_cast<team_data&>(team)) && count * element_bytes <= shm::flat_payload) {
+  // Only the all-form is flat: it completes nowhere before everyone has entered, which bounds how far ranks
+  // drift.
+  if (root < 0 && has_flat_channel(static_cast<team_data&>(team)) &&
+      count * element_bytes <= shm::flat_payload) {
     launch_flat(make<flat_reduce>(team, done, target, count, element_bytes, combine, operation, root));
   } else {
     launch(make<tree_reduce>(team, done, target, count, element_bytes, combine, operation, root));
@@ -301,7 +315,9 @@ void wait_barrier(team_view& view, bool (*progress)()) {
   }
   // Another thread may complete it; what it and others did before is visible to who leaves the barrier.
   std::atomic<bool> complete{false};
-  start_barrier(view, {[](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); },
+  start_barrier(view, {[](void* flag) {
+                         static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release);
+                       },
                        &complete});
   wait_for([&] { return complete.load(std::memory_order_acquire); });
 }

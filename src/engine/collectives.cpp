@@ -25,7 +25,8 @@ struct step_header {
   std::uint32_t tag;
 };
 
-// Collectives are started by the holder of the master persona and progressed by whichever thread polls: under the lock.
+// Collectives are started by the holder of the master persona and progressed by whichever thread polls: under
+// the lock.
 std::vector<collective*> open_list;
 std::size_t open_flat = 0;
 /// Their number, for looks without the lock.
@@ -61,7 +62,8 @@ void step_arrived(message* m) {
 
 }  // namespace
 
-void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data, std::size_t bytes) {
+void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data,
+               std::size_t bytes) {
   outgoing out;
   std::size_t const total = header_bytes + sizeof(step_header) + bytes;
   am_begin(out, c.team->to_world(team_rank), total, pressure::park);

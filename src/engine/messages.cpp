@@ -1,10 +1,10 @@
 // Sending with back-pressure, and taking in what arrives.
 //
 // Sending never deadlocks although it runs nothing of the user's: a rank that waits for room takes arrived
-// messages into private memory, which frees its peers' queues and arenas, so some rank's wait always ends. A rank
-// inside a callback does not wait at all: what finds no room is kept in private memory and leaves later, so that
-// nothing the callback holds can be in the way. Private memory has a limit; when it is reached, the injection
-// throws and nothing already accepted is lost.
+// messages into private memory, which frees its peers' queues and arenas, so some rank's wait always ends. A
+// rank inside a callback does not wait at all: what finds no room is kept in private memory and leaves later,
+// so that nothing the callback holds can be in the way. Private memory has a limit; when it is reached, the
+// injection throws and nothing already accepted is lost.
 
 #include <atoll/engine/am.hpp>
 
@@ -32,10 +32,11 @@ constexpr std::uint32_t polls_before_spill = 4096;
 [[noreturn]] ATOLL_COLD void throw_exhausted(std::int32_t target, std::size_t bytes) {
   shm::endpoint const& shm = *world->shm;
   char text[256];
-  std::snprintf(text, sizeof text,
-                "%s: no private memory is left for a %zu-byte message to rank %d: messages take %zu of %zu bytes. "
-                "Let ranks make progress between sends, or raise ATOLL_MESSAGE_MEMORY.",
-                identity().c_str(), bytes, target, shm.private_bytes(), shm.private_limit());
+  std::snprintf(
+      text, sizeof text,
+      "%s: no private memory is left for a %zu-byte message to rank %d: messages take %zu of %zu bytes. "
+      "Let ranks make progress between sends, or raise ATOLL_MESSAGE_MEMORY.",
+      identity().c_str(), bytes, target, shm.private_bytes(), shm.private_limit());
   throw bad_shared_alloc(text);
 }
 
@@ -50,8 +51,10 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
   waiter idle;
   for (std::uint32_t polls = 0;; ++polls) {
     bool const moved = poll();
-    // Room may never come while callbacks that have not finished hold on to what we sent: spill a bounded amount.
-    status const s = try_begin(out, bytes, alignment, polls < polls_before_spill ? spill::never : spill::bounded);
+    // Room may never come while callbacks that have not finished hold on to what we sent: spill a bounded
+    // amount.
+    status const s =
+        try_begin(out, bytes, alignment, polls < polls_before_spill ? spill::never : spill::bounded);
     if (s == status::ok) return;
     if (s == status::no_memory || (!moved && world->shm->starved())) throw_exhausted(out.target, bytes);
     if (moved) {
@@ -64,7 +67,8 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
 
 /// Sends what was kept; true if anything moved.
 bool flush() {
-  if (world->shm->unsent() == 0) [[likely]] return false;
+  if (world->shm->unsent() == 0) [[likely]]
+    return false;
   bool const moved = world->shm->flush();
   diagnostics->messages_parked.store(world->shm->unsent(), std::memory_order_relaxed);
   diagnostics->bytes_in_private.store(world->shm->private_bytes(), std::memory_order_relaxed);
@@ -81,11 +85,13 @@ void dispatch(message* m) {
 
 }  // namespace
 
-void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full, std::size_t alignment) {
+void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
+              std::size_t alignment) {
   out.target = target;
   status const s =
       try_begin(out, bytes, alignment, when_full == pressure::park ? spill::always : spill::never);
-  if (s == status::ok) [[likely]] return;
+  if (s == status::ok) [[likely]]
+    return;
   if (when_full == pressure::park) throw_exhausted(target, bytes);
   begin_with_wait(out, bytes, alignment);
 }

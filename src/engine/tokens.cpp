@@ -1,6 +1,6 @@
-// Function tokens. A table of loaded modules, ordered by address for token_of and searched by hash for resolve,
-// is rebuilt when a look-up misses, so dlopen needs no announcement. The table is immutable once published:
-// readers take a pointer, writers replace it under a mutex; old tables are kept (there are few).
+// Function tokens. A table of loaded modules, ordered by address for token_of and searched by hash for
+// resolve, is rebuilt when a look-up misses, so dlopen needs no announcement. The table is immutable once
+// published: readers take a pointer, writers replace it under a mutex; old tables are kept (there are few).
 
 #include <atoll/engine/token.hpp>
 
@@ -76,11 +76,13 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
     for (int i = 0; i < info->dlpi_phnum; ++i) {
       ElfW(Phdr) const& segment = info->dlpi_phdr[i];
       if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && (segment.p_flags & PF_R) != 0) {
-        m.hash = fnv(m.hash, reinterpret_cast<void const*>(info->dlpi_addr + segment.p_vaddr), segment.p_filesz);
+        m.hash =
+            fnv(m.hash, reinterpret_cast<void const*>(info->dlpi_addr + segment.p_vaddr), segment.p_filesz);
       }
     }
   }
-  // The file's name, so that copies of one library differ whatever else is loaded; empty for the program itself.
+  // The file's name, so that copies of one library differ whatever else is loaded; empty for the program
+  // itself.
   std::size_t const folder = m.name.rfind('/');
   std::size_t const name_begin = folder == std::string::npos ? 0 : folder + 1;
   m.hash = fnv(m.hash, m.name.data() + name_begin, m.name.size() - name_begin);
@@ -99,8 +101,8 @@ std::vector<std::unique_ptr<module_table const>>& all_tables() {
   return *tables;
 }
 
-/// Copies of one library under one file name get one hash from collect(); their paths tell them apart. A module keeps
-/// the hash that it was published with: its tokens are known already.
+/// Copies of one library under one file name get one hash from collect(); their paths tell them apart. A
+/// module keeps the hash that it was published with: its tokens are known already.
 void name_apart(module_table const* published, module_table& fresh) {
   auto const known = [&](module const& m) -> module const* {
     if (published == nullptr) return nullptr;
@@ -117,7 +119,8 @@ void name_apart(module_table const* published, module_table& fresh) {
       newcomers.push_back(&m);
     }
   }
-  // Found out for all before one changes: else the order of addresses, which differs between ranks, would decide.
+  // Found out for all before one changes: else the order of addresses, which differs between ranks, would
+  // decide.
   std::vector<module*> twins;
   for (module* const m : newcomers) {
     bool const twin = std::any_of(fresh.begin(), fresh.end(),
@@ -180,7 +183,8 @@ function_token token_of(void const* function) {
   module_table const* modules = table.load(std::memory_order_acquire);
   module const* m = modules != nullptr ? find_address(*modules, address) : nullptr;
   if (m == nullptr) m = find_address(rebuild(), address);
-  if (m == nullptr) fatal("rpc", "the function at %p belongs to no loaded module; it cannot be called remotely", function);
+  if (m == nullptr)
+    fatal("rpc", "the function at %p belongs to no loaded module; it cannot be called remotely", function);
   return (std::uint64_t{m->hash} << 32) | (address - m->begin);
 }
 

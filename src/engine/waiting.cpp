@@ -1,8 +1,8 @@
 // Waiting for something that other ranks must do.
 //
-// With a core per rank: spin, with the pause hint, for some 200 us; then yield, since another job may share the
-// machine. Otherwise yield at once. After a while of nothing, sleep on the own doorbell until a peer rings it or a
-// millisecond has passed.
+// With a core per rank: spin, with the pause hint, for some 200 us; then yield, since another job may share
+// the machine. Otherwise yield at once. After a while of nothing, sleep on the own doorbell until a peer
+// rings it or a millisecond has passed.
 
 #include <sched.h>
 
@@ -15,8 +15,8 @@ namespace atl::engine {
 namespace {
 
 constexpr std::uint32_t spins_with_spare_cores = 3'000;  // some 200 us of polling
-// Then yield for so long before sleeping: waking up costs tens of microseconds, which ranks with a core each would
-// notice and crowded ones gain back.
+// Then yield for so long before sleeping: waking up costs tens of microseconds, which ranks with a core each
+// would notice and crowded ones gain back.
 constexpr std::uint64_t yield_for_ns = 200'000;
 constexpr std::uint64_t yield_for_ns_with_spare_cores = 20'000'000;
 
@@ -35,7 +35,8 @@ void waiter::pause() {
     }
   }
   // Reading the clock costs as much as a few polls: look at every eighth.
-  if ((fruitless_ & 7U) != 0 || now_ns() - since_ns_ < (world->spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns)) {
+  if ((fruitless_ & 7U) != 0 ||
+      now_ns() - since_ns_ < (world->spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns)) {
     sched_yield();
     return;
   }
@@ -52,7 +53,8 @@ void yield() noexcept { sched_yield(); }
 waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
     : outer_(diagnostics->last_call.load(std::memory_order_relaxed)) {
   note_call(what, peer);
-  diagnostics->entered_ns.store(0, std::memory_order_relaxed);  // the waiter fills it in when waiting gets long
+  diagnostics->entered_ns.store(0,
+                                std::memory_order_relaxed);  // the waiter fills it in when waiting gets long
   diagnostics->inside.store(1, std::memory_order_relaxed);
 }
 

@@ -34,7 +34,7 @@ constexpr std::uint64_t local_team_id = 2;
 /// What a rank tells the others of its host before messages can flow.
 struct introduction {
   std::int64_t pid;
-  std::uint64_t base;           ///< address of local rank 0's region in that process
+  std::uint64_t base;  ///< address of local rank 0's region in that process
   std::uint64_t private_limit;
 };
 
@@ -50,7 +50,8 @@ std::vector<T> exchange_values(bootstrap::channel& channel, T const& mine) {
 /// Memory that messages may take in this rank's private memory: a share of what the host has, unless set.
 std::size_t private_limit(std::int32_t local_size) {
   if (auto const set = settings::message_memory()) return *set;
-  std::uint64_t const share = os::read_memory_limits().available() / 2 / static_cast<std::uint64_t>(local_size);
+  std::uint64_t const share =
+      os::read_memory_limits().available() / 2 / static_cast<std::uint64_t>(local_size);
   return std::max<std::uint64_t>(share, std::uint64_t{64} << 20);
 }
 
@@ -100,8 +101,7 @@ void open_shm(world_state& w, bootstrap::placement const& place, shm::region_lay
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
-  std::uint64_t const address =
-      all[next].base + next * config.stride + offsetof(shm::rank_control, probe);
+  std::uint64_t const address = all[next].base + next * config.stride + offsetof(shm::rank_control, probe);
   bool const allowed = settings::read_peers() && can_read(config.pids[next], address, probe_of(next));
   config.read_peers = true;
   for (char const peer_allowed : exchange_values(*w.channel, static_cast<char>(allowed))) {
@@ -125,20 +125,23 @@ void start(bool threaded) {
   note_call(activity::init, -1);
   abort_hook = [] { bootstrap::attach().abort(1); };
   if (place.hosts > 1) {
-    throw startup_error(format("the job spans %d hosts, and no transport between hosts is loaded. "
-                               "Start it on one host.", place.hosts));
+    throw startup_error(
+        format("the job spans %d hosts, and no transport between hosts is loaded. "
+               "Start it on one host.",
+               place.hosts));
   }
   w.threaded = threaded;
   int const cores = cores_of_host(*w.channel);
   w.spare_cores = !settings::oversubscribed().value_or(place.local_size > cores);
 
   std::size_t const heap = settings::shared_heap_size(place.local_size);
-  shm::region_layout const layout =
-      shm::region_layout::compute(static_cast<std::size_t>(place.local_size), settings::transit_memory(), heap);
+  shm::region_layout const layout = shm::region_layout::compute(static_cast<std::size_t>(place.local_size),
+                                                                settings::transit_memory(), heap);
   w.region = memory::host_region(*w.channel, layout.total);
   open_shm(w, place, layout);
 
-  job = {place.rank, place.size, place.local_rank, place.local_size, place.local_first, place.host, place.hosts};
+  job = {place.rank,        place.size, place.local_rank, place.local_size,
+         place.local_first, place.host, place.hosts};
   hosts.base = w.region.base();
   hosts.stride = w.region.stride();
   hosts.region_bytes = layout.total;
@@ -147,7 +150,8 @@ void start(bool threaded) {
   hosts.me = static_cast<std::uint32_t>(place.local_rank);
   hosts.heap_begin = layout.heap_offset;
   hosts.heap_end = layout.heap_offset + layout.heap_bytes;
-  memory::host_heap().initialise(layout.heap_offset, layout.heap_bytes, w.region.part(static_cast<std::uint32_t>(place.local_rank)));
+  memory::host_heap().initialise(layout.heap_offset, layout.heap_bytes,
+                                 w.region.part(static_cast<std::uint32_t>(place.local_rank)));
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
   w.world_team = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);

@@ -26,8 +26,8 @@ struct world_state {
   team_registry teams;
   team_data* world_team = nullptr;
   team_data* local_team = nullptr;
-  bool threaded = false;        ///< several threads may communicate (par)
-  bool spare_cores = false;     ///< a core for each rank of this host: spinning disturbs nobody
+  bool threaded = false;     ///< several threads may communicate (par)
+  bool spare_cores = false;  ///< a core for each rank of this host: spinning disturbs nobody
 };
 
 /// Null before start and after stop.
@@ -46,9 +46,9 @@ void publish_module_names();
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 
-/// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none. `in_place`:
-/// it will be used soon, so it may stay where its sender put it and need not count as held in private memory.
-/// Sets `moved` if any message was taken, engine-level ones included.
+/// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none.
+/// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as held in
+/// private memory. Sets `moved` if any message was taken, engine-level ones included.
 message* next_user_message(bool in_place, bool& moved);
 /// True if nothing has arrived and nothing is waiting to leave (a hint).
 bool quiet() noexcept;

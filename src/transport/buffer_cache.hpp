@@ -1,7 +1,7 @@
 #pragma once
 
-/// Large private buffers for messages, kept for reuse: fresh ones cost a page fault every 4 KiB, which takes longer than
-/// copying the message. Any thread may take and give.
+/// Large private buffers for messages, kept for reuse: fresh ones cost a page fault every 4 KiB, which takes
+/// longer than copying the message. Any thread may take and give.
 
 #include <atomic>
 #include <cstddef>

@@ -1,10 +1,10 @@
 #pragma once
 
-/// The face of a transport: one endpoint per rank that moves messages. A transport never waits: when it has no
-/// room it says so, and the engine decides whether to wait, to spill into private memory, or to give up.
+/// The face of a transport: one endpoint per rank that moves messages. A transport never waits: when it has
+/// no room it says so, and the engine decides whether to wait, to spill into private memory, or to give up.
 ///
-/// The engine calls the shared-memory endpoint directly (its class is final, so the calls are not virtual) and
-/// every other transport through this interface.
+/// The engine calls the shared-memory endpoint directly (its class is final, so the calls are not virtual)
+/// and every other transport through this interface.
 
 #include <cstdint>
 #include <string_view>
@@ -35,7 +35,8 @@ class endpoint {
   /// Gives the buffer back unsent.
   virtual void cancel(outgoing& out) noexcept = 0;
 
-  /// Next arrived message, or null. With `in_place` false its payload no longer occupies memory of its sender.
+  /// Next arrived message, or null. With `in_place` false its payload no longer occupies memory of its
+  /// sender.
   virtual message* receive(bool in_place) = 0;
   virtual void release(message* arrived) noexcept = 0;
 

@@ -1,7 +1,8 @@
 // Registry of distributed objects: instances by id, and who waits for those that are not constructed yet.
 //
-// Only the holder of the master persona touches it, so it needs no lock. A waiter is queued for the master persona
-// when its object appears, and therefore runs in the next user-level progress, not inside the constructor.
+// Only the holder of the master persona touches it, so it needs no lock. A waiter is queued for the master
+// persona when its object appears, and therefore runs in the next user-level progress, not inside the
+// constructor.
 
 #include <unordered_map>
 

@@ -46,7 +46,8 @@ void push_scope(scope_state& scope, persona_state& persona) {
   thread_state& t = this_thread();
   thread_state* const holder = persona.holder.load(std::memory_order_relaxed);
   if (holder != nullptr && holder != &t) {
-    fatal("persona_scope", "the persona is active on another thread; end its scope there first, or give the scope a mutex");
+    fatal("persona_scope",
+          "the persona is active on another thread; end its scope there first, or give the scope a mutex");
   }
   persona.holder.store(&t, std::memory_order_relaxed);
   ++persona.uses;
@@ -69,7 +70,8 @@ void pop_scope(scope_state& scope) noexcept {
   t.current = t.in_user_progress ? scope.current_before : t.top->active;
   if (--persona.uses == 0) {
     if (&persona == &master) t.holds_master = false;
-    // Work queued by us stays; whoever holds the persona next finds it, ordered by what hands the persona over.
+    // Work queued by us stays; whoever holds the persona next finds it, ordered by what hands the persona
+    // over.
     persona.holder.store(nullptr, std::memory_order_release);
   }
 }
@@ -90,7 +92,8 @@ void enqueue_from_elsewhere(persona_state& target, task* work) {
   do {
     work->next = newest;
     // Release: pairs with the acquire in take_inbox; what the task needs is visible to who runs it.
-  } while (!target.inbox.compare_exchange_weak(newest, work, std::memory_order_release, std::memory_order_relaxed));
+  } while (!target.inbox.compare_exchange_weak(newest, work, std::memory_order_release,
+                                               std::memory_order_relaxed));
   if (engine::world_state* const w = engine::world; w != nullptr && w->shm != nullptr) {
     shm::wake(w->shm->own_control());
   }

@@ -1,8 +1,9 @@
 // Progress: what one call does, and waiting.
 //
-// User-level progress takes messages one by one and runs requests at once if this thread holds the master persona,
-// replies if it holds the initiator's; other work goes to the queue of its persona. Then the queues of all personas
-// on this thread's stack are drained as they were at that moment. Inside callbacks only internal progress is made.
+// User-level progress takes messages one by one and runs requests at once if this thread holds the master
+// persona, replies if it holds the initiator's; other work goes to the queue of its persona. Then the queues
+// of all personas on this thread's stack are drained as they were at that moment. Inside callbacks only
+// internal progress is made.
 
 #include <atoll/engine/token.hpp>
 #include <cstring>
@@ -67,8 +68,7 @@ void hold(message* m) {
 }
 
 void run_or_hold(thread_state& t, message* m) {
-  persona_state& target =
-      m->kind == message_kind::request ? master_persona() : *record_of(m)->initiator;
+  persona_state& target = m->kind == message_kind::request ? master_persona() : *record_of(m)->initiator;
   if (target.holder.load(std::memory_order_relaxed) != &t) {
     hold(m);
     return;
@@ -101,8 +101,8 @@ bool progress_user() {
   bool moved = false;
   if (may_poll(t)) {
     for (int i = 0; i < messages_per_call; ++i) {
-      // Requests are for the master persona. Who does not hold it only passes them on, and does not know how soon
-      // they will run: they then count against the limit of private memory.
+      // Requests are for the master persona. Who does not hold it only passes them on, and does not know how
+      // soon they will run: they then count against the limit of private memory.
       message* const m = engine::next_user_message(t.holds_master, moved);
       if (m == nullptr) break;
       bool const reply = m->kind == message_kind::reply;
@@ -129,7 +129,8 @@ void progress_or_yield() {
   constexpr std::uint32_t when_crowded = 10;
   constexpr std::uint32_t when_not = 1U << 15;
   constexpr std::uint32_t when_not_again = 1U << 10;
-  if (++t.fruitless < when_crowded) [[likely]] return;
+  if (++t.fruitless < when_crowded) [[likely]]
+    return;
   bool const crowded = engine::world != nullptr && !engine::world->spare_cores;
   if (crowded || t.fruitless >= when_not) {
     t.fruitless = crowded ? 0 : when_not - when_not_again;
@@ -145,8 +146,9 @@ bool in_restricted_context() noexcept {
 void wait_until(bool (*done)(void const*), void const* what) {
   thread_state& t = this_thread();
   if (t.in_user_progress) {
-    fatal("wait", "waiting for a future that is not ready inside a callback would never end: callbacks run inside "
-                  "user-level progress, which cannot be nested. Attach the rest with then() instead.");
+    fatal("wait",
+          "waiting for a future that is not ready inside a callback would never end: callbacks run inside "
+          "user-level progress, which cannot be nested. Attach the rest with then() instead.");
   }
   engine::waiting_note const note(activity::wait);
   engine::waiter idle;

@@ -35,11 +35,13 @@ team_state* find_team_state(std::uint64_t id) {
 }
 
 void unreachable_memory(char const* operation, std::int32_t rank) {
-  fatal(operation, "the memory of rank %d is not reachable from here: no transport between hosts is loaded", rank);
+  fatal(operation, "the memory of rank %d is not reachable from here: no transport between hosts is loaded",
+        rank);
 }
 
 void unknown_device(char const* operation, int kind) {
-  fatal(operation, "a pointer refers to device memory (kind %d), but no device of that kind is open in this job", kind);
+  fatal(operation,
+        "a pointer refers to device memory (kind %d), but no device of that kind is open in this job", kind);
 }
 
 }  // namespace atl::rt

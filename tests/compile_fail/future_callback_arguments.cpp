@@ -1,7 +1,11 @@
 // expect: one argument for each element of the future
 #include <upcxx/future.hpp>
 
-void right(upcxx::future<int, char> f) { f.then([](int, char) {}); }
+void right(upcxx::future<int, char> f) {
+  f.then([](int, char) {});
+}
 #ifndef CONTROL
-void wrong(upcxx::future<int, char> f) { f.then([](int) {}); }
+void wrong(upcxx::future<int, char> f) {
+  f.then([](int) {});
+}
 #endif

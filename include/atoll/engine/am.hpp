@@ -1,12 +1,14 @@
 #pragma once
 
-/// Active messages: a function token and a payload that the sender writes straight into the buffer that leaves.
+/// Active messages: a function token and a payload that the sender writes straight into the buffer that
+/// leaves.
 ///
 /// Sending is `begin` (negotiates a buffer of at least the size asked for), writing, then `commit`. The first
 /// `header_bytes` of every buffer belong to the engine; payload positions count from the start of the buffer,
 /// which is aligned to 64 bytes or to what the sender asked for, on both sides.
 ///
-/// An arrived message belongs to its handler, which must release it. The payload stays at its address until then.
+/// An arrived message belongs to its handler, which must release it. The payload stays at its address until
+/// then.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +30,8 @@ using handler = void (*)(message*);
 
 /// What to do when there is no room for a message.
 enum class pressure : std::uint8_t {
-  wait,   ///< make internal progress until there is (outside callbacks)
-  park,   ///< keep the message in private memory until there is (replies; inside callbacks)
+  wait,  ///< make internal progress until there is (outside callbacks)
+  park,  ///< keep the message in private memory until there is (replies; inside callbacks)
 };
 
 /// Negotiates a buffer for a message of at most `bytes` (header included) to world rank `target`.
@@ -50,8 +52,8 @@ ATOLL_EXPORT void am_cancel(outgoing& out) noexcept;
 /// Gives an arrived message back to the engine.
 ATOLL_EXPORT void release(message* arrived) noexcept;
 
-/// Sends a small engine-level active message whose handler runs at any progress level. The handler may reply by
-/// sending one more, with `pressure::park`.
+/// Sends a small engine-level active message whose handler runs at any progress level. The handler may reply
+/// by sending one more, with `pressure::park`.
 inline void am_short(std::int32_t target, function_token token, void const* data, std::size_t bytes,
                      pressure when_full = pressure::wait) {
   outgoing out;
@@ -60,8 +62,8 @@ inline void am_short(std::int32_t target, function_token token, void const* data
   am_commit(out, message_kind::active, token, header_bytes + bytes);
 }
 
-/// Makes internal progress: takes arrived messages in, runs engine-level handlers, advances collectives, sends
-/// what was parked. Returns true if anything moved.
+/// Makes internal progress: takes arrived messages in, runs engine-level handlers, advances collectives,
+/// sends what was parked. Returns true if anything moved.
 ATOLL_EXPORT bool poll();
 
 }  // namespace atl::engine

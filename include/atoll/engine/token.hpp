@@ -2,9 +2,10 @@
 
 /// Function tokens: names of functions that mean the same in every process of the job.
 ///
-/// A token holds 32 bits of module hash (the module's build id, else a hash of its content, with its file name
-/// mixed in, so that copies of a library differ) and 32 bits of offset inside the module. It needs no registration and no per-peer state, so
-/// shared libraries, position independence and address randomisation just work.
+/// A token holds 32 bits of module hash (the module's build id, else a hash of its content, with its file
+/// name mixed in, so that copies of a library differ) and 32 bits of offset inside the module. It needs no
+/// registration and no per-peer state, so shared libraries, position independence and address randomisation
+/// just work.
 
 #include <atomic>
 #include <cstdint>
@@ -18,8 +19,8 @@ using function_token = std::uint64_t;
 /// Token of a function of any module loaded in this process. Stops with a message if no module contains it.
 ATOLL_EXPORT function_token token_of(void const* function);
 
-/// The same, and notices that modules were unloaded since the last look. For functions asked for the first time: code
-/// of a module that took the place of an unloaded one passes here before anything else.
+/// The same, and notices that modules were unloaded since the last look. For functions asked for the first
+/// time: code of a module that took the place of an unloaded one passes here before anything else.
 ATOLL_EXPORT ATOLL_COLD function_token first_token_of(void const* function);
 
 /// Address of a token's function in this process. Loads nothing; stops with a message that names the module's
@@ -29,8 +30,8 @@ ATOLL_EXPORT void* resolve(function_token token);
 /// The same for the token of a message: the error also has the name that the module has on the sender.
 ATOLL_EXPORT void* resolve_from(function_token token, std::int32_t source);
 
-/// Token of one instantiated function, looked up once per module. `Function` must have hidden visibility, so that
-/// the address lies in the module that uses it.
+/// Token of one instantiated function, looked up once per module. `Function` must have hidden visibility, so
+/// that the address lies in the module that uses it.
 template <auto Function>
 struct token_cache {
   [[gnu::visibility("hidden")]] static inline std::atomic<function_token> value{0};

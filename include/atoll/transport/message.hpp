@@ -14,7 +14,8 @@ inline constexpr std::size_t header_bytes = 16;
 /// Buffers are aligned to this, or to more where the sender asked for it, on both sides.
 inline constexpr std::size_t buffer_alignment = 64;
 
-/// Work queued for a persona: run once, by the thread that makes user-level progress for it. `run` owns the task.
+/// Work queued for a persona: run once, by the thread that makes user-level progress for it. `run` owns the
+/// task.
 struct task {
   task* next = nullptr;
   void (*run)(task*) = nullptr;
@@ -41,14 +42,14 @@ enum class message_kind : std::uint8_t {
 
 /// An arrived message. Its payload stays at its address until the message is released.
 struct message : task {
-  std::byte* base = nullptr;   ///< aligned start of the buffer; the payload begins at base + header_bytes
-  std::size_t bytes = 0;       ///< header included
-  std::uint64_t token = 0;     ///< function to run
-  std::int32_t source = -1;    ///< world rank of the sender
+  std::byte* base = nullptr;  ///< aligned start of the buffer; the payload begins at base + header_bytes
+  std::size_t bytes = 0;      ///< header included
+  std::uint64_t token = 0;    ///< function to run
+  std::int32_t source = -1;   ///< world rank of the sender
   message_kind kind = message_kind::padding;
   storage where = storage::ring;
-  std::uint8_t size_class = 0;      ///< of the pooled block that holds this record
-  bool charged = false;             ///< counted against the limit of private memory
+  std::uint8_t size_class = 0;  ///< of the pooled block that holds this record
+  bool charged = false;         ///< counted against the limit of private memory
 
   std::byte* payload() const { return base + header_bytes; }
 };
@@ -72,6 +73,6 @@ enum class spill : std::uint8_t {
   always,   ///< as long as private memory lasts
 };
 
-enum class [[nodiscard]] status : std::uint8_t { ok, no_room, no_memory };
+enum class [[nodiscard]] status : std::uint8_t{ok, no_room, no_memory};
 
 }  // namespace atl::transport

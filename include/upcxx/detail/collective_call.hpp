@@ -55,7 +55,8 @@ template <class T, class Op>
 class reduce_array_buffer {
  public:
   template <class O>
-  reduce_array_buffer(T const* src, T* dst, std::size_t count, O&& op) : work_(dst), op_(std::forward<O>(op)) {
+  reduce_array_buffer(T const* src, T* dst, std::size_t count, O&& op)
+      : work_(dst), op_(std::forward<O>(op)) {
     if (work_ == nullptr) {
       own_ = std::make_unique<storage[]>(count);
       work_ = std::launder(reinterpret_cast<T*>(own_.get()));
@@ -87,8 +88,8 @@ template <class T, class Op>
   }
 }
 
-/// A collective under way: its buffer and what waits for it. The engine's `done` queues it for the persona that was
-/// current at initiation; there the notifications fire.
+/// A collective under way: its buffer and what waits for it. The engine's `done` queues it for the persona
+/// that was current at initiation; there the notifications fire.
 template <class Values, class Cx, class Buffer>
 struct collective_call;
 template <class... V, class Cx, class Buffer>
@@ -137,7 +138,8 @@ auto start_collective(Cx const& completions, Buffer&& buffer, Start start) {
   using call = collective_call<Values, Cx, std::remove_cvref_t<Buffer>>;
   check_requests<typename call::events>(completions);
   typename call::notifications_type::futures futures;
-  auto* const c = ::new (atl::fut::allocate_for<call>()) call(completions, std::forward<Buffer>(buffer), futures);
+  auto* const c =
+      ::new (atl::fut::allocate_for<call>()) call(completions, std::forward<Buffer>(buffer), futures);
   start(c->buffer, atl::engine::on_done{&call::done, c});
   return unwrap(std::move(futures));
 }

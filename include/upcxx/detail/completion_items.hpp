@@ -41,7 +41,8 @@ struct promise_item {
   promise<T...> target;
 };
 
-/// Replaces a value by a copy of another, also where the type can be copied but not assigned (closures, references).
+/// Replaces a value by a copy of another, also where the type can be copied but not assigned (closures,
+/// references).
 template <class T>
 void rebuild(T& old, T const& other) {
   if (&old == &other) return;
@@ -84,7 +85,8 @@ struct rpc_item {
   ~rpc_item() = default;
 };
 
-/// as_buffered and as_blocking: source completion before the call returns, which every operation here provides.
+/// as_buffered and as_blocking: source completion before the call returns, which every operation here
+/// provides.
 struct blocking_item {
   using event = source_event;
 };
@@ -108,7 +110,8 @@ constexpr auto join_items(std::type_identity<completions<A...>>, std::type_ident
 
 template <class A, class B>
 constexpr auto join(A&& a, B&& b) {
-  using result = decltype(join_items(std::type_identity<std::remove_cvref_t<A>>{}, std::type_identity<std::remove_cvref_t<B>>{}));
+  using result = decltype(join_items(std::type_identity<std::remove_cvref_t<A>>{},
+                                     std::type_identity<std::remove_cvref_t<B>>{}));
   return result{std::tuple_cat(std::forward<A>(a).items, std::forward<B>(b).items)};
 }
 
@@ -126,10 +129,12 @@ auto make_lpc_item(persona& target, F&& function) {
 template <class F, class... Args>
 auto make_rpc_item(F&& function, Args&&... args) {
   using item = rpc_item<std::decay_t<F>, Args...>;  // Args is X& for lvalues, X for rvalues
-  return completions<item>{std::tuple<item>(item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)))};
+  return completions<item>{
+      std::tuple<item>(item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)))};
 }
 
-// ---- what an operation offers ---------------------------------------------------------------------------------
+// ---- what an operation offers
+// ---------------------------------------------------------------------------------
 
 /// Which events an operation has; operation completion carries the types in `Values`.
 template <bool Source, bool Remote, bool Operation, class Values = type_list<>>
@@ -154,9 +159,10 @@ constexpr void check_requests(completions<Items...> const&) {
                 "this operation has no remote completion to ask for (remote_cx)");
   static_assert(!wants_operation || Events::operation,
                 "this operation has no operation completion to ask for (operation_cx)");
-  static_assert(!Events::operation || wants_operation || (Events::remote && wants_remote),
-                "nobody would learn that this operation is complete: ask for operation_cx (or remote_cx, where the "
-                "operation has it)");
+  static_assert(
+      !Events::operation || wants_operation || (Events::remote && wants_remote),
+      "nobody would learn that this operation is complete: ask for operation_cx (or remote_cx, where the "
+      "operation has it)");
 }
 
 /// Values of an item's event.

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Notifications of an operation that completes later: kept with the operation, fired once in user-level progress of
-/// the initiating persona.
+/// Notifications of an operation that completes later: kept with the operation, fired once in user-level
+/// progress of the initiating persona.
 
 #include <tuple>
 #include <type_traits>
@@ -35,7 +35,8 @@ struct waiting_lpc {
   template <class... U>
   void fire(U&&... values) {
     enqueue_task(persona_access::state(*target),
-                 [f = std::move(function), kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
+                 [f = std::move(function),
+                  kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
                    std::apply([&](auto&... v) { static_cast<void>(call_once(f, std::move(v)...)); }, kept);
                  });
   }
@@ -48,13 +49,15 @@ struct waiting_nothing {
 
 /// The part of an item that waits, made at initiation; `out` receives the future if the item asks for one.
 template <class... V>
-auto make_waiting(type_list<V...>, future_item<operation_event, timing::eager> const&, std::tuple<future<V...>>& out) {
+auto make_waiting(type_list<V...>, future_item<operation_event, timing::eager> const&,
+                  std::tuple<future<V...>>& out) {
   auto pending = make_pending<V...>();
   out = std::tuple<future<V...>>(std::move(pending.result));
   return waiting_state<V...>{pending.raw};
 }
 template <class... V>
-auto make_waiting(type_list<V...>, future_item<operation_event, timing::deferred> const&, std::tuple<future<V...>>& out) {
+auto make_waiting(type_list<V...>, future_item<operation_event, timing::deferred> const&,
+                  std::tuple<future<V...>>& out) {
   auto pending = make_pending<V...>();
   out = std::tuple<future<V...>>(std::move(pending.result));
   return waiting_state<V...>{pending.raw};
@@ -79,8 +82,9 @@ requires(is_about<Item, source_event>) auto make_waiting(type_list<V...>, Item c
 }
 
 template <class Events, class Item>
-using future_tuple_of = std::conditional_t<is_future_item<Item>,
-                                           std::tuple<typename future_of<values_for<Events, Item>>::type>, std::tuple<>>;
+using future_tuple_of =
+    std::conditional_t<is_future_item<Item>, std::tuple<typename future_of<values_for<Events, Item>>::type>,
+                       std::tuple<>>;
 
 template <class Events, class Item>
 using waiting_of = decltype(make_waiting(typename Events::values{}, std::declval<Item const&>(),
@@ -95,7 +99,8 @@ class notifications<Events, completions<Items...>> {
   using futures = decltype(std::tuple_cat(std::declval<future_tuple_of<Events, Items>>()...));
 
   /// Registers every request; the futures go to `out`.
-  notifications(completions<Items...> const& cx, futures& out) : notifications(cx, std::tuple<future_tuple_of<Events, Items>...>{}, out) {}
+  notifications(completions<Items...> const& cx, futures& out)
+      : notifications(cx, std::tuple<future_tuple_of<Events, Items>...>{}, out) {}
 
   /// Fires everything, once. With one receiver the values are moved into it, with several copied.
   template <class... U>
@@ -112,9 +117,11 @@ class notifications<Events, completions<Items...>> {
         waiting_);
   }
 
-  /// The single raw promise, where the only request is one future (the usual case): results are then constructed in it.
-  static constexpr bool one_future = sizeof...(Items) >= 1 &&
-                                     ((is_about<Items, operation_event> ? (is_future_item<Items> ? 1 : 100) : 0) + ...) == 1;
+  /// The single raw promise, where the only request is one future (the usual case): results are then
+  /// constructed in it.
+  static constexpr bool one_future =
+      sizeof...(Items) >= 1 &&
+      ((is_about<Items, operation_event> ? (is_future_item<Items> ? 1 : 100) : 0) + ...) == 1;
   void* raw() {
     void* found = nullptr;
     std::apply(
@@ -129,7 +136,8 @@ class notifications<Events, completions<Items...>> {
   }
 
  private:
-  notifications(completions<Items...> const& cx, std::tuple<future_tuple_of<Events, Items>...> parts, futures& out)
+  notifications(completions<Items...> const& cx, std::tuple<future_tuple_of<Events, Items>...> parts,
+                futures& out)
       : waiting_(register_all(cx, parts, std::index_sequence_for<Items...>{})) {
     out = std::apply([](auto&... part) { return std::tuple_cat(std::move(part)...); }, parts);
   }

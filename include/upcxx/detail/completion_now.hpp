@@ -1,7 +1,7 @@
 #pragma once
 
-/// Notifications of an operation whose events have all happened before its call returns: put, get and copy between
-/// memories that this process can address.
+/// Notifications of an operation whose events have all happened before its call returns: put, get and copy
+/// between memories that this process can address.
 
 #include <tuple>
 #include <type_traits>
@@ -20,10 +20,11 @@ void fulfil_later(promise<T...> const& target, U&&... values) {
   if constexpr (sizeof...(U) == 0) {
     enqueue_task(*atl::rt::this_thread().current, [raw] { cell_fulfill_and_release(raw); });
   } else {
-    enqueue_task(*atl::rt::this_thread().current,
-                 [raw, kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
-                   std::apply([&](auto&... v) { cell_fulfill_result_and_release<T...>(raw, std::move(v)...); }, kept);
-                 });
+    enqueue_task(
+        *atl::rt::this_thread().current,
+        [raw, kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
+          std::apply([&](auto&... v) { cell_fulfill_result_and_release<T...>(raw, std::move(v)...); }, kept);
+        });
   }
 }
 
@@ -33,9 +34,10 @@ std::tuple<future<V...>> notify_now(future_item<Event, When> const&, V const&...
     return {make_future<V...>(V(values)...)};
   } else {
     auto pending = make_pending<V...>();
-    enqueue_task(*atl::rt::this_thread().current, [raw = pending.raw, kept = std::tuple<V...>(values...)]() mutable {
-      std::apply([&](auto&... v) { cell_fulfill_result_and_release<V...>(raw, std::move(v)...); }, kept);
-    });
+    enqueue_task(
+        *atl::rt::this_thread().current, [raw = pending.raw, kept = std::tuple<V...>(values...)]() mutable {
+          std::apply([&](auto&... v) { cell_fulfill_result_and_release<V...>(raw, std::move(v)...); }, kept);
+        });
     return {std::move(pending.result)};
   }
 }
@@ -56,10 +58,10 @@ std::tuple<> notify_now(promise_item<Event, When, T...> const& item, V const&...
 
 template <class Event, class F, class... V>
 std::tuple<> notify_now(lpc_item<Event, F> const& item, V const&... values) {
-  enqueue_task(persona_access::state(*item.target),
-               [function = item.function, kept = std::tuple<V...>(values...)]() mutable {
-                 std::apply([&](auto&... v) { static_cast<void>(call_once(function, std::move(v)...)); }, kept);
-               });
+  enqueue_task(persona_access::state(*item.target), [function = item.function,
+                                                     kept = std::tuple<V...>(values...)]() mutable {
+    std::apply([&](auto&... v) { static_cast<void>(call_once(function, std::move(v)...)); }, kept);
+  });
   return {};
 }
 
@@ -107,7 +109,8 @@ template <class Events, class... Items, class... V>
 ATOLL_INLINE auto complete_now(completions<Items...> const& cx, V const&... values) {
   check_requests<Events>(cx);
   return unwrap(std::apply(
-      [&](Items const&... items) { return std::tuple_cat(notify_item_now<Events>(items, values...)...); }, cx.items));
+      [&](Items const&... items) { return std::tuple_cat(notify_item_now<Events>(items, values...)...); },
+      cx.items));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

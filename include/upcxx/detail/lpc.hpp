@@ -12,8 +12,8 @@
 #include <upcxx/detail/future/pool.hpp>
 #include <upcxx/detail/future/raw.hpp>
 #include <upcxx/detail/persona_state.hpp>
-#include <upcxx/fwd.hpp>
 #include <upcxx/future.hpp>
+#include <upcxx/fwd.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
@@ -91,7 +91,8 @@ struct lpc_result<future<V...>> {
 /// Travels to the target persona with the function and back to the initiator with the values.
 template <class F, class R>
 struct lpc_round_trip final : atl::rt::task {
-  using result = lpc_result<std::conditional_t<is_future_v<std::remove_cvref_t<R>>, std::remove_cvref_t<R>, R>>;
+  using result =
+      lpc_result<std::conditional_t<is_future_v<std::remove_cvref_t<R>>, std::remove_cvref_t<R>, R>>;
   using values = typename result::values;
 
   std::optional<F> function;
@@ -163,7 +164,8 @@ auto enqueue_lpc_round_trip(atl::rt::persona_state& target, F&& function) {
   using trip = lpc_round_trip<function_type, call_once_result_t<function_type>>;
   auto pending = make_pending_for(std::type_identity<typename trip::result::future_type>{});
   atl::rt::persona_state* const me = atl::rt::this_thread().current;
-  atl::rt::enqueue(target, ::new (atl::fut::allocate_for<trip>()) trip(std::forward<F>(function), me, pending.raw));
+  atl::rt::enqueue(target,
+                   ::new (atl::fut::allocate_for<trip>()) trip(std::forward<F>(function), me, pending.raw));
   return std::move(pending.result);
 }
 

@@ -2,8 +2,8 @@
 
 /// Personas and threads as the runtime sees them: queues of tasks and stacks of active personas.
 ///
-/// A persona's queue has two parts: a plain list for the thread that holds the persona, and a lock-free stack that
-/// any other thread may push to. Both are unordered for the program; each is drained oldest first.
+/// A persona's queue has two parts: a plain list for the thread that holds the persona, and a lock-free stack
+/// that any other thread may push to. Both are unordered for the program; each is drained oldest first.
 
 #include <atomic>
 #include <cstdint>
@@ -20,8 +20,8 @@ struct thread_state;
 /// State of one persona. At most one thread holds it (has it on its stack).
 struct persona_state {
   std::atomic<thread_state*> holder{nullptr};
-  std::uint32_t uses = 0;   ///< entries on the holder's stack
-  task* first = nullptr;    ///< the holder's own list
+  std::uint32_t uses = 0;  ///< entries on the holder's stack
+  task* first = nullptr;   ///< the holder's own list
   task* last = nullptr;
   std::atomic<task*> inbox{nullptr};  ///< newest first; pushed by other threads
 
@@ -42,15 +42,16 @@ struct scope_state {
 /// One thread. Exists from the thread's first use of the library to its end.
 struct thread_state {
   scope_state* top = nullptr;
-  persona_state* current = nullptr;   ///< whose work runs, or top of the stack
+  persona_state* current = nullptr;  ///< whose work runs, or top of the stack
   bool in_user_progress = false;
   bool holds_master = false;
-  std::uint32_t fruitless = 0;        ///< calls of progress() in a row that moved nothing
+  std::uint32_t fruitless = 0;  ///< calls of progress() in a row that moved nothing
   persona_state default_persona;
   scope_state bottom;
 };
 
-extern ATOLL_EXPORT __attribute__((tls_model("initial-exec"))) constinit thread_local thread_state* current_thread;
+extern ATOLL_EXPORT
+    __attribute__((tls_model("initial-exec"))) constinit thread_local thread_state* current_thread;
 ATOLL_EXPORT ATOLL_COLD thread_state& attach_thread();
 
 inline thread_state& this_thread() {
@@ -90,8 +91,8 @@ inline bool held_by_caller(persona_state const& persona) {
 /// User-level or internal progress; true if anything moved.
 ATOLL_EXPORT bool progress_user();
 ATOLL_EXPORT bool progress_internal();
-/// What programs call in loops of their own: gives the core away after a few fruitless calls in a row if ranks
-/// outnumber cores, and after many if they do not.
+/// What programs call in loops of their own: gives the core away after a few fruitless calls in a row if
+/// ranks outnumber cores, and after many if they do not.
 ATOLL_EXPORT void progress_or_yield();
 ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
 ATOLL_EXPORT void discharge(scope_state& from);

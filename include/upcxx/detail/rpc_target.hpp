@@ -1,7 +1,7 @@
 #pragma once
 
-/// The target's side of an rpc: deserialise, wait for distributed objects, call, reply, and keep everything alive as
-/// long as the specification says.
+/// The target's side of an rpc: deserialise, wait for distributed objects, call, reply, and keep everything
+/// alive as long as the specification says.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +30,8 @@ void send_reply(std::int32_t initiator, std::uint64_t cookie, Wire const&... res
   m.commit(atl::engine::message_kind::reply, 0);
 }
 
-/// A call with function type F and argument types Args (as the initiator deduced them). `RoundTrip`: a cookie comes
-/// first and a reply goes back.
+/// A call with function type F and argument types Args (as the initiator deduced them). `RoundTrip`: a cookie
+/// comes first and a reply goes back.
 template <bool RoundTrip, class F, class... Args>
 class incoming_call {
   using function_wire = wire_function<F>;
@@ -85,7 +85,9 @@ class incoming_call {
       return call_once(objects.template get<0>(), parameter<I>(objects)...);
     }
   }
-  static result_type invoke(objects_type& objects) { return invoke(objects, std::index_sequence_for<Args...>{}); }
+  static result_type invoke(objects_type& objects) {
+    return invoke(objects, std::index_sequence_for<Args...>{});
+  }
 
   /// Call whose result is no future: reply at once.
   static void call(objects_type& objects, atl::engine::message* m) requires(!returns_future) {

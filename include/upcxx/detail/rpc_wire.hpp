@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <atoll/engine/token.hpp>
-#include <upcxx/detail/config.hpp>
 #include <upcxx/detail/completion_items.hpp>
+#include <upcxx/detail/config.hpp>
 #include <upcxx/detail/lpc.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/fwd.hpp>
@@ -26,7 +26,8 @@ inline constexpr bool is_view_v = false;
 template <class T, class Iter>
 inline constexpr bool is_view_v<view<T, Iter>> = true;
 
-// ---- the function ----------------------------------------------------------------------------------------------
+// ---- the function
+// ----------------------------------------------------------------------------------------------
 
 /// A function pointer on the wire: it names the function, not an address.
 template <class Pointer>
@@ -36,13 +37,15 @@ struct function_name {
 };
 
 template <class F>
-inline constexpr bool is_function_pointer_v = std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
+inline constexpr bool is_function_pointer_v =
+    std::is_pointer_v<F>&& std::is_function_v<std::remove_pointer_t<F>>;
 
 template <class F>
 struct wire_function {
-  static_assert(is_serializable<F>::value,
-                "rpc: this function object cannot be sent. A lambda may capture only trivially copyable values by "
-                "value; pass everything else (strings, vectors, ...) as arguments of the rpc");
+  static_assert(
+      is_serializable<F>::value,
+      "rpc: this function object cannot be sent. A lambda may capture only trivially copyable values by "
+      "value; pass everything else (strings, vectors, ...) as arguments of the rpc");
   using type = F;
   using arrived = deserialized_type_t<F>;
   static F const& send(F const& function) { return function; }
@@ -57,23 +60,27 @@ struct wire_function<F> {
   static F receive(type const& name) { return name.here(); }
 };
 
-// ---- arguments -------------------------------------------------------------------------------------------------
+// ---- arguments
+// -------------------------------------------------------------------------------------------------
 
 /// An ordinary argument: serialised, and an rvalue at the target.
 template <class T>
 struct wire_argument {
-  static_assert(!std::is_array_v<T>,
-                "rpc: an array cannot be an argument; send a std::array, a std::string (for literals) or a view");
+  static_assert(
+      !std::is_array_v<T>,
+      "rpc: an array cannot be an argument; send a std::array, a std::string (for literals) or a view");
   static_assert(!is_future_v<T>, "rpc: a future cannot be an argument; send its value, inside then()");
-  static_assert(std::is_array_v<T> || is_future_v<T> || is_serializable<T>::value,
-                "rpc: an argument's type is not Serializable; give it UPCXX_SERIALIZED_FIELDS(...) or a specialisation "
-                "of upcxx::serialization");
+  static_assert(
+      std::is_array_v<T> || is_future_v<T> || is_serializable<T>::value,
+      "rpc: an argument's type is not Serializable; give it UPCXX_SERIALIZED_FIELDS(...) or a specialisation "
+      "of upcxx::serialization");
   using type = T;
   using parameter = deserialized_type_t<T>&&;
   static constexpr bool awaited = false;
   static T const& send(T const& object) { return object; }
 };
-/// A distributed object travels as its id and is the target's instance there; the call waits until that exists.
+/// A distributed object travels as its id and is the target's instance there; the call waits until that
+/// exists.
 template <class T>
 struct wire_argument<dist_object<T>> {
   using type = dist_id<T>;
@@ -102,11 +109,12 @@ decltype(auto) instance_of(Id const& id) {
   return id.here();
 }
 
-// ---- the call --------------------------------------------------------------------------------------------------
+// ---- the call
+// --------------------------------------------------------------------------------------------------
 
 template <class F, class... Args>
-using rpc_result_t =
-    call_once_result_t<typename wire_function<std::decay_t<F>>::arrived, typename wire_of<Args>::parameter...>;
+using rpc_result_t = call_once_result_t<typename wire_function<std::decay_t<F>>::arrived,
+                                        typename wire_of<Args>::parameter...>;
 
 template <class F, class... Args>
 concept rpc_callable = requires(typename wire_function<std::decay_t<F>>::arrived& function) {
@@ -116,9 +124,11 @@ concept rpc_callable = requires(typename wire_function<std::decay_t<F>>::arrived
 /// Wire types of a result, and the values that operation completion carries.
 template <class R>
 struct rpc_return {
-  static_assert(!is_view_v<std::remove_cvref_t<R>>, "rpc: a callback cannot return a view; return a container");
-  static_assert(is_serializable<std::remove_cvref_t<R>>::value,
-                "rpc: the callback's result is not Serializable; return void or use rpc_ff if it is not needed");
+  static_assert(!is_view_v<std::remove_cvref_t<R>>,
+                "rpc: a callback cannot return a view; return a container");
+  static_assert(
+      is_serializable<std::remove_cvref_t<R>>::value,
+      "rpc: the callback's result is not Serializable; return void or use rpc_ff if it is not needed");
   using wire = type_list<std::remove_cvref_t<R>>;
   using values = type_list<deserialized_type_t<R>>;
 };
@@ -129,7 +139,8 @@ struct rpc_return<void> {
 };
 template <class... T>
 struct rpc_return<future<T...>> {
-  static_assert(!(is_view_v<std::remove_cvref_t<T>> || ...), "rpc: a callback cannot return a future of a view");
+  static_assert(!(is_view_v<std::remove_cvref_t<T>> || ...),
+                "rpc: a callback cannot return a future of a view");
   static_assert((is_serializable<std::remove_cvref_t<T>>::value && ...),
                 "rpc: a value of the future that the callback returns is not Serializable");
   using wire = type_list<std::remove_cvref_t<T>...>;

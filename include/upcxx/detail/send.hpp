@@ -2,9 +2,9 @@
 
 /// Serialising objects into the buffer of an outgoing message.
 ///
-/// Where the size is known to be bounded, the buffer is negotiated first and the objects serialise straight into it.
-/// Otherwise they start in a small buffer on the stack; when that is full, the message moves to transport memory that
-/// grows by doubling.
+/// Where the size is known to be bounded, the buffer is negotiated first and the objects serialise straight
+/// into it. Otherwise they start in a small buffer on the stack; when that is full, the message moves to
+/// transport memory that grows by doubling.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,9 @@ class outgoing_message {
     (serialize(w, objects), ...);
     bytes_ = w.size();
   }
-  void put_word(std::size_t position, std::uint64_t word) { std::memcpy(begin() + position, &word, sizeof word); }
+  void put_word(std::size_t position, std::uint64_t word) {
+    std::memcpy(begin() + position, &word, sizeof word);
+  }
 
   /// Sends what was written. After this call nothing of the object is used.
   void commit(atl::engine::message_kind kind, std::uint64_t token) {
@@ -91,7 +93,8 @@ inline atl::engine::pressure current_pressure() {
   return atl::rt::in_restricted_context() ? atl::engine::pressure::park : atl::engine::pressure::wait;
 }
 
-/// Where the objects of a request or reply begin: after the engine's header, and after the cookie if there is one.
+/// Where the objects of a request or reply begin: after the engine's header, and after the cookie if there is
+/// one.
 inline constexpr std::size_t without_cookie = atl::engine::header_bytes;
 inline constexpr std::size_t with_cookie = atl::engine::header_bytes + sizeof(std::uint64_t);
 

@@ -22,14 +22,16 @@ namespace upcxx::inline UPCXX_MODE::detail {
 template <class T>
 ATOLL_INLINE T* addressable(global_ptr<T> pointer, [[maybe_unused]] char const* operation) {
   ATOLL_CHECK(!pointer.is_null(), "a global pointer given to a transfer is null");
-  if (!pointer.is_local()) [[unlikely]] atl::rt::unreachable_memory(operation, pointer.where());
+  if (!pointer.is_local()) [[unlikely]]
+    atl::rt::unreachable_memory(operation, pointer.where());
   return pointer.local();
 }
 
 /// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores.
 template <class T>
 ATOLL_INLINE void copy_objects(T* target, T const* source, std::size_t count) {
-  if (count != 0) std::memcpy(static_cast<void*>(target), static_cast<void const*>(source), count * sizeof(T));
+  if (count != 0)
+    std::memcpy(static_cast<void*>(target), static_cast<void const*>(source), count * sizeof(T));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

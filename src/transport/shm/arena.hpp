@@ -1,7 +1,8 @@
 #pragma once
 
-/// Transit memory of one rank: payloads too large for a ring cell, written here by the sender and read in place by
-/// the target. The target hands a block back by clearing its flag, in the line before the payload, in any order.
+/// Transit memory of one rank: payloads too large for a ring cell, written here by the sender and read in
+/// place by the target. The target hands a block back by clearing its flag, in the line before the payload,
+/// in any order.
 
 #include <atomic>
 #include <cstddef>
@@ -19,12 +20,13 @@ class arena {
   static constexpr std::uint64_t npos = ~std::uint64_t{0};
 
   /// `base` is this process's address of the arena.
-  arena(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes), allocator_(0, bytes, memory::segment_allocator::locking::none) {}
+  arena(std::byte* base, std::size_t bytes)
+      : base_(base), bytes_(bytes), allocator_(0, bytes, memory::segment_allocator::locking::none) {}
 
   /// Offset in the arena of a buffer of `bytes`, aligned; npos if there is no room now.
   std::uint64_t take(std::size_t bytes, std::size_t alignment) {
-    // Early, so that the block freed last is used again while it is in our cache; but a flag that its reader has not
-    // cleared costs a look each time, so with many blocks out only now and then.
+    // Early, so that the block freed last is used again while it is in our cache; but a flag that its reader
+    // has not cleared costs a look each time, so with many blocks out only now and then.
     if (used_.size() <= 8 || ++takes_ % 8 == 0) reclaim();
     std::size_t const padded = bytes + (alignment > 64 ? alignment : block_flag_bytes);
     std::uint64_t block = allocator_.allocate(padded, 64);
@@ -34,7 +36,8 @@ class arena {
       if (block == memory::segment_allocator::npos) return npos;
     }
     auto const address = reinterpret_cast<std::uintptr_t>(base_) + block + block_flag_bytes;
-    std::uint64_t const buffer = ((address + alignment - 1) & ~(alignment - 1)) - reinterpret_cast<std::uintptr_t>(base_);
+    std::uint64_t const buffer =
+        ((address + alignment - 1) & ~(alignment - 1)) - reinterpret_cast<std::uintptr_t>(base_);
     flag_of(base_ + buffer).store(1, std::memory_order_relaxed);
     used_.push_back({block, buffer});
     return buffer;

@@ -2,8 +2,9 @@
 
 /// Sleeping and waking between ranks of a host, by futex on a word of the sleeper's region.
 ///
-/// A sender looks at the receiver's `sleeping` flag after publishing, without a fence; a wake-up can therefore be
-/// missed in a narrow window. Sleeps are timed (at most `longest_sleep_ns`), so a missed one costs only that.
+/// A sender looks at the receiver's `sleeping` flag after publishing, without a fence; a wake-up can
+/// therefore be missed in a narrow window. Sleeps are timed (at most `longest_sleep_ns`), so a missed one
+/// costs only that.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -26,7 +27,8 @@ inline void ring_bell(rank_control& peer) {
 
 /// Wakes `peer` if it sleeps.
 inline void wake(rank_control& peer) {
-  if (peer.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]] ring_bell(peer);
+  if (peer.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    ring_bell(peer);
 }
 
 /// Sleeps until woken or for a millisecond, unless `nothing_to_do` turns false after the flag is up.

@@ -10,10 +10,11 @@
 
 namespace atl::shm {
 
-inline constexpr unsigned flat_channels = 2;       ///< teams with flat collectives: world and local_team
-inline constexpr std::size_t flat_payload = 48;    ///< bytes that travel with a flat collective's arrival
+inline constexpr unsigned flat_channels = 2;     ///< teams with flat collectives: world and local_team
+inline constexpr std::size_t flat_payload = 48;  ///< bytes that travel with a flat collective's arrival
 
-/// A rank's contribution to one flat collective. `sequence` is written last (release) and read first (acquire).
+/// A rank's contribution to one flat collective. `sequence` is written last (release) and read first
+/// (acquire).
 struct alignas(64) flat_line {
   std::atomic<std::uint64_t> sequence;
   std::byte payload[flat_payload];
@@ -50,7 +51,7 @@ static_assert(sizeof(module_names) <= module_names_bytes);
 
 /// Sizes that are equal on all ranks of a host.
 struct region_layout {
-  std::uint64_t ring_cells;    ///< power of two
+  std::uint64_t ring_cells;  ///< power of two
   std::size_t ring_offset;
   std::size_t arena_offset;
   std::size_t arena_bytes;

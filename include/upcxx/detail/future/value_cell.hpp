@@ -135,8 +135,8 @@ results<T...> const& results_of(cell* c) noexcept {
 }
 
 /// Drops a reference to a cell of known result types: a ready cell that is nothing but trivial results goes
-/// straight back to the pool. Its list is known at compile time, so that the next pop does not have to wait for
-/// a size class to be read (half the time of a `make_future`).
+/// straight back to the pool. Its list is known at compile time, so that the next pop does not have to wait
+/// for a size class to be read (half the time of a `make_future`).
 template <class... T>
 void release_typed(cell* c) noexcept {
   if (--c->refs != 0) {
