@@ -7,6 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include "record.hpp"
@@ -90,10 +91,29 @@ double group::line_round_trip(unsigned trips) {
   return (now_ns() - start) / trips;
 }
 
+void group::hand_over(void const* from, void* between, void* to, std::size_t bytes) {
+  auto& ping = config_.shared->ping[0].value;
+  auto& pong = config_.shared->pong[0].value;
+  ++lines_;
+  if (first()) {
+    std::memcpy(between, from, bytes);
+    ping.store(lines_, std::memory_order_release);
+    while (pong.load(std::memory_order_acquire) != lines_) {
+    }
+  } else {
+    while (ping.load(std::memory_order_acquire) != lines_) {
+    }
+    std::memcpy(to, between, bytes);
+    asm volatile("" : : "r"(to) : "memory");
+    pong.store(lines_, std::memory_order_release);
+  }
+}
+
 double group::turn_of_all(unsigned turns) {
   meet();
   double const start = now_ns();
-  // The others go on for longer: turns are not dealt out evenly, and one that has ended would make the rest faster.
+  // The others go on for longer: turns are not dealt out evenly, and one that has ended would make the rest
+  // faster.
   for (unsigned i = 0; i < (first() ? turns : 3 * turns); ++i) sched_yield();
   return (now_ns() - start) / turns;
 }
@@ -109,15 +129,15 @@ void group::announce(std::uint64_t& iterations) {
   meet();  // before the line is written again
 }
 
-group::sample group::run_block(style how, body const& operate, body const& limit, std::uint64_t iterations,
-                               bool warming) {
+group::sample group::run_block(row const& r, style how, body const& operate, body const& limit,
+                               std::uint64_t iterations, bool warming) {
   bool const pair = config_.ranks == 2;
   sample result;
   std::uint64_t const switched = times_switched();
   ++block_;
   if (pair && !warming) result.line = line_round_trip(line_trips_per_block);
   if (config_.crowded && !warming) result.limit = turn_of_all(turns_per_block);
-  if (limit && !warming && first()) {
+  if (limit && !warming && (first() || r.limit_of_both)) {
     double const start = now_ns();
     limit(iterations);
     result.limit = (now_ns() - start) / static_cast<double>(iterations);
@@ -154,7 +174,7 @@ group::sample group::run_block(style how, body const& operate, body const& limit
 
 void group::once(std::function<void()> const& operate) {
   run_block(
-      style::served, [&](std::uint64_t) { operate(); }, {}, 1, true);
+      row{}, style::served, [&](std::uint64_t) { operate(); }, {}, 1, true);
 }
 
 void group::measure(row const& r, style how, body const& operate, body const& limit) {
@@ -166,7 +186,7 @@ void group::measure(row const& r, style how, body const& operate, body const& li
     std::uint64_t now = iterations;
     announce(now);
     if (now == 0) break;
-    sample const warm = run_block(how, operate, limit, now, true);
+    sample const warm = run_block(r, how, operate, limit, now, true);
     if (!first()) continue;
     if (warm.disturbed && (now_ns() - started) / 1e3 < config_.give_up_us / 4) continue;
     double const us = warm.ns * static_cast<double>(now) / 1e3;
@@ -193,7 +213,7 @@ void group::measure(row const& r, style how, body const& operate, body const& li
     }
     announce(now);
     if (now == 0) break;
-    sample const s = run_block(how, operate, limit, now, false);
+    sample const s = run_block(r, how, operate, limit, now, false);
     all.push_back(s);
     if (!s.disturbed) quiet.push_back(s);
   }

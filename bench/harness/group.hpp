@@ -61,7 +61,8 @@ struct row {
   std::size_t bytes = 0;
   std::string show = "time";  ///< time, rate or bandwidth
   std::string limit =
-      "line";             ///< what the machine's own figure beside it is: line, or the name of `limit` below
+      "line";  ///< what the machine's own figure beside it is: line, or the name of `limit` below
+  bool limit_of_both = false;
   std::size_t least = 1;  ///< iterations, at least
   std::size_t most = std::size_t{1} << 22;
 };
@@ -79,7 +80,8 @@ class group {
   void symmetric(row const& r, body const& operate);
 
   /// Rank 0 runs `operate`, which returns when everything is done; the others make progress meanwhile.
-  /// `limit`, if given, is timed as well, by rank 0 in the same block.
+  /// `limit`, if given, is timed as well, by rank 0 in the same block, and with `row::limit_of_both` run by
+  /// both.
   void served(row const& r, body const& operate, body const& limit = {});
 
   /// Rank 0 runs `send`; the time counts until rank 1 has run `note_served` as often.
@@ -95,6 +97,10 @@ class group {
 
   /// Nanoseconds of one round trip of a cache line; rank 0 measures, both take part. Two ranks only.
   double line_round_trip(unsigned trips);
+
+  /// The limit of a payload that is written on one side and read on the other: rank 0 copies `from` to
+  /// `between`, rank 1 copies that to `to`, one after the other. All ranks take part. Two ranks only.
+  void hand_over(void const* from, void* between, void* to, std::size_t bytes);
 
   /// Nanoseconds until each rank of this core has had its turn. All ranks take part.
   double turn_of_all(unsigned turns);
@@ -115,7 +121,8 @@ class group {
   enum class style { symmetric, served, counted };
 
   void measure(row const& r, style how, body const& operate, body const& limit);
-  sample run_block(style how, body const& operate, body const& limit, std::uint64_t iterations, bool warming);
+  sample run_block(row const& r, style how, body const& operate, body const& limit, std::uint64_t iterations,
+                   bool warming);
   void announce(std::uint64_t& iterations);
   void print(row const& r, std::uint64_t iterations, std::vector<sample> const& samples,
              std::size_t disturbed) const;

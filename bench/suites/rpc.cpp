@@ -163,8 +163,15 @@ void calls_with_arrays(group& g, std::size_t bytes) {
         .peer = "oneway",
         .bytes = bytes,
         .show = "bandwidth",
-        .limit = "memcpy"};
+        .limit = "2 copies",
+        .limit_of_both = true};
   std::vector<char> copy(bytes);
+  upcxx::global_ptr<char> owned;
+  if (g.first()) owned = upcxx::new_array<char>(bytes);
+  char* const between = upcxx::broadcast(owned, 0).wait().local();
+  auto const both = [&](std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i) g.hand_over(data.data(), between, copy.data(), bytes);
+  };
   auto const limit = [&](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) {
       std::memcpy(copy.data(), data.data(), bytes);
@@ -180,7 +187,9 @@ void calls_with_arrays(group& g, std::size_t bytes) {
               .wait();
         }
       },
-      limit);
+      both);
+  r.limit = "memcpy";
+  r.limit_of_both = false;
   r.key = "rpc.view";
   r.name = "rpc of a view";
   g.served(
@@ -193,6 +202,8 @@ void calls_with_arrays(group& g, std::size_t bytes) {
         }
       },
       limit);
+  g.meet();
+  if (owned) upcxx::delete_array(owned);
 }
 
 }  // namespace
