@@ -174,6 +174,8 @@ int main(int argc, char** argv) {
       std::istringstream in(value);
       for (std::string size; std::getline(in, size, ',');)
         sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
+    } else if (name == "crowded") {
+      config.crowded = true;
     } else if (name == "blocks") {
       config.blocks = std::atoi(value.c_str());
     } else if (name == "block_us") {

@@ -60,6 +60,8 @@ options parse(int argc, char** argv) {
       o.config.block_us = std::atof(value.c_str());
     } else if (name == "give_up_us") {
       o.config.give_up_us = std::atof(value.c_str());
+    } else if (name == "crowded") {
+      o.config.crowded = true;
     } else if (name == "only") {
       o.config.only = value;
     } else if (name == "quick") {
@@ -72,17 +74,13 @@ options parse(int argc, char** argv) {
   return o;
 }
 
-int usable_cores() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  sched_getaffinity(0, sizeof mask, &mask);
-  return CPU_COUNT(&mask);
-}
-
 void print_facts(group& g) {
   std::string cores;
   for (int rank = 0; rank < upcxx::rank_n(); ++rank) {
-    int const mine = usable_cores() == 1 ? sched_getcpu() : -1;
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    sched_getaffinity(0, sizeof mask, &mask);
+    int const mine = CPU_COUNT(&mask) == 1 ? sched_getcpu() : -1;
     int const core = upcxx::broadcast(mine, rank).wait();
     if (rank != 0) cores += ',';
     cores += core < 0 ? "-" : std::to_string(core).c_str();
@@ -95,8 +93,6 @@ void run(options& o) {
   auto& c = o.config;
   c.rank = upcxx::rank_me();
   c.ranks = upcxx::rank_n();
-  // Ranks are bound only when each has a core of its own.
-  c.crowded = usable_cores() > 1 && c.ranks > usable_cores();
   c.idle = [] { upcxx::progress(); };
   c.barrier = [] { upcxx::barrier(); };
   c.share = [](std::uint64_t& value) { value = upcxx::broadcast(value, 0).wait(); };

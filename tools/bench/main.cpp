@@ -68,9 +68,10 @@ std::string joined(auto const& items) {
   return text;
 }
 
-std::vector<std::string> measuring_options(bench_options const& o) {
+std::vector<std::string> measuring_options(bench_options const& o, int ranks) {
   std::vector<std::string> words{"suites=" + joined(o.suites), "sizes=" + joined(o.sizes),
                                  "blocks=" + std::to_string(o.blocks)};
+  if (ranks > os::usable_cores()) words.emplace_back("crowded=1");
   if (!o.only.empty()) words.push_back("only=" + o.only);
   if (o.quick) words.insert(words.end(), {"quick=1", "block_us=100", "give_up_us=100000"});
   return words;
@@ -126,8 +127,6 @@ class bench {
     print_fact(name, value);
   }
 
-  std::string binding(int ranks) const { return ranks <= os::usable_cores() ? "core" : "none"; }
-
   void measure_message_passing() {
     if (programs_.mpi.empty() || programs_.mpirun.empty()) {
       add_fact("mpi", programs_.mpi.empty() ? "not built" : "not measured: no mpirun in PATH");
@@ -137,13 +136,13 @@ class bench {
       if (!worthwhile(options_, ranks)) continue;
       command_line command{{programs_.mpirun, "-n", std::to_string(ranks)}, {}};
       if (programs_.open_mpi) {
-        command.words.insert(command.words.end(), {"--oversubscribe", "--bind-to", binding(ranks)});
+        command.words.insert(command.words.end(), {"--oversubscribe", "--bind-to", "core:overload-allowed"});
         if (geteuid() == 0) {
           command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
         }
       }
       command.words.push_back(programs_.mpi);
-      for (auto const& word : measuring_options(options_)) command.words.push_back(word);
+      for (auto const& word : measuring_options(options_, ranks)) command.words.push_back(word);
       int const status = listen(command, [this](std::string const& line) {
         auto const record = ::atl::bench::decode(line);
         if (!record) {
@@ -162,10 +161,10 @@ class bench {
   }
 
   int measure(int ranks) {
-    command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", binding(ranks),
-                          "--timeout", "600", "--stdin", "none", programs_.ranks},
+    command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", "core", "--timeout",
+                          "600", "--stdin", "none", programs_.ranks},
                          {}};
-    for (auto const& word : measuring_options(options_)) command.words.push_back(word);
+    for (auto const& word : measuring_options(options_, ranks)) command.words.push_back(word);
     return listen(command, [this](std::string const& line) { take(line); });
   }
 
