@@ -13,6 +13,7 @@
 
 #include <upcxx/exceptions.hpp>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "engine/collective.hpp"
 #include "engine/guard.hpp"
@@ -27,7 +28,8 @@ recursive_spin_lock engine_lock;
 
 namespace {
 
-constexpr std::uint32_t polls_before_spill = 4096;
+/// By time, not by polls: where ranks outnumber cores, a poll may include a sleep.
+constexpr std::uint64_t patience_ns = 2'000'000;
 
 [[noreturn]] ATOLL_COLD void throw_exhausted(std::int32_t target, std::size_t bytes) {
   shm::endpoint const& shm = *world->shm;
@@ -49,12 +51,13 @@ status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill 
 ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
   waiting_note const note(activity::backpressure, out.target);
   waiter idle;
-  for (std::uint32_t polls = 0;; ++polls) {
+  std::uint64_t const begin_ns = now_ns();
+  for (;;) {
     bool const moved = poll();
     // Room may never come while callbacks that have not finished hold on to what we sent: spill a bounded
     // amount.
     status const s =
-        try_begin(out, bytes, alignment, polls < polls_before_spill ? spill::never : spill::bounded);
+        try_begin(out, bytes, alignment, now_ns() - begin_ns < patience_ns ? spill::never : spill::bounded);
     if (s == status::ok) return;
     if (s == status::no_memory || (!moved && world->shm->starved())) throw_exhausted(out.target, bytes);
     if (moved) {
@@ -98,9 +101,24 @@ void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure wh
 
 void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment, pressure when_full) {
   outgoing larger;
-  am_begin(larger, out.target, bytes, when_full, alignment);
-  std::memcpy(larger.begin + header_bytes, out.begin + header_bytes, used - header_bytes);
-  am_cancel(out);
+  if (out.where == transport::storage::ring) {
+    // Cells that are reserved but not published hold back what others send to the target. Do not wait with
+    // them.
+    alignas(buffer_alignment) std::byte kept[shm::max_cells * shm::cell_bytes];
+    std::memcpy(kept + header_bytes, out.begin + header_bytes, used - header_bytes);
+    am_cancel(out);
+    am_begin(larger, out.target, bytes, when_full, alignment);
+    std::memcpy(larger.begin + header_bytes, kept + header_bytes, used - header_bytes);
+  } else {
+    try {
+      am_begin(larger, out.target, bytes, when_full, alignment);
+    } catch (...) {
+      am_cancel(out);
+      throw;
+    }
+    std::memcpy(larger.begin + header_bytes, out.begin + header_bytes, used - header_bytes);
+    am_cancel(out);
+  }
   out = larger;
 }
 

@@ -61,12 +61,16 @@ class outgoing_message {
   std::byte* begin() { return engaged_ ? out_.begin : scratch_; }
 
   void engage(std::size_t used, std::size_t alignment, std::size_t capacity) {
-    atl::engine::outgoing next;
-    atl::engine::am_begin(next, target_, capacity, when_full_, alignment);
-    std::memcpy(next.begin + atl::engine::header_bytes, begin() + atl::engine::header_bytes,
-                used - atl::engine::header_bytes);
-    if (engaged_) atl::engine::am_cancel(out_);
-    out_ = next;
+    if (engaged_) {
+      engaged_ = false;  // if growing throws, the buffer is gone
+      atl::engine::am_grow(out_, used, capacity, alignment, when_full_);
+    } else {
+      atl::engine::am_begin(out_, target_, capacity, when_full_, alignment);
+      // Never more than the scratch holds, but the compiler cannot know that.
+      std::size_t const written = used < sizeof scratch_ ? used : sizeof scratch_;
+      std::memcpy(out_.begin + atl::engine::header_bytes, scratch_ + atl::engine::header_bytes,
+                  written - atl::engine::header_bytes);
+    }
     engaged_ = true;
   }
 
