@@ -16,7 +16,24 @@ void install_sink();
 
 namespace {
 constinit int depth = 0;
+
+/// Runs what is here and sends what has not left. Bounded: callbacks may queue each other for ever.
+void settle() {
+  constexpr int most_rounds = 1'000'000;
+  engine::waiter idle;
+  for (int fruitful = 0; fruitful < most_rounds;) {
+    if (progress_user()) {
+      ++fruitful;
+      idle.reset();
+    } else if (engine::unsent() == 0) {
+      return;
+    } else {
+      idle.pause();
+    }
+  }
 }
+
+}  // namespace
 
 bool initialized() noexcept { return depth != 0; }
 
@@ -42,11 +59,12 @@ void finalize() {
     return;
   }
   progress_user();
+  // Programs should have waited for their operations. For those that have not: what was sent before finalize, also
+  // what had found no room yet, reaches its target before the second barrier and runs; its replies, before the third.
   engine::wait_barrier(engine::world_team(), &progress_user);
-  // What was queued for this rank before the barrier runs, and what it sent leaves.
-  while (progress_user()) {
-  }
-  discharge(*t.top);
+  settle();
+  engine::wait_barrier(engine::world_team(), &progress_user);
+  settle();
   engine::wait_barrier(engine::world_team(), &progress_internal);
   --depth;
   reset_objects();

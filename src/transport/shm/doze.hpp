@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdint>
 #include <ctime>
 
@@ -22,7 +23,7 @@ inline constexpr long longest_sleep_ns = 1'000'000;
 
 inline void ring_bell(rank_control& peer) {
   peer.doorbell.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, &peer.doorbell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  syscall(SYS_futex, &peer.doorbell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 /// Wakes `peer` if it sleeps.
@@ -36,12 +37,12 @@ template <class Predicate>
 void doze(rank_control& me, rank_control& first, Predicate nothing_to_do) {
   std::uint32_t const bell = me.doorbell.load(std::memory_order_acquire);
   first.sleepers.fetch_add(1, std::memory_order_relaxed);
-  me.sleeping.store(1, std::memory_order_seq_cst);  // before the last look at the queue
+  me.sleeping.fetch_add(1, std::memory_order_seq_cst);  // before the last look at the queue
   if (nothing_to_do()) {
     timespec const limit{0, longest_sleep_ns};
     syscall(SYS_futex, &me.doorbell, FUTEX_WAIT, bell, &limit, nullptr, 0);
   }
-  me.sleeping.store(0, std::memory_order_relaxed);
+  me.sleeping.fetch_sub(1, std::memory_order_relaxed);
   first.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 

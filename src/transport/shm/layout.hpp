@@ -23,7 +23,7 @@ struct alignas(64) flat_line {
 /// First lines of every region.
 struct rank_control {
   // Whether this rank sleeps, and what it sleeps on. Written by its owner, read by those who send to it.
-  alignas(64) std::atomic<std::uint32_t> sleeping;
+  alignas(64) std::atomic<std::uint32_t> sleeping;  ///< threads of the rank that sleep
   std::atomic<std::uint32_t> doorbell;
   // Only in local rank 0's region: how many ranks of the host sleep.
   alignas(64) std::atomic<std::uint32_t> sleepers;
