@@ -81,7 +81,7 @@ run_pass() {
   rm -f "$log_folder/$preset.xml"
   ctest --test-dir "build/$preset" "${options[@]}" "${ctest_options[@]}" --output-junit "$log_folder/$preset.xml" \
     2>&1 < /dev/null | tee "$log" |
-    awk '/tests passed, [0-9]+ tests? failed/ {summary = 1} !summary && !/^ +Start +[0-9]+:|^Test project|^$/ {print; fflush()}'
+    sed -u -E '/tests passed, [0-9]+ tests? failed/,$ d; /^ +Start +[0-9]+:|^Test project|^$/ d'
   if [ ! -s "$log_folder/$preset.xml" ]; then
     tail -n 20 "$log"
     die "ctest did not run; see $log"
