@@ -166,7 +166,7 @@ endfunction()
 
 function(atoll_add_compile_fail_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;EXPECT" "")
-  string(REPLACE ";" "." arg_EXPECT "${arg_EXPECT}")  # CMake would split the argument there
+  string(REGEX REPLACE "\\\\?;" "." arg_EXPECT "${arg_EXPECT}")  # CMake would split the argument there
   add_test(NAME compile_fail.${name} COMMAND ${CMAKE_COMMAND}
     -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "STANDARD=${CMAKE_CXX_STANDARD}" -D "INCLUDE=${PROJECT_SOURCE_DIR}/include"
     -D "SOURCE=${arg_SOURCE}" -D "EXPECT=${arg_EXPECT}" -P ${ATOLL_TEST_SUPPORT}/compile_fail.cmake)
