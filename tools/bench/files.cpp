@@ -17,7 +17,7 @@ void write_whole(std::string const& file, std::string const& text) {
 
 std::string number(double value) {
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.6g", value);
+  std::snprintf(buffer, sizeof buffer, "%.9g", value);
   return buffer;
 }
 
