@@ -108,7 +108,7 @@ class flat_reduce final : public collective {
   void begin() override { flat_publish(*team, target_, bytes_); }
   bool advance() override {
     if (!flat_complete(*team, seen_)) return false;
-    if (root_ < 0 || root_ == team->rank_me) {
+    if (bytes_ != 0 && (root_ < 0 || root_ == team->rank_me)) {  // nothing may be at a null address
       std::memcpy(target_, flat_payload_of(*team, 0), bytes_);
       for (std::int32_t r = 1; r < team->rank_n; ++r) {
         alignas(64) std::byte other[shm::flat_payload];
