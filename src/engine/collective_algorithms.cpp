@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include <atoll/engine/am.hpp>
@@ -168,24 +167,12 @@ class tree_reduce final : public collective {
       if (v + step_ >= n) continue;
       message* const m = take_step(*this, round_);
       if (m == nullptr) return false;
-      // The message's data is aligned for any element that fits a buffer's alignment only by chance: copy
-      // rows.
-      combine_aligned(data_of(*m).data);
+      combine_(target_, data_of(*m).data, count_, operation_);
       release(m);
     }
     going_down_ = true;
     if (all_ && is_root()) send_to_children(*this, root_, target_, bytes_);
     return true;
-  }
-
-  void combine_aligned(std::byte const* data) {
-    if (reinterpret_cast<std::uintptr_t>(data) % alignof(std::max_align_t) == 0) {
-      combine_(target_, data, count_, operation_);
-      return;
-    }
-    auto copy = std::make_unique<std::byte[]>(bytes_);
-    std::memcpy(copy.get(), data, bytes_);
-    combine_(target_, copy.get(), count_, operation_);
   }
 
   void* target_;

@@ -23,7 +23,9 @@ struct step_header {
   std::uint64_t team;
   std::uint32_t number;
   std::uint32_t tag;
+  std::byte padding[32];  ///< the data behind is aligned like the message: reductions use it where it is
 };
+static_assert((header_bytes + sizeof(step_header)) % transport::buffer_alignment == 0);
 
 // Collectives are started by the holder of the master persona and progressed by whichever thread polls: under
 // the lock.
@@ -67,7 +69,7 @@ void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, v
   outgoing out;
   std::size_t const total = header_bytes + sizeof(step_header) + bytes;
   am_begin(out, c.team->to_world(team_rank), total, pressure::park);
-  step_header const h{c.team->id, c.number, tag};
+  step_header const h{c.team->id, c.number, tag, {}};
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
   if (bytes != 0) std::memcpy(out.begin + header_bytes + sizeof h, data, bytes);
   am_commit(out, message_kind::active, token_cache<&step_arrived>::get(), total);

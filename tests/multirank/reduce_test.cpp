@@ -295,6 +295,29 @@ TEST_F(reduce_test, collectives_overlap_calls_and_puts) {
   }
 }
 
+struct alignas(64) vector_register {
+  long lanes[8];
+};
+
+TEST_F(reduce_test, elements_keep_their_alignment) {
+  auto const add = [](vector_register const& a, vector_register const& b) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&a) % alignof(vector_register), 0U);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&b) % alignof(vector_register), 0U);
+    vector_register sum;
+    for (int i = 0; i < 8; ++i) sum.lanes[i] = a.lanes[i] + b.lanes[i];
+    return sum;
+  };
+  for (std::size_t const count : {std::size_t{1}, std::size_t{3}, std::size_t{1000}}) {
+    std::vector<vector_register> const mine(count, vector_register{{0, 1, 2, 3, 4, 5, 6, me}});
+    std::vector<vector_register> sum(count);
+    upcxx::reduce_all(mine.data(), sum.data(), count, add).wait();
+    for (vector_register const& s : sum) {
+      EXPECT_EQ(s.lanes[6], 6L * n);
+      EXPECT_EQ(s.lanes[7], n * (n - 1L) / 2);
+    }
+  }
+}
+
 TEST_F(reduce_test, two_thousand_in_sequence) {
   long sum = 0;
   for (int i = 0; i < 2000; ++i) {
