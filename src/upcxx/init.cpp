@@ -59,8 +59,9 @@ void finalize() {
     return;
   }
   progress_user();
-  // Programs should have waited for their operations. For those that have not: what was sent before finalize, also
-  // what had found no room yet, reaches its target before the second barrier and runs; its replies, before the third.
+  // Programs should have waited for their operations. For those that have not: what was sent before finalize,
+  // also what had found no room yet, reaches its target before the second barrier and runs; its replies,
+  // before the third.
   engine::wait_barrier(engine::world_team(), &progress_user);
   settle();
   engine::wait_barrier(engine::world_team(), &progress_user);

@@ -39,8 +39,8 @@ enum class pressure : std::uint8_t {
 ATOLL_EXPORT void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
                            std::size_t alignment = buffer_alignment);
 
-/// Moves what has been written so far (`used` bytes) to a buffer of at least `bytes`. If that throws (as am_begin),
-/// the old buffer has been given back.
+/// Moves what has been written so far (`used` bytes) to a buffer of at least `bytes`. If that throws (as
+/// am_begin), the old buffer has been given back.
 ATOLL_EXPORT void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment,
                           pressure when_full);
 
