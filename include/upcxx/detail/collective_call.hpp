@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <atoll/engine/team.hpp>
+#include <atoll/transport/message.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/pool.hpp>
@@ -27,11 +28,17 @@ struct no_buffer {
   void take(type_list<>) {}
 };
 
+struct bytes_of {
+  void const* address;
+};
+
 /// One value that the collective reads and replaces.
 template <class T>
 class value_buffer {
  public:
   explicit value_buffer(T const& value) { std::memcpy(bytes_, static_cast<void const*>(&value), sizeof(T)); }
+  /// From the bytes of a T that may not be aligned.
+  explicit value_buffer(bytes_of from) { std::memcpy(bytes_, from.address, sizeof(T)); }
   T* data() { return std::launder(reinterpret_cast<T*>(bytes_)); }
   T& value() { return *data(); }
 
@@ -83,8 +90,15 @@ template <class T, class Op>
   auto* const x = static_cast<T*>(a);
   auto const* const y = static_cast<T const*>(b);
   for (std::size_t i = 0; i < count; ++i) {
-    T const result = op(x[i], y[i]);
-    std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
+    if constexpr (alignof(T) > atl::transport::buffer_alignment) {
+      // What arrived is aligned like a message, which is less than this type wants.
+      value_buffer<T> arrived(bytes_of{static_cast<std::byte const*>(b) + i * sizeof(T)});
+      T const result = op(x[i], arrived.value());
+      std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
+    } else {
+      T const result = op(x[i], y[i]);
+      std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
+    }
   }
 }
 
