@@ -47,7 +47,7 @@ struct record {
 
 inline std::string encode(record const& r) {
   std::string line = r.kind;
-  for (auto const& [name, value] : r.fields) line += '\t' + name + '=' + value;
+  for (auto const& [name, value] : r.fields) line.append(1, '\t').append(name).append(1, '=').append(value);
   return line + '\n';
 }
 

@@ -45,7 +45,7 @@ void print(char const* component, std::string const& message) {
 
 void (*abort_hook)() = nullptr;
 
-void set_identity(std::int32_t rank, std::int32_t size, std::string host) {
+void set_identity(std::int32_t rank, std::int32_t size, std::string const& host) {
   identity_text() =
       format("rank %d of %d (%s)", rank, size, host.empty() ? host_name().c_str() : host.c_str());
 }

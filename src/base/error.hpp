@@ -12,7 +12,7 @@
 namespace atl {
 
 /// Who speaks in messages. Set once at init by the engine; before that the process is "pid N".
-void set_identity(std::int32_t rank, std::int32_t size, std::string host);
+void set_identity(std::int32_t rank, std::int32_t size, std::string const& host);
 
 /// "rank 3 of 64 (nid0012)" or "pid 4711 (nid0012)".
 std::string identity();

@@ -15,7 +15,11 @@ struct assertion_failure::text {
 
 assertion_failure::assertion_failure(char const* file, int line, char const* function,
                                      char const* condition) noexcept
-    : text_(new text), file_(file), line_(line), function_(function), condition_(condition) {
+    : text_(new text),  // NOLINT(bugprone-unhandled-exception-at-new): no memory ends the job as well
+      file_(file),
+      line_(line),
+      function_(function),
+      condition_(condition) {
   text_->out << std::boolalpha;
 }
 
