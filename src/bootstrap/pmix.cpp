@@ -73,7 +73,9 @@ class pmix_channel final : public channel {
     where_.rank = static_cast<std::int32_t>(self_.rank);
     where_.size = static_cast<std::int32_t>(number(everyone_, api::key_job_size));
     where_.local_size = static_cast<std::int32_t>(number(everyone_, api::key_local_size));
-    where_.local_rank = static_cast<std::int32_t>(number(self_, api::key_local_rank));
+    // On one host the position among its ranks is the rank. The launcher's own local rank is something else:
+    // it may follow the mapping to cores.
+    where_.local_rank = where_.rank;
     if (where_.local_size != where_.size) {
       throw startup_error(
           format("%d ranks on this host of %d in the job: several hosts need the ucx transport, which is not "

@@ -22,7 +22,6 @@ inline constexpr std::uint16_t type_byte_object = 27;
 
 inline constexpr char const* key_job_size = "pmix.job.size";
 inline constexpr char const* key_local_size = "pmix.local.size";
-inline constexpr char const* key_local_rank = "pmix.lrank";
 inline constexpr char const* key_collect_data = "pmix.collect";
 
 struct proc {

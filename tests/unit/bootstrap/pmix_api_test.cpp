@@ -36,7 +36,6 @@ TEST(pmix_api, constants_are_those_of_the_header) {
   EXPECT_EQ(api::type_byte_object, PMIX_BYTE_OBJECT);
   EXPECT_STREQ(api::key_job_size, PMIX_JOB_SIZE);
   EXPECT_STREQ(api::key_local_size, PMIX_LOCAL_SIZE);
-  EXPECT_STREQ(api::key_local_rank, PMIX_LOCAL_RANK);
   EXPECT_STREQ(api::key_collect_data, PMIX_COLLECT_DATA);
 }
 
