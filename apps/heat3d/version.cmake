@@ -1,13 +1,5 @@
 # Writes version.hpp with the version and the commit of the sources: cmake -D SOURCE= -D VERSION= -D OUTPUT= -P
-set(commit unknown)
-find_program(git git)
-if(git)
-  execute_process(COMMAND ${git} -C ${SOURCE} describe --always --dirty --abbrev=12 --match nothing
-                  OUTPUT_VARIABLE found RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
-  if(NOT failed)
-    set(commit ${found})
-  endif()
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/GitCommit.cmake)
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT [[
 #pragma once
 

@@ -13,9 +13,7 @@
 #include <upcxx/future.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/init.hpp>
-#if __has_include(<upcxx/memberof.hpp>)
 #include <upcxx/memberof.hpp>
-#endif
 #include <upcxx/persona.hpp>
 #include <upcxx/progress.hpp>
 #include <upcxx/rma.hpp>
