@@ -30,7 +30,8 @@ template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rput: T must be TriviallySerializable; use rpc() to send other types");
-  T* const target = detail::addressable(dest, "rput");
+  detail::check_injection("rput");
+  T* const target = detail::addressable(dest, 1, "rput", "destination");
   detail::copy_objects(target, &value, 1);
   detail::send_remote_completions(dest.where(), completions);
   return detail::complete_now<detail::operation_events<false, true, true>>(completions);
@@ -48,8 +49,9 @@ template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto rput(T const* src, global_ptr<T> dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rput: T must be TriviallySerializable; use rpc() to send other types");
-  ATOLL_CHECK(src != nullptr, "rput: the source is null");
-  detail::copy_objects(detail::addressable(dest, "rput"), src, count);
+  detail::check_injection("rput");
+  detail::check_buffer(src, "rput", "source");
+  detail::copy_objects(detail::addressable(dest, count, "rput", "destination"), src, count);
   detail::send_remote_completions(dest.where(), completions);
   return detail::complete_now<detail::operation_events<true, true, true>>(completions);
 }
@@ -63,7 +65,8 @@ auto rget(global_ptr<T const> src, Cx&& completions = operation_cx::as_future())
   using value_type = std::remove_const_t<T>;
   static_assert(is_trivially_serializable<value_type>::value,
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
-  T const* const source = detail::addressable(src, "rget");
+  detail::check_injection("rget");
+  T const* const source = detail::addressable(src, 1, "rget", "source");
   return detail::complete_now<detail::operation_events<false, false, true, detail::type_list<value_type>>>(
       completions, *source);
 }
@@ -79,8 +82,9 @@ template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto rget(global_ptr<T const> src, T* dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
-  ATOLL_CHECK(dest != nullptr, "rget: the destination is null");
-  detail::copy_objects(dest, detail::addressable(src, "rget"), count);
+  detail::check_injection("rget");
+  detail::check_buffer(dest, "rget", "destination");
+  detail::copy_objects(dest, detail::addressable(src, count, "rget", "source"), count);
   return detail::complete_now<detail::operation_events<false, false, true>>(completions);
 }
 

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+#include "base/call_site.hpp"
 
 namespace atl {
 namespace {
@@ -20,6 +23,28 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
 }
 
+/// One write per message, so that lines of several ranks do not mix.
+void print(std::string const& message) {
+  std::string const line = "atoll: " + identity() + ": " + message;
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    ssize_t const written = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (written <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void print(char const* component, std::string const& message) {
+  print(std::string(component) + ": " + message + "\n");
+}
+
+std::atomic_flag stopping = ATOMIC_FLAG_INIT;
+
+}  // namespace
+
+void (*abort_hook)() = nullptr;
+bool (*first_to_fail)() = nullptr;
+
 std::string format_list(char const* pattern, va_list args) {
   va_list copy;
   va_copy(copy, args);
@@ -30,21 +55,6 @@ std::string format_list(char const* pattern, va_list args) {
   return text;
 }
 
-/// One write per message, so that lines of several ranks do not mix.
-void print(char const* component, std::string const& message) {
-  std::string const line = "atoll: " + identity() + ": " + component + ": " + message + "\n";
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    ssize_t const written = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (written <= 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-}  // namespace
-
-void (*abort_hook)() = nullptr;
-
 void set_identity(std::int32_t rank, std::int32_t size, std::string const& host) {
   identity_text() =
       format("rank %d of %d (%s)", rank, size, host.empty() ? host_name().c_str() : host.c_str());
@@ -53,6 +63,16 @@ void set_identity(std::int32_t rank, std::int32_t size, std::string const& host)
 std::string identity() {
   if (!identity_text().empty()) return identity_text();
   return format("pid %d (%s)", static_cast<int>(getpid()), host_name().c_str());
+}
+
+void stop(std::string const& message) noexcept {
+  if (!stopping.test_and_set() && (first_to_fail == nullptr || first_to_fail())) {
+    print(message + "\n" + call_site());
+  } else {
+    // Who was first ends the job, and with it this process.
+    ::sleep(10);
+  }
+  std::abort();
 }
 
 void fatal(char const* component, char const* pattern, ...) {

@@ -33,6 +33,17 @@ class startup_error : public std::runtime_error {
 /// printf into a std::string.
 [[gnu::format(printf, 1, 2)]] std::string format(char const* format, ...);
 
+/// Ends the job over a mistake of the program: prints "atoll: <identity>: <message>" and where in the program
+/// the library was called, then aborts. By a signal, so that debuggers and core dumps show the place. Where
+/// several ranks or threads fail, only the first one speaks.
+[[noreturn]] ATOLL_COLD void stop(std::string const& message) noexcept;
+
+/// printf's arguments into a std::string.
+std::string format_list(char const* format, va_list args);
+
+/// Asked by `stop` before it prints: false if somebody else has reported a failure of this job. Null: true.
+extern bool (*first_to_fail)();
+
 /// Called by `fatal` after printing, to end the other ranks too. Null: std::abort only.
 extern void (*abort_hook)();
 

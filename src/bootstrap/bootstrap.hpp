@@ -56,6 +56,10 @@ class channel {
   /// Value that a variable has in the environment of the console that started the job, or null.
   virtual char const* console_env(char const* name) = 0;
 
+  /// Called before a rank explains a mistake that ends the job. False if the launcher knows that another rank
+  /// does so already.
+  virtual bool claim_failure() noexcept { return true; }
+
   /// Ends the whole job. The message has been printed already.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 

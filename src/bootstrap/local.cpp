@@ -141,6 +141,11 @@ class local_channel final : public channel {
     return found != console_.end() ? found->second.c_str() : std::getenv(name);
   }
 
+  bool claim_failure() noexcept override {
+    board_.record_abort(where_.rank, 128 + SIGABRT);  // the status by which the launcher knows it
+    return board_.abort_rank() == where_.rank;
+  }
+
   [[noreturn]] void abort(int exit_code) override {
     int const status = exit_code == 0 ? 1 : exit_code;
     board_.record_abort(where_.rank, status);

@@ -124,6 +124,12 @@ void start(bool threaded) {
   diagnostics = &w.channel->diagnostics();
   note_call(activity::init, -1);
   abort_hook = [] { bootstrap::attach().abort(1); };
+  first_to_fail = [] {
+    // Relaxed: nothing else is read by who comes second.
+    bool const first = world == nullptr || world->shm == nullptr ||
+                       world->shm->control(0).failed.exchange(1, std::memory_order_relaxed) == 0;
+    return first && bootstrap::attach().claim_failure();
+  };
   if (place.hosts > 1) {
     throw startup_error(
         format("the job spans %d hosts, and no transport between hosts is loaded. "

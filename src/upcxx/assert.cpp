@@ -1,6 +1,5 @@
 #include "upcxx/assert.hpp"
 
-#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -63,10 +62,8 @@ std::ostream& assertion_failure::stream() noexcept { return text_->out; }
 
 void assertion_failure::stop() noexcept {
   std::string const message = text_->out.str();
-  // A signal, not an exit: the launcher reports it with a backtrace and ends the other ranks.
-  warn("assert", "assertion failed: %s%s%s\n  in %s at %s:%d", condition_, message.empty() ? "" : ": ",
-       message.c_str(), function_, file_, line_);
-  std::abort();
+  atl::stop(format("assertion failed: %s%s%s\n  in %s at %s:%d", condition_, message.empty() ? "" : ": ",
+                   message.c_str(), function_, file_, line_));
 }
 
 }  // namespace atl::rt

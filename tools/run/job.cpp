@@ -319,7 +319,9 @@ void job::handle_exits() {
                    [](ended const& a, ended const& b) { return a.violent > b.violent; });
   // A rank that ended the job is the cause, even if others were quicker to go.
   int const culprit = board_.abort_rank();
-  if (phase_ == phase::running && culprit >= 0) note_vanished(culprit);
+  bool const still_speaking = culprit >= 0 && ranks_[static_cast<std::size_t>(culprit)].running &&
+                              board_.abort_status() == exit_status::signal_base + SIGABRT;
+  if (phase_ == phase::running && culprit >= 0 && !still_speaking) note_vanished(culprit);
   for (ended const& e : news) note_exit(e.rank, e.wait_status);
   // Orphans that we adopted.
   for (int const pid : children_of_self()) {

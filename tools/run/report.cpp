@@ -19,6 +19,8 @@ namespace {
 using bootstrap::crash_report;
 using bootstrap::crash_state;
 
+/// The rank itself has printed what was wrong.
+constexpr char const* stopped_text = "stopped over the mistake above";
 constexpr std::size_t most_lines = 64;  // of a table; beyond that nobody reads it
 
 std::string text_in(char const* from, std::size_t room) { return {from, ::strnlen(from, room)}; }
@@ -124,6 +126,9 @@ verdict judge(int rank, int wait_status, bootstrap::board const& board) {
   auto const state = slot.diagnostics.state.load(std::memory_order_acquire);
   bool const crashed = slot.crash.state.load(std::memory_order_acquire) != crash_state::none;
   verdict v;
+  if (board.abort_rank() == rank && board.abort_status() == exit_status::signal_base + SIGABRT) {
+    return {true, true, true, board.abort_status(), stopped_text};
+  }
   if (WIFSIGNALED(wait_status)) {
     int const signal = WTERMSIG(wait_status);
     int const cause = crashed ? slot.crash.signal : signal;
@@ -158,6 +163,9 @@ verdict judge(int rank, int wait_status, bootstrap::board const& board) {
 
 verdict judge_vanished(int rank, int pid, bootstrap::board const& board) {
   bootstrap::rank_slot const& slot = board.slot(rank);
+  if (board.abort_rank() == rank && board.abort_status() == exit_status::signal_base + SIGABRT) {
+    return {true, true, true, board.abort_status(), stopped_text};
+  }
   if (slot.crash.state.load(std::memory_order_acquire) != crash_state::none) {
     return {true, true, false, exit_status::signal_base + slot.crash.signal, crash_text(slot.crash)};
   }

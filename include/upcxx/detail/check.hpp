@@ -1,19 +1,25 @@
 #pragma once
 
-/// Assertions of checked builds (code mode debug) and the public UPCXX_ASSERT macros.
+/// Checks of preconditions in checked builds (code mode debug).
+///
+/// A message begins with the call as the program spells it, says what is wrong with the numbers, and what to
+/// do: "rput: the destination is null: allocate it with new_ or new_array". The rank goes before it and the
+/// line of the program behind it.
 
 #include <upcxx/detail/config.hpp>
 
 namespace atl {
-/// Prints what failed, on which rank and host, and where; then ends the job.
-[[noreturn]] ATOLL_EXPORT ATOLL_COLD void check_failed(char const* file, int line, char const* function,
-                                                       char const* condition, char const* message) noexcept;
+/// Prints the message (printf), and where in the program the library was called; then ends the job.
+[[noreturn]] [[gnu::format(printf, 1, 2)]] ATOLL_EXPORT ATOLL_COLD void check_failed(char const* format,
+                                                                                     ...) noexcept;
 }  // namespace atl
 
 #if defined(UPCXX_CODEMODE) && UPCXX_CODEMODE
-#define ATOLL_CHECK(condition, message) ((void)0)
+#define ATOLL_CHECKED 0
+#define ATOLL_CHECK(condition, ...) ((void)0)
 #else
-/// Precondition of a library call; costs nothing in opt mode.
-#define ATOLL_CHECK(condition, message) \
-  ((condition) ? (void)0 : ::atl::check_failed(__FILE__, __LINE__, __func__, #condition, message))
+/// For checks that are more than one condition: `if constexpr` does not remove names, the preprocessor does.
+#define ATOLL_CHECKED 1
+/// Precondition of a library call: a condition, and a message as for printf. Costs nothing in opt mode.
+#define ATOLL_CHECK(condition, ...) ((condition) ? (void)0 : ::atl::check_failed(__VA_ARGS__))
 #endif

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
 
@@ -18,10 +18,12 @@ namespace atl::rt {
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
-/// Address in this process of host memory that must be addressable.
+/// Address in this process of host memory that must be addressable. Checked builds look at it first; `role`
+/// is what it is to the operation ("source", "destination").
 template <class T>
-ATOLL_INLINE T* addressable(global_ptr<T> pointer, [[maybe_unused]] char const* operation) {
-  ATOLL_CHECK(!pointer.is_null(), "a global pointer given to a transfer is null");
+ATOLL_INLINE T* addressable(global_ptr<T> pointer, std::size_t count, char const* operation,
+                            char const* role) {
+  check_range(pointer, count, operation, role);
   if (!pointer.is_local()) [[unlikely]]
     atl::rt::unreachable_memory(operation, pointer.where());
   return pointer.local();

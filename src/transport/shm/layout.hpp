@@ -27,6 +27,8 @@ struct rank_control {
   std::atomic<std::uint32_t> doorbell;
   // Only in local rank 0's region: how many ranks of the host sleep.
   alignas(64) std::atomic<std::uint32_t> sleepers;
+  std::atomic<std::uint32_t>
+      failed;  ///< non-zero once a rank of the host says why it ends the job; also there
   // Read by a peer to find out whether process memory may be read directly.
   alignas(64) std::uint64_t probe;
   ring_counters ring;

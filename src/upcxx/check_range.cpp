@@ -1,0 +1,84 @@
+#include "upcxx/detail/check_range.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <atoll/engine/host_map.hpp>
+#include <atoll/engine/world.hpp>
+#include <upcxx/detail/persona_state.hpp>
+
+#include "base/error.hpp"
+#include "engine/world.hpp"
+
+namespace atl::rt {
+namespace {
+
+/// "8 elements of 4 bytes at global_ptr(rank 1, host+0x4000)"
+std::string describe(remote_range const& range) {
+  return format("%zu element%s of %zu byte%s at %s", range.count, range.count == 1 ? "" : "s",
+                range.element_bytes, range.element_bytes == 1 ? "" : "s",
+                describe_global_ptr(range.owner, range.address).characters);
+}
+
+void check_in_heap(remote_range const& range, std::uint32_t rank, char const* call, char const* role) {
+  engine::host_map const& hosts = engine::hosts;
+  std::uint64_t bytes = 0;
+  bool const overflow = __builtin_mul_overflow(range.count, range.element_bytes, &bytes);
+  if (range.address < hosts.heap_begin || range.address >= hosts.heap_end) {
+    check_failed(
+        "%s: the %s, %s, does not lie in the shared heap of rank %u, which has offsets 0x%llx to 0x%llx: the "
+        "pointer was moved too far, or never came from new_, new_array or allocate",
+        call, role, describe(range).c_str(), rank, static_cast<unsigned long long>(hosts.heap_begin),
+        static_cast<unsigned long long>(hosts.heap_end));
+  }
+  if (overflow || bytes > hosts.heap_end - range.address) {
+    check_failed(
+        "%s: the %s, %s, ends beyond the shared heap of rank %u, of which only %llu bytes follow: compare the "
+        "count (elements, not bytes) with what was allocated",
+        call, role, describe(range).c_str(), rank,
+        static_cast<unsigned long long>(hosts.heap_end - range.address));
+  }
+}
+
+}  // namespace
+
+void check_range(remote_range const& range, char const* call, char const* role) noexcept {
+  if (range.address == 0) {
+    check_failed(
+        "%s: the %s is a null global pointer: allocate it with new_, new_array or allocate, and send the "
+        "pointer to the ranks that use it (dist_object, broadcast)",
+        call, role);
+  }
+  auto const rank = static_cast<std::uint32_t>(range.owner);
+  if (engine::world == nullptr) {
+    check_failed("%s: called before upcxx::init or after upcxx::finalize", call);
+  }
+  if (rank >= static_cast<std::uint32_t>(engine::job.rank_n)) {
+    check_failed(
+        "%s: the %s, %s, names a rank that the job of %d ranks does not have: the pointer is not initialised, "
+        "was overwritten, or is of another job",
+        call, role, describe(range).c_str(), engine::job.rank_n);
+  }
+  bool const on_host = static_cast<upcxx::memory_kind>(range.owner >> 48) == upcxx::memory_kind::host;
+  if (on_host && engine::hosts.is_local(rank)) check_in_heap(range, rank, call, role);
+  // Regions begin at pages, so nothing is known of larger alignments.
+  if (range.address % std::min<std::size_t>(range.alignment, 4096) != 0) {
+    check_failed("%s: the %s, %s, is not aligned to %zu bytes as its type needs: was it cast from another type?",
+                 call, role, describe(range).c_str(), range.alignment);
+  }
+}
+
+void check_injection(char const* call) noexcept {
+  if (engine::world == nullptr) {
+    check_failed("%s: called before upcxx::init or after upcxx::finalize", call);
+  }
+  if (!engine::world->threaded && this_thread().current != &master_persona()) {
+    check_failed(
+        "%s: in the seq thread mode only the thread with the master persona as its current one may "
+        "communicate. Compile with UPCXX_THREADMODE=par, or hand the call over: "
+        "master_persona().lpc_ff(...)",
+        call);
+  }
+}
+
+}  // namespace atl::rt
