@@ -19,6 +19,7 @@ die() {
 packages_build="g++ cmake ninja-build ccache pkg-config binutils libcli11-dev libsqlite3-dev libpmix-dev"
 packages_use="libopenmpi-dev openmpi-bin libtrilinos-kokkos-dev python3 python3-matplotlib"
 packages_test="libgtest-dev libgmock-dev libbenchmark-dev"
+packages_docs="doxygen python3-sphinx python3-myst-parser python3-breathe furo python3-matplotlib"
 
 # Installs the Debian packages that are missing; says so first. Does nothing when all are there.
 install_packages() {

@@ -171,8 +171,10 @@ template <typename T>
 struct is_trivially_serializable<T const> : std::bool_constant<is_trivially_serializable<T>::value> {};
 
 /// Specialise for a class to serialize it from outside, with public static members
-///   template <typename Writer> void serialize(Writer& writer, T const& object);
-///   template <typename Reader, typename Storage> U* deserialize(Reader& reader, Storage storage);
+/// ```cpp
+/// template <typename Writer> static void serialize(Writer& writer, T const& object);
+/// template <typename Reader, typename Storage> static U* deserialize(Reader& reader, Storage storage);
+/// ```
 /// where `deserialize` returns `storage.construct(...)`. The older second parameter `void* storage`, filled
 /// by placement new, is accepted as well. A nested public type `upcxx_serialization` with the same members
 /// does the same from inside.

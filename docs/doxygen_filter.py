@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+"""What Doxygen reads instead of a header: the interface, without implementation and without what Doxygen cannot parse.
+
+Lines keep their numbers. All of a header becomes one group, which a page of the website shows.
+"""
+
+import re
+import sys
+
+path = sys.argv[1]
+text = open(path, encoding="utf-8").read()
+
+
+def blank(match):
+    return "\n" * match.group().count("\n")
+
+
+def without_constraints(text):
+    """Drops `requires(...)`: the text beside the declaration says what is accepted."""
+    pieces, end = [], 0
+    for match in re.finditer(r"(?<!= )\brequires\(", text):
+        if match.start() < end:
+            continue
+        pieces.append(text[end : match.start()])
+        depth, end = 1, match.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        pieces.append("\n" * text.count("\n", match.start(), end))
+    return "".join(pieces) + text[end:]
+
+
+hidden = r"(detail|atl(::\w+)*|upcxx::inline UPCXX_MODE::detail)"
+text = re.sub(rf"^namespace {hidden} \{{$.*?^\}}  // namespace \1$", blank, text, flags=re.M | re.S)
+text = re.sub(r"^(///[^\n]*\n)*template <[^\n]*>\nstruct std::hash<.*?^\};$", blank, text, flags=re.M | re.S)
+text = re.sub(r" : (private|protected) (atl|detail)::[\w:]+(<\w+>)?", "", text)
+text = re.sub(r"^struct global_ptr : global_ptr<T const, Kind>", "struct global_ptr", text, flags=re.M)
+text = re.sub(r"\A#pragma once\n\n(///[^\n]*\n)+", blank, text)  # the pages show it, see headers.py
+text = re.sub(r"^(///[^\n]*\n)*#define ATOLL_(\\\n|[^\n])*$", blank, text, flags=re.M)
+text = re.sub(r"^(  )?(static )?(typename )?(decltype\(detail::[^()]*\(\)\)|detail::[\w:]+<[^()]*>)::type (?=\w+\()", r"\1\2auto ", text, flags=re.M)
+text = re.sub(r"^(template <[^\n]*>\n)?(struct|class) \w+;$", blank, text, flags=re.M)  # forward declarations
+text = re.sub(r"^ *(template <[^\n]*>\s+)?friend [^;{]*;$", blank, text, flags=re.M)
+text = re.sub(r"^(template <[^\n]*>\n)?inline [^\n(]*\w(<\w+>)?::\w+\(.*?^\}$", blank, text, flags=re.M | re.S)  # members
+text = without_constraints(text)
+
+# Doxygen lets a group hold what is in a namespace only if the group begins inside, and macros are outside: no namespace
+# then. The pages say that all is in upcxx.
+text = re.sub(r"^(namespace upcxx::inline UPCXX_MODE \{|\}  // namespace upcxx\b[^\n]*)$", "", text, flags=re.M)
+name = re.sub(r".*include/upcxx/|\.hpp$", "", path).replace("detail/", "").replace("/", "_")
+sys.stdout.write(f"/** @defgroup header_{name} {name}\n@{{ */ {text}/** @}} */\n")
