@@ -21,3 +21,4 @@
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
 #include <upcxx/view.hpp>
+#include <upcxx/vis.hpp>

@@ -15,7 +15,8 @@ std::vector<void*> return_addresses();
 
 /// The functions of the program among `addresses`, innermost first: without those of this library, of the
 /// standard libraries, and of what runs before main. At most `most`.
-std::vector<code_line> program_lines(std::vector<void*> const& addresses, std::size_t most, code_names& names);
+std::vector<code_line> program_lines(std::vector<void*> const& addresses, std::size_t most,
+                                     code_names& names);
 
 /// "  called from f(int) (stencil.cpp:42)\n  from main (stencil.cpp:80)\n", or nothing if no function of the
 /// program is on the stack.

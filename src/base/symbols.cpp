@@ -135,8 +135,8 @@ struct symbol_table {
   std::string name_at(std::uint64_t address) const {
     for (std::uint64_t i = 0; symbols != nullptr && i < count; ++i) {
       Elf64_Sym const& s = symbols[i];
-      if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || address < s.st_value ||
-          address >= s.st_value + s.st_size || s.st_name >= names_bytes) {
+      if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || address < s.st_value || address >= s.st_value + s.st_size ||
+          s.st_name >= names_bytes) {
         continue;
       }
       return {names + s.st_name, ::strnlen(names + s.st_name, names_bytes - s.st_name)};

@@ -33,7 +33,8 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
   }
   if (overflow || bytes > hosts.heap_end - range.address) {
     check_failed(
-        "%s: the %s, %s, ends beyond the shared heap of rank %u, of which only %llu bytes follow: compare the "
+        "%s: the %s, %s, ends beyond the shared heap of rank %u, of which only %llu bytes follow: compare "
+        "the "
         "count (elements, not bytes) with what was allocated",
         call, role, describe(range).c_str(), rank,
         static_cast<unsigned long long>(hosts.heap_end - range.address));
@@ -55,7 +56,8 @@ void check_range(remote_range const& range, char const* call, char const* role) 
   }
   if (rank >= static_cast<std::uint32_t>(engine::job.rank_n)) {
     check_failed(
-        "%s: the %s, %s, names a rank that the job of %d ranks does not have: the pointer is not initialised, "
+        "%s: the %s, %s, names a rank that the job of %d ranks does not have: the pointer is not "
+        "initialised, "
         "was overwritten, or is of another job",
         call, role, describe(range).c_str(), engine::job.rank_n);
   }
@@ -63,8 +65,9 @@ void check_range(remote_range const& range, char const* call, char const* role) 
   if (on_host && engine::hosts.is_local(rank)) check_in_heap(range, rank, call, role);
   // Regions begin at pages, so nothing is known of larger alignments.
   if (range.address % std::min<std::size_t>(range.alignment, 4096) != 0) {
-    check_failed("%s: the %s, %s, is not aligned to %zu bytes as its type needs: was it cast from another type?",
-                 call, role, describe(range).c_str(), range.alignment);
+    check_failed(
+        "%s: the %s, %s, is not aligned to %zu bytes as its type needs: was it cast from another type?", call,
+        role, describe(range).c_str(), range.alignment);
   }
 }
 

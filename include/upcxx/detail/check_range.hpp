@@ -41,9 +41,9 @@ ATOLL_INLINE void check_range([[maybe_unused]] global_ptr<T, Kind> const& pointe
                               [[maybe_unused]] std::size_t count, [[maybe_unused]] char const* call,
                               [[maybe_unused]] char const* role) {
 #if ATOLL_CHECKED
-  atl::rt::check_range({global_ptr_access::owner(pointer), global_ptr_access::address(pointer), count,
-                        sizeof(T), alignof(T)},
-                       call, role);
+  atl::rt::check_range(
+      {global_ptr_access::owner(pointer), global_ptr_access::address(pointer), count, sizeof(T), alignof(T)},
+      call, role);
 #endif
 }
 

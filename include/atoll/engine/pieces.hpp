@@ -1,0 +1,31 @@
+#pragma once
+
+/// Copies of memory that is not contiguous, with every type already erased. Both ends are addressable here.
+
+#include <cstddef>
+
+#include <upcxx/detail/config.hpp>
+
+namespace atl::engine {
+
+/// Bytes that go from one place to another; the two do not overlap.
+struct piece {
+  std::byte* dest;
+  std::byte const* source;
+  std::size_t bytes;
+};
+
+/// Copies `count` pieces, none of which writes what another reads or writes.
+ATOLL_EXPORT void copy_pieces(piece const* pieces, std::size_t count);
+
+/// Copies a box of elements: the one with the index i, 0 <= i[d] < extents[d] for all d < dimensions, from
+/// source + sum(i[d] * source_strides[d]) to dest + sum(i[d] * dest_strides[d]).
+///
+/// Strides are bytes of any sign; those of the source may be 0. No two elements are written to the same
+/// bytes, and none where another is read. The order of the dimensions does not matter. An extent of 0 makes
+/// the box empty; without dimensions it is one element.
+ATOLL_EXPORT void copy_strided(std::byte* dest, std::ptrdiff_t const* dest_strides, std::byte const* source,
+                               std::ptrdiff_t const* source_strides, std::size_t const* extents,
+                               std::size_t dimensions, std::size_t element_bytes);
+
+}  // namespace atl::engine
