@@ -4,6 +4,7 @@
 
 #include <upcxx/allocate.hpp>
 #include <upcxx/assert.hpp>
+#include <upcxx/atomic.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/copy.hpp>
