@@ -52,7 +52,7 @@ class persona : private atl::rt::persona_state {
 class persona_scope : private atl::rt::scope_state {
  public:
   /// Makes `p` current. `p` must not be active on another thread.
-  explicit persona_scope(persona& p) { atl::rt::push_scope(*this, detail::persona_access::state(p)); }
+  persona_scope(persona& p) { atl::rt::push_scope(*this, detail::persona_access::state(p)); }
 
   /// Locks `mutex` first, and unlocks it after the persona has left the stack.
   template <typename Mutex>

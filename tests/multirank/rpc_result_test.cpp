@@ -1,9 +1,14 @@
 // rpc: every kind of result, and how long arguments live (communication digest, 12.3 and 12.4).
 
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "common.hpp"
 
@@ -29,6 +34,21 @@ struct tracked {
     --alive;
   }
   UPCXX_SERIALIZED_VALUES(value)
+};
+
+/// Takes its time to die once a callback armed it, and then says so in the memory of whoever sent it.
+struct slow_to_die {
+  upcxx::global_ptr<int> dead;
+  bool armed = false;
+  explicit slow_to_die(upcxx::global_ptr<int> flag) : dead(flag) {}
+  slow_to_die(slow_to_die&& o) noexcept : dead(o.dead), armed(std::exchange(o.armed, false)) {}
+  ~slow_to_die() {
+    if (!armed) return;
+    auto const until = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+    while (std::chrono::steady_clock::now() < until) sched_yield();
+    std::atomic_ref(*dead.local()).fetch_add(1);
+  }
+  UPCXX_SERIALIZED_VALUES(dead)
 };
 
 /// Arrives as an int at whoever receives one.
@@ -233,6 +253,35 @@ TEST_F(rpc_result_test, arguments_live_until_the_returned_future_is_ready_and_th
   upcxx::barrier();
   // Operation completion includes the destruction of what the runtime managed at the target.
   EXPECT_EQ(tracked::alive, 0);
+}
+
+TEST_F(rpc_result_test, operation_completion_comes_after_the_end_of_the_arguments) {
+  upcxx::global_ptr<int> const dead = upcxx::new_<int>(0);
+  auto const ended = [&] { return std::atomic_ref(*dead.local()).exchange(0); };
+  upcxx::rpc(
+      right, [](slow_to_die&& a) { a.armed = true; }, slow_to_die(dead))
+      .wait();
+  EXPECT_EQ(ended(), 1);
+  auto value = upcxx::rpc(
+      right,
+      [](slow_to_die&& a, slow_to_die&& b, std::string const& text) -> std::string const& {
+        a.armed = b.armed = true;
+        return text;
+      },
+      slow_to_die(dead), slow_to_die(dead), std::string(3000, 'x'));
+  EXPECT_EQ(value.wait(), std::string(3000, 'x'));
+  EXPECT_EQ(ended(), 2);
+  auto delayed = upcxx::rpc(
+      right,
+      [](slow_to_die&& a, int const& number) {
+        a.armed = true;
+        return later().then([&number]() -> int const& { return number; });
+      },
+      slow_to_die(dead), 7);
+  EXPECT_EQ(delayed.wait(), 7);
+  EXPECT_EQ(ended(), 1);
+  upcxx::barrier();
+  upcxx::delete_(dead);
 }
 
 TEST_F(rpc_result_test, fire_and_forget_keeps_arguments_until_its_future_is_ready) {

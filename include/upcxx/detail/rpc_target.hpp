@@ -21,14 +21,20 @@
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
-/// Sends the results of a round trip home. Runs inside callbacks, so it never waits for room.
-template <class... Wire>
-void send_reply(std::int32_t initiator, std::uint64_t cookie, Wire const&... results) {
-  outgoing_message m(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::park);
-  m.put_word(without_cookie, cookie);
-  m.write(with_cookie, results...);
-  m.commit(atl::engine::message_kind::reply, 0);
-}
+/// The results of a round trip on their way home. Written inside callbacks, so it never waits for room.
+class reply {
+ public:
+  template <class... Wire>
+  reply(std::int32_t initiator, std::uint64_t cookie, Wire const&... results)
+      : message_(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::park) {
+    message_.put_word(without_cookie, cookie);
+    message_.write(with_cookie, results...);
+  }
+  void send() { message_.commit(atl::engine::message_kind::reply, 0); }
+
+ private:
+  outgoing_message message_;
+};
 
 /// A call with function type F and argument types Args (as the initiator deduced them). `RoundTrip`: a cookie
 /// comes first and a reply goes back.
@@ -52,8 +58,9 @@ class incoming_call {
     } else {
       {
         reader r(m->base, start, m->bytes);
-        objects_type objects(r);
-        call(objects, m);
+        alignas(objects_type) std::byte place[sizeof(objects_type)];
+        auto* const objects = ::new (place) objects_type(r);
+        call(*objects, m, [objects] { objects->~objects_type(); });
       }
       atl::engine::release(m);
     }
@@ -89,16 +96,29 @@ class incoming_call {
     return invoke(objects, std::index_sequence_for<Args...>{});
   }
 
-  /// Call whose result is no future: reply at once.
-  static void call(objects_type& objects, atl::engine::message* m) requires(!returns_future) {
+  /// Call whose result is no future: reply at once. `end` destroys the objects. The result may refer to them,
+  /// so it is serialized before; the initiator learns of the completion after.
+  template <class End>
+  static void call(objects_type& objects, atl::engine::message* m, End end) requires(!returns_future) {
     if constexpr (!RoundTrip) {
       static_cast<void>(invoke(objects));
-    } else if constexpr (std::is_void_v<result_type>) {
-      invoke(objects);
-      send_reply(m->source, cookie_of(m));
+      end();
     } else {
-      result_type&& result = invoke(objects);
-      send_reply(m->source, cookie_of(m), static_cast<std::remove_cvref_t<result_type> const&>(result));
+      std::int32_t const initiator = m->source;
+      std::uint64_t const cookie = cookie_of(m);
+      if constexpr (std::is_void_v<result_type>) {
+        invoke(objects);
+        end();
+        reply(initiator, cookie).send();
+      } else {
+        std::optional<reply> home;
+        {
+          result_type&& result = invoke(objects);
+          home.emplace(initiator, cookie, static_cast<std::remove_cvref_t<result_type> const&>(result));
+        }
+        end();
+        home->send();
+      }
     }
   }
 
@@ -135,12 +155,16 @@ class incoming_call {
     void go() {
       if constexpr (returns_future) {
         invoke(objects).then([this](auto const&... values) {
-          if constexpr (RoundTrip) send_reply(arrived->source, cookie_of(arrived), values...);
-          end();
+          if constexpr (RoundTrip) {
+            reply home(arrived->source, cookie_of(arrived), values...);
+            end();
+            home.send();
+          } else {
+            end();
+          }
         });
       } else {
-        call(objects, arrived);
-        end();
+        call(objects, arrived, [this] { end(); });
       }
     }
 
