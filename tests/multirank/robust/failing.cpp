@@ -62,6 +62,14 @@ void exception_in_callback() {
   upcxx::barrier();
 }
 
+void collective_in_callback() {
+  upcxx::rpc(upcxx::rank_me(), [] { upcxx::barrier_async(); }).wait();
+}
+
+void wait_in_callback() {
+  upcxx::rpc(upcxx::rank_me(), [] { upcxx::rpc(0, [] {}).wait(); }).wait();
+}
+
 void exit_without_finalize() {
   if (upcxx::rank_me() == 1) {
     std::exit(0);
@@ -106,6 +114,10 @@ int main(int argc, char** argv) {
     assertion();
   } else if (what == "exception_in_callback") {
     exception_in_callback();
+  } else if (what == "collective_in_callback") {
+    collective_in_callback();
+  } else if (what == "wait_in_callback") {
+    wait_in_callback();
   } else if (what == "exit_without_finalize") {
     exit_without_finalize();
   } else if (what == "hangs") {

@@ -1,0 +1,12 @@
+// expect: a callback cannot return a view; return a container
+#include <upcxx/rpc.hpp>
+#include <upcxx/view.hpp>
+
+void test() {
+  upcxx::rpc(
+      0, [](upcxx::view<int> v) { return v.size(); }, upcxx::view<int>());
+#ifndef CONTROL
+  upcxx::rpc(
+      0, [](upcxx::view<int> v) { return v; }, upcxx::view<int>());
+#endif
+}
