@@ -1,7 +1,7 @@
 # How tests are added. Needs GoogleTest from the system; without it only tests that need none are added.
 #
 #   atoll_add_unit_test(name SOURCES a.cpp ... [LIBS ...] [LABELS ...] [ENVIRONMENT VAR=value ...] [TIMEOUT s]
-#                       [ARGS ...] [CODEMODE debug|opt] [THREADMODE seq|par])
+#                       [ARGS ...] [CODEMODE debug|opt] [THREADMODE seq|par] [OWN_MAIN])
 #       One process, no launcher. Sees src/ and links the library's objects with every symbol in reach.
 #
 #   atoll_add_multirank_test(name SOURCES a.cpp ... [RANKS 1 2 4 5] [LIBS ...] [LABELS ...] [ENVIRONMENT ...]
@@ -101,9 +101,12 @@ function(atoll_add_unit_test name)
     set(arg_TIMEOUT 60)
   endif()
   math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
-  _atoll_test_main(main unit atoll_internal)
   _atoll_gmock(gtest)
-  add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:${main}>)
+  add_executable(${name} ${arg_SOURCES})
+  if(NOT arg_OWN_MAIN)
+    _atoll_test_main(main unit atoll_internal)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:${main}>)
+  endif()
   _atoll_set_modes(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} atoll_internal atoll_warnings ${gtest})

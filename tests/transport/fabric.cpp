@@ -30,7 +30,8 @@ class shm_fabric final : public fabric {
     config.pids.assign(shape.ranks, getpid());
     config.private_limit = shape.private_limit;
     bytes_ = config.stride * shape.ranks;
-    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int const sharing = shape.between_processes ? MAP_SHARED : MAP_PRIVATE;
+    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("mmap failed");
     config.base = static_cast<std::byte*>(memory);
     config_ = config;

@@ -22,6 +22,7 @@ struct fabric_shape {
   std::uint64_t ring_cells = shm::fewest_cells;
   std::size_t arena_bytes = std::size_t{256} << 10;
   std::size_t private_limit = std::size_t{64} << 20;
+  bool between_processes = false;  ///< ranks go on in children of this process
 };
 
 class fabric {

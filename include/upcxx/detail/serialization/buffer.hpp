@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/serialization/traits.hpp>
@@ -90,6 +91,13 @@ class raw_storage {
   void* where_;
 };
 
+/// Becomes what a function returns, in the place where it is needed.
+template <typename Function>
+struct result_of {
+  Function const& function;
+  operator decltype(std::declval<Function const&>()())() const { return function(); }
+};
+
 /// The same over an optional, which then owns the object.
 template <typename U>
 class optional_storage {
@@ -98,7 +106,12 @@ class optional_storage {
 
   template <typename... Args>
   U* construct(Args&&... args) const {
-    return &where_->emplace(std::forward<Args>(args)...);
+    if constexpr (std::is_constructible_v<U, Args...>) {
+      return &where_->emplace(std::forward<Args>(args)...);
+    } else {  // a private constructor, or braces: the optional cannot call it, but it can take its result
+      auto const make = [&]() -> U { return access::make<U>(std::forward<Args>(args)...); };
+      return &where_->emplace(result_of<decltype(make)>{make});
+    }
   }
 
  private:

@@ -80,6 +80,14 @@ struct access {
       return ::new (where) T{std::forward<Args>(args)...};
     }
   }
+  template <typename T, typename... Args>
+  static T make(Args&&... args) {
+    if constexpr (constructible_by_parentheses<T, Args...>) {
+      return T(std::forward<Args>(args)...);
+    } else {
+      return T{std::forward<Args>(args)...};
+    }
+  }
 };
 
 template <typename T>
