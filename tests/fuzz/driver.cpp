@@ -108,7 +108,8 @@ int main(int argc, char** argv) {
   auto const begin = std::chrono::steady_clock::now();
   std::uint64_t done = 0;
   for (; done < cases; ++done) {
-    if (seconds > 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) {
+    if (seconds > 0 &&
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) {
       break;
     }
     fuzz::current_case = seed + done;

@@ -30,9 +30,9 @@ constexpr std::uint32_t most_ranks = 5;
 
 /// What the ranks of a case share beside the transport.
 struct scoreboard {
-  std::atomic<std::uint64_t> sent[most_ranks];   ///< to each rank, by all
-  std::atomic<std::uint32_t> quiet{0};           ///< ranks that will send nothing more
-  std::atomic<std::uint32_t> through{0};         ///< ranks that have received everything
+  std::atomic<std::uint64_t> sent[most_ranks];  ///< to each rank, by all
+  std::atomic<std::uint32_t> quiet{0};          ///< ranks that will send nothing more
+  std::atomic<std::uint32_t> through{0};        ///< ranks that have received everything
 };
 
 /// A token tells the sender, the number and the payload's size.
@@ -44,7 +44,13 @@ class player {
  public:
   player(fabric& ranks, scoreboard& board, std::uint32_t me, std::uint32_t count, std::uint64_t seed,
          std::uint64_t to_send)
-      : mine_(ranks.rank(me)), ranks_(ranks), board_(board), me_(me), count_(count), c_(seed), to_send_(to_send) {}
+      : mine_(ranks.rank(me)),
+        ranks_(ranks),
+        board_(board),
+        me_(me),
+        count_(count),
+        c_(seed),
+        to_send_(to_send) {}
 
   /// One random action. False when all is done, here and elsewhere.
   bool step() {
@@ -86,7 +92,8 @@ class player {
   }
 
   void check_empty() {
-    expect(ranks_.private_bytes(me_) == 0, "private memory of rank " + std::to_string(me_) + " did not come home");
+    expect(ranks_.private_bytes(me_) == 0,
+           "private memory of rank " + std::to_string(me_) + " did not come home");
     expect(mine_.receive(true) == nullptr, "a message more than was sent");
   }
 
@@ -191,7 +198,7 @@ class player {
   std::uint32_t count_;
   choices c_;
   std::uint64_t to_send_;
-  std::uint64_t number_ = 0;     ///< buffers asked for
+  std::uint64_t number_ = 0;  ///< buffers asked for
   std::uint64_t committed_ = 0;
   std::uint64_t arrived_ = 0;
   std::uint64_t stalled_ = 0;
@@ -258,7 +265,8 @@ void run_case(choices& c) {
   shape.between_processes = in_processes;
   auto const ranks = kind.open(shape);
 
-  void* const memory = ::mmap(nullptr, sizeof(scoreboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, sizeof(scoreboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   expect(memory != MAP_FAILED, "mmap failed");
   auto* const board = ::new (memory) scoreboard{};
   std::vector<std::unique_ptr<player>> players;

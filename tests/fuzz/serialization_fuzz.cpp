@@ -40,8 +40,8 @@ class moving_buffer {
   std::byte* data() const { return data_; }
   std::size_t room() const { return room_; }
 
-  static std::byte* grow(void* self, std::byte* old, std::size_t used, std::size_t needed, std::size_t alignment,
-                         std::size_t* capacity) {
+  static std::byte* grow(void* self, std::byte* old, std::size_t used, std::size_t needed,
+                         std::size_t alignment, std::size_t* capacity) {
     auto& b = *static_cast<moving_buffer*>(self);
     expect(old == b.data_, "grow: not the buffer in use");
     expect(used <= b.room_, "grow: more is used than there was room");
@@ -60,14 +60,16 @@ class moving_buffer {
   /// Memory that is aligned to `alignment` and to no more, full of garbage.
   void renew(std::size_t room, std::size_t alignment) {
     std::size_t const total = (room + guard + 3 * alignment) / alignment * alignment;
-    whole_ = static_cast<std::byte*>(std::aligned_alloc(2 * alignment, (total + 2 * alignment) / alignment / 2 * 2 * alignment));
+    whole_ = static_cast<std::byte*>(
+        std::aligned_alloc(2 * alignment, (total + 2 * alignment) / alignment / 2 * 2 * alignment));
     data_ = whole_ + alignment;
     room_ = room;
     std::memset(data_, 0xa5, room + guard);
   }
   void check_end() const {
     for (std::size_t i = 0; i < guard; ++i) {
-      expect(data_[room_ + i] == std::byte{0xa5}, "byte " + std::to_string(i) + " behind the buffer was overwritten");
+      expect(data_[room_ + i] == std::byte{0xa5},
+             "byte " + std::to_string(i) + " behind the buffer was overwritten");
     }
   }
 
@@ -152,7 +154,8 @@ struct sequence final : item {
       return good;
     }
     // Not from a vector<D>: that would need D's default constructor.
-    auto* const raw = static_cast<D*>(::operator new(sizeof(D) * values.size(), std::align_val_t(alignof(D))));
+    auto* const raw =
+        static_cast<D*>(::operator new(sizeof(D) * values.size(), std::align_val_t(alignof(D))));
     D* const first = r.read_sequence_into<T>(static_cast<void*>(raw), values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       good = good && same(values[i], first[i]);
@@ -170,7 +173,9 @@ struct viewed final : item {
   C values;
   explicit viewed(choices& c) : values(make<C>(c)) {}
   char const* type() const override { return __PRETTY_FUNCTION__; }
-  std::size_t bound(std::size_t at) const override { return upcxx::detail::bound_after(at, upcxx::make_view(values)); }
+  std::size_t bound(std::size_t at) const override {
+    return upcxx::detail::bound_after(at, upcxx::make_view(values));
+  }
   void write(writer& w) const override { w.write(upcxx::make_view(values)); }
   bool read(reader& r, choices& c) const override {
     using view = decltype(upcxx::make_view(values));
@@ -218,7 +223,7 @@ factory const factories[] = {
     create<single<tree<std::pair<char, int>>>>,
     create<single<std::vector<bool>>>,
     create<single<std::vector<derived>>>,
-    create<single<std::list<std::pair<const char, number>>>>,
+    create<single<std::list<std::pair<char const, number>>>>,
     create<single<std::tuple<char, std::string, aligned, nothing, std::vector<sliced>>>>,
     create<single<std::map<std::string, std::vector<number>>>>,
     create<single<std::multimap<short, closed>>>,
@@ -243,7 +248,8 @@ factory const factories[] = {
 using message = std::vector<std::unique_ptr<item>>;
 
 /// In a child, reads a message that has lost its end: the reader must stop with words.
-void check_truncated(message const& items, std::byte const* base, std::size_t head, std::size_t kept, choices& c) {
+void check_truncated(message const& items, std::byte const* base, std::size_t head, std::size_t kept,
+                     choices& c) {
   ::fflush(nullptr);
   pid_t const child = ::fork();
   if (child == 0) {

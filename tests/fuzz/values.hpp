@@ -148,7 +148,8 @@ struct tree {
   friend bool operator==(tree const&, tree const&) = default;
   static tree random(choices& c, int depth = 0) {
     tree t{make<T>(c), {}};
-    for (std::uint64_t n = depth < 3 ? c.below(4) : 0; n != 0; --n) t.children.push_back(random(c, depth + 1));
+    for (std::uint64_t n = depth < 3 ? c.below(4) : 0; n != 0; --n)
+      t.children.push_back(random(c, depth + 1));
     return t;
   }
   UPCXX_SERIALIZED_FIELDS(value, children)
@@ -219,7 +220,7 @@ T make(choices& c) {
     T result;
     for (std::size_t n = c.size(80); n != 0; --n) result.insert(make<typename T::key_type>(c));
     return result;
-  } else if constexpr (requires(T& t) { t.push_back(make<typename T::value_type>(c)); }) {
+  } else if constexpr (requires(T & t) { t.push_back(make<typename T::value_type>(c)); }) {
     T result;
     for (std::size_t n = c.size(40); n != 0; --n) result.push_back(make<typename T::value_type>(c));
     return result;
@@ -251,7 +252,8 @@ bool same(T const& sent, D const& arrived) {
   } else {
     return []<std::size_t... I>(auto const& a, auto const& b, std::index_sequence<I...>) {
       return (same(std::get<I>(a), std::get<I>(b)) && ...);
-    }(sent, arrived, std::make_index_sequence<std::tuple_size_v<T>>{});
+    }
+    (sent, arrived, std::make_index_sequence<std::tuple_size_v<T>>{});
   }
 }
 
