@@ -23,3 +23,6 @@
 #include <upcxx/team.hpp>
 #include <upcxx/view.hpp>
 #include <upcxx/vis.hpp>
+
+// Last: it records what has been chosen above.
+#include <upcxx/detail/identity.hpp>

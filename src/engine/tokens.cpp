@@ -4,7 +4,6 @@
 
 #include <atoll/engine/token.hpp>
 
-#include <elf.h>
 #include <link.h>
 
 #include <algorithm>
@@ -12,11 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <atoll/engine/host_map.hpp>
 
 #include "base/error.hpp"
+#include "base/os/elf_notes.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {
@@ -27,6 +28,7 @@ struct module {
   std::uintptr_t end;
   std::uint32_t hash;
   std::string name;
+  std::string modes{};  // empty: not compiled with the library's headers
 };
 
 using module_table = std::vector<module>;
@@ -39,21 +41,23 @@ std::uint32_t fnv(std::uint32_t hash, void const* data, std::size_t bytes) {
   return hash;
 }
 
-bool hash_build_id(dl_phdr_info const& info, ElfW(Phdr) const& segment, std::uint32_t& hash) {
-  auto const* at = reinterpret_cast<char const*>(info.dlpi_addr + segment.p_vaddr);
-  auto const* const end = at + segment.p_memsz;
-  while (at + sizeof(ElfW(Nhdr)) <= end) {
-    ElfW(Nhdr) note;
-    std::memcpy(&note, at, sizeof note);
-    char const* const name = at + sizeof note;
-    char const* const description = name + ((note.n_namesz + 3U) & ~3U);
-    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
-      hash = fnv(hash, description, note.n_descsz);
-      return true;
-    }
-    at = description + ((note.n_descsz + 3U) & ~3U);
-  }
-  return false;
+/// Takes the build id and the modes of a module from its notes.
+bool read_notes(dl_phdr_info const& info, ElfW(Phdr) const& segment, module& into) {
+  bool identified = false;
+  auto const* const at = reinterpret_cast<char const*>(info.dlpi_addr + segment.p_vaddr);
+  os::find_note(at, segment.p_memsz, segment.p_align,
+                [&](std::string_view name, std::uint32_t type, std::string_view content) {
+                  if (name == "GNU" && type == NT_GNU_BUILD_ID && !identified) {
+                    into.hash = fnv(into.hash, content.data(), content.size());
+                    identified = true;
+                  } else if (name == os::facts_note_name && type == os::facts_note_type) {
+                    into.modes = format("threadmode %s, codemode %s",
+                                        std::string(os::fact(content, "UPCXXThreadMode")).c_str(),
+                                        std::string(os::fact(content, "UPCXXCodeMode")).c_str());
+                  }
+                  return false;
+                });
+  return identified;
 }
 
 /// Modules that had been unloaded, ever, when the table was made.
@@ -68,8 +72,8 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
     if (segment.p_type == PT_LOAD) {
       m.begin = std::min(m.begin, std::uintptr_t{info->dlpi_addr + segment.p_vaddr});
       m.end = std::max(m.end, std::uintptr_t{info->dlpi_addr + segment.p_vaddr + segment.p_memsz});
-    } else if (segment.p_type == PT_NOTE && !identified) {
-      identified = hash_build_id(*info, segment, m.hash);
+    } else if (segment.p_type == PT_NOTE) {
+      identified = read_notes(*info, segment, m) || identified;
     }
   }
   if (!identified) {
@@ -131,11 +135,27 @@ void name_apart(module_table const* published, module_table& fresh) {
   for (module* const m : newcomers) m->hash += m->hash == 0 ? 1 : 0;
 }
 
+/// All parts of a program must agree on the modes; inside one module, the linker has seen to it.
+void check_modes(module_table const& modules) {
+  module const* first = nullptr;
+  for (module const& m : modules) {
+    if (m.modes.empty()) continue;
+    if (first == nullptr) first = &m;
+    if (m.modes == first->modes) continue;
+    auto const name_of = [](module const& which) {
+      return which.name.empty() ? std::string("the program") : which.name;
+    };
+    fatal("modes", "%s was compiled with %s, but %s with %s; compile all parts of a program in one mode",
+          name_of(*first).c_str(), first->modes.c_str(), name_of(m).c_str(), m.modes.c_str());
+  }
+}
+
 module_table const& rebuild() {
   std::lock_guard const lock(table_mutex);
   auto fresh = std::make_unique<module_table>();
   dl_iterate_phdr(&collect, fresh.get());
   std::sort(fresh->begin(), fresh->end(), [](module const& a, module const& b) { return a.begin < b.begin; });
+  check_modes(*fresh);
   name_apart(table.load(std::memory_order_relaxed), *fresh);
   table.store(fresh.get(), std::memory_order_release);
   publish_names(*fresh);
