@@ -43,6 +43,7 @@ std::atomic_flag stopping = ATOMIC_FLAG_INIT;
 }  // namespace
 
 void (*abort_hook)() = nullptr;
+void (*freeze_hook)() = nullptr;
 bool (*first_to_fail)() = nullptr;
 
 std::string format_list(char const* pattern, va_list args) {
@@ -80,6 +81,7 @@ void fatal(char const* component, char const* pattern, ...) {
   va_start(args, pattern);
   print(component, format_list(pattern, args));
   va_end(args);
+  if (freeze_hook != nullptr) freeze_hook();
   if (abort_hook != nullptr) abort_hook();
   std::abort();
 }

@@ -47,4 +47,7 @@ extern bool (*first_to_fail)();
 /// Called by `fatal` after printing, to end the other ranks too. Null: std::abort only.
 extern void (*abort_hook)();
 
+/// Called by `fatal` before that, if not null: to wait for a debugger.
+extern void (*freeze_hook)();
+
 }  // namespace atl

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <sstream>
 
@@ -16,12 +17,26 @@ namespace {
 // The order is that of `atoll info`; `find` looks names up here, so a getter cannot name a setting that is
 // not listed.
 constexpr std::array table{
-    entry{"UPCXX_SHARED_HEAP_SIZE", kind::size_or_percent, "128MB", "",
+    entry{"UPCXX_SHARED_HEAP_SIZE", kind::heap_size, "128MB", "",
           "shared heap of each rank; a percentage is of the host's memory, shared by the job's ranks on it"},
-    entry{"UPCXX_SEGMENT_MB", kind::count, "", "", "old name of UPCXX_SHARED_HEAP_SIZE, in MiB"},
+    entry{"UPCXX_SEGMENT_MB", kind::heap_size, "", "",
+          "old name of UPCXX_SHARED_HEAP_SIZE; a bare number is in MiB"},
+    entry{"GASNET_MAX_SEGSIZE", kind::segment_size, "", "",
+          "most that a shared heap may take: 128MB/P of a rank, 4GB/H or 0.85/H (of its memory) of a host"},
     entry{"UPCXX_OVERSUBSCRIBED", kind::automatic_boolean, "", "",
           "whether there are more ranks than cores; left empty, the library compares them"},
     entry{"UPCXX_VERBOSE", kind::count, "0", "", "start-up report of rank 0; larger numbers say more"},
+    entry{"UPCXX_COLORIZE_DEBUG", kind::automatic_boolean, "", "",
+          "colours in tables for debugging; left empty, a terminal gets them"},
+    entry{"UPCXX_CCS_MAX_SEGMENTS", kind::count, "", "",
+          "accepted; modules with remote functions are not limited"},
+    entry{"GASNET_PSHM_NODES", kind::count, "", "", "ranks of a program that is started without a launcher"},
+    entry{"GASNET_BACKTRACE", kind::boolean, "no", "",
+          "print a backtrace on a crash where no launcher does it"},
+    entry{"GASNET_BACKTRACE_SIGNAL", kind::signal, "", "", "signal at which a rank prints a backtrace: USR1"},
+    entry{"GASNET_FREEZE", kind::boolean, "no", "", "wait for a debugger in upcxx::init"},
+    entry{"GASNET_FREEZE_ON_ERROR", kind::boolean, "no", "", "wait for a debugger before ending on an error"},
+    entry{"GASNET_FREEZE_SIGNAL", kind::signal, "", "", "signal at which a rank waits for a debugger: USR2"},
     entry{"ATOLL_TRANSIT_MEMORY", kind::size_or_percent, "8MB", "",
           "memory of each rank that messages too large for a queue travel through"},
     entry{"ATOLL_MESSAGE_MEMORY", kind::size_or_percent, "", "",
@@ -80,8 +95,59 @@ std::string parse_choice(std::string_view text, entry const& what) {
   throw startup_error(format("%s=%s: not one of %s", what.name, word.c_str(), what.choices));
 }
 
+/// "128MB/P", "4G/H", "0.85/H", "50%".
+struct segment_limit {
+  size_value size;
+  bool of_host = false;
+};
+
+segment_limit parse_segment_size(std::string_view text, char const* name) {
+  std::string word = lower(trim(text));
+  segment_limit limit;
+  if (word.ends_with("/p") || word.ends_with("/h")) {
+    limit.of_host = word.back() == 'h';
+    word.resize(word.size() - 2);
+  }
+  // Without a unit and with a point, up to 1: a share of the host's memory.
+  bool const bare = word.find_first_not_of("0123456789.") == std::string::npos;
+  double const value = std::strtod(word.c_str(), nullptr);
+  bool const fraction = bare && word.find('.') != std::string::npos && value <= 1;
+  limit.size = fraction ? size_value{0, 100 * value} : parse_heap_size(word, name);
+  return limit;
+}
+
+/// "USR1", "SIGUSR1", "10"; 0 for an empty word.
+int parse_signal(std::string_view text, char const* name) {
+  struct named {
+    std::string_view name;
+    int number;
+  };
+  static constexpr std::array known{named{"usr1", SIGUSR1}, named{"usr2", SIGUSR2}, named{"int", SIGINT},
+                                    named{"quit", SIGQUIT}, named{"term", SIGTERM}, named{"hup", SIGHUP},
+                                    named{"alrm", SIGALRM}, named{"cont", SIGCONT}, named{"urg", SIGURG},
+                                    named{"prof", SIGPROF}, named{"trap", SIGTRAP}, named{"xcpu", SIGXCPU}};
+  std::string word = lower(trim(text));
+  if (word.starts_with("sig")) word.erase(0, 3);
+  for (named const& signal : known) {
+    if (word == signal.name) return signal.number;
+  }
+  if (word.empty()) return 0;
+  if (word.size() < 3 && word.find_first_not_of("0123456789") == std::string::npos)
+    return std::atoi(word.c_str());
+  throw startup_error(format("%s=%s: not the name of a signal; write for example USR1", name, word.c_str()));
+}
+
 void check(entry const& what, std::string_view text) {
   switch (what.type) {
+    case kind::heap_size:
+      parse_heap_size(text, what.name);
+      break;
+    case kind::segment_size:
+      parse_segment_size(text, what.name);
+      break;
+    case kind::signal:
+      parse_signal(text, what.name);
+      break;
     case kind::size_or_percent:
       parse_size(text, what.name);
       break;
@@ -119,7 +185,11 @@ current look_up(entry const& what) {
   return result;
 }
 
-size_value parse_size(std::string_view text, char const* name) {
+size_value parse_heap_size(std::string_view text, char const* name) {
+  return parse_size(text, name, std::uint64_t{1} << 20);
+}
+
+size_value parse_size(std::string_view text, char const* name, std::uint64_t bare_unit) {
   std::string const word = lower(trim(text));
   auto const refuse = [&](char const* why) {
     throw startup_error(format("%s=%.*s: %s; write for example 128MB, 2G, 4096B or 10%%", name,
@@ -140,11 +210,13 @@ size_value parse_size(std::string_view text, char const* name) {
     return {0, value};
   }
   if (unit.empty()) {
-    if (value == 0) return {0, -1};
-    refuse("a unit is missing");
+    if (value != 0 && bare_unit == 0) refuse("a unit is missing");
+    unit = "b";
+  } else {
+    bare_unit = 1;
   }
   static constexpr std::string_view powers = "kmgt";
-  double factor = 1;
+  auto factor = static_cast<double>(bare_unit);
   if (auto const power = powers.find(unit[0]); power != std::string_view::npos) {
     factor = std::pow(1024.0, static_cast<double>(power + 1));
     unit.erase(0, 1);
@@ -181,18 +253,26 @@ std::string format_bytes(std::uint64_t bytes) {
 }
 
 std::size_t shared_heap_size(int local_ranks) {
-  if (environment("UPCXX_SHARED_HEAP_SIZE") == nullptr) {
-    if (char const* const old = environment("UPCXX_SEGMENT_MB")) {
-      return static_cast<std::size_t>(parse_count(old, "UPCXX_SEGMENT_MB")) << 20;
-    }
+  auto const ranks = static_cast<double>(std::max(1, local_ranks));
+  auto const share = [&](double percent) {
+    os::memory_limits const limits = os::read_memory_limits();
+    std::uint64_t memory = limits.host_total;
+    if (limits.group_limit) memory = std::min(memory, *limits.group_limit);
+    return static_cast<std::uint64_t>(static_cast<double>(memory) * percent / 100 / ranks);
+  };
+  bool const old_name =
+      environment("UPCXX_SHARED_HEAP_SIZE") == nullptr && environment("UPCXX_SEGMENT_MB") != nullptr;
+  char const* const name = old_name ? "UPCXX_SEGMENT_MB" : "UPCXX_SHARED_HEAP_SIZE";
+  size_value const size = parse_heap_size(text_of(name), name);
+  std::uint64_t bytes = size.percent < 0 ? size.bytes : share(size.percent);
+  if (char const* const ceiling = environment("GASNET_MAX_SEGSIZE")) {
+    segment_limit const limit = parse_segment_size(ceiling, "GASNET_MAX_SEGSIZE");
+    std::uint64_t const most = limit.size.percent >= 0 ? share(limit.size.percent)
+                               : limit.of_host         ? limit.size.bytes / static_cast<std::uint64_t>(ranks)
+                                                       : limit.size.bytes;
+    bytes = std::min(bytes, most);
   }
-  size_value const size = parse_size(text_of("UPCXX_SHARED_HEAP_SIZE"), "UPCXX_SHARED_HEAP_SIZE");
-  if (size.percent < 0) return static_cast<std::size_t>(size.bytes);
-  os::memory_limits const limits = os::read_memory_limits();
-  std::uint64_t memory = limits.host_total;
-  if (limits.group_limit) memory = std::min(memory, *limits.group_limit);
-  return static_cast<std::size_t>(static_cast<double>(memory) * size.percent / 100 /
-                                  std::max(1, local_ranks));
+  return static_cast<std::size_t>(bytes);
 }
 
 namespace {
@@ -233,6 +313,25 @@ int verbosity() {
   if (word == "y" || word == "yes" || word == "true" || word == "on") return 1;
   if (word == "n" || word == "no" || word == "false" || word == "off") return 0;
   return static_cast<int>(std::min<std::uint64_t>(3, parse_count(text, "UPCXX_VERBOSE")));
+}
+
+int ranks_without_launcher() {
+  std::string const text = text_of("GASNET_PSHM_NODES");
+  return text.empty()
+             ? 1
+             : static_cast<int>(std::min<std::uint64_t>(1 << 20, parse_count(text, "GASNET_PSHM_NODES")));
+}
+
+bool backtrace() { return parse_boolean(text_of("GASNET_BACKTRACE"), "GASNET_BACKTRACE"); }
+bool freeze() { return parse_boolean(text_of("GASNET_FREEZE"), "GASNET_FREEZE"); }
+bool freeze_on_error() { return parse_boolean(text_of("GASNET_FREEZE_ON_ERROR"), "GASNET_FREEZE_ON_ERROR"); }
+int backtrace_signal() { return parse_signal(text_of("GASNET_BACKTRACE_SIGNAL"), "GASNET_BACKTRACE_SIGNAL"); }
+int freeze_signal() { return parse_signal(text_of("GASNET_FREEZE_SIGNAL"), "GASNET_FREEZE_SIGNAL"); }
+
+std::optional<bool> colorize_debug() {
+  std::string const text = text_of("UPCXX_COLORIZE_DEBUG");
+  if (text.empty()) return std::nullopt;
+  return parse_boolean(text, "UPCXX_COLORIZE_DEBUG");
 }
 
 std::string bootstrap() { return parse_choice(text_of("ATOLL_BOOTSTRAP"), find("ATOLL_BOOTSTRAP")); }

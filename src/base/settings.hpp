@@ -15,7 +15,17 @@
 namespace atl::settings {
 
 /// What values a setting takes.
-enum class kind { size_or_percent, boolean, automatic_boolean, count, choice, text };
+enum class kind {
+  heap_size,
+  segment_size,
+  size_or_percent,
+  boolean,
+  automatic_boolean,
+  count,
+  choice,
+  signal,
+  text
+};
 
 /// One known setting.
 struct entry {
@@ -43,9 +53,13 @@ struct size_value {
   double percent = -1;  ///< 0..100 when the size is a share of the host's memory, else negative
 };
 
-/// Reads "128MB", "2g", "1.5 GiB", "4096B", "25%". A bare number is refused, except 0: its unit would be a
-/// guess. K, M, G and T are powers of 1024. Throws startup_error; `name` is the setting named in the message.
-size_value parse_size(std::string_view text, char const* name);
+/// Reads "128MB", "2g", "1.5 GiB", "4096B", "25%". K, M, G and T are powers of 1024. A bare number is in
+/// units of `bare_unit` bytes; it is refused where that is 0, except 0: its unit would be a guess. Throws
+/// startup_error; `name` is the setting named in the message.
+size_value parse_size(std::string_view text, char const* name, std::uint64_t bare_unit = 0);
+
+/// Size of a shared heap: like parse_size, and a bare number is in MiB.
+size_value parse_heap_size(std::string_view text, char const* name);
 
 /// yes/no in the usual spellings (1 0 y n yes no true false on off, any case). Throws startup_error.
 bool parse_boolean(std::string_view text, char const* name);
@@ -53,9 +67,9 @@ bool parse_boolean(std::string_view text, char const* name);
 /// "128 MiB", "1.5 GiB", "512 B".
 std::string format_bytes(std::uint64_t bytes);
 
-/// Bytes of one rank's shared heap (UPCXX_SHARED_HEAP_SIZE, else UPCXX_SEGMENT_MB, else 128 MiB). A
-/// percentage is a share of the host's memory, divided by the `local_ranks` processes of the job on this
-/// host.
+/// Bytes of one rank's shared heap (UPCXX_SHARED_HEAP_SIZE, else UPCXX_SEGMENT_MB, else 128 MiB), at most
+/// GASNET_MAX_SEGSIZE. A percentage is a share of the host's memory, divided by the `local_ranks` processes
+/// of the job on this host.
 std::size_t shared_heap_size(int local_ranks);
 
 /// UPCXX_OVERSUBSCRIBED; nothing when it is left to the library to find out.
@@ -75,6 +89,21 @@ bool read_peers();
 
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();
+
+/// GASNET_PSHM_NODES: how many ranks a program that no launcher started becomes at init.
+int ranks_without_launcher();
+
+/// GASNET_BACKTRACE: print a backtrace on a crash where no launcher does.
+bool backtrace();
+/// GASNET_FREEZE and GASNET_FREEZE_ON_ERROR: wait for a debugger at init, and before ending on an error.
+bool freeze();
+bool freeze_on_error();
+/// GASNET_BACKTRACE_SIGNAL and GASNET_FREEZE_SIGNAL: number of the signal, or 0.
+int backtrace_signal();
+int freeze_signal();
+
+/// UPCXX_COLORIZE_DEBUG; nothing when the terminal decides.
+std::optional<bool> colorize_debug();
 
 /// ATOLL_CRASH_REPORTS: whether ranks under the launcher catch fatal signals to report them.
 bool crash_reports();

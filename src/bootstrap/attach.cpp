@@ -19,6 +19,10 @@ std::unique_ptr<channel> make_channel() {
   if (wanted == "pmix" || (wanted == "auto" && started_by_pmix())) return make_pmix();
   if (auto made = make_local(reason)) return made;
   if (wanted == "local") throw startup_error("ATOLL_BOOTSTRAP=local, but " + reason);
+  // A program started by a rank inherits the rank's variables, and is no job that somebody asked for.
+  bool const by_launcher = std::getenv("ATOLL_JOB") != nullptr;
+  if (int const ranks = settings::ranks_without_launcher(); ranks > 1 && !by_launcher)
+    return make_forked(ranks);
   return make_solo();
 }
 
@@ -34,7 +38,9 @@ channel& attach() {
 }
 
 std::vector<candidate> candidates() {
-  candidate solo{"solo", true, false, "a job of one rank"};
+  int const ranks = settings::ranks_without_launcher();
+  candidate solo{"solo", true, false,
+                 ranks > 1 ? format("GASNET_PSHM_NODES: becomes %d ranks", ranks) : "a job of one rank"};
   candidate local{"local", std::getenv("ATOLL_JOB") != nullptr, false, ""};
   local.reason = local.usable ? "started by `atoll run`" : "not started by `atoll run`";
   candidate pmix{"pmix", false, false, ""};

@@ -16,6 +16,10 @@ std::unique_ptr<channel> make_solo();
 /// is not one of its ranks (a program started by a rank); `reason` then says so.
 std::unique_ptr<channel> make_local(std::string& reason);
 
+/// Turns this process into `ranks` ranks: each is a copy of it and returns the channel of its rank, while the
+/// process itself waits for them and exits with the status of the first that fails. Throws startup_error.
+std::unique_ptr<channel> make_forked(int ranks);
+
 /// True when the environment is that of a process started by a PMIx server.
 bool started_by_pmix() noexcept;
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <atoll/engine/host_map.hpp>
 
@@ -15,7 +16,9 @@
 #include "base/os/cores.hpp"
 #include "base/os/memory.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/debugging.hpp"
 #include "engine/collective.hpp"
+#include "engine/start_report.hpp"
 #include "memory/host/host_heap.hpp"
 
 namespace atl::engine {
@@ -118,7 +121,9 @@ rank_diagnostics* diagnostics = &unseen_diagnostics;
 void start(bool threaded) {
   auto fresh = std::make_unique<world_state>();
   world_state& w = *fresh;
+  bootstrap::install_debugging();
   w.channel = &bootstrap::attach();
+  bootstrap::install_backtraces();
   bootstrap::placement const& place = w.channel->where();
   set_identity(place.rank, place.size, {});
   diagnostics = &w.channel->diagnostics();
@@ -138,7 +143,8 @@ void start(bool threaded) {
   }
   w.threaded = threaded;
   int const cores = cores_of_host(*w.channel);
-  w.spare_cores = !settings::oversubscribed().value_or(place.local_size > cores);
+  std::optional<bool> const oversubscribed = settings::oversubscribed();
+  w.spare_cores = !oversubscribed.value_or(place.local_size > cores);
 
   std::size_t const heap = settings::shared_heap_size(place.local_size);
   shm::region_layout const layout = shm::region_layout::compute(static_cast<std::size_t>(place.local_size),
@@ -165,8 +171,9 @@ void start(bool threaded) {
                              place.local_size, place.local_rank, 1);
   world = fresh.release();
   publish_module_names();
-  // Nobody sends before everybody can receive.
-  w.channel->exchange("ready");
+  // Nobody sends before everybody can receive: this is also the barrier.
+  report_start(*w.channel, {layout.heap_bytes, cores, !w.spare_cores, oversubscribed.has_value()},
+               settings::verbosity());
   w.channel->mark(rank_state::initialized);
 }
 

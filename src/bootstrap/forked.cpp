@@ -1,0 +1,153 @@
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/os/memfd.hpp"
+#include "bootstrap/board.hpp"
+#include "bootstrap/factories.hpp"
+
+// A job without a launcher: `GASNET_PSHM_NODES=4 ./program`. The process becomes four at its first init, so
+// that what the program did before happened once. The original waits for them and says little: `atoll run`
+// says what happened, and binds to cores.
+
+namespace atl::bootstrap {
+namespace {
+
+struct child {
+  ::pid_t pid = -1;
+  bool running = true;
+};
+
+int status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+void signal_all(std::vector<child> const& children, int signal) {
+  for (child const& c : children) {
+    if (c.running) ::kill(c.pid, signal);
+  }
+}
+
+/// Waits until a child has ended, or at most `patience_ms`; its index, or -1.
+int wait_for_one(std::vector<child>& children, int& wait_status, int patience_ms) {
+  for (int waited = 0;;) {
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      // By number: the program may have other children, which are not ours to reap.
+      if (!children[i].running || ::waitpid(children[i].pid, &wait_status, WNOHANG) != children[i].pid)
+        continue;
+      children[i].running = false;
+      return static_cast<int>(i);
+    }
+    if (waited >= patience_ms) return -1;
+    ::usleep(10'000);
+    waited += 10;
+  }
+}
+
+/// Says why a rank's end is a failure; empty when it is none.
+std::string explain(rank_state state, int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    return format("was killed by signal %d (%s)", WTERMSIG(wait_status), ::strsignal(WTERMSIG(wait_status)));
+  }
+  bool const left_peers = state == rank_state::attached || state == rank_state::initialized;
+  if (left_peers)
+    return format("exited with status %d without calling upcxx::finalize()", WEXITSTATUS(wait_status));
+  return {};
+}
+
+/// Waits for all ranks; the exit status of the job.
+int supervise(board const& of, std::vector<child>& children) {
+  int result = 0;
+  bool ending = false;
+  auto const anyone = [&] {
+    return std::any_of(children.begin(), children.end(), [](child const& c) { return c.running; });
+  };
+  while (anyone()) {
+    int wait_status = 0;
+    int const rank = wait_for_one(children, wait_status, ending ? 1000 : 1'000'000'000);
+    if (rank < 0) {
+      signal_all(children, SIGKILL);
+      continue;
+    }
+    if (ending) continue;
+    int const status = status_of(wait_status);
+    rank_state const state = of.slot(rank).diagnostics.state.load(std::memory_order_acquire);
+    std::string const why = of.abort_rank() >= 0 ? "" : explain(state, wait_status);
+    if (!why.empty()) {
+      std::fprintf(stderr, "atoll: rank %d %s; `upcxx-run -n %zu` would say where\n", rank, why.c_str(),
+                   children.size());
+    }
+    if (why.empty() && of.abort_rank() < 0) {
+      if (result == 0) result = status;  // after finalize: the others finish by themselves
+      continue;
+    }
+    if (result == 0) result = of.abort_rank() >= 0 ? of.abort_status() : std::max(status, 1);
+    ending = true;
+    of.header().ending.store(1, std::memory_order_release);
+    signal_all(children, SIGTERM);
+  }
+  return result;
+}
+
+std::ptrdiff_t own_threads() {
+  std::error_code error;
+  std::filesystem::directory_iterator const tasks("/proc/self/task", error);
+  return error ? 1 : std::distance(begin(tasks), end(tasks));
+}
+
+}  // namespace
+
+std::unique_ptr<channel> make_forked(int ranks) {
+  if (own_threads() != 1) {
+    throw startup_error(
+        format("GASNET_PSHM_NODES=%d: the process has several threads and cannot be copied; start it with "
+               "`upcxx-run -n %d`, or call upcxx::init earlier",
+               ranks, ranks));
+  }
+  // Each copy would write what is waiting here.
+  std::cout.flush();
+  std::fflush(nullptr);
+  board shared = board::create(ranks, os::random_hex(16), {});
+  ::pid_t const original = ::getpid();
+  std::vector<child> children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    ::pid_t const pid = ::fork();
+    if (pid < 0) {
+      int const error = errno;
+      signal_all(children, SIGKILL);
+      throw startup_error(
+          format("GASNET_PSHM_NODES=%d: cannot start rank %d: %s", ranks, rank, std::strerror(error)));
+    }
+    if (pid > 0) {
+      children.push_back({pid});
+      continue;
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != original) ::_exit(128 + SIGKILL);
+    ::setenv(
+        job_variable,
+        format("%d:%d:%s", shared.descriptor(), static_cast<int>(original), shared.header().job_id).c_str(),
+        1);
+    ::setenv(rank_variable, format("%d", rank).c_str(), 1);
+    std::string reason;
+    auto made = make_local(reason);
+    if (made == nullptr) throw startup_error(reason);
+    return made;
+  }
+  int const status = supervise(shared, children);
+  // What the program has registered to happen at exit, its ranks have done.
+  ::_exit(status);
+}
+
+}  // namespace atl::bootstrap

@@ -1,0 +1,58 @@
+#include "engine/start_report.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/os/cores.hpp"
+#include "base/settings.hpp"
+
+namespace atl::engine {
+namespace {
+
+/// "0-3,8"
+std::string ranges_of(std::vector<int> const& cores) {
+  std::string text;
+  for (std::size_t i = 0; i < cores.size();) {
+    std::size_t last = i;
+    while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
+    text += format(last == i ? "%s%d" : "%s%d-%d", text.empty() ? "" : ",", cores[i], cores[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+void report_start(bootstrap::channel& channel, start_facts const& facts, int level) {
+  bootstrap::placement const& place = channel.where();
+  // Unconditional: ranks whose environments differ must not wait for each other.
+  std::string const me =
+      format("pid %d, cores %s", static_cast<int>(::getpid()), ranges_of(os::affinity_cores()).c_str());
+  std::vector<std::string> const all = channel.exchange(me.substr(0, 1000));
+  if (level <= 0 || place.local_rank != 0) return;
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  std::string text;
+  if (place.rank == 0) {
+    text += format("atoll: %d rank%s on %d host%s, started by %s\n", place.size, place.size == 1 ? "" : "s",
+                   place.hosts, place.hosts == 1 ? "" : "s", std::string(channel.name()).c_str());
+    text += format("atoll: shared heap: %s for each rank, %s in all\n",
+                   settings::format_bytes(facts.heap_bytes).c_str(),
+                   settings::format_bytes(facts.heap_bytes * static_cast<std::size_t>(place.size)).c_str());
+  }
+  text += format("atoll: local team %d of %d: ranks %d-%d on %s; %d usable core%s, %s%s\n", place.host,
+                 place.hosts, place.local_first, place.local_first + place.local_size - 1, host.data(),
+                 facts.cores, facts.cores == 1 ? "" : "s",
+                 facts.oversubscribed ? "oversubscribed: waiting gives way" : "waiting spins",
+                 facts.by_user ? " (UPCXX_OVERSUBSCRIBED)" : "");
+  for (std::size_t i = 0; level > 1 && i < all.size(); ++i) {
+    text += format("atoll: rank %d: %s\n", place.local_first + static_cast<int>(i), all[i].c_str());
+  }
+  std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace atl::engine
