@@ -552,7 +552,7 @@ class Mistakes(LauncherTest):
         self.assert_refused(2, "not a time", "-n", 2, "--timeout", "soon", PROGRAM)
         self.assert_refused(2, "not one of none, core, auto", "-n", 2, "--bind", "socket", PROGRAM)
         self.assert_refused(2, "not one of 0, all, none", "-n", 2, "--stdin", "1", PROGRAM)
-        self.assert_refused(2, "a unit is missing", "-n", 2, "--shared-heap", "64", PROGRAM)
+        self.assert_refused(2, "unknown unit", "-n", 2, "--shared-heap", "64X", PROGRAM)
         self.assert_refused(2, "several hosts", "-n", 2, "-N", 2, PROGRAM)
         self.assert_refused(2, "--frobnicate", "--frobnicate", "-n", 2, PROGRAM)
 
@@ -588,13 +588,13 @@ class Mistakes(LauncherTest):
         self.assertRegex(run("--version").stdout, r"^atoll \d+\.\d+\.\d+\n$")
 
     def test_info(self):
-        environment = self.environment(UPCXX_SHARED_HEAP_SIZE="12", UPCXX_VERBOSE="2")
+        environment = self.environment(ATOLL_TRANSIT_MEMORY="12", UPCXX_VERBOSE="2")
         got = subprocess.run([ATOLL, "info"], text=True, capture_output=True, env=environment)
         self.assertEqual(got.returncode, 0, got.stderr)
         self.assertRegex(got.stdout, r"cores +\d+ usable")
         self.assertRegex(got.stdout, r"\* solo")
         self.assertRegex(got.stdout, r"UPCXX_VERBOSE +2 +environment")
-        self.assertRegex(got.stdout, r"! UPCXX_SHARED_HEAP_SIZE=12: a unit is missing")
+        self.assertRegex(got.stdout, r"! ATOLL_TRANSIT_MEMORY=12: a unit is missing")
         self.assertRegex(got.stdout, r"ATOLL_BOOTSTRAP +auto +default")
 
 

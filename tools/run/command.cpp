@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "command.hpp"
+#include "run/facts.hpp"
 #include "run/job.hpp"
 #include "run/options.hpp"
 #include "run/spawn.hpp"
@@ -51,6 +52,8 @@ std::vector<std::string> normalise(int argc, char** argv) {
       spelling{"-shared-heap", "--shared-heap", true},
       spelling{"-ssh-servers", "--ssh-servers", true},
       spelling{"-show", "--show", false},
+      spelling{"-info", "--info", false},
+      spelling{"-i", "--info", false},
       spelling{"-backtrace", "--backtrace", false},
       spelling{"-localhost", "--localhost", false},
       spelling{"-help", "--help", false},
@@ -127,6 +130,45 @@ void add_environment(std::string const& text, std::vector<std::string>& to) {
   }
 }
 
+/// A heap size as GASNET_MAX_SEGSIZE has it.
+std::string segment_size(std::string const& heap) {
+  settings::size_value const size = settings::parse_heap_size(heap, "--shared-heap");
+  return size.percent < 0 ? format("%lluB/P", static_cast<unsigned long long>(size.bytes))
+                          : format("%.4f/H", size.percent / 100);
+}
+
+/// The variables that decide how the library starts, as a rank will see them.
+std::vector<std::string> launch_environment(run_options const& options) {
+  std::vector<std::string> chosen;
+  auto const asked_for = [&](std::string_view name) {
+    return std::any_of(options.environment.begin(), options.environment.end(), [&](std::string const& line) {
+      return line.starts_with(name) && line.substr(name.size()).starts_with('=');
+    });
+  };
+  for (auto const& item : settings::all()) {
+    char const* const set = std::getenv(item.name);
+    if (set != nullptr && !asked_for(item.name)) chosen.push_back(std::string(item.name) + "=" + set);
+  }
+  std::erase_if(chosen, [](std::string const& line) { return line.starts_with("GASNET_PSHM_NODES="); });
+  chosen.push_back(format("GASNET_PSHM_NODES=%d", options.ranks));
+  chosen.insert(chosen.end(), options.environment.begin(), options.environment.end());
+  auto const has = [&](std::string const& name) {
+    return std::any_of(chosen.begin(), chosen.end(),
+                       [&](std::string const& line) { return line.starts_with(name + "="); });
+  };
+  if (!has("UPCXX_SHARED_HEAP_SIZE")) {
+    char const* const old_name = std::getenv("UPCXX_SEGMENT_MB");
+    chosen.push_back(std::string("UPCXX_SHARED_HEAP_SIZE=") + (old_name != nullptr ? old_name : "128MB"));
+  }
+  if (!has("GASNET_MAX_SEGSIZE")) {
+    auto const heap = std::find_if(chosen.begin(), chosen.end(), [](std::string const& line) {
+      return line.starts_with("UPCXX_SHARED_HEAP_SIZE=");
+    });
+    chosen.push_back("GASNET_MAX_SEGSIZE=" + segment_size(heap->substr(heap->find('=') + 1)));
+  }
+  return chosen;
+}
+
 std::string quoted(std::string const& word) {
   bool const plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
   if (plain) return word;
@@ -135,15 +177,36 @@ std::string quoted(std::string const& word) {
   return result + "'";
 }
 
+/// The environment that a rank is given: what was asked for, and with -v all that concerns the start.
 void show(run_options const& options) {
-  for (auto const& line : options.environment) {
+  bool const all = options.verbosity > 0;
+  for (auto const& line : all ? launch_environment(options) : options.environment) {
     auto const equals = line.find('=');
-    std::printf("%s=%s ", line.substr(0, equals).c_str(), quoted(line.substr(equals + 1)).c_str());
+    std::printf("%s=%s%s", line.substr(0, equals).c_str(), quoted(line.substr(equals + 1)).c_str(),
+                all ? "\n" : " ");
   }
   std::printf("atoll run -n %d", options.ranks);
   std::printf(" %s", quoted(options.path).c_str());
   for (auto const& word : options.arguments) std::printf(" %s", quoted(word).c_str());
   std::printf("\n");
+}
+
+/// The facts that are embedded in each program; the exit status.
+int print_facts(std::vector<std::string> const& programs) {
+  int result = 0;
+  for (auto const& name : programs) {
+    int status = 0;
+    std::string const path = find_program(name, status);
+    std::string const facts = path.empty() ? "" : program_facts(path);
+    if (!path.empty() && facts.empty()) {
+      std::fprintf(stderr, "atoll run: %s was not compiled with the library's headers\n", path.c_str());
+      status = 1;
+    }
+    if (programs.size() > 1 && !facts.empty()) std::printf("%s:\n", path.c_str());
+    std::fputs(facts.c_str(), stdout);
+    if (result == 0) result = status;
+  }
+  return result;
 }
 
 /// Pipes must not get the numbers of standard streams that the caller has closed.
@@ -170,10 +233,11 @@ int run_command(int argc, char** argv) {
   int hosts = 1;
   bool backtrace = false;
   bool localhost = false;
+  bool facts = false;
 
   CLI::App app(description, "atoll run");
   app.footer(footer);
-  app.add_option("-n,--ranks", ranks, "number of ranks (also -np)")->type_name("N")->required();
+  app.add_option("-n,--ranks", ranks, "number of ranks (also -np)")->type_name("N");
   app.add_option("-N,--nodes", hosts, "number of hosts; only 1")->type_name("N");
   app.add_flag("-t,--tag", options.tag, "put the rank before every line of output, as in \"[3] \"");
   app.add_option("--timeout", timeout,
@@ -184,7 +248,8 @@ int run_command(int argc, char** argv) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--shared-heap", heap,
-                 "shared heap of each rank: 64M, 2G, 10% (of the host's memory, for all ranks)")
+                 "shared heap of each rank: 64M, 2G, 10% (of the host's memory, for all ranks); a bare "
+                 "number is in MB")
       ->type_name("SIZE");
   app.add_option(
          "--bind", bind,
@@ -194,10 +259,13 @@ int run_command(int argc, char** argv) {
   app.add_option("--stdin", input, "who reads standard input: 0 (rank 0), all, none")->type_name("WHO");
   app.add_flag("--pty", options.terminal,
                "give the ranks a terminal as standard output, for programs that would otherwise print late");
-  app.add_flag("--show", options.show, "print the command and the environment that would be used, and stop");
+  app.add_flag("--show", options.show,
+               "print the command that would be used, with -v also the environment, and stop");
+  app.add_flag("-i,--info", facts,
+               "print what the program says about itself (modes, network, kinds), and stop");
   app.add_flag("-v", options.verbosity,
-               "say more: job layout (-v), each rank (-vv), and the library's report");
-  app.add_flag("--backtrace", backtrace, "accepted for compatibility; backtraces are always printed")
+               "say more: job layout (-v), each rank and the library's report (-vv), its details (-vvv)");
+  app.add_flag("--backtrace", backtrace, "accepted for compatibility: backtraces are always printed")
       ->group("");
   app.add_flag("--localhost", localhost, "accepted for compatibility")->group("");
   app.add_option("--ssh-servers", servers, "not supported")->group("");
@@ -215,7 +283,13 @@ int run_command(int argc, char** argv) {
     return usage_error(std::string(error.what()) + "; `atoll run --help` lists the options");
   }
 
+  if (facts) {
+    if (words.empty()) return usage_error("no program given");
+    return print_facts({words.front()});
+  }
   try {
+    if (ranks.empty())
+      return usage_error("-n is required: the number of ranks; `atoll run --help` lists the options");
     char* rest = nullptr;
     long const count = std::strtol(ranks.c_str(), &rest, 10);
     if (ranks.empty() || *rest != '\0') return usage_error("-n " + ranks + ": not a number");
@@ -252,8 +326,9 @@ int run_command(int argc, char** argv) {
     }
     for (auto const& text : environment) add_environment(text, options.environment);
     if (!heap.empty()) {
-      settings::parse_size(heap, "--shared-heap");
+      settings::parse_heap_size(heap, "--shared-heap");
       options.environment.push_back("UPCXX_SHARED_HEAP_SIZE=" + heap);
+      options.environment.push_back("GASNET_MAX_SEGSIZE=" + segment_size(heap));
     }
     if (options.verbosity > 1 && std::getenv("UPCXX_VERBOSE") == nullptr) {
       options.environment.push_back(format("UPCXX_VERBOSE=%d", options.verbosity - 1));

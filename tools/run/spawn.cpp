@@ -103,6 +103,8 @@ std::vector<std::string> rank_environment(run_options const& options) {
   for (char** at = environ; *at != nullptr; ++at) {
     if (!belongs_to_other_launcher(*at, under_pmix)) environment.emplace_back(*at);
   }
+  // Programs look at it for the number of ranks; what the console has may be another number.
+  set(environment, format("GASNET_PSHM_NODES=%d", options.ranks));
   for (auto const& line : options.environment) set(environment, line);
   return environment;
 }

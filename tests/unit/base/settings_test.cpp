@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include <cstdlib>
 #include <string>
 
@@ -79,6 +81,42 @@ TEST(settings, shared_heap_size) {
   auto const one = settings::shared_heap_size(1);
   EXPECT_GT(one, 0U);
   EXPECT_NEAR(static_cast<double>(settings::shared_heap_size(4)), static_cast<double>(one) / 4, 16);
+}
+
+TEST(settings, bare_heap_sizes_are_in_mebibytes) {
+  EXPECT_EQ(settings::parse_heap_size("64", "X").bytes, std::uint64_t{64} << 20);
+  EXPECT_EQ(settings::parse_heap_size("0.5", "X").bytes, std::uint64_t{1} << 19);
+  EXPECT_EQ(settings::parse_heap_size("64k", "X").bytes, std::uint64_t{64} << 10);
+  EXPECT_THROW(settings::parse_size("64", "X"), atl::startup_error);
+}
+
+TEST(settings, heap_has_a_ceiling) {
+  scoped_variable const heap("UPCXX_SHARED_HEAP_SIZE", "1GB");
+  constexpr std::size_t mebi = std::size_t{1} << 20;
+  auto const under = [](char const* ceiling, int ranks) {
+    scoped_variable const set("GASNET_MAX_SEGSIZE", ceiling);
+    return settings::shared_heap_size(ranks);
+  };
+  EXPECT_EQ(under(nullptr, 2), 1024 * mebi);
+  EXPECT_EQ(under("128MB/P", 2), 128 * mebi);
+  EXPECT_EQ(under("128mb", 2), 128 * mebi);
+  EXPECT_EQ(under("128MB/H", 2), 64 * mebi);
+  EXPECT_EQ(under("2GB/P", 2), 1024 * mebi);
+  EXPECT_LT(under("0.01/H", 100), 1024 * mebi);
+  EXPECT_GT(under("0.01/H", 1), 0U);
+  EXPECT_THROW(under("much", 1), atl::startup_error);
+}
+
+TEST(settings, signals) {
+  auto const parsed = [](char const* text) {
+    scoped_variable const set("GASNET_FREEZE_SIGNAL", text);
+    return settings::freeze_signal();
+  };
+  EXPECT_EQ(parsed("USR1"), SIGUSR1);
+  EXPECT_EQ(parsed("SIGusr2"), SIGUSR2);
+  EXPECT_EQ(parsed("12"), 12);
+  EXPECT_EQ(parsed(nullptr), 0);
+  EXPECT_THROW(parsed("LOUD"), atl::startup_error);
 }
 
 TEST(settings, automatic_booleans_may_be_unset) {
