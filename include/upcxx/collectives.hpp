@@ -53,8 +53,11 @@ auto barrier_async(team const& team = world(), Cx&& completions = operation_cx::
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto broadcast(T value, intrank_t root, team const& team = world(),
                Cx&& completions = operation_cx::as_future()) {
-  static_assert(is_trivially_serializable<T>::value, "broadcast: T must be TriviallySerializable");
+  static_assert(is_trivially_serializable<T>::value,
+                "broadcast: T must be TriviallySerializable; for others there is "
+                "upcxx::experimental::broadcast_nontrivial");
   detail::check_collective("broadcast");
+  detail::check_root(root, team);
   return detail::start_collective<detail::type_list<T>>(
       completions, detail::value_buffer<T>(value),
       [&](detail::value_buffer<T>& buffer, atl::engine::on_done done) {
@@ -71,8 +74,11 @@ auto broadcast(T value, intrank_t root, team const& team = world(),
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto broadcast(T* buffer, std::size_t count, intrank_t root, team const& team = world(),
                Cx&& completions = operation_cx::as_future()) {
-  static_assert(is_trivially_serializable<T>::value, "broadcast: T must be TriviallySerializable");
+  static_assert(is_trivially_serializable<T>::value,
+                "broadcast: T must be TriviallySerializable; for others there is "
+                "upcxx::experimental::broadcast_nontrivial");
   detail::check_collective("broadcast");
+  detail::check_root(root, team);
   return detail::start_collective<detail::type_list<>>(
       completions, detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
         atl::engine::start_broadcast(detail_team_access::view(team), buffer, count * sizeof(T), root, done);
@@ -159,13 +165,19 @@ inline constexpr detail::fast_bit_xor op_fast_bit_xor{};  ///< ^
 
 namespace detail {
 
+template <class T, class Op>
+constexpr void check_reduction() {
+  static_assert(is_trivially_serializable<T>::value,
+                "reduce: T must be TriviallySerializable; for others there is "
+                "upcxx::experimental::reduce_all_nontrivial");
+  static_assert(std::is_invocable_r_v<T, std::decay_t<Op>&, T, T>,
+                "reduce: the operation must be callable with two T and give a T");
+}
+
 template <class T, class Op, class Cx>
 auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx const& completions,
                   char const* what) {
-  static_assert(is_trivially_serializable<T>::value, "reduce: T must be TriviallySerializable");
-  static_assert(std::is_invocable_r_v<T, std::decay_t<Op> const&, T, T> ||
-                    std::is_invocable_r_v<T, std::decay_t<Op>&, T, T>,
-                "reduce: the operation must be callable with two T and give a T");
+  check_reduction<T, Op>();
   check_collective(what);
   using buffer = reduce_buffer<T, std::decay_t<Op>>;
   return start_collective<type_list<T>>(
@@ -178,7 +190,7 @@ auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx const& 
 template <class T, class Op, class Cx>
 auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t root, team const& team,
                   Cx const& completions, char const* what) {
-  static_assert(is_trivially_serializable<T>::value, "reduce: T must be TriviallySerializable");
+  check_reduction<T, Op>();
   check_collective(what);
   using buffer = reduce_array_buffer<T, std::decay_t<Op>>;
   // On other ranks than the root dst is ignored, so partial results need memory of their own.
@@ -203,6 +215,7 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {
+  detail::check_root(root, team);
   return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), root, team, completions, "reduce_one");
 }
 /// Combines every member's `value` with `op` on all members. Inside a host, small values combine in rank
@@ -217,6 +230,7 @@ auto reduce_all(T value, BinaryOp&& op, team const& team = world(),
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_one(T const* src, T* dst, std::size_t count, BinaryOp&& op, intrank_t root,
                 team const& team = world(), Cx&& completions = operation_cx::as_future()) {
+  detail::check_root(root, team);
   return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team, completions,
                                  "reduce_one");
 }

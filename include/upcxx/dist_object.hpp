@@ -15,37 +15,11 @@
 
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/rpc.hpp>
 #include <upcxx/team.hpp>
-
-namespace atl::rt {
-
-/// Identity of a distributed object: the team's id and the object's number among those of the team.
-struct object_id {
-  std::uint64_t team = 0;
-  std::uint64_t number = 0;
-  friend bool operator==(object_id const&, object_id const&) = default;
-  friend auto operator<=>(object_id const&, object_id const&) = default;
-};
-
-/// Waits for an object to be constructed here; queued for the master persona when it is.
-struct object_waiter : task {
-  object_waiter* following = nullptr;
-};
-
-/// The registry of this process. Instances are the addresses of dist_object<T>s.
-ATOLL_EXPORT object_id new_object_id(engine::team_view& team);
-ATOLL_EXPORT void register_object(object_id const& id, void* instance);
-ATOLL_EXPORT void move_object(object_id const& id, void* instance) noexcept;
-/// Does nothing if another instance has the id: one constructed after the library was started again.
-ATOLL_EXPORT void unregister_object(object_id const& id, void* instance) noexcept;
-/// The instance, or null if it is not constructed here (yet).
-ATOLL_EXPORT void* find_object(object_id const& id) noexcept;
-ATOLL_EXPORT void await_object(object_id const& id, object_waiter* waiter);
-
-}  // namespace atl::rt
 
 namespace upcxx::inline UPCXX_MODE {
 
@@ -66,23 +40,7 @@ struct dist_id {
     if (void* const instance = atl::rt::find_object(id_)) {
       return make_future<dist_object<T>&>(*static_cast<dist_object<T>*>(instance));
     }
-    struct waiter final : atl::rt::object_waiter {
-      dist_id id;
-      promise<dist_object<T>&> arrived;
-      explicit waiter(dist_id what) : id(what) {
-        run = [](atl::rt::task* t) {
-          auto* const self = static_cast<waiter*>(static_cast<atl::rt::object_waiter*>(t));
-          promise<dist_object<T>&> const p = std::move(self->arrived);
-          dist_id const what_arrived = self->id;
-          delete self;
-          p.fulfill_result(what_arrived.here());
-        };
-      }
-    };
-    auto* const w = new waiter(*this);
-    future<dist_object<T>&> result = w->arrived.get_future();
-    atl::rt::await_object(id_, w);
-    return result;
+    return detail::await_instance<dist_object<T>>(id_, *this);
   }
 
   friend bool operator==(dist_id const&, dist_id const&) = default;
@@ -175,8 +133,9 @@ class dist_object {
     result.id_ = id_;
     return result;
   }
-  upcxx::team& team() { return *checked_team(); }
-  upcxx::team const& team() const { return *checked_team(); }
+  /// The team over which the object was constructed, also after its team object was moved.
+  upcxx::team& team() { return checked_team(); }
+  upcxx::team const& team() const { return checked_team(); }
 
   T* operator->() const { return &const_cast<dist_object*>(this)->value_.value(); }
   T& operator*() const { return const_cast<dist_object*>(this)->value_.value(); }
@@ -194,8 +153,9 @@ class dist_object {
 
  private:
   void identify(upcxx::team const& over) {
-    team_ = const_cast<upcxx::team*>(&over);
-    id_ = atl::rt::new_object_id(detail_team_access::view(over));
+    detail::check_collective("dist_object");
+    team_ = &detail_team_access::view(over);
+    id_ = atl::rt::new_object_id(*team_);
     atl::rt::register_object(id_, this);
   }
   void take_identity(dist_object& other) noexcept {
@@ -206,14 +166,14 @@ class dist_object {
     if (team_ != nullptr && atl::rt::initialized()) atl::rt::unregister_object(id_, this);
     team_ = nullptr;
   }
-  upcxx::team* checked_team() const {
+  upcxx::team& checked_team() const {
     ATOLL_CHECK(is_active(), "dist_object: an inactive object has no team");
-    return team_;
+    return detail_team_access::object(*team_);
   }
 
   std::optional<T> value_;
   atl::rt::object_id id_;
-  upcxx::team* team_ = nullptr;
+  atl::engine::team_view* team_ = nullptr;  ///< null: inactive
 };
 
 }  // namespace upcxx::inline UPCXX_MODE

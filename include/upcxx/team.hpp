@@ -6,12 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include <atoll/engine/team.hpp>
 #include <atoll/engine/world.hpp>
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/instances.hpp>
+#include <upcxx/detail/persona_state.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/fwd.hpp>
 
@@ -24,6 +28,15 @@ ATOLL_EXPORT team_state& world_team_state();
 ATOLL_EXPORT team_state& local_team_state();
 /// The team object of this id in this process, or null.
 ATOLL_EXPORT team_state* find_team_state(std::uint64_t id);
+
+/// The object that a team created here lives in from now on; calls that wait for the team run soon.
+ATOLL_EXPORT void adopt_team(team_state& object, engine::team_view* view);
+/// The object moved. Its new place must be inactive.
+ATOLL_EXPORT void relocate_team(team_state& from, team_state& to) noexcept;
+/// Ends the team; `progress` as in engine::destroy_team.
+ATOLL_EXPORT void destroy_team(team_state& object, bool (*progress)());
+/// An active team's object reached its destructor.
+ATOLL_EXPORT ATOLL_COLD void abandon_team(team_state& object) noexcept;
 }  // namespace atl::rt
 
 namespace upcxx::inline UPCXX_MODE {
@@ -50,7 +63,32 @@ class team_id {
   std::uint64_t value_ = 0;
 };
 
+namespace detail {
+/// A collective may be started now: checked builds stop otherwise, naming it.
+inline void check_collective([[maybe_unused]] char const* what) {
+#if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE
+  atl::rt::check_collective(what);
+#endif
+}
+
+/// What a collective that waits calls meanwhile; null: it does not wait.
+inline bool (*progress_of(entry_barrier level))() {
+  switch (level) {
+    case entry_barrier::none:
+      return nullptr;
+    case entry_barrier::internal:
+      return &atl::rt::progress_internal;
+    case entry_barrier::user:
+      break;
+  }
+  return &atl::rt::progress_user;
+}
+}  // namespace detail
+
 /// An ordered set of ranks.
+///
+/// Ranks in calls that take a team are ranks in that team. A team that was created must be destroyed, by
+/// `destroy`, before its object is; at the end of the library those that are left become inactive.
 class team final : private atl::rt::team_state {
  public:
   /// Given to `split` by ranks that will be in no new team.
@@ -58,12 +96,20 @@ class team final : private atl::rt::team_state {
 
   /// An inactive team. May be constructed while the library is not initialised.
   team() = default;
-  team(team&& other) noexcept : team_state{std::exchange(other.view, nullptr)} {}
+  /// The team is the same: its id leads to the new object from now on. `other` becomes inactive.
+  team(team&& other) noexcept : team_state{} { relocate(other); }
+  /// The target must be inactive.
   team& operator=(team&& other) noexcept {
-    if (this != &other) view = std::exchange(other.view, nullptr);
+    if (this == &other) return *this;
+    ATOLL_CHECK(view == nullptr, "team: assignment to a team that is active; destroy it first");
+    relocate(other);
     return *this;
   }
-  ~team() = default;
+  /// Ends the job if the team is active and the library still initialised.
+  ~team() {
+    if (view != nullptr) [[unlikely]]
+      atl::rt::abandon_team(*this);
+  }
 
   bool is_active() const { return view != nullptr; }
   intrank_t rank_n() const { return checked().rank_n; }
@@ -72,7 +118,8 @@ class team final : private atl::rt::team_state {
   /// World rank of a member.
   intrank_t operator[](intrank_t peer_index) const {
     ATOLL_CHECK(peer_index >= 0 && peer_index < rank_n(), "team: rank outside the team");
-    return checked().consecutive ? view->first + peer_index : atl::engine::team_to_world(*view, peer_index);
+    return checked().stride != 0 ? view->first + peer_index * view->stride
+                                 : atl::engine::team_to_world(*view, peer_index);
   }
   /// Team rank of a world rank, which must be a member.
   intrank_t from_world(intrank_t world_index) const {
@@ -86,13 +133,65 @@ class team final : private atl::rt::team_state {
     return atl::engine::team_from_world(checked(), world_index, otherwise);
   }
 
+  /// The same on all members, and never that of another team of the job.
   team_id id() const {
     team_id result;
     result.value_ = checked().id;
     return result;
   }
 
+  /// Creates teams: members that give the same color form one, ordered by key (ties: by rank in this team).
+  ///
+  /// Collective over this team, blocking. Everything before the call on any member happens before everything
+  /// after it on every member.
+  ///
+  /// @param color  not negative, or color_none: the result is then inactive.
+  /// @progress     user.
+  [[nodiscard]] team split(intrank_t color, intrank_t key) const {
+    detail::check_collective("team::split");
+    ATOLL_CHECK(color >= 0 || color == color_none,
+                "team::split: a color is not negative, or team::color_none");
+    return team(atl::engine::split_team(checked(), color, key, &atl::rt::progress_user));
+  }
+
+  /// Creates a team from the list of its members: ranks of this team, in the order of their new ranks. All
+  /// members of a new team give the same list; who is in no new team gives an empty one, or any that it is
+  /// not in itself, and gets an inactive team.
+  ///
+  /// Collective over this team, blocking, but synchronises only the members of the new one. Needs no
+  /// exchange over this team, so it is cheaper than `split`.
+  ///
+  /// @progress  user.
+  template <std::input_iterator Iter>
+  [[nodiscard]] team create(Iter begin, Iter end) const {
+    detail::check_collective("team::create");
+    std::vector<std::int32_t> ranks;
+    for (; begin != end; ++begin) ranks.push_back(static_cast<std::int32_t>(*begin));
+    return team(atl::engine::create_team(checked(), ranks.data(), ranks.size(), &atl::rt::progress_user));
+  }
+  template <typename Container>
+  [[nodiscard]] team create(Container const& ranks) const {
+    return create(std::begin(ranks), std::end(ranks));
+  }
+
+  /// Ends the team. Collective over it; after the entry barrier (on entry, if there is none) nothing may be
+  /// under way on it. The object becomes inactive.
+  ///
+  /// @param level  the same on all members. `none` does not wait for the others.
+  /// @progress     user with entry_barrier::user, else internal.
+  void destroy(entry_barrier level = entry_barrier::user) {
+    detail::check_collective("team::destroy");
+    static_cast<void>(checked());
+    atl::rt::destroy_team(*this, detail::progress_of(level));
+  }
+
  private:
+  explicit team(atl::engine::team_view* created) {
+    if (created != nullptr) atl::rt::adopt_team(*this, created);
+  }
+  void relocate(team& other) noexcept {
+    if (other.view != nullptr) atl::rt::relocate_team(other, *this);
+  }
   friend struct detail_team_access;
   atl::engine::team_view& checked() const {
     ATOLL_CHECK(view != nullptr, "the team is inactive: default-constructed, moved from, or destroyed");
@@ -103,6 +202,9 @@ class team final : private atl::rt::team_state {
 struct detail_team_access {
   static team& from(atl::rt::team_state& state) { return static_cast<team&>(state); }
   static atl::engine::team_view& view(team const& t) { return t.checked(); }
+  static team& object(atl::engine::team_view& view) {
+    return from(*static_cast<atl::rt::team_state*>(view.handle));
+  }
 };
 static_assert(sizeof(team) == sizeof(atl::rt::team_state));
 
@@ -131,8 +233,10 @@ inline team& team_id::here() const {
   return detail_team_access::from(*state);
 }
 inline future<team&> team_id::when_here() const {
-  // A team exists on all members when its construction returns anywhere.
-  return make_future<team&>(here());
+  atl::rt::team_state* const state = atl::rt::find_team_state(value_);
+  if (state != nullptr) return make_future<team&>(detail_team_access::from(*state));
+  ATOLL_CHECK(value_ != 0, "team_id::when_here: an id that was default-constructed names no team");
+  return detail::await_instance<team>({value_, 0}, *this);
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

@@ -55,6 +55,10 @@ struct alignas(64) rank_diagnostics {
   std::atomic<std::uint64_t> messages_held{0};    ///< arrived messages moved to private memory
   std::atomic<std::uint64_t> collectives_open{0};
   std::atomic<std::uint64_t> bytes_in_private{0};
+  // The collective that was started last; brought up to date when a wait gets long.
+  std::atomic<std::uint64_t> collective_team{0};       ///< id; 0: none
+  std::atomic<std::uint64_t> collective_signature{0};  ///< see collective_signature.hpp
+  std::atomic<std::uint32_t> collective_number{0};     ///< among those of the team, from 0
 };
 
 /// Name of an activity for people, for example "rpc".

@@ -1,4 +1,4 @@
-// The algorithms of collectives: flat ones inside a host, trees by messages. See collective.hpp.
+// Barriers, and the algorithms by messages. See collective.hpp.
 
 #include <algorithm>
 #include <bit>
@@ -19,7 +19,7 @@ namespace {
 
 class flat_barrier final : public collective {
  public:
-  void begin() override { flat_publish(*team, nullptr, 0); }
+  void begin() override { flat_publish(*team, number, signature, nullptr, 0); }
   bool advance() override { return flat_complete(*team, seen_); }
 
  private:
@@ -51,20 +51,6 @@ class dissemination_barrier final : public collective {
   std::int32_t distance_ = 1;
 };
 
-constexpr std::uint32_t broadcast_tag = 1U << 16;
-constexpr std::uint32_t gather_tag = 1U << 17;
-
-/// Binomial tree over ranks relative to the root: the parent of v is v without its lowest set bit.
-void send_to_children(collective const& c, std::int32_t root, void const* data, std::size_t bytes) {
-  std::int32_t const n = c.team->rank_n;
-  std::int32_t const v = (c.team->rank_me - root + n) % n;
-  std::int32_t const span =
-      v == 0 ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(n))) : v & -v;
-  for (std::int32_t step = span / 2; step >= 1; step /= 2) {
-    if (v + step < n) send_step(c, (v + step + root) % n, broadcast_tag, data, bytes);
-  }
-}
-
 class tree_broadcast final : public collective {
  public:
   tree_broadcast(void* buffer, std::size_t bytes, std::int32_t root)
@@ -90,42 +76,6 @@ class tree_broadcast final : public collective {
   std::size_t bytes_;
   std::int32_t root_;
   bool complete_ = false;
-};
-
-/// Everyone publishes, everyone (or the root) combines all in rank order, so all get the same bits.
-class flat_reduce final : public collective {
- public:
-  flat_reduce(void* target, std::size_t count, std::size_t element, combine_function combine,
-              void const* operation, std::int32_t root)
-      : target_(target),
-        count_(count),
-        bytes_(count * element),
-        combine_(combine),
-        operation_(operation),
-        root_(root) {}
-
-  void begin() override { flat_publish(*team, target_, bytes_); }
-  bool advance() override {
-    if (!flat_complete(*team, seen_)) return false;
-    if (bytes_ != 0 && (root_ < 0 || root_ == team->rank_me)) {  // nothing may be at a null address
-      std::memcpy(target_, flat_payload_of(*team, 0), bytes_);
-      for (std::int32_t r = 1; r < team->rank_n; ++r) {
-        alignas(64) std::byte other[shm::flat_payload];
-        std::memcpy(other, flat_payload_of(*team, static_cast<std::uint32_t>(r)), bytes_);
-        combine_(target_, other, count_, operation_);
-      }
-    }
-    return true;
-  }
-
- private:
-  void* target_;
-  std::size_t count_;
-  std::size_t bytes_;
-  combine_function combine_;
-  void const* operation_;
-  std::int32_t root_;
-  std::uint32_t seen_ = 0;
 };
 
 /// Binomial tree to the root; for all, the root's result comes back down the same tree.
@@ -157,14 +107,13 @@ class tree_reduce final : public collective {
   bool is_root() const { return team->rank_me == root_; }
 
   bool combine_children() {
-    std::int32_t const n = team->rank_n;
-    std::int32_t const v = (team->rank_me - root_ + n) % n;
-    for (; step_ < n; step_ *= 2, ++round_) {
-      if ((v & step_) != 0) {
-        send_step(*this, (v - step_ + root_) % n, round_, target_, bytes_);
+    tree_place const place(*this, root_);
+    for (; step_ < place.n; step_ *= 2, ++round_) {
+      if ((place.v & step_) != 0) {
+        send_step(*this, place.rank_of(place.v - step_), round_, target_, bytes_);
         break;
       }
-      if (v + step_ >= n) continue;
+      if (place.v + step_ >= place.n) continue;
       message* const m = take_step(*this, round_);
       if (m == nullptr) return false;
       combine_(target_, data_of(*m).data, count_, operation_);
@@ -238,42 +187,68 @@ class bruck_gather final : public collective {
   std::uint32_t round_ = 0;
 };
 
-template <class Collective, class... Args>
-Collective* make(team_view& team, on_done done, Args... args) {
-  auto* const c = new Collective(args...);
-  c->team = static_cast<team_data*>(&team);
-  c->done = done;
-  return c;
-}
-
 }  // namespace
 
+void send_to_children(collective const& c, std::int32_t root, void const* data, std::size_t bytes,
+                      std::size_t alignment) {
+  tree_place const place(c, root);
+  std::int32_t const span =
+      place.v == 0 ? static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(place.n)))
+                   : place.v & -place.v;
+  for (std::int32_t step = span / 2; step >= 1; step /= 2) {
+    if (place.v + step < place.n) {
+      send_step(c, place.rank_of(place.v + step), broadcast_tag, data, bytes, alignment);
+    }
+  }
+}
+
+collective* make_dissemination(team_view& team, collective_signature signature, on_done done) {
+  return make<dissemination_barrier>(team, signature, done);
+}
+
+collective* make_tree_reduce(team_view& team, collective_signature signature, on_done done, void* target,
+                             std::size_t count, std::size_t element_bytes, combine_function combine,
+                             void const* operation, std::int32_t root) {
+  return make<tree_reduce>(team, signature, done, target, count, element_bytes, combine, operation, root);
+}
+
+collective* make_gather(team_view& team, collective_signature signature, on_done done, void const* mine,
+                        std::size_t bytes, void* all) {
+  return make<bruck_gather>(team, signature, done, mine, bytes, all);
+}
+
 void start_barrier(team_view& team, on_done done) {
+  constexpr collective_signature signature = sign(collective_kind::barrier);
   if (has_flat_channel(static_cast<team_data&>(team))) {
-    launch_flat(make<flat_barrier>(team, done));
+    launch_flat(make<flat_barrier>(team, signature, done));
   } else {
-    launch(make<dissemination_barrier>(team, done));
+    launch(make_dissemination(team, signature, done));
   }
 }
 
 void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root, on_done done) {
-  launch(make<tree_broadcast>(team, done, buffer, bytes, root));
+  launch(
+      make<tree_broadcast>(team, sign(collective_kind::broadcast, root, bytes), done, buffer, bytes, root));
 }
 
 void start_reduce(team_view& team, void* target, std::size_t count, std::size_t element_bytes,
                   combine_function combine, void const* operation, std::int32_t root, on_done done) {
+  collective_signature const signature =
+      sign(root < 0 ? collective_kind::reduce_all : collective_kind::reduce_one, root, count * element_bytes);
   // Only the all-form is flat: it completes nowhere before everyone has entered, which bounds how far ranks
   // drift.
-  if (root < 0 && has_flat_channel(static_cast<team_data&>(team)) &&
-      count * element_bytes <= shm::flat_payload) {
-    launch_flat(make<flat_reduce>(team, done, target, count, element_bytes, combine, operation, root));
+  collective* const flat =
+      root < 0 ? make_flat_reduce(team, signature, done, target, count, element_bytes, combine, operation)
+               : nullptr;
+  if (flat != nullptr) {
+    launch_flat(flat);
   } else {
-    launch(make<tree_reduce>(team, done, target, count, element_bytes, combine, operation, root));
+    launch(make_tree_reduce(team, signature, done, target, count, element_bytes, combine, operation, root));
   }
 }
 
 void start_gather_all(team_view& team, void const* mine, std::size_t bytes, void* all, on_done done) {
-  launch(make<bruck_gather>(team, done, mine, bytes, all));
+  launch(make_gather(team, sign(collective_kind::gather, -1, bytes), done, mine, bytes, all));
 }
 
 void wait_barrier(team_view& view, bool (*progress)()) {
@@ -292,7 +267,8 @@ void wait_barrier(team_view& view, bool (*progress)()) {
   bool const alone_on_channel = [&] {
     guard const held;
     if (!has_flat_channel(team) || !team.flat_queue.empty()) return false;
-    flat_publish(team, nullptr, 0);
+    constexpr collective_signature signature = sign(collective_kind::barrier);
+    flat_publish(team, note_collective(team, signature), signature, nullptr, 0);
     return true;
   }();
   if (alone_on_channel) {

@@ -1,7 +1,5 @@
 // Collectives under way: the registry that progresses them, and the matching of step messages.
 
-#include "engine/collective.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -9,6 +7,7 @@
 
 #include <atoll/engine/am.hpp>
 
+#include "engine/collective.hpp"
 #include "engine/guard.hpp"
 #include "engine/world.hpp"
 
@@ -21,11 +20,24 @@ namespace {
 /// Front of a step message's payload.
 struct step_header {
   std::uint64_t team;
+  collective_signature signature;
   std::uint32_t number;
   std::uint32_t tag;
-  std::byte padding[32];  ///< the data behind is aligned like the message: reductions use it where it is
+  std::uint32_t data;     ///< where the data begin, from the start of the message
+  std::byte padding[20];  ///< the data behind are aligned like the message: they are used where they are
 };
 static_assert((header_bytes + sizeof(step_header)) % transport::buffer_alignment == 0);
+
+step_header header_of(message const& m) {
+  step_header h;
+  std::memcpy(&h, m.payload(), sizeof h);
+  return h;
+}
+
+/// Bytes from the start of a step message to its data.
+std::size_t data_offset(std::size_t alignment) {
+  return std::max(alignment, header_bytes + sizeof(step_header));
+}
 
 // Collectives are started by the holder of the master persona and progressed by whichever thread polls: under
 // the lock.
@@ -42,79 +54,120 @@ void count_open() {
 void finish(collective* c) {
   on_done const done = c->done;
   delete c;
-  done.call(done.context);
+  if (done.call != nullptr) done.call(done.context);
 }
 
-void step_arrived(message* m) {
-  step_header h;
-  std::memcpy(&h, m->payload(), sizeof h);
-  team_data* const team = world->teams.find(h.team);
-  if (team == nullptr) {
-    world->teams.orphans.push_back(m);
-    return;
-  }
-  for (collective* c : team->open) {
+void accept(collective& c, message* m) {
+  collective_signature const theirs = header_of(*m).signature;
+  if (theirs != c.signature) [[unlikely]]
+    mismatch(*c.route, c.number, c.signature, m->source, theirs);
+  c.arrived.push_back(m);
+}
+
+void take_in(team_data& team, message* m) {
+  step_header const h = header_of(*m);
+  for (collective* c : team.open) {
     if (c->number == h.number) {
-      c->arrived.push_back(m);
+      accept(*c, m);
       return;
     }
   }
-  team->early.push_back(m);
+  for (collective const* c : team.flat_queue) {
+    // It goes on by messages if there is no room for its data; a peer knows that already.
+    if (c->number == h.number && c->signature == h.signature) {
+      team.early.push_back(m);
+      return;
+    }
+  }
+  auto const ahead = static_cast<std::int32_t>(h.number - team.next_number);
+  // A collective by messages consumes all that is sent to it before it is complete here. So this rank called
+  // something else.
+  if (ahead < 0) {
+    mismatch(team, h.number, team.called[h.number & (team_data::history_size - 1)], m->source, h.signature);
+  }
+  team.early.push_back(m);
+}
+
+void step_arrived(message* m) {
+  team_data* const team = world->teams.find(header_of(*m).team);
+  if (team == nullptr) {
+    world->teams.orphans.push_back(m);
+  } else {
+    take_in(*team, m);
+  }
 }
 
 }  // namespace
 
+void adopt_orphans(team_data& team) {
+  auto& orphans = world->teams.orphans;
+  auto const mine = std::stable_partition(orphans.begin(), orphans.end(),
+                                          [&](message const* m) { return header_of(*m).team != team.id; });
+  std::vector<message*> const adopted(mine, orphans.end());
+  orphans.erase(mine, orphans.end());
+  for (message* m : adopted) take_in(team, m);
+}
+
 void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data,
-               std::size_t bytes) {
+               std::size_t bytes, std::size_t alignment) {
   outgoing out;
-  std::size_t const total = header_bytes + sizeof(step_header) + bytes;
-  am_begin(out, c.team->to_world(team_rank), total, pressure::park);
-  step_header const h{c.team->id, c.number, tag, {}};
+  std::size_t const offset = data_offset(alignment);
+  std::size_t const total = offset + bytes;
+  am_begin(out, c.team->to_world(team_rank), total, pressure::park, alignment);
+  step_header const h{c.route->id, c.signature, c.number, tag, static_cast<std::uint32_t>(offset), {}};
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
-  if (bytes != 0) std::memcpy(out.begin + header_bytes + sizeof h, data, bytes);
+  if (bytes != 0) std::memcpy(out.begin + offset, data, bytes);
   am_commit(out, message_kind::active, token_cache<&step_arrived>::get(), total);
 }
 
 message* take_step(collective& c, std::uint32_t tag) {
   for (auto it = c.arrived.begin(); it != c.arrived.end(); ++it) {
-    step_header h;
-    std::memcpy(&h, (*it)->payload(), sizeof h);
-    if (h.tag == tag) {
-      message* const m = *it;
-      c.arrived.erase(it);
-      return m;
-    }
+    if (header_of(**it).tag != tag) continue;
+    message* const m = *it;
+    c.arrived.erase(it);
+    return m;
   }
   return nullptr;
 }
 
 step_data data_of(message const& m) {
-  return {m.payload() + sizeof(step_header), m.bytes - header_bytes - sizeof(step_header)};
+  // send_step() put the data at a multiple of their alignment, as near as the header allows.
+  std::size_t const offset = header_of(m).data;
+  return {m.base + offset, m.bytes - offset, offset};
 }
 
 void launch(collective* c) {
   guard const held;
-  team_data& team = *c->team;
-  c->number = team.next_number++;
+  c->number = note_collective(*c->route, c->signature);
+  launch_numbered(c);
+}
+
+void launch_numbered(collective* c) {
+  guard const held;
+  team_data& team = *c->route;
   team.open.push_back(c);
   open_list.push_back(c);
   auto const mine = std::stable_partition(team.early.begin(), team.early.end(), [&](message const* m) {
-    step_header h;
-    std::memcpy(&h, m->payload(), sizeof h);
-    return h.number != c->number;
+    return header_of(*m).number != c->number;
   });
-  c->arrived.assign(mine, team.early.end());
+  std::vector<message*> const arrived(mine, team.early.end());
   team.early.erase(mine, team.early.end());
+  for (message* m : arrived) accept(*c, m);
   count_open();
   c->begin();
 }
 
 void launch_flat(collective* c) {
   guard const held;
+  team_data& team = *c->team;
+  c->number = note_collective(team, c->signature);
   ++open_flat;
   count_open();
-  c->team->flat_queue.push_back(c);
-  if (c->team->flat_queue.size() == 1) c->begin();
+  team.flat_queue.push_back(c);
+  if (team.flat_queue.size() == 1) {
+    world->teams.flat_busy.push_back(&team);
+    c->begin();
+  }
 }
 
 namespace {
@@ -132,14 +185,25 @@ bool advance_flat(team_data& team) {
   return any;
 }
 
+bool advance_all_flat() {
+  auto& busy = world->teams.flat_busy;
+  bool any = false;
+  for (std::size_t i = 0; i < busy.size();) {
+    any |= advance_flat(*busy[i]);
+    if (busy[i]->flat_queue.empty()) {
+      busy[i] = busy.back();
+      busy.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return any;
+}
+
 }  // namespace
 
 bool advance_collectives() {
-  bool any = false;
-  if (open_flat != 0) {
-    any |= advance_flat(*world->world_team);
-    any |= advance_flat(*world->local_team);
-  }
+  bool any = open_flat != 0 && advance_all_flat();
   for (std::size_t i = 0; i < open_list.size();) {
     collective* const c = open_list[i];
     if (!c->advance()) {
@@ -147,7 +211,7 @@ bool advance_collectives() {
       continue;
     }
     open_list.erase(open_list.begin() + static_cast<std::ptrdiff_t>(i));
-    std::erase(c->team->open, c);
+    std::erase(c->route->open, c);
     any = true;
     finish(c);
   }
@@ -163,10 +227,15 @@ void drop_collectives() {
     delete c;
   }
   open_list.clear();
-  for (team_data* team : {world->world_team, world->local_team}) {
-    for (collective* c : team->flat_queue) delete c;
-    team->flat_queue.clear();
-  }
+  world->teams.for_each([](team_data& team) {
+    for (collective* c : team.flat_queue) delete c;
+    team.flat_queue.clear();
+    for (message* m : team.early) release(m);
+    team.early.clear();
+  });
+  world->teams.flat_busy.clear();
+  for (message* m : world->teams.orphans) release(m);
+  world->teams.orphans.clear();
   open_flat = 0;
   count_open();
 }

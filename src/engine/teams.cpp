@@ -1,30 +1,85 @@
 #include "engine/teams.hpp"
 
 #include <algorithm>
+#include <numeric>
 
+#include "engine/collective.hpp"
+#include "engine/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {
 
+std::int32_t team_data::from_world(std::int32_t world_rank, std::int32_t otherwise) const {
+  if (stride != 0) {
+    std::int64_t const distance = std::int64_t{world_rank} - first;
+    if (distance % stride != 0) return otherwise;
+    std::int64_t const rank = distance / stride;
+    return rank >= 0 && rank < rank_n ? static_cast<std::int32_t>(rank) : otherwise;
+  }
+  auto const& ranks = table->world_ranks;
+  auto const& order = table->by_world;
+  if (order.empty()) {
+    auto const found = std::lower_bound(ranks.begin(), ranks.end(), world_rank);
+    if (found == ranks.end() || *found != world_rank) return otherwise;
+    return static_cast<std::int32_t>(found - ranks.begin());
+  }
+  auto const rank_of = [&](std::int32_t team_rank) { return ranks[static_cast<std::size_t>(team_rank)]; };
+  auto const found = std::lower_bound(
+      order.begin(), order.end(), world_rank,
+      [&](std::int32_t team_rank, std::int32_t sought) { return rank_of(team_rank) < sought; });
+  return found == order.end() || rank_of(*found) != world_rank ? otherwise : *found;
+}
+
+void team_data::set_members(std::vector<std::int32_t> world_ranks, std::int32_t me) {
+  rank_n = static_cast<std::int32_t>(world_ranks.size());
+  rank_me = me;
+  first = world_ranks[0];
+  stride = rank_n > 1 ? world_ranks[1] - world_ranks[0] : 1;
+  for (std::size_t i = 1; i < world_ranks.size() && stride != 0; ++i) {
+    if (world_ranks[i] - world_ranks[i - 1] != stride) stride = 0;
+  }
+  if (stride != 0) return;
+  table = std::make_unique<member_table>();
+  if (!std::is_sorted(world_ranks.begin(), world_ranks.end())) {
+    table->by_world.resize(world_ranks.size());
+    std::iota(table->by_world.begin(), table->by_world.end(), 0);
+    std::sort(table->by_world.begin(), table->by_world.end(), [&](std::int32_t a, std::int32_t b) {
+      return world_ranks[static_cast<std::size_t>(a)] < world_ranks[static_cast<std::size_t>(b)];
+    });
+  }
+  table->world_ranks = std::move(world_ranks);
+}
+
 team_data* team_registry::add(std::uint64_t id, std::int32_t first, std::int32_t rank_n, std::int32_t rank_me,
                               int channel) {
-  auto* const team = new team_data;
+  auto team = std::make_unique<team_data>();
   team->id = id;
   team->first = first;
   team->rank_n = rank_n;
   team->rank_me = rank_me;
   team->channel = channel;
-  teams_[id] = team;
-  return team;
+  team_data* const result = team.get();
+  add(std::move(team));
+  return result;
+}
+
+void team_registry::add(std::unique_ptr<team_data> team) {
+  team_data& added = *team;
+  teams_[added.id] = std::move(team);
+  if (added.channel >= 0) free_channels &= ~(1U << static_cast<unsigned>(added.channel));
+}
+
+void team_registry::remove(team_data& team) noexcept {
+  if (team.channel >= 0) {
+    free_channels |= 1U << static_cast<unsigned>(team.channel);
+    highest_flat = std::max(highest_flat, team.flat_sequence);
+  }
+  teams_.erase(team.id);
 }
 
 team_data* team_registry::find(std::uint64_t id) {
   auto const found = teams_.find(id);
-  return found == teams_.end() ? nullptr : found->second;
-}
-
-team_registry::~team_registry() {
-  for (auto& [id, team] : teams_) delete team;
+  return found == teams_.end() ? nullptr : found->second.get();
 }
 
 team_view& world_team() { return *world->world_team; }
@@ -34,16 +89,13 @@ std::int32_t team_to_world(team_view const& team, std::int32_t team_rank) {
   return static_cast<team_data const&>(team).to_world(team_rank);
 }
 
-std::int32_t team_from_world(team_view const& view, std::int32_t world_rank, std::int32_t otherwise) {
-  auto const& team = static_cast<team_data const&>(view);
-  if (team.members.empty()) {
-    std::int32_t const r = world_rank - team.first;
-    return r >= 0 && r < team.rank_n ? r : otherwise;
-  }
-  auto const found = std::find(team.members.begin(), team.members.end(), world_rank);
-  return found == team.members.end() ? otherwise : static_cast<std::int32_t>(found - team.members.begin());
+std::int32_t team_from_world(team_view const& team, std::int32_t world_rank, std::int32_t otherwise) {
+  return static_cast<team_data const&>(team).from_world(world_rank, otherwise);
 }
 
-team_view* find_team(std::uint64_t id) { return world->teams.find(id); }
+team_view* find_team(std::uint64_t id) {
+  guard const held;
+  return world->teams.find(id);
+}
 
 }  // namespace atl::engine

@@ -2,44 +2,73 @@
 
 /// Teams: ordered sets of ranks, and what collectives on them need.
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include <atoll/engine/team.hpp>
 #include <atoll/transport/message.hpp>
 
+#include "engine/staging.hpp"
+
 namespace atl::engine {
 
 struct collective;
 
-/// A team in this process. Created collectively; the id is equal on all members.
-struct team_data : team_view {
-  std::vector<std::int32_t> members;       ///< world ranks; empty: consecutive from `first`
-  int channel = -1;                        ///< flat channel, or -1
-  std::uint64_t flat_sequence = 0;         ///< flat collectives started on the channel
-  std::deque<collective*> flat_queue;      ///< front one is under way
-  std::uint32_t next_number = 0;           ///< of the next collective by messages
-  std::vector<collective*> open;           ///< collectives by messages that are under way
-  std::vector<transport::message*> early;  ///< for collectives that have not begun here
-
-  std::int32_t to_world(std::int32_t team_rank) const {
-    return members.empty() ? first + team_rank : members[static_cast<std::size_t>(team_rank)];
-  }
+/// The members of a team, where they are not evenly spaced.
+struct member_table {
+  std::vector<std::int32_t> world_ranks;  ///< by team rank
+  std::vector<std::int32_t> by_world;     ///< team ranks, sorted by world rank; empty: `world_ranks` ascend
 };
 
+/// A team in this process. Created collectively; the id is equal on all members.
+struct team_data : team_view {
+  static constexpr std::uint32_t history_size = 16;  // a power of two
+
+  std::unique_ptr<member_table> table;               ///< if stride == 0
+  int channel = -1;                                  ///< flat channel, or -1
+  std::uint64_t flat_sequence = 0;                   ///< publications on the channel
+  std::deque<collective*> flat_queue;                ///< front one is under way
+  staging_blocks staging;                            ///< of arrays that are reduced over the channel
+  std::uint32_t next_number = 0;                     ///< of the next collective
+  std::vector<collective*> open;                     ///< collectives by messages that are under way
+  std::vector<transport::message*> early;            ///< for collectives that have not begun here
+  std::array<std::uint64_t, history_size> called{};  ///< signatures of the last collectives, by number
+
+  std::int32_t to_world(std::int32_t team_rank) const {
+    return stride != 0 ? first + team_rank * stride : table->world_ranks[static_cast<std::size_t>(team_rank)];
+  }
+  std::int32_t from_world(std::int32_t world_rank, std::int32_t otherwise) const;
+  /// Takes the members, in order of their team ranks.
+  void set_members(std::vector<std::int32_t> world_ranks, std::int32_t me);
+};
+
+/// The teams of this process.
 class team_registry {
  public:
   team_data* add(std::uint64_t id, std::int32_t first, std::int32_t rank_n, std::int32_t rank_me,
                  int channel);
+  void add(std::unique_ptr<team_data> team);
+  /// Ends the team's life. Its channel, if it has one, is free again.
+  void remove(team_data& team) noexcept;
   team_data* find(std::uint64_t id);
-  ~team_registry();
+
+  template <class Function>
+  void for_each(Function&& function) {
+    for (auto& [id, team] : teams_) function(*team);
+  }
 
   std::vector<transport::message*> orphans;  ///< messages for teams that do not exist here yet
+  std::vector<team_data*> flat_busy;         ///< teams whose flat queue is not empty
+  std::uint32_t free_channels = 0;           ///< bit i: channel i
+  std::uint64_t highest_flat = 0;            ///< no free channel has published a higher number
+  std::uint32_t led = 0;                     ///< teams created with this process as their rank 0, ever
 
  private:
-  std::unordered_map<std::uint64_t, team_data*> teams_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<team_data>> teams_;
 };
 
 }  // namespace atl::engine

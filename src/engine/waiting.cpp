@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/pause.hpp"
+#include "engine/collective.hpp"
 #include "engine/world.hpp"
 #include "transport/shm/doze.hpp"
 
@@ -19,6 +20,8 @@ constexpr std::uint32_t spins_with_spare_cores = 3'000;  // some 200 us of polli
 // would notice and crowded ones gain back.
 constexpr std::uint64_t yield_for_ns = 200'000;
 constexpr std::uint64_t yield_for_ns_with_spare_cores = 20'000'000;
+/// From time to time, see whether ranks wait for each other in different collectives.
+constexpr std::uint64_t look_every_ns = 500'000'000;
 
 }  // namespace
 
@@ -41,6 +44,12 @@ void waiter::pause() {
     return;
   }
   shm::endpoint& shm = *world->shm;
+  std::uint64_t const waited_ns = now_ns() - since_ns_;
+  if (waited_ns > next_look_ns_) {
+    next_look_ns_ = waited_ns + look_every_ns;
+    show_last_collective();
+    if (waited_ns > look_every_ns) look_for_mismatch();
+  }
   if (shm.unsent() != 0) {
     sched_yield();
     return;

@@ -166,6 +166,7 @@ void start(bool threaded) {
                                  w.region.part(static_cast<std::uint32_t>(place.local_rank)));
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
+  w.teams.free_channels = (1U << shm::flat_channels) - 1;
   w.world_team = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);
   w.local_team = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
                              place.local_size, place.local_rank, 1);
@@ -182,10 +183,6 @@ void stop() noexcept {
   drop_collectives();
   memory::host_heap().reset();
   old->channel->mark(rank_state::finalized);
-  for (message* m : old->teams.orphans) old->shm->release(m);
-  for (team_data* team : {old->world_team, old->local_team}) {
-    for (message* m : team->early) old->shm->release(m);
-  }
   world = nullptr;
   hosts = host_map{};
   job = job_info{};

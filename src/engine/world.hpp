@@ -87,11 +87,13 @@ class waiter {
   void reset() {
     fruitless_ = 0;
     since_ns_ = 0;
+    next_look_ns_ = 0;
   }
 
  private:
   std::uint32_t fruitless_ = 0;
   std::uint64_t since_ns_ = 0;
+  std::uint64_t next_look_ns_ = 0;  ///< after that much waiting, look whether peers do the same
 };
 
 }  // namespace atl::engine

@@ -45,6 +45,7 @@ void init(bool threaded) {
   } catch (std::exception const& problem) {
     fatal("init", "%s", problem.what());
   }
+  bind_teams();
   acquire_master();
 }
 

@@ -6,7 +6,8 @@
 
 #include <unordered_map>
 
-#include <upcxx/dist_object.hpp>
+#include <upcxx/detail/instances.hpp>
+#include <upcxx/detail/persona_state.hpp>
 
 #include "base/error.hpp"
 #include "upcxx/runtime_state.hpp"

@@ -15,7 +15,9 @@ bool run_tasks(thread_state& t, persona_state& persona);
 
 /// Forgets all distributed objects (end of the library).
 void reset_objects() noexcept;
-/// Forgets the team objects of this period.
+/// Gives world() and local_team() their teams.
+void bind_teams() noexcept;
+/// Makes all team objects of this period inactive.
 void reset_teams() noexcept;
 
 }  // namespace atl::rt

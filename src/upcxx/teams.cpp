@@ -1,37 +1,80 @@
-// The team objects that the library owns, and failures of transfers.
+// Team objects: which object is a team's in this process; and failures of transfers.
 
+#include <exception>
+
+#include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/team.hpp>
 
 #include "base/error.hpp"
 #include "engine/world.hpp"
+#include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
 namespace {
 constinit team_state world_state;
 constinit team_state local_state;
-}  // namespace
 
-team_state& world_team_state() {
-  if (world_state.view == nullptr && engine::world != nullptr) world_state.view = &engine::world_team();
-  return world_state;
+team_state* object_of(engine::team_view* view) {
+  return view == nullptr ? nullptr : static_cast<team_state*>(view->handle);
 }
 
-team_state& local_team_state() {
-  if (local_state.view == nullptr && engine::world != nullptr) local_state.view = &engine::local_team();
-  return local_state;
+bool predefined(team_state const& object) { return &object == &world_state || &object == &local_state; }
+
+}  // namespace
+
+team_state& world_team_state() { return world_state; }
+team_state& local_team_state() { return local_state; }
+
+void bind_teams() noexcept {
+  world_state.view = &engine::world_team();
+  world_state.view->handle = &world_state;
+  local_state.view = &engine::local_team();
+  local_state.view->handle = &local_state;
 }
 
 void reset_teams() noexcept {
-  world_state.view = nullptr;
-  local_state.view = nullptr;
+  engine::world->teams.for_each([](engine::team_data& team) {
+    if (team_state* const object = object_of(&team)) object->view = nullptr;
+  });
 }
 
 team_state* find_team_state(std::uint64_t id) {
-  if (engine::world == nullptr) return nullptr;
-  if (id == engine::world_team().id) return &world_team_state();
-  if (id == engine::local_team().id) return &local_team_state();
-  return nullptr;
+  return engine::world == nullptr ? nullptr : object_of(engine::find_team(id));
+}
+
+void adopt_team(team_state& object, engine::team_view* view) {
+  object.view = view;
+  view->handle = &object;
+  object_id const id{view->id, 0};
+  register_object(id, &object);  // queues who waits for it
+  unregister_object(id, &object);
+}
+
+void relocate_team(team_state& from, team_state& to) noexcept {
+  if (predefined(from)) fatal("team", "world() and local_team() cannot be moved");
+  to.view = from.view;
+  from.view = nullptr;
+  to.view->handle = &to;
+}
+
+void destroy_team(team_state& object, bool (*progress)()) {
+  if (predefined(object)) fatal("team::destroy", "world() and local_team() cannot be destroyed");
+  // While we wait for the others, calls that name the team still find it.
+  if (progress == nullptr) object.view->handle = nullptr;
+  engine::destroy_team(*object.view, progress);
+  object.view = nullptr;
+}
+
+void abandon_team(team_state& object) noexcept {
+  if (std::uncaught_exceptions() == 0) {
+    fatal("team",
+          "a team of %d ranks reached its destructor without team::destroy(). Call destroy() on all members "
+          "before, or let the object live until upcxx::finalize()",
+          object.view->rank_n);
+  }
+  // Somebody will hear of the exception; the team itself lives on until the library ends.
+  object.view->handle = nullptr;
 }
 
 void unreachable_memory(char const* operation, std::int32_t rank) {

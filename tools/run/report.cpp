@@ -10,6 +10,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/collective_signature.hpp"
 #include "base/error.hpp"
 #include "run/options.hpp"
 
@@ -96,7 +97,15 @@ std::string outstanding(rank_diagnostics const& d) {
   add(d.messages_parked, "message parked", "messages parked");
   add(d.messages_held, "message held", "messages held");
   add(d.collectives_open, "collective open", "collectives open");
-  return text.empty() ? "nothing" : text;
+  if (text.empty()) text = "nothing";
+  // Ranks that wait for each other in different collectives show it here.
+  auto const signature = d.collective_signature.load(std::memory_order_relaxed);
+  if (signature != 0) {
+    text += format("; last collective: %s, no. %u on %s", describe(signature).c_str(),
+                   d.collective_number.load(std::memory_order_relaxed) + 1,
+                   describe_team(d.collective_team.load(std::memory_order_relaxed)).c_str());
+  }
+  return text;
 }
 
 /// Frames with their numbers; a run of the same line, as an endless recursion gives, is written once.

@@ -3,6 +3,7 @@
 /// What collectives have in common: their buffers, and the way from the engine's `done` to the notifications.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -11,17 +12,18 @@
 
 #include <atoll/engine/team.hpp>
 #include <atoll/transport/message.hpp>
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/pool.hpp>
 #include <upcxx/detail/persona_state.hpp>
+#include <upcxx/team.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
-inline void check_collective([[maybe_unused]] char const* what) {
-#if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE
-  atl::rt::check_collective(what);
-#endif
+/// Checked builds stop unless `root` is a rank of the team.
+inline void check_root([[maybe_unused]] std::int32_t root, [[maybe_unused]] team const& over) {
+  ATOLL_CHECK(root >= 0 && root < over.rank_n(), "the root of a collective is no rank of the team");
 }
 
 struct no_buffer {
@@ -41,6 +43,8 @@ class value_buffer {
   explicit value_buffer(bytes_of from) { std::memcpy(bytes_, from.address, sizeof(T)); }
   T* data() { return std::launder(reinterpret_cast<T*>(bytes_)); }
   T& value() { return *data(); }
+  /// The result, out of the buffer.
+  value_buffer take() const { return *this; }
 
  private:
   alignas(T) std::byte bytes_[sizeof(T)];
@@ -133,7 +137,7 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
       waiting.fire();
     } else {
       static_assert(sizeof...(V) == 1);
-      value_buffer<V...> result = self->buffer;
+      auto result = self->buffer.take();
       end(self);
       waiting.fire(std::move(result.value()));
     }

@@ -43,6 +43,17 @@ class arena {
     return buffer;
   }
 
+  /// A block that stays until `unreserve`; npos if there is no room now.
+  std::uint64_t reserve(std::size_t bytes) {
+    std::uint64_t block = allocator_.allocate(bytes, 64);
+    if (block == memory::segment_allocator::npos) {
+      reclaim();
+      block = allocator_.allocate(bytes, 64);
+    }
+    return block == memory::segment_allocator::npos ? npos : block;
+  }
+  void unreserve(std::uint64_t block) { allocator_.deallocate(block); }
+
   /// Called by whoever read the buffer (or by the owner to cancel); `buffer` in the caller's address space.
   static void hand_back(std::byte* buffer) {
     // Pairs with the acquire in reclaim(): the reads of the buffer are over before it is reused.

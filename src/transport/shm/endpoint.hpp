@@ -87,6 +87,16 @@ class endpoint final : public transport::endpoint {
   std::size_t private_bytes() const { return private_used_.load(std::memory_order_relaxed); }
   std::size_t private_limit() const { return config_.private_limit; }
 
+  /// Memory in this rank's region for others to read: its offset in the region, ~0 if there is no room.
+  std::uint64_t take_staging(std::size_t bytes) {
+    std::uint64_t const block = arena_.reserve(bytes);
+    return block == arena::npos ? ~std::uint64_t{0} : config_.layout.arena_offset + block;
+  }
+  void give_staging(std::uint64_t offset) { arena_.unreserve(offset - config_.layout.arena_offset); }
+  std::byte* at(std::uint32_t local_rank, std::uint64_t offset) const {
+    return config_.base + local_rank * config_.stride + offset;
+  }
+
   rank_control& control(std::uint32_t local_rank) const {
     return *reinterpret_cast<rank_control*>(config_.base + local_rank * config_.stride);
   }

@@ -10,14 +10,24 @@
 
 namespace atl::shm {
 
-inline constexpr unsigned flat_channels = 2;     ///< teams with flat collectives: world and local_team
+inline constexpr unsigned flat_channels = 16;    ///< world, local_team, and some for created teams
 inline constexpr std::size_t flat_payload = 48;  ///< bytes that travel with a flat collective's arrival
 
 /// A rank's contribution to one flat collective. `sequence` is written last (release) and read first
 /// (acquire).
 struct alignas(64) flat_line {
   std::atomic<std::uint64_t> sequence;
+  std::uint64_t signature;  ///< what was called; must be equal on all ranks
   std::byte payload[flat_payload];
+};
+static_assert(sizeof(flat_line) == 64);
+
+/// The collective that a rank started last, for peers that have waited long.
+struct last_collective {
+  std::atomic<std::uint64_t> team;
+  std::atomic<std::uint64_t> signature;
+  std::atomic<std::uint64_t> check;
+  std::atomic<std::uint32_t> number;
 };
 
 /// First lines of every region.
@@ -31,6 +41,7 @@ struct rank_control {
       failed;  ///< non-zero once a rank of the host says why it ends the job; also there
   // Read by a peer to find out whether process memory may be read directly.
   alignas(64) std::uint64_t probe;
+  alignas(64) last_collective last;
   ring_counters ring;
   flat_line flat[flat_channels][2];  ///< [channel][parity of the collective's number]
 };

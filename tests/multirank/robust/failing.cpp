@@ -85,6 +85,66 @@ void hangs() {
   upcxx::barrier();
 }
 
+/// Ranks that do not agree on a collective, in ways that show up in different places.
+void collectives_differ(std::string const& how) {
+  int const me = upcxx::rank_me();
+  long value = me;
+  std::vector<long> many(1000, me);
+  upcxx::team all = upcxx::world().split(0, -me);
+  if (how == "kind") {  // both inside shared memory
+    if (me == 1) {
+      upcxx::barrier(all);
+    } else {
+      upcxx::reduce_all(value, upcxx::op_fast_add, all).wait();
+    }
+  } else if (how == "root") {
+    upcxx::broadcast(value, me == 1 ? 1 : 0).wait();
+  } else if (how == "count") {
+    upcxx::reduce_one(many.data(), many.data(), me == 1 ? 999 : 1000, upcxx::op_fast_add, 0).wait();
+  } else if (how == "order") {
+    if (me == 1) {
+      upcxx::barrier();
+      upcxx::broadcast(value, 1).wait();
+    } else {
+      upcxx::broadcast(value, 1).wait();
+      upcxx::barrier();
+    }
+  } else if (how == "silent") {  // nobody sends anything: found by who has waited long
+    if (me == 0) {
+      upcxx::barrier();
+    } else {
+      upcxx::broadcast(value, 0).wait();
+    }
+  }
+  upcxx::barrier();
+}
+
+void collective_in_callback() {
+  upcxx::rpc(upcxx::rank_me(), [] { upcxx::reduce_all(1, upcxx::op_fast_add); }).wait();
+  upcxx::barrier();
+}
+
+/// Rank 1 never starts what the others wait for.
+void collective_left_out() {
+  upcxx::team all = upcxx::world().split(0, upcxx::rank_me());
+  upcxx::future<int> sum = upcxx::make_future(0);
+  upcxx::future<> never;
+  if (upcxx::rank_me() != 1) sum = upcxx::reduce_all(1, upcxx::op_fast_add, all);
+  if (upcxx::rank_me() != 1) sum.wait();
+  never.wait();
+}
+
+void team_not_destroyed() {
+  { upcxx::team all = upcxx::world().split(0, upcxx::rank_me()); }
+  upcxx::barrier();
+}
+
+void team_used_after_its_end() {
+  upcxx::team all = upcxx::world().split(0, upcxx::rank_me());
+  all.destroy();
+  upcxx::barrier(all);
+}
+
 /// Sends a function of a library that only the sender has loaded.
 void unknown_module(char const* library) {
   if (upcxx::rank_me() == 0) {
@@ -122,6 +182,16 @@ int main(int argc, char** argv) {
     exit_without_finalize();
   } else if (what == "hangs") {
     hangs();
+  } else if (what == "collectives_differ") {
+    collectives_differ(argv[2]);
+  } else if (what == "collective_in_callback") {
+    collective_in_callback();
+  } else if (what == "collective_left_out") {
+    collective_left_out();
+  } else if (what == "team_not_destroyed") {
+    team_not_destroyed();
+  } else if (what == "team_used_after_its_end") {
+    team_used_after_its_end();
   } else if (what == "unknown_module") {
     unknown_module(argv[2]);
   }

@@ -1,0 +1,68 @@
+#include "base/collective_signature.hpp"
+
+#include "base/error.hpp"
+
+namespace atl {
+
+namespace {
+
+char const* name_of(collective_kind kind) {
+  switch (kind) {
+    case collective_kind::none:
+      return "nothing";
+    case collective_kind::barrier:
+      return "barrier";
+    case collective_kind::broadcast:
+      return "broadcast";
+    case collective_kind::reduce_one:
+      return "reduce_one";
+    case collective_kind::reduce_all:
+      return "reduce_all";
+    case collective_kind::gather:
+      return "gather";
+    case collective_kind::split:
+      return "team::split";
+    case collective_kind::create:
+      return "team::create";
+    case collective_kind::destroy:
+      return "team::destroy";
+    case collective_kind::broadcast_object:
+      return "broadcast_nontrivial";
+    case collective_kind::reduce_one_object:
+      return "reduce_one_nontrivial";
+    case collective_kind::reduce_all_object:
+      return "reduce_all_nontrivial";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string describe(collective_signature what) {
+  auto const kind = static_cast<collective_kind>(what >> 60U);
+  auto const root = static_cast<std::int32_t>(what >> 36U & 0xffffffU) - 1;
+  auto const bytes = static_cast<unsigned long long>(what & 0xfffffffffU);
+  std::string text = name_of(kind);
+  switch (kind) {
+    case collective_kind::broadcast:
+    case collective_kind::reduce_one:
+    case collective_kind::reduce_all:
+    case collective_kind::gather:
+      text += format(" of %llu bytes", bytes);
+      break;
+    default:
+      break;
+  }
+  if (root >= 0) text += format(" with root %d", root);
+  return text;
+}
+
+std::string describe_team(std::uint64_t id) {
+  if (id == 1) return "world()";
+  auto const leader = id >> 32U;
+  if (leader == 0) return "local_team()";
+  return format("the team no. %u that rank %lld leads", static_cast<unsigned>(id),
+                static_cast<long long>(leader) - 1);
+}
+
+}  // namespace atl

@@ -1,0 +1,197 @@
+// The birth and the end of teams.
+//
+// A new team's members agree on three things in one reduction, which travels under the parent's id and
+// number: the team's id; a flat channel that is free on all of them, if all are on one host; and a number
+// that no publication on any free channel has reached, so that stale lines are never mistaken for new ones.
+//
+// The id is the world rank of the team's rank 0 and the count of teams that this process has led. No two
+// teams of a job's life are equal in both.
+//
+// A channel must not be used again while anybody may still read the lines of its old team. Destruction
+// therefore always includes a barrier by messages, in the background if the program does not want to wait:
+// who has passed it knows that everybody has left the team's last flat collective.
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "base/error.hpp"
+#include "engine/collective.hpp"
+#include "engine/guard.hpp"
+#include "engine/world.hpp"
+
+namespace atl::engine {
+
+namespace {
+
+/// Blocks until the engine has called `done`.
+template <class Start>
+void run_to_end(bool (*progress)(), Start start) {
+  // Another thread may complete it; what it and others did before is visible to who sees the flag.
+  std::atomic<bool> complete{false};
+  start(on_done{
+      [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); },
+      &complete});
+  waiting_note const note(activity::team);
+  waiter idle;
+  while (!complete.load(std::memory_order_acquire)) {
+    if (progress()) {
+      idle.reset();
+    } else {
+      idle.pause();
+    }
+  }
+}
+
+struct agreement {
+  std::uint64_t id = 0;  ///< from the leader
+  std::uint64_t flat_sequence = 0;
+  std::uint64_t members = 0;  ///< hash of the list; all must have the same
+  std::uint32_t channels = 0;
+  std::uint32_t differ = 0;
+
+  static void combine(void* a, void const* b, std::size_t, void const*) {
+    auto& x = *static_cast<agreement*>(a);
+    auto const& y = *static_cast<agreement const*>(b);
+    x.id |= y.id;
+    x.flat_sequence = std::max(x.flat_sequence, y.flat_sequence);
+    x.differ |= y.differ | static_cast<std::uint32_t>(x.members != y.members);
+    x.channels &= y.channels;
+  }
+};
+
+std::uint64_t hash(std::vector<std::int32_t> const& members) {
+  std::uint64_t h = members.size();
+  for (std::int32_t const m : members) h = (h ^ static_cast<std::uint32_t>(m)) * 0x9e3779b97f4a7c15U;
+  return h;
+}
+
+bool on_this_host(std::vector<std::int32_t> const& members) {
+  return std::all_of(members.begin(), members.end(), [](std::int32_t r) {
+    return r >= job.local_first && r - job.local_first < job.local_n;
+  });
+}
+
+/// The calling rank takes no part in what the others do under this number.
+void stand_aside(team_data& parent, collective_signature signature) {
+  guard const held;
+  note_collective(parent, signature);
+}
+
+/// `members` in world ranks.
+team_view* form(team_data& parent, std::vector<std::int32_t> members, collective_signature signature,
+                bool (*progress)()) {
+  auto fresh = std::make_unique<team_data>();
+  team_registry& teams = world->teams;
+  agreement ours;
+  ours.members = hash(members);
+  auto const me = std::find(members.begin(), members.end(), job.rank_me) - members.begin();
+  {
+    guard const held;
+    if (me == 0) ours.id = (static_cast<std::uint64_t>(job.rank_me) + 1) << 32U | ++teams.led;
+    if (members.size() > 1 && on_this_host(members)) ours.channels = teams.free_channels;
+    ours.flat_sequence = teams.highest_flat;
+  }
+  fresh->set_members(std::move(members), static_cast<std::int32_t>(me));
+  run_to_end(progress, [&](on_done done) {
+    collective* const c =
+        make_tree_reduce(*fresh, signature, done, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1);
+    c->route = &parent;
+    launch(c);
+  });
+  if (ours.differ != 0) {
+    fatal("team::create",
+          "the members of a new team gave different lists of ranks (this one has %d ranks, the first is %d); "
+          "all must list the same ranks in the same order",
+          fresh->rank_n, fresh->first);
+  }
+
+  guard const held;
+  fresh->id = ours.id;
+  // A team destroyed meanwhile may have published more, but not on a channel that was free before.
+  fresh->flat_sequence = ours.flat_sequence;
+  for (int channel = 0; channel < static_cast<int>(shm::flat_channels) && fresh->channel < 0; ++channel) {
+    if ((ours.channels >> static_cast<unsigned>(channel) & 1U) != 0) fresh->channel = channel;
+  }
+  team_data& team = *fresh;
+  teams.add(std::move(fresh));
+  adopt_orphans(team);
+  return &team;
+}
+
+void remove(team_data& team) {
+  guard const held;
+  if (!team.open.empty() || !team.flat_queue.empty() || !team.early.empty()) {
+    fatal("team::destroy", "%zu collectives over %s are still under way on this rank; wait for them first",
+          team.open.size() + team.flat_queue.size() + team.early.size(), describe_team(team.id).c_str());
+  }
+  world->teams.remove(team);
+}
+
+struct membership {
+  std::int32_t color;
+  std::int32_t key;
+};
+
+}  // namespace
+
+team_view* split_team(team_view& view, std::int32_t color, std::int32_t key, bool (*progress)()) {
+  auto& parent = static_cast<team_data&>(view);
+  constexpr collective_signature signature = sign(collective_kind::split);
+  std::vector<membership> all(static_cast<std::size_t>(parent.rank_n));
+  membership const mine{color, key};
+  run_to_end(progress, [&](on_done done) {
+    launch(make_gather(parent, signature, done, &mine, sizeof mine, all.data()));
+  });
+  if (color < 0) {
+    stand_aside(parent, signature);
+    return nullptr;
+  }
+  std::vector<std::int32_t> members;
+  for (std::int32_t r = 0; r < parent.rank_n; ++r) {
+    if (all[static_cast<std::size_t>(r)].color == color) members.push_back(r);
+  }
+  std::stable_sort(members.begin(), members.end(), [&](std::int32_t a, std::int32_t b) {
+    return all[static_cast<std::size_t>(a)].key < all[static_cast<std::size_t>(b)].key;
+  });
+  for (std::int32_t& m : members) m = parent.to_world(m);
+  return form(parent, std::move(members), signature, progress);
+}
+
+team_view* create_team(team_view& view, std::int32_t const* ranks, std::size_t count, bool (*progress)()) {
+  auto& parent = static_cast<team_data&>(view);
+  constexpr collective_signature signature = sign(collective_kind::create);
+  std::vector<std::int32_t> members(ranks, ranks + count);
+  if (std::find(members.begin(), members.end(), parent.rank_me) == members.end()) {
+    stand_aside(parent, signature);
+    return nullptr;
+  }
+  for (std::int32_t const r : members) {
+    if (r < 0 || r >= parent.rank_n) {
+      fatal("team::create", "the list has %d, but the ranks of the parent are 0 to %d", r, parent.rank_n - 1);
+    }
+  }
+  std::vector<std::int32_t> sorted = members;
+  std::sort(sorted.begin(), sorted.end());
+  auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) fatal("team::create", "the list has rank %d more than once", *twice);
+  for (std::int32_t& m : members) m = parent.to_world(m);
+  return form(parent, std::move(members), signature, progress);
+}
+
+void destroy_team(team_view& view, bool (*progress)()) {
+  auto& team = static_cast<team_data&>(view);
+  constexpr collective_signature signature = sign(collective_kind::destroy);
+  if (progress != nullptr) {
+    run_to_end(progress, [&](on_done done) { launch(make_dissemination(team, signature, done)); });
+    remove(team);
+  } else if (has_flat_channel(team)) {
+    on_done const done{[](void* ended) { remove(*static_cast<team_data*>(ended)); }, &team};
+    launch(make_dissemination(team, signature, done));
+  } else {
+    remove(team);
+  }
+}
+
+}  // namespace atl::engine
