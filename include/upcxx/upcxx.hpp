@@ -11,6 +11,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/exceptions.hpp>
+#include <upcxx/experimental/collectives.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/init.hpp>
