@@ -1,4 +1,5 @@
-// expect: broadcast: T must be TriviallySerializable; for others there is upcxx::experimental::broadcast_nontrivial
+// expect: broadcast: T must be TriviallySerializable; for others there is
+// upcxx::experimental::broadcast_nontrivial
 
 #include <string>
 
