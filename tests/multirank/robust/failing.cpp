@@ -119,11 +119,6 @@ void collectives_differ(std::string const& how) {
   upcxx::barrier();
 }
 
-void collective_in_callback() {
-  upcxx::rpc(upcxx::rank_me(), [] { upcxx::reduce_all(1, upcxx::op_fast_add); }).wait();
-  upcxx::barrier();
-}
-
 /// Rank 1 never starts what the others wait for.
 void collective_left_out() {
   upcxx::team all = upcxx::world().split(0, upcxx::rank_me());
@@ -184,8 +179,6 @@ int main(int argc, char** argv) {
     hangs();
   } else if (what == "collectives_differ") {
     collectives_differ(argv[2]);
-  } else if (what == "collective_in_callback") {
-    collective_in_callback();
   } else if (what == "collective_left_out") {
     collective_left_out();
   } else if (what == "team_not_destroyed") {
