@@ -3,44 +3,27 @@
 /// UPCXX_ASSERT and UPCXX_ASSERT_ALWAYS: assertions for programs.
 
 #include <iosfwd>
-#include <string_view>
-#include <type_traits>
 
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/text_output.hpp>
 
 namespace atl::rt {
 
-/// Collects the message of an assertion that failed. Formatting is that of a standard stream; what this
-/// header does not know itself is left to the operator<< of its type, for which the program has included
-/// <ostream>.
+/// Collects the message of an assertion that failed.
 class ATOLL_EXPORT assertion_failure {
  public:
-  assertion_failure(char const* file, int line, char const* function, char const* condition) noexcept;
+  assertion_failure(char const* file, int line, char const* function, char const* condition) noexcept
+      : file_(file), line_(line), function_(function), condition_(condition) {}
   assertion_failure(assertion_failure const&) = delete;
   assertion_failure& operator=(assertion_failure const&) = delete;
-  ~assertion_failure();
 
-  assertion_failure& operator<<(char const* text);
-  assertion_failure& operator<<(std::string_view text);
-  assertion_failure& operator<<(char value);
-  assertion_failure& operator<<(bool value);
-  assertion_failure& operator<<(int value);
-  assertion_failure& operator<<(unsigned value);
-  assertion_failure& operator<<(long value);
-  assertion_failure& operator<<(unsigned long value);
-  assertion_failure& operator<<(long long value);
-  assertion_failure& operator<<(unsigned long long value);
-  assertion_failure& operator<<(float value);
-  assertion_failure& operator<<(double value);
-  assertion_failure& operator<<(long double value);
-  assertion_failure& operator<<(void const* value);
-  assertion_failure& operator<<(std::ostream& (*manipulator)(std::ostream&));
-  assertion_failure& operator<<(std::ios_base& (*manipulator)(std::ios_base&));
   template <typename T>
-  requires(!std::is_arithmetic_v<T> && !std::is_pointer_v<std::decay_t<T>> &&
-           !std::is_convertible_v<T const&, std::string_view>) assertion_failure&
-  operator<<(T const& value) {
-    stream() << value;
+  assertion_failure& operator<<(T const& value) {
+    text_ << value;
+    return *this;
+  }
+  assertion_failure& operator<<(std::ostream& (*manipulator)(std::ostream&)) {
+    text_ << manipulator;
     return *this;
   }
 
@@ -48,10 +31,7 @@ class ATOLL_EXPORT assertion_failure {
   [[noreturn]] void stop() noexcept;
 
  private:
-  std::ostream& stream() noexcept;
-
-  struct text;
-  text* text_;
+  text_output text_;
   char const* file_;
   int line_;
   char const* function_;

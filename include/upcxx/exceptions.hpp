@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <stdexcept>
 
 #include <upcxx/detail/config.hpp>
 
@@ -24,8 +25,19 @@ class ATOLL_EXPORT bad_shared_alloc : public std::bad_alloc {
   char text_[256];
 };
 
+/// A function's code lies in a module that is not known to be the same on all ranks. Thrown by
+/// experimental::relocation::verify_segment; calls do not need verification and never throw it.
+class ATOLL_EXPORT segment_verification_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+  segment_verification_error(segment_verification_error const&) noexcept;
+  segment_verification_error& operator=(segment_verification_error const&) noexcept;
+  ~segment_verification_error() override;
+};
+
 }  // namespace atl
 
 namespace upcxx::inline UPCXX_MODE {
 using atl::bad_shared_alloc;
-}
+using atl::segment_verification_error;
+}  // namespace upcxx::inline UPCXX_MODE

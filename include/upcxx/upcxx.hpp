@@ -12,6 +12,10 @@
 #include <upcxx/dist_object.hpp>
 #include <upcxx/exceptions.hpp>
 #include <upcxx/experimental/collectives.hpp>
+#include <upcxx/experimental/heap.hpp>
+#include <upcxx/experimental/os_env.hpp>
+#include <upcxx/experimental/relocation.hpp>
+#include <upcxx/experimental/say.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/init.hpp>

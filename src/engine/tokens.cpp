@@ -18,19 +18,13 @@
 
 #include "base/error.hpp"
 #include "base/os/elf_notes.hpp"
+#include "engine/modules.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {
 namespace {
 
-struct module {
-  std::uintptr_t begin;  // first mapped byte
-  std::uintptr_t end;
-  std::uint32_t hash;
-  std::string name;
-  std::string modes{};  // empty: not compiled with the library's headers
-};
-
+using module = loaded_module;
 using module_table = std::vector<module>;
 
 constexpr std::uint32_t fnv_start = 2166136261U;
@@ -65,7 +59,7 @@ std::atomic<unsigned long long> unloads{0};
 
 int collect(dl_phdr_info* info, std::size_t, void* out) {
   unloads.store(info->dlpi_subs, std::memory_order_relaxed);
-  module m{~std::uintptr_t{0}, 0, fnv_start, info->dlpi_name};
+  module m{~std::uintptr_t{0}, 0, fnv_start, info->dlpi_name, {}};
   bool identified = false;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     ElfW(Phdr) const& segment = info->dlpi_phdr[i];
@@ -239,6 +233,10 @@ std::string name_at(std::int32_t source, std::uint32_t hash) {
 }
 
 }  // namespace
+
+std::uint32_t last_resolved_module() noexcept { return last_resolved.hash; }
+
+std::vector<loaded_module> loaded_modules() { return rebuild(); }
 
 void publish_module_names() {
   module_table const* const modules = table.load(std::memory_order_acquire);

@@ -6,6 +6,7 @@
 #include "atoll/engine/host_map.hpp"
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
 
 namespace atl::rt {
@@ -71,8 +72,11 @@ void heap_check(std::uint32_t rank, std::uint64_t offset, std::size_t bytes, cha
 
 void throw_bad_shared_alloc(std::size_t bytes, std::size_t alignment) {
   using settings::format_bytes;
-  if (!host_heap().ready())
-    throw bad_shared_alloc("no shared heap: the library is not initialised (upcxx::init)");
+  if (!host_heap().ready()) {
+    throw bad_shared_alloc(engine::world == nullptr
+                               ? "no shared heap: the library is not initialised (upcxx::init)"
+                               : "no shared heap: experimental::destroy_heap was called");
+  }
   std::string const size = bytes == SIZE_MAX ? "more than the address space" : format("%zu bytes", bytes);
   throw bad_shared_alloc(format("rank %u: shared heap exhausted: %s requested (alignment %zu); %s of %s "
                                 "used, largest free block %s. Raise "

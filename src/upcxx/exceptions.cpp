@@ -18,6 +18,11 @@ bad_shared_alloc::bad_shared_alloc(bad_shared_alloc const&) noexcept = default;
 bad_shared_alloc& bad_shared_alloc::operator=(bad_shared_alloc const&) noexcept = default;
 bad_shared_alloc::~bad_shared_alloc() = default;
 
+segment_verification_error::segment_verification_error(segment_verification_error const&) noexcept = default;
+segment_verification_error& segment_verification_error::operator=(
+    segment_verification_error const&) noexcept = default;
+segment_verification_error::~segment_verification_error() = default;
+
 char const* bad_shared_alloc::what() const noexcept { return text_; }
 
 }  // namespace atl

@@ -1,0 +1,123 @@
+// Compiled parts of include/upcxx/experimental: variables of the environment, lines of output, the heap's
+// end.
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
+
+#include <atoll/engine/host_map.hpp>
+#include <upcxx/detail/check.hpp>
+#include <upcxx/experimental/heap.hpp>
+#include <upcxx/experimental/os_env.hpp>
+#include <upcxx/experimental/say.hpp>
+#include <upcxx/init.hpp>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "engine/world.hpp"
+#include "memory/host/host_heap.hpp"
+
+namespace atl::rt {
+
+char const* environment(char const* name) noexcept {
+  return engine::world != nullptr ? getenv_console(name) : std::getenv(name);
+}
+
+void environment_refused(char const* name, char const* text) {
+  fatal("os_env", "%s=%s: not a value of the type that the program asks for", name, text);
+}
+
+std::int64_t environment_integer(char const* name, char const* text) {
+  char* rest = nullptr;
+  errno = 0;
+  std::int64_t const value = std::strtoll(text, &rest, 0);
+  if (errno != 0 || rest == text || *rest != '\0') environment_refused(name, text);
+  return value;
+}
+
+double environment_real(char const* name, char const* text) {
+  char* rest = nullptr;
+  double const value = std::strtod(text, &rest);
+  if (rest == text || *rest != '\0') environment_refused(name, text);
+  return value;
+}
+
+bool environment_boolean(char const* name, char const* text) {
+  try {
+    return settings::parse_boolean(text, name);
+  } catch (startup_error const& error) {
+    fatal("os_env", "%s", error.what());
+  }
+}
+
+std::int64_t environment_size(char const* name, char const* text, std::size_t unit) {
+  try {
+    settings::size_value const size = settings::parse_size(text, name, unit);
+    if (size.percent >= 0) environment_refused(name, text);
+    return static_cast<std::int64_t>(size.bytes);
+  } catch (startup_error const& error) {
+    fatal("os_env", "%s", error.what());
+  }
+}
+
+void say_line(std::ostream* output, char const* prefix, text_output& text) {
+  std::string line(prefix);
+  if (auto const at = line.find("%d"); at != std::string::npos) {
+    line.replace(at, 2, std::to_string(engine::job.rank_me));
+  }
+  line += text.text();
+  if (!line.ends_with('\n')) line += '\n';
+  std::ostream& to = output != nullptr ? *output : std::cout;
+  to << line << std::flush;
+}
+
+namespace {
+
+/// The part of this rank's region that is heap, in whole pages.
+struct page_range {
+  std::byte* begin;
+  std::size_t bytes;
+};
+
+page_range heap_pages() {
+  constexpr std::uint64_t page = 4096;
+  engine::host_map const& hosts = engine::hosts;
+  std::uint64_t const begin = (hosts.heap_begin + page - 1) / page * page;
+  std::uint64_t const end = hosts.heap_end / page * page;
+  return {engine::world->region.part(hosts.me) + begin, end > begin ? end - begin : 0};
+}
+
+void meet() { engine::wait_barrier(engine::world_team(), &progress_user); }
+
+}  // namespace
+
+void destroy_heap() {
+  check_collective("destroy_heap");
+  if (!memory::host_heap().ready()) fatal("heap", "destroy_heap: the heap was destroyed already");
+  meet();
+  memory::host_heap().reset();
+  auto const [begin, bytes] = heap_pages();
+  // Kernels that cannot do it keep the memory; the heap is gone all the same.
+  if (bytes != 0) ::madvise(begin, bytes, MADV_REMOVE);
+  meet();
+}
+
+void restore_heap() {
+  check_collective("restore_heap");
+  if (memory::host_heap().ready()) fatal("heap", "restore_heap: there is a heap; destroy_heap comes first");
+  auto const [begin, bytes] = heap_pages();
+  if (bytes != 0 && ::madvise(begin, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+    fatal("heap", "restore_heap: cannot get %s of memory back: %s", settings::format_bytes(bytes).c_str(),
+          std::strerror(errno));
+  }
+  engine::host_map const& hosts = engine::hosts;
+  memory::host_heap().initialise(hosts.heap_begin, hosts.heap_end - hosts.heap_begin,
+                                 engine::world->region.part(hosts.me));
+  meet();
+}
+
+}  // namespace atl::rt
