@@ -58,9 +58,12 @@ facts: THREAD CODE LEVEL NET TEXT(__cplusplus) TEXT(__STRICT_ANSI__)
 """
 
 HELLO = """
+#include <upcxx/upcxx.hpp>
+#ifdef assert
+#error "the header includes <cassert>"
+#endif
 #include <cstdio>
 #include <cstdlib>
-#include <upcxx/upcxx.hpp>
 extern "C" int twice(int);
 int main(int count, char** words) {
   std::printf("started\\n");
