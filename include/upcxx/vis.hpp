@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <atoll/engine/pieces.hpp>
+#include <atoll/engine/strided.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/completion_now.hpp>
@@ -59,8 +59,8 @@ using vis_put_events = operation_events<true, true, true>;
 using vis_get_events = operation_events<false, false, true>;
 
 template <class Runs, class SrcIter, class DestIter, class Cx>
-auto put_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-              DestIter dest_end, Runs dest_runs, Cx const& completions) {
+auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
+               DestIter dest_end, Runs dest_runs, Cx const& completions) {
   using source = run_pointer<Runs, SrcIter>;
   using dest = run_pointer<Runs, DestIter>;
   static_assert(
@@ -77,15 +77,15 @@ auto put_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_run
   check_injection(call);
   // Read before the walk. Nobody receives an empty list, so the initiator is told.
   intrank_t const target = dest_begin == dest_end ? rank_me() : Runs::pointer(*dest_begin).where();
-  put_pieces<T>(call, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
-                std::move(dest_end), dest_runs);
+  put_runs<T>(call, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
+              std::move(dest_end), dest_runs);
   send_remote_completions(target, completions);
   return complete_now<vis_put_events>(completions);
 }
 
 template <class Runs, class SrcIter, class DestIter, class Cx>
-auto get_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-              DestIter dest_end, Runs dest_runs, Cx const& completions) {
+auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
+               DestIter dest_end, Runs dest_runs, Cx const& completions) {
   using source = run_pointer<Runs, SrcIter>;
   using dest = run_pointer<Runs, DestIter>;
   static_assert(std::is_pointer_v<dest>,
@@ -98,8 +98,8 @@ auto get_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_run
                 "rget_irregular, rget_regular: sources must convert to global_ptr<T const> in host memory, "
                 "for destinations of T*");
   check_injection(call);
-  get_pieces<T>(call, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
-                std::move(dest_end), dest_runs);
+  get_runs<T>(call, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
+              std::move(dest_end), dest_runs);
   return complete_now<vis_get_events>(completions);
 }
 
@@ -119,9 +119,9 @@ auto get_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_run
 template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_cx::as_future())>
 auto rput_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_runs_begin,
                     DestIter dest_runs_end, Cx&& completions = operation_cx::as_future()) {
-  return detail::put_runs("rput_irregular", std::move(src_runs_begin), std::move(src_runs_end),
-                          detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
-                          detail::irregular_runs{}, completions);
+  return detail::start_put("rput_irregular", std::move(src_runs_begin), std::move(src_runs_end),
+                           detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
+                           detail::irregular_runs{}, completions);
 }
 
 /// Copies runs of one rank's shared memory into runs of private memory.
@@ -132,9 +132,9 @@ auto rput_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_
 template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_cx::as_future())>
 auto rget_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_runs_begin,
                     DestIter dest_runs_end, Cx&& completions = operation_cx::as_future()) {
-  return detail::get_runs("rget_irregular", std::move(src_runs_begin), std::move(src_runs_end),
-                          detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
-                          detail::irregular_runs{}, completions);
+  return detail::start_get("rget_irregular", std::move(src_runs_begin), std::move(src_runs_end),
+                           detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
+                           detail::irregular_runs{}, completions);
 }
 
 /// Like rput_irregular, with runs of one length on each end: the sequences are of pointers, T const* and
@@ -143,9 +143,9 @@ template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_
 auto rput_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_run_length,
                   DestIter dest_runs_begin, DestIter dest_runs_end, std::size_t dest_run_length,
                   Cx&& completions = operation_cx::as_future()) {
-  return detail::put_runs("rput_regular", std::move(src_runs_begin), std::move(src_runs_end),
-                          detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
-                          std::move(dest_runs_end), detail::regular_runs{dest_run_length}, completions);
+  return detail::start_put("rput_regular", std::move(src_runs_begin), std::move(src_runs_end),
+                           detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
+                           std::move(dest_runs_end), detail::regular_runs{dest_run_length}, completions);
 }
 
 /// Like rget_irregular, with runs of one length on each end: the sequences are of pointers,
@@ -154,15 +154,15 @@ template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_
 auto rget_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_run_length,
                   DestIter dest_runs_begin, DestIter dest_runs_end, std::size_t dest_run_length,
                   Cx&& completions = operation_cx::as_future()) {
-  return detail::get_runs("rget_regular", std::move(src_runs_begin), std::move(src_runs_end),
-                          detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
-                          std::move(dest_runs_end), detail::regular_runs{dest_run_length}, completions);
+  return detail::start_get("rget_regular", std::move(src_runs_begin), std::move(src_runs_end),
+                           detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
+                           std::move(dest_runs_end), detail::regular_runs{dest_run_length}, completions);
 }
 
 /// Copies a box of elements from private memory into shared memory.
 ///
-/// @param src_base, dest_base        the element with index 0 in all dimensions.
-/// @param src_strides, dest_strides  for each dimension the bytes (of any sign) from one element to the next.
+/// @param src_base,dest_base        the element with index 0 in all dimensions.
+/// @param src_strides,dest_strides  for each dimension the bytes (of any sign) from one element to the next.
 /// @param extents                    for each dimension the number of elements; one of 0 makes the box empty.
 /// @return    by the completions asked for (source, remote, operation).
 /// @progress  internal. Strides and extents are read before the call returns.

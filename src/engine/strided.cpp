@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include <atoll/engine/pieces.hpp>
+#include <atoll/engine/strided.hpp>
 
 namespace atl::engine {
 namespace {

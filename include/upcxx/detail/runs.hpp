@@ -2,17 +2,15 @@
 
 /// Sequences of runs: the private and the shared end of transfers that gather and scatter.
 ///
-/// A run is some contiguous objects. Both ends are walked at once and cut into pieces that lie within one run
-/// of either; the pieces are copied in batches by the engine, which knows no types.
+/// A run is some contiguous objects. Both ends are walked at once, usually from run to run of equal length,
+/// else in steps to where the next run ends on either.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include <atoll/engine/pieces.hpp>
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
@@ -101,32 +99,33 @@ struct private_end {
   }
 };
 
-/// Walks one sequence. `Byte` is std::byte, const where the runs are read.
-template <class Byte, class T, class Runs, class End, class Iter>
-class run_cursor {
+/// Contiguous objects.
+template <class T>
+struct run {
+  T* at;
+  std::size_t objects;
+
+  ATOLL_INLINE void drop(std::size_t some) {
+    at += some;
+    objects -= some;
+  }
+};
+
+/// One of the two sequences, with what is left of it.
+template <class T, class Runs, class End, class Iter>
+class run_list {
  public:
-  run_cursor(Iter begin, Iter end, Runs runs, End where)
+  run_list(Iter begin, Iter end, Runs runs, End where)
       : next_(std::move(begin)), last_(std::move(end)), runs_(runs), where_(where) {}
 
-  /// Makes `at` and `bytes` speak of a run that is not empty; false if there is none left.
-  ATOLL_INLINE bool find() {
-    while (bytes == 0) {
-      if (next_ == last_) return false;
-      auto const& run = *next_;
-      std::size_t const objects = runs_.objects(run);
-      at = reinterpret_cast<Byte*>(where_.address(Runs::pointer(run), objects));
-      bytes = objects * sizeof(T);
-      ++next_;
-    }
-    return true;
+  ATOLL_INLINE bool ended() { return next_ == last_; }
+  ATOLL_INLINE run<T> take() {
+    auto const& first = *next_;
+    std::size_t const objects = runs_.objects(first);
+    run<T> const result{where_.address(Runs::pointer(first), objects), objects};
+    ++next_;
+    return result;
   }
-  ATOLL_INLINE void take(std::size_t some) {
-    at += some;
-    bytes -= some;
-  }
-
-  Byte* at = nullptr;
-  std::size_t bytes = 0;
 
  private:
   Iter next_;
@@ -135,45 +134,74 @@ class run_cursor {
   End where_;
 };
 
-/// Copies what `source` walks over to where `dest` walks over.
-template <class Dest, class Source>
-void copy_runs([[maybe_unused]] char const* call, Dest dest, Source source) {
-  constexpr std::size_t batch = 64;
-  std::array<atl::engine::piece, batch> pieces;
-  std::size_t n = 0;
-  while (dest.find() && source.find()) {
-    std::size_t const bytes = dest.bytes < source.bytes ? dest.bytes : source.bytes;
-    pieces[n++] = {dest.at, source.at, bytes};
-    dest.take(bytes);
-    source.take(bytes);
-    if (n == batch) {
-      atl::engine::copy_pieces(pieces.data(), n);
-      n = 0;
+template <class T>
+ATOLL_INLINE void copy_run(T* dest, T const* source, std::size_t objects) {
+  if (objects == 1) {
+    copy_objects(dest, source, 1);  // a load and a store
+  } else {
+    copy_objects(dest, source, objects);
+  }
+}
+
+/// Copies two runs that differ in length, and those after them until both lists are at the end of a run.
+/// False if one list ends before.
+template <class T, class Dest, class Source>
+ATOLL_INLINE bool copy_unequal_runs(run<T> d, run<T const> s, Dest& dest, Source& source) {
+  for (;;) {
+    std::size_t const objects = d.objects < s.objects ? d.objects : s.objects;
+    copy_run(d.at, s.at, objects);
+    d.drop(objects);
+    s.drop(objects);
+    if (d.objects == s.objects) return true;
+    if (d.objects == 0) {
+      if (dest.ended()) return false;
+      d = dest.take();
+    } else {
+      if (source.ended()) return false;
+      s = source.take();
     }
   }
-  atl::engine::copy_pieces(pieces.data(), n);
-  ATOLL_CHECK(!dest.find() && !source.find(),
+}
+
+/// Copies what one list names to what the other names.
+template <class Dest, class Source>
+void copy_runs([[maybe_unused]] char const* call, Dest dest, Source source) {
+  bool equal = true;
+  while (equal && !dest.ended() && !source.ended()) {
+    auto const d = dest.take();
+    auto const s = source.take();
+    if (d.objects == s.objects) [[likely]] {
+      copy_run(d.at, s.at, d.objects);
+    } else {
+      equal = copy_unequal_runs(d, s, dest, source);
+    }
+  }
+#if ATOLL_CHECKED
+  while (equal && !dest.ended()) equal = dest.take().objects == 0;
+  while (equal && !source.ended()) equal = source.take().objects == 0;
+  ATOLL_CHECK(equal,
               "%s: the source runs and the destination runs differ in their total number of objects; lengths "
               "are objects, not bytes",
               call);
+#endif
 }
 
 /// Copies private runs to the shared runs of one rank.
 template <class T, class Runs, class SrcIter, class DestIter>
-void put_pieces(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-                DestIter dest_end, Runs dest_runs) {
-  using source = run_cursor<std::byte const, T, Runs, private_end<T const>, SrcIter>;
-  using dest = run_cursor<std::byte, T, Runs, shared_end<T>, DestIter>;
+void put_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
+              DestIter dest_end, Runs dest_runs) {
+  using source = run_list<T const, Runs, private_end<T const>, SrcIter>;
+  using dest = run_list<T, Runs, shared_end<T>, DestIter>;
   copy_runs(call, dest(std::move(dest_begin), std::move(dest_end), dest_runs, {call, "destination"}),
             source(std::move(src_begin), std::move(src_end), src_runs, {call, "source"}));
 }
 
 /// Copies the shared runs of one rank to private runs.
 template <class T, class Runs, class SrcIter, class DestIter>
-void get_pieces(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-                DestIter dest_end, Runs dest_runs) {
-  using source = run_cursor<std::byte const, T, Runs, shared_end<T const>, SrcIter>;
-  using dest = run_cursor<std::byte, T, Runs, private_end<T>, DestIter>;
+void get_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
+              DestIter dest_end, Runs dest_runs) {
+  using source = run_list<T const, Runs, shared_end<T const>, SrcIter>;
+  using dest = run_list<T, Runs, private_end<T>, DestIter>;
   copy_runs(call, dest(std::move(dest_begin), std::move(dest_end), dest_runs, {call, "destination"}),
             source(std::move(src_begin), std::move(src_end), src_runs, {call, "source"}));
 }

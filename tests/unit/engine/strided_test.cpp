@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include <atoll/engine/pieces.hpp>
+#include <atoll/engine/strided.hpp>
 
 namespace {
 
@@ -124,26 +124,6 @@ TEST(strided, more_dimensions_than_the_engine_counts_at_once) {
                             dimensions, 4);
   std::reverse(source.begin(), source.end());
   EXPECT_EQ(result, source);
-}
-
-TEST(pieces, of_all_small_sizes) {
-  constexpr size_t most = 70;
-  std::vector<std::uint8_t> source(most * (most + 1));
-  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i % 251 + 1);
-  std::vector<std::uint8_t> result(source.size());
-  std::vector<std::uint8_t> expected(source.size());
-  std::vector<atl::engine::piece> pieces;
-  size_t at = 0;
-  for (size_t bytes = 0; bytes < most; ++bytes) {
-    pieces.push_back({reinterpret_cast<std::byte*>(result.data() + at),
-                      reinterpret_cast<std::byte const*>(source.data() + at + 1), bytes});
-    std::copy_n(source.begin() + static_cast<ptrdiff_t>(at) + 1, bytes,
-                expected.begin() + static_cast<ptrdiff_t>(at));
-    at += bytes + 1;
-  }
-  atl::engine::copy_pieces(pieces.data(), pieces.size());
-  EXPECT_EQ(result, expected);
-  atl::engine::copy_pieces(nullptr, 0);
 }
 
 }  // namespace

@@ -1,22 +1,12 @@
 #pragma once
 
-/// Copies of memory that is not contiguous, with every type already erased. Both ends are addressable here.
+/// Boxes of elements inside arrays, with every type already erased. Both ends are addressable here.
 
 #include <cstddef>
 
 #include <upcxx/detail/config.hpp>
 
 namespace atl::engine {
-
-/// Bytes that go from one place to another; the two do not overlap.
-struct piece {
-  std::byte* dest;
-  std::byte const* source;
-  std::size_t bytes;
-};
-
-/// Copies `count` pieces, none of which writes what another reads or writes.
-ATOLL_EXPORT void copy_pieces(piece const* pieces, std::size_t count);
 
 /// Copies a box of elements: the one with the index i, 0 <= i[d] < extents[d] for all d < dimensions, from
 /// source + sum(i[d] * source_strides[d]) to dest + sum(i[d] * dest_strides[d]).
