@@ -25,6 +25,8 @@ struct suite {
 constexpr std::array suites{
     suite{"put", run_put, false},
     suite{"get", run_get, false},
+    suite{"atomics", run_atomics, false},
+    suite{"strided", run_strided, false},
     suite{"rpc", run_rpc, false},
     suite{"barrier", run_barrier, true},
     suite{"allreduce", run_allreduce, true},

@@ -17,6 +17,8 @@ struct suite_options {
 void run_put(group& g, suite_options const& options);
 void run_get(group& g, suite_options const& options);
 void run_rpc(group& g, suite_options const& options);
+void run_atomics(group& g, suite_options const& options);
+void run_strided(group& g, suite_options const& options);
 void run_memory(group& g, suite_options const& options);
 void run_barrier(group& g, suite_options const& options);
 void run_allreduce(group& g, suite_options const& options);

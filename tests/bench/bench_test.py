@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 ATOLL = ""
-SUITES = ["put", "get", "rpc", "barrier", "allreduce", "memory"]
+SUITES = ["put", "get", "atomics", "strided", "rpc", "barrier", "allreduce", "memory"]
 
 
 def bench(*arguments):

@@ -19,12 +19,21 @@ struct entry {
 using enum goal::measure;
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
+constexpr std::size_t six_faces = 6 * 128 * 128 * sizeof(double);
 
 constexpr std::array entries{
     entry{"put.own", 8, 2, {at_most_ns, 8}},
     entry{"put.neighbour", 8, 2, {at_most_ns, 8}},
     entry{"get.own", 8, 2, {at_most_ns, 8}},
     entry{"get.neighbour", 8, 2, {at_most_ns, 8}},
+    entry{"atomics.load.own", 8, 2, {at_most_ns, 10}},
+    entry{"atomics.fetch_add.own", 8, 2, {at_most_ns, 10}},
+    entry{"atomics.fetch_add.neighbour", 8, 2, {at_most_ns, 10}},
+    entry{"atomics.fetch_add_into.neighbour", 8, 2, {at_most_ns, 10}},
+    entry{"atomics.compare_exchange.neighbour", 8, 2, {at_most_ns, 12}},
+    entry{"strided.put.faces", six_faces, 2, {at_least_share, 1 / 1.2}},
+    entry{"strided.get.faces", six_faces, 2, {at_least_share, 1 / 1.2}},
+    entry{"irregular.put", 32 << 10, 2, {at_least_share, 0.5}},
     entry{"rpc.empty", 8, 2, {at_most_lines, 2.0}},
     entry{"am.roundtrip", 8, 2, {at_most_lines, 1.3}},
     entry{"rpc_ff.flood", 8, 2, {at_least_rate, 25e6}},
@@ -76,7 +85,7 @@ std::string goal::text() const {
       std::snprintf(buffer, sizeof buffer, ">= %g M/s", bound / 1e6);
       break;
     case at_least_share:
-      std::snprintf(buffer, sizeof buffer, ">= %g %%", bound * 100);
+      std::snprintf(buffer, sizeof buffer, ">= %.3g %%", bound * 100);
       break;
     case at_most_value:
       std::snprintf(buffer, sizeof buffer, "%g", bound);

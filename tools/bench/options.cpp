@@ -57,6 +57,8 @@ std::vector<suite_description> const& all_suites() {
   static std::vector<suite_description> const suites{
       {"put", "rput, waited for: 8 bytes and arrays of all sizes"},
       {"get", "rget, waited for: 8 bytes and arrays of all sizes"},
+      {"atomics", "atomic operations, waited for, on own and the neighbour's memory"},
+      {"strided", "faces of a block by rput_strided and rget_strided; rput_irregular of small pieces"},
       {"rpc", "calls: round trips, floods, calls after a put, arguments of all sizes; the engine's messages"},
       {"barrier", "barrier of all ranks"},
       {"allreduce", "reduce_all of a value and of arrays of all sizes"},
@@ -76,7 +78,7 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
 
   CLI::App app(description, "atoll bench");
   app.footer(footer);
-  app.add_option("suites", named, "put, get, rpc, barrier, allreduce, memory; all without");
+  app.add_option("suites", named, "put, get, atomics, strided, rpc, barrier, allreduce, memory; all without");
   app.add_option("--suite", listed, "the same, separated by commas")->type_name("NAMES");
   app.add_option("--sizes", sizes, "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M]")
       ->type_name("SIZES");
