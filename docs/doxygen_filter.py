@@ -36,7 +36,8 @@ text = re.sub(r"^(///[^\n]*\n)*template <[^\n]*>\nstruct std::hash<.*?^\};$", bl
 text = re.sub(r" : (private|protected) (atl|detail)::[\w:]+(<\w+>)?", "", text)
 text = re.sub(r"^struct global_ptr : global_ptr<T const, Kind>", "struct global_ptr", text, flags=re.M)
 text = re.sub(r"\A#pragma once\n\n(///[^\n]*\n)+", blank, text)  # the pages show it, see headers.py
-text = re.sub(r"^(///[^\n]*\n)*#define ATOLL_(\\\n|[^\n])*$", blank, text, flags=re.M)
+# Macros, but for those that Doxygen expands (Doxyfile) because they declare members.
+text = re.sub(r"^(///[^\n]*\n)*#define ATOLL_(?!ATOMIC_)(\\\n|[^\n])*$", blank, text, flags=re.M)
 text = re.sub(r"^(  )?(static )?(typename )?(decltype\(detail::[^()]*\(\)\)|detail::[\w:]+<[^()]*>)::type (?=\w+\()", r"\1\2auto ", text, flags=re.M)
 text = re.sub(r"^(template <[^\n]*>\n)?(struct|class) \w+;$", blank, text, flags=re.M)  # forward declarations
 text = re.sub(r"^ *(template <[^\n]*>\s+)?friend [^;{]*;$", blank, text, flags=re.M)
