@@ -41,8 +41,8 @@ struct atomic_cell {
 /// they do not construct the same domain.
 ATOLL_EXPORT atomic_domain_state open_atomic_domain(engine::team_view& team, std::uint32_t operations,
                                                     atomic_cell cell, bool compare);
-/// Collective over the team: 0 meets nobody, 1 makes internal, 2 user-level progress while it waits.
-ATOLL_EXPORT void close_atomic_domain(atomic_domain_state& domain, int level);
+/// Collective over the team: meets its members, calling `progress` meanwhile; null: does not meet them.
+ATOLL_EXPORT void close_atomic_domain(atomic_domain_state& domain, bool (*progress)());
 /// Ends the job if the library is initialised: an active domain goes away without destroy().
 ATOLL_EXPORT ATOLL_COLD void abandon_atomic_domain() noexcept;
 /// Ends the job unless `operation` (an atomic_op) may be done by this domain on this cell in this order.
@@ -126,7 +126,7 @@ class atomic_domain final {
   ///
   /// @progress  user with entry_barrier::user, else internal.
   void destroy(entry_barrier lev = entry_barrier::user) {
-    atl::rt::close_atomic_domain(state_, lev == entry_barrier::none ? 0 : lev == entry_barrier::user ? 2 : 1);
+    atl::rt::close_atomic_domain(state_, detail::progress_of(lev));
   }
 
   /// False after default construction, destroy(), and being moved from.

@@ -131,7 +131,7 @@ atomic_domain_state open_atomic_domain(engine::team_view& team, std::uint32_t op
   return {team.id, operations};
 }
 
-void close_atomic_domain(atomic_domain_state& domain, int level) {
+void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {
   check_collective("atomic_domain::destroy");
   if (domain.operations == 0) {
     check_failed(
@@ -144,7 +144,7 @@ void close_atomic_domain(atomic_domain_state& domain, int level) {
         "atomic_domain::destroy: the domain's team was destroyed before it; destroy the domain first");
   }
   domain = {};
-  if (level != 0) engine::wait_barrier(*team, level == 2 ? &progress_user : &progress_internal);
+  if (progress != nullptr) engine::wait_barrier(*team, progress);
 }
 
 void abandon_atomic_domain() noexcept {

@@ -55,18 +55,20 @@ TEST_F(atomic_domain_test, moves_leave_the_source_inactive) {
 }
 
 TEST_F(atomic_domain_test, over_a_team_serves_its_members) {
-  atomic_domain<long> domain({atomic_op::fetch_add, atomic_op::load}, upcxx::local_team());
+  upcxx::team half = upcxx::world().split(me % 2, -me);
+  atomic_domain<long> domain({atomic_op::fetch_add, atomic_op::load}, half);
   atomic_domain<long> other(std::vector<atomic_op>{atomic_op::load});
-  upcxx::intrank_t const size = upcxx::local_team().rank_n();
+  upcxx::intrank_t const size = half.rank_n();
   multirank::shared_array<long> cells(1);
   *cells.local() = 0;
   upcxx::barrier();
   for (int r = 0; r < size; ++r) {
-    domain.fetch_add(cells.at(upcxx::local_team()[r]), r + 1, relaxed).wait();
+    domain.fetch_add(cells.at(half[r]), r + 1, relaxed).wait();
   }
   domain.destroy(upcxx::entry_barrier::internal);
-  EXPECT_EQ(*cells.local(), static_cast<long>(size) * (upcxx::local_team().rank_me() + 1));
+  EXPECT_EQ(*cells.local(), static_cast<long>(size) * (half.rank_me() + 1));
   other.destroy();
+  half.destroy();
 }
 
 TEST_F(atomic_domain_test, construction_and_destruction_serve_calls) {

@@ -59,6 +59,14 @@ void target_outside_heap() {
   domain.load(p + (1 << 28), relaxed).wait();
 }
 
+void target_outside_team() {
+  auto const p = upcxx::broadcast(upcxx::new_<int>(4), 1).wait();
+  upcxx::team alone = upcxx::world().split(upcxx::rank_me(), 0);
+  atomic_domain<int> domain({atomic_op::load}, alone);
+  if (upcxx::rank_me() == 0) domain.load(p, relaxed).wait();
+  upcxx::barrier();
+}
+
 void runs_of_unequal_length() {
   auto const p = upcxx::new_array<int>(8);
   int source[8] = {};
@@ -104,6 +112,7 @@ constexpr std::pair<std::string_view, void (*)()> cases[] = {
     {"domains_differ", domains_differ},
     {"target_misaligned", target_misaligned},
     {"target_outside_heap", target_outside_heap},
+    {"target_outside_team", target_outside_team},
     {"runs_of_unequal_length", runs_of_unequal_length},
     {"runs_of_several_owners", runs_of_several_owners},
     {"run_is_null", run_is_null},
