@@ -42,7 +42,7 @@ say "Reading the headers with Doxygen"
 rm -rf build/docs/xml
 doxygen docs/Doxyfile > "$log" 2>&1 || { cat "$log" >&2; die "Doxygen found fault with the comments of the headers"; }
 say "Building the website with Sphinx"
-"$python" -m sphinx -q -W --keep-going -j auto -d build/docs/doctrees docs build/docs/html > "$log" 2>&1 ||
+"$python" -m sphinx -a -q -W --keep-going -j auto -d build/docs/doctrees docs build/docs/html > "$log" 2>&1 ||
   { cat "$log" >&2; die "the website has warnings; see $log"; }
 echo "    done in $((SECONDS - begin)) s: file://$root/build/docs/html/index.html"
 [ $open = no ] || "$python" -m webbrowser "file://$root/build/docs/html/index.html"

@@ -13,7 +13,9 @@ int main() {
 
   // Every rank has rank 0 add a number to it.
   upcxx::rpc(
-      0, [](upcxx::global_ptr<int> counter, int value) { *counter.local() += value; }, sum, me + 1)
+      0,
+      [](upcxx::global_ptr<int> counter, int value) { *counter.local() += value; },
+      sum, me + 1)
       .wait();
   upcxx::barrier();
 
