@@ -42,10 +42,11 @@ text = re.sub(r"^(  )?(static )?(typename )?(decltype\(detail::[^()]*\(\)\)|deta
 text = re.sub(r"^(template <[^\n]*>\n)?(struct|class) \w+;$", blank, text, flags=re.M)  # forward declarations
 text = re.sub(r"^ *(template <[^\n]*>\s+)?friend [^;{]*;$", blank, text, flags=re.M)
 text = re.sub(r"^(template <[^\n]*>\n)?inline [^\n(]*\w(<\w+>)?::\w+\(.*?^\}$", blank, text, flags=re.M | re.S)  # members
+text = re.sub(r"^(inline constexpr auto \w+) *= *\[[^\n]*\};$", r"\1;", text, flags=re.M)  # function objects
 text = without_constraints(text)
 
 # Doxygen lets a group hold what is in a namespace only if the group begins inside, and macros are outside: no namespace
 # then. The pages say that all is in upcxx.
-text = re.sub(r"^(namespace upcxx::inline UPCXX_MODE \{|\}  // namespace upcxx\b[^\n]*)$", "", text, flags=re.M)
+text = re.sub(r"^(namespace (upcxx::inline UPCXX_MODE(::experimental)?|experimental) \{|\}  // namespace (upcxx|experimental)\b[^\n]*)$", "", text, flags=re.M)
 name = re.sub(r".*include/upcxx/|\.hpp$", "", path).replace("detail/", "").replace("/", "_")
 sys.stdout.write(f"/** @defgroup header_{name} {name}\n@{{ */ {text}/** @}} */\n")

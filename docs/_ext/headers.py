@@ -18,7 +18,7 @@ from sphinx.domains.cpp import CPPDomain
 
 def introduction(environment, name):
     """The comment at the head of include/upcxx/<name>.hpp, which is Markdown already."""
-    path = Path(environment.srcdir).parent / "include" / "upcxx" / f"{name}.hpp"
+    path = Path(environment.srcdir).parent / "include" / "upcxx" / f"{name.replace('experimental_', 'experimental/')}.hpp"
     if not path.exists():
         return []
     comment = re.match(r"#pragma once\n\n((///[^\n]*\n)+)", path.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ class Header(Directive):
             environment.note_dependency(str(xml))
             if not xml.exists():
                 raise self.error(f"Doxygen found no header {name} (scripts/docs.sh runs it)")
-            content = [f"```{{rubric}} upcxx/{name}.hpp", "```", ""] if with_titles else []
+            content = [f"```{{rubric}} upcxx/{name.replace('experimental_', 'experimental/')}.hpp", "```", ""] if with_titles else []
             content += introduction(environment, name)
             if not is_empty(xml):
                 content += [f"```{{doxygengroup}} header_{name}", ":content-only:", "```", ""]

@@ -54,6 +54,15 @@ int main() {
   UPCXX_ASSERT_ALWAYS(index == here.rank_me() && first <= me);
   upcxx::rpc(here, 0, [] {}).wait();  // ranks of a call may be a team's
   // [/team]
+
+  // [split]
+  // Even ranks come together, and odd ones; in each team the order is turned around.
+  upcxx::team half = upcxx::world().split(me % 2, -me);
+  int const team_sum = upcxx::reduce_all(1, upcxx::op_fast_add, half).wait();
+  UPCXX_ASSERT_ALWAYS(team_sum == half.rank_n());
+  upcxx::barrier(half);
+  half.destroy();  // collective
+  // [/split]
   upcxx::barrier();
   upcxx::finalize();
 }
