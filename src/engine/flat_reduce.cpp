@@ -133,8 +133,10 @@ class staged_reduce final : public collective {
   }
 
   void combine_all() const {
-    std::memcpy(target(), block_of(0), bytes(piece_));
-    for (std::int32_t rank = 1; rank < team->rank_n; ++rank) {
+    // Operations are commutative, so ranks 0 and 1 may begin with their own.
+    if (team->rank_me > 1) std::memcpy(target(), block_of(0), bytes(piece_));
+    r_.combine(target(), block_of(team->rank_me == 1 ? 0 : 1), piece_, r_.operation);
+    for (std::int32_t rank = 2; rank < team->rank_n; ++rank) {
       r_.combine(target(), block_of(rank), piece_, r_.operation);
     }
   }
