@@ -30,6 +30,23 @@ def without_constraints(text):
     return "".join(pieces) + text[end:]
 
 
+def without_tags(text):
+    """In comments outside code, `<word>` is a word and no tag of HTML."""
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        is_comment = re.match(r"\s*///", line)
+        if not is_comment:
+            fenced = False
+        elif "```" in line:
+            fenced = not fenced
+        elif not fenced:
+            parts = line.split("`")
+            parts[::2] = [re.sub(r"<(?=\w)", "&lt;", part) for part in parts[::2]]
+            line = "`".join(parts)
+        lines.append(line)
+    return "\n".join(lines)
+
+
 hidden = r"(detail|atl(::\w+)*|upcxx::inline UPCXX_MODE::detail)"
 text = re.sub(rf"^namespace {hidden} \{{$.*?^\}}  // namespace \1$", blank, text, flags=re.M | re.S)
 text = re.sub(r"^(///[^\n]*\n)*template <[^\n]*>\nstruct std::hash<.*?^\};$", blank, text, flags=re.M | re.S)
@@ -43,7 +60,7 @@ text = re.sub(r"^(template <[^\n]*>\n)?(struct|class) \w+;$", blank, text, flags
 text = re.sub(r"^ *(template <[^\n]*>\s+)?friend [^;{]*;$", blank, text, flags=re.M)
 text = re.sub(r"^(template <[^\n]*>\n)?inline [^\n(]*\w(<\w+>)?::\w+\(.*?^\}$", blank, text, flags=re.M | re.S)  # members
 text = re.sub(r"^(inline constexpr auto \w+) *= *\[[^\n]*\};$", r"\1;", text, flags=re.M)  # function objects
-text = without_constraints(text)
+text = without_constraints(without_tags(text))
 
 # Doxygen lets a group hold what is in a namespace only if the group begins inside, and macros are outside: no namespace
 # then. The pages say that all is in upcxx.

@@ -88,7 +88,7 @@ def draw_small(plt, colors, rows, save):
     wanted = [
         ("rput of 8 bytes", "put.neighbour"), ("rget of 8 bytes", "get.neighbour"),
         ("barrier, 2 ranks", "barrier"), ("reduce_all of 8 bytes, 2 ranks", "allreduce"),
-        ("rpc_ff, flood", "flood"), ("rpc of an empty function", "rpc.empty"),
+        ("rpc_ff, flood", "rpc_ff.flood"), ("rpc of an empty function", "rpc.empty"),
     ]
     found = [(name, row) for name, key in wanted for row in rows
              if row["key"] == key and row["ranks"] == "2"][::-1]
