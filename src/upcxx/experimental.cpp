@@ -97,7 +97,7 @@ void meet() { engine::wait_barrier(engine::world_team(), &progress_user); }
 
 void destroy_heap() {
   check_collective("destroy_heap");
-  if (!memory::host_heap().ready()) fatal("heap", "destroy_heap: the heap was destroyed already");
+  if (!memory::host_heap().ready()) check_failed("destroy_heap: the heap was destroyed already");
   meet();
   memory::host_heap().reset();
   auto const [begin, bytes] = heap_pages();
@@ -108,7 +108,7 @@ void destroy_heap() {
 
 void restore_heap() {
   check_collective("restore_heap");
-  if (memory::host_heap().ready()) fatal("heap", "restore_heap: there is a heap; destroy_heap comes first");
+  if (memory::host_heap().ready()) check_failed("restore_heap: there is a heap; destroy_heap comes first");
   auto const [begin, bytes] = heap_pages();
   if (bytes != 0 && ::madvise(begin, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
     fatal("heap", "restore_heap: cannot get %s of memory back: %s", settings::format_bytes(bytes).c_str(),
