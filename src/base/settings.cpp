@@ -43,6 +43,13 @@ constexpr std::array table{
           "private memory that messages of one rank may take; left empty, a share of what the host has free"},
     entry{"ATOLL_READ_PEERS", kind::boolean, "yes", "",
           "whether very large messages are read from the sender's memory, where the system allows it"},
+    entry{"ATOLL_SIM_DEVICES", kind::count, "0", "",
+          "simulated devices of each rank: GPUs in host memory, for machines without any"},
+    entry{"ATOLL_SIM_KIND", kind::choice, "cuda", "cuda|hip|ze|all",
+          "what simulated devices present themselves as; all: as many of each kind"},
+    entry{"ATOLL_SIM_MEMORY", kind::size_or_percent, "1GB", "", "largest segment of a simulated device"},
+    entry{"ATOLL_SIM_SEED", kind::count, "1", "",
+          "start of the pseudo-random order in which copies of simulated devices complete"},
     entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
           "who tells a process its rank; auto looks at what started it"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
@@ -299,6 +306,19 @@ std::optional<std::size_t> message_memory() {
 }
 
 bool read_peers() { return parse_boolean(text_of("ATOLL_READ_PEERS"), "ATOLL_READ_PEERS"); }
+
+simulated_devices sim_devices() {
+  simulated_devices result;
+  std::uint64_t const count = parse_count(text_of("ATOLL_SIM_DEVICES"), "ATOLL_SIM_DEVICES");
+  if (count > 64) {
+    throw startup_error(format("ATOLL_SIM_DEVICES=%llu: at most 64", static_cast<unsigned long long>(count)));
+  }
+  result.count = static_cast<int>(count);
+  result.kind = parse_choice(text_of("ATOLL_SIM_KIND"), find("ATOLL_SIM_KIND"));
+  result.bytes = size_setting("ATOLL_SIM_MEMORY");
+  result.seed = parse_count(text_of("ATOLL_SIM_SEED"), "ATOLL_SIM_SEED");
+  return result;
+}
 
 std::optional<bool> oversubscribed() {
   std::string const text = text_of("UPCXX_OVERSUBSCRIBED");

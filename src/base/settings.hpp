@@ -87,6 +87,15 @@ std::optional<std::size_t> message_memory();
 /// ATOLL_READ_PEERS.
 bool read_peers();
 
+/// ATOLL_SIM_DEVICES, ATOLL_SIM_KIND, ATOLL_SIM_MEMORY and ATOLL_SIM_SEED.
+struct simulated_devices {
+  int count = 0;            ///< of each kind, in each process
+  std::string kind;         ///< "cuda", "hip", "ze" or "all"
+  std::uint64_t bytes = 0;  ///< largest segment
+  std::uint64_t seed = 1;
+};
+simulated_devices sim_devices();
+
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();
 

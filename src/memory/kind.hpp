@@ -1,0 +1,100 @@
+#pragma once
+
+/// Kinds of device memory behind one table of operations. A kind knows how to make memory on its devices, how
+/// processes of one host share it, and how to copy it; where allocations lie in it is the affair of
+/// segment_allocator, and who owns what is the engine's.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/os/unique_fd.hpp"
+
+namespace atl::memory {
+
+/// The values are those of upcxx::memory_kind and part of the layout of global pointers.
+enum class kind_id : std::uint8_t { host = 1, cuda = 2, hip = 3, ze = 4 };
+
+/// "cuda", for people.
+char const* to_string(kind_id id) noexcept;
+
+/// A segment could not be made; the text says why and what to try.
+class segment_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Memory of a device that this process may copy to and from: its own, or a peer's that it imported. Ends
+/// when it is destroyed; no copy may be under way then.
+class device_segment {
+ public:
+  virtual ~device_segment() = default;
+  device_segment(device_segment const&) = delete;
+  device_segment& operator=(device_segment const&) = delete;
+
+  /// First address, as the owner's programs see it. Never 0.
+  [[nodiscard]] std::uint64_t base() const noexcept { return base_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+ protected:
+  device_segment(std::uint64_t base, std::uint64_t bytes) noexcept : base_(base), bytes_(bytes) {}
+
+ private:
+  std::uint64_t base_;
+  std::uint64_t bytes_;
+};
+
+/// One end of a copy.
+struct copy_end {
+  device_segment const* segment = nullptr;  ///< null: host memory of this process
+  std::uint64_t address = 0;                ///< within the segment in the owner's terms, else where it is here
+};
+
+/// A copy under way, kept by whoever started it until `landed` is called: once, from poll(), when all bytes
+/// are in place. `landed` may start other copies.
+struct copy_record {
+  void (*landed)(copy_record*) noexcept;
+};
+
+/// One kind of device memory in this process. Not thread-safe: the engine calls it under its lock.
+class kind {
+ public:
+  virtual ~kind() = default;
+  kind(kind const&) = delete;
+  kind& operator=(kind const&) = delete;
+
+  [[nodiscard]] virtual kind_id id() const noexcept = 0;
+  [[nodiscard]] virtual int device_n() const noexcept = 0;
+  /// What there is, for people; several lines.
+  [[nodiscard]] virtual std::string info() const = 0;
+  /// Of a device in [0, device_n()); the same in all processes, and no other device's.
+  [[nodiscard]] virtual std::string uuid(int device) const = 0;
+
+  /// New memory of `bytes` on a device; or, if `memory` is not null, `bytes` there that the caller owns and
+  /// keeps until the segment ends. Throws segment_error.
+  virtual std::unique_ptr<device_segment> create(int device, std::uint64_t bytes, void* memory) = 0;
+  /// A descriptor by which processes of this host import a segment that create() made. Throws segment_error.
+  virtual os::unique_fd export_segment(device_segment const& own) = 0;
+  /// The peer's segment behind a descriptor. Throws segment_error.
+  virtual std::unique_ptr<device_segment> import_segment(os::unique_fd descriptor, std::uint64_t base,
+                                                         std::uint64_t bytes) = 0;
+
+  /// Starts a copy between two ends, each in a segment of this kind or in host memory. Both stay as they are
+  /// until `record` has landed. Copies are not ordered among each other.
+  virtual void copy(copy_end to, copy_end from, std::size_t bytes, copy_record* record) = 0;
+  /// Calls `landed` of copies that are complete; true if there were any.
+  virtual bool poll() = 0;
+
+ protected:
+  kind() = default;
+};
+
+/// The kinds that have devices here, as settings and drivers say. `seed` tells simulated devices of different
+/// processes apart. Throws startup_error when a setting makes no sense.
+std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed = 0);
+
+}  // namespace atl::memory

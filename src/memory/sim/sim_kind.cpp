@@ -1,0 +1,93 @@
+#include "memory/sim/sim_kind.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "memory/sim/sim_segment.hpp"
+
+namespace atl::memory::sim {
+namespace {
+
+std::byte* place_of(copy_end end) noexcept {
+  if (end.segment == nullptr) return reinterpret_cast<std::byte*>(end.address);
+  return static_cast<sim_segment const*>(end.segment)->alias(end.address);
+}
+
+}  // namespace
+
+sim_kind::sim_kind(shape const& wanted) : shape_(wanted), state_(wanted.seed) {}
+
+std::string sim_kind::info() const {
+  std::string text;
+  for (int device = 0; device < shape_.devices; ++device) {
+    text += format("%s device %d: simulated in host memory, %s for each process, uuid %s\n",
+                   to_string(shape_.shown_as), device, settings::format_bytes(shape_.bytes_per_device).c_str(),
+                   uuid(device).c_str());
+  }
+  return text;
+}
+
+std::string sim_kind::uuid(int device) const {
+  // Unique among hosts by the host's boot, and the same for all processes there.
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  if (text.size() != 36) text = "00000000-0000-4000-8000-000000000000";
+  return text.replace(32, 4, format("%x%03x", static_cast<unsigned>(shape_.shown_as),
+                                    static_cast<unsigned>(device) & 0xfffU));
+}
+
+std::unique_ptr<device_segment> sim_kind::create(int device, std::uint64_t bytes, void* memory) {
+  if (memory != nullptr) return std::make_unique<sim_segment>(memory, bytes);
+  if (bytes > shape_.bytes_per_device) {
+    throw segment_error(format("simulated %s device %d has %s, but %s are asked for; see ATOLL_SIM_MEMORY",
+                               to_string(shape_.shown_as), device,
+                               settings::format_bytes(shape_.bytes_per_device).c_str(),
+                               settings::format_bytes(bytes).c_str()));
+  }
+  return std::make_unique<sim_segment>(bytes);
+}
+
+os::unique_fd sim_kind::export_segment(device_segment const& own) {
+  int const copy = fcntl(static_cast<sim_segment const&>(own).descriptor(), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) throw segment_error(format("simulated device: no descriptor left: %s", std::strerror(errno)));
+  return os::unique_fd(copy);
+}
+
+std::unique_ptr<device_segment> sim_kind::import_segment(os::unique_fd descriptor, std::uint64_t base,
+                                                         std::uint64_t bytes) {
+  return std::make_unique<sim_segment>(std::move(descriptor), base, bytes);
+}
+
+void sim_kind::copy(copy_end to, copy_end from, std::size_t bytes, copy_record* record) {
+  under_way_.push_back({place_of(to), place_of(from), bytes, record});
+}
+
+bool sim_kind::poll() {
+  // Every second look finds nothing; the others complete at most a quarter of what is there.
+  if (under_way_.empty() || random() % 2 == 0) return false;
+  for (std::size_t left = 1 + random() % (1 + under_way_.size() / 4); left > 0; --left) {
+    std::size_t const chosen = random() % under_way_.size();
+    pending const one = under_way_[chosen];
+    under_way_[chosen] = under_way_.back();
+    under_way_.pop_back();
+    if (one.bytes != 0) std::memcpy(one.to, one.from, one.bytes);
+    one.record->landed(one.record);
+  }
+  return true;
+}
+
+std::uint64_t sim_kind::random() noexcept {
+  // splitmix64
+  std::uint64_t x = state_ += 0x9e3779b97f4a7c15U;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebU;
+  return x ^ x >> 31;
+}
+
+}  // namespace atl::memory::sim

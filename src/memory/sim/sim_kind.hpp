@@ -1,0 +1,54 @@
+#pragma once
+
+/// Devices that exist in host memory only, so that everything that concerns devices runs on any machine.
+
+#include <cstdint>
+#include <vector>
+
+#include "memory/kind.hpp"
+
+namespace atl::memory::sim {
+
+/// Presents itself as cuda, hip or ze. What makes it a test of programs and of the library is how unkind it
+/// is: its memory cannot be touched (sim_segment), and its copies do nothing until poll(), where a
+/// pseudo-random choice of those under way happens, in any order.
+class sim_kind final : public kind {
+ public:
+  struct shape {
+    kind_id shown_as = kind_id::cuda;
+    int devices = 1;
+    std::uint64_t bytes_per_device = 0;  ///< that this process may take of each
+    std::uint64_t seed = 1;              ///< equal seeds and calls give equal choices
+  };
+
+  explicit sim_kind(shape const& wanted);
+
+  [[nodiscard]] kind_id id() const noexcept override { return shape_.shown_as; }
+  [[nodiscard]] int device_n() const noexcept override { return shape_.devices; }
+  [[nodiscard]] std::string info() const override;
+  [[nodiscard]] std::string uuid(int device) const override;
+
+  std::unique_ptr<device_segment> create(int device, std::uint64_t bytes, void* memory) override;
+  os::unique_fd export_segment(device_segment const& own) override;
+  std::unique_ptr<device_segment> import_segment(os::unique_fd descriptor, std::uint64_t base,
+                                                 std::uint64_t bytes) override;
+
+  void copy(copy_end to, copy_end from, std::size_t bytes, copy_record* record) override;
+  bool poll() override;
+
+ private:
+  struct pending {
+    std::byte* to;
+    std::byte const* from;
+    std::size_t bytes;
+    copy_record* record;
+  };
+
+  std::uint64_t random() noexcept;
+
+  shape shape_;
+  std::uint64_t state_;
+  std::vector<pending> under_way_;
+};
+
+}  // namespace atl::memory::sim

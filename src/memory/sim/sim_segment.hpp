@@ -1,0 +1,41 @@
+#pragma once
+
+/// Simulated device memory: host memory at addresses that nobody can load from or store to.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/os/unique_fd.hpp"
+#include "memory/kind.hpp"
+
+namespace atl::memory::sim {
+
+/// A memory object that copies reach through an alias mapping, while the addresses that programs know are
+/// reserved without access, so that a forgotten copy() is a fault here as it is with a device.
+class sim_segment final : public device_segment {
+ public:
+  /// New memory. Throws segment_error.
+  explicit sim_segment(std::uint64_t bytes);
+  /// Memory of the caller, whole pages: it turns into device memory, with its content, and back when the
+  /// segment ends. Throws segment_error.
+  sim_segment(void* memory, std::uint64_t bytes);
+  /// A peer's, behind the descriptor that the peer exported. Throws segment_error.
+  sim_segment(os::unique_fd descriptor, std::uint64_t base, std::uint64_t bytes);
+  ~sim_segment() override;
+
+  /// Where an address of the owner's lies here.
+  [[nodiscard]] std::byte* alias(std::uint64_t address) const noexcept { return alias_ + (address - base()); }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
+
+ private:
+  enum class origin { created, wrapped, imported };
+
+  sim_segment(std::uint64_t bytes, os::unique_fd pages);
+  sim_segment(std::uint64_t base, std::uint64_t bytes, os::unique_fd descriptor, origin from);
+
+  os::unique_fd descriptor_;
+  origin from_;
+  std::byte* alias_;
+};
+
+}  // namespace atl::memory::sim
