@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/os/descriptor_mail.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/unique_fd.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -54,57 +55,20 @@ bool wait_readable(int socket, clock::time_point deadline) {
 os::unique_fd listen_anonymously(std::string& name) {
   os::unique_fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd) fail("socket");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  // An address without a name makes the kernel choose an abstract one.
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(sa_family_t)) != 0) fail("bind");
+  name = os::bind_anonymously(fd.get());
   if (::listen(fd.get(), SOMAXCONN) != 0) fail("listen");
-  socklen_t bytes = sizeof address;
-  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0) fail("getsockname");
-  name.assign(address.sun_path, bytes - offsetof(sockaddr_un, sun_path));
   return fd;
-}
-
-void send_descriptor(int socket, int descriptor) {
-  char byte = 'd';
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* const item = CMSG_FIRSTHDR(&message);
-  item->cmsg_level = SOL_SOCKET;
-  item->cmsg_type = SCM_RIGHTS;
-  item->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(item), &descriptor, sizeof descriptor);
-  while (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
-    if (errno != EINTR) fail("sendmsg");
-  }
 }
 
 os::unique_fd receive_descriptor(int socket) {
   char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t got = 0;
-  do {
-    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
+  os::unique_fd descriptor;
+  long const got = os::receive_descriptor(socket, &byte, 1, descriptor);
   if (got < 0) fail("recvmsg");
-  cmsghdr const* const item = CMSG_FIRSTHDR(&message);
-  if (got != 1 || item == nullptr || item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) {
+  if (got != 1 || !descriptor) {
     throw bootstrap_error("passing a descriptor between ranks: refused by local rank 0");
   }
-  int descriptor = -1;
-  std::memcpy(&descriptor, CMSG_DATA(item), sizeof descriptor);
-  return os::unique_fd(descriptor);
+  return descriptor;
 }
 
 /// Serves `peers` ranks; strangers are hung up on and do not count.
@@ -121,7 +85,7 @@ void serve(int listener, int descriptor, std::string_view token, int peers) {
     if (!wait_readable(client.get(), clock::now() + std::chrono::seconds(1))) continue;
     if (::recv(client.get(), shown, sizeof shown, 0) != sizeof shown) continue;
     if (token != std::string_view(shown, sizeof shown)) continue;
-    send_descriptor(client.get(), descriptor);
+    if (!os::send_descriptor(client.get(), "d", 1, descriptor)) fail("sendmsg");
     --peers;
   }
 }

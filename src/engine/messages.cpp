@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "engine/collective.hpp"
+#include "engine/devices.hpp"
 #include "engine/guard.hpp"
 #include "engine/world.hpp"
 
@@ -166,6 +167,7 @@ bool poll() {
     if (handled) break;
   }
   if (collectives_open()) moved |= advance_collectives();
+  if (copies_open() != 0) moved |= advance_copies();
   return moved;
 }
 
@@ -174,11 +176,12 @@ bool advance() {
   if (!held) return false;
   bool moved = flush();
   if (collectives_open()) moved |= advance_collectives();
+  if (copies_open() != 0) moved |= advance_copies();
   return moved;
 }
 
-bool quiet() noexcept { return world->shm->quiet() && world->shm->unsent() == 0 && !collectives_open(); }
+bool quiet() noexcept { return world->shm->quiet() && unsent() == 0 && !collectives_open(); }
 
-std::size_t unsent() noexcept { return world->shm->unsent(); }
+std::size_t unsent() noexcept { return world->shm->unsent() + copies_open(); }
 
 }  // namespace atl::engine

@@ -43,17 +43,17 @@ void waiter::pause() {
     sched_yield();
     return;
   }
-  shm::endpoint& shm = *world->shm;
   std::uint64_t const waited_ns = now_ns() - since_ns_;
   if (waited_ns > next_look_ns_) {
     next_look_ns_ = waited_ns + look_every_ns;
     show_last_collective();
     if (waited_ns > look_every_ns) look_for_mismatch();
   }
-  if (shm.unsent() != 0) {
+  if (unsent() != 0) {  // also while a device works: nothing would wake us when it is done
     sched_yield();
     return;
   }
+  shm::endpoint& shm = *world->shm;
   shm::doze(shm.own_control(), shm.control(0), [&] { return shm.quiet(); });
 }
 

@@ -52,7 +52,7 @@ extern void (*message_sink)(message*);
 message* next_user_message(bool in_place, bool& moved);
 /// True if nothing has arrived and nothing is waiting to leave (a hint).
 bool quiet() noexcept;
-/// Outgoing messages that still need this rank's internal progress.
+/// Outgoing messages and copies of device memory that still need this rank's internal progress.
 std::size_t unsent() noexcept;
 
 /// Sends what was kept and goes on with collectives; true if anything moved. Part of user-level progress.

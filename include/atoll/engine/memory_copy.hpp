@@ -1,0 +1,30 @@
+#pragma once
+
+/// Copies that have device memory at one end at least. They complete later, during progress.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <upcxx/detail/config.hpp>
+
+namespace atl::engine {
+
+/// A place in any memory of the job.
+struct memory_place {
+  std::uint64_t owner;    ///< first word of a global pointer; 0: host memory of this process
+  std::uint64_t address;  ///< second word of it; else the address
+};
+
+/// Who hears of a copy's completion.
+struct copy_completion {
+  /// Called during progress of any level when the data is in place, under the engine's lock; may not run
+  /// user's code. False if it could not hand the news on for want of memory: then it is called again later.
+  bool (*arrived)(copy_completion*) noexcept;
+};
+
+/// Starts a copy of `bytes` between two places, whoever owns them. `completion` stays until it has arrived.
+/// Ends the job if a place is in no segment that is open.
+ATOLL_EXPORT void start_copy(memory_place to, memory_place from, std::size_t bytes,
+                             copy_completion* completion);
+
+}  // namespace atl::engine
