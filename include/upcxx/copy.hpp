@@ -10,6 +10,8 @@
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/device_runtime.hpp>
+#include <upcxx/detail/late_copy.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
@@ -21,33 +23,74 @@ namespace detail {
 
 using copy_events = operation_events<true, true, true>;
 
-/// Address in this process of one end of a copy.
+/// Whether the type of one end says that it is in host memory.
+template <class End>
+inline constexpr bool known_on_host = false;
+template <class T>
+inline constexpr bool known_on_host<T*> = true;
+template <class T>
+inline constexpr bool known_on_host<global_ptr<T, memory_kind::host>> = true;
+
+/// Null is treated like host memory, whose checks refuse it.
 template <class T, memory_kind Kind>
-T* copy_end(global_ptr<T, Kind> pointer, std::size_t count, char const* role) {
-  if constexpr (Kind == memory_kind::host) {
-    return addressable(pointer, count, "copy", role);
-  } else {
-    check_range(pointer, count, "copy", role);
-    if (pointer.dynamic_kind() != memory_kind::host) {
-      atl::rt::unknown_device("copy", static_cast<int>(pointer.dynamic_kind()));
-    }
-    return addressable(static_kind_cast<memory_kind::host>(static_kind_cast<memory_kind::any>(pointer)),
-                       count, "copy", role);
-  }
+bool on_host(global_ptr<T, Kind> pointer) {
+  return pointer.dynamic_kind() == memory_kind::host;
+}
+template <class T>
+constexpr bool on_host(T*) {
+  return true;
 }
 
-template <class T, class Cx>
-auto copy_now(T const* src, T* dest, std::size_t count, std::int32_t owner, Cx const& completions) {
+/// Address in this process of an end in host memory.
+template <class T, memory_kind Kind>
+T* host_address(global_ptr<T, Kind> pointer, std::size_t count, char const* role) {
+  return addressable(global_ptr_access::make<T, memory_kind::host>(global_ptr_access::owner(pointer),
+                                                                   global_ptr_access::address(pointer)),
+                     count, "copy", role);
+}
+template <class T>
+T* host_address(T* pointer, std::size_t, char const* role) {
+  check_buffer(pointer, "copy", role);
+  return pointer;
+}
+
+template <class T, memory_kind Kind>
+atl::engine::memory_place place_of(global_ptr<T, Kind> pointer, std::size_t count, char const* role) {
+  if (on_host(pointer)) {
+    static_cast<void>(host_address(pointer, count, role));  // ends the job if it cannot be reached
+  } else {
+    check_range(pointer, count, "copy", role);
+  }
+  return {global_ptr_access::owner(pointer), global_ptr_access::address(pointer)};
+}
+template <class T>
+atl::engine::memory_place place_of(T* pointer, std::size_t count, char const* role) {
+  return {0, reinterpret_cast<std::uintptr_t>(host_address(pointer, count, role))};
+}
+
+/// Copies between host memories happen at once, others later. Remote completion goes to rank `owner`.
+template <class T, class From, class To, class Cx>
+auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx const& completions) {
   static_assert(is_trivially_serializable<T>::value, "copy: T must be TriviallySerializable");
   check_injection("copy");
-  copy_objects(dest, src, count);
+  constexpr char const* from = "source";
+  constexpr char const* to = "destination";
+  if constexpr (!known_on_host<From> || !known_on_host<To>) {
+    if (!on_host(src) || !on_host(dest)) {
+      return copy_later(place_of(dest, count, to), place_of(src, count, from), count * sizeof(T), owner,
+                        completions);
+    }
+  }
+  copy_objects<T>(host_address(dest, count, to), host_address(src, count, from), count);
   send_remote_completions(owner, completions);
   return complete_now<copy_events>(completions);
 }
 
 }  // namespace detail
 
-/// Copies an array from shared memory to shared memory, whoever owns either (one-sided).
+/// Copies an array from shared memory to shared memory, whoever owns either and whatever kinds they are
+/// (one-sided). Copies between host memories are complete when the call returns; where a device is concerned,
+/// progress completes them later, and in any order.
 ///
 /// @param src    first of `count` contiguous objects; unmodified until source or operation completion.
 /// @param dest   room for `count` objects; the regions must not overlap. Neither pointer may be null.
@@ -57,25 +100,21 @@ auto copy_now(T const* src, T* dest, std::size_t count, std::int32_t owner, Cx c
 template <typename T, memory_kind Kind1, memory_kind Kind2, typename Cx = decltype(operation_cx::as_future())>
 auto copy(global_ptr<T const, Kind1> src, global_ptr<T, Kind2> dest, std::size_t count,
           Cx&& completions = operation_cx::as_future()) {
-  return detail::copy_now<T>(detail::copy_end(src, count, "source"),
-                             detail::copy_end(dest, count, "destination"), count, dest.where(), completions);
+  return detail::copy_between<T>(src, dest, count, dest.where(), completions);
 }
 
 /// Copies an array from host memory of this process (private or shared) to shared memory.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
 auto copy(T const* src, global_ptr<T, Kind> dest, std::size_t count,
           Cx&& completions = operation_cx::as_future()) {
-  detail::check_buffer(src, "copy", "source");
-  return detail::copy_now<T>(src, detail::copy_end(dest, count, "destination"), count, dest.where(),
-                             completions);
+  return detail::copy_between<T>(src, dest, count, dest.where(), completions);
 }
 
 /// Copies an array from shared memory to host memory of this process; remote completion is delivered here.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
 auto copy(global_ptr<T const, Kind> src, T* dest, std::size_t count,
           Cx&& completions = operation_cx::as_future()) {
-  detail::check_buffer(dest, "copy", "destination");
-  return detail::copy_now<T>(detail::copy_end(src, count, "source"), dest, count, rank_me(), completions);
+  return detail::copy_between<T>(src, dest, count, rank_me(), completions);
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

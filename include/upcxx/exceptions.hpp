@@ -35,9 +35,24 @@ class ATOLL_EXPORT segment_verification_error : public std::runtime_error {
   ~segment_verification_error() override;
 };
 
+/// A device segment could not be made, on this rank or another one. `what()` says why.
+class ATOLL_EXPORT bad_segment_alloc : public std::bad_alloc {
+ public:
+  bad_segment_alloc() noexcept;
+  explicit bad_segment_alloc(char const* text) noexcept;  ///< copies at most 255 characters
+  bad_segment_alloc(bad_segment_alloc const&) noexcept;
+  bad_segment_alloc& operator=(bad_segment_alloc const&) noexcept;
+  ~bad_segment_alloc() override;
+  char const* what() const noexcept override;
+
+ private:
+  char text_[256];
+};
+
 }  // namespace atl
 
 namespace upcxx::inline UPCXX_MODE {
+using atl::bad_segment_alloc;
 using atl::bad_shared_alloc;
 using atl::segment_verification_error;
 }  // namespace upcxx::inline UPCXX_MODE

@@ -9,6 +9,8 @@
 #include <upcxx/completion.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/device.hpp>
+#include <upcxx/device_allocator.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/exceptions.hpp>
 #include <upcxx/experimental/collectives.hpp>

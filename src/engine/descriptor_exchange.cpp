@@ -1,5 +1,5 @@
-// A datagram socket for each rank, for the length of the exchange; a random token of each receiver, known to the
-// job's ranks only, keeps strangers' descriptors out. Sending does not wait for a full receiver.
+// A datagram socket for each rank, for the length of the exchange; a random token of each receiver, known to
+// the job's ranks only, keeps strangers' descriptors out. Sending does not wait for a full receiver.
 
 #include "engine/descriptor_exchange.hpp"
 
@@ -55,7 +55,8 @@ void descriptor_exchange::receive() {
     std::size_t const bytes = box_.try_receive(&got, sizeof got, descriptor);
     if (bytes == 0) return;
     if (bytes != sizeof got || got.token != token_ || !descriptor) continue;
-    adopt_segment(offers_[static_cast<std::size_t>(got.rank - job.local_first)].segment, std::move(descriptor));
+    adopt_segment(offers_[static_cast<std::size_t>(got.rank - job.local_first)].segment,
+                  std::move(descriptor));
     --missing_;
   }
 }

@@ -46,7 +46,7 @@ class descriptor_exchange {
   std::array<char, 16> token_;
   std::vector<offer> offers_;
   os::unique_fd own_;
-  std::size_t next_ = 0;   ///< local rank to send to
+  std::size_t next_ = 0;     ///< local rank to send to
   std::size_t missing_ = 0;  ///< descriptors that have not come
 };
 

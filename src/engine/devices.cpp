@@ -1,6 +1,6 @@
-// Segments are found by owner and number, as global pointers name them. A peer's is imported at the first copy
-// that needs it. Numbers are not used again before 65535 others were, so the news that a segment is gone,
-// which travels as a message, is never about its successor.
+// Segments are found by owner and number, as global pointers name them. A peer's is imported at the first
+// copy that needs it. Numbers are not used again before 65535 others were, so the news that a segment is
+// gone, which travels as a message, is never about its successor.
 
 #include "engine/devices.hpp"
 
@@ -73,7 +73,8 @@ segment& find_segment(memory_place place, std::size_t bytes) {
   auto const found = table().segments.find(key_of(name));
   if (found == table().segments.end() || found->second.known.kind != kind_of(place.owner)) {
     fatal("copy",
-          "a pointer refers to address 0x%" PRIx64 " of segment %u on a %s device of rank %d, but no such "
+          "a pointer refers to address 0x%" PRIx64
+          " of segment %u on a %s device of rank %d, but no such "
           "segment is open: its device or allocator was destroyed, or the pointer is damaged",
           place.address, unsigned{name.number}, to_string(kind_of(place.owner)), name.rank);
   }
@@ -81,7 +82,8 @@ segment& find_segment(memory_place place, std::size_t bytes) {
   std::uint64_t const offset = place.address - s.known.base;
   if (offset > s.known.bytes || bytes > s.known.bytes - offset) {
     fatal("copy",
-          "%zu bytes at address 0x%" PRIx64 " of rank %d's %s device %d reach outside the segment, which is "
+          "%zu bytes at address 0x%" PRIx64
+          " of rank %d's %s device %d reach outside the segment, which is "
           "0x%" PRIx64 " to 0x%" PRIx64,
           bytes, place.address, name.rank, to_string(s.known.kind), s.known.device, s.known.base,
           s.known.base + s.known.bytes);
@@ -143,7 +145,8 @@ void forget_segment(message* m) {
   auto const found = table().segments.find(key);
   if (found == table().segments.end()) return;
   if (found->second.copies != 0) {
-    fatal("device", "rank %d destroyed a device while %zu copies that this rank started still need its memory",
+    fatal("device",
+          "rank %d destroyed a device while %zu copies that this rank started still need its memory",
           found->second.known.name.rank, found->second.copies);
   }
   table().segments.erase(found);
@@ -228,10 +231,10 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
   guard const held;
   segment* const target = on_host(to) ? nullptr : &find_segment(to, bytes);
   segment* const source = on_host(from) ? nullptr : &find_segment(from, bytes);
-  memory::copy_end const to_end = target == nullptr ? host_end(to)
-                                                    : memory::copy_end{target->memory.get(), to.address};
-  memory::copy_end const from_end = source == nullptr ? host_end(from)
-                                                      : memory::copy_end{source->memory.get(), from.address};
+  memory::copy_end const to_end =
+      target == nullptr ? host_end(to) : memory::copy_end{target->memory.get(), to.address};
+  memory::copy_end const from_end =
+      source == nullptr ? host_end(from) : memory::copy_end{source->memory.get(), from.address};
   bool const by_halves = target != nullptr && source != nullptr && target->kind != source->kind;
   if (by_halves) {
     t->bounce = std::make_unique_for_overwrite<std::byte[]>(bytes);

@@ -101,6 +101,15 @@ std::uint64_t block_allocator::largest_free() const noexcept {
   return largest;
 }
 
+bool block_allocator::covers(std::uint64_t offset, std::uint64_t size) const noexcept {
+  for (index const which : slots_) {
+    if (which == none) continue;
+    block const& b = blocks_[which];
+    if (offset - b.offset < b.size) return size <= b.size - (offset - b.offset);
+  }
+  return false;
+}
+
 std::size_t block_allocator::bin_of(std::uint64_t size) noexcept {
   std::uint64_t const granules = size / granule;
   if (granules < std::uint64_t{1} << bins_log) return granules;

@@ -29,6 +29,8 @@ class block_allocator {
   /// 0 unless `offset` is the start of an allocated block.
   [[nodiscard]] std::uint64_t size_of(std::uint64_t offset) const noexcept;
   [[nodiscard]] std::uint64_t largest_free() const noexcept;
+  /// Whether [offset, offset + size) lies in one allocated block. Looks at all of them.
+  [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t size) const noexcept;
 
  private:
   using index = std::uint32_t;

@@ -51,7 +51,7 @@ class device_segment {
 /// One end of a copy.
 struct copy_end {
   device_segment const* segment = nullptr;  ///< null: host memory of this process
-  std::uint64_t address = 0;                ///< within the segment in the owner's terms, else where it is here
+  std::uint64_t address = 0;  ///< within the segment in the owner's terms, else where it is here
 };
 
 /// A copy under way, kept by whoever started it until `landed` is called: once, from poll(), when all bytes

@@ -181,6 +181,16 @@ std::uint64_t segment_allocator::size_of(std::uint64_t offset) const noexcept {
   return object_at(s, offset) == none ? 0 : class_bytes[s.object_class];
 }
 
+bool segment_allocator::covers(std::uint64_t offset, std::uint64_t size) const noexcept {
+  guard const lock(*this);
+  index const which = slab_at(offset);
+  if (which == none) return blocks_.covers(offset, size);
+  slab const& s = slabs_[which];
+  std::uint64_t const bytes = class_bytes[s.object_class];
+  std::uint64_t const within = (offset - s.offset) % bytes;
+  return object_at(s, offset - within) != none && size <= bytes - within;
+}
+
 std::uint64_t segment_allocator::bytes_used() const noexcept {
   guard const lock(*this);
   return used_;

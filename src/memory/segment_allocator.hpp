@@ -43,6 +43,10 @@ class segment_allocator {
   /// Bytes that the allocation at `offset` may use, at least those asked for; 0 if there is none.
   [[nodiscard]] std::uint64_t size_of(std::uint64_t offset) const noexcept;
 
+  /// Whether [offset, offset + size) lies in one allocation. For checks: the time grows with the number of
+  /// large allocations.
+  [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t size) const noexcept;
+
   [[nodiscard]] std::uint64_t bytes_used() const noexcept;  ///< sum of size_of over all allocations
   /// Largest size that can be allocated now (with the alignment of a granule).
   [[nodiscard]] std::uint64_t largest_free() noexcept;

@@ -5,6 +5,7 @@
 
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/world.hpp>
+#include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
 #include "base/error.hpp"
@@ -41,6 +42,14 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
   }
 }
 
+void check_in_device(remote_range const& range, char const* call, char const* role) {
+  if (is_live_device_range(range.owner, range.address, range.count * range.element_bytes)) return;
+  check_failed(
+      "%s: the %s, %s, is not within one live allocation of this rank's device memory: it was freed, its "
+      "device or allocator was destroyed, or the count is too large",
+      call, role, describe(range).c_str());
+}
+
 }  // namespace
 
 void check_range(remote_range const& range, char const* call, char const* role) noexcept {
@@ -63,6 +72,7 @@ void check_range(remote_range const& range, char const* call, char const* role) 
   }
   bool const on_host = static_cast<upcxx::memory_kind>(range.owner >> 48) == upcxx::memory_kind::host;
   if (on_host && engine::hosts.is_local(rank)) check_in_heap(range, rank, call, role);
+  if (!on_host) check_in_device(range, call, role);
   // Regions begin at pages, so nothing is known of larger alignments.
   if (range.address % std::min<std::size_t>(range.alignment, 4096) != 0) {
     check_failed(

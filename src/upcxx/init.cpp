@@ -71,6 +71,7 @@ void finalize() {
   --depth;
   reset_objects();
   reset_teams();
+  reset_devices();
   drop_master_scope();
   engine::stop();
 }

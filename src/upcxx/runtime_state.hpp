@@ -20,4 +20,7 @@ void bind_teams() noexcept;
 /// Makes all team objects of this period inactive.
 void reset_teams() noexcept;
 
+/// Makes all device objects and allocators inactive.
+void reset_devices() noexcept;
+
 }  // namespace atl::rt

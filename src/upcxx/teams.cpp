@@ -82,9 +82,4 @@ void unreachable_memory(char const* operation, std::int32_t rank) {
         rank);
 }
 
-void unknown_device(char const* operation, int kind) {
-  fatal(operation,
-        "a pointer refers to device memory (kind %d), but no device of that kind is open in this job", kind);
-}
-
 }  // namespace atl::rt

@@ -22,7 +22,7 @@ struct remote_range {
 };
 
 /// Ends the job, saying what is wrong, unless the range can exist: not null, of a rank of this job, aligned,
-/// and inside that rank's shared heap. For device memory only the rank is looked at.
+/// and inside that rank's shared heap, or in one live allocation if it is device memory of this rank.
 /// @param call  for the message, such as "rput".
 /// @param role  what the range is to the call, such as "destination".
 ATOLL_EXPORT void check_range(remote_range const& range, char const* call, char const* role) noexcept;

@@ -12,8 +12,6 @@
 namespace atl::rt {
 /// Ends the job: no transport of this job reaches the memory of that rank.
 [[noreturn]] ATOLL_EXPORT ATOLL_COLD void unreachable_memory(char const* operation, std::int32_t rank);
-/// Ends the job: the pointer refers to a device, and no device of that kind is open.
-[[noreturn]] ATOLL_EXPORT ATOLL_COLD void unknown_device(char const* operation, int kind);
 }  // namespace atl::rt
 
 namespace upcxx::inline UPCXX_MODE::detail {

@@ -27,8 +27,8 @@ std::string sim_kind::info() const {
   std::string text;
   for (int device = 0; device < shape_.devices; ++device) {
     text += format("%s device %d: simulated in host memory, %s for each process, uuid %s\n",
-                   to_string(shape_.shown_as), device, settings::format_bytes(shape_.bytes_per_device).c_str(),
-                   uuid(device).c_str());
+                   to_string(shape_.shown_as), device,
+                   settings::format_bytes(shape_.bytes_per_device).c_str(), uuid(device).c_str());
   }
   return text;
 }
@@ -38,8 +38,9 @@ std::string sim_kind::uuid(int device) const {
   std::string text;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
   if (text.size() != 36) text = "00000000-0000-4000-8000-000000000000";
-  return text.replace(32, 4, format("%x%03x", static_cast<unsigned>(shape_.shown_as),
-                                    static_cast<unsigned>(device) & 0xfffU));
+  return text.replace(
+      32, 4,
+      format("%x%03x", static_cast<unsigned>(shape_.shown_as), static_cast<unsigned>(device) & 0xfffU));
 }
 
 std::unique_ptr<device_segment> sim_kind::create(int device, std::uint64_t bytes, void* memory) {

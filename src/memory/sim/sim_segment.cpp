@@ -49,8 +49,8 @@ os::unique_fd reserve_pages(std::uint64_t bytes) {
 
 /// Addresses without memory behind them.
 std::uint64_t reserve_addresses(std::uint64_t bytes) {
-  void* const at = mmap(nullptr, whole_pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
+  void* const at =
+      mmap(nullptr, whole_pages(bytes), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) fail("reserve addresses for", bytes, errno);
   return reinterpret_cast<std::uintptr_t>(at);
 }
@@ -70,10 +70,10 @@ void replace_pages(void* at, std::uint64_t bytes, int protection) noexcept {
 std::uint64_t check_wrapped(void* memory, std::uint64_t bytes) {
   auto const address = reinterpret_cast<std::uintptr_t>(memory);
   if (address % page_bytes() != 0 || bytes % page_bytes() != 0) {
-    throw segment_error(format("simulated device: memory of the program must be whole pages of %llu bytes, "
-                               "but %llu bytes at %p are not; allocate it with mmap or aligned_alloc",
-                               static_cast<unsigned long long>(page_bytes()),
-                               static_cast<unsigned long long>(bytes), memory));
+    throw segment_error(format(
+        "simulated device: memory of the program must be whole pages of %llu bytes, "
+        "but %llu bytes at %p are not; allocate it with mmap or aligned_alloc",
+        static_cast<unsigned long long>(page_bytes()), static_cast<unsigned long long>(bytes), memory));
   }
   return address;
 }

@@ -76,8 +76,8 @@ TEST(sim, copies_do_nothing_before_poll_and_land_in_an_order_that_the_seed_choos
     for (int i = 0; i < 50; ++i) {
       records[static_cast<std::size_t>(i)].number = i;
       records[static_cast<std::size_t>(i)].order = &order;
-      kind.copy({segment.get(), segment->base() + static_cast<std::uint64_t>(i) * 4}, host(&values[static_cast<std::size_t>(i)]), 4,
-                &records[static_cast<std::size_t>(i)]);
+      kind.copy({segment.get(), segment->base() + static_cast<std::uint64_t>(i) * 4},
+                host(&values[static_cast<std::size_t>(i)]), 4, &records[static_cast<std::size_t>(i)]);
     }
     EXPECT_TRUE(order.empty());
     std::size_t fruitless = 0;
@@ -113,8 +113,8 @@ TEST(sim, an_imported_segment_is_the_same_memory) {
 TEST(sim, memory_of_the_program_becomes_device_memory_and_comes_back_with_its_content) {
   sim_kind kind = make();
   auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  auto* const mine = static_cast<char*>(
-      mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const mine =
+      static_cast<char*>(mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::strcpy(mine + page, "before");
   auto segment = kind.create(0, 2 * page, mine + page);
   EXPECT_EQ(segment->base(), reinterpret_cast<std::uintptr_t>(mine + page));

@@ -1,0 +1,199 @@
+#pragma once
+
+/// Notifications of copies that complete later: those of device memory.
+///
+/// Everything is prepared when the copy starts: calls for the target are serialised into private memory, LPCs
+/// are ready tasks. When the data is in place, progress of any level sends the calls and queues the LPCs; the
+/// futures and promises are fulfilled in user-level progress of the persona that started the copy.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <atoll/engine/am.hpp>
+#include <atoll/engine/memory_copy.hpp>
+#include <upcxx/completion.hpp>
+#include <upcxx/detail/completion_now.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/send.hpp>
+#include <upcxx/rpc.hpp>
+
+namespace atl::rt {
+
+/// A call of remote completion, serialised: what a message of it will be, header left empty.
+struct held_call {
+  std::int32_t target = -1;
+  engine::function_token token = 0;
+  std::size_t bytes = 0;
+  std::size_t alignment = 0;
+  std::byte* message = nullptr;  ///< owned; std::free
+};
+
+/// An LPC that waits for its event.
+struct held_task {
+  persona_state* target = nullptr;
+  task* work = nullptr;
+};
+
+/// A copy under way and all that waits for it. Lives until `run` (of the task) or, if nothing is left to be
+/// done on the initiating persona, until the data has arrived.
+struct late_copy : engine::copy_completion, task {
+  persona_state* initiator = nullptr;
+  held_call* calls = nullptr;
+  held_task* tasks = nullptr;
+  std::uint16_t call_count = 0;
+  std::uint16_t task_count = 0;
+  bool wanted_back = false;  ///< `run` has something to do
+  std::atomic<bool> done{false};
+
+  ATOLL_EXPORT late_copy() noexcept;
+  /// Makes internal progress until the data is in place.
+  ATOLL_EXPORT void wait() const;
+};
+
+}  // namespace atl::rt
+
+namespace upcxx::inline UPCXX_MODE::detail {
+
+/// Serialises a one-way call into private memory.
+template <class F, class... Args>
+atl::rt::held_call hold_call(std::int32_t target, rpc_item<F, Args...> const& item) {
+  using function_wire = wire_function<F>;
+  check_call<F, Args...>();
+  check_target(target);
+  atl::rt::held_call call;
+  call.target = target;
+  if constexpr (rpc_callable<F, Args...>) {
+    call.token = call_token<false, F, std::remove_cvref_t<Args>...>();
+    auto const& f = function_wire::send(item.function);
+    std::apply(
+        [&](auto const&... args) {
+          [&](auto const&... wire) {
+            atl::serialization::heap_buffer memory;
+            std::size_t capacity = 0;
+            std::byte* const begin =
+                atl::serialization::heap_buffer::grow(&memory, nullptr, 0, 512, message_alignment, &capacity);
+            writer w(begin, without_cookie, capacity, &atl::serialization::heap_buffer::grow, &memory);
+            serialize(w, f);
+            (serialize(w, wire), ...);
+            call.bytes = w.size();
+            call.alignment = w.max_alignment() > message_alignment ? w.max_alignment() : message_alignment;
+            call.message = memory.release();
+          }(wire_of<Args>::send(args)...);
+        },
+        item.arguments);
+  }
+  return call;
+}
+
+template <class T>
+inline constexpr bool is_lpc_item = false;
+template <class Event, class F>
+inline constexpr bool is_lpc_item<lpc_item<Event, F>> = true;
+
+template <class Cx>
+class pending_copy;
+
+/// The record of one copy, with room for what its completion object asks for.
+template <class... Items>
+class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
+  static constexpr std::size_t n_calls = (std::size_t{0} + ... + (is_rpc_item<Items> ? 1 : 0));
+  static constexpr std::size_t n_tasks = (std::size_t{0} + ... + (is_lpc_item<Items> ? 1 : 0));
+  static constexpr std::size_t n_blocking =
+      (std::size_t{0} + ... + (std::is_same_v<Items, blocking_item> ? 1 : 0));
+  static constexpr std::size_t n_states = sizeof...(Items) - n_calls - n_tasks - n_blocking;
+
+ public:
+  static constexpr bool blocks = n_blocking != 0;
+
+  /// What can throw comes first; only then are promises touched.
+  pending_copy(std::int32_t target, completions<Items...> const& cx) {
+    initiator = atl::rt::this_thread().current;
+    run = &finish;
+    wanted_back = n_states != 0 || blocks;
+    calls = call_places_;
+    tasks = task_places_;
+    std::apply([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
+  }
+  ~pending_copy() {
+    for (std::size_t i = 0; i < call_count; ++i) std::free(calls[i].message);
+  }
+
+  /// Registers futures, promises and LPCs; the futures in the order of the requests.
+  auto register_all(completions<Items...> const& cx) {
+    return std::apply([&](Items const&... items) { return join(add(items)...); }, cx.items);
+  }
+
+ private:
+  template <class Item>
+  void hold(std::int32_t target, Item const& item) {
+    if constexpr (is_rpc_item<Item>) call_places_[call_count++] = hold_call(target, item);
+  }
+
+  template <class Event, timing When>
+  std::tuple<future<>> add(future_item<Event, When> const&) {
+    auto pending = make_pending<>();
+    state_places_[states_++] = pending.raw;
+    return {std::move(pending.result)};
+  }
+  template <class Event, timing When, class... T>
+  std::tuple<> add(promise_item<Event, When, T...> const& item) {
+    state_places_[states_++] = promise_require(item.target);
+    return {};
+  }
+  template <class Event, class F>
+  std::tuple<> add(lpc_item<Event, F> const& item) {
+    using task_type = callable_task<F>;
+    tasks[task_count++] = {&persona_access::state(*item.target),
+                           ::new (atl::fut::allocate_for<task_type>()) task_type(item.function)};
+    return {};
+  }
+  template <class F, class... Args>
+  std::tuple<> add(rpc_item<F, Args...> const&) {
+    return {};
+  }
+  std::tuple<> add(blocking_item const&) { return {}; }
+
+  template <class... Futures>
+  static auto join(Futures&&... parts) {
+    return std::tuple_cat(std::move(parts)...);
+  }
+
+  static void finish(atl::rt::task* t) {
+    auto* const self = static_cast<pending_copy*>(t);
+    std::size_t const count = self->states_;
+    void* states[n_states + 1];
+    for (std::size_t i = 0; i < count; ++i) states[i] = self->state_places_[i];
+    delete self;
+    for (std::size_t i = 0; i < count; ++i) cell_fulfill_and_release(states[i]);
+  }
+
+  // One more than needed: arrays are never empty.
+  atl::rt::held_call call_places_[n_calls + 1];
+  atl::rt::held_task task_places_[n_tasks + 1];
+  void* state_places_[n_states + 1];
+  std::size_t states_ = 0;
+};
+
+/// Starts a copy that completes later. `target`: rank that remote completion goes to.
+template <class... Items>
+auto copy_later(atl::engine::memory_place to, atl::engine::memory_place from, std::size_t bytes,
+                std::int32_t target, completions<Items...> const& cx) {
+  using pending = pending_copy<completions<Items...>>;
+  check_requests<operation_events<true, true, true>>(cx);
+  auto op = std::make_unique<pending>(target, cx);
+  auto futures = op->register_all(cx);
+  pending* const started = op.release();
+  atl::engine::start_copy(to, from, bytes, started);
+  if constexpr (pending::blocks) started->wait();
+  return unwrap(std::move(futures));
+}
+
+}  // namespace upcxx::inline UPCXX_MODE::detail

@@ -1,0 +1,334 @@
+// Device objects and their segments: what is collective about them, and allocation.
+//
+// A segment is made in four steps, while calls of others are served: make it here; agree with all ranks
+// whether everybody could; hand descriptors to the ranks of the host; meet, so that nobody uses a pointer at
+// a rank that has not heard of its segment.
+
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <vector>
+
+#include <atoll/engine/team.hpp>
+#include <upcxx/detail/device_runtime.hpp>
+#include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/runtime.hpp>
+#include <upcxx/exceptions.hpp>
+#include <upcxx/team.hpp>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "engine/descriptor_exchange.hpp"
+#include "engine/devices.hpp"
+#include "engine/guard.hpp"
+#include "engine/world.hpp"
+#include "memory/segment_allocator.hpp"
+#include "upcxx/runtime_state.hpp"
+
+namespace atl::rt {
+
+using memory::kind_id;
+
+struct device_state {
+  kind_id kind;
+  int device;
+  bool active = true;
+  std::uint16_t segment = 0;  ///< 0: none
+  std::uint64_t base = 0;
+  std::uint64_t bytes = 0;
+  std::optional<memory::segment_allocator> allocator;
+};
+
+namespace {
+
+/// Never destroyed: device objects may outlive it.
+std::vector<std::weak_ptr<device_state>>& open_devices() {
+  static auto* const all = new std::vector<std::weak_ptr<device_state>>;
+  return *all;
+}
+
+char const* name_of(unsigned kind) noexcept { return memory::to_string(static_cast<kind_id>(kind)); }
+
+void end_segment(device_state& d, char const* caller) {
+  if (d.segment == 0) return;
+  engine::destroy_segment({engine::job.rank_me, d.segment}, caller);
+  d.segment = 0;
+  d.allocator.reset();
+}
+
+void enter(int barrier) {
+  switch (static_cast<upcxx::entry_barrier>(barrier)) {
+    case upcxx::entry_barrier::none:
+      break;
+    case upcxx::entry_barrier::internal:
+      engine::wait_barrier(engine::world_team(), &progress_internal);
+      break;
+    case upcxx::entry_barrier::user:
+      engine::wait_barrier(engine::world_team(), &progress_user);
+      break;
+  }
+}
+
+/// Waits, with user-level progress, for a collective that `start` begins.
+template <class Start>
+void run_collective(Start start) {
+  std::atomic<bool> done{false};
+  start(engine::on_done{
+      [](void* context) { static_cast<std::atomic<bool>*>(context)->store(true, std::memory_order_release); },
+      &done});
+  wait_until(
+      [](void const* what) {
+        return static_cast<std::atomic<bool> const*>(what)->load(std::memory_order_acquire);
+      },
+      &done);
+}
+
+/// What all ranks must know of all ranks' attempts.
+struct verdict {
+  std::int32_t failed = 0;  ///< 1 + largest rank that could not make its segment
+  std::int32_t active = 0;  ///< ranks that have one
+};
+
+verdict agree(verdict mine) {
+  run_collective([&](engine::on_done done) {
+    engine::start_reduce(
+        engine::world_team(), &mine, 1, sizeof mine,
+        [](void* a, void const* b, std::size_t, void const*) {
+          auto* const into = static_cast<verdict*>(a);
+          auto const* const other = static_cast<verdict const*>(b);
+          if (other->failed > into->failed) into->failed = other->failed;
+          into->active += other->active;
+        },
+        nullptr, -1, done);
+  });
+  return mine;
+}
+
+void share_with_host(engine::descriptor_exchange& exchange, engine::segment_notice const& mine) {
+  using offer = engine::descriptor_exchange::offer;
+  offer const own = exchange.make_offer(mine);
+  std::vector<offer> all(static_cast<std::size_t>(engine::job.local_n));
+  run_collective([&](engine::on_done done) {
+    engine::start_gather_all(engine::local_team(), &own, sizeof own, all.data(), done);
+  });
+  exchange.begin(std::move(all));
+  wait_until(
+      [](void const* what) {
+        return const_cast<engine::descriptor_exchange*>(static_cast<engine::descriptor_exchange const*>(what))
+            ->advance();
+      },
+      &exchange);
+}
+
+device_state const& checked(device_state const* d, std::uint16_t segment, char const* call) {
+  if (!segment_active(d, segment)) {
+    fatal("device_allocator",
+          "%s: the allocator is inactive: default-constructed, moved from, made on an inactive device, or "
+          "destroyed (also by destroying its device)",
+          call);
+  }
+  return *d;
+}
+
+/// The allocator's functions lock; the objects that hold them are constant to their users.
+memory::segment_allocator& allocator_of(device_state const& d) {
+  return *const_cast<device_state&>(d).allocator;
+}
+
+/// The open device whose segment has this number, or null.
+std::shared_ptr<device_state> find_own(std::uint64_t owner) {
+  auto const number = static_cast<std::uint16_t>(owner >> 32);
+  if (static_cast<std::int32_t>(owner) != engine::job.rank_me || number == 0) return nullptr;
+  engine::guard const held;
+  for (auto const& each : open_devices()) {
+    if (auto d = each.lock(); d != nullptr && d->active && d->segment == number) return d;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int device_count(unsigned kind) {
+  memory::kind const* const found = engine::find_kind(static_cast<kind_id>(kind));
+  return found == nullptr ? 0 : found->device_n();
+}
+
+std::string device_report(unsigned kind) {
+  memory::kind const* const found = engine::find_kind(static_cast<kind_id>(kind));
+  return found == nullptr ? format("%s: no device in this process\n", name_of(kind)) : found->info();
+}
+
+std::string device_uuid(unsigned kind, int device) {
+  int const count = device_count(kind);
+  if (device < 0 || device >= count) {
+    fatal("uuid", "there is no %s device %d; this process has %d", name_of(kind), device, count);
+  }
+  return engine::find_kind(static_cast<kind_id>(kind))->uuid(device);
+}
+
+device_handle open_device(unsigned kind, int device) {
+  check_collective("device");
+  if (device == invalid_device) return nullptr;
+  int const count = device_count(kind);
+  if (device == auto_device) {
+    if (count == 0) return nullptr;
+    static int calls = 0;
+    device = (engine::job.local_rank + calls++) % count;
+  }
+  if (device < 0 || device >= count) {
+    fatal("device", "cannot open %s device %d: this process has %d (numbers start at 0); see `atoll info`",
+          name_of(kind), device, count);
+  }
+  auto made = std::make_shared<device_state>();
+  made->kind = static_cast<kind_id>(kind);
+  made->device = device;
+  engine::guard const held;
+  auto& all = open_devices();
+  std::erase_if(all, [](auto const& each) { return each.expired(); });
+  all.push_back(made);
+  return made;
+}
+
+int device_number(device_state const* device) noexcept {
+  return device != nullptr && device->active ? device->device : invalid_device;
+}
+
+void close_device(device_handle const& device, int barrier, char const* caller) {
+  check_collective(caller);
+  enter(barrier);
+  if (device == nullptr || !device->active) return;
+  end_segment(*device, caller);
+  device->active = false;
+}
+
+void check_forgotten(device_state const* device, char const* what) noexcept {
+  if (device == nullptr || !device->active || !initialized() || std::uncaught_exceptions() != 0) return;
+  fatal(
+      what,
+      "%s device %d is still open when its object goes: call destroy(), on all ranks, before (or finalize())",
+      name_of(static_cast<unsigned>(device->kind)), device->device);
+}
+
+std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void* memory) {
+  check_collective("device_allocator");
+  engine::segment_notice mine;
+  std::optional<engine::descriptor_exchange> exchange;
+  std::string problem;
+  verdict all;
+  try {
+    exchange.emplace();
+    if (device != nullptr && device->active) {
+      if (device->segment != 0) fatal("device_allocator", "the device has an allocator already");
+      if (bytes == 0) throw memory::segment_error("a segment of 0 bytes");
+      mine = engine::create_segment(*engine::find_kind(device->kind), device->device, bytes, memory);
+      device->allocator.emplace(mine.base, mine.bytes);
+      device->segment = mine.name.number;
+      device->base = mine.base;
+      device->bytes = mine.bytes;
+      all.active = 1;
+    }
+  } catch (std::exception const& error) {
+    problem = error.what();
+    all.failed = engine::job.rank_me + 1;
+  }
+  all = agree(all);
+  if (all.failed != 0) {
+    if (mine.name.number != 0) engine::destroy_segment(mine.name, "device_allocator");
+    if (device != nullptr) {
+      device->segment = 0;
+      device->allocator.reset();
+    }
+    if (problem.empty()) problem = format("rank %d could not make its segment", all.failed - 1);
+    throw bad_segment_alloc(
+        format("rank %d: device segment not made: %s", engine::job.rank_me, problem.c_str()).c_str());
+  }
+  if (all.active == 0) return 0;
+  if (engine::job.local_n > 1) {
+    try {
+      share_with_host(*exchange, mine);
+    } catch (std::exception const& error) {
+      fatal("device_allocator", "cannot share the device's memory with the ranks of this host: %s",
+            error.what());
+    }
+  }
+  engine::wait_barrier(engine::world_team(), &progress_user);
+  return mine.name.number;
+}
+
+void close_segment(device_handle const& device, std::uint16_t segment, bool with_device, int barrier) {
+  check_collective("device_allocator::destroy");
+  enter(barrier);
+  if (!segment_active(device.get(), segment)) return;
+  end_segment(*device, "device_allocator::destroy");
+  if (with_device) device->active = false;
+}
+
+bool segment_active(device_state const* device, std::uint16_t segment) noexcept {
+  return device != nullptr && segment != 0 && device->active && device->segment == segment;
+}
+
+std::uint64_t segment_allocate(device_state const* device, std::uint16_t segment, std::size_t bytes,
+                               std::size_t alignment) {
+  device_state const& d = checked(device, segment, "allocate");
+  std::uint64_t const found = allocator_of(d).allocate(bytes, alignment);
+  return found == memory::segment_allocator::npos ? 0 : found;
+}
+
+void segment_deallocate(device_state const* device, std::uint16_t segment, std::uint64_t owner,
+                        std::uint64_t address) {
+  device_state const& d = checked(device, segment, "deallocate");
+  auto const number = static_cast<std::uint16_t>(owner >> 32);
+  if (static_cast<std::int32_t>(owner) != engine::job.rank_me || number != segment) {
+    fatal("device_allocator",
+          "deallocate: the memory is of segment %u of rank %d, but this allocator manages segment %u of rank "
+          "%d",
+          unsigned{number}, static_cast<std::int32_t>(owner), unsigned{segment}, engine::job.rank_me);
+  }
+  if (allocator_of(d).deallocate(address)) return;
+  fatal("device_allocator",
+        "deallocate: no allocation starts at 0x%llx: freed already, or not what allocate returned",
+        static_cast<unsigned long long>(address));
+}
+
+std::uint64_t segment_place(device_state const* device, std::uint16_t segment, void const* address) {
+  device_state const& d = checked(device, segment, "to_global_ptr");
+  auto const value = reinterpret_cast<std::uintptr_t>(address);
+  if (value - d.base >= d.bytes) {
+    fatal("device_allocator", "to_global_ptr: %p is not in the segment of this allocator", address);
+  }
+  return value;
+}
+
+std::size_t segment_size(device_state const* device, std::uint16_t segment) noexcept {
+  return segment_active(device, segment) ? device->bytes : 0;
+}
+std::size_t segment_used(device_state const* device, std::uint16_t segment) noexcept {
+  return segment_active(device, segment) ? device->allocator->bytes_used() : 0;
+}
+
+int device_of_pointer(std::uint64_t owner, std::uint64_t address) {
+  if (auto const d = find_own(owner)) return d->device;
+  fatal("device_allocator",
+        "device_id: 0x%llx of rank %d is in no open device segment of this process (rank %d)",
+        static_cast<unsigned long long>(address), static_cast<std::int32_t>(owner), engine::job.rank_me);
+}
+
+bool is_live_device_range(std::uint64_t owner, std::uint64_t address, std::size_t bytes) noexcept {
+  if (static_cast<std::int32_t>(owner) != engine::job.rank_me) return true;  // its owner knows
+  auto const d = find_own(owner);
+  return d != nullptr && allocator_of(*d).covers(address, bytes);
+}
+
+void reset_devices() noexcept {
+  for (auto const& each : open_devices()) {
+    if (auto const d = each.lock()) {
+      d->active = false;
+      d->segment = 0;
+      d->allocator.reset();
+    }
+  }
+  open_devices().clear();
+}
+
+}  // namespace atl::rt

@@ -1,0 +1,60 @@
+// Misuse of device memory, one for each value of the first argument; see CMakeLists.txt for what must be
+// said.
+
+#include <cstring>
+#include <optional>
+
+#include <upcxx/upcxx.hpp>
+
+namespace {
+
+using upcxx::memory_kind;
+
+upcxx::cuda_device forgotten() {
+  upcxx::cuda_device device(0);
+  return device;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  upcxx::init();
+  if (argc < 2) return 1;
+  char const* const what = argv[1];
+  auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
+  if (is("forgotten")) forgotten();
+  if (is("no_device")) upcxx::cuda_device(17).destroy();
+  auto allocator = upcxx::make_gpu_allocator(1 << 20);
+  auto second = upcxx::make_gpu_allocator(1 << 20);
+  auto const p = allocator.allocate<int>(100);
+  upcxx::dist_object<upcxx::global_ptr<int, memory_kind::cuda_device>> all(p);
+  auto const theirs = all.fetch((upcxx::rank_me() + 1) % upcxx::rank_n()).wait();
+  upcxx::barrier();
+  int value = 0;
+  if (is("outside")) upcxx::copy(&value, theirs + (1 << 20), 1).wait();
+  if (is("beyond")) upcxx::copy(p, p + 200, 90).wait();
+  if (is("wrong_allocator")) second.deallocate(p);
+  if (is("local")) *p.local() = 1;
+  if (is("host_address")) value = *allocator.local(p);
+  if (is("theirs")) value = allocator.local(theirs) == nullptr ? 1 : 0;
+  if (is("not_in_segment")) value = allocator.to_global_ptr(&value).where();
+  allocator.deallocate(p);
+  if (is("freed")) upcxx::copy(p, &value, 1).wait();
+  if (is("freed_twice")) allocator.deallocate(p);
+  auto const q = second.allocate<int>(100);
+  if (is("in_flight")) {
+    upcxx::copy(q, q + 50, 1);
+    second.destroy(upcxx::entry_barrier::none);
+  }
+  second.destroy();
+  if (is("destroyed")) value = second.allocate<int>().where();
+  if (is("dangling")) upcxx::copy(q, &value, 1).wait();
+  if (is("two_allocators")) {
+    upcxx::cuda_device device(0);
+    upcxx::device_allocator<upcxx::cuda_device> one(device, 4096);
+    upcxx::device_allocator<upcxx::cuda_device> two(device, 4096);
+  }
+  allocator.destroy();
+  upcxx::finalize();
+  return 0;
+}

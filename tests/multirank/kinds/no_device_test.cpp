@@ -1,0 +1,23 @@
+// Devices on a machine that has none: everything exists, nothing is active, collectives are still
+// collectives.
+
+#include "multirank/common.hpp"
+
+using no_device_test = multirank::fixture;
+
+TEST_F(no_device_test, nothing_is_active_and_everything_can_be_called) {
+  EXPECT_EQ(upcxx::cuda_device::device_n(), 0);
+  EXPECT_EQ(upcxx::hip_device::device_n(), 0);
+  EXPECT_EQ(upcxx::ze_device::device_n(), 0);
+  EXPECT_NE(upcxx::ze_device::kind_info().find("no device"), std::string::npos);
+  upcxx::hip_device device(upcxx::hip_device::auto_device_id);
+  EXPECT_FALSE(device.is_active());
+  upcxx::device_allocator<upcxx::hip_device> allocator(device, 1 << 20);
+  EXPECT_FALSE(allocator.is_active());
+  auto other = upcxx::make_gpu_allocator(1 << 20);
+  EXPECT_FALSE(other.is_active());
+  EXPECT_EQ(other.segment_size(), 0u);
+  other.destroy();
+  allocator.destroy();
+  device.destroy();
+}
