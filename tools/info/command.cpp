@@ -9,6 +9,7 @@
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "command.hpp"
+#include "memory/kind.hpp"
 #include "upcxx/detail/config.hpp"
 
 namespace atl::tools {
@@ -46,6 +47,27 @@ void print_bootstraps() {
   }
 }
 
+/// The kinds of memory, and what devices there are.
+void print_kinds() {
+  std::printf("kinds       host\n");
+  try {
+    auto const kinds = memory::make_kinds();
+    for (auto const& kind : kinds) {
+      std::string const devices = kind->info();
+      for (std::size_t at = 0; at < devices.size();) {
+        std::size_t const end = devices.find('\n', at);
+        std::printf("            %s\n", devices.substr(at, end - at).c_str());
+        at = end + 1;
+      }
+    }
+    if (kinds.empty()) {
+      std::printf("            cuda, hip, ze: no device (ATOLL_SIM_DEVICES simulates some)\n");
+    }
+  } catch (startup_error const& problem) {
+    std::printf("            ! %s\n", problem.what());
+  }
+}
+
 void print_settings() {
   std::printf("settings\n");
   for (auto const& item : settings::all()) {
@@ -76,7 +98,7 @@ int info_command(int argc, char** argv) {
   print_processor();
   print_memory();
   std::printf("transports  shm (ranks on one host)\n");
-  std::printf("kinds       host\n");
+  print_kinds();
   print_bootstraps();
   print_settings();
   return 0;

@@ -276,6 +276,24 @@ TEST_F(kinds_test, outstanding_copies_need_progress_and_discharge_waits_for_them
   EXPECT_EQ(data.read(1)[0], 5 + left);
 }
 
+TEST_F(kinds_test, remote_calls_that_find_no_memory_leave_later) {
+  // The test's limit of private memory (CMakeLists.txt) is far below what is under way here.
+  constexpr int copies = 100;
+  everywhere const data(64);
+  notified = 0;
+  upcxx::barrier();
+  std::vector<int> const load = numbers(me, 50000);
+  for (int i = 0; i < copies; ++i) {
+    upcxx::copy(load.data(), data.cuda(right), 1,
+                remote_cx::as_rpc([](std::vector<int> const& v,
+                                     int from) { notified += v == numbers(from, 50000) ? 1 : 0; },
+                                  load, me));
+  }
+  for (int i = 0; i < 1000; ++i) upcxx::progress(upcxx::progress_level::internal);
+  EXPECT_EQ(notified, 0);
+  multirank::spin_until([] { return notified == copies; });
+}
+
 #if defined(UPCXX_THREADMODE) && UPCXX_THREADMODE
 TEST_F(kinds_test, a_thread_hears_of_its_own_copies) {
   everywhere const data(8);

@@ -1,8 +1,10 @@
 // Misuse of device memory, one for each value of the first argument; see CMakeLists.txt for what must be
 // said.
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstring>
-#include <optional>
 
 #include <upcxx/upcxx.hpp>
 
@@ -31,6 +33,17 @@ int main(int argc, char** argv) {
   auto const theirs = all.fetch((upcxx::rank_me() + 1) % upcxx::rank_n()).wait();
   upcxx::barrier();
   int value = 0;
+  if (is("left_open")) {  // no misuse: finalize waits for copies, and closes devices
+    upcxx::copy(&value, theirs, 1);
+    upcxx::finalize();
+    if (allocator.is_active() || allocator.segment_size() != 0) return 1;
+    upcxx::init();
+    upcxx::make_gpu_allocator(4096).destroy();
+    upcxx::finalize();
+    return 0;
+  }
+  if (is("killed") && upcxx::rank_me() == 1) ::kill(::getpid(), SIGKILL);
+  if (is("killed")) upcxx::barrier();
   if (is("outside")) upcxx::copy(&value, theirs + (1 << 20), 1).wait();
   if (is("beyond")) upcxx::copy(p, p + 200, 90).wait();
   if (is("wrong_allocator")) second.deallocate(p);

@@ -1,7 +1,11 @@
 // Devices on a machine that has none: everything exists, nothing is active, collectives are still
 // collectives.
 
+#define UPCXX_GPU_DEFAULT_DEVICE_HIP 1
 #include "multirank/common.hpp"
+
+static_assert(std::is_same_v<upcxx::gpu_default_device, upcxx::hip_device>);
+static_assert(std::is_same_v<upcxx::gpu_heap_allocator, upcxx::device_allocator<upcxx::hip_device>>);
 
 using no_device_test = multirank::fixture;
 
