@@ -13,7 +13,7 @@ Installs the Debian packages that are missing (as root or with sudo), builds, an
   (none)       all tests, preset dev (checked calls)
   --release    all tests, preset release
   --asan       unit and multirank tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  --tsan       unit tests under ThreadSanitizer (it sees threads, not processes)
+  --tsan       unit tests, and some of several ranks with several threads, under ThreadSanitizer
   --all        the default, --asan and --tsan one after the other: what continuous integration runs
   --quick      only what takes seconds: leaves out slow tests, consumer projects and the header check;
                can be combined with the others
@@ -69,7 +69,7 @@ run_pass() {
   local settings=()
   case $preset in
     asan) targets=(unit_tests multirank_tests) options+=(-L '^(unit|multirank)$') ;;
-    tsan) targets=(unit_tests) options+=(-L '^unit$') ;;
+    tsan) targets=(unit_tests multirank.persona.par multirank.atomic_threads soak_test.par atoll) options+=(-L '^(unit|threads)$') ;;
   esac
   # Debug information down to lines is enough where nobody debugs, and a third of the compilation is gone.
   [ "$preset" = dev ] && [ -n "${CI:-}" ] && settings=("-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1")

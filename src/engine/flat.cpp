@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engine/collective.hpp"
+#include "engine/peer_order.hpp"
 #include "engine/world.hpp"
 #include "transport/shm/doze.hpp"
 
@@ -30,6 +31,7 @@ void flat_publish(team_data& team, std::uint32_t number, collective_signature si
   shm::flat_line& mine = line_of(team, shm.config().me);
   if (bytes != 0) std::memcpy(mine.payload, payload, bytes);
   mine.signature = (signature & ~root_bits) | (std::uint64_t{number} << 36U & root_bits);
+  leaves_for_peers();
   // Pairs with the acquire in flat_complete: who sees the number sees the payload and all stores before.
   mine.sequence.store(sequence, std::memory_order_release);
   if (shm.control(0).sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
@@ -49,6 +51,7 @@ bool flat_complete(team_data const& team, std::uint32_t& seen) {
       mismatch(team, static_cast<std::uint32_t>((mine.signature & root_bits) >> 36U),
                mine.signature & ~root_bits, team.to_world(rank), line.signature & ~root_bits);
   }
+  came_from_peers();
   return true;
 }
 

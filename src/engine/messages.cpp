@@ -18,6 +18,7 @@
 #include "engine/collective.hpp"
 #include "engine/devices.hpp"
 #include "engine/guard.hpp"
+#include "engine/peer_order.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {
@@ -124,6 +125,7 @@ void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t ali
 }
 
 void am_commit(outgoing& out, message_kind kind, function_token token, std::size_t bytes) {
+  leaves_for_peers();
   if (out.where == transport::storage::ring) [[likely]] {
     world->shm->commit(out, kind, token, bytes);
     return;
@@ -146,6 +148,7 @@ message* next_user_message(bool in_place, bool& moved) {
     if (!held) return nullptr;
     message* const m = world->shm->receive(in_place);
     if (m == nullptr) return nullptr;
+    came_from_peers();
     moved = true;
     if (m->kind != message_kind::active) return m;
     dispatch(m);
@@ -160,6 +163,7 @@ bool poll() {
   for (int i = 0; i < 256; ++i) {
     message* const m = world->shm->receive(false);
     if (m == nullptr) break;
+    came_from_peers();
     moved = true;
     bool const handled = m->kind == message_kind::active;
     dispatch(m);
