@@ -27,6 +27,9 @@ using transport::spill;
 using transport::status;
 
 recursive_spin_lock engine_lock;
+#if defined(ATOLL_THREAD_SANITIZER)
+char all_peers;
+#endif
 
 namespace {
 

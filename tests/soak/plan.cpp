@@ -1,5 +1,7 @@
 #include "plan.hpp"
 
+#include <algorithm>
+
 namespace soak {
 namespace {
 
@@ -27,6 +29,9 @@ void apply(model& m, operation const& op) {
     case kind::tell:
       m.tell(op.target, op.value);
       break;
+    case kind::atomic_add:
+      m.word(op.target, op.to) += op.value;
+      break;
     case kind::relay:
       m.tell(op.target, op.value);
       m.tell(op.other, op.value + 1);
@@ -38,6 +43,27 @@ void apply(model& m, operation const& op) {
 }
 
 }  // namespace
+
+std::vector<int> splitting::members_with(int rank) const {
+  auto const at = [](std::vector<int> const& v, int r) { return v[static_cast<std::size_t>(r)]; };
+  std::vector<int> members;
+  for (int r = 0; r < static_cast<int>(color.size()); ++r) {
+    if (at(color, r) == at(color, rank)) members.push_back(r);
+  }
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return at(key, a) < at(key, b); });
+  return members;
+}
+
+splitting draw_teams(random_numbers& r, int ranks) {
+  splitting s;
+  if (r.below(2) == 0) return s;
+  std::uint64_t const colors = 1 + r.below(4);
+  for (int i = 0; i < ranks; ++i) {
+    s.color.push_back(r.below(8) == 0 ? -1 : static_cast<int>(r.below(colors)));
+    s.key.push_back(static_cast<int>(r.below(5)) - 2);
+  }
+  return s;
+}
 
 std::vector<operation> draw(random_numbers& r, model& m, std::uint32_t phase, std::uint32_t operations) {
   std::uint32_t const written = phase % 2 * half_words;
@@ -56,7 +82,6 @@ std::vector<operation> draw(random_numbers& r, model& m, std::uint32_t phase, st
       op.what = static_cast<kind>(static_cast<int>(kind::barrier_now) + r.rank(collective_kinds));
       op.subteam = r.below(2) == 0;
       op.count = static_cast<std::uint32_t>(r.below(r.below(4) == 0 ? 3000 : 40));
-      // A barrier that waits needs that nobody else does.
       plan.push_back(op);
       continue;
     }
@@ -65,9 +90,18 @@ std::vector<operation> draw(random_numbers& r, model& m, std::uint32_t phase, st
                    ? 1
                    : static_cast<std::uint32_t>(1 + r.below(r.below(8) == 0 ? longest_run : 20));
     if (op.what == kind::put_strided) op.count = op.count / rectangle_rows * rectangle_rows + rectangle_rows;
-    op.from = read + static_cast<std::uint32_t>(r.below(half_words - op.count));
+    op.from = read + static_cast<std::uint32_t>(r.below(plain_words - op.count));
+    if (op.what == kind::atomic_add || op.what == kind::atomic_load) {
+      auto const word = plain_words + static_cast<std::uint32_t>(r.below(atomic_words));
+      op.from = read + word;
+      op.to = written + word;
+      op.count = 1;
+      apply(m, op);
+      plan.push_back(op);
+      continue;
+    }
     std::uint32_t& free = next[static_cast<std::size_t>(op.target)];
-    if (free + op.count > written + half_words) {
+    if (free + op.count > written + plain_words) {
       op.what = kind::tell;  // the target's memory is full
     } else {
       op.to = free;

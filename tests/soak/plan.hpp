@@ -31,8 +31,11 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return random_numbers(a * 0x100000001b3U ^ b).bits();
 }
 
-/// Words in the shared memory of each rank. Half of them are written in a phase, the others are read.
+/// Words in the shared memory of each rank. Half of them are written in a phase, the others are read. The
+/// last few of each half belong to atomic operations.
 inline constexpr std::uint32_t half_words = 4096;
+inline constexpr std::uint32_t atomic_words = 4;
+inline constexpr std::uint32_t plain_words = half_words - atomic_words;
 /// Largest run of words of one operation.
 inline constexpr std::uint32_t longest_run = 600;
 
@@ -54,6 +57,9 @@ enum class kind : std::uint8_t {
   local_call,     ///< an lpc
   lend,           ///< memory that the target writes to and that is freed then
   put_strided,    ///< a rectangle of words
+  get_irregular,  ///< two runs of words
+  atomic_add,     ///< on a word that others add to as well
+  atomic_load,    ///< of a word that was added to in the phase before
   count_,         ///< number of the kinds above
   // Collective: in the same order on all ranks.
   barrier_now,
@@ -111,6 +117,15 @@ class model {
 
 /// The word that a run of `value` writes at its place `i`.
 inline std::uint64_t nth(std::uint64_t value, std::uint32_t i) { return value + i * 0x9e3779b97f4a7c15U; }
+
+/// The teams that a phase's ranks are split into: members are ordered by key, then by rank.
+struct splitting {
+  std::vector<int> color;  ///< by rank; negative: in none. Empty: nothing is split in this phase
+  std::vector<int> key;
+  /// Members of the team that `rank` is in.
+  std::vector<int> members_with(int rank) const;
+};
+splitting draw_teams(random_numbers& r, int ranks);
 
 /// Draws a phase of `operations` and carries them out in the model. Words that are written are written once,
 /// and not read: within a phase, order does not matter.

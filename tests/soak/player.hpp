@@ -35,7 +35,8 @@ inline void tell(std::uint64_t value) {
 inline std::vector<word_pointer> memory;
 
 /// Calls that go through several ranks.
-inline upcxx::future<std::uint64_t> pass_on(std::uint64_t value, std::vector<int> const& path, std::size_t step) {
+inline upcxx::future<std::uint64_t> pass_on(std::uint64_t value, std::vector<int> const& path,
+                                            std::size_t step) {
   if (step == path.size()) return upcxx::make_future(value);
   return upcxx::rpc(
              path[step],
@@ -48,15 +49,24 @@ inline upcxx::future<std::uint64_t> pass_on(std::uint64_t value, std::vector<int
 
 class player {
  public:
-  player(model& m, upcxx::dist_object<words>& object) : model_(m), me_(upcxx::rank_me()), object_(object) {}
+  player(model& m, upcxx::dist_object<words>& object, upcxx::atomic_domain<std::uint64_t>& atomics)
+      : model_(m),
+        me_(upcxx::rank_me()),
+        object_(object),
+        atomics_(atomics),
+        everyone_(static_cast<std::size_t>(m.ranks())) {
+    std::iota(everyone_.begin(), everyone_.end(), 0);
+  }
 
   /// The whole phase, by the thread that holds the master persona.
-  void play(std::vector<operation> const& plan, std::uint64_t local_seed) {
+  void play(std::vector<operation> const& plan, splitting const& teams, std::uint64_t local_seed) {
+    split_ = !teams.color.empty();
+    make_team(teams);
     std::atomic<std::uint32_t> busy{settings.threads};
     std::vector<std::thread> helpers;
     for (std::uint32_t t = 1; t <= settings.threads; ++t) {
       helpers.emplace_back([this, &plan, &busy, t, local_seed] {
-        player helper(model_, object_);
+        player helper(model_, object_, atomics_);
         helper.start_share(plan, t, mixed(local_seed, t));
         helper.all_.wait();
         upcxx::discharge();
@@ -67,6 +77,7 @@ class player {
     while (busy != 0) upcxx::progress();  // helpers wait for calls that only this thread runs
     for (std::thread& h : helpers) h.join();
     finish();
+    drop_team();
   }
 
  private:
@@ -296,14 +307,43 @@ class player {
         break;
       }
       case kind::put_strided: {
-        // Without a rectangle: row by row.
-        auto run = run_of(op);
-        std::uint32_t const width = op.count / 5;
-        for (std::uint32_t row = 0; row < 5; ++row) {
-          track(upcxx::rput(run->data() + row * width, to + row * width, width).then([run] {}));
-        }
+        // Out of rows that lie further apart than at the target.
+        std::size_t const rows = 5;
+        std::size_t const width = op.count / rows;
+        std::size_t const apart = width + op.value % 4;
+        auto rectangle = std::make_shared<words>(rows * apart);
+        for (std::uint32_t i = 0; i < op.count; ++i)
+          (*rectangle)[i / width * apart + i % width] = nth(op.value, i);
+        auto const bytes = [](std::size_t n) {
+          return static_cast<std::ptrdiff_t>(n * sizeof(std::uint64_t));
+        };
+        track(upcxx::rput_strided<2>(rectangle->data(), {bytes(1), bytes(apart)}, to,
+                                     {bytes(1), bytes(width)}, {width, rows})
+                  .then([rectangle] {}));
         break;
       }
+      case kind::get_irregular: {
+        auto into = std::make_shared<words>(op.count);
+        std::size_t const half = op.count / 2;
+        word_pointer const from = at(op.target, op.from);
+        std::pair<word_pointer, std::size_t> const sources[] = {{from, half}, {from + half, op.count - half}};
+        std::pair<std::uint64_t*, std::size_t> const destinations[] = {{into->data(), op.count}};
+        track(upcxx::rget_irregular(std::begin(sources), std::end(sources), std::begin(destinations),
+                                    std::end(destinations))
+                  .then([this, into, &op] { expect_run(into->data(), op, "rget_irregular"); }));
+        break;
+      }
+      case kind::atomic_add:
+        if (op.value % 2 == 0) {
+          track(atomics_.add(to, op.value, std::memory_order_relaxed));
+        } else {
+          track(atomics_.fetch_add(to, op.value, std::memory_order_acq_rel).then([](std::uint64_t) {}));
+        }
+        break;
+      case kind::atomic_load:
+        track(atomics_.load(at(op.target, op.from), std::memory_order_acquire)
+                  .then([this, &op](std::uint64_t got) { expect_run(&got, op, "atomic load"); }));
+        break;
       default:
         break;
     }
@@ -311,40 +351,50 @@ class player {
 
   // ---- collectives
 
-  /// The team of a collective, with the world ranks of its members.
-  struct members {
-    upcxx::team& team;
-    std::vector<int> ranks;
-  };
-  members members_of(operation const&) {
-    std::vector<int> ranks(static_cast<std::size_t>(upcxx::rank_n()));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    return {upcxx::world(), std::move(ranks)};
+  void make_team(splitting const& s) {
+    if (s.color.empty()) return;
+    int const color = s.color[static_cast<std::size_t>(me_)];
+    team_ = upcxx::world().split(color < 0 ? upcxx::team::color_none : color,
+                                 s.key[static_cast<std::size_t>(me_)]);
+    if (color < 0) return;
+    members_ = s.members_with(me_);
+    for (int r = 0; r < team_.rank_n(); ++r) {
+      if (team_[r] != members_.at(static_cast<std::size_t>(r)))
+        fail("the new team is not ordered by its keys");
+    }
+  }
+  void drop_team() {
+    if (team_.is_active()) team_.destroy();
+    members_.clear();
   }
 
   void start_collective(operation const& op) {
-    members const m = members_of(op);
-    auto const n = static_cast<int>(m.ranks.size());
+    bool const sub = op.subteam && split_;
+    if (sub && !team_.is_active()) return;
+    upcxx::team& members = sub ? team_ : upcxx::world();
+    std::vector<int> const& ranks = sub ? members_ : everyone_;
+    auto const n = static_cast<int>(ranks.size());
     int const root = static_cast<int>(op.value % static_cast<std::uint64_t>(n));
     auto const given_by = [&op](int rank) { return mixed(op.value, static_cast<std::uint64_t>(rank)); };
     switch (op.what) {
       case kind::barrier_now:
-        upcxx::barrier(m.team);
+        upcxx::barrier(members);
         break;
       case kind::barrier_later:
-        track(upcxx::barrier_async(m.team));
+        track(upcxx::barrier_async(members));
         break;
       case kind::broadcast_word:
-        track(upcxx::broadcast(given_by(me_), root, m.team)
-                  .then([&op, expected = given_by(m.ranks[static_cast<std::size_t>(root)])](
-                            std::uint64_t got) { expect_equal(got, expected, op, "broadcast"); }));
+        track(upcxx::broadcast(given_by(me_), root, members)
+                  .then([&op, expected = given_by(ranks[static_cast<std::size_t>(root)])](std::uint64_t got) {
+                    expect_equal(got, expected, op, "broadcast");
+                  }));
         break;
       case kind::broadcast_many: {
         auto run = std::make_shared<words>(op.count + 1);
-        if (m.team.rank_me() == root) {
+        if (members.rank_me() == root) {
           for (std::uint32_t i = 0; i <= op.count; ++i) (*run)[i] = nth(op.value, i);
         }
-        track(upcxx::broadcast(run->data(), run->size(), root, m.team).then([run, &op] {
+        track(upcxx::broadcast(run->data(), run->size(), root, members).then([run, &op] {
           for (std::uint32_t i = 0; i <= op.count; ++i) {
             expect_equal((*run)[i], nth(op.value, i), op, "broadcast of a run");
           }
@@ -353,9 +403,9 @@ class player {
       }
       case kind::reduce_to_all: {
         std::uint64_t sum = 0;
-        for (int const r : m.ranks) sum += given_by(r);
+        for (int const r : ranks) sum += given_by(r);
         track(
-            upcxx::reduce_all(given_by(me_), upcxx::op_fast_add, m.team).then([sum, &op](std::uint64_t got) {
+            upcxx::reduce_all(given_by(me_), upcxx::op_fast_add, members).then([sum, &op](std::uint64_t got) {
               expect_equal(got, sum, op, "reduce_all");
             }));
         break;
@@ -366,10 +416,10 @@ class player {
         words expected(op.count + 1);
         for (std::uint32_t i = 0; i <= op.count; ++i) {
           (*mine)[i] = nth(given_by(me_), i);
-          for (int const r : m.ranks) expected[i] = std::max(expected[i], nth(given_by(r), i));
+          for (int const r : ranks) expected[i] = std::max(expected[i], nth(given_by(r), i));
         }
-        bool const receives = m.team.rank_me() == root;
-        track(upcxx::reduce_one(mine->data(), into->data(), mine->size(), upcxx::op_fast_max, root, m.team)
+        bool const receives = members.rank_me() == root;
+        track(upcxx::reduce_one(mine->data(), into->data(), mine->size(), upcxx::op_fast_max, root, members)
                   .then([mine, into, receives, expected = std::move(expected), &op] {
                     for (std::uint32_t i = 0; receives && i <= op.count; ++i) {
                       expect_equal((*into)[i], expected[i], op, "reduce_one");
@@ -409,6 +459,11 @@ class player {
   model& model_;
   int me_;
   upcxx::dist_object<words>& object_;
+  upcxx::atomic_domain<std::uint64_t>& atomics_;
+  bool split_ = false;
+  upcxx::team team_;          ///< of this phase; inactive on ranks that are in none
+  std::vector<int> members_;  ///< world ranks, by rank in `team_`
+  std::vector<int> everyone_;
   upcxx::future<> all_ = upcxx::make_future();
 };
 

@@ -34,7 +34,8 @@ inline thread_local operation const* current = nullptr;
     std::fprintf(stderr, ", operation %u (kind %d, from rank %d to %d)", op->number,
                  static_cast<int>(op->what), op->initiator, op->target);
   }
-  std::fprintf(stderr, ": %s\nrepeat with: atoll run -n %d %s --seed %llu --ops %u --threads %u --phases %u\n",
+  std::fprintf(stderr,
+               ": %s\nrepeat with: atoll run -n %d %s --seed %llu --ops %u --threads %u --phases %u\n",
                what.c_str(), upcxx::rank_n(), program_invocation_name,
                static_cast<unsigned long long>(settings.seed), settings.ops, settings.threads, phase + 1);
   std::abort();

@@ -82,18 +82,21 @@ int main(int argc, char** argv) {
 
     soak::model model(upcxx::rank_n());
     upcxx::dist_object<soak::words> object(soak::words{static_cast<std::uint64_t>(upcxx::rank_me()), 7});
-    soak::player player(model, object);
+    upcxx::atomic_domain<std::uint64_t> atomics(
+        {upcxx::atomic_op::add, upcxx::atomic_op::fetch_add, upcxx::atomic_op::load});
+    soak::player player(model, object, atomics);
     auto const begin = std::chrono::steady_clock::now();
     for (;; ++soak::phase) {
       soak::random_numbers r(soak::mixed(settings.seed, soak::phase));
+      auto const teams = soak::draw_teams(r, upcxx::rank_n());
       auto const plan = soak::draw(r, model, soak::phase, settings.ops);
-      player.play(plan,
+      player.play(plan, teams,
                   soak::mixed(settings.seed + soak::phase, static_cast<std::uint64_t>(upcxx::rank_me())));
       double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       bool const more = settings.phases != 0 ? soak::phase + 1 < settings.phases : seconds < settings.seconds;
       if (!upcxx::broadcast(more, 0).wait()) break;
     }
-    upcxx::barrier();
+    atomics.destroy();
     upcxx::delete_array(*mine);
   }
   if (upcxx::rank_me() == 0 && !settings.quiet) std::printf("soak: %u phases passed\n", soak::phase + 1);
