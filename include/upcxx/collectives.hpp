@@ -218,8 +218,8 @@ auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world
   detail::check_root(root, team);
   return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), root, team, completions, "reduce_one");
 }
-/// Combines every member's `value` with `op` on all members. Inside a host, small values combine in rank
-/// order, so that all members get the same bits.
+/// Combines every member's `value` with `op` on all members, which all get the result of one order of
+/// combining: the same bits.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_all(T value, BinaryOp&& op, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {

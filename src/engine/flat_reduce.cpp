@@ -133,11 +133,16 @@ class staged_reduce final : public collective {
   }
 
   void combine_all() const {
-    // Operations are commutative, so ranks 0 and 1 may begin with their own.
-    if (team->rank_me > 1) std::memcpy(target(), block_of(0), bytes(piece_));
-    r_.combine(target(), block_of(team->rank_me == 1 ? 0 : 1), piece_, r_.operation);
-    for (std::int32_t rank = 2; rank < team->rank_n; ++rank) {
-      r_.combine(target(), block_of(rank), piece_, r_.operation);
+    // In the same order everywhere: programs rely on equal results even where the operation prefers its first
+    // argument (ties of a minimum and its place). The own contribution comes from a private copy: reading the
+    // block while peers read it too would cost cache misses.
+    alignas(64) std::byte own[whole_bytes / 2];
+    if (team->rank_me != 0) {
+      std::memcpy(own, target(), bytes(piece_));
+      std::memcpy(target(), block_of(0), bytes(piece_));
+    }
+    for (std::int32_t rank = 1; rank < team->rank_n; ++rank) {
+      r_.combine(target(), rank == team->rank_me ? own : block_of(rank), piece_, r_.operation);
     }
   }
 

@@ -325,3 +325,20 @@ TEST_F(reduce_test, two_thousand_in_sequence) {
   }
   EXPECT_EQ(sum, 1999L * 2000 / 2 + 2000L * (n - 1));
 }
+
+TEST_F(reduce_test, ties_end_equally_on_all_ranks) {
+  struct place {
+    int value;
+    int rank;
+  };
+  auto const first_minimum = [](place a, place b) { return b.value < a.value ? b : a; };
+  for (std::size_t const count : {std::size_t{1}, std::size_t{20}, std::size_t{500}, std::size_t{5000}}) {
+    std::vector<place> data(count, place{7, me});
+    upcxx::reduce_all(data.data(), data.data(), count, first_minimum).wait();
+    std::vector<place> ranks_0s = data;
+    upcxx::broadcast(ranks_0s.data(), count, 0).wait();
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < count; ++i) different += data[i].rank != ranks_0s[i].rank ? 1 : 0;
+    EXPECT_EQ(different, 0u) << count << " elements";
+  }
+}
