@@ -31,12 +31,21 @@ struct dist_id {
 
   /// The instance of this process, which must exist. Needs the master persona.
   dist_object<T>& here() const {
+#if ATOLL_CHECKED
+    atl::rt::check_master("dist_id::here");
+#endif
     void* const instance = atl::rt::find_object(id_);
-    ATOLL_CHECK(instance != nullptr, "dist_id::here: the object is not constructed on this rank");
+    ATOLL_CHECK(instance != nullptr,
+                "dist_id::here: no such object on this rank: not constructed yet (use when_here), destroyed "
+                "already, or the id was default-constructed");
     return *static_cast<dist_object<T>*>(instance);
   }
   /// Ready once the instance exists here. Needs the master persona.
   future<dist_object<T>&> when_here() const {
+#if ATOLL_CHECKED
+    atl::rt::check_master("dist_id::when_here");
+#endif
+    ATOLL_CHECK(*this != dist_id(), "dist_id::when_here: the id was default-constructed and names no object");
     if (void* const instance = atl::rt::find_object(id_)) {
       return make_future<dist_object<T>&>(*static_cast<dist_object<T>*>(instance));
     }
@@ -128,7 +137,9 @@ class dist_object {
   }
 
   dist_id<T> id() const {
-    ATOLL_CHECK(is_active(), "dist_object: an inactive object has no id");
+    ATOLL_CHECK(
+        is_active(),
+        "dist_object: an inactive object (moved from, or never activated) cannot be sent and has no id");
     dist_id<T> result;
     result.id_ = id_;
     return result;
@@ -137,8 +148,8 @@ class dist_object {
   upcxx::team& team() { return checked_team(); }
   upcxx::team const& team() const { return checked_team(); }
 
-  T* operator->() const { return &const_cast<dist_object*>(this)->value_.value(); }
-  T& operator*() const { return const_cast<dist_object*>(this)->value_.value(); }
+  T* operator->() const { return &checked_value(); }
+  T& operator*() const { return checked_value(); }
 
   /// A copy of the value of the instance on `rank` of the object's team.
   ///
@@ -152,6 +163,10 @@ class dist_object {
   }
 
  private:
+  T& checked_value() const {
+    ATOLL_CHECK(value_.has_value(), "dist_object: it has no value (emplace gives it one)");
+    return *const_cast<dist_object*>(this)->value_;
+  }
   void identify(upcxx::team const& over) {
     detail::check_collective("dist_object");
     team_ = &detail_team_access::view(over);
@@ -160,14 +175,25 @@ class dist_object {
   }
   void take_identity(dist_object& other) noexcept {
     other.team_ = nullptr;
-    if (team_ != nullptr) atl::rt::move_object(id_, this);
+    if (team_ == nullptr) return;
+#if ATOLL_CHECKED
+    atl::rt::check_master("dist_object: its move");
+#endif
+    atl::rt::move_object(id_, this);
   }
   void drop_identity() noexcept {
-    if (team_ != nullptr && atl::rt::initialized()) atl::rt::unregister_object(id_, this);
+    if (team_ != nullptr && atl::rt::initialized()) {
+#if ATOLL_CHECKED
+      atl::rt::check_master("dist_object: its end");
+#endif
+      atl::rt::unregister_object(id_, this);
+    }
     team_ = nullptr;
   }
   upcxx::team& checked_team() const {
-    ATOLL_CHECK(is_active(), "dist_object: an inactive object has no team");
+    ATOLL_CHECK(is_active(),
+                "dist_object: an inactive object (moved from, or never activated) has no team, and nobody "
+                "can fetch it");
     return detail_team_access::object(*team_);
   }
 

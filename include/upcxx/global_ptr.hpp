@@ -193,7 +193,8 @@ struct global_ptr<T const, Kind> {
   }
   /// Elements between two pointers into one array; 0 for equal pointers.
   [[nodiscard]] constexpr std::ptrdiff_t operator-(global_ptr rhs) const noexcept {
-    ATOLL_CHECK(owner_ == rhs.owner_, "global_ptr: difference of pointers into different arrays");
+    ATOLL_CHECK(owner_ == rhs.owner_,
+                "global_ptr: difference of pointers into memory of different ranks or devices");
     return static_cast<std::ptrdiff_t>(address_ - rhs.address_) / static_cast<std::ptrdiff_t>(sizeof(T));
   }
 
@@ -214,18 +215,20 @@ struct global_ptr<T const, Kind> {
       : owner_(owner), address_(address) {}
 
   [[nodiscard]] void* local_address() const noexcept {
-    ATOLL_CHECK(is_local(),
-                "global_ptr::local(): the object is not in host memory that this process can access; "
-                "use rget, rput, copy or rpc, or ask is_local() first");
+    ATOLL_CHECK(
+        is_local(),
+        "global_ptr::local: %s is not in host memory that this process can access; use rget, rput, copy "
+        "or rpc, or ask is_local() first",
+        atl::rt::describe_global_ptr(owner_, address_).characters);
     if (is_null()) return nullptr;
     return atl::engine::hosts.to_address(static_cast<std::uint32_t>(owner_), address_);
   }
   [[nodiscard]] constexpr std::uint64_t moved(std::ptrdiff_t diff) const noexcept {
-    ATOLL_CHECK(diff == 0 || !is_null(), "global_ptr: arithmetic on null");
+    ATOLL_CHECK(diff == 0 || !is_null(), "global_ptr: arithmetic on null: only 0 may be added");
     return address_ + static_cast<std::uint64_t>(diff) * sizeof(T);
   }
   [[nodiscard]] constexpr std::uint64_t moved_back(std::ptrdiff_t diff) const noexcept {
-    ATOLL_CHECK(diff == 0 || !is_null(), "global_ptr: arithmetic on null");
+    ATOLL_CHECK(diff == 0 || !is_null(), "global_ptr: arithmetic on null: only 0 may be added");
     return address_ - static_cast<std::uint64_t>(diff) * sizeof(T);
   }
 

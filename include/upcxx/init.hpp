@@ -3,6 +3,7 @@
 /// Start and end of the library, and the environment of the console. Specification chapter "Init and
 /// finalize".
 
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
@@ -28,7 +29,7 @@ inline bool initialized() { return atl::rt::initialized(); }
 /// later `init` starts a new period with fresh heaps.
 ///
 /// @progress  user.
-inline void finalize() { atl::rt::finalize(); }
+inline void finalize() { atl::rt::finalize(ATOLL_CHECKED != 0); }
 
 /// Like std::getenv, but a value set in the environment of the console that started the job wins.
 ///

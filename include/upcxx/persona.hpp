@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/lpc.hpp>
 #include <upcxx/detail/persona_state.hpp>
@@ -19,6 +20,9 @@ namespace upcxx::inline UPCXX_MODE {
 class persona : private atl::rt::persona_state {
  public:
   persona() = default;
+#if ATOLL_CHECKED
+  ~persona() { atl::rt::check_persona_end(*this); }
+#endif
   persona(persona const&) = delete;
   persona& operator=(persona const&) = delete;
 

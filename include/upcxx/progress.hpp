@@ -2,6 +2,7 @@
 
 /// Progress. Specification chapter "Progress".
 
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/runtime.hpp>
@@ -31,10 +32,18 @@ inline bool in_progress() { return atl::rt::in_restricted_context(); }
 ///
 /// @progress  none.
 inline bool progress_required(persona_scope& ps = top_persona_scope()) {
+#if ATOLL_CHECKED
+  atl::rt::check_own_scope(detail::state_of(ps), "progress_required");
+#endif
   return atl::rt::progress_required(detail::state_of(ps));
 }
 
 /// Makes internal progress until `progress_required(ps)` is false.
-inline void discharge(persona_scope& ps = top_persona_scope()) { atl::rt::discharge(detail::state_of(ps)); }
+inline void discharge(persona_scope& ps = top_persona_scope()) {
+#if ATOLL_CHECKED
+  atl::rt::check_own_scope(detail::state_of(ps), "discharge");
+#endif
+  atl::rt::discharge(detail::state_of(ps));
+}
 
 }  // namespace upcxx::inline UPCXX_MODE

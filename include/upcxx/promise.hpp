@@ -31,7 +31,9 @@ class promise {
   promise(std::intptr_t dependency_count = 1) noexcept
       : bits_(detail::as_bits(
             detail::new_cell<detail::value_cell<T...>>(dependency_count, detail::unfulfilled_flags<T...>))) {
-    ATOLL_CHECK(dependency_count >= 1, "a promise starts with at least one dependency");
+    ATOLL_CHECK(dependency_count >= 1,
+                "promise: the dependency count at the start must be at least one dependency, not %ld",
+                static_cast<long>(dependency_count));
   }
 
   promise(promise const& other) noexcept : bits_(other.bits_) {
@@ -59,7 +61,8 @@ class promise {
 
   /// Adds `count` >= 0 dependencies to a promise that is not fulfilled.
   void require_anonymous(std::intptr_t count) const noexcept {
-    ATOLL_CHECK(count >= 0, "require_anonymous: the count must not be negative");
+    ATOLL_CHECK(count >= 0, "promise::require_anonymous: the count must not be negative: %ld",
+                static_cast<long>(count));
     open_cell()->deps += count;
   }
 
@@ -75,7 +78,9 @@ class promise {
       if constexpr (constructible) {
         auto* const state = static_cast<detail::value_cell<T...>*>(open_cell());
         ATOLL_CHECK(!(state->flags & detail::fut::has_result),
-                    "fulfill_result: the results of a promise can be supplied only once");
+                    "promise::fulfill_result: the results can be supplied only once; give each operation "
+                    "with a value "
+                    "a promise of its own");
         state->construct(std::in_place, std::forward<U>(results)...);
         detail::fut::satisfy(state, 1);
       }
@@ -85,10 +90,15 @@ class promise {
   /// Removes `count` >= 0 dependencies.
   void fulfill_anonymous(std::intptr_t count) const noexcept {
     detail::cell* const state = open_cell();
-    ATOLL_CHECK(count >= 0, "fulfill_anonymous: the count must not be negative");
-    ATOLL_CHECK(count <= state->deps, "fulfill_anonymous: the promise has fewer dependencies than that");
+    ATOLL_CHECK(count >= 0, "promise::fulfill_anonymous: the count must not be negative: %ld",
+                static_cast<long>(count));
+    ATOLL_CHECK(
+        count <= state->deps,
+        "promise::fulfill_anonymous: %ld dependencies are fulfilled, but the promise has fewer dependencies: "
+        "%ld. Count each require_anonymous, each operation, and the one of its construction (finalize)",
+        static_cast<long>(count), static_cast<long>(state->deps));
     ATOLL_CHECK(count != state->deps || !(state->flags & detail::fut::wants_result),
-                "fulfill_anonymous: this would complete a promise whose results were not supplied");
+                "promise: this would complete a promise whose results were not supplied (fulfill_result)");
     if (count != 0) {
       detail::fut::satisfy(state, count);
     }
@@ -96,7 +106,7 @@ class promise {
 
   /// A future for this state. Never allocates.
   future<T...> get_future() const noexcept {
-    ATOLL_CHECK(detail::is_cell(bits_), "a promise is used after it was moved from");
+    ATOLL_CHECK(detail::is_cell(bits_), "promise: it is used after it was moved from");
     detail::fut::retain(detail::certain_cell(bits_));
     return detail::handle_access::adopt<future<T...>>(bits_);
   }
@@ -115,9 +125,12 @@ class promise {
   promise(adopt_t, detail::state_bits bits) noexcept : bits_(bits) {}
 
   detail::cell* open_cell() const noexcept {
-    ATOLL_CHECK(detail::is_cell(bits_), "a promise is used after it was moved from");
+    ATOLL_CHECK(detail::is_cell(bits_), "promise: it is used after it was moved from");
     detail::cell* const state = detail::certain_cell(bits_);
-    ATOLL_CHECK(state->deps > 0, "a fulfilled promise cannot be changed any more");
+    ATOLL_CHECK(
+        state->deps > 0,
+        "promise: a fulfilled promise cannot be changed any more, and no operation can be given it (finalize "
+        "ends it: use finalize after the last operation)");
     return state;
   }
 

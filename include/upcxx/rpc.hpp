@@ -15,6 +15,7 @@
 #include <atoll/engine/am.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/check.hpp>
+#include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/rpc_record.hpp>
@@ -43,7 +44,10 @@ atl::engine::function_token call_token() {
 }
 
 inline void check_target([[maybe_unused]] std::int32_t target) {
-  ATOLL_CHECK(target >= 0 && target < rank_n(), "rpc: the target is no rank of the job");
+  check_injection("rpc");
+  ATOLL_CHECK(target >= 0 && target < rank_n(),
+              "rpc: the target is rank %d, but the job has the ranks 0 to %d", static_cast<int>(target),
+              static_cast<int>(rank_n()) - 1);
 }
 
 /// One way. `Args` are decayed: only their types matter to the target.

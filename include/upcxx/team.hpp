@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/engine/host_map.hpp>
 #include <atoll/engine/team.hpp>
 #include <atoll/engine/world.hpp>
 #include <upcxx/detail/check.hpp>
@@ -117,7 +118,8 @@ class team final : private atl::rt::team_state {
 
   /// World rank of a member.
   intrank_t operator[](intrank_t peer_index) const {
-    ATOLL_CHECK(peer_index >= 0 && peer_index < rank_n(), "team: rank outside the team");
+    ATOLL_CHECK(peer_index >= 0 && peer_index < rank_n(), "team: rank %d is outside the team of %d ranks",
+                static_cast<int>(peer_index), static_cast<int>(rank_n()));
     return checked().stride != 0 ? view->first + peer_index * view->stride
                                  : atl::engine::team_to_world(*view, peer_index);
   }
@@ -125,7 +127,8 @@ class team final : private atl::rt::team_state {
   intrank_t from_world(intrank_t world_index) const {
     intrank_t const rank = from_world(world_index, -1);
     ATOLL_CHECK(rank >= 0,
-                "team::from_world: the rank is not a member; give a second argument for that case");
+                "team::from_world: world rank %d is not a member; give a second argument for that case",
+                static_cast<int>(world_index));
     return rank;
   }
   /// Team rank of a world rank, or `otherwise`.
@@ -194,7 +197,7 @@ class team final : private atl::rt::team_state {
   }
   friend struct detail_team_access;
   atl::engine::team_view& checked() const {
-    ATOLL_CHECK(view != nullptr, "the team is inactive: default-constructed, moved from, or destroyed");
+    ATOLL_CHECK(view != nullptr, "team: the team is inactive: default-constructed, moved from, or destroyed");
     return *view;
   }
 };
@@ -208,15 +211,33 @@ struct detail_team_access {
 };
 static_assert(sizeof(team) == sizeof(atl::rt::team_state));
 
+namespace detail {
+inline void check_initialized([[maybe_unused]] char const* what) {
+  ATOLL_CHECK(atl::engine::hosts.count != 0, "%s: called before upcxx::init or after upcxx::finalize", what);
+}
+}  // namespace detail
+
 /// The team of all ranks.
-inline team& world() { return detail_team_access::from(atl::rt::world_team_state()); }
+inline team& world() {
+  detail::check_initialized("world");
+  return detail_team_access::from(atl::rt::world_team_state());
+}
 /// The ranks whose host memory this process can load and store.
-inline team& local_team() { return detail_team_access::from(atl::rt::local_team_state()); }
+inline team& local_team() {
+  detail::check_initialized("local_team");
+  return detail_team_access::from(atl::rt::local_team_state());
+}
 
 /// Number of ranks in the job.
-inline intrank_t rank_n() { return atl::engine::job.rank_n; }
+inline intrank_t rank_n() {
+  detail::check_initialized("rank_n");
+  return atl::engine::job.rank_n;
+}
 /// This process's rank in the job.
-inline intrank_t rank_me() { return atl::engine::job.rank_me; }
+inline intrank_t rank_me() {
+  detail::check_initialized("rank_me");
+  return atl::engine::job.rank_me;
+}
 /// True iff `world_index` is a member of `local_team()`.
 inline bool local_team_contains(intrank_t world_index) {
   return world_index >= atl::engine::job.local_first &&

@@ -2,8 +2,7 @@
 //
 // A check fails somewhere in our headers, often inlined into the function of the user, often inside a
 // callback of the user's inside a call of ours. What helps is the innermost line that the user wrote. Which
-// functions are ours is decided by their (mangled) names; where the debug information has only a short one,
-// as for inlined closures, by the file.
+// functions are ours is decided by the file, and without debug information by the (mangled) names.
 
 #include "base/call_site.hpp"
 
@@ -67,35 +66,27 @@ bool is_foreign_module(std::string const& path) {
   return false;
 }
 
-enum class origin { program, library, unknown };
-
-origin origin_of_symbol(std::string_view symbol) {
-  if (!symbol.starts_with("_Z")) return symbol == "main" ? origin::program : origin::unknown;
-  symbol.remove_prefix(2);
-  // Local to a function, nested, const, volatile, reference-qualified.
-  while (!symbol.empty() && contains("ZNKVRO", symbol.substr(0, 1))) symbol.remove_prefix(1);
-  // A name cannot begin with a substitution other than those of namespace std.
-  for (std::string_view const prefix : {"3atl", "S", "9__gnu_cxx", "10__cxxabiv1"}) {
-    if (symbol.starts_with(prefix)) return origin::library;
-  }
-  // Specialisations that the program wrote for our templates are in our namespace too.
-  if (symbol.starts_with("5upcxx")) return origin::unknown;
-  return origin::program;
-}
-
+/// By the file where it is known, since names are then less certain: see code_line.
 bool is_of_program(code_line const& line) {
-  switch (origin_of_symbol(line.symbol)) {
-    case origin::program:
-      return true;
-    case origin::library:
-      return false;
-    case origin::unknown:
-      break;
+  std::string_view symbol = line.symbol;
+  bool const mangled = symbol.starts_with("_Z");
+  if (mangled) {
+    symbol.remove_prefix(2);
+    // Local to a function, nested, const, volatile, reference-qualified.
+    while (!symbol.empty() && contains("ZNKVRO", symbol.substr(0, 1))) symbol.remove_prefix(1);
+    if (symbol.starts_with("3atl")) return false;
   }
-  if (line.file.empty()) return !line.symbol.empty() && !line.symbol.starts_with("_Z");
-  for (std::string_view const folder : {"/include/upcxx/", "/include/atoll/", "/include/c++/", "/sysdeps/",
-                                        "/csu/", "/nptl/", "libsanitizer"}) {
-    if (contains(line.file, folder)) return false;
+  if (!line.file.empty()) {
+    for (std::string_view const folder : {"/include/upcxx/", "/include/atoll/", "/include/c++/", "/sysdeps/",
+                                          "/csu/", "/nptl/", "libsanitizer"}) {
+      if (contains(line.file, folder)) return false;
+    }
+    return true;
+  }
+  if (!mangled) return !symbol.empty();
+  // A name cannot begin with a substitution other than those of namespace std.
+  for (std::string_view const prefix : {"5upcxx", "S", "9__gnu_cxx", "10__cxxabiv1"}) {
+    if (symbol.starts_with(prefix)) return false;
   }
   return true;
 }
@@ -138,6 +129,7 @@ std::vector<code_line> program_lines(std::vector<void*> const& addresses, std::s
 
 std::string to_string(code_line const& line) {
   if (line.file.empty()) return line.function;
+  if (line.function.empty()) return format("%s:%d", line.file.c_str(), line.line);
   return format("%s (%s:%d)", line.function.c_str(), line.file.c_str(), line.line);
 }
 

@@ -52,7 +52,6 @@ struct alignas(64) rank_diagnostics {
   std::atomic<std::uint64_t> rpcs_run{0};
   std::atomic<std::uint64_t> replies_awaited{0};  ///< round trips whose reply has not come
   std::atomic<std::uint64_t> messages_parked{0};  ///< sends that found no room and wait in private memory
-  std::atomic<std::uint64_t> messages_held{0};    ///< arrived messages moved to private memory
   std::atomic<std::uint64_t> collectives_open{0};
   std::atomic<std::uint64_t> bytes_in_private{0};
   // The collective that was started last; brought up to date when a wait gets long.

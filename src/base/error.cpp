@@ -69,6 +69,7 @@ std::string identity() {
 void stop(std::string const& message) noexcept {
   if (!stopping.test_and_set() && (first_to_fail == nullptr || first_to_fail())) {
     print(message + "\n" + call_site());
+    if (freeze_hook != nullptr) freeze_hook();
   } else {
     // Who was first ends the job, and with it this process.
     ::sleep(10);

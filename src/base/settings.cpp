@@ -54,6 +54,9 @@ constexpr std::array table{
           "who tells a process its rank; auto looks at what started it"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
           "under `atoll run`, ranks catch fatal signals to report a backtrace before they die"},
+    entry{"ATOLL_LEAKS", kind::choice, "summary", "no|summary|sites",
+          "in checked builds, what finalize says of shared memory that was not freed; sites: where it was "
+          "allocated"},
 };
 
 entry const& find(std::string_view name) {
@@ -355,6 +358,8 @@ std::optional<bool> colorize_debug() {
 }
 
 std::string bootstrap() { return parse_choice(text_of("ATOLL_BOOTSTRAP"), find("ATOLL_BOOTSTRAP")); }
+
+std::string leaks() { return parse_choice(text_of("ATOLL_LEAKS"), find("ATOLL_LEAKS")); }
 
 bool crash_reports() { return parse_boolean(text_of("ATOLL_CRASH_REPORTS"), "ATOLL_CRASH_REPORTS"); }
 

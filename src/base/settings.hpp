@@ -114,6 +114,9 @@ int freeze_signal();
 /// UPCXX_COLORIZE_DEBUG; nothing when the terminal decides.
 std::optional<bool> colorize_debug();
 
+/// ATOLL_LEAKS: "no", "summary" or "sites".
+std::string leaks();
+
 /// ATOLL_CRASH_REPORTS: whether ranks under the launcher catch fatal signals to report them.
 bool crash_reports();
 

@@ -220,13 +220,12 @@ void code_names::ask_symbol_table(std::string const& module, std::vector<std::ui
   symbol_table const table(file);
   for (std::uint64_t const address : addresses) {
     std::vector<code_line>& lines = known_[{module, address}];
-    // The debug information has short names only for some functions, such as those of closures. The last one
-    // is the function proper, which the symbol table knows in full.
-    if (!lines.empty() && (lines.back().symbol.starts_with("_Z") || lines.back().symbol == "main")) continue;
     std::string const symbol = table.name_at(address);
     if (symbol.empty()) continue;
-    if (lines.empty()) lines.emplace_back();
-    lines.back().symbol = symbol;
+    if (lines.empty()) lines.push_back({symbol, "", "", 0});
+    // addr2line names an inlined closure after the function around it, which comes last.
+    if (lines.size() > 1 && lines.front().symbol == symbol)
+      lines.front().symbol = lines.front().function = "";
     lines.back().function = readable(symbol);
   }
 }

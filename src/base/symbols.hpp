@@ -19,10 +19,11 @@ struct code_place {
   friend auto operator<=>(code_place const&, code_place const&) = default;
 };
 
-/// A function that the address lies in, and the line there.
+/// A function that the address lies in, and the line there. For inlined functions, debug information has
+/// only short names, such as "operator()" for a closure.
 struct code_line {
   std::string symbol;    ///< mangled, or as the debug information has it; empty: unknown
-  std::string function;  ///< for people
+  std::string function;  ///< for people; empty: unknown
   std::string file;      ///< empty without debug information
   int line = 0;
 };

@@ -16,6 +16,8 @@
 
 #include <atoll/engine/host_map.hpp>
 
+#include <upcxx/detail/check.hpp>
+
 #include "base/error.hpp"
 #include "base/os/elf_notes.hpp"
 #include "engine/modules.hpp"
@@ -198,7 +200,8 @@ function_token token_of(void const* function) {
   module const* m = modules != nullptr ? find_address(*modules, address) : nullptr;
   if (m == nullptr) m = find_address(rebuild(), address);
   if (m == nullptr)
-    fatal("rpc", "the function at %p belongs to no loaded module; it cannot be called remotely", function);
+    check_failed("rpc: the function at %p belongs to no loaded module; it cannot be called remotely",
+                 function);
   return (std::uint64_t{m->hash} << 32) | (address - m->begin);
 }
 

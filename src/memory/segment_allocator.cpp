@@ -130,6 +130,7 @@ std::uint64_t segment_allocator::allocate_small(std::size_t object_class) noexce
   std::uint64_t const bytes = class_bytes[object_class];
   if (s.live == slab_bytes / bytes) list_remove(which);
   used_ += bytes;
+  ++live_;
   return s.offset + object * bytes;
 }
 
@@ -137,7 +138,9 @@ std::uint64_t segment_allocator::allocate_block(std::uint64_t size, std::uint64_
   try {
     std::uint64_t found = blocks_.allocate(size, alignment);
     if (found == npos && close_empty_slabs()) found = blocks_.allocate(size, alignment);
-    if (found != npos) used_ += size;
+    if (found == npos) return npos;
+    used_ += size;
+    ++live_;
     return found;
   } catch (std::bad_alloc const&) {
     return npos;
@@ -152,6 +155,7 @@ bool segment_allocator::deallocate(std::uint64_t offset) noexcept {
     if (size == 0) return false;
     blocks_.deallocate(offset);
     used_ -= size;
+    --live_;
     return true;
   }
   slab& s = slabs_[which];
@@ -161,6 +165,7 @@ bool segment_allocator::deallocate(std::uint64_t offset) noexcept {
   s.next[object] = s.free_head;
   s.free_head = static_cast<std::uint16_t>(object);
   used_ -= bytes;
+  --live_;
   if (s.live-- == slab_bytes / bytes) list_push(which);
   if (s.live == 0) {
     index& kept = empty_[s.object_class];
@@ -194,6 +199,11 @@ bool segment_allocator::covers(std::uint64_t offset, std::uint64_t size) const n
 std::uint64_t segment_allocator::bytes_used() const noexcept {
   guard const lock(*this);
   return used_;
+}
+
+std::uint64_t segment_allocator::allocations() const noexcept {
+  guard const lock(*this);
+  return live_;
 }
 
 std::uint64_t segment_allocator::largest_free() noexcept {

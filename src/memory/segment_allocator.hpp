@@ -47,7 +47,8 @@ class segment_allocator {
   /// large allocations.
   [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t size) const noexcept;
 
-  [[nodiscard]] std::uint64_t bytes_used() const noexcept;  ///< sum of size_of over all allocations
+  [[nodiscard]] std::uint64_t bytes_used() const noexcept;   ///< sum of size_of over all allocations
+  [[nodiscard]] std::uint64_t allocations() const noexcept;  ///< that were not given back
   /// Largest size that can be allocated now (with the alignment of a granule).
   [[nodiscard]] std::uint64_t largest_free() noexcept;
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
@@ -88,6 +89,7 @@ class segment_allocator {
   std::uint64_t first_;
   std::uint64_t capacity_;
   std::uint64_t used_ = 0;
+  std::uint64_t live_ = 0;
   bool lock_needed_;
   bool slabs_wanted_;
   mutable std::atomic<bool> locked_{false};

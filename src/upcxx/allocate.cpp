@@ -8,6 +8,8 @@
 #include "base/settings.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
+#include "upcxx/detail/check.hpp"
+#include "upcxx/leaks.hpp"
 
 namespace atl::rt {
 namespace {
@@ -21,15 +23,14 @@ std::byte* own_region() noexcept {
 /// Ends the job over memory that cannot be freed here, saying what it is.
 [[noreturn]] ATOLL_COLD void refuse(std::uint32_t rank, std::uint64_t offset, char const* caller) {
   if (std::uint32_t const me = engine::hosts.first + engine::hosts.me; rank != me) {
-    fatal("heap",
-          "%s: the memory at offset 0x%llx belongs to rank %u; only the rank that allocated it may free it",
-          caller, static_cast<unsigned long long>(offset), rank);
+    check_failed(
+        "%s: the memory at offset 0x%llx belongs to rank %u; only the rank that allocated it may free it",
+        caller, static_cast<unsigned long long>(offset), rank);
   }
-  fatal("heap",
-        "%s: no allocation starts at offset 0x%llx of this rank's shared heap: freed already, not what the "
-        "allocation "
-        "returned, or allocated by another function than the counterpart of %s",
-        caller, static_cast<unsigned long long>(offset), caller);
+  check_failed(
+      "%s: no allocation starts at offset 0x%llx of this rank's shared heap: freed already, not what the "
+      "allocation returned, or allocated by another function than the counterpart of %s",
+      caller, static_cast<unsigned long long>(offset), caller);
 }
 
 }  // namespace
@@ -37,6 +38,8 @@ std::byte* own_region() noexcept {
 heap_place heap_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   std::uint64_t const offset = host_heap().allocate(bytes, alignment);
   if (offset == 0) return {};
+  if (leak_sites_wanted) [[unlikely]]
+    note_allocation(offset);
   return {own_region() + offset, offset};
 }
 
@@ -44,29 +47,33 @@ void heap_deallocate(void* address, char const* caller) noexcept {
   if (!host_heap().ready()) return;  // the heap went with finalize
   auto const offset = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address) -
                                                  reinterpret_cast<std::uintptr_t>(own_region()));
+  if (leak_sites_wanted) [[unlikely]]
+    forget_allocation(offset);
   if (host_heap().deallocate(offset)) return;
   auto const place = engine::hosts.from_address(address);
   if (place.has_value()) refuse(place->rank, place->offset, caller);
-  fatal("heap", "%s: %p is in no shared heap; memory from new or malloc goes back by delete or free", caller,
-        address);
+  check_failed("%s: %p is in no shared heap; memory from new or malloc goes back by delete or free", caller,
+               address);
 }
 
 void heap_deallocate(std::uint32_t rank, std::uint64_t offset, char const* caller) noexcept {
   if (!host_heap().ready()) return;
+  if (leak_sites_wanted) [[unlikely]]
+    forget_allocation(offset);
   if (rank != engine::hosts.first + engine::hosts.me || !host_heap().deallocate(offset))
     refuse(rank, offset, caller);
 }
 
 void heap_check(std::uint32_t rank, std::uint64_t offset, std::size_t bytes, char const* caller) noexcept {
-  if (!host_heap().ready()) fatal("heap", "%s: the library is not initialised", caller);
+  if (!host_heap().ready()) check_failed("%s: called before upcxx::init or after upcxx::finalize", caller);
   if (rank != engine::hosts.first + engine::hosts.me) refuse(rank, offset, caller);
   std::size_t const size = host_heap().size_of(offset);
   if (size == 0) refuse(rank, offset, caller);
   if (size < bytes) {
-    fatal("heap",
-          "%s: the allocation at offset 0x%llx has %zu bytes, but the type needs %zu: allocated as another "
-          "type",
-          caller, static_cast<unsigned long long>(offset), size, bytes);
+    check_failed(
+        "%s: the allocation at offset 0x%llx has %zu bytes, but the type needs %zu: allocated as another "
+        "type",
+        caller, static_cast<unsigned long long>(offset), size, bytes);
   }
 }
 

@@ -1,13 +1,19 @@
 // Start and end of the library.
 
-#include <cstdio>
+#include <cxxabi.h>
+
 #include <cstdlib>
+#include <exception>
+#include <string>
+#include <typeinfo>
 
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
 #include "base/error.hpp"
+#include "base/symbols.hpp"
 #include "engine/world.hpp"
+#include "upcxx/leaks.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -33,14 +39,53 @@ void settle() {
   }
 }
 
+std::terminate_handler previous_terminate = nullptr;
+
+/// Callbacks run in functions that let no exception pass, so those end here.
+[[noreturn]] void on_terminate() {
+  thread_state const* const t = current_thread;
+  std::type_info const* const type = abi::__cxa_current_exception_type();
+  if (type != nullptr && t != nullptr && t->in_user_progress && depth != 0) {
+    std::string const name = demangle(type->name());
+    char const* const advice =
+        "an exception left a callback (of rpc, lpc, then or as_lpc) or a deserializer, which must not throw: "
+        "catch it inside, and return the outcome as a value";
+    try {
+      throw;
+    } catch (std::exception const& error) {
+      check_failed("%s: %s: %s", advice, name.c_str(), error.what());
+    } catch (...) {
+      check_failed("%s: %s", advice, name.c_str());
+    }
+  }
+  if (previous_terminate != nullptr) previous_terminate();
+  std::abort();
+}
+
 }  // namespace
 
 bool initialized() noexcept { return depth != 0; }
 
 void init(bool threaded) {
+  if (thread_state const& t = this_thread(); depth != 0) {
+    if (t.in_user_progress) check_failed("init: called inside a callback; call it from ordinary code");
+    if (!t.holds_master) {
+      check_failed(
+          "init: the library is initialised already, and then only the thread that holds the master persona "
+          "may call init again");
+    }
+    if (threaded != engine::world->threaded) {
+      check_failed(
+          "init: the library was initialised in the other thread mode; compile the whole program with one "
+          "UPCXX_THREADMODE");
+    }
+  }
   if (depth++ != 0) return;
   install_sink();
+  // Once: the previous handler of a second period would be this one.
+  if (previous_terminate == nullptr) previous_terminate = std::set_terminate(&on_terminate);
   try {
+    read_leak_setting();
     engine::start(threaded);
   } catch (std::exception const& problem) {
     fatal("init", "%s", problem.what());
@@ -49,11 +94,15 @@ void init(bool threaded) {
   acquire_master();
 }
 
-void finalize() {
-  if (depth == 0) fatal("finalize", "called more often than init");
+void finalize(bool report_leaks) {
+  if (depth == 0) check_failed("finalize: called more often than init");
   thread_state& t = this_thread();
-  if (!t.holds_master) fatal("finalize", "the calling thread does not hold the master persona");
-  if (t.in_user_progress) fatal("finalize", "called inside a callback");
+  if (t.in_user_progress) check_failed("finalize: called inside a callback; call it from ordinary code");
+  if (!t.holds_master) {
+    check_failed(
+        "finalize: the calling thread does not hold the master persona; take it back with a persona_scope on "
+        "master_persona() first");
+  }
   if (depth > 1) {
     progress_user();
     --depth;
@@ -67,6 +116,7 @@ void finalize() {
   settle();
   engine::wait_barrier(engine::world_team(), &progress_user);
   settle();
+  if (report_leaks) report_leaks_of_all();
   engine::wait_barrier(engine::world_team(), &progress_internal);
   --depth;
   reset_objects();
@@ -84,11 +134,16 @@ char* getenv_console(char const* name) {
 
 void check_collective(char const* what) {
   thread_state& t = this_thread();
-  if (!initialized()) fatal(what, "called before upcxx::init or after upcxx::finalize");
+  if (!initialized()) check_failed("%s: called before upcxx::init or after upcxx::finalize", what);
   if (t.in_user_progress) {
-    fatal(what, "a collective was started inside a callback; start it from ordinary code, outside progress");
+    check_failed(
+        "%s: collectives must not be called inside a callback (the restricted context): other ranks could be "
+        "waited for that wait for us. Start it from ordinary code, after the wait",
+        what);
   }
-  if (!t.holds_master) fatal(what, "a collective needs the master persona on the calling thread's stack");
+  if (!t.holds_master) {
+    check_failed("%s: a collective needs the master persona on the stack of the calling thread", what);
+  }
 }
 
 }  // namespace atl::rt

@@ -6,6 +6,8 @@
 
 #include <unordered_map>
 
+#include <atoll/engine/team.hpp>
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
@@ -66,6 +68,13 @@ void* find_object(object_id const& id) noexcept {
 }
 
 void await_object(object_id const& id, object_waiter* waiter) {
+  // Members number their objects in the same order: a smaller number than the newest one's was here.
+  engine::team_view const* const team = engine::find_team(id.team);
+  if (team != nullptr && id.number <= team->objects) {
+    check_failed(
+        "dist_object: a call or when_here names an object that this rank has destroyed: keep it until all "
+        "ranks have used it (a barrier before its end)");
+  }
   entry& e = objects()[id];
   waiter->following = e.waiting;
   e.waiting = waiter;

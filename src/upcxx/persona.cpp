@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
 #include "base/error.hpp"
@@ -46,8 +47,9 @@ void push_scope(scope_state& scope, persona_state& persona) {
   thread_state& t = this_thread();
   thread_state* const holder = persona.holder.load(std::memory_order_relaxed);
   if (holder != nullptr && holder != &t) {
-    fatal("persona_scope",
-          "the persona is active on another thread; end its scope there first, or give the scope a mutex");
+    check_failed(
+        "persona_scope: the persona is active on another thread; end its scope there first, or give the "
+        "scopes a mutex");
   }
   persona.holder.store(&t, std::memory_order_relaxed);
   ++persona.uses;
@@ -62,7 +64,9 @@ void push_scope(scope_state& scope, persona_state& persona) {
 void pop_scope(scope_state& scope) noexcept {
   thread_state& t = this_thread();
   if (t.top != &scope) {
-    fatal("persona_scope", "scopes of a thread must end in the reverse order of their construction");
+    check_failed(
+        "persona_scope: scopes must end on the thread that made them, in the reverse order of their "
+        "construction");
   }
   persona_state& persona = *scope.active;
   t.top = scope.below;
@@ -123,13 +127,43 @@ void drop_master_scope() noexcept {
 void liberate_master() {
   thread_state& t = this_thread();
   if (t.top != &master_scope) {
-    fatal("liberate_master_persona",
-          "call it on the thread that called init, once, with its persona stack as init left it");
+    check_failed(
+        "liberate_master_persona: call it on the thread that called init, once, with its persona stack as "
+        "init "
+        "left it");
   }
   drop_master_scope();
 }
 
-bool run_tasks(thread_state& t, persona_state& persona) {
+void check_master(char const* what) {
+  if (!this_thread().holds_master) {
+    check_failed(
+        "%s: needs the master persona on the stack of the calling thread; do it there, for example by "
+        "master_persona().lpc(...)",
+        what);
+  }
+}
+
+void check_own_scope(scope_state const& scope, char const* what) {
+  for (scope_state const* at = this_thread().top; at != nullptr; at = at->below) {
+    if (at == &scope) return;
+  }
+  check_failed("%s: the persona_scope is not on the stack of the calling thread", what);
+}
+
+void check_persona_end(persona_state const& persona) noexcept {
+  if (!initialized()) return;
+  if (persona.holder.load(std::memory_order_relaxed) != nullptr) {
+    check_failed("persona: it ends while it is active on a thread; end its persona_scope first");
+  }
+  if (persona.first != nullptr || persona.inbox.load(std::memory_order_relaxed) != nullptr) {
+    check_failed(
+        "persona: it ends with work in its queue that would never run; make progress with it until the "
+        "futures of that work are ready");
+  }
+}
+
+bool run_tasks(thread_state& t, persona_state& persona) noexcept {
   task* work = persona.first;
   persona.first = persona.last = nullptr;
   if (persona.inbox.load(std::memory_order_relaxed) != nullptr) {

@@ -37,7 +37,8 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t change) {
   }
 }
 
-void run_request(message* m) {
+// Exceptions must not leave callbacks: where these functions end, std::terminate says so (init.cpp).
+void run_request(message* m) noexcept {
   count(engine::diagnostics->rpcs_run, 1);
   reinterpret_cast<engine::handler>(engine::resolve_from(m->token, m->source))(m);
 }
@@ -48,7 +49,7 @@ pending_rpc* record_of(message const* m) {
   return record;
 }
 
-void run_reply(message* m) {
+void run_reply(message* m) noexcept {
   count(engine::diagnostics->replies_awaited, ~std::uint64_t{0});
   pending_rpc* const record = record_of(m);
   record->on_reply(record, m);
@@ -146,9 +147,10 @@ bool in_restricted_context() noexcept {
 void wait_until(bool (*done)(void const*), void const* what) {
   thread_state& t = this_thread();
   if (t.in_user_progress) {
-    fatal("wait",
-          "waiting for a future that is not ready inside a callback would never end: callbacks run inside "
-          "user-level progress, which cannot be nested. Attach the rest with then() instead.");
+    check_failed(
+        "wait: the future is not ready, and waiting for it inside a callback would never end: callbacks run "
+        "inside user-level progress (the restricted context), which cannot be nested. Attach the rest with "
+        "then() instead");
   }
   engine::waiting_note const note(activity::wait);
   engine::waiter idle;

@@ -11,7 +11,7 @@ void acquire_master();
 void drop_master_scope() noexcept;
 
 /// Runs what is queued for `persona` now, oldest first, with `persona` as the current one.
-bool run_tasks(thread_state& t, persona_state& persona);
+bool run_tasks(thread_state& t, persona_state& persona) noexcept;
 
 /// Forgets all distributed objects (end of the library).
 void reset_objects() noexcept;

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/error.hpp"
+#include "upcxx/detail/check.hpp"
 #include "upcxx/view.hpp"
 
 namespace atl::serialization {
@@ -38,17 +38,18 @@ std::byte* heap_buffer::grow(void* self, std::byte* old, std::size_t used, std::
 
 void message_too_short(std::size_t position, std::size_t count, std::size_t item_bytes,
                        std::size_t end) noexcept {
-  fatal("serialization",
-        "a message of %zu bytes cannot hold %zu more item(s) of %zu bytes from byte %zu. What is read must "
-        "be what was "
-        "written, in the same order: check that serialize() and deserialize() of each class agree, and that "
-        "all ranks "
-        "run the same program.",
-        end, count, item_bytes, position);
+  check_failed(
+      "serialization: a message of %zu bytes cannot hold %zu more item(s) of %zu bytes from byte %zu. What "
+      "is read must "
+      "be what was written, in the same order: check that serialize() and deserialize() of each class agree, "
+      "and that "
+      "all ranks "
+      "run the same program.",
+      end, count, item_bytes, position);
 }
 
 void buffer_too_small(std::size_t needed, std::size_t capacity) noexcept {
-  fatal("serialization", "%zu bytes are needed in a buffer of %zu that cannot grow", needed, capacity);
+  check_failed("serialization: %zu bytes are needed in a buffer of %zu that cannot grow", needed, capacity);
 }
 
 void throw_view_range(std::size_t index, std::size_t size) {

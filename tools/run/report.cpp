@@ -95,7 +95,6 @@ std::string outstanding(rank_diagnostics const& d) {
   };
   add(d.replies_awaited, "reply awaited", "replies awaited");
   add(d.messages_parked, "message parked", "messages parked");
-  add(d.messages_held, "message held", "messages held");
   add(d.collectives_open, "collective open", "collectives open");
   if (text.empty()) text = "nothing";
   // Ranks that wait for each other in different collectives show it here.

@@ -89,7 +89,8 @@ bool is_before_main(std::string const& name) {
 std::string text_of(code_line const& line, std::string const& module) {
   // Without debug information the name is the nearest one known, so say where it comes from.
   if (line.file.empty()) return line.function + " in " + base_name(module);
-  return format("%s at %s:%d", line.function.c_str(), line.file.c_str(), line.line);
+  return format("%s at %s:%d", line.function.empty() ? "closure" : line.function.c_str(), line.file.c_str(),
+                line.line);
 }
 
 }  // namespace

@@ -97,13 +97,18 @@ ATOLL_EXPORT void progress_or_yield();
 ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
 ATOLL_EXPORT void discharge(scope_state& from);
 
-/// Counted start and end of the library. `threaded`: several threads may communicate (par).
+/// Counted start and end of the library. `threaded`: several threads may communicate (par). `report_leaks`:
+/// rank 0 says what of the shared heaps was not freed.
 ATOLL_EXPORT void init(bool threaded);
-ATOLL_EXPORT void finalize();
+ATOLL_EXPORT void finalize(bool report_leaks);
 ATOLL_EXPORT bool initialized() noexcept;
 ATOLL_EXPORT char* getenv_console(char const* name);
 
-/// Checked builds: stops unless the calling thread may start a collective now.
+/// Checked builds: end the job unless the calling thread may start a collective now, may touch what belongs
+/// to the master persona, may name that scope, or the persona may end now.
 ATOLL_EXPORT void check_collective(char const* what);
+ATOLL_EXPORT void check_master(char const* what);
+ATOLL_EXPORT void check_own_scope(scope_state const& scope, char const* what);
+ATOLL_EXPORT void check_persona_end(persona_state const& persona) noexcept;
 
 }  // namespace atl::rt

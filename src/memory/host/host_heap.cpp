@@ -43,6 +43,10 @@ std::uint64_t shared_heap::largest_free() const noexcept {
   return allocator_ == nullptr ? 0 : allocator_->largest_free();
 }
 
+std::uint64_t shared_heap::allocations() const noexcept {
+  return allocator_ == nullptr ? 0 : allocator_->allocations();
+}
+
 shared_heap& host_heap() noexcept { return heap; }
 
 }  // namespace atl::memory

@@ -29,6 +29,8 @@ class shared_heap {
   [[nodiscard]] std::uint64_t size() const noexcept;
   [[nodiscard]] std::uint64_t used() const noexcept;
   [[nodiscard]] std::uint64_t largest_free() const noexcept;
+  /// Number of allocations that were not given back.
+  [[nodiscard]] std::uint64_t allocations() const noexcept;
 
  private:
   segment_allocator* allocator_ = nullptr;

@@ -78,9 +78,9 @@ void exit_without_finalize() {
 }
 
 void hangs() {
-  upcxx::future<> never;
+  upcxx::promise<> const never;
   if (upcxx::rank_me() == 0) {
-    never.wait();
+    never.get_future().wait();
   }
   upcxx::barrier();
 }

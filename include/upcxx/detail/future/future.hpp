@@ -187,11 +187,17 @@ class future {
   }
 
   void check_readable() const noexcept {
-    ATOLL_CHECK(is_ready(), "the results of a future are read before it is ready: wait for it, or use then");
+    ATOLL_CHECK(is_ready(),
+                "future: the results are read before it is ready: wait for it, or read them in then()");
   }
 
   void wait_ready() const noexcept {
     if (!is_ready()) {
+      ATOLL_CHECK(bits_ != detail::never_state,
+                  "wait: the future was default-constructed or moved from, and will never be ready");
+      ATOLL_CHECK(
+          detail::as_cell(bits_)->refs != 1,
+          "wait: the future will never be ready: its promise ended unfulfilled, and nobody else holds it");
       atl::rt::wait_until([](void const* self) { return static_cast<future const*>(self)->is_ready(); },
                           this);
     }

@@ -33,7 +33,7 @@ future<T...> future_adopt(void* raw) noexcept {
 /// Moves a promise into a raw handle.
 template <class... T>
 void* promise_release(promise<T...>&& handle) noexcept {
-  ATOLL_CHECK(is_cell(handle_access::bits(handle)), "a promise is used after it was moved from");
+  ATOLL_CHECK(is_cell(handle_access::bits(handle)), "promise: it is used after it was moved from");
   return reinterpret_cast<void*>(handle_access::give_up(handle));
 }
 
@@ -72,9 +72,9 @@ pending_state<T...> make_pending() noexcept {
 /// Removes `count` dependencies from a state of any type, and runs what becomes runnable. Keeps the handle.
 inline void cell_fulfill_anonymous(void* raw, std::intptr_t count = 1) noexcept {
   auto* const state = static_cast<cell*>(raw);
-  ATOLL_CHECK(state->deps >= count && count >= 1, "a state is fulfilled more often than it requires");
+  ATOLL_CHECK(state->deps >= count && count >= 1, "promise: it is fulfilled more often than it requires");
   ATOLL_CHECK(state->deps != count || !(state->flags & fut::wants_result),
-              "this would complete a future whose results were not supplied");
+              "promise: this would complete it without the results (fulfill_result)");
   fut::satisfy(state, count);
 }
 
@@ -95,8 +95,10 @@ void cell_fulfill_result_and_release(void* raw, U&&... values) noexcept {
 template <class T, class F>
 void cell_fulfill_call_and_release(void* raw, F&& make_value) noexcept {
   auto* const state = static_cast<value_cell<T>*>(static_cast<cell*>(raw));
-  ATOLL_CHECK(state->deps > 0 && !(state->flags & fut::has_result),
-              "the results of a promise can be supplied only once");
+  ATOLL_CHECK(
+      state->deps > 0 && !(state->flags & fut::has_result),
+      "promise: its results can be supplied only once; give each operation with a value a promise of its "
+      "own");
   state->construct(from_call_t{}, std::forward<F>(make_value));
   fut::satisfy(state, 1);
   release_typed<T>(state);

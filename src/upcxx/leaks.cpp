@@ -1,0 +1,159 @@
+#include "upcxx/leaks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <atoll/engine/team.hpp>
+#include <atoll/engine/world.hpp>
+
+#include "base/call_site.hpp"
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "engine/world.hpp"
+#include "memory/host/host_heap.hpp"
+
+namespace atl::rt {
+
+bool leak_sites_wanted = false;
+
+namespace {
+
+constexpr std::size_t most_sites = 10;  // beyond that nobody reads it
+constexpr std::size_t most_lines = 4;   // of a place
+
+struct sites {
+  std::mutex lock;
+  std::map<std::uint64_t, std::vector<void*>> by_offset;  ///< return addresses of the call
+};
+
+/// Never destroyed: destructors of statics may still free memory.
+sites& known_sites() {
+  static auto* const all = new sites;
+  return *all;
+}
+
+/// Combined over all ranks.
+struct leak_totals {
+  std::uint64_t bytes;
+  std::uint64_t allocations;
+  std::uint64_t ranks;  ///< that have any
+  std::uint64_t most_bytes;
+  std::int64_t most_rank;
+};
+
+void add_totals(void* a, void const* b, std::size_t count, void const*) {
+  for (std::size_t i = 0; i < count; ++i) {
+    leak_totals x;
+    leak_totals y;
+    std::memcpy(&x, static_cast<leak_totals*>(a) + i, sizeof x);
+    std::memcpy(&y, static_cast<leak_totals const*>(b) + i, sizeof y);
+    if (y.most_bytes > x.most_bytes || (y.most_bytes == x.most_bytes && y.most_rank < x.most_rank)) {
+      x.most_bytes = y.most_bytes;
+      x.most_rank = y.most_rank;
+    }
+    x.bytes += y.bytes;
+    x.allocations += y.allocations;
+    x.ranks += y.ranks;
+    std::memcpy(static_cast<leak_totals*>(a) + i, &x, sizeof x);
+  }
+}
+
+leak_totals totals_of_all() {
+  std::uint64_t const bytes = memory::host_heap().used();
+  leak_totals totals{bytes, memory::host_heap().allocations(), bytes != 0 ? 1U : 0U, bytes,
+                     engine::job.rank_me};
+  bool done = false;
+  engine::on_done const note{[](void* flag) { *static_cast<bool*>(flag) = true; }, &done};
+  engine::start_reduce(engine::world_team(), &totals, 1, sizeof totals, &add_totals, nullptr, 0, note);
+  engine::waiter idle;
+  while (!done) {
+    if (engine::poll()) {
+      idle.reset();
+    } else {
+      idle.pause();
+    }
+  }
+  return totals;
+}
+
+std::string amount(std::uint64_t bytes, std::uint64_t allocations) {
+  return format("%s in %llu allocation%s", settings::format_bytes(bytes).c_str(),
+                static_cast<unsigned long long>(allocations), allocations == 1 ? "" : "s");
+}
+
+/// Where the memory of this rank that was not freed was allocated, most first.
+std::string places() {
+  struct place {
+    std::uint64_t bytes = 0;
+    std::uint64_t allocations = 0;
+  };
+  sites& all = known_sites();
+  std::lock_guard const held(all.lock);
+  code_names names;
+  std::map<std::vector<void*>, place> by_stack;
+  for (auto const& [offset, stack] : all.by_offset) {
+    place& p = by_stack[stack];
+    p.bytes += memory::host_heap().size_of(offset);
+    ++p.allocations;
+  }
+  std::vector<std::pair<std::vector<void*>, place>> sorted(by_stack.begin(), by_stack.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](auto const& a, auto const& b) { return a.second.bytes > b.second.bytes; });
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size() && i < most_sites; ++i) {
+    text += "\n  " + amount(sorted[i].second.bytes, sorted[i].second.allocations);
+    char const* word = "allocated in";
+    for (code_line const& line : program_lines(sorted[i].first, most_lines, names)) {
+      text += format("\n    %s %s", word, to_string(line).c_str());
+      word = "called from ";
+    }
+  }
+  if (sorted.size() > most_sites) text += format("\n  and %zu more places", sorted.size() - most_sites);
+  return text;
+}
+
+}  // namespace
+
+void read_leak_setting() { leak_sites_wanted = settings::leaks() == "sites"; }
+
+void note_allocation(std::uint64_t offset) noexcept {
+  std::vector<void*> stack = return_addresses();
+  sites& all = known_sites();
+  std::lock_guard const held(all.lock);
+  all.by_offset[offset] = std::move(stack);
+}
+
+void forget_allocation(std::uint64_t offset) noexcept {
+  sites& all = known_sites();
+  std::lock_guard const held(all.lock);
+  all.by_offset.erase(offset);
+}
+
+void report_leaks_of_all() {
+  // Collective, so whatever this rank's setting is.
+  leak_totals const totals = totals_of_all();
+  if (engine::job.rank_me == 0 && totals.bytes != 0 && settings::leaks() != "no") {
+    std::string const most = totals.ranks == 1
+                                 ? format("on rank %lld", static_cast<long long>(totals.most_rank))
+                                 : format("on %llu of %d ranks (most on rank %lld: %s)",
+                                          static_cast<unsigned long long>(totals.ranks), engine::job.rank_n,
+                                          static_cast<long long>(totals.most_rank),
+                                          settings::format_bytes(totals.most_bytes).c_str());
+    warn(
+        "finalize", "shared memory was not freed: %s %s.%s", amount(totals.bytes, totals.allocations).c_str(),
+        most.c_str(),
+        leak_sites_wanted ? "" : " ATOLL_LEAKS=sites shows where it was allocated, ATOLL_LEAKS=no is silent");
+  }
+  if (leak_sites_wanted && memory::host_heap().used() != 0) {
+    warn("finalize", "shared memory was not freed:%s", places().c_str());
+  }
+  std::lock_guard const held(known_sites().lock);
+  known_sites().by_offset.clear();
+}
+
+}  // namespace atl::rt

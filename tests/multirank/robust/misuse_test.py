@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Mistakes that checked builds must report: misuse_test.py ATOLL PROGRAM SOURCE [case...]
+
+Each case runs as a job of its own, which must fail with one message, which has the given words and names a line
+of the case in SOURCE.
+"""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+ATOLL, PROGRAM, SOURCE = sys.argv[1:4]
+
+# Name, ranks, words. A star before the words: the message comes from a rank that only received what was wrong.
+CASES = [
+    ("rput_null", 2, r"rput: the destination is a null global pointer"),
+    ("rput_beyond", 1, r"rput: the destination, \d+ elements of 4 bytes at global_ptr\(rank 0, .*ends beyond"),
+    ("rput_moved_too_far", 2, r"rput: the destination, 1 element .*does not lie in the shared heap of rank"),
+    ("rput_null_source", 1, r"rput: the source is a null pointer"),
+    ("rget_null_destination", 1, r"rget: the destination is a null pointer"),
+    ("rget_garbage", 2, r"rget: the source, .*names a rank that the job of 2 ranks does not have"),
+    ("copy_misaligned", 1, r"copy: the destination, .*is not aligned to 8 bytes"),
+    ("put_from_other_thread", 2, r"rput: in the seq thread mode .*UPCXX_THREADMODE=par"),
+    ("rank_after_finalize", 2, r"rank_me: called before upcxx::init or after upcxx::finalize"),
+    ("arithmetic_on_null", 1, r"global_ptr: arithmetic on null"),
+    ("to_global_ptr_of_stack", 1, r"to_global_ptr: the address is in no shared heap .*try_global_ptr"),
+    ("delete_twice", 1, r"delete_: no allocation starts at offset .*freed already"),
+    ("delete_foreign", 2, r"delete_: the memory .*belongs to rank \d; only the rank that allocated it may free it"),
+    ("delete_inside", 1, r"delete_array: no allocation starts at offset"),
+    ("delete_as_larger", 1, r"delete_: the allocation .*the type needs 128: allocated as another type"),
+    ("deallocate_malloc", 1, r"deallocate: 0x[0-9a-f]+ is in no shared heap; .*go(es)? back by delete or free"),
+    ("result_too_early", 1, r"future: the results are read before it is ready"),
+    ("wait_for_ever", 1, r"wait: the future was default-constructed or moved from"),
+    ("wait_for_dead_promise", 1, r"wait: the future will never be ready: its promise ended unfulfilled"),
+    ("wait_in_callback", 2, r"wait: .*inside a callback would never end.*then\(\) instead"),
+    ("fulfill_twice", 1, r"promise::fulfill_result: the results can be supplied only once"),
+    ("fulfill_too_much", 1, r"promise::fulfill_anonymous: 3 dependencies are fulfilled, but .*fewer dependencies: 2"),
+    ("require_after_finalize", 1, r"promise: a fulfilled promise cannot be changed any more"),
+    ("rpc_to_no_rank", 2, r"rpc: the target is rank 5, but the job has the ranks 0 to 1"),
+    ("rpc_to_no_member", 2, r"team: rank -1 is outside the team of 2 ranks"),
+    ("reads_too_much", 1, r"*serialization: a message of \d+ bytes cannot hold .*in the same order"),
+    ("exception_in_rpc", 2, r"*an exception left a callback .*must not throw.*std::runtime_error: from the callback"),
+    ("barrier_in_callback", 2, r"barrier: collectives must not be called inside a callback"),
+    ("reduce_in_callback", 1, r"reduce_all: collectives must not be called inside a callback"),
+    ("collective_without_master", 2, r"barrier_async: a collective needs the master persona"),
+    ("dist_object_not_here", 1, r"dist_id::here: no such object on this rank"),
+    ("dist_object_destroyed", 2, r"*dist_object: .*names an object that this rank has destroyed"),
+    ("dist_object_moved_from", 1, r"dist_object: an inactive object \(moved from, or never activated\)"),
+    ("persona_held_elsewhere", 1, r"persona_scope: the persona is active on another thread"),
+    ("scopes_out_of_order", 1, r"persona_scope: scopes must end .*in the reverse order"),
+    ("persona_with_work", 1, r"persona: it ends with work in its queue"),
+    ("liberate_twice", 1, r"liberate_master_persona: call it on the thread that called init, once"),
+    ("finalize_without_master", 2, r"finalize: the calling thread does not hold the master persona"),
+    ("finalize_twice", 2, r"finalize: called more often than init"),
+]
+
+
+def lines_of_cases():
+    """First and last line of each case's entry in the source."""
+    found = []
+    with open(SOURCE, encoding="utf-8") as source:
+        for number, line in enumerate(source, 1):
+            if (match := re.match(r' {4}\{"(\w+)",', line)):
+                found.append((match[1], number))
+            elif line.startswith("};") and found:
+                found.append(("", number))
+    return {name: (first, found[i + 1][1] - 1) for i, (name, first) in enumerate(found[:-1])}
+
+
+PLACES = lines_of_cases()
+
+
+def run(name, ranks, **settings):
+    return subprocess.run([ATOLL, "run", "-n", str(ranks), "--timeout", "60", PROGRAM, name], text=True,
+                          capture_output=True, timeout=120, env={**os.environ, **settings}, check=False)
+
+
+def complaints(name, ranks, words):
+    got = run(name, ranks)
+    remote = words.startswith("*")
+    wrong = []
+    if got.returncode != 134:
+        wrong.append(f"status {got.returncode}, not that of an abort")
+    if not re.search(words.removeprefix("*"), got.stderr):
+        wrong.append(f"no words like {words}")
+    if got.stderr.count("\natoll: ") + got.stderr.startswith("atoll: ") != 1:
+        wrong.append("not one message")
+    if len(re.findall("stopped over the mistake above", got.stderr)) != 1:
+        wrong.append("the launcher does not say which rank stopped")
+    if "#0" in got.stderr:
+        wrong.append("the launcher's backtrace is noise here")
+    place = re.search(r"called from .*misuse\.cpp:(\d+)", got.stderr)
+    first, last = PLACES[name]
+    if not place:
+        wrong.append("no line of the program")
+    elif not remote and not first <= int(place[1]) <= last:
+        wrong.append(f"line {place[1]}, but the mistake is in {first} to {last}")
+    return [f"{name}: {'; '.join(wrong)}\n{got.stdout}{got.stderr}"] if wrong else []
+
+
+def leak_complaints():
+    wrong = []
+    summary = run("leak", 2)
+    if summary.returncode != 0 or not re.search(
+            r"finalize: shared memory was not freed: .* in 3 allocations on 2 of 2 ranks \(most on rank 1: ",
+            summary.stderr):
+        wrong.append(f"leak: no summary\n{summary.stderr}")
+    sites = run("leak", 2, ATOLL_LEAKS="sites").stderr
+    first, last = PLACES["leak"]
+    named = {int(n) for n in re.findall(r"allocated in .*misuse\.cpp:(\d+)", sites)}
+    if not named or not all(first <= n <= last for n in named):
+        wrong.append(f"leak: the lines {named} are not those of the allocations\n{sites}")
+    if (quiet := run("leak", 2, ATOLL_LEAKS="no")).stderr:
+        wrong.append(f"leak: said although it was told not to\n{quiet.stderr}")
+    return wrong
+
+
+def main():
+    only = set(sys.argv[4:])
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(complaints, *case) for case in CASES if not only or case[0] in only]
+        if not only or "leak" in only:
+            jobs.append(pool.submit(leak_complaints))
+        wrong = [text for job in jobs for text in job.result()]
+    print("\n".join(wrong) if wrong else f"{len(jobs)} cases")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
