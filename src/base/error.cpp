@@ -71,8 +71,8 @@ void stop(std::string const& message) noexcept {
     print(message + "\n" + call_site());
     if (freeze_hook != nullptr) freeze_hook();
   } else {
-    // Who was first ends the job, and with it this process.
-    ::sleep(10);
+    // Who was first ends the job, and with it this process; perhaps only after a debugger has let it go.
+    ::sleep(3600);
   }
   std::abort();
 }
