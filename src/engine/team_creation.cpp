@@ -16,6 +16,8 @@
 #include <memory>
 #include <vector>
 
+#include <upcxx/detail/check.hpp>
+
 #include "base/error.hpp"
 #include "engine/collective.hpp"
 #include "engine/guard.hpp"
@@ -101,10 +103,11 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
     launch(c);
   });
   if (ours.differ != 0) {
-    fatal("team::create",
-          "the members of a new team gave different lists of ranks (this one has %d ranks, the first is %d); "
-          "all must list the same ranks in the same order",
-          fresh->rank_n, fresh->first);
+    check_failed(
+        "team::create: the members of a new team gave different lists of ranks (this one has %d ranks, the "
+        "first is %d); "
+        "all must list the same ranks in the same order",
+        fresh->rank_n, fresh->first);
   }
 
   guard const held;
@@ -123,8 +126,9 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
 void remove(team_data& team) {
   guard const held;
   if (!team.open.empty() || !team.flat_queue.empty() || !team.early.empty()) {
-    fatal("team::destroy", "%zu collectives over %s are still under way on this rank; wait for them first",
-          team.open.size() + team.flat_queue.size() + team.early.size(), describe_team(team.id).c_str());
+    check_failed(
+        "team::destroy: %zu collectives over %s are still under way on this rank; wait for them first",
+        team.open.size() + team.flat_queue.size() + team.early.size(), describe_team(team.id).c_str());
   }
   world->teams.remove(team);
 }
@@ -169,13 +173,14 @@ team_view* create_team(team_view& view, std::int32_t const* ranks, std::size_t c
   }
   for (std::int32_t const r : members) {
     if (r < 0 || r >= parent.rank_n) {
-      fatal("team::create", "the list has %d, but the ranks of the parent are 0 to %d", r, parent.rank_n - 1);
+      check_failed("team::create: the list has %d, but the ranks of the parent are 0 to %d", r,
+                   parent.rank_n - 1);
     }
   }
   std::vector<std::int32_t> sorted = members;
   std::sort(sorted.begin(), sorted.end());
   auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) fatal("team::create", "the list has rank %d more than once", *twice);
+  if (twice != sorted.end()) check_failed("team::create: the list has rank %d more than once", *twice);
   for (std::int32_t& m : members) m = parent.to_world(m);
   return form(parent, std::move(members), signature, progress);
 }

@@ -68,9 +68,10 @@ void* find_object(object_id const& id) noexcept {
 }
 
 void await_object(object_id const& id, object_waiter* waiter) {
-  // Members number their objects in the same order: a smaller number than the newest one's was here.
+  // Members number their objects in the same order: a smaller number than the newest one's was here. Number 0
+  // is the team itself.
   engine::team_view const* const team = engine::find_team(id.team);
-  if (team != nullptr && id.number <= team->objects) {
+  if (team != nullptr && id.number != 0 && id.number <= team->objects) {
     check_failed(
         "dist_object: a call or when_here names an object that this rank has destroyed: keep it until all "
         "ranks have used it (a barrier before its end)");

@@ -6,6 +6,8 @@
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/team.hpp>
 
+#include <upcxx/detail/check.hpp>
+
 #include "base/error.hpp"
 #include "engine/world.hpp"
 #include "upcxx/runtime_state.hpp"
@@ -52,14 +54,14 @@ void adopt_team(team_state& object, engine::team_view* view) {
 }
 
 void relocate_team(team_state& from, team_state& to) noexcept {
-  if (predefined(from)) fatal("team", "world() and local_team() cannot be moved");
+  if (predefined(from)) check_failed("team: world() and local_team() cannot be moved");
   to.view = from.view;
   from.view = nullptr;
   to.view->handle = &to;
 }
 
 void destroy_team(team_state& object, bool (*progress)()) {
-  if (predefined(object)) fatal("team::destroy", "world() and local_team() cannot be destroyed");
+  if (predefined(object)) check_failed("team::destroy: world() and local_team() cannot be destroyed");
   // While we wait for the others, calls that name the team still find it.
   if (progress == nullptr) object.view->handle = nullptr;
   engine::destroy_team(*object.view, progress);
@@ -68,10 +70,11 @@ void destroy_team(team_state& object, bool (*progress)()) {
 
 void abandon_team(team_state& object) noexcept {
   if (std::uncaught_exceptions() == 0) {
-    fatal("team",
-          "a team of %d ranks reached its destructor without team::destroy(). Call destroy() on all members "
-          "before, or let the object live until upcxx::finalize()",
-          object.view->rank_n);
+    check_failed(
+        "team: a team of %d ranks reached its destructor without team::destroy(). Call destroy() on all "
+        "members "
+        "before, or let the object live until upcxx::finalize()",
+        object.view->rank_n);
   }
   // Somebody will hear of the exception; the team itself lives on until the library ends.
   object.view->handle = nullptr;
