@@ -1,4 +1,4 @@
-// expect: matching function for call to .rput
+// expect: matching function for call to .*rput
 #include <upcxx/upcxx.hpp>
 
 void put(upcxx::global_ptr<int, upcxx::memory_kind::cuda_device> p, int const* source) {
