@@ -5,10 +5,8 @@
 /// All are collective over a team: its members start them in the same order, from the thread that holds the
 /// master persona, outside callbacks. Apart from barriers none of them synchronises.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>

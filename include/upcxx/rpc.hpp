@@ -30,18 +30,18 @@ namespace upcxx::inline UPCXX_MODE {
 namespace detail {
 
 template <class F, class... Args>
-constexpr void check_call() {
+consteval bool check_call() {
   static_assert(
       rpc_callable<F, Args...>,
       "rpc: the function cannot be called with these arguments at the target. Arguments arrive as rvalues of "
       "their deserialised types: take them by value, by T const& or by T&&, not by T& (only dist_object<T>& "
       "and team& arrive as lvalues); a dist_object or team must be taken by reference");
+  return rpc_callable<F, Args...>;
 }
 
+/// Names the function that a call with these types runs at the target.
 template <bool RoundTrip, class F, class... Args>
-atl::engine::function_token call_token() {
-  return atl::engine::token_cache<&incoming_call<RoundTrip, F, Args...>::run>::get();
-}
+using call_token = atl::engine::token_cache<&incoming_call<RoundTrip, F, Args...>::run>;
 
 inline void check_target([[maybe_unused]] std::int32_t target) {
   check_injection("rpc");
@@ -56,18 +56,20 @@ void send_call(std::int32_t target, F const& function, Args const&... args) {
   using function_wire = wire_function<F>;
   check_target(target);
   auto const& f = function_wire::send(function);
-  [&](auto const&... wire) {
-    outgoing_message m(target, serialized_bound(without_cookie, f, wire...), current_pressure());
-    m.write(without_cookie, f, wire...);
-    m.commit(atl::engine::message_kind::request, call_token<false, F, Args...>());
-  }(wire_of<Args>::send(args)...);
+  std::size_t bound = bound_after(without_cookie, f);
+  ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
+  outgoing_message m(target, bound, current_pressure());
+  writer w = m.write_from(without_cookie);
+  serialize(w, f);
+  (serialize(w, wire_of<Args>::send(args)), ...);
+  m.end_writing(w);
+  m.commit(atl::engine::message_kind::request, call_token<false, F, Args...>::get());
   atl::rt::note_rpc(target, false);
 }
 
 template <class F, class... Args>
 void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& item) {
-  check_call<F, Args...>();
-  if constexpr (rpc_callable<F, Args...>) {
+  if constexpr (check_call<F, Args...>()) {
     std::apply([&](auto const&... args) { send_call(target, item.function, args...); }, item.arguments);
   }
 }
@@ -129,24 +131,25 @@ auto send_round_trip(std::int32_t target, Cx const& cx, F const& function, Args 
   check_target(target);
   auto const& f = function_wire::send(function);
   typename pending::notifications_type::futures futures;
-  [&](auto const&... wire) {
-    outgoing_message m(target, serialized_bound(with_cookie, f, wire...), current_pressure());
-    m.write(with_cookie, f, wire...);
-    m.secure();
-    // From here on nothing can throw: only now are promises touched.
-    void* const place = atl::fut::allocate_for<pending>();
-    auto* const record = ::new (place) pending(cx, futures);
-    m.put_word(without_cookie, reinterpret_cast<std::uintptr_t>(static_cast<atl::rt::pending_rpc*>(record)));
-    atl::rt::note_rpc(target, true);
-    m.commit(atl::engine::message_kind::request, call_token<true, F, Args...>());
-  }(wire_of<Args>::send(args)...);
+  std::size_t bound = bound_after(with_cookie, f);
+  ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
+  outgoing_message m(target, bound, current_pressure());
+  writer w = m.write_from(with_cookie);
+  serialize(w, f);
+  (serialize(w, wire_of<Args>::send(args)), ...);
+  m.end_writing(w);
+  m.secure();
+  // From here on nothing can throw: only now are promises touched.
+  auto* const record = ::new (atl::fut::allocate_for<pending>()) pending(cx, futures);
+  m.put_word(without_cookie, reinterpret_cast<std::uintptr_t>(static_cast<atl::rt::pending_rpc*>(record)));
+  atl::rt::note_rpc(target, true);
+  m.commit(atl::engine::message_kind::request, call_token<true, F, Args...>::get());
   return unwrap(std::move(futures));
 }
 
 template <class Cx, class F, class... Args>
 auto call_round_trip(std::int32_t target, Cx const& cx, F&& function, Args&&... args) {
-  check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>();
-  if constexpr (rpc_callable<std::decay_t<F>, std::remove_cvref_t<Args>...>) {
+  if constexpr (check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>()) {
     return send_round_trip<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, cx, function, args...);
   }
 }
@@ -155,8 +158,7 @@ using rpc_ff_events = operation_events<true, false, false>;
 
 template <class Cx, class F, class... Args>
 auto call_one_way(std::int32_t target, Cx const& cx, F&& function, Args&&... args) {
-  check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>();
-  if constexpr (rpc_callable<std::decay_t<F>, std::remove_cvref_t<Args>...>) {
+  if constexpr (check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>()) {
     send_call<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, function, args...);
   }
   return complete_now<rpc_ff_events>(cx);

@@ -5,8 +5,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/std_parts.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/fwd.hpp>
 

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include <upcxx/detail/std_parts.hpp>
 #include <upcxx/serialization.hpp>
 
 namespace atl::serialization {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -69,21 +68,22 @@ class reduce_array_buffer {
   reduce_array_buffer(T const* src, T* dst, std::size_t count, O&& op)
       : work_(dst), op_(std::forward<O>(op)) {
     if (work_ == nullptr) {
-      own_ = std::make_unique<storage[]>(count);
-      work_ = std::launder(reinterpret_cast<T*>(own_.get()));
+      own_ = ::operator new(count * sizeof(T), std::align_val_t(alignof(T)));
+      work_ = static_cast<T*>(own_);
     }
     if (static_cast<void const*>(src) != work_ && count != 0) {
       std::memcpy(static_cast<void*>(work_), static_cast<void const*>(src), count * sizeof(T));
     }
   }
+  reduce_array_buffer(reduce_array_buffer&& other) noexcept(std::is_nothrow_move_constructible_v<Op>)
+      : own_(std::exchange(other.own_, nullptr)), work_(other.work_), op_(std::move(other.op_)) {}
+  reduce_array_buffer& operator=(reduce_array_buffer&&) = delete;
+  ~reduce_array_buffer() { ::operator delete(own_, std::align_val_t(alignof(T))); }
   T* data() { return work_; }
   Op* operation() { return &op_; }
 
  private:
-  struct alignas(T) storage {
-    std::byte bytes[sizeof(T)];
-  };
-  std::unique_ptr<storage[]> own_;
+  void* own_ = nullptr;
   T* work_;
   Op op_;
 };

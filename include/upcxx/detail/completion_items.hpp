@@ -3,7 +3,6 @@
 /// What completion objects are made of: one item per request.
 
 #include <cstddef>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -11,6 +10,7 @@
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/lpc.hpp>
+#include <upcxx/detail/std_parts.hpp>
 #include <upcxx/detail/type_list.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/fwd.hpp>
@@ -91,10 +91,40 @@ struct blocking_item {
   using event = source_event;
 };
 
+/// The requests of a completion object. No std::tuple: its constructors take long to compile, and every
+/// program would pay for them.
+template <class... Items>
+struct item_list {};
+template <class Item, class... More>
+struct item_list<Item, More...> {
+  Item first;
+  item_list<More...> more;
+};
+
+/// Calls `function` with all items.
+template <class Function, class... Before>
+constexpr decltype(auto) apply_items(Function&& function, item_list<> const&, Before const&... before) {
+  return function(before...);
+}
+template <class Function, class Item, class... More, class... Before>
+constexpr decltype(auto) apply_items(Function&& function, item_list<Item, More...> const& items,
+                                     Before const&... before) {
+  return apply_items(function, items.more, before..., items.first);
+}
+
+template <class... B>
+constexpr item_list<B...> join_lists(item_list<>&&, item_list<B...>&& b) {
+  return std::move(b);
+}
+template <class Item, class... More, class... B>
+constexpr item_list<Item, More..., B...> join_lists(item_list<Item, More...>&& a, item_list<B...>&& b) {
+  return {std::move(a.first), join_lists(std::move(a.more), std::move(b))};
+}
+
 /// A completion object.
 template <class... Items>
 struct completions {
-  std::tuple<Items...> items;
+  item_list<Items...> items;
 };
 
 template <class T>
@@ -105,32 +135,26 @@ template <class T>
 inline constexpr bool is_completions_v = is_completions_exact<std::remove_cvref_t<T>>;
 
 template <class... A, class... B>
-constexpr auto join_items(std::type_identity<completions<A...>>, std::type_identity<completions<B...>>)
-    -> completions<A..., B...>;
-
-template <class A, class B>
-constexpr auto join(A&& a, B&& b) {
-  using result = decltype(join_items(std::type_identity<std::remove_cvref_t<A>>{},
-                                     std::type_identity<std::remove_cvref_t<B>>{}));
-  return result{std::tuple_cat(std::forward<A>(a).items, std::forward<B>(b).items)};
+constexpr completions<A..., B...> join(completions<A...> a, completions<B...> b) {
+  return {join_lists(std::move(a.items), std::move(b.items))};
 }
 
 template <class Event, timing When, class... T>
 auto make_promise_item(promise<T...>&& target) {
-  return completions<promise_item<Event, When, T...>>{{{std::move(target)}}};
+  return completions<promise_item<Event, When, T...>>{{{std::move(target)}, {}}};
 }
 
 template <class Event, class F>
 auto make_lpc_item(persona& target, F&& function) {
   using item = lpc_item<Event, std::decay_t<F>>;
-  return completions<item>{std::tuple<item>(item(&target, std::forward<F>(function)))};
+  return completions<item>{{item(&target, std::forward<F>(function)), {}}};
 }
 
 template <class F, class... Args>
 auto make_rpc_item(F&& function, Args&&... args) {
   using item = rpc_item<std::decay_t<F>, Args...>;  // Args is X& for lvalues, X for rvalues
   return completions<item>{
-      std::tuple<item>(item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)))};
+      {item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)), {}}};
 }
 
 // ---- what an operation offers

@@ -143,8 +143,12 @@ class notifications<Events, completions<Items...>> {
   }
   template <class Parts, std::size_t... I>
   static auto register_all(completions<Items...> const& cx, Parts& parts, std::index_sequence<I...>) {
-    return std::tuple<waiting_of<Events, Items>...>{
-        make_waiting(typename Events::values{}, std::get<I>(cx.items), std::get<I>(parts))...};
+    return apply_items(
+        [&](Items const&... items) {
+          return std::tuple<waiting_of<Events, Items>...>{
+              make_waiting(typename Events::values{}, items, std::get<I>(parts))...};
+        },
+        cx.items);
   }
 
   std::tuple<waiting_of<Events, Items>...> waiting_;

@@ -93,7 +93,7 @@ void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& ite
 template <class... Items>
 void send_remote_completions(std::int32_t target, completions<Items...> const& cx) {
   if constexpr ((is_rpc_item<Items> || ...)) {
-    std::apply(
+    apply_items(
         [&](Items const&... items) {
           auto const send = [&]<class Item>(Item const& item) {
             if constexpr (is_rpc_item<Item>) send_remote_completion(target, item);
@@ -108,7 +108,7 @@ void send_remote_completions(std::int32_t target, completions<Items...> const& c
 template <class Events, class... Items, class... V>
 ATOLL_INLINE auto complete_now(completions<Items...> const& cx, V const&... values) {
   check_requests<Events>(cx);
-  return unwrap(std::apply(
+  return unwrap(apply_items(
       [&](Items const&... items) { return std::tuple_cat(notify_item_now<Events>(items, values...)...); },
       cx.items));
 }

@@ -66,12 +66,11 @@ namespace upcxx::inline UPCXX_MODE::detail {
 template <class F, class... Args>
 atl::rt::held_call hold_call(std::int32_t target, rpc_item<F, Args...> const& item) {
   using function_wire = wire_function<F>;
-  check_call<F, Args...>();
   check_target(target);
   atl::rt::held_call call;
   call.target = target;
-  if constexpr (rpc_callable<F, Args...>) {
-    call.token = call_token<false, F, std::remove_cvref_t<Args>...>();
+  if constexpr (check_call<F, Args...>()) {
+    call.token = call_token<false, F, std::remove_cvref_t<Args>...>::get();
     auto const& f = function_wire::send(item.function);
     std::apply(
         [&](auto const&... args) {
@@ -120,7 +119,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     wanted_back = n_states != 0 || blocks;
     calls = call_places_;
     tasks = task_places_;
-    std::apply([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
+    apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
   }
   ~pending_copy() {
     for (std::size_t i = 0; i < call_count; ++i) std::free(calls[i].message);
@@ -128,7 +127,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
 
   /// Registers futures, promises and LPCs; the futures in the order of the requests.
   auto register_all(completions<Items...> const& cx) {
-    return std::apply([&](Items const&... items) { return join(add(items)...); }, cx.items);
+    return apply_items([&](Items const&... items) { return join(add(items)...); }, cx.items);
   }
 
  private:

@@ -28,13 +28,25 @@ class reply {
   reply(std::int32_t initiator, std::uint64_t cookie, Wire const&... results)
       : message_(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::park) {
     message_.put_word(without_cookie, cookie);
-    message_.write(with_cookie, results...);
+    writer w = message_.write_from(with_cookie);
+    (serialize(w, results), ...);
+    message_.end_writing(w);
   }
   void send() { message_.commit(atl::engine::message_kind::reply, 0); }
 
  private:
   outgoing_message message_;
 };
+
+/// The parameter that an argument of type `Arg` becomes, from what arrived of it.
+template <class Arg, class Object>
+decltype(auto) parameter(Object& object) {
+  if constexpr (wire_of<Arg>::awaited) {
+    return instance_of(object);
+  } else {
+    return static_cast<typename wire_of<Arg>::parameter>(object);
+  }
+}
 
 /// A call with function type F and argument types Args (as the initiator deduced them). `RoundTrip`: a cookie
 /// comes first and a reply goes back.
@@ -73,23 +85,12 @@ class incoming_call {
     return cookie;
   }
 
-  /// The I-th parameter, from the I-th object after the function.
-  template <std::size_t I>
-  static decltype(auto) parameter(objects_type& objects) {
-    using arg = wire_of<std::tuple_element_t<I, std::tuple<Args...>>>;
-    if constexpr (arg::awaited) {
-      return instance_of(objects.template get<I + 1>());
-    } else {
-      return static_cast<typename arg::parameter>(objects.template get<I + 1>());
-    }
-  }
-
   template <std::size_t... I>
   static result_type invoke(objects_type& objects, std::index_sequence<I...>) {
     if constexpr (is_function_pointer_v<F>) {
-      return function_wire::receive(objects.template get<0>())(parameter<I>(objects)...);
+      return function_wire::receive(element_at<0>(objects))(parameter<Args>(element_at<I + 1>(objects))...);
     } else {
-      return call_once(objects.template get<0>(), parameter<I>(objects)...);
+      return call_once(element_at<0>(objects), parameter<Args>(element_at<I + 1>(objects))...);
     }
   }
   static result_type invoke(objects_type& objects) {
@@ -141,12 +142,12 @@ class incoming_call {
     template <std::size_t... I>
     void await(std::index_sequence<I...>) {
       // The futures' references are looked up again at the call; what counts here is that all are there.
-      when_all(here_future<I>()...).then([this](auto const&...) { go(); });
+      when_all(here_future<Args>(element_at<I + 1>(objects))...).then([this](auto const&...) { go(); });
     }
-    template <std::size_t I>
-    auto here_future() {
-      if constexpr (wire_of<std::tuple_element_t<I, std::tuple<Args...>>>::awaited) {
-        return objects.template get<I + 1>().when_here();
+    template <class Arg, class Object>
+    static auto here_future(Object& object) {
+      if constexpr (wire_of<Arg>::awaited) {
+        return object.when_here();
       } else {
         return make_future();
       }

@@ -35,13 +35,12 @@ class outgoing_message {
     if (engaged_) atl::engine::am_cancel(out_);
   }
 
-  /// Writes objects from position `start`; `prefix` bytes before it were written by the caller with put_word.
-  template <class... T>
-  void write(std::size_t start, T const&... objects) {
-    writer w(begin(), start, engaged_ ? out_.capacity : sizeof scratch_, &grow, this);
-    (serialize(w, objects), ...);
-    bytes_ = w.size();
+  /// Objects are written from position `start`; what lies before is the caller's, who uses put_word.
+  writer write_from(std::size_t start) {
+    return writer(begin(), start, engaged_ ? out_.capacity : sizeof scratch_, &grow, this);
   }
+  /// To be called when all objects are written.
+  void end_writing(writer const& w) { bytes_ = w.size(); }
   void put_word(std::size_t position, std::uint64_t word) {
     std::memcpy(begin() + position, &word, sizeof word);
   }

@@ -10,14 +10,13 @@
 
 #include <cstddef>
 #include <cstring>
-#include <iterator>
-#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/serialization/traits.hpp>
+#include <upcxx/detail/std_parts.hpp>
 
 namespace atl::serialization {
 

@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include <upcxx/detail/serialization/class_macros.hpp>
 #include <upcxx/detail/serialization/codec.hpp>
+#include <upcxx/detail/std_parts.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
 

@@ -10,10 +10,10 @@
 /// Every expansion ends in a member function, after which a semicolon may or may not follow.
 
 #include <cstddef>
-#include <memory>
 #include <type_traits>
 
 #include <upcxx/detail/serialization/traits.hpp>
+#include <upcxx/detail/std_parts.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
 

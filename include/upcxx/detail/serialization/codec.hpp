@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -23,7 +21,11 @@ namespace upcxx::inline UPCXX_MODE::detail {
 /// Appends one object.
 template <typename T>
 void serialize(writer& w, T const& object) {
-  if constexpr (require_serializable<T>::value) codec_of<T>::write(w, object);
+  if constexpr (serializable<T>()) {
+    codec_of<T>::write(w, object);
+  } else {
+    static_assert(require_serializable<T>::value);  // says why
+  }
 }
 
 /// Constructs the next object, written as a `T`, in raw memory.
@@ -397,7 +399,8 @@ inline constexpr bool is_block_of = is_trivially_serializable<T>::value&& std::c
 /// Writes elements one after the other; `count` is npos if not known.
 template <typename T, typename Iter>
 std::size_t write_range(writer& w, Iter begin, Iter end, std::size_t count) {
-  if constexpr (!require_serializable<T>::value) {
+  if constexpr (!serializable<T>()) {
+    static_assert(require_serializable<T>::value);  // says why
     return 0;
   } else if constexpr (is_block_of<T, Iter>) {
     if (count == npos) count = static_cast<std::size_t>(end - begin);
@@ -445,6 +448,8 @@ class deserialized_element {
   explicit deserialized_element(reader& r) { codec_of<T>::read(r, bytes_); }
   deserialized_element(deserialized_element const&) = delete;
   deserialized_element& operator=(deserialized_element const&) = delete;
+  // Nearly all function objects and many arguments need no destruction, and so no function to compile.
+  ~deserialized_element() requires(is_trivially_serializable<wire_t<T>>::value) = default;
   ~deserialized_element() { destroy_deserialized<T>(std::addressof(const_cast<object&>(get()))); }
 
   type& get() noexcept { return *std::launder(reinterpret_cast<type*>(bytes_)); }
@@ -454,17 +459,23 @@ class deserialized_element {
   alignas(object) std::byte bytes_[sizeof(object)];
 };
 
+/// Element `I` of a deserialized_tuple. Not a member, so that it is the same function for all tuples.
+template <std::size_t I, typename T>
+auto& element_at(deserialized_element<I, T>& element) noexcept {
+  return element.get();
+}
+
 template <typename Indices, typename... T>
 class deserialized_elements;
 template <std::size_t... I, typename... T>
-class deserialized_elements<std::index_sequence<I...>, T...> : private deserialized_element<I, T>... {
+class deserialized_elements<std::index_sequence<I...>, T...> : public deserialized_element<I, T>... {
  public:
   // Bases are initialised from left to right, which is the order of the message.
   explicit deserialized_elements([[maybe_unused]] reader& r) : deserialized_element<I, T>(r)... {}
 
   template <std::size_t Index>
   auto& get() noexcept {
-    return element<Index>(*this).get();
+    return element_at<Index>(*this);
   }
 
   /// Calls `function` with the objects as rvalues.
@@ -473,22 +484,14 @@ class deserialized_elements<std::index_sequence<I...>, T...> : private deseriali
     return std::forward<Function>(function)(static_cast<typename deserialized_element<I, T>::type&&>(
         static_cast<deserialized_element<I, T>&>(*this).get())...);
   }
-
- private:
-  template <std::size_t Index, typename U>
-  static deserialized_element<Index, U>& element(deserialized_element<Index, U>& part) {
-    return part;
-  }
 };
 
 /// The objects that a pack of types arrives as, constructed in their places in the order of the message,
 /// without moves and without default construction; `get<I>()` is the I-th as an lvalue.
 template <typename... T>
-class deserialized_tuple : public deserialized_elements<std::index_sequence_for<T...>, T...> {
- public:
-  using deserialized_elements<std::index_sequence_for<T...>, T...>::deserialized_elements;
-};
+using deserialized_tuple = deserialized_elements<std::index_sequence_for<T...>, T...>;
 
 }  // namespace upcxx::inline UPCXX_MODE::detail
 
 #include <upcxx/detail/serialization/buffer_members.hpp>
+#include <upcxx/detail/std_parts.hpp>

@@ -4,19 +4,12 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
-#include <string>  // declares std::hash
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#if !defined(_GLIBCXX_RELEASE)
-#include <functional>
-#else
-#include <bits/stl_function.h>  // std::less and its like, without the rest of <functional>
-#endif
-
 #include <upcxx/detail/serialization/codec.hpp>
+#include <upcxx/detail/std_parts.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
@@ -60,7 +53,7 @@ struct product_codec : reads_by_value<product_codec<Product, D, T...>, D> {
     explicit temporary_elements(reader& r) : elements_(::new (memory_.get()) deserialized_tuple<T...>(r)) {}
     temporary_elements(temporary_elements const&) = delete;
     temporary_elements& operator=(temporary_elements const&) = delete;
-    ~temporary_elements() { elements_->~deserialized_tuple(); }
+    ~temporary_elements() { std::destroy_at(elements_); }
     deserialized_tuple<T...>* operator->() { return elements_; }
 
    private:

@@ -11,11 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-#if !defined(_GLIBCXX_RELEASE) && !defined(_LIBCPP_VERSION)
-#include <functional>  // elsewhere nothing lighter is known to declare std::reference_wrapper
-#endif
-
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/std_parts.hpp>
 #include <upcxx/detail/type_list.hpp>
 #include <upcxx/fwd.hpp>
 

@@ -1,0 +1,25 @@
+#pragma once
+
+/// The small parts of <memory>, <iterator> and <functional> that public headers name: addressof,
+/// construct_at, destroy_at, to_address, allocator, iterator traits and concepts, distance, begin and end,
+/// hash, less and its like, and the declaration of reference_wrapper.
+///
+/// libstdc++ has them in headers of their own. The three whole headers bring streams, locales and
+/// std::shared_ptr with them and would cost every file of every program a third of a second (GCC 12, -O0).
+
+#include <type_traits>  // defines _GLIBCXX_RELEASE, where that is the library
+
+#if defined(_GLIBCXX_RELEASE)
+#include <bits/allocator.h>
+#include <bits/functional_hash.h>
+#include <bits/ptr_traits.h>
+#include <bits/range_access.h>
+#include <bits/stl_construct.h>
+#include <bits/stl_function.h>
+#include <bits/stl_iterator_base_funcs.h>
+#include <bits/stl_iterator_base_types.h>
+#else
+#include <functional>
+#include <iterator>
+#include <memory>
+#endif
