@@ -11,6 +11,7 @@
 ///           has published k+1, so has left k.
 /// messages  any team, any size: binomial trees and dissemination by active messages.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -58,8 +59,10 @@ void launch_numbered(collective* c);
 void launch_flat(collective* c);
 /// Goes on with all that is open; true if one completed.
 bool advance_collectives();
+/// How many are open; written under the engine's lock.
+extern std::atomic<std::size_t> open_collectives;
 /// Some collective is open.
-bool collectives_open();
+inline bool collectives_open() { return open_collectives.load(std::memory_order_relaxed) != 0; }
 /// Drops everything (stop).
 void drop_collectives();
 

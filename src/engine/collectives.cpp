@@ -15,6 +15,8 @@ namespace atl::engine {
 
 using transport::message;
 
+std::atomic<std::size_t> open_collectives{0};
+
 namespace {
 
 /// Front of a step message's payload.
@@ -43,11 +45,9 @@ std::size_t data_offset(std::size_t alignment) {
 // the lock.
 std::vector<collective*> open_list;
 std::size_t open_flat = 0;
-/// Their number, for looks without the lock.
-std::atomic<std::size_t> open_count{0};
 
 void count_open() {
-  open_count.store(open_list.size() + open_flat, std::memory_order_relaxed);
+  open_collectives.store(open_list.size() + open_flat, std::memory_order_relaxed);
   diagnostics->collectives_open.store(open_list.size() + open_flat, std::memory_order_relaxed);
 }
 
@@ -218,8 +218,6 @@ bool advance_collectives() {
   if (any) count_open();
   return any;
 }
-
-bool collectives_open() { return open_count.load(std::memory_order_relaxed) != 0; }
 
 void drop_collectives() {
   for (collective* c : open_list) {

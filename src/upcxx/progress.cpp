@@ -89,6 +89,15 @@ bool may_poll(thread_state const& t) {
   return engine::world != nullptr && (t.holds_master || engine::world->threaded);
 }
 
+/// A look at a handful of words that stay in the cache, for callers that call us over and over.
+bool nothing_to_do(thread_state const& t) {
+  for (scope_state const* s = t.top; s != nullptr; s = s->below) {
+    if (s->active->first != nullptr || s->active->inbox.load(std::memory_order_relaxed) != nullptr)
+      return false;
+  }
+  return !may_poll(t) || engine::quiet();
+}
+
 }  // namespace
 
 void install_sink() { engine::message_sink = &hold; }
@@ -98,6 +107,7 @@ bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
 bool progress_user() {
   thread_state& t = this_thread();
   if (t.in_user_progress) return progress_internal();
+  if (nothing_to_do(t)) return false;
   t.in_user_progress = true;
   bool moved = false;
   if (may_poll(t)) {

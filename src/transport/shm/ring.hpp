@@ -17,6 +17,7 @@
 /// lines of later messages ahead of time (`prefetch_distance`).
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -59,12 +60,26 @@ struct ring_header {
   }
 };
 
-/// Tag of the lap in which a position lies; not 0 in the first lap, so that fresh memory is empty. Laps wrap
-/// after 256, long after a stale word was overwritten: each lap leaves in every cell a word of its own, or
-/// zero.
-inline std::uint8_t lap_of(std::uint64_t position, std::uint64_t mask) {
-  return static_cast<std::uint8_t>(position / (mask + 1) + 1);
-}
+/// Number of cells of a ring, which is a power of two.
+class ring_size {
+ public:
+  constexpr ring_size() = default;
+  constexpr explicit ring_size(std::uint64_t count)
+      : mask_(count - 1), shift_(static_cast<std::uint8_t>(std::countr_zero(count))) {}
+
+  std::uint64_t count() const { return mask_ + 1; }
+  std::uint64_t cell_of(std::uint64_t position) const { return position & mask_; }
+  /// Tag of the lap in which a position lies; not 0 in the first lap, so that fresh memory is empty. Laps
+  /// wrap after 256, long after a stale word was overwritten: each lap leaves in every cell a word of its
+  /// own, or zero. A shift: a division would take longer than all else that a look at an empty ring does.
+  std::uint8_t lap_of(std::uint64_t position) const {
+    return static_cast<std::uint8_t>((position >> shift_) + 1);
+  }
+
+ private:
+  std::uint64_t mask_ = 0;
+  std::uint8_t shift_ = 0;
+};
 
 /// The shared part. Zero-filled memory is a valid empty ring.
 struct ring_counters {
@@ -77,23 +92,23 @@ class ring_producer {
  public:
   ring_producer() = default;
   ring_producer(ring_counters* counters, cell* cells, std::uint64_t count)
-      : counters_(counters), cells_(cells), mask_(count - 1) {}
+      : counters_(counters), cells_(cells), size_(count) {}
   ring_producer(ring_producer const& other)
-      : counters_(other.counters_), cells_(other.cells_), mask_(other.mask_) {}
+      : counters_(other.counters_), cells_(other.cells_), size_(other.size_) {}
   ring_producer& operator=(ring_producer const&) = delete;
 
   /// Reserves `n` consecutive cells; empty if the ring has no room now.
   std::optional<std::uint64_t> reserve(unsigned n) {
     std::uint64_t at = counters_->reserved.load(std::memory_order_relaxed);
     for (;;) {
-      std::uint64_t const until_end = mask_ + 1 - (at & mask_);
+      std::uint64_t const until_end = size_.count() - size_.cell_of(at);
       std::uint64_t const padding = n > until_end ? until_end : 0;
       // Acquire: another thread of this process may have read `consumed` for us.
-      if (at + padding + n - seen_.load(std::memory_order_acquire) > mask_ + 1) {
+      if (at + padding + n - seen_.load(std::memory_order_acquire) > size_.count()) {
         // Pairs with the consumer's release: its zeroes are visible before we write into the cells.
         std::uint64_t const consumed = counters_->consumed.load(std::memory_order_acquire);
         seen_.store(consumed, std::memory_order_release);
-        if (at + padding + n - consumed > mask_ + 1) {
+        if (at + padding + n - consumed > size_.count()) {
           // Others may have gone round the ring since we looked; then `at` is what is out of date.
           std::uint64_t const now = counters_->reserved.load(std::memory_order_relaxed);
           if (now == at) return std::nullopt;
@@ -104,17 +119,17 @@ class ring_producer {
       if (counters_->reserved.compare_exchange_weak(at, at + padding + n, std::memory_order_acquire,
                                                     std::memory_order_relaxed)) {
         if (padding != 0) pad(at, padding);
-        prefetch_for_write(&cells_[(at + padding + prefetch_distance) & mask_]);
+        prefetch_for_write(&cells_[size_.cell_of(at + padding + prefetch_distance)]);
         return at + padding;
       }
     }
   }
 
-  cell* at(std::uint64_t position) const { return &cells_[position & mask_]; }
+  cell* at(std::uint64_t position) const { return &cells_[size_.cell_of(position)]; }
 
   /// Makes a reserved message visible. The payload and the token have been written.
   void publish(std::uint64_t position, ring_header header) {
-    at(position)->head.store(header.encode(lap_of(position, mask_)), std::memory_order_release);
+    at(position)->head.store(header.encode(size_.lap_of(position)), std::memory_order_release);
   }
 
  private:
@@ -130,7 +145,7 @@ class ring_producer {
 
   ring_counters* counters_ = nullptr;
   cell* cells_ = nullptr;
-  std::uint64_t mask_ = 0;
+  ring_size size_;
   std::atomic<std::uint64_t> seen_{0};  ///< last value of `consumed` seen: saves reading a remote line
 };
 
@@ -138,14 +153,14 @@ class ring_producer {
 class ring_consumer {
  public:
   ring_consumer(ring_counters* counters, cell* cells, std::uint64_t count)
-      : counters_(counters), cells_(cells), mask_(count - 1) {}
+      : counters_(counters), cells_(cells), size_(count) {}
 
   /// First unread message, or null. Its header goes to `header`.
   cell const* front(ring_header& header) {
     std::uint64_t const at = read_.load(std::memory_order_relaxed);
-    cell const* const first = &cells_[at & mask_];
+    cell const* const first = &cells_[size_.cell_of(at)];
     std::uint64_t const word = first->head.load(std::memory_order_acquire);
-    if (word >> 56 != lap_of(at, mask_) || word == 0) return nullptr;
+    if (word >> 56 != size_.lap_of(at) || word == 0) return nullptr;
     header = ring_header::decode(word);
     return first;
   }
@@ -154,11 +169,11 @@ class ring_consumer {
   void pop(ring_header const& header) {
     std::uint64_t at = read_.load(std::memory_order_relaxed);
     for (unsigned i = 1; i < header.cells; ++i) {
-      cells_[(at + i) & mask_].head.store(0, std::memory_order_relaxed);
+      cells_[size_.cell_of(at + i)].head.store(0, std::memory_order_relaxed);
     }
     at += header.cells;
     read_.store(at, std::memory_order_relaxed);
-    if (at - published_ >= (mask_ + 1) / 8) {
+    if (at - published_ >= size_.count() / 8) {
       counters_->consumed.store(at, std::memory_order_release);
       published_ = at;
     }
@@ -167,14 +182,14 @@ class ring_consumer {
   /// A hint; from any thread of the consumer's process.
   bool empty() const {
     std::uint64_t const at = read_.load(std::memory_order_relaxed);
-    std::uint64_t const word = cells_[at & mask_].head.load(std::memory_order_relaxed);
-    return word == 0 || word >> 56 != lap_of(at, mask_);
+    std::uint64_t const word = cells_[size_.cell_of(at)].head.load(std::memory_order_relaxed);
+    return word == 0 || word >> 56 != size_.lap_of(at);
   }
 
  private:
   ring_counters* counters_ = nullptr;
   cell* cells_ = nullptr;
-  std::uint64_t mask_ = 0;
+  ring_size size_;
   std::atomic<std::uint64_t> read_{0};  ///< written by the consumer alone
   std::uint64_t published_ = 0;
 };
