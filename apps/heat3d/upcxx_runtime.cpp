@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <memory>
 #include <optional>
 
 #include "communicator.hpp"

@@ -1,5 +1,6 @@
 // All ranks at the same cells at once.
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 

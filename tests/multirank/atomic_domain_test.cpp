@@ -1,5 +1,6 @@
 // Life of atomic domains: construction, moves, destruction, and progress meanwhile.
 
+#include <algorithm>
 #include <utility>
 
 #include "common.hpp"

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <list>
 #include <map>

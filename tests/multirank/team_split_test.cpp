@@ -1,6 +1,7 @@
 // Teams that programs make: split, create, destroy, moves, ids, and calls and objects over them (parallel
 // digest, chapters 2 and 5).
 
+#include <algorithm>
 #include <array>
 #include <list>
 #include <numeric>

@@ -1,5 +1,6 @@
 // rput and rget, _irregular and _regular: lists of every sort, runs that do not match, completion.
 
+#include <algorithm>
 #include <array>
 #include <forward_list>
 #include <list>

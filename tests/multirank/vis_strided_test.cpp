@@ -1,5 +1,6 @@
 // rput_strided and rget_strided: addresses, forms of arguments, completion. Shapes are the unit test's part.
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <tuple>

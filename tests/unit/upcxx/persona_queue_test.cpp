@@ -1,6 +1,7 @@
 // Personas and their queues between threads, without the library being started: lpc needs no rank.
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
