@@ -117,9 +117,10 @@ using rpc_result_t = call_once_result_t<typename wire_function<std::decay_t<F>>:
                                         typename wire_of<Args>::parameter...>;
 
 template <class F, class... Args>
-concept rpc_callable = requires(typename wire_function<std::decay_t<F>>::arrived& function) {
-  call_once(function, std::declval<typename wire_of<Args>::parameter>()...);
-};
+concept rpc_callable = std::is_invocable_v<typename wire_function<std::decay_t<F>>::arrived &&,
+                                           typename wire_of<Args>::parameter...> ||
+                       std::is_invocable_v<typename wire_function<std::decay_t<F>>::arrived&,
+                                           typename wire_of<Args>::parameter...>;
 
 /// Wire types of a result, and the values that operation completion carries.
 template <class R>
