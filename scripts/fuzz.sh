@@ -17,7 +17,10 @@ esac
 seconds=${1:-60}
 programs=(${2:-serialization messages})
 clangxx=${CLANGXX:-clang++-16}
-command -v "$clangxx" > /dev/null || clangxx=
+# The compiler may be there without libFuzzer (Debian: libclang-rt-16-dev).
+echo 'extern "C" int LLVMFuzzerTestOneInput(unsigned char const*, unsigned long) { return 0; }' |
+  "$clangxx" -x c++ -fsanitize=fuzzer,address,undefined - -o /dev/null 2> /dev/null || clangxx=
+[ -z "$clangxx" ] && say "No libFuzzer here: random seeds only"
 preset=asan
 configure "$preset"
 build "$preset" serialization_fuzz messages_fuzz
@@ -28,7 +31,8 @@ for program in "${programs[@]}"; do
     sources=(tests/fuzz/driver.cpp "tests/fuzz/${program}_fuzz.cpp")
     [ "$program" = messages ] && sources+=(tests/transport/fabric.cpp)
     # The library's own sources take part, so that libFuzzer sees which of their paths are reached.
-    mapfile -t library < <(find src/base src/memory src/transport src/upcxx/serialization.cpp -name '*.cpp')
+    mapfile -t library < <(find src/base src/transport src/memory/{segment,block}_allocator.cpp \
+      src/upcxx/serialization.cpp -name '*.cpp')
     say "Compiling build/fuzz/$program"
     "$clangxx" -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -DATOLL_LIBFUZZER -Iinclude -Isrc -Itests \
       "${sources[@]}" "${library[@]}" -lgtest -pthread -o "build/fuzz/$program" || { status=1; continue; }
