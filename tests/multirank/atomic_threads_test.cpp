@@ -23,8 +23,9 @@ TEST_F(atomic_threads_test, any_thread_may_use_a_domain_and_is_notified_itself) 
       int called = 0;
       for (int i = 0; i < rounds; ++i) {
         // Deferred, so that this thread's own progress delivers.
-        sum += domain.fetch_inc(cells.at(0), std::memory_order_relaxed, upcxx::operation_cx::as_defer_future())
-                   .wait();
+        sum +=
+            domain.fetch_inc(cells.at(0), std::memory_order_relaxed, upcxx::operation_cx::as_defer_future())
+                .wait();
         domain.add(cells.at(0) + 1, 2, std::memory_order_relaxed,
                    upcxx::operation_cx::as_lpc(upcxx::current_persona(), [&] { ++called; }));
       }
