@@ -1,7 +1,11 @@
 // expect: lpc: the function must be callable without arguments
 #include <upcxx/upcxx.hpp>
 
-void right() { upcxx::current_persona().lpc([] {}); }
+void right() {
+  upcxx::current_persona().lpc([] {});
+}
 #ifndef CONTROL
-void wrong() { upcxx::current_persona().lpc([](int) {}); }
+void wrong() {
+  upcxx::current_persona().lpc([](int) {});
+}
 #endif

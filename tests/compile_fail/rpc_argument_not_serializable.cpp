@@ -7,7 +7,13 @@ struct person {
   std::string name;
 };
 
-void right() { upcxx::rpc(0, [](std::string const&) {}, person{"x"}.name); }
+void right() {
+  upcxx::rpc(
+      0, [](std::string const&) {}, person{"x"}.name);
+}
 #ifndef CONTROL
-void wrong() { upcxx::rpc(0, [](person const&) {}, person{"x"}); }
+void wrong() {
+  upcxx::rpc(
+      0, [](person const&) {}, person{"x"});
+}
 #endif

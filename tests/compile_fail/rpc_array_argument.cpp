@@ -3,7 +3,13 @@
 
 #include <upcxx/upcxx.hpp>
 
-void right() { upcxx::rpc(0, [](std::string const&) {}, std::string("text")); }
+void right() {
+  upcxx::rpc(
+      0, [](std::string const&) {}, std::string("text"));
+}
 #ifndef CONTROL
-void wrong() { upcxx::rpc(0, [](char const*) {}, "text"); }
+void wrong() {
+  upcxx::rpc(
+      0, [](char const*) {}, "text");
+}
 #endif

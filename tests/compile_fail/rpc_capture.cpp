@@ -3,7 +3,10 @@
 
 #include <upcxx/upcxx.hpp>
 
-void right(std::string const& s) { upcxx::rpc(0, [](std::string const&) {}, s); }
+void right(std::string const& s) {
+  upcxx::rpc(
+      0, [](std::string const&) {}, s);
+}
 #ifndef CONTROL
 void wrong(std::string const& s) {
   upcxx::rpc(0, [s] { return s.size(); });

@@ -7,7 +7,9 @@ struct person {
   std::string name;
 };
 
-void right() { upcxx::rpc_ff(0, [] { return person{"x"}; }); }
+void right() {
+  upcxx::rpc_ff(0, [] { return person{"x"}; });
+}
 #ifndef CONTROL
 void wrong() {
   upcxx::rpc(0, [] { return person{"x"}; });
