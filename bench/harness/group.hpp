@@ -61,7 +61,7 @@ struct row {
   std::size_t bytes = 0;
   std::string show = "time";  ///< time, rate or bandwidth
   std::string limit =
-      "line";  ///< what the machine's own figure beside it is: line, or the name of `limit` below
+      "line";  ///< what the machine's own figure beside it is: line, none, or the name of `limit` below
   bool limit_of_both = false;
   std::size_t least = 1;  ///< iterations, at least
   std::size_t most = std::size_t{1} << 22;

@@ -17,6 +17,7 @@ namespace atl::bench {
 namespace {
 
 MPI_Comm const everyone = MPI_COMM_WORLD;
+constexpr std::size_t most_bytes_of_many = std::size_t{64} << 10;  // as in suites.hpp
 
 void probe() {
   int arrived = 0;
@@ -116,7 +117,19 @@ void collectives(group& g, std::vector<std::size_t> const& sizes) {
         MPI_Allreduce(from.data(), to.data(), count, MPI_DOUBLE, MPI_SUM, everyone);
       }
     });
-    if (g.config().ranks != 2) break;
+    if (g.config().ranks != 2 && bytes > most_bytes_of_many) break;
+  }
+  r.key = r.name = "broadcast";
+  for (std::size_t const bytes : sizes) {
+    if (g.config().ranks != 2 && bytes > most_bytes_of_many) break;
+    std::vector<char> buffer(bytes);
+    auto const ranks = static_cast<std::uint64_t>(g.config().ranks);
+    r.bytes = bytes;
+    g.symmetric(r, [&](std::uint64_t n) {
+      for (std::uint64_t i = 0; i < n; ++i) {
+        MPI_Bcast(buffer.data(), static_cast<int>(bytes), MPI_BYTE, static_cast<int>(i % ranks), everyone);
+      }
+    });
   }
 }
 

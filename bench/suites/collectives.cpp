@@ -64,8 +64,9 @@ void run_barrier(group& g, suite_options const&) {
 
 void run_allreduce(group& g, suite_options const& options) {
   reduce_values(g);
-  if (g.config().ranks != 2) return;
-  for (std::size_t const bytes : options.sizes) reduce_arrays(g, bytes);
+  for (std::size_t const bytes : options.sizes) {
+    if (g.config().ranks == 2 || bytes <= most_bytes_of_many) reduce_arrays(g, bytes);
+  }
 }
 
 }  // namespace atl::bench

@@ -28,8 +28,12 @@ constexpr std::array suites{
     suite{"atomics", run_atomics, false},
     suite{"strided", run_strided, false},
     suite{"rpc", run_rpc, false},
+    suite{"serialization", run_serialization, false},
+    suite{"futures", run_futures, false},
     suite{"barrier", run_barrier, true},
     suite{"allreduce", run_allreduce, true},
+    suite{"broadcast", run_broadcast, true},
+    suite{"alltoall", run_alltoall, true},
     suite{"memory", run_memory, false},
 };
 

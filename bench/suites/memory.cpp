@@ -54,6 +54,10 @@ void allocations_of_transfers(group& g, suite_options const& options) {
     upcxx::rput(buffer, there, 8).wait();
     upcxx::rget(there, buffer, 8).wait();
   });
+  count_allocations(g, "allocations.ready", "ready futures and thens on them", n, [](std::uint64_t i) {
+    keep(upcxx::make_future(i).then([](std::uint64_t v) { return v + 1; }).wait());
+    upcxx::make_future().then([] {}).wait();
+  });
   g.meet();
   upcxx::delete_array(own);
 }

@@ -77,6 +77,23 @@ void call_with_result(group& g) {
   });
 }
 
+void fetch(group& g) {
+  upcxx::dist_object<int> const object(upcxx::rank_me() + 40);
+  g.meet();
+  g.once([&] {
+    if (object.fetch(1).wait() != 41) wrong_data("dist_object::fetch");
+  });
+  row const r{.suite = "rpc",
+              .key = "dist_object.fetch",
+              .name = "dist_object<int>::fetch",
+              .peer = "roundtrip",
+              .bytes = 8};
+  g.served(r, [&](std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i) keep(object.fetch(1).wait());
+  });
+  g.meet();
+}
+
 void one_way_flood(group& g) {
   counting = &g;
   g.meet();
@@ -212,6 +229,7 @@ void run_rpc(group& g, suite_options const& options) {
   message_round_trip(g);
   empty_call(g);
   call_with_result(g);
+  fetch(g);
   one_way_flood(g);
   round_trip_flood(g);
   put_then_call(g);

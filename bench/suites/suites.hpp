@@ -14,13 +14,20 @@ struct suite_options {
   bool quick = false;
 };
 
+/// With more than two ranks, arrays up to this size are measured: larger ones say nothing new and take long.
+inline constexpr std::size_t most_bytes_of_many = std::size_t{64} << 10;
+
 void run_put(group& g, suite_options const& options);
 void run_get(group& g, suite_options const& options);
 void run_rpc(group& g, suite_options const& options);
 void run_atomics(group& g, suite_options const& options);
 void run_strided(group& g, suite_options const& options);
+void run_serialization(group& g, suite_options const& options);
+void run_futures(group& g, suite_options const& options);
 void run_memory(group& g, suite_options const& options);
 void run_barrier(group& g, suite_options const& options);
 void run_allreduce(group& g, suite_options const& options);
+void run_broadcast(group& g, suite_options const& options);
+void run_alltoall(group& g, suite_options const& options);
 
 }  // namespace atl::bench

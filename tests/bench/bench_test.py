@@ -13,7 +13,8 @@ import tempfile
 import unittest
 
 ATOLL = ""
-SUITES = ["put", "get", "atomics", "strided", "rpc", "barrier", "allreduce", "memory"]
+SUITES = ["put", "get", "atomics", "strided", "rpc", "serialization", "futures", "threads", "barrier", "allreduce",
+          "broadcast", "alltoall", "memory"]
 
 
 def bench(*arguments):

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 struct programs {
   std::string atoll;
   std::string ranks;
+  std::string threads;
   std::string mpi;     ///< empty: not built
   std::string mpirun;  ///< empty: not found
   bool open_mpi = false;
@@ -44,6 +45,7 @@ programs find_programs() {
   programs p;
   p.atoll = existing(bin / "atoll");
   p.ranks = existing(libexec / "atoll-bench-ranks");
+  p.threads = existing(libexec / "atoll-bench-threads");
   p.mpi = existing(libexec / "atoll-bench-mpi");
   p.mpirun = find_in_path("mpirun");
   if (!p.mpi.empty() && !p.mpirun.empty()) {
@@ -83,7 +85,11 @@ bool wants(bench_options const& o, std::string const& suite) {
 
 /// Is there anything to measure with so many ranks?
 bool worthwhile(bench_options const& o, int ranks) {
-  return ranks == 2 || wants(o, "barrier") || wants(o, "allreduce");
+  if (ranks == 2) return true;
+  for (char const* const suite : {"barrier", "allreduce", "broadcast", "alltoall"}) {
+    if (wants(o, suite)) return true;
+  }
+  return false;
 }
 
 class bench {
@@ -105,6 +111,7 @@ class bench {
     for (int const ranks : options_.ranks) {
       if (worthwhile(options_, ranks) && status == 0) status = measure(ranks);
     }
+    if (wants(options_, "threads") && status == 0) status = measure_threads();
     if (status != 0) {
       std::fprintf(stderr, "atoll bench: the measurement ended with status %d\n", status);
     } else {
@@ -160,9 +167,14 @@ class bench {
     add_fact("mpi", mpi_version_.empty() ? "failed" : mpi_version_);
   }
 
-  int measure(int ranks) {
-    command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", "core", "--timeout",
-                          "600", "--stdin", "none", programs_.ranks},
+  int measure(int ranks) { return measure(ranks, "core", programs_.ranks); }
+  int measure_threads() {
+    if (os::usable_cores() < 2 || programs_.threads.empty()) return 0;
+    return measure(1, "none", programs_.threads);  // its threads bind themselves
+  }
+  int measure(int ranks, char const* binding, std::string const& program) {
+    command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", binding, "--timeout",
+                          "600", "--stdin", "none", program},
                          {}};
     for (auto const& word : measuring_options(options_, ranks)) command.words.push_back(word);
     return listen(command, [this](std::string const& line) { take(line); });

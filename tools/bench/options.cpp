@@ -17,7 +17,7 @@ constexpr char const* description =
 
 constexpr char const* footer =
     "Examples:\n"
-    "  atoll bench                         everything, some 10 seconds\n"
+    "  atoll bench                         everything, under a minute\n"
     "  atoll bench put rpc --sizes 8,1M    two suites\n"
     "  atoll bench barrier --ranks 2,8,16 --json results.json\n"
     "\n"
@@ -60,8 +60,13 @@ std::vector<suite_description> const& all_suites() {
       {"atomics", "atomic operations, waited for, on own and the neighbour's memory"},
       {"strided", "faces of a block by rput_strided and rget_strided; rput_irregular of small pieces"},
       {"rpc", "calls: round trips, floods, calls after a put, arguments of all sizes; the engine's messages"},
+      {"serialization", "calls with vectors, maps and strings of 1 KiB and 1 MiB"},
+      {"futures", "futures ready and pending, conjoined; idle progress; local calls to oneself"},
+      {"threads", "local calls between two threads of a process"},
       {"barrier", "barrier of all ranks"},
       {"allreduce", "reduce_all of a value and of arrays of all sizes"},
+      {"broadcast", "broadcast of a value and of arrays of all sizes"},
+      {"alltoall", "calls from every rank to all others"},
       {"memory", "allocations of transfers; memory taken by a flood of large calls from both sides"},
   };
   return suites;
@@ -78,12 +83,13 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
 
   CLI::App app(description, "atoll bench");
   app.footer(footer);
-  app.add_option("suites", named, "put, get, atomics, strided, rpc, barrier, allreduce, memory; all without");
+  app.add_option("suites", named, "names of suites (--list); all without");
   app.add_option("--suite", listed, "the same, separated by commas")->type_name("NAMES");
   app.add_option("--sizes", sizes, "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M]")
       ->type_name("SIZES");
-  app.add_option("--ranks", ranks,
-                 "numbers of ranks; suites other than barrier and allreduce need 2 [2,8,16]")
+  app.add_option(
+         "--ranks", ranks,
+         "numbers of ranks; barrier, allreduce, broadcast and alltoall take any, other suites 2 [2,8,16]")
       ->type_name("COUNTS");
   app.add_option("--blocks", o.blocks, "undisturbed blocks that a figure is the median of")
       ->capture_default_str()

@@ -36,7 +36,7 @@ result evaluate(bench::record const& record) {
   if (!limits.empty()) {
     r.limit_ns = median(limits);
     r.share = median_ratio(limits, r.samples);
-  } else if (!lines.empty()) {
+  } else if (!lines.empty() && r.limit_name != "none") {
     r.limit_ns = r.line_ns;
     r.share = median_ratio(lines, r.samples);
   }

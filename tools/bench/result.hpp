@@ -18,7 +18,7 @@ struct result {
   std::string name;
   std::string peer;        ///< key of the message-passing row beside it
   std::string show;        ///< time, rate, bandwidth, or value
-  std::string limit_name;  ///< line, memcpy, store, load
+  std::string limit_name;  ///< line, memcpy, store, load, turn; or none
   std::size_t bytes = 0;
   int ranks = 0;
   std::size_t iterations = 0;
