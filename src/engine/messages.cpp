@@ -187,8 +187,4 @@ bool advance() {
   return moved;
 }
 
-bool quiet() noexcept { return world->shm->quiet() && unsent() == 0 && !collectives_open(); }
-
-std::size_t unsent() noexcept { return world->shm->unsent() + copies_open(); }
-
 }  // namespace atl::engine

@@ -8,8 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/pause.hpp"
-#include "engine/collective.hpp"
-#include "engine/world.hpp"
+#include "engine/quiet.hpp"
 #include "transport/shm/doze.hpp"
 
 namespace atl::engine {

@@ -50,10 +50,6 @@ extern void (*message_sink)(message*);
 /// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as held in
 /// private memory. Sets `moved` if any message was taken, engine-level ones included.
 message* next_user_message(bool in_place, bool& moved);
-/// True if nothing has arrived and advance() has nothing to do (a hint). A few loads.
-bool quiet() noexcept;
-/// Outgoing messages and copies of device memory that still need this rank's internal progress.
-std::size_t unsent() noexcept;
 
 /// Sends what was kept and goes on with collectives; true if anything moved. Part of user-level progress.
 bool advance();

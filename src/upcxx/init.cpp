@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/symbols.hpp"
-#include "engine/world.hpp"
+#include "engine/quiet.hpp"
 #include "upcxx/leaks.hpp"
 #include "upcxx/runtime_state.hpp"
 

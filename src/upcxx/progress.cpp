@@ -14,8 +14,7 @@
 #include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
-#include "engine/collective.hpp"
-#include "engine/world.hpp"
+#include "engine/quiet.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -98,16 +97,8 @@ bool nothing_to_do(thread_state const& t) {
   return !may_poll(t) || engine::quiet();
 }
 
-}  // namespace
-
-void install_sink() { engine::message_sink = &hold; }
-
-bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
-
-bool progress_user() {
-  thread_state& t = this_thread();
-  if (t.in_user_progress) return progress_internal();
-  if (nothing_to_do(t)) return false;
+/// One round of user-level progress outside callbacks.
+[[gnu::noinline]] bool work(thread_state& t) {
   t.in_user_progress = true;
   bool moved = false;
   if (may_poll(t)) {
@@ -131,9 +122,22 @@ bool progress_user() {
   return moved;
 }
 
+}  // namespace
+
+void install_sink() { engine::message_sink = &hold; }
+
+bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
+
+bool progress_user() {
+  thread_state& t = this_thread();
+  if (t.in_user_progress) return progress_internal();
+  return !nothing_to_do(t) && work(t);
+}
+
 void progress_or_yield() {
   thread_state& t = this_thread();
-  if (progress_user()) {
+  bool const inside = t.in_user_progress;
+  if (inside ? progress_internal() : !nothing_to_do(t) && work(t)) {
     t.fruitless = 0;
     return;
   }

@@ -38,7 +38,7 @@ class solo : public testing::Test {
     rt::init(false);
     handled.clear();
   }
-  void TearDown() override { rt::finalize(); }
+  void TearDown() override { rt::finalize(false); }
 
   static void poll_until(std::size_t messages) {
     for (int i = 0; i < 10'000 && handled.size() < messages; ++i) poll();
@@ -175,7 +175,7 @@ TEST(solo_again, the_engine_starts_again_after_its_end) {
     for (int i = 0; i < 100 && handled.empty(); ++i) poll();
     EXPECT_EQ(handled.size(), 1U);
     wait_barrier(world_team(), &rt::progress_user);
-    rt::finalize();
+    rt::finalize(false);
     EXPECT_FALSE(rt::initialized());
   }
 }

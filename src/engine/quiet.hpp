@@ -1,0 +1,17 @@
+#pragma once
+
+/// Is there anything to do? Asked in every call of progress() and mostly answered by no: a few loads, inline.
+
+#include "engine/collective.hpp"
+#include "engine/devices.hpp"
+#include "engine/world.hpp"
+
+namespace atl::engine {
+
+/// Outgoing messages and copies of device memory that still need this rank's internal progress.
+inline std::size_t unsent() noexcept { return world->shm->unsent() + copies_open(); }
+
+/// True if nothing has arrived and advance() has nothing to do (a hint).
+inline bool quiet() noexcept { return world->shm->quiet() && unsent() == 0 && !collectives_open(); }
+
+}  // namespace atl::engine
