@@ -13,7 +13,7 @@
 #include <upcxx/detail/persona_state.hpp>
 
 #include "engine/collective.hpp"
-#include "engine/world.hpp"
+#include "engine/quiet.hpp"
 
 namespace atl::engine {
 namespace {
