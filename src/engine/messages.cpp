@@ -143,7 +143,10 @@ void am_cancel(outgoing& out) noexcept {
   world->shm->cancel(out);
 }
 
-void release(message* arrived) noexcept { world->shm->release(arrived); }
+void release(message* arrived) noexcept {
+  leaves_for_peers();  // its memory, for the sender's next message
+  world->shm->release(arrived);
+}
 
 message* next_user_message(bool in_place, bool& moved) {
   for (;;) {
