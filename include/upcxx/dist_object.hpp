@@ -66,6 +66,16 @@ namespace detail {
 struct no_element {
   no_element() = delete;
 };
+
+/// What fetch() gives; anything for a type that cannot be sent, so that fetch() can say so itself.
+template <class T, bool = is_serializable<T>::value>
+struct fetched {
+  using type = deserialized_type_t<T>;
+};
+template <class T>
+struct fetched<T, false> {
+  using type = void*;
+};
 }  // namespace detail
 
 /// Tag for a distributed object that holds a value but has no identity yet.
@@ -156,7 +166,7 @@ class dist_object {
   /// @return    future of the deserialised value; waits until that instance is constructed.
   /// @progress  internal.
   template <typename U = T>  // a template, so that values that cannot be sent may be held all the same
-  future<deserialized_type_t<U>> fetch(intrank_t rank) const {
+  future<typename detail::fetched<U>::type> fetch(intrank_t rank) const {
     static_assert(is_serializable<U>::value, "dist_object::fetch: T must be Serializable");
     return rpc(
         team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);

@@ -172,6 +172,29 @@ struct operation_events {
 template <class Item, class Event>
 inline constexpr bool is_about = std::is_same_v<typename Item::event, Event>;
 
+/// Values of an item's event.
+template <class Events, class Item>
+using values_for = std::conditional_t<is_about<Item, operation_event>, typename Events::values, type_list<>>;
+
+template <class To, class From>
+inline constexpr bool constructible_each = false;  // different numbers of types
+template <class... To, class... From>
+requires(sizeof...(To) ==
+         sizeof...(From)) inline constexpr bool constructible_each<type_list<To...>, type_list<From...>> =
+    (std::is_constructible_v<To, From> && ...);
+
+/// Can the request take the values of its event? A promise takes an event without values whatever its type.
+template <class Item, class Values>
+inline constexpr bool promise_fits = true;
+template <class Event, timing When, class... T, class... V>
+inline constexpr bool promise_fits<promise_item<Event, When, T...>, type_list<V...>> =
+    sizeof...(V) == 0 || constructible_each<type_list<T...>, type_list<V...>>;
+template <class Item, class Values>
+inline constexpr bool lpc_fits = true;
+template <class Event, class F, class... V>
+inline constexpr bool lpc_fits<lpc_item<Event, F>, type_list<V...>> =
+    std::is_invocable_v<F, V...> || std::is_invocable_v<F&, V...>;
+
 template <class Events, class... Items>
 constexpr void check_requests(completions<Items...> const&) {
   constexpr bool wants_source = (is_about<Items, source_event> || ...);
@@ -187,11 +210,15 @@ constexpr void check_requests(completions<Items...> const&) {
       !Events::operation || wants_operation || (Events::remote && wants_remote),
       "nobody would learn that this operation is complete: ask for operation_cx (or remote_cx, where the "
       "operation has it)");
+  static_assert(
+      (promise_fits<Items, values_for<Events, Items>> && ...),
+      "as_promise: the promise cannot take the values that the operation gives; its types must be those "
+      "of the future that operation_cx::as_future() would return");
+  static_assert(
+      (lpc_fits<Items, values_for<Events, Items>> && ...),
+      "as_lpc: the function cannot be called with the values that the operation gives (rvalues of the "
+      "types of the future that operation_cx::as_future() would return)");
 }
-
-/// Values of an item's event.
-template <class Events, class Item>
-using values_for = std::conditional_t<is_about<Item, operation_event>, typename Events::values, type_list<>>;
 
 template <class T>
 inline constexpr bool is_future_item = false;
