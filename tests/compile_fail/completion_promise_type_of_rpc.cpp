@@ -3,7 +3,11 @@
 
 #include <upcxx/upcxx.hpp>
 
-void right(upcxx::promise<long> q) { upcxx::rpc(0, upcxx::operation_cx::as_promise(q), [] { return 1; }); }
+void right(upcxx::promise<long> q) {
+  upcxx::rpc(0, upcxx::operation_cx::as_promise(q), [] { return 1; });
+}
 #ifndef CONTROL
-void wrong(upcxx::promise<> q) { upcxx::rpc(0, upcxx::operation_cx::as_promise(q), [] { return 1; }); }
+void wrong(upcxx::promise<> q) {
+  upcxx::rpc(0, upcxx::operation_cx::as_promise(q), [] { return 1; });
+}
 #endif
