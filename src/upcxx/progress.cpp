@@ -128,16 +128,17 @@ void install_sink() { engine::message_sink = &hold; }
 
 bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
 
-bool progress_user() {
-  thread_state& t = this_thread();
+/// User-level progress, or internal inside callbacks; true if anything moved. Inline in both callers.
+static inline bool advance_thread(thread_state& t) {
   if (t.in_user_progress) return progress_internal();
   return !nothing_to_do(t) && work(t);
 }
 
+bool progress_user() { return advance_thread(this_thread()); }
+
 void progress_or_yield() {
   thread_state& t = this_thread();
-  bool const inside = t.in_user_progress;
-  if (inside ? progress_internal() : !nothing_to_do(t) && work(t)) {
+  if (advance_thread(t)) {
     t.fruitless = 0;
     return;
   }
