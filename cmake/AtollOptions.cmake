@@ -24,6 +24,14 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
+# What programs are linked with outside CMake: upcxx-meta and the pkg-config files say it.
+set(ATOLL_LINKED_WITH "-latoll -pthread")
+if(NOT BUILD_SHARED_LIBS)
+  foreach(library IN LISTS CMAKE_DL_LIBS)
+    string(APPEND ATOLL_LINKED_WITH " -l${library}")
+  endforeach()
+endif()
+
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND PROJECT_IS_TOP_LEVEL)
   find_program(ATOLL_CCACHE ccache)
   mark_as_advanced(ATOLL_CCACHE)

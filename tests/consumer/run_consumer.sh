@@ -3,7 +3,7 @@
 #   run_consumer.sh install <build> <prefix>
 #   run_consumer.sh find_package <work> <prefix> <codemode> <threadmode> <how: variable|environment>
 #   run_consumer.sh build_tree <work> <build>
-#   run_consumer.sh add_subdirectory <work> <source> <atoll>
+#   run_consumer.sh add_subdirectory <work> <source> <atoll>    as a static library, which is then used installed, too
 #   run_consumer.sh pkg_config <work> <prefix> <name>
 #   run_consumer.sh readme <work> <prefix> <name>       the program in README.md, on four ranks
 # Environment: CXX, CMAKE, GENERATOR, FLAGS (compiler flags of the sanitizers).
@@ -69,8 +69,24 @@ case $way in
     ;;
   add_subdirectory)
     launcher=$(command -v ccache || true)
-    configure "$here/add_subdirectory" -DATOLL_SOURCE="$1" ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher}
-    "$cmake" --build "$work" --target hello
+    options=(-DATOLL_SOURCE="$1" ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher})
+    configure "$here/add_subdirectory" "${options[@]}"
+    # Building it twice is not worth the time: built as a static library, and that installed as well.
+    configure "$here/add_subdirectory" "${options[@]}" -DBUILD_SHARED_LIBS=OFF -DATOLL_INSTALL=ON -DATOLL_CLI11=OFF
+    "$cmake" --build "$work"
+    check "$2" "$work/hello"
+    prefix=$work/prefix
+    "$cmake" --install "$work" --prefix "$prefix" > /dev/null
+    mkdir "$work/wrapper" "$work/package"
+    (cd "$work/wrapper" && ATOLL_CXX=$CXX "$prefix/bin/upcxx" -O1 "$here/hello.cpp" "$here/greet.cpp" -o hello)
+    check "$2" "$work/wrapper/hello"
+    if ldd "$work/wrapper/hello" | grep libatoll; then
+      echo "a program linked with the static library needs the shared one"
+      exit 1
+    fi
+    work=$work/package
+    configure "$here/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DEXPECT_OPT=ON
+    "$cmake" --build "$work"
     check "$2" "$work/hello"
     ;;
   pkg_config | readme)
