@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>

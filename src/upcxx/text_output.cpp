@@ -1,6 +1,7 @@
 #include <upcxx/detail/text_output.hpp>
 
 #include <sstream>
+#include <string>
 
 namespace atl::rt {
 

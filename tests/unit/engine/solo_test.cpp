@@ -4,6 +4,7 @@
 #include <atoll/engine/team.hpp>
 #include <atoll/engine/token.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
