@@ -14,6 +14,7 @@ Installs the Debian packages that are missing (as root or with sudo), builds, an
   --release    all tests, preset release
   --asan       unit and multirank tests under AddressSanitizer and UndefinedBehaviorSanitizer
   --tsan       unit tests, and some of several ranks with several threads, under ThreadSanitizer
+  --whole      with --tsan: all multirank tests, which takes half an hour on 2 cores
   --all        the default, --asan and --tsan one after the other: what continuous integration runs
   --quick      only what takes seconds: leaves out slow tests, consumer projects and the header check;
                can be combined with the others
@@ -21,16 +22,17 @@ Installs the Debian packages that are missing (as root or with sudo), builds, an
   -j N         tests that run side by side (default: one for each core)
   --help       this text
 
-examples: ./test.sh -- -R rput        ./test.sh --asan -- -L unit
+examples: ./test.sh -- -R rput        ./test.sh --asan -- -L unit        ./test.sh --tsan --whole
 END
 }
 
-passes=() quick=no install=yes jobs=$(nproc) ctest_options=()
+passes=() quick=no whole=no install=yes jobs=$(nproc) ctest_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --asan | --tsan | --release | --dev) passes+=("${1#--}") ;;
     --all) passes+=(dev asan tsan) ;;
     --quick) quick=yes ;;
+    --whole) whole=yes ;;
     --no-install) install=no ;;
     -j) jobs=${2:?-j needs a number}; shift ;;
     --help | -h) usage; exit 0 ;;
@@ -69,7 +71,15 @@ run_pass() {
   local settings=()
   case $preset in
     asan) targets=(unit_tests multirank_tests) options+=(-L '^(unit|multirank)$') ;;
-    tsan) targets=(unit_tests multirank.persona.par multirank.atomic_threads soak_test.par atoll) options+=(-L '^(unit|threads)$') ;;
+    tsan)
+      if [ $whole = yes ]; then
+        targets=(unit_tests multirank_tests) options+=(-L '^(unit|multirank)$')
+      else
+        targets=(unit_tests multirank.persona.par multirank.atomic_threads soak_test.par atoll)
+        targets+=(coexistence.threads)
+        options+=(-L '^(unit|threads)$')
+      fi
+      ;;
   esac
   # Debug information down to lines is enough where nobody debugs, and a third of the compilation is gone.
   [ "$preset" = dev ] && [ -n "${CI:-}" ] && settings=("-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1")

@@ -120,6 +120,7 @@ void open_shm(world_state& w, bootstrap::placement const& place, shm::region_lay
 rank_diagnostics* diagnostics = &unseen_diagnostics;
 
 void start(bool threaded) {
+  require_one_copy();
   auto fresh = std::make_unique<world_state>();
   world_state& w = *fresh;
   bootstrap::install_debugging();

@@ -84,6 +84,10 @@ case $way in
       echo "a program linked with the static library needs the shared one"
       exit 1
     fi
+    if [ -z "${FLAGS:-}" ]; then  # a second copy of the library beside the static one
+      LD_PRELOAD=$(dirname "$2")/../lib/libatoll.so "$work/wrapper/hello" > "$work/copies" 2>&1 && exit 1
+      grep 'two copies of the library, in the program and in .*libatoll.so' "$work/copies"
+    fi
     work=$work/package
     configure "$here/find_package" -DCMAKE_PREFIX_PATH="$prefix" -DEXPECT_OPT=ON
     "$cmake" --build "$work"

@@ -35,6 +35,8 @@ bool find_note(char const* notes, std::size_t bytes, std::size_t alignment, Visi
 /// "UPCXXKey: value".
 inline constexpr std::string_view facts_note_name = "UPCXX";
 inline constexpr Elf64_Word facts_note_type = 1;
+/// Note of each copy of the library itself, without content.
+inline constexpr Elf64_Word library_note_type = 3;
 
 /// Value of one fact; empty if it is not there.
 inline std::string_view fact(std::string_view facts, std::string_view key) {

@@ -1,5 +1,5 @@
-// Threads that are older than init and outlive finalize: one of the standard library, and OpenMP's where there
-// is OpenMP. Threads that are born later: multirank.persona, coexistence.openmp.
+// Threads that are older than init and outlive finalize: one of the standard library, and OpenMP's where
+// there is OpenMP. Threads that are born later: multirank.persona, coexistence.openmp.
 
 #include <atomic>
 #include <cstdio>
@@ -73,7 +73,8 @@ int main() {
   upcxx::delete_(*slot);
   int const all_wrong = upcxx::reduce_all(wrong.load(), upcxx::op_fast_add).wait();
   if (upcxx::rank_me() == 0) {
-    std::printf("%d ranks, %d threads: %s\n", upcxx::rank_n(), threads, all_wrong == 0 ? "all well" : "WRONG");
+    std::printf("%d ranks, %d threads: %s\n", upcxx::rank_n(), threads,
+                all_wrong == 0 ? "all well" : "WRONG");
   }
   upcxx::finalize();
   now = stage::after_finalize;
