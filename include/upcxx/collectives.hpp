@@ -6,6 +6,7 @@
 /// master persona, outside callbacks. Apart from barriers none of them synchronises.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -163,6 +164,25 @@ inline constexpr detail::fast_bit_xor op_fast_bit_xor{};  ///< ^
 
 namespace detail {
 
+/// What members compare: a predefined operation on a type. 0: one of the program's own.
+template <class T, class Op>
+constexpr std::uint8_t operation_code() {
+  if constexpr (!std::is_arithmetic_v<T>) {
+    return 0;
+  } else {
+    constexpr bool known[] = {std::is_same_v<Op, fast_add>,     std::is_same_v<Op, fast_mul>,
+                              std::is_same_v<Op, fast_min>,     std::is_same_v<Op, fast_max>,
+                              std::is_same_v<Op, fast_bit_and>, std::is_same_v<Op, fast_bit_or>,
+                              std::is_same_v<Op, fast_bit_xor>};
+    int const type = is_bool_v<T> ? 0 : std::is_floating_point_v<T> ? 3 : std::is_signed_v<T> ? 1 : 2;
+    int const size = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : sizeof(T) == 8 ? 3 : 4;
+    for (int i = 0; i < 7; ++i) {
+      if (known[i]) return static_cast<std::uint8_t>(1 + i * 20 + type * 5 + size);
+    }
+    return 0;
+  }
+}
+
 template <class T, class Op>
 constexpr void check_reduction() {
   static_assert(is_trivially_serializable<T>::value,
@@ -180,8 +200,9 @@ auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx const& 
   using buffer = reduce_buffer<T, std::decay_t<Op>>;
   return start_collective<type_list<T>>(
       completions, buffer(value, std::forward<Op>(op)), [&](buffer& b, atl::engine::on_done done) {
-        atl::engine::start_reduce(detail_team_access::view(team), b.data(), 1, sizeof(T),
-                                  &combine<T, std::decay_t<Op>>, b.operation(), root, done);
+        atl::engine::start_reduce(detail_team_access::view(team), b.data(), b.data(), 1, sizeof(T),
+                                  &combine<T, std::decay_t<Op>>, b.operation(), root, done,
+                                  operation_code<T, std::decay_t<Op>>());
       });
 }
 
@@ -190,14 +211,13 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
                   Cx const& completions, char const* what) {
   check_reduction<T, Op>();
   check_collective(what);
-  using buffer = reduce_array_buffer<T, std::decay_t<Op>>;
-  // On other ranks than the root dst is ignored, so partial results need memory of their own.
-  bool const result_here = root < 0 || root == team.rank_me();
+  using buffer = operation_buffer<std::decay_t<Op>>;
+  bool const result_here = root < 0 || root == team.rank_me();  // elsewhere dst is ignored
   return start_collective<type_list<>>(
-      completions, buffer(src, result_here ? dst : nullptr, count, std::forward<Op>(op)),
-      [&](buffer& b, atl::engine::on_done done) {
-        atl::engine::start_reduce(detail_team_access::view(team), b.data(), count, sizeof(T),
-                                  &combine<T, std::decay_t<Op>>, b.operation(), root, done);
+      completions, buffer(std::in_place, std::forward<Op>(op)), [&](buffer& b, atl::engine::on_done done) {
+        atl::engine::start_reduce(detail_team_access::view(team), src, result_here ? dst : nullptr, count,
+                                  sizeof(T), &combine<T, std::decay_t<Op>>, b.operation(), root, done,
+                                  operation_code<T, std::decay_t<Op>>());
       });
 }
 

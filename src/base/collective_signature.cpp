@@ -32,16 +32,27 @@ char const* name_of(collective_kind kind) {
       return "reduce_one_nontrivial";
     case collective_kind::reduce_all_object:
       return "reduce_all_nontrivial";
+    case collective_kind::finalize:
+      return "finalize";
   }
   return "unknown";
+}
+
+/// See operation_code() in upcxx/detail/collective_call.hpp.
+std::string describe_operation(unsigned code) {
+  static constexpr char const* names[] = {"add", "mul", "min", "max", "bit_and", "bit_or", "bit_xor"};
+  static constexpr char const* types[] = {"bool", "signed", "unsigned", "floating"};
+  unsigned const name = (code - 1) / 20;
+  return format("op_fast_%s of %s elements", name < 7 ? names[name] : "?", types[(code - 1) % 20 / 5]);
 }
 
 }  // namespace
 
 std::string describe(collective_signature what) {
   auto const kind = static_cast<collective_kind>(what >> 60U);
-  auto const root = static_cast<std::int32_t>(what >> 36U & 0xffffffU) - 1;
-  auto const bytes = static_cast<unsigned long long>(what & 0xfffffffffU);
+  auto const root = static_cast<std::int32_t>(what >> signature_root_shift & 0xfffffU) - 1;
+  auto const operation = static_cast<unsigned>(what >> signature_operation_shift & 0xffU);
+  auto const bytes = static_cast<unsigned long long>(what & 0xffffffffU);
   std::string text = name_of(kind);
   switch (kind) {
     case collective_kind::broadcast:
@@ -53,6 +64,7 @@ std::string describe(collective_signature what) {
     default:
       break;
   }
+  if (operation != 0) text += format(" by %s", describe_operation(operation).c_str());
   if (root >= 0) text += format(" with root %d", root);
   return text;
 }

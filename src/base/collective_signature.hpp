@@ -21,15 +21,32 @@ enum class collective_kind : std::uint8_t {
   broadcast_object,
   reduce_one_object,
   reduce_all_object,
+  finalize,
 };
 
-/// Kind in the upper 4 bits, root + 1 (0: none) in the next 24, bytes in the lower 36; what does not fit is
-/// cut off.
+/// Kind in the upper 4 bits, root + 1 (0: none) in the next 20, the operation of a reduction in 8, bytes in
+/// the lower 32; what does not fit is cut off.
 using collective_signature = std::uint64_t;
 
-constexpr collective_signature sign(collective_kind kind, std::int32_t root = -1, std::size_t bytes = 0) {
+constexpr unsigned signature_root_shift = 40;
+constexpr unsigned signature_operation_shift = 32;
+
+constexpr collective_signature sign(collective_kind kind, std::int32_t root = -1, std::size_t bytes = 0,
+                                    std::uint8_t operation = 0) {
   return std::uint64_t{static_cast<std::uint8_t>(kind)} << 60U |
-         (static_cast<std::uint64_t>(root + 1) & 0xffffffU) << 36U | (bytes & 0xfffffffffU);
+         (static_cast<std::uint64_t>(root + 1) & 0xfffffU) << signature_root_shift |
+         std::uint64_t{operation} << signature_operation_shift | (bytes & 0xffffffffU);
+}
+
+/// Without the operation.
+constexpr collective_signature without_operation(collective_signature what) {
+  return what & ~(std::uint64_t{0xff} << signature_operation_shift);
+}
+
+/// Do two ranks mean the same? An operation of the program's own may stand for any.
+constexpr bool matches(collective_signature a, collective_signature b) {
+  auto const operation = [](collective_signature s) { return s >> signature_operation_shift & 0xffU; };
+  return a == b || (without_operation(a) == without_operation(b) && (operation(a) == 0 || operation(b) == 0));
 }
 
 /// For example "broadcast of 8 bytes from rank 3".

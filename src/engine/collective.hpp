@@ -2,13 +2,8 @@
 
 /// Collectives under way. Two families:
 ///
-/// flat      teams whose members are all on this host and that have a channel; barriers and reductions to
-/// all.
-///           Each rank publishes its contribution with a sequence number in one line of its own region and
-///           reads everybody's. One line of traffic per pair, no tree latency, no contended counter; best
-///           also when ranks outnumber cores, since nobody depends on anybody being scheduled in between.
-///           Lines alternate by parity: a rank publishes k+2 only after k+1 is complete, for which everyone
-///           has published k+1, so has left k.
+/// flat      teams whose members are all on this host and that have a channel (flat.hpp): by lines and blocks
+///           of shared memory that everybody reads.
 /// messages  any team, any size: binomial trees and dissemination by active messages.
 
 #include <atomic>
@@ -24,18 +19,24 @@
 
 namespace atl::engine {
 
+/// One call as its team counts it.
+struct noted_call {
+  collective_signature signature = 0;
+  std::uint32_t number = 0;   ///< order among those of the team
+  std::uint32_t history = 0;  ///< hash of all that was called up to this one
+};
+
 /// One collective in this process.
 struct collective {
   team_data* team = nullptr;   ///< who takes part
   team_data* route = nullptr;  ///< whose number it has and through which its messages are found: `team`, but
                                ///< while a team is created, its parent
   on_done done{};
-  collective_signature signature = 0;
-  std::uint32_t number = 0;                  ///< order among those of `route`
+  noted_call call;
   std::vector<transport::message*> arrived;  ///< by messages: not yet consumed
 
   virtual ~collective() = default;
-  /// Flat: publish the contribution. Messages: first sends.
+  /// First sends or publication, as far as there is room.
   virtual void begin() = 0;
   /// Goes on as far as possible; true when complete.
   virtual bool advance() = 0;
@@ -43,18 +44,55 @@ struct collective {
 
 /// Makes a collective of type `Collective` on `team`.
 template <class Collective, class... Args>
-Collective* make(team_view& team, collective_signature signature, on_done done, Args... args) {
+Collective* make(team_view& team, collective_signature signature, on_done done, Args const&... args) {
   auto* const c = new Collective(args...);
   c->team = c->route = static_cast<team_data*>(&team);
-  c->signature = signature;
+  c->call.signature = signature;
   c->done = done;
   return c;
 }
 
+/// What is reduced, and how.
+struct reduction {
+  void const* source;
+  void* target;  ///< may be the source; null where nobody wants the result
+  std::size_t count;
+  std::size_t element_bytes;
+  combine_function combine;
+  void const* operation;
+  std::int32_t root;  ///< negative: all
+
+  std::size_t bytes() const { return count * element_bytes; }
+  std::byte const* from() const { return static_cast<std::byte const*>(source); }
+  std::byte* to() const { return static_cast<std::byte*>(target); }
+  /// Its elements from `begin` on.
+  reduction rest(std::size_t begin) const {
+    reduction r = *this;
+    r.source = from() + begin * element_bytes;
+    if (target != nullptr) r.target = to() + begin * element_bytes;
+    r.count -= begin;
+    return r;
+  }
+};
+
+/// Private memory for partial results, aligned for elements of any type of this size.
+class scratch {
+ public:
+  scratch() = default;
+  scratch(scratch const&) = delete;
+  scratch& operator=(scratch const&) = delete;
+  ~scratch();
+  std::byte* get(std::size_t count, std::size_t element_bytes);
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t alignment_ = 0;
+};
+
 /// Registers and starts a collective by messages.
 void launch(collective* c);
-/// The same for one that goes on with the number that it has.
-void launch_numbered(collective* c);
+/// Goes on by messages with what a flat collective could not do.
+void launch_rest(collective& flat, collective* rest);
 /// Queues a flat collective on its team's channel.
 void launch_flat(collective* c);
 /// Goes on with all that is open; true if one completed.
@@ -67,40 +105,48 @@ inline bool collectives_open() { return open_collectives.load(std::memory_order_
 void drop_collectives();
 
 /// Numbers a collective that starts now and notes it for comparisons; the guard is held.
-std::uint32_t note_collective(team_data& team, collective_signature signature) noexcept;
+noted_call note_collective(team_data& team, collective_signature signature) noexcept;
 /// Ends the job: ranks called different things, or in different orders.
-[[noreturn]] void mismatch(team_data const& team, std::uint32_t number, collective_signature mine,
-                           std::int32_t other, collective_signature theirs);
+[[noreturn]] void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
+                           collective_signature theirs);
+/// Compares a peer's call of the same number with ours.
+inline void compare(team_data const& team, noted_call const& mine, std::int32_t other,
+                    collective_signature theirs, std::uint32_t their_history) {
+  if ((mine.signature != theirs && !matches(mine.signature, theirs)) || mine.history != their_history)
+      [[unlikely]]
+    mismatch(team, mine, other, theirs);
+}
 /// Looks what peers of this host started last, and ends the job if it does not match. For waits that have
 /// become long.
 void look_for_mismatch() noexcept;
+/// A peer that has found a mistake wants to know where in the program this rank is.
+void answer_call_site() noexcept;
 /// Shows the launcher what this rank started last.
 void show_last_collective() noexcept;
 
 /// A team that was just registered gets the messages that came for it before.
 void adopt_orphans(team_data& team);
 
-/// Flat channel primitives (flat.cpp).
 inline bool has_flat_channel(team_data const& team) { return team.channel >= 0; }
-void flat_publish(team_data& team, std::uint32_t number, collective_signature signature, void const* payload,
-                  std::size_t bytes);
-/// True once all members' lines of the current sequence are there; `seen` remembers how far it looked.
-bool flat_complete(team_data const& team, std::uint32_t& seen);
-std::byte const* flat_payload_of(team_data const& team, std::int32_t team_rank);
 /// Local rank of a member of a team that has a channel.
 std::uint32_t local_rank_of(team_data const& team, std::int32_t team_rank);
 
-/// The collectives of team_creation.cpp need these of collective_algorithms.cpp.
+/// Like wait_barrier(), with another name.
+void meet(team_view& team, collective_signature signature, bool (*progress)());
+
+/// The others need these of collective_algorithms.cpp.
 collective* make_dissemination(team_view& team, collective_signature signature, on_done done);
-collective* make_tree_reduce(team_view& team, collective_signature signature, on_done done, void* target,
-                             std::size_t count, std::size_t element_bytes, combine_function combine,
-                             void const* operation, std::int32_t root);
+collective* make_tree_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
+                                std::size_t bytes, std::int32_t root);
+collective* make_tree_reduce(team_view& team, collective_signature signature, on_done done,
+                             reduction const& what);
 collective* make_gather(team_view& team, collective_signature signature, on_done done, void const* mine,
                         std::size_t bytes, void* all);
-/// flat_reduce.cpp. Null where the tree by messages must be used: no channel, or elements of odd alignment.
-collective* make_flat_reduce(team_view& team, collective_signature signature, on_done done, void* target,
-                             std::size_t count, std::size_t element_bytes, combine_function combine,
-                             void const* operation);
+/// flat_broadcast.cpp, flat_reduce.cpp: for teams with a channel.
+collective* make_flat_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
+                                std::size_t bytes, std::int32_t root);
+collective* make_flat_reduce(team_view& team, collective_signature signature, on_done done,
+                             reduction const& what);
 
 /// Sends to `team_rank` a message of collective `c` with a step tag.
 void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data,

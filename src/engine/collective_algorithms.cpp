@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include <atoll/engine/am.hpp>
 
-#include "engine/collective.hpp"
+#include "engine/flat.hpp"
 #include "engine/guard.hpp"
 #include "engine/world.hpp"
 
@@ -17,13 +18,16 @@ using transport::message;
 
 namespace {
 
-class flat_barrier final : public collective {
+class flat_barrier final : public flat_collective {
  public:
-  void begin() override { flat_publish(*team, number, signature, nullptr, 0); }
-  bool advance() override { return flat_complete(*team, seen_); }
+  void begin() override { published_ = publish(nullptr, 0); }
+  bool advance() override {
+    if (!published_) begin();
+    return published_ && all_there();
+  }
 
  private:
-  std::uint32_t seen_ = 0;
+  bool published_ = false;
 };
 
 /// Dissemination: in round k tell rank me + 2^k, hear from rank me - 2^k.
@@ -81,25 +85,20 @@ class tree_broadcast final : public collective {
 /// Binomial tree to the root; for all, the root's result comes back down the same tree.
 class tree_reduce final : public collective {
  public:
-  tree_reduce(void* target, std::size_t count, std::size_t element, combine_function combine,
-              void const* operation, std::int32_t root)
-      : target_(target),
-        count_(count),
-        bytes_(count * element),
-        combine_(combine),
-        operation_(operation),
-        root_(root < 0 ? 0 : root),
-        all_(root < 0) {}
+  explicit tree_reduce(reduction const& r) : r_(r), root_(r.root < 0 ? 0 : r.root), all_(r.root < 0) {}
 
-  void begin() override {}
+  void begin() override {
+    if (r_.target == nullptr) r_.target = scratch_.get(r_.count, r_.element_bytes);
+    if (r_.target != r_.source && r_.bytes() != 0) std::memcpy(r_.target, r_.source, r_.bytes());
+  }
   bool advance() override {
     if (!going_down_ && !combine_children()) return false;
     if (!all_ || is_root()) return true;
     message* const m = take_step(*this, broadcast_tag);
     if (m == nullptr) return false;
-    if (bytes_ != 0) std::memcpy(target_, data_of(*m).data, bytes_);
+    if (r_.bytes() != 0) std::memcpy(r_.target, data_of(*m).data, r_.bytes());
     release(m);
-    send_to_children(*this, root_, target_, bytes_);
+    send_to_children(*this, root_, r_.target, r_.bytes());
     return true;
   }
 
@@ -110,25 +109,22 @@ class tree_reduce final : public collective {
     tree_place const place(*this, root_);
     for (; step_ < place.n; step_ *= 2, ++round_) {
       if ((place.v & step_) != 0) {
-        send_step(*this, place.rank_of(place.v - step_), round_, target_, bytes_);
+        send_step(*this, place.rank_of(place.v - step_), round_, r_.target, r_.bytes());
         break;
       }
       if (place.v + step_ >= place.n) continue;
       message* const m = take_step(*this, round_);
       if (m == nullptr) return false;
-      combine_(target_, data_of(*m).data, count_, operation_);
+      r_.combine(r_.target, data_of(*m).data, r_.count, r_.operation);
       release(m);
     }
     going_down_ = true;
-    if (all_ && is_root()) send_to_children(*this, root_, target_, bytes_);
+    if (all_ && is_root()) send_to_children(*this, root_, r_.target, r_.bytes());
     return true;
   }
 
-  void* target_;
-  std::size_t count_;
-  std::size_t bytes_;
-  combine_function combine_;
-  void const* operation_;
+  reduction r_;
+  scratch scratch_;
   std::int32_t root_;
   bool all_;
   bool going_down_ = false;
@@ -206,10 +202,25 @@ collective* make_dissemination(team_view& team, collective_signature signature, 
   return make<dissemination_barrier>(team, signature, done);
 }
 
-collective* make_tree_reduce(team_view& team, collective_signature signature, on_done done, void* target,
-                             std::size_t count, std::size_t element_bytes, combine_function combine,
-                             void const* operation, std::int32_t root) {
-  return make<tree_reduce>(team, signature, done, target, count, element_bytes, combine, operation, root);
+collective* make_tree_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
+                                std::size_t bytes, std::int32_t root) {
+  return make<tree_broadcast>(team, signature, done, buffer, bytes, root);
+}
+
+collective* make_tree_reduce(team_view& team, collective_signature signature, on_done done,
+                             reduction const& what) {
+  return make<tree_reduce>(team, signature, done, what);
+}
+
+scratch::~scratch() { ::operator delete(memory_, std::align_val_t(alignment_)); }
+
+std::byte* scratch::get(std::size_t count, std::size_t element_bytes) {
+  if (memory_ == nullptr) {
+    // The largest power of two that divides the size is a multiple of any alignment.
+    alignment_ = std::max(element_bytes & (~element_bytes + 1), std::size_t{64});
+    memory_ = ::operator new(count* element_bytes, std::align_val_t(alignment_));
+  }
+  return static_cast<std::byte*>(memory_);
 }
 
 collective* make_gather(team_view& team, collective_signature signature, on_done done, void const* mine,
@@ -217,33 +228,44 @@ collective* make_gather(team_view& team, collective_signature signature, on_done
   return make<bruck_gather>(team, signature, done, mine, bytes, all);
 }
 
-void start_barrier(team_view& team, on_done done) {
-  constexpr collective_signature signature = sign(collective_kind::barrier);
-  if (has_flat_channel(static_cast<team_data&>(team))) {
+namespace {
+
+/// By lines and blocks inside a host; what only this rank is in needs neither.
+bool goes_flat(team_view& team) { return has_flat_channel(static_cast<team_data&>(team)) && team.rank_n > 1; }
+
+void start_barrier(team_view& team, collective_signature signature, on_done done) {
+  if (goes_flat(team)) {
     launch_flat(make<flat_barrier>(team, signature, done));
   } else {
     launch(make_dissemination(team, signature, done));
   }
 }
 
-void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root, on_done done) {
-  launch(
-      make<tree_broadcast>(team, sign(collective_kind::broadcast, root, bytes), done, buffer, bytes, root));
+}  // namespace
+
+void start_barrier(team_view& team, on_done done) {
+  start_barrier(team, sign(collective_kind::barrier), done);
 }
 
-void start_reduce(team_view& team, void* target, std::size_t count, std::size_t element_bytes,
-                  combine_function combine, void const* operation, std::int32_t root, on_done done) {
-  collective_signature const signature =
-      sign(root < 0 ? collective_kind::reduce_all : collective_kind::reduce_one, root, count * element_bytes);
-  // Only the all-form is flat: it completes nowhere before everyone has entered, which bounds how far ranks
-  // drift.
-  collective* const flat =
-      root < 0 ? make_flat_reduce(team, signature, done, target, count, element_bytes, combine, operation)
-               : nullptr;
-  if (flat != nullptr) {
-    launch_flat(flat);
+void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root, on_done done) {
+  collective_signature const signature = sign(collective_kind::broadcast, root, bytes);
+  if (goes_flat(team)) {
+    launch_flat(make_flat_broadcast(team, signature, done, buffer, bytes, root));
   } else {
-    launch(make_tree_reduce(team, signature, done, target, count, element_bytes, combine, operation, root));
+    launch(make_tree_broadcast(team, signature, done, buffer, bytes, root));
+  }
+}
+
+void start_reduce(team_view& team, void const* source, void* target, std::size_t count,
+                  std::size_t element_bytes, combine_function combine, void const* operation,
+                  std::int32_t root, on_done done, std::uint8_t operation_code) {
+  auto const kind = root < 0 ? collective_kind::reduce_all : collective_kind::reduce_one;
+  collective_signature const signature = sign(kind, root, count * element_bytes, operation_code);
+  reduction const what{source, target, count, element_bytes, combine, operation, root};
+  if (goes_flat(team)) {
+    launch_flat(make_flat_reduce(team, signature, done, what));
+  } else {
+    launch(make_tree_reduce(team, signature, done, what));
   }
 }
 
@@ -251,7 +273,11 @@ void start_gather_all(team_view& team, void const* mine, std::size_t bytes, void
   launch(make_gather(team, sign(collective_kind::gather, -1, bytes), done, mine, bytes, all));
 }
 
-void wait_barrier(team_view& view, bool (*progress)()) {
+void wait_barrier(team_view& team, bool (*progress)()) {
+  meet(team, sign(collective_kind::barrier), progress);
+}
+
+void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
   waiting_note const note(activity::barrier);
   waiter idle;
@@ -264,24 +290,25 @@ void wait_barrier(team_view& view, bool (*progress)()) {
       }
     }
   };
+  noted_call call;
   bool const alone_on_channel = [&] {
     guard const held;
-    if (!has_flat_channel(team) || !team.flat_queue.empty()) return false;
-    constexpr collective_signature signature = sign(collective_kind::barrier);
-    flat_publish(team, note_collective(team, signature), signature, nullptr, 0);
+    if (!goes_flat(team) || !team.flat_queue.empty() || !flat_room(team)) return false;
+    call = note_collective(team, signature);
+    flat_publish(team, call, nullptr, 0);
     return true;
   }();
   if (alone_on_channel) {
-    std::uint32_t seen = 0;
-    wait_for([&] { return flat_complete(team, seen); });
+    std::int32_t seen = 0;
+    wait_for([&] { return flat_complete(team, call, seen); });
     return;
   }
   // Another thread may complete it; what it and others did before is visible to who leaves the barrier.
   std::atomic<bool> complete{false};
-  start_barrier(view, {[](void* flag) {
-                         static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release);
-                       },
-                       &complete});
+  start_barrier(
+      team, signature,
+      {[](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); },
+       &complete});
   wait_for([&] { return complete.load(std::memory_order_acquire); });
 }
 

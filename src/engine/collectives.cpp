@@ -24,9 +24,10 @@ struct step_header {
   std::uint64_t team;
   collective_signature signature;
   std::uint32_t number;
+  std::uint32_t history;
   std::uint32_t tag;
   std::uint32_t data;     ///< where the data begin, from the start of the message
-  std::byte padding[20];  ///< the data behind are aligned like the message: they are used where they are
+  std::byte padding[16];  ///< the data behind are aligned like the message: they are used where they are
 };
 static_assert((header_bytes + sizeof(step_header)) % transport::buffer_alignment == 0);
 
@@ -58,34 +59,45 @@ void finish(collective* c) {
 }
 
 void accept(collective& c, message* m) {
-  collective_signature const theirs = header_of(*m).signature;
-  if (theirs != c.signature) [[unlikely]]
-    mismatch(*c.route, c.number, c.signature, m->source, theirs);
+  step_header const h = header_of(*m);
+  compare(*c.route, c.call, m->source, h.signature, h.history);
   c.arrived.push_back(m);
 }
 
 void take_in(team_data& team, message* m) {
   step_header const h = header_of(*m);
   for (collective* c : team.open) {
-    if (c->number == h.number) {
+    if (c->call.number == h.number) {
       accept(*c, m);
       return;
     }
   }
-  for (collective const* c : team.flat_queue) {
+  for (collective* c : team.flat_queue) {
     // It goes on by messages if there is no room for its data; a peer knows that already.
-    if (c->number == h.number && c->signature == h.signature) {
-      team.early.push_back(m);
+    if (c->call.number == h.number) {
+      accept(*c, m);
       return;
     }
   }
   auto const ahead = static_cast<std::int32_t>(h.number - team.next_number);
-  // A collective by messages consumes all that is sent to it before it is complete here. So this rank called
-  // something else.
+  // A collective consumes all that is sent to it before it is complete here. So this rank called something
+  // else.
   if (ahead < 0) {
-    mismatch(team, h.number, team.called[h.number & (team_data::history_size - 1)], m->source, h.signature);
+    noted_call const mine{team.called[h.number & (team_data::history_size - 1)], h.number, 0};
+    mismatch(team, mine, m->source, h.signature);
   }
   team.early.push_back(m);
+}
+
+/// What came for it before it started.
+void take_early(collective& c) {
+  auto& early = c.route->early;
+  if (early.empty()) return;
+  auto const mine = std::stable_partition(
+      early.begin(), early.end(), [&](message const* m) { return header_of(*m).number != c.call.number; });
+  std::vector<message*> const arrived(mine, early.end());
+  early.erase(mine, early.end());
+  for (message* m : arrived) accept(c, m);
 }
 
 void step_arrived(message* m) {
@@ -114,7 +126,9 @@ void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, v
   std::size_t const offset = data_offset(alignment);
   std::size_t const total = offset + bytes;
   am_begin(out, c.team->to_world(team_rank), total, pressure::park, alignment);
-  step_header const h{c.route->id, c.signature, c.number, tag, static_cast<std::uint32_t>(offset), {}};
+  step_header const h{
+      c.route->id, c.call.signature, c.call.number, c.call.history, tag, static_cast<std::uint32_t>(offset),
+      {}};
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
   if (bytes != 0) std::memcpy(out.begin + offset, data, bytes);
   am_commit(out, message_kind::active, token_cache<&step_arrived>::get(), total);
@@ -136,38 +150,49 @@ step_data data_of(message const& m) {
   return {m.base + offset, m.bytes - offset, offset};
 }
 
-void launch(collective* c) {
-  guard const held;
-  c->number = note_collective(*c->route, c->signature);
-  launch_numbered(c);
-}
+namespace {
 
-void launch_numbered(collective* c) {
-  guard const held;
-  team_data& team = *c->route;
-  team.open.push_back(c);
+void open(collective* c) {
+  c->route->open.push_back(c);
   open_list.push_back(c);
-  auto const mine = std::stable_partition(team.early.begin(), team.early.end(), [&](message const* m) {
-    return header_of(*m).number != c->number;
-  });
-  std::vector<message*> const arrived(mine, team.early.end());
-  team.early.erase(mine, team.early.end());
-  for (message* m : arrived) accept(*c, m);
+  take_early(*c);
   count_open();
   c->begin();
+}
+
+}  // namespace
+
+void launch(collective* c) {
+  guard const held;
+  c->call = note_collective(*c->route, c->call.signature);
+  open(c);
+}
+
+void launch_rest(collective& flat, collective* rest) {
+  rest->call = flat.call;
+  rest->arrived = std::move(flat.arrived);
+  flat.done = {};
+  open(rest);
 }
 
 void launch_flat(collective* c) {
   guard const held;
   team_data& team = *c->team;
-  c->number = note_collective(team, c->signature);
+  c->call = note_collective(team, c->call.signature);
+  take_early(*c);
+  bool const alone = team.flat_queue.empty();
+  if (alone) {
+    c->begin();
+    // Often there is nothing to wait for: a root's broadcast, or what came before.
+    if (c->advance()) {
+      finish(c);
+      return;
+    }
+    world->teams.flat_busy.push_back(&team);
+  }
+  team.flat_queue.push_back(c);
   ++open_flat;
   count_open();
-  team.flat_queue.push_back(c);
-  if (team.flat_queue.size() == 1) {
-    world->teams.flat_busy.push_back(&team);
-    c->begin();
-  }
 }
 
 namespace {
@@ -226,7 +251,10 @@ void drop_collectives() {
   }
   open_list.clear();
   world->teams.for_each([](team_data& team) {
-    for (collective* c : team.flat_queue) delete c;
+    for (collective* c : team.flat_queue) {
+      for (message* m : c->arrived) release(m);
+      delete c;
+    }
     team.flat_queue.clear();
     for (message* m : team.early) release(m);
     team.early.clear();

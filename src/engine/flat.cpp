@@ -1,8 +1,10 @@
-// Flat collectives: publish one line, read everybody's. See collective.hpp.
+// Lines of the channels. See flat.hpp.
 
+#include "engine/flat.hpp"
+
+#include <algorithm>
 #include <cstring>
 
-#include "engine/collective.hpp"
 #include "engine/peer_order.hpp"
 #include "engine/world.hpp"
 #include "transport/shm/doze.hpp"
@@ -15,48 +17,118 @@ std::uint32_t local_rank_of(team_data const& team, std::int32_t team_rank) {
 
 namespace {
 
-shm::flat_line& line_of(team_data const& team, std::uint32_t local_rank) {
-  return world->shm->control(local_rank).flat[team.channel][team.flat_sequence & 1];
+constexpr unsigned history_bits = 20;
+
+shm::flat_channel& channel_of(team_data const& team, std::int32_t team_rank) {
+  return world->shm->control(local_rank_of(team, team_rank)).flat[team.channel];
 }
 
-/// Flat collectives have no root: the number is in its place.
-constexpr std::uint64_t root_bits = std::uint64_t{0xffffff} << 36U;
+shm::flat_line& line_of(team_data const& team, std::int32_t team_rank) {
+  return channel_of(team, team_rank).lines[team.flat_step % shm::flat_lines];
+}
+
+/// Only compared for equality with what is expected: that the upper bits of the step are lost does no harm.
+std::uint64_t stamp_of(std::uint64_t step, noted_call const& call) {
+  return step << history_bits | (call.history & ((1U << history_bits) - 1));
+}
+
+bool anybody_sleeps() { return world->shm->control(0).sleepers.load(std::memory_order_relaxed) != 0; }
+
+/// Wakes the member, or all of them (-1).
+void wake(team_data const& team, std::int32_t member) {
+  if (member >= 0) {
+    shm::wake(world->shm->control(local_rank_of(team, member)));
+    return;
+  }
+  for (std::int32_t rank = 0; rank < team.rank_n; ++rank) wake(team, rank);
+}
+
+bool line_is_there(team_data const& team, noted_call const& call, std::int32_t rank) {
+  shm::flat_line const& line = line_of(team, rank);
+  std::uint64_t const stamp = line.stamp.load(std::memory_order_acquire);
+  std::uint64_t const expected = stamp_of(team.flat_step, call);
+  if ((stamp ^ expected) >> history_bits != 0) return false;
+  if (stamp != expected || line.signature != call.signature) [[unlikely]] {
+    compare(team, call, team.to_world(rank), line.signature,
+            stamp == expected ? call.history : ~call.history);
+  }
+  return true;
+}
 
 }  // namespace
 
-void flat_publish(team_data& team, std::uint32_t number, collective_signature signature, void const* payload,
-                  std::size_t bytes) {
-  std::uint64_t const sequence = ++team.flat_sequence;
-  shm::endpoint& shm = *world->shm;
-  shm::flat_line& mine = line_of(team, shm.config().me);
-  if (bytes != 0) std::memcpy(mine.payload, payload, bytes);
-  mine.signature = (signature & ~root_bits) | (std::uint64_t{number} << 36U & root_bits);
-  leaves_for_peers();
-  // Pairs with the acquire in flat_complete: who sees the number sees the payload and all stores before.
-  mine.sequence.store(sequence, std::memory_order_release);
-  if (shm.control(0).sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    for (std::int32_t peer = 0; peer < team.rank_n; ++peer) shm::wake(shm.control(local_rank_of(team, peer)));
+bool flat_all_left(team_data& team, std::uint64_t step) {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (std::int32_t i = 0; i < team.rank_n; ++i) {
+    // Who was behind is probably still.
+    std::int32_t const rank = (team.laggard + i) % team.rank_n;
+    if (rank == team.rank_me) continue;
+    // Pairs with the release in leave(): what we write from now on, the peer has not read.
+    std::uint64_t const left = channel_of(team, rank).left.load(std::memory_order_acquire);
+    if (left < step) {
+      team.laggard = rank;
+      return false;
+    }
+    least = std::min(least, left);
   }
+  // Members can be ahead of this rank.
+  team.all_left = std::max(team.all_left, std::min(least, team.flat_step));
+  return true;
 }
 
-bool flat_complete(team_data const& team, std::uint32_t& seen) {
-  shm::endpoint& shm = *world->shm;
-  auto const count = static_cast<std::uint32_t>(team.rank_n);
-  shm::flat_line const& mine = line_of(team, shm.config().me);
-  for (; seen < count; ++seen) {
-    auto const rank = static_cast<std::int32_t>(seen);
-    shm::flat_line const& line = line_of(team, local_rank_of(team, rank));
-    if (line.sequence.load(std::memory_order_acquire) != team.flat_sequence) return false;
-    if (line.signature != mine.signature) [[unlikely]]
-      mismatch(team, static_cast<std::uint32_t>((mine.signature & root_bits) >> 36U),
-               mine.signature & ~root_bits, team.to_world(rank), line.signature & ~root_bits);
+bool flat_room(team_data& team) {
+  std::uint64_t const used = team.line_used[(team.flat_step + 1) % shm::flat_lines];
+  return used <= team.all_left || flat_all_left(team, used);
+}
+
+void flat_publish(team_data& team, noted_call const& call, void const* payload, std::size_t bytes,
+                  std::int32_t reader) {
+  std::uint64_t const step = ++team.flat_step;
+  team.line_used[step % shm::flat_lines] = step;
+  shm::flat_line& mine = line_of(team, team.rank_me);
+  if (bytes != 0) std::memcpy(mine.payload, payload, bytes);
+  mine.signature = call.signature;
+  leaves_for_peers();
+  // Pairs with the acquire in line_is_there(): who sees the stamp sees the payload and all stores before.
+  mine.stamp.store(stamp_of(step, call), std::memory_order_release);
+  if (anybody_sleeps()) [[unlikely]]
+    wake(team, reader);
+}
+
+bool flat_complete(team_data& team, noted_call const& call, std::int32_t& seen) {
+  for (; seen < team.rank_n; ++seen) {
+    if (seen != team.rank_me && !line_is_there(team, call, seen)) return false;
   }
+  team.all_left = std::max(team.all_left, team.flat_step - 1);
   came_from_peers();
   return true;
 }
 
-std::byte const* flat_payload_of(team_data const& team, std::int32_t team_rank) {
-  return line_of(team, local_rank_of(team, team_rank)).payload;
+std::uint64_t flat_block(team_data& team, std::size_t bytes) {
+  std::uint64_t const block = team.staging.next(bytes, team.all_left);
+  if (block != staging_blocks::later || !flat_all_left(team, team.staging.first_use())) return block;
+  return team.staging.next(bytes, team.all_left);
+}
+
+bool flat_collective::is_there(std::int32_t rank) {
+  if (!line_is_there(*team, call, rank)) return false;
+  if (team->rank_n == 2) team->all_left = std::max(team->all_left, team->flat_step - 1);
+  came_from_peers();
+  return true;
+}
+
+void flat_collective::leave(std::int32_t writer) {
+  // Pairs with the acquire in flat_all_left().
+  leaves_for_peers();
+  channel_of(*team, team->rank_me).left.store(team->flat_step, std::memory_order_release);
+  if (anybody_sleeps()) [[unlikely]]
+    wake(*team, writer);
+}
+
+std::byte const* flat_collective::payload_of(std::int32_t rank) const { return line_of(*team, rank).payload; }
+
+std::byte const* flat_collective::block_at(std::int32_t rank, std::uint64_t offset) const {
+  return world->shm->at(local_rank_of(*team, rank), offset);
 }
 
 }  // namespace atl::engine

@@ -1,98 +1,140 @@
-// Reductions to all inside a host. See collective.hpp for why two of everything are enough.
+// Reductions inside a host, to all or to one. What fits into a line travels in it. Longer arrays go piece by
+// piece through blocks of transit memory that peers read:
 //
-// What fits into a line travels in it. Longer arrays go piece by piece through blocks of transit memory that
-// peers read:
-//
-//   publish a copy of the contribution; when all have: small pieces: combine everybody's, in rank order.
-//   Others: combine everybody's share of this rank, publish that, and copy the others' shares when they are
-//   there.
+//   small pieces  publish a copy of the contribution; when all have, combine everybody's, in rank order: all
+//                 ranks or only the root, for which the others do not wait.
+//   others        publish a copy of the contribution; when all have, combine everybody's share of this rank
+//                 and publish that. All ranks or only the root copy the others' shares when they are there.
 //
 // Every share is combined by one rank, or by all in the same order, so all get the same bits. If transit
-// memory is used up somewhere, the line says so, and all go on with the tree by messages.
+// memory is used up somewhere, the line says so. Then all go on with the tree by messages; where only the
+// root reads the lines, it gets the piece by a message instead.
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
-#include "engine/collective.hpp"
+#include "engine/flat.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {
 
 namespace {
 
-/// What is reduced, and how.
-struct reduction {
-  std::byte* target;
-  std::size_t count;
-  std::size_t element_bytes;
-  combine_function combine;
-  void const* operation;
-};
+/// Does this rank get the result?
+bool has_result(team_data const& team, reduction const& r) { return r.root < 0 || r.root == team.rank_me; }
 
-class line_reduce final : public collective {
+class line_reduce final : public flat_collective {
  public:
   explicit line_reduce(reduction const& r) : r_(r) {}
 
-  void begin() override { flat_publish(*team, number, signature, r_.target, r_.count * r_.element_bytes); }
+  void begin() override {
+    if (r_.root == team->rank_me) skip();
+    published_ = r_.root == team->rank_me || publish(r_.source, r_.bytes(), r_.root);
+  }
   bool advance() override {
-    if (!flat_complete(*team, seen_)) return false;
-    std::size_t const bytes = r_.count * r_.element_bytes;
-    if (bytes == 0) return true;  // nothing may be at a null address
-    std::memcpy(r_.target, flat_payload_of(*team, 0), bytes);
-    for (std::int32_t rank = 1; rank < team->rank_n; ++rank) {
-      alignas(64) std::byte other[shm::flat_payload];
-      std::memcpy(other, flat_payload_of(*team, rank), bytes);
-      r_.combine(r_.target, other, r_.count, r_.operation);
+    if (!published_ && !(published_ = publish(r_.source, r_.bytes(), r_.root))) return false;
+    if (has_result(*team, r_)) {
+      if (!all_there()) return false;
+      if (r_.bytes() != 0) combine();  // else nothing may be at a null address
     }
+    if (r_.root >= 0) leave(-1);
     return true;
   }
 
  private:
+  void combine() const {
+    std::size_t const bytes = r_.bytes();
+    alignas(64) std::byte own[shm::flat_payload];
+    std::memcpy(own, r_.source, bytes);
+    std::memcpy(r_.target, team->rank_me == 0 ? own : payload_of(0), bytes);
+    for (std::int32_t rank = 1; rank < team->rank_n; ++rank) {
+      alignas(64) std::byte other[shm::flat_payload];
+      std::memcpy(other, rank == team->rank_me ? own : payload_of(rank), bytes);
+      r_.combine(r_.target, other, r_.count, r_.operation);
+    }
+  }
+
   reduction r_;
-  std::uint32_t seen_ = 0;
+  bool published_ = false;
 };
 
 /// The most that is in one rank's block at a time: it should stay in the second-level cache.
 constexpr std::size_t piece_bytes = std::size_t{128} << 10;
-/// Up to so many bytes of all ranks together, everyone combines everything.
+/// Up to so many bytes of all ranks together, one rank combines everything.
 constexpr std::size_t whole_bytes = std::size_t{16} << 10;
 
-class staged_reduce final : public collective {
+class staged_reduce final : public flat_collective {
  public:
   explicit staged_reduce(reduction const& r) : r_(r) {}
 
-  void begin() override { stage(); }
+  void begin() override { start_piece(); }
 
   bool advance() override {
-    while (flat_complete(*team, seen_)) {
-      seen_ = 0;
-      if (!shares_published_) {
-        if (!find_blocks()) return go_on_by_messages();
-        if (!whole_) {
-          combine_share();
-          continue;
-        }
-        combine_all();
-      } else {
-        copy_shares();
+    for (;;) {
+      switch (now_) {
+        case state::contribute:
+          if (!contribute()) return false;
+          break;
+        case state::wait_for_contributions:
+          if (!all_there()) return false;
+          if (!find_blocks()) {
+            if (!whole_ || r_.root < 0) return go_on_by_messages();
+            now_ = state::wait_for_messages;
+            break;
+          }
+          if (whole_) {
+            combine_all();
+            now_ = state::piece_done;
+          } else {
+            combine_share();
+            now_ = state::share;
+          }
+          break;
+        case state::wait_for_messages:
+          if (!find_messages()) return false;
+          combine_all();
+          drop_messages();
+          now_ = state::piece_done;
+          break;
+        case state::share:
+          if (!share()) return false;
+          break;
+        case state::wait_for_shares:
+          if (!all_there()) return false;
+          copy_shares();
+          now_ = state::piece_done;
+          break;
+        case state::piece_done:
+          leave_piece();
+          begin_ += piece_;
+          if (begin_ == r_.count) return true;
+          start_piece();
+          break;
       }
-      begin_ += piece_;
-      if (begin_ == r_.count) return true;
-      stage();
     }
-    return false;
   }
 
  private:
+  enum class state {
+    contribute,
+    wait_for_contributions,
+    wait_for_messages,
+    share,
+    wait_for_shares,
+    piece_done
+  };
   struct range {
     std::size_t begin;
     std::size_t end;
+    std::size_t size() const { return end - begin; }
   };
 
+  bool result_here() const { return has_result(*team, r_); }
   std::size_t bytes(std::size_t elements) const { return elements * r_.element_bytes; }
-  std::byte* target() const { return r_.target + bytes(begin_); }
+  std::byte const* source() const { return r_.from() + bytes(begin_); }
+  std::byte* target() const { return r_.to() + bytes(begin_); }
   std::byte* own_block() const { return world->shm->at(world->shm->config().me, block_); }
 
   /// Elements of the piece that `rank` combines: whole cache lines where that is possible.
@@ -104,101 +146,164 @@ class staged_reduce final : public collective {
     return {from, std::min(piece_, from + each)};
   }
 
-  void stage() {
-    shares_published_ = false;
+  void start_piece() {
     piece_ = std::min(r_.count - begin_, std::max(piece_bytes / r_.element_bytes, std::size_t{1}));
     whole_ = bytes(piece_) * static_cast<std::size_t>(team->rank_n) <= whole_bytes;
-    block_ = team->staging.next(bytes(piece_));
-    if (block_ != staging_blocks::none) {
+    if (whole_ && r_.root == team->rank_me) {
+      skip();
+      block_ = 0;
+      now_ = state::wait_for_contributions;
+    } else {
+      now_ = state::contribute;
+      (void)contribute();
+    }
+  }
+
+  bool contribute() {
+    if (!flat_room(*team)) return false;
+    block_ = flat_block(*team, bytes(piece_));
+    if (block_ == staging_blocks::later) return false;
+    bool const staged = block_ != staging_blocks::none;
+    if (staged) {
       // Nobody else reads our own share.
       range const mine = whole_ ? range{piece_, piece_} : share_of(team->rank_me);
-      std::memcpy(own_block(), target(), bytes(mine.begin));
-      std::memcpy(own_block() + bytes(mine.end), target() + bytes(mine.end), bytes(piece_ - mine.end));
+      std::memcpy(own_block(), source(), bytes(mine.begin));
+      std::memcpy(own_block() + bytes(mine.end), source() + bytes(mine.end), bytes(piece_ - mine.end));
     }
-    flat_publish(*team, number, signature, &block_, sizeof block_);
+    bool const only_root_reads = whole_ && r_.root >= 0;
+    (void)publish(&block_, sizeof block_, only_root_reads ? r_.root : -1);
+    if (staged) team->staging.used_in(team->flat_step);
+    if (only_root_reads && !staged)
+      send_step(*this, r_.root, message_tag(team->rank_me), source(), bytes(piece_));
+    now_ = only_root_reads ? state::piece_done : state::wait_for_contributions;
+    return true;
   }
 
-  std::byte const* block_of(std::int32_t rank) const {
-    return world->shm->at(local_rank_of(*team, rank), blocks_[static_cast<std::size_t>(rank)]);
+  static std::uint32_t message_tag(std::int32_t rank) {
+    return gather_tag + static_cast<std::uint32_t>(rank);
   }
 
+  /// Where everybody's contribution is; false if some could not be staged.
   bool find_blocks() {
-    blocks_.resize(static_cast<std::size_t>(team->rank_n));
+    blocks_.assign(static_cast<std::size_t>(team->rank_n), nullptr);
+    bool all = block_ != staging_blocks::none;
+    for (std::int32_t rank = 0; rank < team->rank_n; ++rank) {
+      if (rank == team->rank_me) continue;
+      std::uint64_t block = 0;
+      std::memcpy(&block, payload_of(rank), sizeof block);
+      if (block == staging_blocks::none) {
+        all = false;
+      } else {
+        blocks_[static_cast<std::size_t>(rank)] = block_at(rank, block);
+      }
+    }
+    return all;
+  }
+
+  /// The contributions that come by messages; false if some are not there yet.
+  bool find_messages() {
     for (std::int32_t rank = 0; rank < team->rank_n; ++rank) {
       auto& block = blocks_[static_cast<std::size_t>(rank)];
-      std::memcpy(&block, flat_payload_of(*team, rank), sizeof block);
-      if (block == staging_blocks::none) return false;
+      if (rank == team->rank_me || block != nullptr) continue;
+      transport::message* const m = take_step(*this, message_tag(rank));
+      if (m == nullptr) return false;
+      messages_.push_back(m);
+      block = data_of(*m).data;
     }
     return true;
   }
 
+  void drop_messages();
+
   void combine_all() const {
     // In the same order everywhere: programs rely on equal results even where the operation prefers its first
-    // argument (ties of a minimum and its place). The own contribution comes from a private copy: reading the
+    // argument (ties of a minimum and its place). The own contribution comes from private memory: reading the
     // block while peers read it too would cost cache misses.
-    alignas(64) std::byte own[whole_bytes / 2];
-    if (team->rank_me != 0) {
-      std::memcpy(own, target(), bytes(piece_));
-      std::memcpy(target(), block_of(0), bytes(piece_));
+    alignas(64) std::byte copy[whole_bytes / 2];
+    std::byte const* own = source();
+    if (own == target() && team->rank_me != 0) {
+      std::memcpy(copy, own, bytes(piece_));
+      own = copy;
     }
-    for (std::int32_t rank = 1; rank < team->rank_n; ++rank) {
-      r_.combine(target(), rank == team->rank_me ? own : block_of(rank), piece_, r_.operation);
+    for (std::int32_t rank = 0; rank < team->rank_n; ++rank) {
+      std::byte const* const theirs = rank == team->rank_me ? own : blocks_[static_cast<std::size_t>(rank)];
+      if (rank != 0) {
+        r_.combine(target(), theirs, piece_, r_.operation);
+      } else if (theirs != target()) {
+        std::memcpy(target(), theirs, bytes(piece_));
+      }
     }
   }
 
   void combine_share() {
     range const mine = share_of(team->rank_me);
-    std::byte* const here = target() + bytes(mine.begin);
-    if (mine.end > mine.begin) {
-      for (std::int32_t i = 1; i < team->rank_n; ++i) {
-        std::byte const* const theirs = block_of((team->rank_me + i) % team->rank_n);
-        r_.combine(here, theirs + bytes(mine.begin), mine.end - mine.begin, r_.operation);
-      }
-      std::memcpy(own_block() + bytes(mine.begin), here, bytes(mine.end - mine.begin));
+    if (mine.size() == 0) return;
+    share_ = result_here() ? target() + bytes(mine.begin) : scratch_.get(mine.size(), r_.element_bytes);
+    std::byte const* const own = source() + bytes(mine.begin);
+    if (share_ != own) std::memcpy(share_, own, bytes(mine.size()));
+    for (std::int32_t i = 1; i < team->rank_n; ++i) {
+      std::byte const* const theirs = blocks_[static_cast<std::size_t>((team->rank_me + i) % team->rank_n)];
+      r_.combine(share_, theirs + bytes(mine.begin), mine.size(), r_.operation);
     }
-    shares_published_ = true;
-    flat_publish(*team, number, signature, nullptr, 0);
+  }
+
+  bool share() {
+    if (r_.root == team->rank_me) {
+      skip();
+    } else {
+      if (!flat_room(*team)) return false;
+      range const mine = share_of(team->rank_me);
+      if (mine.size() != 0) std::memcpy(own_block() + bytes(mine.begin), share_, bytes(mine.size()));
+      (void)publish(nullptr, 0, r_.root);
+      team->staging.used_in(team->flat_step);
+    }
+    now_ = result_here() ? state::wait_for_shares : state::piece_done;
+    return true;
   }
 
   void copy_shares() const {
     for (std::int32_t i = 1; i < team->rank_n; ++i) {
       std::int32_t const rank = (team->rank_me + i) % team->rank_n;
       range const theirs = share_of(rank);
-      std::memcpy(target() + bytes(theirs.begin), block_of(rank) + bytes(theirs.begin),
-                  bytes(theirs.end - theirs.begin));
+      if (theirs.size() == 0) continue;
+      std::memcpy(target() + bytes(theirs.begin),
+                  blocks_[static_cast<std::size_t>(rank)] + bytes(theirs.begin), bytes(theirs.size()));
     }
   }
 
+  /// Also where all wait for all: this rank's block may be the only one there is room for, so that others
+  /// must wait for it in the next step. They seldom do; nobody needs to be woken.
+  void leave_piece() { leave(r_.root < 0 ? team->rank_me : -1); }
+
   bool go_on_by_messages() {
-    collective* const rest = make_tree_reduce(*team, signature, done, target(), r_.count - begin_,
-                                              r_.element_bytes, r_.combine, r_.operation, -1);
-    rest->number = number;
-    done = {};
-    launch_numbered(rest);
+    leave_piece();
+    launch_rest(*this, make_tree_reduce(*team, call.signature, done, r_.rest(begin_)));
     return true;
   }
 
   reduction r_;
+  state now_ = state::contribute;
   std::size_t begin_ = 0;  ///< first element of the piece under way
   std::size_t piece_ = 0;  ///< its elements
   std::uint64_t block_ = 0;
-  std::vector<std::uint64_t> blocks_;  ///< everybody's, by team rank
+  std::vector<std::byte const*> blocks_;  ///< everybody's contribution, by team rank
+  std::vector<transport::message*> messages_;
+  std::byte* share_ = nullptr;
+  scratch scratch_;
   bool whole_ = false;
-  bool shares_published_ = false;
-  std::uint32_t seen_ = 0;
 };
+
+void staged_reduce::drop_messages() {
+  for (transport::message* m : messages_) release(m);
+  messages_.clear();
+}
 
 }  // namespace
 
-collective* make_flat_reduce(team_view& view, collective_signature signature, on_done done, void* target,
-                             std::size_t count, std::size_t element_bytes, combine_function combine,
-                             void const* operation) {
-  auto& team = static_cast<team_data&>(view);
-  if (!has_flat_channel(team)) return nullptr;
-  reduction const r{static_cast<std::byte*>(target), count, element_bytes, combine, operation};
-  if (count * element_bytes <= shm::flat_payload) return make<line_reduce>(team, signature, done, r);
-  if (team.rank_n == 1) return nullptr;
-  return make<staged_reduce>(team, signature, done, r);
+collective* make_flat_reduce(team_view& team, collective_signature signature, on_done done,
+                             reduction const& what) {
+  if (what.bytes() <= shm::flat_payload) return make<line_reduce>(team, signature, done, what);
+  return make<staged_reduce>(team, signature, done, what);
 }
 
 }  // namespace atl::engine

@@ -2,9 +2,18 @@
 // steps and publications, which finds most mistakes at once. What is left are ranks that wait for something
 // that nobody sends: each rank notes in its region what it started last, and who has waited long looks there.
 
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/call_site.hpp"
 #include "base/error.hpp"
 #include "engine/collective.hpp"
 #include "engine/world.hpp"
+#include "transport/shm/doze.hpp"
 
 namespace atl::engine {
 
@@ -12,66 +21,153 @@ namespace {
 
 struct started {
   std::uint64_t team;
-  collective_signature signature;
-  std::uint32_t number;
+  noted_call call;
 };
 
 /// The words are stored one by one, while others may read: only together with this do they mean anything.
 std::uint64_t check_of(started const& s) {
-  return (s.team * 0x9e3779b97f4a7c15U ^ s.signature) * 0xc2b2ae3d27d4eb4fU + s.number;
+  std::uint64_t const order = std::uint64_t{s.call.history} << 32U | s.call.number;
+  return ((s.team * 0x9e3779b97f4a7c15U ^ s.call.signature) * 0xc2b2ae3d27d4eb4fU ^ order) + 1;
 }
 
-/// False if the words do not belong together.
-bool read(shm::last_collective const& last, started& s) {
-  s.team = last.team.load(std::memory_order_relaxed);
-  s.signature = last.signature.load(std::memory_order_relaxed);
-  s.number = last.number.load(std::memory_order_relaxed);
-  return last.check.load(std::memory_order_relaxed) == check_of(s);
+/// False if the words do not belong together, or there are none.
+bool read(shm::started_collective const& from, started& s) {
+  s.team = from.team.load(std::memory_order_relaxed);
+  s.call.signature = from.signature.load(std::memory_order_relaxed);
+  s.call.number = from.number.load(std::memory_order_relaxed);
+  s.call.history = from.history.load(std::memory_order_relaxed);
+  return from.check.load(std::memory_order_relaxed) == check_of(s);
+}
+
+std::uint32_t started_ever = 0;  ///< collectives of this process, on any team; under the guard
+
+/// A peer's call with the number of one of ours that does not match, the first that both remember.
+struct difference {
+  bool found = false;
+  std::uint64_t team = 0;
+  noted_call mine;
+  collective_signature theirs = 0;
+};
+
+difference find_difference(shm::rank_control const& own, shm::rank_control const& peer) {
+  difference first;
+  for (auto const& m : own.started) {
+    started mine{};
+    if (!read(m, mine) || (first.found && first.mine.number < mine.call.number)) continue;
+    for (auto const& t : peer.started) {
+      started theirs{};
+      if (read(t, theirs) && theirs.team == mine.team && theirs.call.number == mine.call.number &&
+          (theirs.call.history != mine.call.history ||
+           !matches(theirs.call.signature, mine.call.signature))) {
+        first = {true, mine.team, mine.call, theirs.call.signature};
+      }
+    }
+  }
+  return first;
+}
+
+bool is_on_host(std::int32_t world_rank) {
+  auto const& config = world->shm->config();
+  return world_rank >= config.first && world_rank < config.first + static_cast<std::int32_t>(config.count);
+}
+
+shm::rank_control& control_of(std::int32_t world_rank) {
+  return world->shm->control(static_cast<std::uint32_t>(world_rank - world->shm->config().first));
+}
+
+void write_call_site(shm::call_site_text& to) noexcept {
+  if (to.ready.load(std::memory_order_relaxed) != 0) return;
+  std::string const text = call_site();
+  std::size_t const bytes = std::min(text.size(), sizeof to.text - 1);
+  std::memcpy(to.text, text.data(), bytes);
+  to.text[bytes] = '\0';
+  to.ready.store(1, std::memory_order_release);  // pairs with the acquire in call_site_of()
+}
+
+/// Asks a peer of this host; empty if it does not answer soon, as it computes or is gone.
+std::string call_site_of(std::int32_t world_rank) {
+  constexpr int milliseconds = 1500;  // it looks only now and then
+  shm::rank_control& peer = control_of(world_rank);
+  write_call_site(world->shm->own_control().site);  // it may ask us
+  peer.site.asked.store(1, std::memory_order_relaxed);
+  shm::wake(peer);
+  for (int i = 0; i < milliseconds; ++i) {
+    if (peer.site.ready.load(std::memory_order_acquire) != 0) return peer.site.text;
+    timespec const pause{0, 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  return {};
 }
 
 }  // namespace
 
-std::uint32_t note_collective(team_data& team, collective_signature signature) noexcept {
-  std::uint32_t const number = team.next_number++;
-  team.called[number & (team_data::history_size - 1)] = signature;
-  shm::last_collective& last = world->shm->own_control().last;
-  last.team.store(team.id, std::memory_order_relaxed);
-  last.number.store(number, std::memory_order_relaxed);
-  last.signature.store(signature, std::memory_order_relaxed);
-  last.check.store(check_of({team.id, signature, number}), std::memory_order_relaxed);
-  return number;
+noted_call note_collective(team_data& team, collective_signature signature) noexcept {
+  // The operation is left out: one of the program's own may stand for a predefined one.
+  team.history = (team.history ^ without_operation(signature)) * 0x9e3779b97f4a7c15U + 1;
+  noted_call const call{signature, team.next_number++, static_cast<std::uint32_t>(team.history >> 32U)};
+  team.called[call.number & (team_data::history_size - 1)] = signature;
+  shm::started_collective& note =
+      world->shm->own_control().started[started_ever++ & (shm::remembered_collectives - 1)];
+  note.team.store(team.id, std::memory_order_relaxed);
+  note.number.store(call.number, std::memory_order_relaxed);
+  note.history.store(call.history, std::memory_order_relaxed);
+  note.signature.store(signature, std::memory_order_relaxed);
+  note.check.store(check_of({team.id, call}), std::memory_order_relaxed);
+  return call;
 }
 
-void mismatch(team_data const& team, std::uint32_t number, collective_signature mine, std::int32_t other,
+void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
               collective_signature theirs) {
-  fatal(
-      "collectives",
-      "ranks do not match: collective no. %u on %s is %s here (rank %d) but %s on rank %d. All members must "
-      "start a team's collectives in the same order, with the same root, count and type.",
-      number + 1, describe_team(team.id).c_str(), describe(mine).c_str(), job.rank_me,
-      describe(theirs).c_str(), other);
+  noted_call call = mine;
+  std::string site;
+  if (is_on_host(other)) {
+    // What was found may be a consequence: look for the first difference.
+    difference const d = find_difference(world->shm->own_control(), control_of(other));
+    if (d.found && d.team == team.id && d.mine.number <= mine.number) {
+      call = d.mine;
+      theirs = d.theirs;
+    }
+    site = call_site_of(other);
+    if (!site.empty()) site = format("rank %d is here:\n", other) + site;
+  }
+  std::string const what =
+      matches(call.signature, theirs)
+          ? format(
+                "the ranks called different things before collective no. %u on %s (%s), or not equally "
+                "often; "
+                "the other is rank %d.",
+                call.number + 1, describe_team(team.id).c_str(), describe(call.signature).c_str(), other)
+          : format("collective no. %u on %s is %s here (rank %d) but %s on rank %d.", call.number + 1,
+                   describe_team(team.id).c_str(), describe(call.signature).c_str(), job.rank_me,
+                   describe(theirs).c_str(), other);
+  atl::stop(
+      format("collectives: ranks do not match: %s All members must start a team's collectives in the same "
+             "order, with the same root, count, type and operation.\n%srank %d is here:",
+             what.c_str(), site.c_str(), job.rank_me));
 }
 
 void look_for_mismatch() noexcept {
   shm::endpoint const& shm = *world->shm;
-  started mine{};
-  if (!read(shm.own_control().last, mine)) return;
-  auto const* const team = static_cast<team_data const*>(find_team(mine.team));
-  if (team == nullptr) return;
   for (std::uint32_t r = 0; r < shm.config().count; ++r) {
-    started theirs{};
-    if (read(shm.control(r).last, theirs) && theirs.team == mine.team && theirs.number == mine.number &&
-        theirs.signature != mine.signature)
-      mismatch(*team, mine.number, mine.signature, shm.config().first + static_cast<std::int32_t>(r),
-               theirs.signature);
+    if (r == shm.config().me) continue;
+    difference const d = find_difference(shm.own_control(), shm.control(r));
+    auto const* const team = d.found ? static_cast<team_data const*>(find_team(d.team)) : nullptr;
+    if (team != nullptr) mismatch(*team, d.mine, shm.config().first + static_cast<std::int32_t>(r), d.theirs);
   }
+}
+
+void answer_call_site() noexcept {
+  shm::call_site_text& site = world->shm->own_control().site;
+  if (site.asked.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    write_call_site(site);
 }
 
 void show_last_collective() noexcept {
   started mine{};
-  if (!read(world->shm->own_control().last, mine)) return;
-  diagnostics->collective_number.store(mine.number, std::memory_order_relaxed);
-  diagnostics->collective_signature.store(mine.signature, std::memory_order_relaxed);
+  std::uint32_t const last = (started_ever - 1) & (shm::remembered_collectives - 1);
+  if (!read(world->shm->own_control().started[last], mine)) return;
+  diagnostics->collective_number.store(mine.call.number, std::memory_order_relaxed);
+  diagnostics->collective_signature.store(mine.call.signature, std::memory_order_relaxed);
   diagnostics->collective_team.store(mine.team, std::memory_order_relaxed);
 }
 

@@ -14,15 +14,35 @@ staging_blocks::~staging_blocks() {
   }
 }
 
-std::uint64_t staging_blocks::next(std::size_t bytes) {
-  block& b = blocks_[turn_++ & 1U];
-  if (b.bytes < bytes) {
-    if (b.offset != none) world->shm->give_staging(b.offset);
-    std::size_t const enough = std::bit_ceil(std::max(bytes, std::size_t{1024}));
-    b.offset = world->shm->take_staging(enough);
-    b.bytes = b.offset == none ? 0 : enough;
+std::uint64_t staging_blocks::next(std::size_t bytes, std::uint64_t all_left) {
+  unsigned too_small = count;
+  bool wait = false;
+  for (unsigned i = 0; i < count; ++i) {
+    block const& b = blocks_[i];
+    if (b.used > all_left) {
+      wait = true;
+    } else if (b.bytes >= bytes) {
+      current_ = i;
+      return b.offset;
+    } else if (too_small == count) {
+      too_small = i;
+    }
   }
-  return b.offset;
+  if (too_small == count) return later;
+  block& b = blocks_[too_small];
+  if (b.offset != none) world->shm->give_staging(b.offset);
+  std::size_t const enough = std::bit_ceil(std::max(bytes, std::size_t{1024}));
+  b.offset = world->shm->take_staging(enough);
+  b.bytes = b.offset == none ? 0 : enough;
+  current_ = too_small;
+  return b.offset == none && wait ? later : b.offset;
+}
+
+std::uint64_t staging_blocks::first_use() const {
+  // A block that nobody reads any more has a step that all have left: it does no harm here.
+  return std::min_element(blocks_, blocks_ + count,
+                          [](block const& a, block const& b) { return a.used < b.used; })
+      ->used;
 }
 
 }  // namespace atl::engine

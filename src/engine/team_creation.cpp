@@ -1,8 +1,8 @@
 // The birth and the end of teams.
 //
 // A new team's members agree on three things in one reduction, which travels under the parent's id and
-// number: the team's id; a flat channel that is free on all of them, if all are on one host; and a number
-// that no publication on any free channel has reached, so that stale lines are never mistaken for new ones.
+// number: the team's id; a flat channel that is free on all of them, if all are on one host; and a step
+// that no free channel has reached, so that stale lines are never mistaken for new ones.
 //
 // The id is the world rank of the team's rank 0 and the count of teams that this process has led. No two
 // teams of a job's life are equal in both.
@@ -49,7 +49,7 @@ void run_to_end(bool (*progress)(), Start start) {
 
 struct agreement {
   std::uint64_t id = 0;  ///< from the leader
-  std::uint64_t flat_sequence = 0;
+  std::uint64_t flat_step = 0;
   std::uint64_t members = 0;  ///< hash of the list; all must have the same
   std::uint32_t channels = 0;
   std::uint32_t differ = 0;
@@ -58,7 +58,7 @@ struct agreement {
     auto& x = *static_cast<agreement*>(a);
     auto const& y = *static_cast<agreement const*>(b);
     x.id |= y.id;
-    x.flat_sequence = std::max(x.flat_sequence, y.flat_sequence);
+    x.flat_step = std::max(x.flat_step, y.flat_step);
     x.differ |= y.differ | static_cast<std::uint32_t>(x.members != y.members);
     x.channels &= y.channels;
   }
@@ -94,12 +94,12 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
     guard const held;
     if (me == 0) ours.id = (static_cast<std::uint64_t>(job.rank_me) + 1) << 32U | ++teams.led;
     if (members.size() > 1 && on_this_host(members)) ours.channels = teams.free_channels;
-    ours.flat_sequence = teams.highest_flat;
+    ours.flat_step = teams.highest_flat;
   }
   fresh->set_members(std::move(members), static_cast<std::int32_t>(me));
   run_to_end(progress, [&](on_done done) {
-    collective* const c =
-        make_tree_reduce(*fresh, signature, done, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1);
+    collective* const c = make_tree_reduce(*fresh, signature, done,
+                                           {&ours, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1});
     c->route = &parent;
     launch(c);
   });
@@ -114,7 +114,7 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
   guard const held;
   fresh->id = ours.id;
   // A team destroyed meanwhile may have published more, but not on a channel that was free before.
-  fresh->flat_sequence = ours.flat_sequence;
+  fresh->flat_step = fresh->all_left = ours.flat_step;
   for (int channel = 0; channel < static_cast<int>(shm::flat_channels) && fresh->channel < 0; ++channel) {
     if ((ours.channels >> static_cast<unsigned>(channel) & 1U) != 0) fresh->channel = channel;
   }

@@ -73,7 +73,7 @@ void team_registry::add(std::unique_ptr<team_data> team) {
 void team_registry::remove(team_data& team) noexcept {
   if (team.channel >= 0) {
     free_channels |= 1U << static_cast<unsigned>(team.channel);
-    highest_flat = std::max(highest_flat, team.flat_sequence);
+    highest_flat = std::max(highest_flat, team.flat_step);
   }
   teams_.erase(team.id);
 }

@@ -42,6 +42,7 @@ void waiter::pause() {
     sched_yield();
     return;
   }
+  answer_call_site();
   std::uint64_t const waited_ns = now_ns() - since_ns_;
   if (waited_ns > next_look_ns_) {
     next_look_ns_ = waited_ns + look_every_ns;

@@ -93,7 +93,7 @@ struct verdict {
 verdict agree(verdict mine) {
   run_collective([&](engine::on_done done) {
     engine::start_reduce(
-        engine::world_team(), &mine, 1, sizeof mine,
+        engine::world_team(), &mine, &mine, 1, sizeof mine,
         [](void* a, void const* b, std::size_t, void const*) {
           auto* const into = static_cast<verdict*>(a);
           auto const* const other = static_cast<verdict const*>(b);

@@ -112,12 +112,13 @@ void finalize(bool report_leaks) {
   // Programs should have waited for their operations. For those that have not: what was sent before finalize,
   // also what had found no room yet, reaches its target before the second barrier and runs; its replies,
   // before the third.
-  engine::wait_barrier(engine::world_team(), &progress_user);
+  constexpr collective_signature signature = sign(collective_kind::finalize);
+  engine::meet(engine::world_team(), signature, &progress_user);
   settle();
-  engine::wait_barrier(engine::world_team(), &progress_user);
+  engine::meet(engine::world_team(), signature, &progress_user);
   settle();
   if (report_leaks) report_leaks_of_all();
-  engine::wait_barrier(engine::world_team(), &progress_internal);
+  engine::meet(engine::world_team(), signature, &progress_internal);
   --depth;
   reset_objects();
   reset_teams();

@@ -69,7 +69,8 @@ leak_totals totals_of_all() {
                      engine::job.rank_me};
   bool done = false;
   engine::on_done const note{[](void* flag) { *static_cast<bool*>(flag) = true; }, &done};
-  engine::start_reduce(engine::world_team(), &totals, 1, sizeof totals, &add_totals, nullptr, 0, note);
+  engine::start_reduce(engine::world_team(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
+                       note);
   engine::waiter idle;
   while (!done) {
     if (engine::poll()) {

@@ -62,12 +62,13 @@ ATOLL_EXPORT void start_barrier(team_view& team, on_done done);
 ATOLL_EXPORT void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root,
                                   on_done done);
 
-/// Element-wise reduction of `count` elements of `element_bytes` into `target`, on `root` or (root < 0)
-/// everywhere. `target` holds this rank's contribution on entry and is in use until done; on other ranks than
-/// root it is scratch.
-ATOLL_EXPORT void start_reduce(team_view& team, void* target, std::size_t count, std::size_t element_bytes,
-                               combine_function combine, void const* operation, std::int32_t root,
-                               on_done done);
+/// Element-wise reduction of the `count` elements of `element_bytes` at every member's `source` into
+/// `target`, on `root` or (root < 0) everywhere. Both are in use until done; they are equal or disjoint.
+/// Where there is no result, `target` may be null, and otherwise is scratch. `operation_code` is compared
+/// among members unless it is 0.
+ATOLL_EXPORT void start_reduce(team_view& team, void const* source, void* target, std::size_t count,
+                               std::size_t element_bytes, combine_function combine, void const* operation,
+                               std::int32_t root, on_done done, std::uint8_t operation_code = 0);
 
 /// Every member's `bytes` bytes to every member, in rank order: `all` has room for rank_n * bytes.
 ATOLL_EXPORT void start_gather_all(team_view& team, void const* mine, std::size_t bytes, void* all,

@@ -60,31 +60,15 @@ class reduce_buffer : public value_buffer<T> {
   Op op_;
 };
 
-/// Works in `dst` where the result is wanted, else in memory of its own.
-template <class T, class Op>
-class reduce_array_buffer {
+/// Of arrays: they stay where the program has them.
+template <class Op>
+class operation_buffer {
  public:
   template <class O>
-  reduce_array_buffer(T const* src, T* dst, std::size_t count, O&& op)
-      : work_(dst), op_(std::forward<O>(op)) {
-    if (work_ == nullptr) {
-      own_ = ::operator new(count * sizeof(T), std::align_val_t(alignof(T)));
-      work_ = static_cast<T*>(own_);
-    }
-    if (static_cast<void const*>(src) != work_ && count != 0) {
-      std::memcpy(static_cast<void*>(work_), static_cast<void const*>(src), count * sizeof(T));
-    }
-  }
-  reduce_array_buffer(reduce_array_buffer&& other) noexcept(std::is_nothrow_move_constructible_v<Op>)
-      : own_(std::exchange(other.own_, nullptr)), work_(other.work_), op_(std::move(other.op_)) {}
-  reduce_array_buffer& operator=(reduce_array_buffer&&) = delete;
-  ~reduce_array_buffer() { ::operator delete(own_, std::align_val_t(alignof(T))); }
-  T* data() { return work_; }
+  explicit operation_buffer(std::in_place_t, O&& op) : op_(std::forward<O>(op)) {}
   Op* operation() { return &op_; }
 
  private:
-  void* own_ = nullptr;
-  T* work_;
   Op op_;
 };
 

@@ -13,21 +13,39 @@ namespace atl::shm {
 inline constexpr unsigned flat_channels = 16;    ///< world, local_team, and some for created teams
 inline constexpr std::size_t flat_payload = 48;  ///< bytes that travel with a flat collective's arrival
 
-/// A rank's contribution to one flat collective. `sequence` is written last (release) and read first
+inline constexpr unsigned flat_lines = 8;  ///< so many publications may be unread (a power of two)
+
+/// A rank's contribution to one step of a flat collective. `stamp` is written last (release) and read first
 /// (acquire).
 struct alignas(64) flat_line {
-  std::atomic<std::uint64_t> sequence;
-  std::uint64_t signature;  ///< what was called; must be equal on all ranks
+  std::atomic<std::uint64_t> stamp;  ///< number of the step, and a hash of all that was called so far
+  std::uint64_t signature;           ///< what was called; must be equal on all ranks
   std::byte payload[flat_payload];
 };
 static_assert(sizeof(flat_line) == 64);
 
-/// The collective that a rank started last, for peers that have waited long.
-struct last_collective {
+/// One rank's part of a channel.
+struct flat_channel {
+  flat_line lines[flat_lines];                  ///< [number of the step modulo flat_lines]
+  alignas(64) std::atomic<std::uint64_t> left;  ///< this rank has read all that it wanted up to this step
+};
+
+/// A collective that a rank has started, for peers that have waited long. The words are written one by one:
+/// they mean something only if `check` fits.
+struct started_collective {
   std::atomic<std::uint64_t> team;
   std::atomic<std::uint64_t> signature;
   std::atomic<std::uint64_t> check;
   std::atomic<std::uint32_t> number;
+  std::atomic<std::uint32_t> history;  ///< hash of all that was called on the team up to this one
+};
+inline constexpr unsigned remembered_collectives = 16;  // a power of two
+
+/// Where in the program a rank is, written when a peer that has found a mistake asks for it.
+struct call_site_text {
+  std::atomic<std::uint32_t> asked;
+  std::atomic<std::uint32_t> ready;
+  char text[376];
 };
 
 /// First lines of every region.
@@ -41,12 +59,13 @@ struct rank_control {
       failed;  ///< non-zero once a rank of the host says why it ends the job; also there
   // Read by a peer to find out whether process memory may be read directly.
   alignas(64) std::uint64_t probe;
-  alignas(64) last_collective last;
   ring_counters ring;
-  flat_line flat[flat_channels][2];  ///< [channel][parity of the collective's number]
+  flat_channel flat[flat_channels];
+  alignas(64) started_collective started[remembered_collectives];  ///< the last ones, used in turn
+  call_site_text site;
 };
 
-inline constexpr std::size_t control_bytes = 4096;
+inline constexpr std::size_t control_bytes = 3 * 4096;
 static_assert(sizeof(rank_control) <= control_bytes);
 
 /// Names of the modules that a rank has loaded, for peers' error messages. Follows the control lines.

@@ -115,6 +115,29 @@ void collectives_differ(std::string const& how) {
     } else {
       upcxx::broadcast(value, 0).wait();
     }
+  } else if (how == "number") {  // nobody sends anything, and the ranks have got differently far
+    if (me == 0) {
+      upcxx::broadcast(value, 0).wait();
+      upcxx::barrier();
+    } else {
+      upcxx::broadcast(value, 1 - me % 2).wait();
+    }
+  } else if (how == "operation") {
+    if (me == 1) {
+      upcxx::reduce_all(value, upcxx::op_fast_max).wait();
+    } else {
+      upcxx::reduce_all(value, upcxx::op_fast_add).wait();
+    }
+  } else if (how == "unseen") {  // nobody waits for anybody: found in the next one
+    if (me == 1) {
+      upcxx::broadcast(value, 1).wait();
+    } else {
+      upcxx::reduce_one(value, upcxx::op_fast_add, (me + 1) % upcxx::rank_n()).wait();
+    }
+  } else if (how == "end") {  // one barrier more
+    all.destroy();
+    if (me != 1) upcxx::barrier();
+    return;
   }
   upcxx::barrier();
 }

@@ -129,8 +129,10 @@ TEST_F(solo, collectives_of_one_rank_complete_with_its_own_values) {
       std::size_t const bytes = count * sizeof(long);
       start_barrier(*team, {&set_flag, &done[0]});
       start_broadcast(*team, values.data(), bytes, 0, {&set_flag, &done[1]});
-      start_reduce(*team, values.data(), count, sizeof(long), &add, nullptr, 0, {&set_flag, &done[2]});
-      start_reduce(*team, values.data(), count, sizeof(long), &add, nullptr, -1, {&set_flag, &done[3]});
+      start_reduce(*team, values.data(), values.data(), count, sizeof(long), &add, nullptr, 0,
+                   {&set_flag, &done[2]});
+      start_reduce(*team, values.data(), values.data(), count, sizeof(long), &add, nullptr, -1,
+                   {&set_flag, &done[3]});
       start_gather_all(*team, values.data(), bytes, all.data(), {&set_flag, &done[4]});
       EXPECT_TRUE(collectives_open());
       for (int i = 0; i < 100 && collectives_open(); ++i) poll();

@@ -1,0 +1,117 @@
+// Broadcasts inside a host. What fits into a line travels in it: one line from the root, which every member
+// reads.
+//
+// Longer arrays go piece by piece through blocks of the root's transit memory: it copies a piece into a block
+// and publishes where that is, the others copy it out, while the root is at the next piece. If transit memory
+// is used up, the line says so, and all go on with the tree by messages.
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/flat.hpp"
+#include "engine/world.hpp"
+
+namespace atl::engine {
+
+namespace {
+
+class line_broadcast final : public flat_collective {
+ public:
+  line_broadcast(void* buffer, std::size_t bytes, std::int32_t root)
+      : buffer_(buffer), bytes_(bytes), root_(root) {}
+
+  void begin() override {
+    if (team->rank_me != root_) skip();
+  }
+  bool advance() override {
+    if (team->rank_me == root_) {
+      if (!publish(buffer_, bytes_)) return false;
+    } else {
+      if (!is_there(root_)) return false;
+      if (bytes_ != 0) std::memcpy(buffer_, payload_of(root_), bytes_);
+    }
+    leave(root_);
+    return true;
+  }
+
+ private:
+  void* buffer_;
+  std::size_t bytes_;
+  std::int32_t root_;
+};
+
+/// Small pieces let the copies overlap soon; every piece costs a line that moves, and with more ranks than
+/// cores a turn of all ranks. Equal on all members.
+std::size_t piece_of(std::size_t bytes) {
+  constexpr std::size_t most = std::size_t{128} << 10;  // stays in the second-level cache
+  constexpr std::size_t least = std::size_t{8} << 10;
+  if (!world->spare_cores) return most;
+  return std::clamp(bytes / 8 / 64 * 64, least, most);
+}
+
+class staged_broadcast final : public flat_collective {
+ public:
+  staged_broadcast(void* buffer, std::size_t bytes, std::int32_t root)
+      : buffer_(static_cast<std::byte*>(buffer)), bytes_(bytes), piece_(piece_of(bytes)), root_(root) {}
+
+  void begin() override {
+    if (team->rank_me != root_) skip();
+  }
+  bool advance() override { return team->rank_me == root_ ? give() : take(); }
+
+ private:
+  std::size_t next_piece() const { return std::min(piece_, bytes_ - done_); }
+
+  bool give() {
+    while (done_ < bytes_) {
+      if (!flat_room(*team)) return false;
+      std::size_t const bytes = next_piece();
+      std::uint64_t const block = flat_block(*team, bytes);
+      if (block == staging_blocks::later) return false;
+      if (block != staging_blocks::none) std::memcpy(world->shm->at(world->shm->config().me, block), buffer_ + done_, bytes);
+      flat_publish(*team, call, &block, sizeof block);
+      leave(root_);
+      if (block == staging_blocks::none) return go_on_by_messages();
+      team->staging.used_in(team->flat_step);
+      done_ += bytes;
+    }
+    return true;
+  }
+
+  bool take() {
+    while (is_there(root_)) {
+      std::uint64_t block = 0;
+      std::memcpy(&block, payload_of(root_), sizeof block);
+      bool const staged = block != staging_blocks::none;
+      std::size_t const bytes = next_piece();
+      if (staged) std::memcpy(buffer_ + done_, block_at(root_, block), bytes);
+      leave(root_);
+      if (!staged) return go_on_by_messages();
+      done_ += bytes;
+      if (done_ == bytes_) return true;
+      skip();
+    }
+    return false;
+  }
+
+  bool go_on_by_messages() {
+    launch_rest(*this, make_tree_broadcast(*team, call.signature, done, buffer_ + done_, bytes_ - done_, root_));
+    return true;
+  }
+
+  std::byte* buffer_;
+  std::size_t bytes_;
+  std::size_t piece_;
+  std::size_t done_ = 0;  ///< bytes given or taken
+  std::int32_t root_;
+};
+
+}  // namespace
+
+collective* make_flat_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
+                                std::size_t bytes, std::int32_t root) {
+  if (bytes <= shm::flat_payload) return make<line_broadcast>(team, signature, done, buffer, bytes, root);
+  return make<staged_broadcast>(team, signature, done, buffer, bytes, root);
+}
+
+}  // namespace atl::engine
