@@ -104,6 +104,7 @@ std::string call_site_of(std::int32_t world_rank) {
 noted_call note_collective(team_data& team, collective_signature signature) noexcept {
   // The operation is left out: one of the program's own may stand for a predefined one.
   team.history = (team.history ^ without_operation(signature)) * 0x9e3779b97f4a7c15U + 1;
+  team.history ^= team.history >> 29U;  // products carry differences upwards only
   noted_call const call{signature, team.next_number++, static_cast<std::uint32_t>(team.history >> 32U)};
   team.called[call.number & (team_data::history_size - 1)] = signature;
   shm::started_collective& note =
