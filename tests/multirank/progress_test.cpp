@@ -32,6 +32,7 @@ TEST_F(progress_test, in_progress_is_true_exactly_inside_callbacks_of_progress) 
 TEST_F(progress_test, internal_progress_runs_nothing_of_the_users) {
   calls = 0;
   upcxx::barrier();
+  int const before = calls;  // whoever leaves the barrier first may have called already
   int lpcs = 0;
   upcxx::rpc_ff(right, [] { ++calls; });
   upcxx::current_persona().lpc_ff([&] { ++lpcs; });
@@ -39,7 +40,7 @@ TEST_F(progress_test, internal_progress_runs_nothing_of_the_users) {
   for (int i = 0; i < 1000; ++i) {
     upcxx::progress(upcxx::progress_level::internal);
   }
-  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(calls, before);
   EXPECT_EQ(lpcs, 0);
   EXPECT_FALSE(reply.ready());
   reply.wait();
@@ -49,6 +50,7 @@ TEST_F(progress_test, internal_progress_runs_nothing_of_the_users) {
 TEST_F(progress_test, discharge_sends_without_notifying) {
   calls = 0;
   upcxx::barrier();
+  int const before = calls;  // whoever leaves the barrier first may have called already
   int lpcs = 0;
   upcxx::current_persona().lpc_ff([&] { ++lpcs; });
   upcxx::future<int> f = upcxx::rpc(right, [] { return ++calls; });
@@ -59,7 +61,7 @@ TEST_F(progress_test, discharge_sends_without_notifying) {
   EXPECT_FALSE(upcxx::progress_required(upcxx::default_persona_scope()));
   upcxx::discharge(upcxx::top_persona_scope());
   EXPECT_EQ(lpcs, 0);
-  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(calls, before);
   EXPECT_FALSE(f.ready());
   EXPECT_GE(f.wait(), 1);
   multirank::spin_until([&] { return calls == 2 && lpcs == 1; });
