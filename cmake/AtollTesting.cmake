@@ -15,6 +15,10 @@
 #   atoll_add_script_test(name COMMAND ... [LABELS ...] [TIMEOUT s] [ENVIRONMENT ...] [PROCESSORS n])
 #       Anything else. The build tree's programs come first on PATH.
 #
+# Two labels have a meaning here. `extra`: under a sanitizer only on demand, since the same code runs there in another test
+# already (built by extra_tests, not by the target of its sort). `threads`: several threads in a process, so that
+# ThreadSanitizer has something to see (built by threads_tests, too).
+#
 # Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer.
 
 include_guard(GLOBAL)
@@ -46,8 +50,27 @@ if(ATOLL_SANITIZE MATCHES "thread")
   endif()
 endif()
 
-add_custom_target(unit_tests)       # builds all of one sort
+add_custom_target(unit_tests)       # builds all of one sort but for the extra ones
 add_custom_target(multirank_tests)
+add_custom_target(extra_tests)
+add_custom_target(threads_tests)
+
+# Adds an executable to the targets that build its sort. Arguments: executable, target of the sort, labels.
+function(_atoll_group_test name sort)
+  if(extra IN_LIST ARGN)
+    set(sort extra_tests)
+  endif()
+  set(groups ${sort})
+  if(threads IN_LIST ARGN)
+    list(APPEND groups threads_tests)
+  endif()
+  foreach(group IN LISTS groups)
+    add_dependencies(${group} ${name})
+    if(TARGET atoll AND NOT group STREQUAL "unit_tests")
+      add_dependencies(${group} atoll)
+    endif()
+  endforeach()
+endfunction()
 
 macro(_atoll_parse_test)
   cmake_parse_arguments(arg "OWN_MAIN" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS"
@@ -111,7 +134,7 @@ function(atoll_add_unit_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} atoll_internal atoll_warnings ${gtest})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_dependencies(unit_tests ${name})
+  _atoll_group_test(${name} unit_tests ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${ATOLL_TEST_PREFIX} $<TARGET_FILE:${name}> ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES
     LABELS "unit;${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
@@ -147,10 +170,7 @@ function(atoll_add_multirank_test name)
     target_link_libraries(${name} PRIVATE ${gtest})
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_dependencies(multirank_tests ${name})
-  if(TARGET atoll)
-    add_dependencies(multirank_tests atoll)
-  endif()
+  _atoll_group_test(${name} multirank_tests ${arg_LABELS})
   foreach(ranks IN LISTS arg_RANKS)
     set(id ${name}.${ranks}ranks)
     if(TARGET atoll)
@@ -167,13 +187,31 @@ function(atoll_add_multirank_test name)
   endforeach()
 endfunction()
 
+# The whole library's header, compiled once for all tests of what must not compile (GCC finds upcxx.hpp.gch by
+# itself). A fixture, since GCC would not notice that it is older than a header.
+function(_atoll_compile_fail_header)
+  if(TEST compile_fail.header OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  set(folder ${PROJECT_BINARY_DIR}/tests/compile_fail/upcxx)
+  file(MAKE_DIRECTORY ${folder})
+  add_test(NAME compile_fail.header COMMAND ${CMAKE_CXX_COMPILER} -std=c++${CMAKE_CXX_STANDARD} -w
+    -I${PROJECT_SOURCE_DIR}/include -x c++-header ${PROJECT_SOURCE_DIR}/include/upcxx/upcxx.hpp -o ${folder}/upcxx.hpp.gch)
+  set_tests_properties(compile_fail.header PROPERTIES LABELS compile_fail TIMEOUT 120 FIXTURES_SETUP compile_fail_header)
+endfunction()
+
 function(atoll_add_compile_fail_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;EXPECT" "")
+  _atoll_compile_fail_header()
+  set(include ${PROJECT_SOURCE_DIR}/include)
+  if(TEST compile_fail.header)
+    list(PREPEND include ${PROJECT_BINARY_DIR}/tests/compile_fail)
+  endif()
   string(REGEX REPLACE "\\\\?;" "." arg_EXPECT "${arg_EXPECT}")  # CMake would split the argument there
   add_test(NAME compile_fail.${name} COMMAND ${CMAKE_COMMAND}
-    -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "STANDARD=${CMAKE_CXX_STANDARD}" -D "INCLUDE=${PROJECT_SOURCE_DIR}/include"
+    -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "STANDARD=${CMAKE_CXX_STANDARD}" -D "INCLUDE=${include}"
     -D "SOURCE=${arg_SOURCE}" -D "EXPECT=${arg_EXPECT}" -P ${ATOLL_TEST_SUPPORT}/compile_fail.cmake)
-  set_tests_properties(compile_fail.${name} PROPERTIES LABELS compile_fail TIMEOUT 120)
+  set_tests_properties(compile_fail.${name} PROPERTIES LABELS compile_fail TIMEOUT 120 FIXTURES_REQUIRED compile_fail_header)
 endfunction()
 
 function(atoll_add_script_test name)

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <numeric>
+#include <string>
 
 #include "common.hpp"
 
@@ -333,11 +334,41 @@ bool value_is_defined() {
   return true;
 }
 
-using rma = testing::Types<rput_value, rput_bulk, rput_empty, rget_value, rget_bulk, rget_empty>;
-using copies =
-    testing::Types<copy_private_to_global, copy_global_to_private, copy_global_to_global, copy_empty>;
-using calls = testing::Types<rpc_void, rpc_int>;
-using collectives = testing::Types<barrier_op, broadcast_value, broadcast_bulk, reduce_one_value,
-                                   reduce_all_value, reduce_all_bulk, reduce_one_bulk>;
+/// A promise that can take the values of the operation event.
+template <class Op>
+using value_promise = std::conditional_t<has_value<Op>, upcxx::promise<int>, upcxx::promise<>>;
+
+/// Waits, and checks the value that the operation event must carry.
+template <class Op>
+void expect_result(Op& op, typename Op::future_type f) {
+  f.wait_tuple();
+  ASSERT_TRUE(f.ready());
+  if constexpr (has_value<Op>) {
+    if (value_is_defined<Op>()) {
+      EXPECT_EQ(f.result(), op.expected());
+    }
+  }
+  EXPECT_TRUE(op.arrived());
+}
+
+/// What the functions of as_rpc do.
+namespace remote {
+inline int runs;
+inline int sum;
+inline bool always_in_progress;
+inline bool always_with_master;
+inline std::string text;
+inline void reset() {
+  runs = sum = 0;
+  always_in_progress = always_with_master = true;
+  text.clear();
+}
+inline void note(int value) {
+  ++runs;
+  sum += value;
+  always_in_progress = always_in_progress && upcxx::in_progress();
+  always_with_master = always_with_master && upcxx::master_persona().active_with_caller();
+}
+}  // namespace remote
 
 }  // namespace multirank::forms

@@ -1,6 +1,8 @@
 #pragma once
 
-/// The cases: every form of completion, to be instantiated for a list of operations in a file of its own.
+/// Every form of completion in cases of its own, for operations that stand for many: one of each way in which
+/// the library completes (while the call is made or later, with values or without, with each set of events).
+/// The other operations have the cases of completion_together_cases.hpp: these take 3 s of compilation each.
 
 #include <optional>
 #include <tuple>
@@ -14,21 +16,8 @@ class completion_test : public fixture {
  protected:
   using future_type = typename Op::future_type;
 
-  /// Waits, and checks the value that the operation event must carry.
-  static void expect_result(Op& op, future_type f) {
-    f.wait_tuple();
-    expect_ready_result(op, f);
-  }
-  static void expect_ready_result(Op& op, future_type f) {
-    ASSERT_TRUE(f.ready());
-    if constexpr (has_value<Op>) {
-      if (value_is_defined<Op>()) {
-        EXPECT_EQ(f.result(), op.expected());
-      }
-    }
-    EXPECT_TRUE(op.arrived());
-  }
-  using value_promise = std::conditional_t<has_value<Op>, upcxx::promise<int>, upcxx::promise<>>;
+  static void expect_result(Op& op, future_type f) { forms::expect_result(op, f); }
+  using value_promise = forms::value_promise<Op>;
 };
 
 TYPED_TEST_SUITE_P(completion_test);
@@ -322,25 +311,6 @@ TYPED_TEST_P(completion_test, buffered_and_blocking_add_nothing_to_the_result) {
     this->expect_result(op, std::get<1>(together));
   }
 }
-
-namespace remote {
-inline int runs;
-inline int sum;
-inline bool always_in_progress;
-inline bool always_with_master;
-inline std::string text;
-inline void reset() {
-  runs = sum = 0;
-  always_in_progress = always_with_master = true;
-  text.clear();
-}
-inline void note(int value) {
-  ++runs;
-  sum += value;
-  always_in_progress = always_in_progress && upcxx::in_progress();
-  always_with_master = always_with_master && upcxx::master_persona().active_with_caller();
-}
-}  // namespace remote
 
 TYPED_TEST_P(completion_test, as_rpc_runs_once_per_operation_at_the_owner_of_the_destination) {
   if constexpr (TypeParam::has_remote) {

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Every header compiles alone, and twice: public ones in two modes (unchecked and single-threaded; checked and
-# multi-threaded), internal ones once.
+# Every header compiles alone, and twice over: those that programs name in two modes (unchecked and single-threaded;
+# checked and multi-threaded), those behind them checked and multi-threaded, internal ones once, but for those that the source file beside them includes first: the build has
+# compiled these alone.
 #   check_headers.sh <compiler> <C++ standard> <source folder> [jobs]
 set -u
 compiler=$1 standard=$2 root=$3 jobs=${4:-2}
@@ -26,9 +27,12 @@ export -f check_one
       echo "skipped $header: <$need> is not here" >&2
       continue
     fi
-    printf '%s\0' "${header#include/} -DUPCXX_CODEMODE=1" "${header#include/} -DUPCXX_THREADMODE=1"
+    printf '%s\0' "${header#include/} -DUPCXX_THREADMODE=1"
+    [ "${header%/*}" = include/upcxx ] && printf '%s\0' "${header#include/} -DUPCXX_CODEMODE=1"
   done
-  find src -name '*.hpp' -printf '%P -DUPCXX_CODEMODE=1\0'
+  find src -name '*.hpp' -printf '%P\n' | while read -r header; do
+    grep -sm 1 '^#include' "src/${header%.hpp}.cpp" | grep -qF "\"$header\"" || printf '%s\0' "$header -DUPCXX_CODEMODE=1"
+  done
 } | xargs -0 -P "$jobs" -I{} bash -c 'check_one "$@"' _ "$compiler" "$standard" {} > "${TMPDIR:-/tmp}/headers.$$"
 status=$?
 cat "${TMPDIR:-/tmp}/headers.$$"
