@@ -14,6 +14,8 @@
 
 #include <upcxx/upcxx.hpp>
 
+#include "support/shared_memory.hpp"
+
 namespace multirank {
 
 using upcxx::intrank_t;
@@ -127,28 +129,13 @@ template <class T>
 class shared_array {
  public:
   explicit shared_array(std::size_t count, std::size_t alignment = alignof(T))
-      : mine_(upcxx::allocate<T>(count, alignment)), all_(mine_) {
-    EXPECT_TRUE(mine_) << "shared heap too small for " << count * sizeof(T) << " bytes";
-    pointers_.resize(static_cast<std::size_t>(upcxx::rank_n()));
-    for (int r = 0; r < upcxx::rank_n(); ++r) {
-      pointers_[static_cast<std::size_t>(r)] = all_.fetch(r).wait();
-    }
-    upcxx::barrier();
-  }
-  ~shared_array() {
-    upcxx::barrier();
-    upcxx::deallocate(mine_);
-  }
-  shared_array(shared_array const&) = delete;
-  shared_array& operator=(shared_array const&) = delete;
+      : memory_(count * sizeof(T), alignment) {}
 
-  upcxx::global_ptr<T> at(int rank) const { return pointers_[static_cast<std::size_t>(rank)]; }
-  T* local() const { return mine_.local(); }
+  upcxx::global_ptr<T> at(int rank) const { return upcxx::reinterpret_pointer_cast<T>(memory_.at(rank)); }
+  T* local() const { return at(upcxx::rank_me()).local(); }
 
  private:
-  upcxx::global_ptr<T> mine_;
-  upcxx::dist_object<upcxx::global_ptr<T>> all_;
-  std::vector<upcxx::global_ptr<T>> pointers_;
+  shared_memory memory_;
 };
 
 }  // namespace multirank
