@@ -25,7 +25,11 @@ std::string host_name() {
 
 /// One write per message, so that lines of several ranks do not mix.
 void print(std::string const& message) {
-  std::string const line = "atoll: " + identity() + ": " + message;
+  // Not `"..." + identity()`, of which GCC 12 believes that it copies within one string (PR 105651).
+  std::string line = "atoll: ";
+  line += identity();
+  line += ": ";
+  line += message;
   std::string_view rest = line;
   while (!rest.empty()) {
     ssize_t const written = ::write(STDERR_FILENO, rest.data(), rest.size());
@@ -35,7 +39,7 @@ void print(std::string const& message) {
 }
 
 void print(char const* component, std::string const& message) {
-  print(std::string(component) + ": " + message + "\n");
+  print(format("%s: %s\n", component, message.c_str()));
 }
 
 std::atomic_flag stopping = ATOMIC_FLAG_INIT;
@@ -68,7 +72,7 @@ std::string identity() {
 
 void stop(std::string const& message) noexcept {
   if (!stopping.test_and_set() && (first_to_fail == nullptr || first_to_fail())) {
-    print(message + "\n" + call_site());
+    print(format("%s\n%s", message.c_str(), call_site().c_str()));
     if (freeze_hook != nullptr) freeze_hook();
   } else {
     // Who was first ends the job, and with it this process; perhaps only after a debugger has let it go.
