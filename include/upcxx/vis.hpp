@@ -77,8 +77,8 @@ auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
   check_injection(call);
   // Read before the walk. Nobody receives an empty list, so the initiator is told.
   intrank_t const target = dest_begin == dest_end ? rank_me() : Runs::pointer(*dest_begin).where();
-  put_runs<T>(call, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
-              std::move(dest_end), dest_runs);
+  copy_between_ends<T, shared_end, private_end>(call, std::move(src_begin), std::move(src_end), src_runs,
+                                                std::move(dest_begin), std::move(dest_end), dest_runs);
   send_remote_completions(target, completions);
   return complete_now<vis_put_events>(completions);
 }
@@ -98,8 +98,8 @@ auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
                 "rget_irregular, rget_regular: sources must convert to global_ptr<T const> in host memory, "
                 "for destinations of T*");
   check_injection(call);
-  get_runs<T>(call, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
-              std::move(dest_end), dest_runs);
+  copy_between_ends<T, private_end, shared_end>(call, std::move(src_begin), std::move(src_end), src_runs,
+                                                std::move(dest_begin), std::move(dest_end), dest_runs);
   return complete_now<vis_get_events>(completions);
 }
 

@@ -91,6 +91,21 @@ struct blocking_item {
   using event = source_event;
 };
 
+// ---- which sort of item?
+
+template <class T>
+inline constexpr bool is_future_item = false;
+template <class Event, timing When>
+inline constexpr bool is_future_item<future_item<Event, When>> = true;
+template <class T>
+inline constexpr bool is_lpc_item = false;
+template <class Event, class F>
+inline constexpr bool is_lpc_item<lpc_item<Event, F>> = true;
+template <class T>
+inline constexpr bool is_rpc_item = false;
+template <class F, class... Args>
+inline constexpr bool is_rpc_item<rpc_item<F, Args...>> = true;
+
 /// The requests of a completion object. No std::tuple: its constructors take long to compile, and every
 /// program would pay for them.
 template <class... Items>
@@ -141,24 +156,33 @@ constexpr completions<A..., B...> join(completions<A...> a, completions<B...> b)
 
 template <class Event, timing When, class... T>
 auto make_promise_item(promise<T...>&& target) {
+#if ATOLL_CHECKED
+  target.require_anonymous(0);  // looks whether it is open
+#endif
   return completions<promise_item<Event, When, T...>>{{{std::move(target)}, {}}};
 }
 
 template <class Event, class F>
 auto make_lpc_item(persona& target, F&& function) {
+  static_assert(std::is_copy_constructible_v<std::decay_t<F>>,
+                "as_lpc: the function must be copyable, as its completion object may be given to several "
+                "operations");
   using item = lpc_item<Event, std::decay_t<F>>;
   return completions<item>{{item(&target, std::forward<F>(function)), {}}};
 }
 
 template <class F, class... Args>
 auto make_rpc_item(F&& function, Args&&... args) {
+  static_assert(std::is_copy_constructible_v<std::decay_t<F>> &&
+                    ((std::is_lvalue_reference_v<Args> || std::is_copy_constructible_v<Args>)&&...),
+                "as_rpc: the function and arguments that are passed as rvalues must be copyable, as the "
+                "completion object may be given to several operations; pass lvalues of others");
   using item = rpc_item<std::decay_t<F>, Args...>;  // Args is X& for lvalues, X for rvalues
   return completions<item>{
       {item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)), {}}};
 }
 
 // ---- what an operation offers
-// ---------------------------------------------------------------------------------
 
 /// Which events an operation has; operation completion carries the types in `Values`.
 template <bool Source, bool Remote, bool Operation, class Values = type_list<>>
@@ -219,11 +243,6 @@ constexpr void check_requests(completions<Items...> const&) {
       "as_lpc: the function cannot be called with the values that the operation gives (rvalues of the "
       "types of the future that operation_cx::as_future() would return)");
 }
-
-template <class T>
-inline constexpr bool is_future_item = false;
-template <class Event, timing When>
-inline constexpr bool is_future_item<future_item<Event, When>> = true;
 
 template <class Values>
 struct future_of;

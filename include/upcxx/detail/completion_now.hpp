@@ -81,11 +81,6 @@ auto notify_item_now(Item const& item, V const&... values) {
   }
 }
 
-template <class T>
-inline constexpr bool is_rpc_item = false;
-template <class F, class... Args>
-inline constexpr bool is_rpc_item<rpc_item<F, Args...>> = true;
-
 /// Sends the as_rpc requests of a completion object to world rank `target`. Declared here, defined with rpc.
 template <class F, class... Args>
 void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& item);

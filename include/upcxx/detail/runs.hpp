@@ -186,22 +186,13 @@ void copy_runs([[maybe_unused]] char const* call, Dest dest, Source source) {
 #endif
 }
 
-/// Copies private runs to the shared runs of one rank.
-template <class T, class Runs, class SrcIter, class DestIter>
-void put_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-              DestIter dest_end, Runs dest_runs) {
-  using source = run_list<T const, Runs, private_end<T const>, SrcIter>;
-  using dest = run_list<T, Runs, shared_end<T>, DestIter>;
-  copy_runs(call, dest(std::move(dest_begin), std::move(dest_end), dest_runs, {call, "destination"}),
-            source(std::move(src_begin), std::move(src_end), src_runs, {call, "source"}));
-}
-
-/// Copies the shared runs of one rank to private runs.
-template <class T, class Runs, class SrcIter, class DestIter>
-void get_runs(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-              DestIter dest_end, Runs dest_runs) {
-  using source = run_list<T const, Runs, shared_end<T const>, SrcIter>;
-  using dest = run_list<T, Runs, private_end<T>, DestIter>;
+/// Copies source runs of T to destination runs; one end is shared, runs of one rank, the other private.
+template <class T, template <class> class DestEnd, template <class> class SourceEnd, class Runs,
+          class SrcIter, class DestIter>
+void copy_between_ends(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs,
+                       DestIter dest_begin, DestIter dest_end, Runs dest_runs) {
+  using source = run_list<T const, Runs, SourceEnd<T const>, SrcIter>;
+  using dest = run_list<T, Runs, DestEnd<T>, DestIter>;
   copy_runs(call, dest(std::move(dest_begin), std::move(dest_end), dest_runs, {call, "destination"}),
             source(std::move(src_begin), std::move(src_end), src_runs, {call, "source"}));
 }
