@@ -14,6 +14,7 @@
 
 #include <atoll/engine/team.hpp>
 #include <upcxx/completion.hpp>
+#include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/collective_call.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/persona_state.hpp>
@@ -56,7 +57,7 @@ auto broadcast(T value, intrank_t root, team const& team = world(),
                 "broadcast: T must be TriviallySerializable; for others there is "
                 "upcxx::experimental::broadcast_nontrivial");
   detail::check_collective("broadcast");
-  detail::check_root(root, team);
+  detail::check_root(root, team, "broadcast");
   return detail::start_collective<detail::type_list<T>>(
       completions, detail::value_buffer<T>(value),
       [&](detail::value_buffer<T>& buffer, atl::engine::on_done done) {
@@ -76,8 +77,11 @@ auto broadcast(T* buffer, std::size_t count, intrank_t root, team const& team = 
   static_assert(is_trivially_serializable<T>::value,
                 "broadcast: T must be TriviallySerializable; for others there is "
                 "upcxx::experimental::broadcast_nontrivial");
+  static_assert(!std::is_const_v<T>,
+                "broadcast: the buffer is written on all ranks but the root; it must not be const");
   detail::check_collective("broadcast");
-  detail::check_root(root, team);
+  detail::check_root(root, team, "broadcast");
+  detail::check_collective_buffer(buffer, count, "broadcast", "buffer");
   return detail::start_collective<detail::type_list<>>(
       completions, detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
         atl::engine::start_broadcast(detail_team_access::view(team), buffer, count * sizeof(T), root, done);
@@ -213,6 +217,11 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
   check_collective(what);
   using buffer = operation_buffer<std::decay_t<Op>>;
   bool const result_here = root < 0 || root == team.rank_me();  // elsewhere dst is ignored
+  check_collective_buffer(src, count, what, "source");
+  if (result_here) {
+    check_collective_buffer(dst, count, what, "destination");
+    if (src != dst) check_disjoint<T>(dst, src, count, what);
+  }
   return start_collective<type_list<>>(
       completions, buffer(std::in_place, std::forward<Op>(op)), [&](buffer& b, atl::engine::on_done done) {
         atl::engine::start_reduce(detail_team_access::view(team), src, result_here ? dst : nullptr, count,
@@ -233,7 +242,7 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {
-  detail::check_root(root, team);
+  detail::check_root(root, team, "reduce_one");
   return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), root, team, completions, "reduce_one");
 }
 /// Combines every member's `value` with `op` on all members, which all get the result of one order of
@@ -248,7 +257,7 @@ auto reduce_all(T value, BinaryOp&& op, team const& team = world(),
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_one(T const* src, T* dst, std::size_t count, BinaryOp&& op, intrank_t root,
                 team const& team = world(), Cx&& completions = operation_cx::as_future()) {
-  detail::check_root(root, team);
+  detail::check_root(root, team, "reduce_one");
   return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team, completions,
                                  "reduce_one");
 }

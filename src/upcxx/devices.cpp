@@ -7,10 +7,14 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <atoll/engine/team.hpp>
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/runtime.hpp>
@@ -21,7 +25,6 @@
 #include "base/settings.hpp"
 #include "engine/descriptor_exchange.hpp"
 #include "engine/devices.hpp"
-#include "engine/guard.hpp"
 #include "engine/world.hpp"
 #include "memory/segment_allocator.hpp"
 #include "upcxx/runtime_state.hpp"
@@ -33,6 +36,7 @@ using memory::kind_id;
 struct device_state {
   kind_id kind;
   int device;
+  std::uint32_t holders = 0;  ///< guarded by the list's lock
   bool active = true;
   std::uint16_t segment = 0;  ///< 0: none
   std::uint64_t base = 0;
@@ -42,9 +46,14 @@ struct device_state {
 
 namespace {
 
+struct device_list {
+  std::mutex lock;
+  std::vector<device_state*> devices;
+};
+
 /// Never destroyed: device objects may outlive it.
-std::vector<std::weak_ptr<device_state>>& open_devices() {
-  static auto* const all = new std::vector<std::weak_ptr<device_state>>;
+device_list& known_devices() {
+  static auto* const all = new device_list;
   return *all;
 }
 
@@ -123,10 +132,11 @@ void share_with_host(engine::descriptor_exchange& exchange, engine::segment_noti
 
 device_state const& checked(device_state const* d, std::uint16_t segment, char const* call) {
   if (!segment_active(d, segment)) {
-    fatal("device_allocator",
-          "%s: the allocator is inactive: default-constructed, moved from, made on an inactive device, or "
-          "destroyed (also by destroying its device)",
-          call);
+    check_failed(
+        "device_allocator::%s: the allocator is inactive: default-constructed, moved from, made on an "
+        "inactive device, or "
+        "destroyed (also by destroying its device)",
+        call);
   }
   return *d;
 }
@@ -137,12 +147,15 @@ memory::segment_allocator& allocator_of(device_state const& d) {
 }
 
 /// The open device whose segment has this number, or null.
-std::shared_ptr<device_state> find_own(std::uint64_t owner) {
+device_handle find_own(std::uint64_t owner) {
   auto const number = static_cast<std::uint16_t>(owner >> 32);
   if (static_cast<std::int32_t>(owner) != engine::job.rank_me || number == 0) return nullptr;
-  engine::guard const held;
-  for (auto const& each : open_devices()) {
-    if (auto d = each.lock(); d != nullptr && d->active && d->segment == number) return d;
+  device_list& all = known_devices();
+  std::lock_guard const held(all.lock);
+  for (device_state* const d : all.devices) {
+    if (!d->active || d->segment != number) continue;
+    ++d->holders;
+    return device_handle::adopt(d);
   }
   return nullptr;
 }
@@ -162,7 +175,7 @@ std::string device_report(unsigned kind) {
 std::string device_uuid(unsigned kind, int device) {
   int const count = device_count(kind);
   if (device < 0 || device >= count) {
-    fatal("uuid", "there is no %s device %d; this process has %d", name_of(kind), device, count);
+    check_failed("device: uuid: there is no %s device %d; this process has %d", name_of(kind), device, count);
   }
   return engine::find_kind(static_cast<kind_id>(kind))->uuid(device);
 }
@@ -177,17 +190,33 @@ device_handle open_device(unsigned kind, int device) {
     device = (engine::job.local_rank + calls++) % count;
   }
   if (device < 0 || device >= count) {
-    fatal("device", "cannot open %s device %d: this process has %d (numbers start at 0); see `atoll info`",
-          name_of(kind), device, count);
+    check_failed(
+        "device: cannot open %s device %d: this process has %d (numbers start at 0); see `atoll info`",
+        name_of(kind), device, count);
   }
-  auto made = std::make_shared<device_state>();
+  auto made = std::make_unique<device_state>();
   made->kind = static_cast<kind_id>(kind);
   made->device = device;
-  engine::guard const held;
-  auto& all = open_devices();
-  std::erase_if(all, [](auto const& each) { return each.expired(); });
-  all.push_back(made);
-  return made;
+  device_list& all = known_devices();
+  std::lock_guard const held(all.lock);
+  all.devices.push_back(made.get());
+  made->holders = 1;
+  return device_handle::adopt(made.release());
+}
+
+void hold_device(device_state* device) noexcept {
+  if (device == nullptr) return;
+  std::lock_guard const held(known_devices().lock);
+  ++device->holders;
+}
+
+void drop_device(device_state* device) noexcept {
+  device_list& all = known_devices();
+  std::unique_lock held(all.lock);
+  if (--device->holders != 0) return;
+  std::erase(all.devices, device);
+  held.unlock();
+  delete device;
 }
 
 int device_number(device_state const* device) noexcept {
@@ -197,17 +226,17 @@ int device_number(device_state const* device) noexcept {
 void close_device(device_handle const& device, int barrier, char const* caller) {
   check_collective(caller);
   enter(barrier);
-  if (device == nullptr || !device->active) return;
+  if (!device || !device->active) return;
   end_segment(*device, caller);
   device->active = false;
 }
 
 void check_forgotten(device_state const* device, char const* what) noexcept {
   if (device == nullptr || !device->active || !initialized() || std::uncaught_exceptions() != 0) return;
-  fatal(
-      what,
-      "%s device %d is still open when its object goes: call destroy(), on all ranks, before (or finalize())",
-      name_of(static_cast<unsigned>(device->kind)), device->device);
+  check_failed(
+      "%s: %s device %d is still open when its object goes: call destroy(), on all ranks, before (or "
+      "finalize())",
+      what, name_of(static_cast<unsigned>(device->kind)), device->device);
 }
 
 std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void* memory) {
@@ -218,8 +247,8 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   verdict all;
   try {
     exchange.emplace();
-    if (device != nullptr && device->active) {
-      if (device->segment != 0) fatal("device_allocator", "the device has an allocator already");
+    if (device && device->active) {
+      if (device->segment != 0) check_failed("device_allocator: the device has an allocator already");
       if (bytes == 0) throw memory::segment_error("a segment of 0 bytes");
       mine = engine::create_segment(*engine::find_kind(device->kind), device->device, bytes, memory);
       device->allocator.emplace(mine.base, mine.bytes);
@@ -235,7 +264,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   all = agree(all);
   if (all.failed != 0) {
     if (mine.name.number != 0) engine::destroy_segment(mine.name, "device_allocator");
-    if (device != nullptr) {
+    if (device) {
       device->segment = 0;
       device->allocator.reset();
     }
@@ -280,22 +309,24 @@ void segment_deallocate(device_state const* device, std::uint16_t segment, std::
   device_state const& d = checked(device, segment, "deallocate");
   auto const number = static_cast<std::uint16_t>(owner >> 32);
   if (static_cast<std::int32_t>(owner) != engine::job.rank_me || number != segment) {
-    fatal("device_allocator",
-          "deallocate: the memory is of segment %u of rank %d, but this allocator manages segment %u of rank "
-          "%d",
-          unsigned{number}, static_cast<std::int32_t>(owner), unsigned{segment}, engine::job.rank_me);
+    check_failed(
+        "device_allocator::deallocate: the memory is of segment %u of rank %d, but this allocator manages "
+        "segment %u of rank "
+        "%d",
+        unsigned{number}, static_cast<std::int32_t>(owner), unsigned{segment}, engine::job.rank_me);
   }
   if (allocator_of(d).deallocate(address)) return;
-  fatal("device_allocator",
-        "deallocate: no allocation starts at 0x%llx: freed already, or not what allocate returned",
-        static_cast<unsigned long long>(address));
+  check_failed(
+      "device_allocator::deallocate: no allocation starts at 0x%llx: freed already, or not what allocate "
+      "returned",
+      static_cast<unsigned long long>(address));
 }
 
 std::uint64_t segment_place(device_state const* device, std::uint16_t segment, void const* address) {
   device_state const& d = checked(device, segment, "to_global_ptr");
   auto const value = reinterpret_cast<std::uintptr_t>(address);
   if (value - d.base >= d.bytes) {
-    fatal("device_allocator", "to_global_ptr: %p is not in the segment of this allocator", address);
+    check_failed("device_allocator::to_global_ptr: %p is not in the segment of this allocator", address);
   }
   return value;
 }
@@ -309,26 +340,25 @@ std::size_t segment_used(device_state const* device, std::uint16_t segment) noex
 
 int device_of_pointer(std::uint64_t owner, std::uint64_t address) {
   if (auto const d = find_own(owner)) return d->device;
-  fatal("device_allocator",
-        "device_id: 0x%llx of rank %d is in no open device segment of this process (rank %d)",
-        static_cast<unsigned long long>(address), static_cast<std::int32_t>(owner), engine::job.rank_me);
+  check_failed(
+      "device_allocator::device_id: 0x%llx of rank %d is in no open device segment of this process (rank %d)",
+      static_cast<unsigned long long>(address), static_cast<std::int32_t>(owner), engine::job.rank_me);
 }
 
 bool is_live_device_range(std::uint64_t owner, std::uint64_t address, std::size_t bytes) noexcept {
   if (static_cast<std::int32_t>(owner) != engine::job.rank_me) return true;  // its owner knows
   auto const d = find_own(owner);
-  return d != nullptr && allocator_of(*d).covers(address, bytes);
+  return d && allocator_of(*d).covers(address, bytes);
 }
 
 void reset_devices() noexcept {
-  for (auto const& each : open_devices()) {
-    if (auto const d = each.lock()) {
-      d->active = false;
-      d->segment = 0;
-      d->allocator.reset();
-    }
+  device_list& all = known_devices();
+  std::lock_guard const held(all.lock);
+  for (device_state* const d : all.devices) {
+    d->active = false;
+    d->segment = 0;
+    d->allocator.reset();
   }
-  open_devices().clear();
 }
 
 }  // namespace atl::rt

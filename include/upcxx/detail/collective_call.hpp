@@ -21,8 +21,18 @@
 namespace upcxx::inline UPCXX_MODE::detail {
 
 /// Checked builds stop unless `root` is a rank of the team.
-inline void check_root([[maybe_unused]] std::int32_t root, [[maybe_unused]] team const& over) {
-  ATOLL_CHECK(root >= 0 && root < over.rank_n(), "the root of a collective is no rank of the team");
+inline void check_root([[maybe_unused]] std::int32_t root, [[maybe_unused]] team const& over,
+                       [[maybe_unused]] char const* call) {
+  ATOLL_CHECK(root >= 0 && root < over.rank_n(),
+              "%s: the root is rank %d, but the team has the ranks 0 to %d", call, static_cast<int>(root),
+              static_cast<int>(over.rank_n()) - 1);
+}
+
+/// Checked builds stop over buffers of a collective that are null.
+inline void check_collective_buffer([[maybe_unused]] void const* buffer, [[maybe_unused]] std::size_t count,
+                                    [[maybe_unused]] char const* call, [[maybe_unused]] char const* role) {
+  ATOLL_CHECK(buffer != nullptr || count == 0, "%s: the %s is a null pointer, for %zu elements", call, role,
+              count);
 }
 
 struct no_buffer {
@@ -106,6 +116,7 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
   collective_call(Cx const& cx, Buffer&& b, typename notifications_type::futures& out)
       : buffer(std::move(b)), initiator(atl::rt::this_thread().current), waiting(cx, out) {
     run = &fire;
+    expect_notification(*initiator);
   }
 
   static void done(void* context) {
@@ -115,6 +126,7 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
 
   static void fire(atl::rt::task* t) {
     auto* const self = static_cast<collective_call*>(t);
+    notification_arrived(*self->initiator);
     notifications_type waiting = std::move(self->waiting);
     if constexpr (sizeof...(V) == 0) {
       end(self);

@@ -4,17 +4,49 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
+#include <utility>
 
 #include <upcxx/detail/config.hpp>
 
 namespace atl::rt {
 
-/// One opened device and its segment. Shared by the device object, its allocator and the library, which makes
-/// it inactive at destroy or finalize.
+/// One opened device and its segment. Shared by the device object and its allocator; the library makes it
+/// inactive at destroy or finalize.
 struct device_state;
-using device_handle = std::shared_ptr<device_state>;
+ATOLL_EXPORT void hold_device(device_state* device) noexcept;
+ATOLL_EXPORT void drop_device(device_state* device) noexcept;
+
+/// A share in a device; null in inactive objects. Not std::shared_ptr, whose header costs every file of every
+/// program a third of a second.
+class device_handle {
+ public:
+  constexpr device_handle(std::nullptr_t = nullptr) noexcept {}
+  device_handle(device_handle const& other) noexcept : device_(other.device_) { hold_device(device_); }
+  device_handle(device_handle&& other) noexcept : device_(std::exchange(other.device_, nullptr)) {}
+  device_handle& operator=(device_handle other) noexcept {
+    std::swap(device_, other.device_);
+    return *this;
+  }
+  ~device_handle() {
+    if (device_ != nullptr) drop_device(device_);
+  }
+
+  /// Takes over a share that was counted already.
+  static device_handle adopt(device_state* device) noexcept {
+    device_handle result;
+    result.device_ = device;
+    return result;
+  }
+
+  device_state* get() const noexcept { return device_; }
+  device_state* operator->() const noexcept { return device_; }
+  device_state& operator*() const noexcept { return *device_; }
+  explicit operator bool() const noexcept { return device_ != nullptr; }
+
+ private:
+  device_state* device_ = nullptr;
+};
 
 inline constexpr int invalid_device = -1;
 inline constexpr int auto_device = -2;

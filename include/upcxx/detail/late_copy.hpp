@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <new>
 #include <tuple>
 #include <type_traits>
@@ -92,11 +91,6 @@ atl::rt::held_call hold_call(std::int32_t target, rpc_item<F, Args...> const& it
   return call;
 }
 
-template <class T>
-inline constexpr bool is_lpc_item = false;
-template <class Event, class F>
-inline constexpr bool is_lpc_item<lpc_item<Event, F>> = true;
-
 template <class Cx>
 class pending_copy;
 
@@ -117,6 +111,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     initiator = atl::rt::this_thread().current;
     run = &finish;
     wanted_back = n_states != 0 || blocks;
+    if (wanted_back) expect_notification(*initiator);
     calls = call_places_;
     tasks = task_places_;
     apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
@@ -167,6 +162,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
 
   static void finish(atl::rt::task* t) {
     auto* const self = static_cast<pending_copy*>(t);
+    if (self->wanted_back) notification_arrived(*self->initiator);
     std::size_t const count = self->states_;
     void* states[n_states + 1];
     for (std::size_t i = 0; i < count; ++i) states[i] = self->state_places_[i];
@@ -187,9 +183,8 @@ auto copy_later(atl::engine::memory_place to, atl::engine::memory_place from, st
                 std::int32_t target, completions<Items...> const& cx) {
   using pending = pending_copy<completions<Items...>>;
   check_requests<operation_events<true, true, true>>(cx);
-  auto op = std::make_unique<pending>(target, cx);
-  auto futures = op->register_all(cx);
-  pending* const started = op.release();
+  auto* const started = new pending(target, cx);
+  auto futures = started->register_all(cx);
   atl::engine::start_copy(to, from, bytes, started);
   if constexpr (pending::blocks) started->wait();
   return unwrap(std::move(futures));

@@ -4,7 +4,6 @@
 /// specification's stable interface.
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -51,8 +50,8 @@ class object_buffer {
 
   static atl::engine::object_functions::packed pack(void* self) {
     auto& b = of(self);
-    b.bytes_ = std::make_unique<atl::serialization::heap_buffer>();
-    writer w(nullptr, 0, 0, &atl::serialization::heap_buffer::grow, b.bytes_.get());
+    b.bytes_ = {};
+    writer w(nullptr, 0, 0, &atl::serialization::heap_buffer::grow, &b.bytes_);
     std::size_t const bound = bound_after(0, *b.mine_);
     w.ensure_capacity(bound != npos ? bound : 512);
     serialize(w, *b.mine_);
@@ -73,7 +72,7 @@ class object_buffer {
 
   std::optional<T> mine_;
   std::optional<result_type> arrived_;  ///< in place of `mine_`
-  std::unique_ptr<atl::serialization::heap_buffer> bytes_;
+  atl::serialization::heap_buffer bytes_;
   [[no_unique_address]] Op op_;
 };
 
@@ -115,7 +114,7 @@ auto broadcast_nontrivial(T&& value, intrank_t root, team const& team = world(),
   using type = std::remove_cvref_t<T>;
   static_assert(is_serializable<type>::value, "broadcast_nontrivial: T must be Serializable");
   detail::check_collective("broadcast_nontrivial");
-  detail::check_root(root, team);
+  detail::check_root(root, team, "broadcast_nontrivial");
   using buffer = detail::object_buffer<type>;
   return detail::start_collective<detail::type_list<deserialized_type_t<type>>>(
       completions, buffer(std::forward<T>(value), detail::no_operation{}),
@@ -133,7 +132,7 @@ auto broadcast_nontrivial(T&& value, intrank_t root, team const& team = world(),
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_one_nontrivial(T&& value, BinaryOp&& op, intrank_t root, team const& team = world(),
                            Cx&& completions = operation_cx::as_future()) {
-  detail::check_root(root, team);
+  detail::check_root(root, team, "reduce_one_nontrivial");
   return detail::reduce_object(std::forward<T>(value), std::forward<BinaryOp>(op), root, team, completions,
                                "reduce_one_nontrivial");
 }

@@ -2,6 +2,7 @@
 // (parallel digest, 7.4).
 
 #include <array>
+#include <memory>
 #include <numeric>
 #include <thread>
 

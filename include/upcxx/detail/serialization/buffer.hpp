@@ -31,8 +31,14 @@ using grow_function = std::byte* (*)(void* context, std::byte* old, std::size_t 
 class ATOLL_EXPORT heap_buffer {
  public:
   heap_buffer() noexcept = default;
-  heap_buffer(heap_buffer const&) = delete;
-  heap_buffer& operator=(heap_buffer const&) = delete;
+  /// Not while a writer uses either.
+  heap_buffer(heap_buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+  heap_buffer& operator=(heap_buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
   ~heap_buffer();
 
   /// The hook to give to a writer, with the address of this object as its context. It copies what the writer
