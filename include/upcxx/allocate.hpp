@@ -2,9 +2,10 @@
 
 /// Storage in the calling process' own shared heap (specification, chapter 4).
 ///
-/// None of these functions makes progress or is collective; all may be called by any thread, in callbacks
-/// too. Only the process that allocated may free, by the counterpart of the function that it used: new_ /
-/// delete_, new_array / delete_array, and each form of allocate with its form of deallocate.
+/// None of these functions makes progress or is collective; all may be called in callbacks too, and by any
+/// thread in the par thread mode (in seq: by the one that holds the master persona). Only the process that
+/// allocated may free, by the counterpart of the function that it used: new_ / delete_, new_array /
+/// delete_array, and each form of allocate with its form of deallocate.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include <atoll/engine/host_map.hpp>
 #include <upcxx/detail/check.hpp>
+#include <upcxx/detail/check_range.hpp>
 #include <upcxx/exceptions.hpp>
 #include <upcxx/global_ptr.hpp>
 
@@ -160,6 +162,7 @@ template <typename T>
 template <typename T, typename... Args>
 [[nodiscard]] global_ptr<T> new_(Args&&... args) {
   detail::check_new<T, Args...>();
+  detail::check_heap_use("new_");
   atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
   if (place.address == nullptr) atl::rt::throw_bad_shared_alloc(sizeof(T), alignof(T));
   return detail::construct<T>(place, static_cast<Args&&>(args)...);
@@ -168,6 +171,7 @@ template <typename T, typename... Args>
 template <typename T, typename... Args>
 [[nodiscard]] global_ptr<T> new_(std::nothrow_t const&, Args&&... args) {
   detail::check_new<T, Args...>();
+  detail::check_heap_use("new_");
   atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
   if (place.address == nullptr) return nullptr;
   return detail::construct<T>(place, static_cast<Args&&>(args)...);
@@ -180,7 +184,8 @@ void delete_(global_ptr<T> pointer) {
   static_assert(!std::is_array_v<T> && std::is_destructible_v<T>,
                 "delete_: T must be destructible and no array");
   if (pointer.is_null()) return;
-#if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE
+  detail::check_heap_use("delete_");
+#if ATOLL_CHECKED
   atl::rt::heap_check(detail::global_ptr_access::rank(pointer), detail::global_ptr_access::address(pointer),
                       sizeof(T), "delete_");
 #endif
@@ -196,6 +201,7 @@ void delete_(global_ptr<T> pointer) {
 template <typename T>
 [[nodiscard]] global_ptr<T> new_array(std::size_t n) {
   detail::check_new_array<T>();
+  detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
   atl::rt::heap_place const place = atl::rt::heap_allocate(layout::bytes(n), layout::alignment);
   if (place.address == nullptr) atl::rt::throw_bad_shared_alloc(layout::bytes(n), layout::alignment);
@@ -205,6 +211,7 @@ template <typename T>
 template <typename T>
 [[nodiscard]] global_ptr<T> new_array(std::size_t n, std::nothrow_t const&) {
   detail::check_new_array<T>();
+  detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
   atl::rt::heap_place const place = atl::rt::heap_allocate(layout::bytes(n), layout::alignment);
   if (place.address == nullptr) return nullptr;
@@ -220,7 +227,8 @@ void delete_array(global_ptr<T> pointer) {
   if (pointer.is_null()) return;
   using layout = detail::array_layout<T>;
   using mutable_type = std::remove_cv_t<T>;
-#if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE
+  detail::check_heap_use("delete_array");
+#if ATOLL_CHECKED
   atl::rt::heap_check(detail::global_ptr_access::rank(pointer),
                       detail::global_ptr_access::address(pointer) - layout::header, layout::header,
                       "delete_array");
@@ -240,15 +248,17 @@ void delete_array(global_ptr<T> pointer) {
 /// At least `size` bytes, not initialised; null when the heap is exhausted. `alignment` is a power of two.
 [[nodiscard]] inline void* allocate(std::size_t size,
                                     std::size_t alignment = alignof(std::max_align_t)) noexcept {
+  detail::check_heap_use("allocate");
   ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
-              "allocate: the alignment is no power of two");
+              "allocate: the alignment of %zu bytes is no power of two", alignment);
   return atl::rt::heap_allocate(size, alignment).address;
 }
 /// Memory for `n` objects of type T, not constructed; null when the heap is exhausted.
 template <typename T>
 [[nodiscard]] global_ptr<T> allocate(std::size_t n = 1, std::size_t alignment = alignof(T)) noexcept {
+  detail::check_heap_use("allocate");
   ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
-              "allocate: the alignment is no power of two");
+              "allocate: the alignment of %zu bytes is no power of two", alignment);
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(n, sizeof(T), &bytes)) return nullptr;
   atl::rt::heap_place const place = atl::rt::heap_allocate(bytes, alignment);
@@ -258,11 +268,14 @@ template <typename T>
 
 /// Frees what the same form of allocate returned in this process; runs no destructors. Null is ignored.
 inline void deallocate(void* address) noexcept {
-  if (address != nullptr) atl::rt::heap_deallocate(address, "deallocate");
+  if (address == nullptr) return;
+  detail::check_heap_use("deallocate");
+  atl::rt::heap_deallocate(address, "deallocate");
 }
 template <typename T>
 void deallocate(global_ptr<T> pointer) noexcept {
   if (pointer.is_null()) return;
+  detail::check_heap_use("deallocate");
   atl::rt::heap_deallocate(detail::global_ptr_access::rank(pointer),
                            detail::global_ptr_access::address(pointer), "deallocate");
 }

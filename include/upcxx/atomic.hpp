@@ -106,13 +106,13 @@ class atomic_domain final {
                                          ATOLL_CHECKED != 0);
   }
 
-  /// The source becomes inactive.
-  atomic_domain(atomic_domain&& other) noexcept : state_(std::exchange(other.state_, {})) {}
+  /// The source becomes inactive. Needs the master persona.
+  atomic_domain(atomic_domain&& other) noexcept : state_(take(other)) {}
   /// The target must be inactive.
   atomic_domain& operator=(atomic_domain&& other) noexcept {
     if (this == &other) return *this;
     if (is_active()) atl::rt::abandon_atomic_domain();
-    state_ = std::exchange(other.state_, {});
+    state_ = take(other);
     return *this;
   }
   /// Ends the job if the domain is active and the library is initialised: destroy() comes first.
@@ -239,6 +239,13 @@ class atomic_domain final {
     if constexpr (!detail::is_bitwise(Op) || std::is_integral_v<T>) {
       return detail::apply_atomic<Op>(const_cast<T*>(p.local()), order, a, b);
     }
+  }
+
+  static atl::rt::atomic_domain_state take(atomic_domain& other) noexcept {
+#if ATOLL_CHECKED
+    if (other.is_active() && atl::rt::initialized()) atl::rt::check_master("atomic_domain: its move");
+#endif
+    return std::exchange(other.state_, {});
   }
 
   ATOLL_INLINE static void keep(T* dst, T value) {

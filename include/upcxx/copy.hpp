@@ -81,7 +81,10 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx c
                         completions);
     }
   }
-  copy_objects<T>(host_address(dest, count, to), host_address(src, count, from), count);
+  T* const target = host_address(dest, count, to);
+  T const* const source = host_address(src, count, from);
+  check_disjoint<T>(target, source, count, "copy");
+  copy_objects(target, source, count);
   send_remote_completions(owner, completions);
   return complete_now<copy_events>(completions);
 }

@@ -95,6 +95,7 @@ class heap_allocator {
 
   template <typename T, memory_kind Kind>
   global_ptr<T, Kind> allocate_as(std::size_t n, std::size_t alignment) {
+    detail::check_heap_use("device_allocator::allocate");
     ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
                 "device_allocator::allocate: the alignment of %zu bytes is no power of two", alignment);
     std::size_t bytes = 0;
@@ -104,6 +105,7 @@ class heap_allocator {
   template <typename T, memory_kind Kind>
   void deallocate_any(global_ptr<T, Kind> pointer) {
     if (pointer.is_null()) return;
+    detail::check_heap_use("device_allocator::deallocate");
     atl::rt::segment_deallocate(device_.get(), segment_, detail::global_ptr_access::owner(pointer),
                                 detail::global_ptr_access::address(pointer));
   }

@@ -78,6 +78,22 @@ struct fetched<T, false> {
 };
 }  // namespace detail
 
+namespace detail {
+/// The value that a distributed object is constructed from.
+template <class T>
+decltype(auto) into_object(T& value) {
+  static_assert(
+      std::is_move_constructible_v<T>,
+      "dist_object: a value of a type that cannot be moved cannot be passed; have it constructed in place, "
+      "by dist_object<T>(team, arguments of its constructor...)");
+  if constexpr (std::is_move_constructible_v<T>) {
+    return std::move(value);
+  } else {
+    return std::nullopt;
+  }
+}
+}  // namespace detail
+
 /// Tag for a distributed object that holds a value but has no identity yet.
 struct inactive_t {
   explicit inactive_t() = default;
@@ -99,8 +115,8 @@ class dist_object {
   template <typename... Arg>
   explicit dist_object(inactive_t, Arg&&... arg) : value_(std::in_place, std::forward<Arg>(arg)...) {}
 
-  dist_object(T value, upcxx::team const& team) : value_(std::move(value)) { identify(team); }
-  dist_object(T value) : dist_object(std::move(value), world()) {}
+  dist_object(T value, upcxx::team const& team) : value_(detail::into_object(value)) { identify(team); }
+  dist_object(T value) : value_(detail::into_object(value)) { identify(world()); }
   // `dist_object<T> d({})` means an empty value; without these two, `{}` could also be an inactive object to
   // move from.
   dist_object(std::initializer_list<detail::no_element>) : dist_object(T{}, world()) {}

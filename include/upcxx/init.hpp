@@ -15,9 +15,9 @@ namespace upcxx::inline UPCXX_MODE {
 /// Stops the job with a message if the memory for the shared heaps cannot be had (UPCXX_SHARED_HEAP_SIZE).
 inline void init() {
 #if defined(UPCXX_THREADMODE) && UPCXX_THREADMODE
-  atl::rt::init(true);
+  atl::rt::init(true, ATOLL_CHECKED != 0);
 #else
-  atl::rt::init(false);
+  atl::rt::init(false, ATOLL_CHECKED != 0);
 #endif
 }
 
@@ -35,6 +35,9 @@ inline void finalize() { atl::rt::finalize(ATOLL_CHECKED != 0); }
 ///
 /// @return    null if set in neither; owned by the library, valid until the next call.
 /// @progress  none.
-inline char* getenv_console(char const* env_var) { return atl::rt::getenv_console(env_var); }
+inline char* getenv_console(char const* env_var) {
+  ATOLL_CHECK(initialized(), "getenv_console: called before upcxx::init or after upcxx::finalize");
+  return atl::rt::getenv_console(env_var);
+}
 
 }  // namespace upcxx::inline UPCXX_MODE

@@ -38,10 +38,14 @@ inline bool progress_required(persona_scope& ps = top_persona_scope()) {
   return atl::rt::progress_required(detail::state_of(ps));
 }
 
-/// Makes internal progress until `progress_required(ps)` is false.
+/// Makes internal progress until `progress_required(ps)` is false. Not for callbacks.
 inline void discharge(persona_scope& ps = top_persona_scope()) {
 #if ATOLL_CHECKED
   atl::rt::check_own_scope(detail::state_of(ps), "discharge");
+  ATOLL_CHECK(
+      !in_progress(),
+      "discharge: called inside a callback (the restricted context), where what it waits for may need this "
+      "thread; call it from ordinary code");
 #endif
   atl::rt::discharge(detail::state_of(ps));
 }

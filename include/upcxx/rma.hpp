@@ -51,7 +51,9 @@ auto rput(T const* src, global_ptr<T> dest, std::size_t count, Cx&& completions 
                 "rput: T must be TriviallySerializable; use rpc() to send other types");
   detail::check_injection("rput");
   detail::check_buffer(src, "rput", "source");
-  detail::copy_objects(detail::addressable(dest, count, "rput", "destination"), src, count);
+  T* const target = detail::addressable(dest, count, "rput", "destination");
+  detail::check_disjoint(target, src, count, "rput");
+  detail::copy_objects(target, src, count);
   detail::send_remote_completions(dest.where(), completions);
   return detail::complete_now<detail::operation_events<true, true, true>>(completions);
 }
@@ -84,7 +86,9 @@ auto rget(global_ptr<T const> src, T* dest, std::size_t count, Cx&& completions 
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
   detail::check_injection("rget");
   detail::check_buffer(dest, "rget", "destination");
-  detail::copy_objects(dest, detail::addressable(src, count, "rget", "source"), count);
+  T const* const source = detail::addressable(src, count, "rget", "source");
+  detail::check_disjoint<T>(dest, source, count, "rget");
+  detail::copy_objects(dest, source, count);
   return detail::complete_now<detail::operation_events<false, false, true>>(completions);
 }
 

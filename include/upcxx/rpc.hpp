@@ -83,10 +83,13 @@ struct pending_call final : atl::rt::pending_rpc {
   notifications_type waiting;
 
   pending_call(Cx const& cx, typename notifications_type::futures& out)
-      : atl::rt::pending_rpc{&receive, atl::rt::this_thread().current}, waiting(cx, out) {}
+      : atl::rt::pending_rpc{&receive, atl::rt::this_thread().current}, waiting(cx, out) {
+    expect_notification(*initiator);
+  }
 
   static void receive(atl::rt::pending_rpc* base, atl::engine::message* m) {
     auto* const self = static_cast<pending_call*>(base);
+    notification_arrived(*self->initiator);
     receive_values(self, m, typename Return::wire{}, typename Return::values{});
   }
 

@@ -66,7 +66,7 @@ class team_id {
 namespace detail {
 /// A collective may be started now: checked builds stop otherwise, naming it.
 inline void check_collective([[maybe_unused]] char const* what) {
-#if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE
+#if ATOLL_CHECKED
   atl::rt::check_collective(what);
 #endif
 }
@@ -132,6 +132,9 @@ class team final : private atl::rt::team_state {
   }
   /// Team rank of a world rank, or `otherwise`.
   intrank_t from_world(intrank_t world_index, intrank_t otherwise) const {
+    ATOLL_CHECK(world_index >= 0 && world_index < atl::engine::job.rank_n,
+                "team::from_world: rank %d is outside the job of %d ranks", static_cast<int>(world_index),
+                static_cast<int>(atl::engine::job.rank_n));
     return atl::engine::team_from_world(checked(), world_index, otherwise);
   }
 
@@ -192,7 +195,11 @@ class team final : private atl::rt::team_state {
     if (created != nullptr) atl::rt::adopt_team(*this, created);
   }
   void relocate(team& other) noexcept {
-    if (other.view != nullptr) atl::rt::relocate_team(other, *this);
+    if (other.view == nullptr) return;
+#if ATOLL_CHECKED
+    atl::rt::check_master("team: its move");
+#endif
+    atl::rt::relocate_team(other, *this);
   }
   friend struct detail_team_access;
   atl::engine::team_view& checked() const {
@@ -239,20 +246,28 @@ inline intrank_t rank_me() {
 }
 /// True iff `world_index` is a member of `local_team()`.
 inline bool local_team_contains(intrank_t world_index) {
+  detail::check_initialized("local_team_contains");
   return world_index >= atl::engine::job.local_first &&
          world_index - atl::engine::job.local_first < atl::engine::job.local_n;
 }
 /// Index of this process's local team, and how many local teams there are.
 inline std::pair<intrank_t, intrank_t> local_team_position() {
+  detail::check_initialized("local_team_position");
   return {atl::engine::job.host, atl::engine::job.host_n};
 }
 
 inline team& team_id::here() const {
   atl::rt::team_state* const state = atl::rt::find_team_state(value_);
-  ATOLL_CHECK(state != nullptr, "team_id::here: no such team in this process");
+  ATOLL_CHECK(
+      state != nullptr,
+      "team_id::here: no such team in this process: not constructed yet (use when_here), destroyed already, "
+      "or the id was default-constructed");
   return detail_team_access::from(*state);
 }
 inline future<team&> team_id::when_here() const {
+#if ATOLL_CHECKED
+  atl::rt::check_master("team_id::when_here");
+#endif
   atl::rt::team_state* const state = atl::rt::find_team_state(value_);
   if (state != nullptr) return make_future<team&>(detail_team_access::from(*state));
   ATOLL_CHECK(value_ != 0, "team_id::when_here: an id that was default-constructed names no team");

@@ -196,6 +196,14 @@ view<typename std::iterator_traits<IterType>::value_type, IterType> make_view(
     IterType begin, IterType end, typename std::iterator_traits<IterType>::difference_type size) {
   using element = typename std::iterator_traits<IterType>::value_type;
   static_assert(detail::require_serializable<element>::value);
+#if ATOLL_CHECKED
+  if constexpr (std::is_base_of_v<std::forward_iterator_tag,
+                                  typename std::iterator_traits<IterType>::iterator_category>) {
+    ATOLL_CHECK(std::distance(begin, end) == size,
+                "make_view: there are %td elements, but the size is given as %td",
+                static_cast<std::ptrdiff_t>(std::distance(begin, end)), static_cast<std::ptrdiff_t>(size));
+  }
+#endif
   return detail::view_access::make<view<element, IterType>>(std::move(begin), std::move(end),
                                                             static_cast<std::size_t>(size));
 }

@@ -6,6 +6,7 @@
 
 #include "memory/block_allocator.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -102,12 +103,17 @@ std::uint64_t block_allocator::largest_free() const noexcept {
 }
 
 bool block_allocator::covers(std::uint64_t offset, std::uint64_t size) const noexcept {
-  for (index const which : slots_) {
-    if (which == none) continue;
-    block const& b = blocks_[which];
-    if (offset - b.offset < b.size) return size <= b.size - (offset - b.offset);
+  auto const has = [&](index which) { return offset - blocks_[which].offset < blocks_[which].size; };
+  // The record may have become that of another block.
+  bool const again = covered_ != none && has(covered_) && size_of(blocks_[covered_].offset) != 0;
+  if (!again) {
+    auto const found =
+        std::find_if(slots_.begin(), slots_.end(), [&](index which) { return which != none && has(which); });
+    if (found == slots_.end()) return false;
+    covered_ = *found;
   }
-  return false;
+  block const& b = blocks_[covered_];
+  return size <= b.size - (offset - b.offset);
 }
 
 std::size_t block_allocator::bin_of(std::uint64_t size) noexcept {

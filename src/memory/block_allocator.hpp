@@ -29,7 +29,8 @@ class block_allocator {
   /// 0 unless `offset` is the start of an allocated block.
   [[nodiscard]] std::uint64_t size_of(std::uint64_t offset) const noexcept;
   [[nodiscard]] std::uint64_t largest_free() const noexcept;
-  /// Whether [offset, offset + size) lies in one allocated block. Looks at all of them.
+  /// Whether [offset, offset + size) lies in one allocated block. Looks at the one that it found last, and
+  /// then at all of them.
   [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t size) const noexcept;
 
  private:
@@ -68,6 +69,7 @@ class block_allocator {
   void erase_slot(std::size_t slot) noexcept;
 
   std::vector<block> blocks_;
+  mutable index covered_ = none;  ///< found by `covers`
   index unused_ = none;
   std::vector<index> slots_;
   std::size_t slots_used_ = 0;

@@ -44,7 +44,7 @@ class segment_allocator {
   [[nodiscard]] std::uint64_t size_of(std::uint64_t offset) const noexcept;
 
   /// Whether [offset, offset + size) lies in one allocation. For checks: the time grows with the number of
-  /// large allocations.
+  /// large allocations where the one asked for is not that of the last call.
   [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t size) const noexcept;
 
   [[nodiscard]] std::uint64_t bytes_used() const noexcept;   ///< sum of size_of over all allocations

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "engine/world.hpp"
+#include "memory/host/host_heap.hpp"
 
 namespace atl::rt {
 namespace {
@@ -39,6 +40,14 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
         "count (elements, not bytes) with what was allocated",
         call, role, describe(range).c_str(), rank,
         static_cast<unsigned long long>(hosts.heap_end - range.address));
+  }
+  // What other ranks have allocated is known to them only.
+  memory::shared_heap const& heap = memory::host_heap();
+  if (rank == hosts.first + hosts.me && bytes != 0 && heap.ready() && !heap.covers(range.address, bytes)) {
+    check_failed(
+        "%s: the %s, %s, is not within one live allocation of this rank's shared heap: it was freed, or the "
+        "count (elements, not bytes) is larger than what was allocated",
+        call, role, describe(range).c_str());
   }
 }
 
@@ -92,6 +101,26 @@ void check_injection(char const* call) noexcept {
         "master_persona().lpc_ff(...)",
         call);
   }
+}
+
+void check_heap_use(char const* call) noexcept {
+  if (engine::world == nullptr || engine::world->threaded || this_thread().holds_master) return;
+  check_failed(
+      "%s: in the seq thread mode only the thread that holds the master persona may allocate and free in "
+      "the shared heap. Compile with UPCXX_THREADMODE=par, or hand the call over: "
+      "master_persona().lpc(...)",
+      call);
+}
+
+void check_disjoint(void const* dest, void const* source, std::size_t bytes, char const* call) noexcept {
+  auto const to = reinterpret_cast<std::uintptr_t>(dest);
+  auto const from = reinterpret_cast<std::uintptr_t>(source);
+  if (bytes == 0 || (to > from ? to - from : from - to) >= bytes) return;
+  check_failed(
+      "%s: source and destination, %zu bytes each, overlap: the destination begins %td bytes behind the "
+      "source. "
+      "Copy in two steps, or by std::memmove where both are local",
+      call, bytes, static_cast<std::ptrdiff_t>(to - from));
 }
 
 }  // namespace atl::rt

@@ -28,7 +28,7 @@ char const* environment(char const* name) noexcept {
 }
 
 void environment_refused(char const* name, char const* text) {
-  fatal("os_env", "%s=%s: not a value of the type that the program asks for", name, text);
+  check_failed("os_env: %s=%s: not a value of the type that the program asks for", name, text);
 }
 
 std::int64_t environment_integer(char const* name, char const* text) {
@@ -50,7 +50,7 @@ bool environment_boolean(char const* name, char const* text) {
   try {
     return settings::parse_boolean(text, name);
   } catch (startup_error const& error) {
-    fatal("os_env", "%s", error.what());
+    check_failed("os_env: %s", error.what());
   }
 }
 
@@ -60,7 +60,7 @@ std::int64_t environment_size(char const* name, char const* text, std::size_t un
     if (size.percent >= 0) environment_refused(name, text);
     return static_cast<std::int64_t>(size.bytes);
   } catch (startup_error const& error) {
-    fatal("os_env", "%s", error.what());
+    check_failed("os_env: %s", error.what());
   }
 }
 

@@ -66,7 +66,7 @@ std::terminate_handler previous_terminate = nullptr;
 
 bool initialized() noexcept { return depth != 0; }
 
-void init(bool threaded) {
+void init(bool threaded, bool checked) {
   if (thread_state const& t = this_thread(); depth != 0) {
     if (t.in_user_progress) check_failed("init: called inside a callback; call it from ordinary code");
     if (!t.holds_master) {
@@ -92,6 +92,7 @@ void init(bool threaded) {
   }
   bind_teams();
   acquire_master();
+  check_thread_ends(checked);
 }
 
 void finalize(bool report_leaks) {
@@ -119,8 +120,9 @@ void finalize(bool report_leaks) {
   settle();
   if (report_leaks) report_leaks_of_all();
   engine::meet(engine::world_team(), signature, &progress_internal);
-  --depth;
+  check_thread_ends(false);
   reset_objects();
+  --depth;
   reset_teams();
   reset_devices();
   drop_master_scope();

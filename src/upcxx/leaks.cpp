@@ -16,6 +16,7 @@
 #include "base/settings.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
+#include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
 
@@ -44,6 +45,8 @@ struct leak_totals {
   std::uint64_t ranks;  ///< that have any
   std::uint64_t most_bytes;
   std::int64_t most_rank;
+  std::uint64_t awaited;        ///< calls and futures that wait for objects that do not exist
+  std::int64_t one_that_waits;  ///< a rank that has such
 };
 
 void add_totals(void* a, void const* b, std::size_t count, void const*) {
@@ -56,6 +59,10 @@ void add_totals(void* a, void const* b, std::size_t count, void const*) {
       x.most_bytes = y.most_bytes;
       x.most_rank = y.most_rank;
     }
+    if (x.awaited == 0 || (y.awaited != 0 && y.one_that_waits < x.one_that_waits)) {
+      x.one_that_waits = y.one_that_waits;
+    }
+    x.awaited += y.awaited;
     x.bytes += y.bytes;
     x.allocations += y.allocations;
     x.ranks += y.ranks;
@@ -65,8 +72,9 @@ void add_totals(void* a, void const* b, std::size_t count, void const*) {
 
 leak_totals totals_of_all() {
   std::uint64_t const bytes = memory::host_heap().used();
-  leak_totals totals{bytes, memory::host_heap().allocations(), bytes != 0 ? 1U : 0U, bytes,
-                     engine::job.rank_me};
+  std::int32_t const me = engine::job.rank_me;
+  leak_totals totals{
+      bytes, memory::host_heap().allocations(), bytes != 0 ? 1U : 0U, bytes, me, objects_awaited(), me};
   bool done = false;
   engine::on_done const note{[](void* flag) { *static_cast<bool*>(flag) = true; }, &done};
   engine::start_reduce(engine::world_team(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
@@ -149,6 +157,13 @@ void report_leaks_of_all() {
         "finalize", "shared memory was not freed: %s %s.%s", amount(totals.bytes, totals.allocations).c_str(),
         most.c_str(),
         leak_sites_wanted ? "" : " ATOLL_LEAKS=sites shows where it was allocated, ATOLL_LEAKS=no is silent");
+  }
+  if (engine::job.rank_me == 0 && totals.awaited != 0 && settings::leaks() != "no") {
+    warn("finalize",
+         "%llu calls or futures still wait for a distributed object or team that was never constructed where "
+         "it "
+         "is awaited (first on rank %lld); they end without having run",
+         static_cast<unsigned long long>(totals.awaited), static_cast<long long>(totals.one_that_waits));
   }
   if (leak_sites_wanted && memory::host_heap().used() != 0) {
     warn("finalize", "shared memory was not freed:%s", places().c_str());

@@ -2,7 +2,7 @@
 //
 // Only the holder of the master persona touches it, so it needs no lock. A waiter is queued for the master
 // persona when its object appears, and therefore runs in the next user-level progress, not inside the
-// constructor.
+// constructor. One whose object never appears is dropped at the end of the library.
 
 #include <unordered_map>
 
@@ -81,6 +81,25 @@ void await_object(object_id const& id, object_waiter* waiter) {
   e.waiting = waiter;
 }
 
-void reset_objects() noexcept { objects().clear(); }
+std::size_t objects_awaited() noexcept {
+  std::size_t count = 0;
+  for (auto const& [id, e] : objects()) {
+    for (object_waiter const* w = e.waiting; w != nullptr; w = w->following) ++count;
+  }
+  return count;
+}
+
+void reset_objects() noexcept {
+  // Dropping a waiter ends arguments of calls, whose destructors may come here again.
+  table ended;
+  ended.swap(objects());
+  for (auto const& [id, e] : ended) {
+    for (object_waiter* w = e.waiting; w != nullptr;) {
+      object_waiter* const next = w->following;
+      w->drop(w);
+      w = next;
+    }
+  }
+}
 
 }  // namespace atl::rt

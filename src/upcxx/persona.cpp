@@ -1,9 +1,12 @@
 // Threads, persona stacks and queues.
 
+#include <atomic>
 #include <memory>
+#include <string>
 
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
 #include "engine/world.hpp"
@@ -20,10 +23,40 @@ constinit persona_state master;
 /// The entry that init() puts on the stack of the thread that calls it.
 constinit scope_state master_scope;
 
+/// Whether the program's threads are checked at their end. Written at init and finalize.
+constinit std::atomic<bool> ends_checked{false};
+
+/// Work of a persona that would be lost if it went now, in words; empty if there is none.
+std::string lost_with(persona_state const& persona) {
+  if (persona.first != nullptr || persona.inbox.load(std::memory_order_relaxed) != nullptr) {
+    return "work in its queue that would never run";
+  }
+  if (persona.expected == 0) return "";
+  return format("%u operation%s under way that would notify it", persona.expected,
+                persona.expected == 1 ? "" : "s");
+}
+
+/// Checked builds. The thread with the master persona ends with the process, about which others speak.
+void check_thread_end(thread_state const& t) noexcept {
+  if (!ends_checked.load(std::memory_order_relaxed) || t.holds_master) return;
+  if (t.top != &t.bottom) {
+    check_failed("persona_scope: a thread ends while a persona_scope of it is alive; end the scope before");
+  }
+  if (std::string const lost = lost_with(t.default_persona); !lost.empty()) {
+    check_failed(
+        "persona: a thread ends, and its default persona with it, with %s; wait for its futures, and make "
+        "progress until the calls that others queue for it (lpc, as_lpc) have run",
+        lost.c_str());
+  }
+}
+
 /// Owns a thread's state. Work that is still queued when the thread ends is lost with it.
 struct thread_owner {
   std::unique_ptr<thread_state> state;
-  ~thread_owner() { current_thread = nullptr; }
+  ~thread_owner() {
+    if (state != nullptr) check_thread_end(*state);
+    current_thread = nullptr;
+  }
 };
 thread_local thread_owner owner;
 
@@ -156,12 +189,24 @@ void check_persona_end(persona_state const& persona) noexcept {
   if (persona.holder.load(std::memory_order_relaxed) != nullptr) {
     check_failed("persona: it ends while it is active on a thread; end its persona_scope first");
   }
-  if (persona.first != nullptr || persona.inbox.load(std::memory_order_relaxed) != nullptr) {
-    check_failed(
-        "persona: it ends with work in its queue that would never run; make progress with it until the "
-        "futures of that work are ready");
+  if (std::string const lost = lost_with(persona); !lost.empty()) {
+    check_failed("persona: it ends with %s; make progress with it until the futures of that work are ready",
+                 lost.c_str());
   }
 }
+
+void check_waiter(std::uint16_t persona) noexcept {
+  if (persona == 0) return;
+  for (scope_state const* at = this_thread().top; at != nullptr; at = at->below) {
+    if (persona_mark(*at->active) == persona) return;
+  }
+  check_failed(
+      "wait: the future belongs to a persona that is not active on this thread, and would never be ready: it "
+      "becomes ready in the progress of the persona that was current when its operation began. Wait on that "
+      "persona's thread, or ask for completion by operation_cx::as_lpc(persona, function)");
+}
+
+void check_thread_ends(bool wanted) noexcept { ends_checked.store(wanted, std::memory_order_relaxed); }
 
 bool run_tasks(thread_state& t, persona_state& persona) noexcept {
   task* work = persona.first;

@@ -2,6 +2,8 @@
 
 /// What the files of the runtime share among themselves.
 
+#include <cstddef>
+
 #include <upcxx/detail/persona_state.hpp>
 
 namespace atl::rt {
@@ -13,7 +15,12 @@ void drop_master_scope() noexcept;
 /// Runs what is queued for `persona` now, oldest first, with `persona` as the current one.
 bool run_tasks(thread_state& t, persona_state& persona) noexcept;
 
-/// Forgets all distributed objects (end of the library).
+/// Whether threads that end with work for them stop the job.
+void check_thread_ends(bool wanted) noexcept;
+
+/// Calls and futures here that wait for objects or teams that do not exist (yet).
+std::size_t objects_awaited() noexcept;
+/// Ends what waits for objects, without running it, and forgets all objects (end of the library).
 void reset_objects() noexcept;
 /// Gives world() and local_team() their teams.
 void bind_teams() noexcept;

@@ -31,6 +31,14 @@ ATOLL_EXPORT void check_range(remote_range const& range, char const* call, char 
 /// par thread mode, in seq only one whose current persona is the master persona.
 ATOLL_EXPORT void check_injection(char const* call) noexcept;
 
+/// Ends the job unless this thread may allocate and free in the shared heap: any thread in the par thread
+/// mode, in seq only one that holds the master persona.
+ATOLL_EXPORT void check_heap_use(char const* call) noexcept;
+
+/// Ends the job if `bytes` bytes at the two addresses overlap.
+ATOLL_EXPORT void check_disjoint(void const* dest, void const* source, std::size_t bytes,
+                                 char const* call) noexcept;
+
 }  // namespace atl::rt
 
 namespace upcxx::inline UPCXX_MODE::detail {
@@ -58,6 +66,22 @@ ATOLL_INLINE void check_buffer([[maybe_unused]] void const* buffer, [[maybe_unus
 ATOLL_INLINE void check_injection([[maybe_unused]] char const* call) {
 #if ATOLL_CHECKED
   atl::rt::check_injection(call);
+#endif
+}
+
+/// As atl::rt::check_heap_use.
+ATOLL_INLINE void check_heap_use([[maybe_unused]] char const* call) {
+#if ATOLL_CHECKED
+  atl::rt::check_heap_use(call);
+#endif
+}
+
+/// Ends the job, in checked builds, if `count` objects from `dest` on and from `source` on overlap.
+template <class T>
+ATOLL_INLINE void check_disjoint([[maybe_unused]] T const* dest, [[maybe_unused]] T const* source,
+                                 [[maybe_unused]] std::size_t count, [[maybe_unused]] char const* call) {
+#if ATOLL_CHECKED
+  atl::rt::check_disjoint(dest, source, count * sizeof(T), call);
 #endif
 }
 

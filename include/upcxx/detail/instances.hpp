@@ -27,6 +27,7 @@ struct object_id {
 /// Waits for an object to be constructed here; queued for the master persona when it is.
 struct object_waiter : transport::task {
   object_waiter* following = nullptr;
+  void (*drop)(object_waiter*) = nullptr;  ///< instead of `run`: the object will never be constructed
 };
 
 /// Instances are the addresses of dist_object<T>s. Needs the master persona.
@@ -57,6 +58,7 @@ future<Object&> await_instance(atl::rt::object_id const& what, Id const& id) {
         delete self;
         p.fulfill_result(what_arrived.here());
       };
+      drop = [](atl::rt::object_waiter* w) { delete static_cast<waiter*>(w); };
     }
   };
   auto* const w = new waiter(id);

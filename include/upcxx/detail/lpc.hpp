@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/pool.hpp>
 #include <upcxx/detail/future/raw.hpp>
@@ -23,6 +24,19 @@ struct persona_access {
   static persona_scope& from(atl::rt::scope_state& state);
   static atl::rt::scope_state& state(persona_scope& s);
 };
+
+/// Checked builds count the operations that a persona will be told of, to see that it does not end before.
+/// Called by the thread that holds it.
+inline void expect_notification([[maybe_unused]] atl::rt::persona_state& persona) {
+#if ATOLL_CHECKED
+  ++persona.expected;
+#endif
+}
+inline void notification_arrived([[maybe_unused]] atl::rt::persona_state& persona) {
+#if ATOLL_CHECKED
+  --persona.expected;
+#endif
+}
 
 /// Calls as an rvalue where that is possible, else as an lvalue.
 template <class F, class... Args>
@@ -59,11 +73,23 @@ void enqueue_task(atl::rt::persona_state& target, F&& function) {
   atl::rt::enqueue(target, ::new (atl::fut::allocate_for<task_type>()) task_type(std::forward<F>(function)));
 }
 
+/// Says why a function cannot be queued for a persona.
+template <class F>
+constexpr bool check_lpc() {
+  using function = std::decay_t<F>;
+  constexpr bool kept = std::is_constructible_v<function, F>;
+  constexpr bool callable = std::is_invocable_v<function&> || std::is_invocable_v<function>;
+  static_assert(callable, "lpc: the function must be callable without arguments");
+  static_assert(
+      kept,
+      "lpc: a function passed as an lvalue is copied, one passed as an rvalue is moved; this type does "
+      "not allow it (use std::move for move-only functions)");
+  return kept && callable;
+}
+
 template <class F>
 void enqueue_lpc(atl::rt::persona_state& target, F&& function) {
-  static_assert(std::is_invocable_v<std::decay_t<F>&> || std::is_invocable_v<std::decay_t<F>>,
-                "lpc: the function must be callable without arguments");
-  enqueue_task(target, std::forward<F>(function));
+  if constexpr (check_lpc<F>()) enqueue_task(target, std::forward<F>(function));
 }
 
 /// Future type of an lpc whose function returns R, and the tuple that carries the values back.
@@ -139,6 +165,7 @@ struct lpc_round_trip final : atl::rt::task {
 
   static void finish(atl::rt::task* t) {
     auto* const self = static_cast<lpc_round_trip*>(t);
+    notification_arrived(*self->initiator);
     fulfil(self, static_cast<values*>(nullptr));
     self->~lpc_round_trip();
     atl::fut::deallocate_for<lpc_round_trip>(self);
@@ -158,15 +185,20 @@ pending_state<V...> make_pending_for(std::type_identity<future<V...>>) {
 
 template <class F>
 auto enqueue_lpc_round_trip(atl::rt::persona_state& target, F&& function) {
-  using function_type = std::decay_t<F>;
-  static_assert(std::is_invocable_v<function_type&> || std::is_invocable_v<function_type>,
-                "lpc: the function must be callable without arguments");
-  using trip = lpc_round_trip<function_type, call_once_result_t<function_type>>;
-  auto pending = make_pending_for(std::type_identity<typename trip::result::future_type>{});
-  atl::rt::persona_state* const me = atl::rt::this_thread().current;
-  atl::rt::enqueue(target,
-                   ::new (atl::fut::allocate_for<trip>()) trip(std::forward<F>(function), me, pending.raw));
-  return std::move(pending.result);
+  if constexpr (check_lpc<F>()) {
+    using function_type = std::decay_t<F>;
+    using result_type = call_once_result_t<function_type>;
+    static_assert(std::is_void_v<result_type> || std::is_lvalue_reference_v<result_type> ||
+                      std::is_move_constructible_v<std::decay_t<result_type>>,
+                  "lpc: the result travels back to the caller's persona, so its type must be movable");
+    using trip = lpc_round_trip<function_type, result_type>;
+    auto pending = make_pending_for(std::type_identity<typename trip::result::future_type>{});
+    atl::rt::persona_state* const me = atl::rt::this_thread().current;
+    expect_notification(*me);
+    atl::rt::enqueue(target,
+                     ::new (atl::fut::allocate_for<trip>()) trip(std::forward<F>(function), me, pending.raw));
+    return std::move(pending.result);
+  }
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

@@ -20,8 +20,9 @@ struct thread_state;
 /// State of one persona. At most one thread holds it (has it on its stack).
 struct persona_state {
   std::atomic<thread_state*> holder{nullptr};
-  std::uint32_t uses = 0;  ///< entries on the holder's stack
-  task* first = nullptr;   ///< the holder's own list
+  std::uint32_t uses = 0;      ///< entries on the holder's stack
+  std::uint32_t expected = 0;  ///< checked builds: operations under way that will notify it; the holder's
+  task* first = nullptr;       ///< the holder's own list
   task* last = nullptr;
   std::atomic<task*> inbox{nullptr};  ///< newest first; pushed by other threads
 
@@ -29,6 +30,12 @@ struct persona_state {
   persona_state(persona_state const&) = delete;
   persona_state& operator=(persona_state const&) = delete;
 };
+
+/// Short name of a persona for checks, never 0. Two personas seldom have the same one.
+inline std::uint16_t persona_mark(persona_state const& persona) noexcept {
+  return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(&persona) * 0x9e3779b97f4a7c15U >> 48 |
+                                    1);
+}
 
 /// An entry on a thread's persona stack.
 struct scope_state {
@@ -97,9 +104,10 @@ ATOLL_EXPORT void progress_or_yield();
 ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
 ATOLL_EXPORT void discharge(scope_state& from);
 
-/// Counted start and end of the library. `threaded`: several threads may communicate (par). `report_leaks`:
-/// rank 0 says what of the shared heaps was not freed.
-ATOLL_EXPORT void init(bool threaded);
+/// Counted start and end of the library. `threaded`: several threads may communicate (par). `checked`:
+/// threads that end with work for them stop the job. `report_leaks`: rank 0 says what of the shared heaps was
+/// not freed.
+ATOLL_EXPORT void init(bool threaded, bool checked = false);
 ATOLL_EXPORT void finalize(bool report_leaks);
 ATOLL_EXPORT bool initialized() noexcept;
 ATOLL_EXPORT char* getenv_console(char const* name);

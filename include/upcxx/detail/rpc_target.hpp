@@ -141,8 +141,10 @@ class incoming_call {
 
     template <std::size_t... I>
     void await(std::index_sequence<I...>) {
-      // The futures' references are looked up again at the call; what counts here is that all are there.
-      when_all(here_future<Args>(element_at<I + 1>(objects))...).then([this](auto const&...) { go(); });
+      // The futures' references are looked up again at the call; what counts here is that all are there. If
+      // one never is, the callback goes, and the call with it.
+      when_all(here_future<Args>(element_at<I + 1>(objects))...)
+          .then([self = owner(this)](auto const&...) mutable { std::exchange(self.call, nullptr)->go(); });
     }
     template <class Arg, class Object>
     static auto here_future(Object& object) {
@@ -168,6 +170,17 @@ class incoming_call {
         call(objects, arrived, [this] { end(); });
       }
     }
+
+    /// Ends a call that will never run.
+    struct owner {
+      record* call;
+      explicit owner(record* c) noexcept : call(c) {}
+      owner(owner&& other) noexcept : call(std::exchange(other.call, nullptr)) {}
+      owner& operator=(owner&&) = delete;
+      ~owner() {
+        if (call != nullptr) call->end();
+      }
+    };
 
     void end() {
       atl::engine::message* const m = arrived;

@@ -13,6 +13,10 @@ namespace atl::rt {
 /// In the restricted context only internal progress can be made; checked builds stop there.
 ATOLL_EXPORT void wait_until(bool (*done)(void const*), void const* what);
 
+/// Checked builds: ends the job unless the persona of that mark (atl::rt::persona_mark) is on the calling
+/// thread's stack. Mark 0 is anybody's.
+ATOLL_EXPORT void check_waiter(std::uint16_t persona) noexcept;
+
 /// True while the calling thread runs a callback inside user-level progress.
 ATOLL_EXPORT bool in_restricted_context() noexcept;
 

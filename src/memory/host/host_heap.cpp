@@ -33,6 +33,10 @@ std::uint64_t shared_heap::size_of(std::uint64_t offset) const noexcept {
   return allocator_ == nullptr ? 0 : allocator_->size_of(offset + bias_);
 }
 
+bool shared_heap::covers(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  return allocator_ != nullptr && allocator_->covers(offset + bias_, bytes);
+}
+
 std::uint64_t shared_heap::size() const noexcept {
   return allocator_ == nullptr ? 0 : allocator_->capacity();
 }

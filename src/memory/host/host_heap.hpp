@@ -26,6 +26,9 @@ class shared_heap {
   /// Usable bytes of the allocation at `offset`; 0 if there is none.
   [[nodiscard]] std::uint64_t size_of(std::uint64_t offset) const noexcept;
 
+  /// Whether [offset, offset + bytes) lies in one allocation. For checks: see segment_allocator.
+  [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+
   [[nodiscard]] std::uint64_t size() const noexcept;
   [[nodiscard]] std::uint64_t used() const noexcept;
   [[nodiscard]] std::uint64_t largest_free() const noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -93,6 +94,23 @@ constexpr mistake mistakes[] = {
        double x = 1;
        upcxx::copy(&x, upcxx::reinterpret_pointer_cast<double>(c + 1), 1).wait();
      }},
+    {"put_to_freed",
+     [] {
+       auto const p = upcxx::new_array<int>(1000);
+       upcxx::delete_array(p);
+       upcxx::rput(1, p + 10).wait();
+     }},
+    {"get_more_than_allocated",
+     [] {
+       auto const p = upcxx::new_array<int>(1000);
+       std::vector<int> v(1200);
+       upcxx::rget(p, v.data(), v.size()).wait();
+     }},
+    {"put_onto_itself",
+     [] {
+       auto const p = upcxx::new_array<int>(8);
+       upcxx::rput(p.local(), p + 1, 7).wait();
+     }},
     {"put_from_other_thread",
      [] {
        auto const p = upcxx::new_<int>(0);
@@ -117,6 +135,8 @@ constexpr mistake mistakes[] = {
        upcxx::delete_(p);
        upcxx::delete_(p);
      }},
+    {"allocate_on_other_thread", [] { std::thread([] { (void)upcxx::new_<int>(1); }).join(); }},
+    {"allocate_alignment", [] { (void)upcxx::allocate(64, hidden(std::size_t{48})); }},
     {"delete_foreign",
      [] {
        upcxx::dist_object<global_ptr<int>> const all(upcxx::new_<int>(1));
@@ -150,6 +170,12 @@ constexpr mistake mistakes[] = {
      }},
     {"wait_in_callback",
      [] { upcxx::rpc((rank_me() + 1) % rank_n(), [] { upcxx::rpc(rank_me(), [] {}).wait(); }).wait(); }},
+    {"wait_on_other_thread",
+     [] {
+       upcxx::persona p;
+       upcxx::future<int> const f = p.lpc([] { return 1; }).then([](int i) { return i + 1; });
+       std::thread([f] { (void)upcxx::when_all(f, f).wait(); }).join();
+     }},
     {"fulfill_twice",
      [] {
        upcxx::promise<int> const p(2);
@@ -161,7 +187,7 @@ constexpr mistake mistakes[] = {
      [] {
        upcxx::promise<> const p;
        p.finalize().wait();
-       upcxx::rput(1, upcxx::new_<int>(0), upcxx::operation_cx::as_promise(p));
+       (void)upcxx::operation_cx::as_promise(p);
      }},
     // --- calls
     {"rpc_to_no_rank", [] { upcxx::rpc_ff(hidden(rank_n() + 3), [] {}); }},
@@ -171,6 +197,12 @@ constexpr mistake mistakes[] = {
        upcxx::rpc(
            0, [](lopsided const&) {}, lopsided{})
            .wait();
+     }},
+    {"view_of_wrong_size",
+     [] {
+       std::vector<int> const v(3);
+       upcxx::rpc_ff(
+           0, [](upcxx::view<int>) {}, upcxx::make_view(v.begin(), v.end(), 4));
      }},
     {"exception_in_rpc",
      [] {
@@ -183,6 +215,14 @@ constexpr mistake mistakes[] = {
        upcxx::current_persona().lpc_ff([] { (void)upcxx::reduce_all(1, upcxx::op_fast_add); });
        upcxx::progress();
      }},
+    {"root_of_no_member", [] { upcxx::broadcast(1, hidden(rank_n())).wait(); }},
+    {"reduce_overlapping",
+     [] {
+       int v[8] = {};
+       upcxx::reduce_all(v, v + 4, 5, upcxx::op_fast_add).wait();
+     }},
+    {"rank_of_no_job", [] { (void)upcxx::local_team().from_world(hidden(-3), 0); }},
+    {"discharge_in_callback", [] { upcxx::rpc(rank_me(), [] { upcxx::discharge(); }).wait(); }},
     {"collective_without_master",
      [] {
        if (culprit()) std::thread([] { upcxx::barrier_async().wait(); }).join();
@@ -229,6 +269,17 @@ constexpr mistake mistakes[] = {
        upcxx::persona p;
        p.lpc_ff([] {});
      }},
+    {"persona_with_operation",
+     [] {
+       upcxx::persona p;
+       upcxx::persona_scope const scope(p);
+       upcxx::persona mine;
+       upcxx::persona_scope const inner(mine);
+       (void)p.lpc([] {});
+       (void)upcxx::master_persona().lpc([] {});
+     }},
+    {"thread_with_work", [] { std::thread([] { upcxx::default_persona().lpc_ff([] {}); }).join(); }},
+    {"thread_with_operation", [] { std::thread([] { (void)upcxx::master_persona().lpc([] {}); }).join(); }},
     {"liberate_twice",
      [] {
        upcxx::liberate_master_persona();
@@ -244,7 +295,20 @@ constexpr mistake mistakes[] = {
        upcxx::finalize();
        upcxx::finalize();
      }},
+    // --- the environment
+    {"os_env",
+     [] {
+       ::setenv("MISUSE_NUMBER", "twelve", 1);
+       (void)upcxx::experimental::os_env<int>("MISUSE_NUMBER");
+     }},
     // --- no mistakes that stop the job: what finalize says
+    {"never_constructed",
+     [] {
+       if (rank_me() != 0) return;
+       upcxx::dist_object<int> here(1);
+       upcxx::rpc_ff(
+           1, [](upcxx::dist_object<int>&, std::vector<int> const&) {}, here, std::vector<int>(1000));
+     }},
     {"leak",
      [] {
        if (rank_me() == 1) (void)upcxx::new_array<double>(1000);

@@ -49,6 +49,8 @@ struct cell {
   std::uint32_t refs;               ///< handles, registrations and forwarding cells
   std::uint8_t size_class;          ///< of the pool; 0: not pooled
   std::uint8_t flags;
+  /// Checked builds: mark of the persona in whose progress it becomes ready (persona_mark); 0: not known.
+  std::uint16_t persona = 0;
 };
 static_assert(sizeof(cell) == 32);
 

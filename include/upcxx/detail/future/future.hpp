@@ -160,6 +160,10 @@ class future {
       }
       auto* const waiting =
           detail::new_cell<detail::then_cell<function, result_type, T...>>(std::forward<Fn>(callback));
+#if ATOLL_CHECKED
+      // Ready when this future is, unless the callback returns another one.
+      if constexpr (!traits::returns_future) waiting->persona = detail::as_cell(bits_)->persona;
+#endif
       detail::fut::retain(waiting);  // for its registration
       detail::fut::add_dependent(detail::as_cell(bits_), &waiting->node);
       return detail::handle_access::adopt<result_type>(detail::as_bits(waiting));
@@ -198,6 +202,9 @@ class future {
       ATOLL_CHECK(
           detail::as_cell(bits_)->refs != 1,
           "wait: the future will never be ready: its promise ended unfulfilled, and nobody else holds it");
+#if ATOLL_CHECKED
+      atl::rt::check_waiter(detail::as_cell(bits_)->persona);
+#endif
       atl::rt::wait_until([](void const* self) { return static_cast<future const*>(self)->is_ready(); },
                           this);
     }
@@ -248,6 +255,9 @@ namespace detail {
 template <class... T, class... U>
 future<T...> make_ready(U&&... values) noexcept {
   static_assert(sizeof...(T) == sizeof...(U));
+  constexpr bool movable = (std::is_constructible_v<T, U&&> && ...);
+  static_assert(movable,
+                "make_future, to_future, when_all: a value of a type that cannot be moved cannot be kept");
   if constexpr (sizeof...(T) == 0) {
     return handle_access::adopt<future<>>(ready_state);
   } else {

@@ -14,6 +14,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/future.hpp>
 #include <upcxx/detail/future/value_cell.hpp>
+#include <upcxx/detail/persona_state.hpp>
 #include <upcxx/promise.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
@@ -57,6 +58,7 @@ void* promise_require(promise<T...> const& handle) noexcept {
 }
 
 /// A new state with one dependency, as raw handle and future: what an operation that is not complete uses.
+/// The current persona's progress must fulfil it.
 template <class... T>
 struct pending_state {
   void* raw;
@@ -66,7 +68,11 @@ template <class... T>
 pending_state<T...> make_pending() noexcept {
   promise<T...> fresh;
   future<T...> result = fresh.get_future();
-  return {promise_release(std::move(fresh)), std::move(result)};
+  void* const raw = promise_release(std::move(fresh));
+#if ATOLL_CHECKED
+  static_cast<cell*>(raw)->persona = atl::rt::persona_mark(*atl::rt::this_thread().current);
+#endif
+  return {raw, std::move(result)};
 }
 
 /// Removes `count` dependencies from a state of any type, and runs what becomes runnable. Keeps the handle.

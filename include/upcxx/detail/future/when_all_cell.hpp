@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/future.hpp>
 #include <upcxx/detail/future/traits.hpp>
@@ -54,6 +55,11 @@ struct when_all_input<future<U...>> {
       node.owner = owner;
       fut::retain(owner);
       ++owner->deps;
+#if ATOLL_CHECKED
+      // While it is not ready, one of its inputs is not: known only if all are one persona's.
+      owner->persona =
+          owner->deps == 1 || owner->persona == input->persona ? input->persona : std::uint16_t{0};
+#endif
       fut::add_dependent(input, &node);
     }
   }
