@@ -96,6 +96,8 @@ void dispatch(message* m) {
 void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
               std::size_t alignment) {
   out.target = target;
+  if (world->shm->begin_in_ring(out, bytes, alignment)) [[likely]]
+    return;
   status const s =
       try_begin(out, bytes, alignment, when_full == pressure::park ? spill::always : spill::never);
   if (s == status::ok) [[likely]]
@@ -130,7 +132,7 @@ void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t ali
 void am_commit(outgoing& out, message_kind kind, function_token token, std::size_t bytes) {
   leaves_for_peers();
   if (out.where == transport::storage::ring) [[likely]] {
-    world->shm->commit(out, kind, token, bytes);
+    world->shm->commit_in_ring(out, kind, token, bytes);
     return;
   }
   guard const held;

@@ -12,6 +12,8 @@ namespace atl::engine {
 inline std::size_t unsent() noexcept { return world->shm->unsent() + copies_open(); }
 
 /// True if nothing has arrived and advance() has nothing to do (a hint).
-inline bool quiet() noexcept { return world->shm->quiet() && unsent() == 0 && !collectives_open(); }
+inline bool quiet() noexcept {
+  return world->shm->quiet() && (unsent() | open_collectives.load(std::memory_order_relaxed)) == 0;
+}
 
 }  // namespace atl::engine

@@ -1,62 +1,43 @@
 #include "transport/message_pool.hpp"
 
 #include <cstdlib>
-#include <new>
 
-namespace atl::transport {
+namespace atl::transport::pool {
+
+constinit thread_local free_lists lists{};
+
 namespace {
 
 constexpr int classes = 3;
-constexpr int longest_list[classes] = {4096, 512, 128};
+constexpr std::int32_t longest_list[classes] = {4096, 512, 128};
 
-/// Free blocks of one thread. Blocks may be freed on another thread than the one that took them.
-struct free_lists {
-  message* head[classes] = {};
-  int length[classes] = {};
-
-  ~free_lists() {
+/// Opens the lists at a thread's first use, and frees what is in them at its end. Messages that are returned
+/// later on that thread go to the global allocator.
+struct owner {
+  owner() {
+    for (int c = 0; c < classes; ++c) lists.spare[c] = longest_list[c];
+  }
+  ~owner() {
     for (int c = 0; c < classes; ++c) {
-      while (head[c] != nullptr) {
-        message* const block = head[c];
-        head[c] = static_cast<message*>(block->next);
+      while (lists.head[c] != nullptr) {
+        message* const block = lists.head[c];
+        lists.head[c] = static_cast<message*>(block->next);
         std::free(block);
       }
-      length[c] = longest_list[c];  // later frees on this thread go to the global allocator
+      lists.spare[c] = 0;
     }
   }
 };
 
-thread_local free_lists lists;
-
-int class_of(std::size_t bytes) { return bytes <= pooled_room[0] ? 0 : bytes <= pooled_room[1] ? 1 : 2; }
-
 }  // namespace
 
-message* take_message(std::size_t bytes) {
-  int const c = class_of(bytes);
-  message* block = lists.head[c];
-  if (block != nullptr) [[likely]] {
-    lists.head[c] = static_cast<message*>(block->next);
-    --lists.length[c];
-  } else {
-    block = static_cast<message*>(std::aligned_alloc(buffer_alignment, buffer_alignment + pooled_room[c]));
-    if (block == nullptr) throw std::bad_alloc();
-  }
-  ::new (block) message;
-  block->size_class = static_cast<std::uint8_t>(c);
-  block->base = reinterpret_cast<std::byte*>(block) + buffer_alignment;
-  return block;
+message* take_new(int size_class) {
+  thread_local owner const own;
+  void* const block = std::aligned_alloc(buffer_alignment, buffer_alignment + pooled_room[size_class]);
+  if (block == nullptr) throw std::bad_alloc();
+  return static_cast<message*>(block);
 }
 
-void return_message(message* record) noexcept {
-  int const c = record->size_class;
-  if (lists.length[c] < longest_list[c]) [[likely]] {
-    record->next = lists.head[c];
-    lists.head[c] = record;
-    ++lists.length[c];
-  } else {
-    std::free(record);
-  }
-}
+void return_elsewhere(message* record) noexcept { std::free(record); }
 
-}  // namespace atl::transport
+}  // namespace atl::transport::pool

@@ -4,6 +4,8 @@
 /// Free blocks are kept per thread, so taking and returning one is a few instructions.
 
 #include <cstddef>
+#include <cstdint>
+#include <new>
 
 #include <atoll/transport/message.hpp>
 
@@ -12,8 +14,52 @@ namespace atl::transport {
 /// Room behind the record in each size class.
 inline constexpr std::size_t pooled_room[] = {64, 256, 2048};
 
+namespace pool {
+
+/// Free blocks of one thread. Blocks may be returned on another thread than the one that took them.
+struct free_lists {
+  message* head[3];
+  std::int32_t
+      spare[3];  ///< how many more each list may take; 0 before the thread's first use and at its end
+};
+extern __attribute__((tls_model("initial-exec"))) constinit thread_local free_lists lists;
+
+/// A block from the global allocator.
+message* take_new(int size_class);
+/// For a list that is full, or of a thread that has not used the pool yet.
+void return_elsewhere(message* record) noexcept;
+
+inline int class_of(std::size_t bytes) {
+  return bytes <= pooled_room[0] ? 0 : bytes <= pooled_room[1] ? 1 : 2;
+}
+
+}  // namespace pool
+
 /// A record with room for `bytes` of payload behind it (0: none needed). `base` points to the room.
-message* take_message(std::size_t bytes);
-void return_message(message* record) noexcept;
+inline message* take_message(std::size_t bytes) {
+  int const c = pool::class_of(bytes);
+  message* block = pool::lists.head[c];
+  if (block != nullptr) [[likely]] {
+    pool::lists.head[c] = static_cast<message*>(block->next);
+    ++pool::lists.spare[c];
+  } else {
+    block = pool::take_new(c);
+  }
+  ::new (block) message;
+  block->size_class = static_cast<std::uint8_t>(c);
+  block->base = reinterpret_cast<std::byte*>(block) + buffer_alignment;
+  return block;
+}
+
+inline void return_message(message* record) noexcept {
+  int const c = record->size_class;
+  if (pool::lists.spare[c] > 0) [[likely]] {
+    record->next = pool::lists.head[c];
+    pool::lists.head[c] = record;
+    --pool::lists.spare[c];
+  } else {
+    pool::return_elsewhere(record);
+  }
+}
 
 }  // namespace atl::transport

@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "transport/message_pool.hpp"
-#include "transport/shm/doze.hpp"
 
 namespace atl::shm {
 
@@ -39,14 +37,14 @@ Descriptor read_descriptor(cell const* first) {
 }  // namespace
 
 endpoint::endpoint(endpoint_config config)
-    : config_(std::move(config)),
+    : inbox_(&reinterpret_cast<rank_control*>(config.base + config.me * config.stride)->ring,
+             reinterpret_cast<cell*>(config.base + config.me * config.stride + config.layout.ring_offset),
+             config.layout.ring_cells),
+      config_(std::move(config)),
       fragments_begin_(config_.read_peers ? config_.layout.arena_bytes
                                           : config_.layout.arena_bytes / 4 * 3 & ~std::size_t{63}),
       arena_(config_.base + config_.me * config_.stride + config_.layout.arena_offset, fragments_begin_),
       arena_largest_(fragments_begin_ / 4 * 3),
-      inbox_(&own_control().ring,
-             reinterpret_cast<cell*>(config_.base + config_.me * config_.stride + config_.layout.ring_offset),
-             config_.layout.ring_cells),
       kept_(config_.count) {
   region_layout const& layout = config_.layout;
   if (!config_.read_peers) {
@@ -81,11 +79,6 @@ std::byte* endpoint::take_private(std::size_t bytes, std::size_t alignment) {
   return used + bytes > config_.private_limit ? nullptr : take_unlimited(bytes, alignment);
 }
 
-bool endpoint::admits(std::size_t bytes) const {
-  std::size_t const used = private_used_.load(std::memory_order_relaxed);
-  return used + bytes <= config_.private_limit || used <= spilled_;
-}
-
 std::byte* endpoint::take_for_arrival(std::size_t bytes, std::size_t alignment) {
   std::byte* const buffer = admits(bytes) ? take_unlimited(bytes, alignment) : nullptr;
   if (buffer == nullptr) set_starved(true);
@@ -100,19 +93,11 @@ void endpoint::give_private(std::byte* buffer, std::size_t bytes) noexcept {
 // ---- sending -------------------------------------------------------------------------------------
 
 status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
-  std::uint32_t const target = local(out.target);
+  if (begin_in_ring(out, bytes, alignment)) [[likely]]
+    return status::ok;
   out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
-  if (bytes <= eager_bytes() && alignment <= cell_bytes) {
-    std::uint8_t const cells = cells_for(bytes);
-    if (auto const position = outboxes_[target].reserve(cells)) [[likely]] {
-      out.where = storage::ring;
-      out.cells = cells;
-      out.position = *position;
-      out.begin = begin_of(outboxes_[target].at(*position));
-      out.capacity = cells * cell_bytes;
-      return status::ok;
-    }
-  } else if (bytes <= arena_largest_) {
+  bool const fits_ring = bytes <= eager_bytes() && alignment <= cell_bytes;
+  if (!fits_ring && bytes <= arena_largest_) {
     std::uint64_t const buffer = arena_.take(bytes, alignment);
     if (buffer != arena::npos) {
       out.where = storage::arena;
@@ -138,15 +123,9 @@ status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, 
 void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
   std::uint32_t const target = local(out.target);
   switch (out.where) {
-    case storage::ring: {
-      cell* const first = outboxes_[target].at(out.position);
-      first->token = token;
-      outboxes_[target].publish(out.position,
-                                {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
-                                 static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
-      wake(control(target));
+    case storage::ring:
+      commit_in_ring(out, kind, token, bytes);
       return;
-    }
     case storage::arena: {
       arena_descriptor const d{out.position, bytes, kind, out.alignment_log2};
       send_descriptor(target, message_kind::in_arena, token, &d, sizeof d);
@@ -217,7 +196,8 @@ void endpoint::send_descriptor(std::uint32_t target, message_kind kind, std::uin
 
 void endpoint::keep(std::uint32_t target, kept item) {
   kept_[target].push_back(item);
-  kept_count_.fetch_add(1, std::memory_order_relaxed);
+  ++kept_count_;
+  unsent_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void endpoint::forget(kept& item) {
@@ -228,7 +208,7 @@ void endpoint::forget(kept& item) {
 }
 
 bool endpoint::flush() {
-  if (kept_count_.load(std::memory_order_relaxed) == 0) return false;
+  if (kept_count_ == 0) return false;
   bool moved = false;
   for (std::uint32_t target = 0; target < config_.count; ++target) {
     auto& queue = kept_[target];
@@ -240,7 +220,8 @@ bool endpoint::flush() {
         break;
       }
       queue.pop_front();
-      kept_count_.fetch_sub(1, std::memory_order_relaxed);
+      --kept_count_;
+      unsent_.fetch_sub(1, std::memory_order_relaxed);
       moved = true;
     }
   }
@@ -284,7 +265,7 @@ bool endpoint::send_kept(std::uint32_t target, kept& item) {
                                 item.alignment_log2};
   if (!put_in_ring(target, message_kind::rendezvous, item.token, &d, sizeof d, 6)) return false;
   awaiting_pull_.emplace(item.id, item);
-  awaited_.fetch_add(1, std::memory_order_relaxed);
+  unsent_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -310,8 +291,7 @@ bool endpoint::send_fragments(std::uint32_t target, kept& item) {
 
 // ---- receiving -----------------------------------------------------------------------------------
 
-message* endpoint::receive(bool in_place) {
-  set_starved(false);
+message* endpoint::receive_any(bool in_place) {
   ring_header header;
   while (cell const* const first = inbox_.front(header)) {
     message* arrived = nullptr;
@@ -341,29 +321,6 @@ message* endpoint::receive(bool in_place) {
     if (arrived != nullptr) return arrived;
   }
   return nullptr;
-}
-
-message* endpoint::take_from_ring(cell const* first, ring_header const& header, bool in_place) {
-  if (!in_place && !admits(header.bytes)) {
-    set_starved(true);
-    return nullptr;
-  }
-  message* const m = transport::take_message(header.bytes);
-  if (header.bytes <= cell_bytes) [[likely]] {
-    std::memcpy(m->base, first, cell_bytes);
-  } else {
-    std::memcpy(m->base, first, header.bytes);
-  }
-  m->bytes = header.bytes;
-  m->token = first->token;
-  m->source = config_.first + header.source;
-  m->kind = static_cast<message_kind>(header.kind);
-  m->where = storage::ring;
-  if (!in_place) {
-    m->charged = true;
-    private_used_.fetch_add(header.bytes, std::memory_order_relaxed);
-  }
-  return m;
 }
 
 message* endpoint::take_from_arena(cell const* first, ring_header const& header, bool in_place) {
@@ -430,7 +387,7 @@ message* endpoint::pull_from_self(rendezvous_descriptor const& descriptor, std::
   m->where = storage::privately;
   spilled_ -= descriptor.bytes;  // now counts as arrived
   awaiting_pull_.erase(found);
-  awaited_.fetch_sub(1, std::memory_order_relaxed);
+  unsent_.fetch_sub(1, std::memory_order_relaxed);
   return m;
 }
 
@@ -472,10 +429,10 @@ void endpoint::finish_rendezvous(std::uint64_t id) {
   if (found == awaiting_pull_.end()) return;
   forget(found->second);
   awaiting_pull_.erase(found);
-  awaited_.fetch_sub(1, std::memory_order_relaxed);
+  unsent_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void endpoint::release(message* arrived) noexcept {
+void endpoint::return_room(message* arrived) noexcept {
   switch (arrived->where) {
     case storage::ring:
       if (arrived->charged) private_used_.fetch_sub(arrived->bytes, std::memory_order_relaxed);
@@ -487,7 +444,6 @@ void endpoint::release(message* arrived) noexcept {
       give_private(arrived->base, arrived->bytes);
       break;
   }
-  transport::return_message(arrived);
 }
 
 }  // namespace atl::shm

@@ -22,7 +22,9 @@
 /// flush().
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -32,7 +34,9 @@
 #include <sys/types.h>
 
 #include "transport/buffer_cache.hpp"
+#include "transport/message_pool.hpp"
 #include "transport/shm/arena.hpp"
+#include "transport/shm/doze.hpp"
 #include "transport/shm/layout.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/transport.hpp"
@@ -73,11 +77,50 @@ class endpoint final : public transport::endpoint {
   status begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) override;
   void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) override;
   void cancel(outgoing& out) noexcept override;
-  message* receive(bool in_place) override;
-  void release(message* arrived) noexcept override;
+  message* receive(bool in_place) override {
+    set_starved(false);
+    ring_header header;
+    cell const* const first = inbox_.front(header);
+    if (first == nullptr) return nullptr;
+    if (is_plain(header) && header.bytes <= cell_bytes) [[likely]] {
+      message* const m = take_from_ring(first, header, in_place);
+      if (m != nullptr) inbox_.pop(header);
+      return m;
+    }
+    return receive_any(in_place);
+  }
+  void release(message* arrived) noexcept override {
+    if (arrived->where != storage::ring || arrived->charged) [[unlikely]]
+      return_room(arrived);
+    transport::return_message(arrived);
+  }
   bool flush() override;
-  std::size_t unsent() const override {
-    return kept_count_.load(std::memory_order_relaxed) + awaited_.load(std::memory_order_relaxed);
+  std::size_t unsent() const override { return unsent_.load(std::memory_order_relaxed); }
+
+  /// begin() and commit() for messages that go through the ring. Any thread, without a lock. False if the
+  /// message is too large or there is no room now.
+  bool begin_in_ring(outgoing& out, std::size_t bytes, std::size_t alignment) {
+    if (bytes > max_cells * cell_bytes || alignment > cell_bytes) return false;
+    auto const cells = static_cast<std::uint8_t>((bytes + cell_bytes - 1) / cell_bytes);
+    ring_producer& ring = outboxes_[local(out.target)];
+    auto const position = ring.reserve(cells);
+    if (!position) [[unlikely]]
+      return false;
+    out.where = storage::ring;
+    out.cells = cells;
+    out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+    out.position = *position;
+    out.begin = reinterpret_cast<std::byte*>(ring.at(*position));
+    out.capacity = cells * cell_bytes;
+    return true;
+  }
+  void commit_in_ring(outgoing const& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
+    std::uint32_t const target = local(out.target);
+    reinterpret_cast<cell*>(out.begin)->token = token;
+    outboxes_[target].publish(out.position,
+                              {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
+                               static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
+    wake(control(target));
   }
 
   /// True if the last receive() left a message behind because private memory is used up.
@@ -161,16 +204,54 @@ class endpoint final : public transport::endpoint {
   std::byte* take_unlimited(std::size_t bytes, std::size_t alignment);
   std::byte* take_for_arrival(std::size_t bytes, std::size_t alignment);
   /// May `bytes` more that arrive be put into private memory?
-  bool admits(std::size_t bytes) const;
+  bool admits(std::size_t bytes) const {
+    std::size_t const used = private_used_.load(std::memory_order_relaxed);
+    return used + bytes <= config_.private_limit || used <= spilled_;
+  }
   void set_starved(bool value) { starved_.store(value, std::memory_order_relaxed); }
   void give_private(std::byte* buffer, std::size_t bytes) noexcept;
 
-  message* take_from_ring(cell const* first, ring_header const& header, bool in_place);
+  /// Does the message travel in the ring itself?
+  static bool is_plain(ring_header const& header) {
+    auto const kind = static_cast<message_kind>(header.kind);
+    return kind == message_kind::active || kind == message_kind::request || kind == message_kind::reply;
+  }
+  message* take_from_ring(cell const* first, ring_header const& header, bool in_place) {
+    // Active messages are for the engine, which takes them at once, whatever the program holds.
+    bool const charged = !in_place && static_cast<message_kind>(header.kind) != message_kind::active;
+    if (charged && !admits(header.bytes)) {
+      set_starved(true);
+      return nullptr;
+    }
+    message* const m = transport::take_message(header.bytes);
+    if (charged) private_used_.fetch_add(header.bytes, std::memory_order_relaxed);
+    if (header.bytes <= cell_bytes) [[likely]] {
+      std::memcpy(m->base, first, cell_bytes);
+    } else {
+      std::memcpy(m->base, first, header.bytes);
+    }
+    m->bytes = header.bytes;
+    m->token = first->token;
+    m->source = config_.first + header.source;
+    m->kind = static_cast<message_kind>(header.kind);
+    m->where = storage::ring;
+    m->charged = charged;
+    return m;
+  }
+  message* receive_any(bool in_place);
+  /// Gives back what an arrived message occupies beside its record.
+  void return_room(message* arrived) noexcept;
   message* take_from_arena(cell const* first, ring_header const& header, bool in_place);
   message* pull(cell const* first, ring_header const& header);
   message* take_fragment(cell const* first, ring_header const& header);
   message* pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token);
   void finish_rendezvous(std::uint64_t id);
+
+  // Looked at in every call of progress(): kept together.
+  ring_consumer inbox_;
+  // Atomic only because other threads look at them without the engine's lock.
+  std::atomic<std::size_t> unsent_{0};  ///< messages kept, or waiting to be pulled
+  std::atomic<bool> starved_{false};
 
   endpoint_config config_;
   std::size_t fragments_begin_;  ///< offset in the arena of the part for fragments (its end if there is none)
@@ -178,16 +259,12 @@ class endpoint final : public transport::endpoint {
   arena arena_;
   std::size_t arena_largest_;
   std::optional<arena> fragments_;  ///< if peers cannot read our memory
-  ring_consumer inbox_;
   std::vector<ring_producer> outboxes_;
   std::vector<std::deque<kept>> kept_;                      ///< by local rank
   std::unordered_map<std::uint64_t, kept> awaiting_pull_;   ///< by id
   std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and id
   std::atomic<std::size_t> private_used_{0};
-  // Atomic only because other threads look at them without the engine's lock.
-  std::atomic<std::size_t> kept_count_{0};
-  std::atomic<std::size_t> awaited_{0};
-  std::atomic<bool> starved_{false};
+  std::size_t kept_count_ = 0;
   std::size_t spilled_ = 0;  ///< bytes of outgoing messages in private memory
   std::uint64_t next_id_ = 1;
 };

@@ -69,11 +69,11 @@ class ring_size {
 
   std::uint64_t count() const { return mask_ + 1; }
   std::uint64_t cell_of(std::uint64_t position) const { return position & mask_; }
-  /// Tag of the lap in which a position lies; not 0 in the first lap, so that fresh memory is empty. Laps
-  /// wrap after 256, long after a stale word was overwritten: each lap leaves in every cell a word of its
-  /// own, or zero. A shift: a division would take longer than all else that a look at an empty ring does.
+  /// Tag of the lap in which a position lies; never 0, so that fresh and zeroed cells are empty. Laps repeat
+  /// after 128, long after a stale word was overwritten: each lap leaves in every cell a word of its own, or
+  /// zero. A shift: a division would take longer than all else that a look at an empty ring does.
   std::uint8_t lap_of(std::uint64_t position) const {
-    return static_cast<std::uint8_t>((position >> shift_) + 1);
+    return static_cast<std::uint8_t>((position >> shift_) | 0x80U);
   }
 
  private:
@@ -153,44 +153,46 @@ class ring_producer {
 class ring_consumer {
  public:
   ring_consumer(ring_counters* counters, cell* cells, std::uint64_t count)
-      : counters_(counters), cells_(cells), size_(count) {}
+      : next_(cells), lap_(ring_size(count).lap_of(0)), counters_(counters), cells_(cells), size_(count) {}
 
   /// First unread message, or null. Its header goes to `header`.
   cell const* front(ring_header& header) {
-    std::uint64_t const at = read_.load(std::memory_order_relaxed);
-    cell const* const first = &cells_[size_.cell_of(at)];
+    cell const* const first = next_.load(std::memory_order_relaxed);
     std::uint64_t const word = first->head.load(std::memory_order_acquire);
-    if (word >> 56 != size_.lap_of(at) || word == 0) return nullptr;
+    if (word >> 56 != lap_.load(std::memory_order_relaxed)) return nullptr;
     header = ring_header::decode(word);
     return first;
   }
 
   /// Frees the message that front() returned.
   void pop(ring_header const& header) {
-    std::uint64_t at = read_.load(std::memory_order_relaxed);
     for (unsigned i = 1; i < header.cells; ++i) {
-      cells_[size_.cell_of(at + i)].head.store(0, std::memory_order_relaxed);
+      cells_[size_.cell_of(read_ + i)].head.store(0, std::memory_order_relaxed);
     }
-    at += header.cells;
-    read_.store(at, std::memory_order_relaxed);
-    if (at - published_ >= size_.count() / 8) {
-      counters_->consumed.store(at, std::memory_order_release);
-      published_ = at;
+    read_ += header.cells;
+    next_.store(&cells_[size_.cell_of(read_)], std::memory_order_relaxed);
+    lap_.store(size_.lap_of(read_), std::memory_order_relaxed);
+    if (read_ - published_ >= size_.count() / 8) {
+      counters_->consumed.store(read_, std::memory_order_release);
+      published_ = read_;
     }
   }
 
   /// A hint; from any thread of the consumer's process.
   bool empty() const {
-    std::uint64_t const at = read_.load(std::memory_order_relaxed);
-    std::uint64_t const word = cells_[size_.cell_of(at)].head.load(std::memory_order_relaxed);
-    return word == 0 || word >> 56 != size_.lap_of(at);
+    std::uint64_t const word = next_.load(std::memory_order_relaxed)->head.load(std::memory_order_relaxed);
+    return word >> 56 != lap_.load(std::memory_order_relaxed);
   }
 
  private:
+  // What a look needs, ready for use. Written by the consumer alone; another thread that asks whether the
+  // ring is empty may see one new and the other old, and is wrong once.
+  std::atomic<cell const*> next_;
+  std::atomic<std::uint64_t> lap_;
   ring_counters* counters_ = nullptr;
   cell* cells_ = nullptr;
   ring_size size_;
-  std::atomic<std::uint64_t> read_{0};  ///< written by the consumer alone
+  std::uint64_t read_ = 0;
   std::uint64_t published_ = 0;
 };
 
