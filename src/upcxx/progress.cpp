@@ -89,7 +89,7 @@ bool may_poll(thread_state const& t) {
 }
 
 /// A look at a handful of words that stay in the cache, for callers that call us over and over.
-bool nothing_to_do(thread_state const& t) {
+[[gnu::always_inline]] inline bool nothing_to_do(thread_state const& t) {
   for (scope_state const* s = t.top; s != nullptr; s = s->below) {
     if (s->active->first != nullptr || s->active->inbox.load(std::memory_order_relaxed) != nullptr)
       return false;
@@ -128,7 +128,7 @@ void install_sink() { engine::message_sink = &hold; }
 
 bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
 
-/// User-level progress, or internal inside callbacks; true if anything moved. Inline in both callers.
+/// User-level progress, or internal inside callbacks; true if anything moved.
 static inline bool advance_thread(thread_state& t) {
   if (t.in_user_progress) return progress_internal();
   return !nothing_to_do(t) && work(t);
@@ -136,22 +136,40 @@ static inline bool advance_thread(thread_state& t) {
 
 bool progress_user() { return advance_thread(this_thread()); }
 
-void progress_or_yield() {
-  thread_state& t = this_thread();
-  if (advance_thread(t)) {
-    t.fruitless = 0;
-    return;
-  }
-  constexpr std::uint32_t when_crowded = 10;
+namespace {
+
+/// Fruitless calls of progress() in a row before the first look at whether to yield.
+constexpr std::uint32_t when_crowded = 10;
+
+[[gnu::noinline]] void maybe_yield(thread_state& t) {
   constexpr std::uint32_t when_not = 1U << 15;
   constexpr std::uint32_t when_not_again = 1U << 10;
-  if (++t.fruitless < when_crowded) [[likely]]
-    return;
   bool const crowded = engine::world != nullptr && !engine::world->spare_cores;
   if (crowded || t.fruitless >= when_not) {
     t.fruitless = crowded ? 0 : when_not - when_not_again;
     engine::yield();
   }
+}
+
+[[gnu::noinline]] void progress_in_full() {
+  thread_state& t = this_thread();
+  if (t.in_user_progress ? progress_internal() : work(t)) {
+    t.fruitless = 0;
+  } else if (++t.fruitless >= when_crowded) {
+    maybe_yield(t);
+  }
+}
+
+}  // namespace
+
+// Only tail calls: nothing to do takes no stack frame.
+void progress_or_yield() {
+  thread_state* const t = current_thread;
+  if (t != nullptr && !t->in_user_progress && nothing_to_do(*t)) [[likely]] {
+    if (++t->fruitless < when_crowded) return;
+    return maybe_yield(*t);
+  }
+  progress_in_full();
 }
 
 bool in_restricted_context() noexcept {
@@ -170,7 +188,7 @@ void wait_until(bool (*done)(void const*), void const* what) {
   engine::waiting_note const note(activity::wait);
   engine::waiter idle;
   while (!done(what)) {
-    if (progress_user()) {
+    if (advance_thread(t)) {
       idle.reset();
     } else if (may_poll(t)) {
       idle.pause();
