@@ -43,6 +43,16 @@ constexpr std::array table{
           "private memory that messages of one rank may take; left empty, a share of what the host has free"},
     entry{"ATOLL_READ_PEERS", kind::boolean, "yes", "",
           "whether very large messages are read from the sender's memory, where the system allows it"},
+    entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
+          "library of the CUDA driver; none: use no CUDA devices"},
+    entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",
+          "library of the HIP runtime; none: use no HIP devices"},
+    entry{"ATOLL_ZE_DRIVER", kind::text, "libze_loader.so.1", "",
+          "library of the Level Zero loader; none: use no Level Zero devices"},
+    entry{"ATOLL_GPU_SHARING", kind::boolean, "yes", "",
+          "whether ranks of a host copy to and from each other's device memory directly; else owners do it"},
+    entry{"ATOLL_GPU_DESCRIPTORS", kind::boolean, "yes", "",
+          "whether device memory is shared by descriptors where the driver can; else by IPC handles"},
     entry{"ATOLL_SIM_DEVICES", kind::count, "0", "",
           "simulated devices of each rank: GPUs in host memory, for machines without any"},
     entry{"ATOLL_SIM_KIND", kind::choice, "cuda", "cuda|hip|ze|all",
@@ -309,6 +319,16 @@ std::optional<std::size_t> message_memory() {
 }
 
 bool read_peers() { return parse_boolean(text_of("ATOLL_READ_PEERS"), "ATOLL_READ_PEERS"); }
+
+std::string gpu_driver(std::string_view kind) {
+  std::string name = "ATOLL_";
+  for (char const c : kind) name += static_cast<char>(c - 'a' + 'A');
+  return text_of((name + "_DRIVER").c_str());
+}
+
+bool gpu_sharing() { return parse_boolean(text_of("ATOLL_GPU_SHARING"), "ATOLL_GPU_SHARING"); }
+
+bool gpu_descriptors() { return parse_boolean(text_of("ATOLL_GPU_DESCRIPTORS"), "ATOLL_GPU_DESCRIPTORS"); }
 
 simulated_devices sim_devices() {
   simulated_devices result;

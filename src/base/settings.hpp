@@ -96,6 +96,14 @@ struct simulated_devices {
 };
 simulated_devices sim_devices();
 
+/// ATOLL_CUDA_DRIVER, ATOLL_HIP_DRIVER or ATOLL_ZE_DRIVER: the library to open, or "none". `kind` is "cuda",
+/// "hip" or "ze".
+std::string gpu_driver(std::string_view kind);
+/// ATOLL_GPU_SHARING: whether peers may import device memory.
+bool gpu_sharing();
+/// ATOLL_GPU_DESCRIPTORS: whether new device memory is made so that a descriptor can stand for it.
+bool gpu_descriptors();
+
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();
 

@@ -18,7 +18,9 @@ descriptor_exchange::descriptor_exchange() {
   if (box_.name().size() > sizeof(offer::mailbox)) throw startup_error("a socket's name is too long");
 }
 
-descriptor_exchange::offer descriptor_exchange::make_offer(segment_notice const& mine) const {
+descriptor_exchange::offer descriptor_exchange::make_offer(segment_notice const& mine,
+                                                           os::unique_fd descriptor) {
+  own_ = std::move(descriptor);
   offer result{mine, token_, {}, static_cast<std::uint32_t>(box_.name().size())};
   box_.name().copy(result.mailbox.data(), result.mailbox.size());
   return result;
@@ -27,11 +29,12 @@ descriptor_exchange::offer descriptor_exchange::make_offer(segment_notice const&
 void descriptor_exchange::begin(std::vector<offer> offers) {
   offers_ = std::move(offers);
   for (std::size_t r = 0; r < offers_.size(); ++r) {
-    if (offers_[r].segment.name.number == 0) continue;
-    if (static_cast<std::int32_t>(r) == job.local_rank) {
-      own_ = export_segment(offers_[r].segment.name);
-    } else {
+    segment_notice const& theirs = offers_[r].segment;
+    if (theirs.name.number == 0 || static_cast<std::int32_t>(r) == job.local_rank) continue;
+    if (theirs.sharing.reach == memory::export_record::way::descriptor) {
       ++missing_;
+    } else {
+      adopt_segment(theirs, {});
     }
   }
   if (!own_) next_ = offers_.size();

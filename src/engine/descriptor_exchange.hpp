@@ -27,8 +27,8 @@ class descriptor_exchange {
 
   /// Throws startup_error.
   descriptor_exchange();
-  /// `mine`: the own segment, or one of number 0.
-  [[nodiscard]] offer make_offer(segment_notice const& mine) const;
+  /// `mine`: the own segment, or one of number 0; `descriptor` stands for it if that is how it is shared.
+  [[nodiscard]] offer make_offer(segment_notice const& mine, os::unique_fd descriptor);
   /// Offers by local rank. Throws segment_error.
   void begin(std::vector<offer> offers);
   /// True when all descriptors have been sent and all have come. Throws startup_error.

@@ -1,12 +1,13 @@
 #pragma once
 
-/// Device memory in this process: the kinds there are, the segments that can be reached, copies under way.
+/// Device memory in this process: the kinds there are, and the segments that can be named.
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+
+#include <atoll/engine/memory_copy.hpp>
 
 #include "base/os/unique_fd.hpp"
 #include "memory/kind.hpp"
@@ -29,12 +30,13 @@ struct segment_notice {
   std::int32_t device = -1;
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
+  memory::export_record sharing;
 };
 
-/// Makes a segment of this process. Throws memory::segment_error.
-segment_notice create_segment(memory::kind& kind, int device, std::uint64_t bytes, void* memory);
-/// A descriptor of it for peers. Throws memory::segment_error.
-os::unique_fd export_segment(segment_name own);
+/// Makes a segment of this process. Throws memory::segment_error. `descriptor` is for peers, if that is how
+/// they import it.
+segment_notice create_segment(memory::kind& kind, int device, std::uint64_t bytes, void* memory,
+                              os::unique_fd& descriptor);
 /// Learns of a peer's segment, which will be imported when it is first used.
 void adopt_segment(segment_notice const& notice, os::unique_fd descriptor);
 /// Ends a segment of this process; peers forget it when they hear of it. No copy may need it any more: those
@@ -42,14 +44,34 @@ void adopt_segment(segment_notice const& notice, os::unique_fd descriptor);
 void destroy_segment(segment_name own, char const* caller);
 /// Device of a segment of this process, -1 if there is none.
 int device_of(segment_name own);
-
-/// Copies that this rank started and that are not complete.
-extern std::atomic<std::size_t> copies_under_way;
-inline std::size_t copies_open() noexcept { return copies_under_way.load(std::memory_order_relaxed); }
-/// Completes copies; true if any. Under the engine's lock.
-bool advance_copies();
-
 /// Closes everything (stop).
 void drop_devices() noexcept;
+
+// For copies; under the engine's lock.
+
+struct segment {
+  segment_notice known;
+  memory::kind* kind = nullptr;
+  std::unique_ptr<memory::device_segment> memory;  ///< a peer's: null until it is imported
+  os::unique_fd descriptor;                        ///< a peer's, until it is imported
+  bool out_of_reach = false;                       ///< a peer's, and only its owner can copy
+  std::size_t copies = 0;                          ///< started here, not complete
+};
+
+/// The segment that holds the place; a peer's has been imported unless it is out of reach. Ends the job if no
+/// open segment holds `bytes` bytes there.
+segment& find_segment(memory_place place, std::size_t bytes);
+/// Lets the kind's devices reach the host memory of a local rank.
+void prepare_host(memory::kind& kind, std::int32_t rank);
+/// All that have devices here and have been used.
+bool poll_kinds();
+
+constexpr memory::kind_id kind_of(std::uint64_t owner) noexcept {
+  return static_cast<memory::kind_id>(owner >> 48);
+}
+constexpr std::int32_t rank_of(std::uint64_t owner) noexcept { return static_cast<std::int32_t>(owner); }
+constexpr bool on_host(memory_place place) noexcept {
+  return place.owner == 0 || kind_of(place.owner) == memory::kind_id::host;
+}
 
 }  // namespace atl::engine

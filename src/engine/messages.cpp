@@ -16,7 +16,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "engine/collective.hpp"
-#include "engine/devices.hpp"
+#include "engine/copies.hpp"
 #include "engine/guard.hpp"
 #include "engine/peer_order.hpp"
 #include "engine/world.hpp"
@@ -86,6 +86,8 @@ bool flush() {
 void dispatch(message* m) {
   if (m->kind == message_kind::active) {
     reinterpret_cast<handler>(resolve_from(m->token, m->source))(m);
+  } else if (m->kind == message_kind::announced) {
+    hold_announced(m);
   } else {
     message_sink(m);
   }
@@ -158,7 +160,7 @@ message* next_user_message(bool in_place, bool& moved) {
     if (m == nullptr) return nullptr;
     came_from_peers();
     moved = true;
-    if (m->kind != message_kind::active) return m;
+    if (m->kind != message_kind::active && m->kind != message_kind::announced) return m;
     dispatch(m);
   }
 }
@@ -179,7 +181,7 @@ bool poll() {
     if (handled) break;
   }
   if (collectives_open()) moved |= advance_collectives();
-  if (copies_open() != 0) moved |= advance_copies();
+  if (device_work_open()) moved |= advance_copies();
   return moved;
 }
 
@@ -188,7 +190,7 @@ bool advance() {
   if (!held) return false;
   bool moved = flush();
   if (collectives_open()) moved |= advance_collectives();
-  if (copies_open() != 0) moved |= advance_copies();
+  if (device_work_open()) moved |= advance_copies();
   return moved;
 }
 

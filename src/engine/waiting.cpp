@@ -49,7 +49,7 @@ void waiter::pause() {
     show_last_collective();
     if (waited_ns > look_every_ns) look_for_mismatch();
   }
-  if (unsent() != 0) {  // also while a device works: nothing would wake us when it is done
+  if (world->shm->unsent() != 0 || device_work_open()) {  // nothing wakes us when a device is done
     sched_yield();
     return;
   }

@@ -18,6 +18,7 @@
 #include "base/settings.hpp"
 #include "bootstrap/debugging.hpp"
 #include "engine/collective.hpp"
+#include "engine/copies.hpp"
 #include "engine/devices.hpp"
 #include "engine/start_report.hpp"
 #include "memory/host/host_heap.hpp"
@@ -184,6 +185,7 @@ void stop() noexcept {
   std::unique_ptr<world_state> const old(world);
   drop_collectives();
   drop_devices();
+  drop_announced();
   memory::host_heap().reset();
   old->channel->mark(rank_state::finalized);
   world = nullptr;

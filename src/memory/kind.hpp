@@ -4,9 +4,12 @@
 /// processes of one host share it, and how to copy it; where allocations lie in it is the affair of
 /// segment_allocator, and who owns what is the engine's.
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -48,6 +51,23 @@ class device_segment {
   std::uint64_t bytes_;
 };
 
+/// Names a piece of hardware.
+using device_uuid = std::array<unsigned char, 16>;
+
+/// How processes of this host reach a segment. Travels as bytes.
+struct export_record {
+  enum class way : std::uint8_t {
+    none,        ///< not at all: its owner does their copies for them
+    descriptor,  ///< by a file descriptor, which travels separately
+    handle,      ///< by `handle`
+  };
+  way reach = way::none;
+  std::array<char, 64> handle{};
+  std::uint64_t offset = 0;  ///< of the segment in the memory that descriptor or handle stand for
+  std::uint64_t whole = 0;   ///< bytes of that memory
+  device_uuid device{};      ///< where it is
+};
+
 /// One end of a copy.
 struct copy_end {
   device_segment const* segment = nullptr;  ///< null: host memory of this process
@@ -58,6 +78,19 @@ struct copy_end {
 /// are in place. `landed` may start other copies.
 struct copy_record {
   void (*landed)(copy_record*) noexcept;
+  copy_record* next = nullptr;  ///< the kind's, while the copy is under way
+};
+
+/// A word that will be at least `value` once a copy's data is in place, without help of this process. In the
+/// memory that watch() gave.
+struct announcement {
+  std::atomic<std::uint64_t>* word = nullptr;  ///< null: nothing announces this copy
+  std::uint64_t value = 0;
+};
+
+/// Words for announcements, a line each.
+struct alignas(64) announcement_line {
+  std::atomic<std::uint64_t> word;
 };
 
 /// One kind of device memory in this process. Not thread-safe: the engine calls it under its lock.
@@ -77,15 +110,24 @@ class kind {
   /// New memory of `bytes` on a device; or, if `memory` is not null, `bytes` there that the caller owns and
   /// keeps until the segment ends. Throws segment_error.
   virtual std::unique_ptr<device_segment> create(int device, std::uint64_t bytes, void* memory) = 0;
-  /// A descriptor by which processes of this host import a segment that create() made. Throws segment_error.
-  virtual os::unique_fd export_segment(device_segment const& own) = 0;
-  /// The peer's segment behind a descriptor. Throws segment_error.
-  virtual std::unique_ptr<device_segment> import_segment(os::unique_fd descriptor, std::uint64_t base,
-                                                         std::uint64_t bytes) = 0;
+  /// How processes of this host import a segment that create() made; `descriptor` is set if that is the way.
+  virtual export_record export_segment(device_segment const& own, os::unique_fd& descriptor) = 0;
+  /// The peer's segment behind a record. Throws segment_error, also if no device here can reach it.
+  virtual std::unique_ptr<device_segment> import_segment(export_record const& record, os::unique_fd descriptor,
+                                                         std::uint64_t base, std::uint64_t bytes) = 0;
+
+  /// Tells of host memory that copies will concern, so that devices may reach it directly. Stays until the
+  /// kind ends.
+  virtual void know_host_memory(void* /*begin*/, std::size_t /*bytes*/) {}
+  /// Words of known host memory through which the kind may announce copies; zero now, and the kind's alone.
+  virtual void use_announcements(std::span<announcement_line> lines) = 0;
 
   /// Starts a copy between two ends, each in a segment of this kind or in host memory. Both stay as they are
-  /// until `record` has landed. Copies are not ordered among each other.
-  virtual void copy(copy_end to, copy_end from, std::size_t bytes, copy_record* record) = 0;
+  /// until `record` has landed. Copies are not ordered among each other. `peer`: the other rank concerned;
+  /// copies for different ones should not wait for each other. If `wanted` is not null, the kind may say there
+  /// how the copy announces itself.
+  virtual void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
+                    announcement* wanted) = 0;
   /// Calls `landed` of copies that are complete; true if there were any.
   virtual bool poll() = 0;
 
@@ -96,5 +138,7 @@ class kind {
 /// The kinds that have devices here, as settings and drivers say. `seed` tells simulated devices of different
 /// processes apart. Throws startup_error when a setting makes no sense.
 std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed = 0);
+/// Why there are no devices of a kind, for people; empty if there are.
+std::string why_absent(kind_id id);
 
 }  // namespace atl::memory

@@ -1,6 +1,8 @@
 // Which kinds of device memory there are.
 
 #include "base/settings.hpp"
+#include "memory/cuda/cuda_driver.hpp"
+#include "memory/gpu/gpu_kind.hpp"
 #include "memory/kind.hpp"
 #include "memory/sim/sim_kind.hpp"
 
@@ -20,14 +22,34 @@ char const* to_string(kind_id id) noexcept {
   return "unknown";
 }
 
+namespace {
+
+std::unique_ptr<gpu::driver> open_driver(kind_id id, std::string& why) {
+  std::string const library = settings::gpu_driver(to_string(id));
+  if (library == "none") return nullptr;
+  if (id == kind_id::cuda) return cuda::cuda_driver::open(library, why);
+  return nullptr;
+}
+
+}  // namespace
+
+std::string why_absent(kind_id id) {
+  std::string why;
+  if (open_driver(id, why) != nullptr) return {};
+  return why;
+}
+
 std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed) {
   std::vector<std::unique_ptr<kind>> kinds;
   settings::simulated_devices const wanted = settings::sim_devices();
-  if (wanted.count == 0) return kinds;
   for (kind_id const id : {kind_id::cuda, kind_id::hip, kind_id::ze}) {
-    if (wanted.kind != "all" && wanted.kind != to_string(id)) continue;
-    kinds.push_back(std::make_unique<sim::sim_kind>(
-        sim::sim_kind::shape{id, wanted.count, wanted.bytes, wanted.seed * 0x9e3779b97f4a7c15U + seed}));
+    if (wanted.count != 0 && (wanted.kind == "all" || wanted.kind == to_string(id))) {
+      kinds.push_back(std::make_unique<sim::sim_kind>(
+          sim::sim_kind::shape{id, wanted.count, wanted.bytes, wanted.seed * 0x9e3779b97f4a7c15U + seed}));
+      continue;
+    }
+    std::string why;
+    if (auto driver = open_driver(id, why)) kinds.push_back(std::make_unique<gpu::gpu_kind>(std::move(driver)));
   }
   return kinds;
 }

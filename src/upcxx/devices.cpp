@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <atoll/engine/team.hpp>
@@ -114,9 +115,10 @@ verdict agree(verdict mine) {
   return mine;
 }
 
-void share_with_host(engine::descriptor_exchange& exchange, engine::segment_notice const& mine) {
+void share_with_host(engine::descriptor_exchange& exchange, engine::segment_notice const& mine,
+                     os::unique_fd descriptor) {
   using offer = engine::descriptor_exchange::offer;
-  offer const own = exchange.make_offer(mine);
+  offer const own = exchange.make_offer(mine, std::move(descriptor));
   std::vector<offer> all(static_cast<std::size_t>(engine::job.local_n));
   run_collective([&](engine::on_done done) {
     engine::start_gather_all(engine::local_team(), &own, sizeof own, all.data(), done);
@@ -169,7 +171,9 @@ int device_count(unsigned kind) {
 
 std::string device_report(unsigned kind) {
   memory::kind const* const found = engine::find_kind(static_cast<kind_id>(kind));
-  return found == nullptr ? format("%s: no device in this process\n", name_of(kind)) : found->info();
+  if (found != nullptr) return found->info();
+  std::string const why = memory::why_absent(static_cast<kind_id>(kind));
+  return format("%s: no device in this process%s%s\n", name_of(kind), why.empty() ? "" : ": ", why.c_str());
 }
 
 std::string device_uuid(unsigned kind, int device) {
@@ -242,6 +246,7 @@ void check_forgotten(device_state const* device, char const* what) noexcept {
 std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void* memory) {
   check_collective("device_allocator");
   engine::segment_notice mine;
+  os::unique_fd descriptor;
   std::optional<engine::descriptor_exchange> exchange;
   std::string problem;
   verdict all;
@@ -250,7 +255,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
     if (device && device->active) {
       if (device->segment != 0) check_failed("device_allocator: the device has an allocator already");
       if (bytes == 0) throw memory::segment_error("a segment of 0 bytes");
-      mine = engine::create_segment(*engine::find_kind(device->kind), device->device, bytes, memory);
+      mine = engine::create_segment(*engine::find_kind(device->kind), device->device, bytes, memory, descriptor);
       device->allocator.emplace(mine.base, mine.bytes);
       device->segment = mine.name.number;
       device->base = mine.base;
@@ -275,7 +280,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   if (all.active == 0) return 0;
   if (engine::job.local_n > 1) {
     try {
-      share_with_host(*exchange, mine);
+      share_with_host(*exchange, mine, std::move(descriptor));
     } catch (std::exception const& error) {
       fatal("device_allocator", "cannot share the device's memory with the ranks of this host: %s",
             error.what());

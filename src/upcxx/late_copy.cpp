@@ -10,14 +10,19 @@
 namespace atl::rt {
 namespace {
 
-/// False if there is no memory for it now.
-bool send(held_call const& call) noexcept {
+/// False if there is no memory for it now. `news`: where the target sees that the data has arrived, if the
+/// call leaves before.
+bool send(held_call const& call, engine::announced_trailer const* news) noexcept {
   try {
+    std::size_t const bytes = call.bytes + (news == nullptr ? 0 : sizeof *news);
     engine::outgoing out;
-    engine::am_begin(out, call.target, call.bytes, engine::pressure::park, call.alignment);
+    engine::am_begin(out, call.target, bytes, engine::pressure::park, call.alignment);
     std::memcpy(out.begin + engine::header_bytes, call.message + engine::header_bytes,
                 call.bytes - engine::header_bytes);
-    engine::am_commit(out, engine::message_kind::request, call.token, call.bytes);
+    if (news != nullptr) std::memcpy(out.begin + call.bytes, news, sizeof *news);
+    engine::am_commit(
+        out, news == nullptr ? engine::message_kind::request : engine::message_kind::announced, call.token,
+        bytes);
   } catch (bad_shared_alloc const&) {
     return false;
   }
@@ -25,13 +30,24 @@ bool send(held_call const& call) noexcept {
   return true;
 }
 
-bool arrive(engine::copy_completion* completion) noexcept {
-  auto* const op = static_cast<late_copy*>(completion);
-  for (; op->call_count > 0; --op->call_count) {
-    held_call& last = op->calls[op->call_count - 1];
-    if (!send(last)) return false;
+/// Sends the calls that were not sent yet, the last one first; false if that must be tried again.
+bool send_calls(late_copy& op, engine::announced_trailer const* news) noexcept {
+  for (; op.call_count > 0; --op.call_count) {
+    held_call& last = op.calls[op.call_count - 1];
+    if (!send(last, news)) return false;
     std::free(last.message);
   }
+  return true;
+}
+
+/// What finds no memory here leaves when the data has arrived.
+void announce(engine::copy_completion* completion, engine::announced_trailer const& news) noexcept {
+  send_calls(*static_cast<late_copy*>(completion), &news);
+}
+
+bool arrive(engine::copy_completion* completion) noexcept {
+  auto* const op = static_cast<late_copy*>(completion);
+  if (!send_calls(*op, nullptr)) return false;
   for (std::size_t i = 0; i < op->task_count; ++i) enqueue(*op->tasks[i].target, op->tasks[i].work);
   if (!op->wanted_back) {
     op->run(op);
@@ -46,6 +62,8 @@ bool arrive(engine::copy_completion* completion) noexcept {
 }  // namespace
 
 late_copy::late_copy() noexcept : engine::copy_completion{&arrive} {}
+
+void late_copy::announce_calls() noexcept { announced = &announce; }
 
 void late_copy::wait() const {
   engine::waiting_note const note(activity::copy);

@@ -15,11 +15,21 @@ struct memory_place {
   std::uint64_t address;  ///< second word of it; else the address
 };
 
-/// Who hears of a copy's completion.
+/// How the data of a copy announces itself to the target: a word of the initiator's region will be at least
+/// `value`.
+struct announced_trailer {
+  std::uint64_t offset;  ///< of the word
+  std::uint64_t value;
+};
+
+/// Who hears of a copy's progress. Both are called under the engine's lock and may not run user's code.
 struct copy_completion {
-  /// Called during progress of any level when the data is in place, under the engine's lock; may not run
-  /// user's code. False if it could not hand the news on for want of memory: then it is called again later.
+  /// Called during progress of any level when the data is in place. False if it could not hand the news on
+  /// for want of memory: then it is called again later.
   bool (*arrived)(copy_completion*) noexcept;
+  /// Called by start_copy if the data will announce itself: calls for the target may leave now, as messages
+  /// of kind `announced` with the trailer at their end. Null: nobody wants to know.
+  void (*announced)(copy_completion*, announced_trailer const&) noexcept = nullptr;
 };
 
 /// Starts a copy of `bytes` between two places, whoever owns them. `completion` stays until it has arrived.

@@ -33,6 +33,7 @@ enum class message_kind : std::uint8_t {
   padding = 1,  ///< fills the end of a ring, or a cancelled send
   active,       ///< handler runs as soon as the message is seen, at any progress level
   request,      ///< runs in user-level progress of the target's master persona
+  announced,    ///< a request that waits for data which announces itself (arrivals.cpp)
   reply,        ///< goes to the persona named by the initiator's record in the first payload word
   in_arena,     ///< descriptor of a payload in the sender's arena
   rendezvous,   ///< descriptor of a payload in the sender's private memory

@@ -53,6 +53,8 @@ struct late_copy : engine::copy_completion, task {
   std::atomic<bool> done{false};
 
   ATOLL_EXPORT late_copy() noexcept;
+  /// There are calls, which may leave ahead of the data.
+  ATOLL_EXPORT void announce_calls() noexcept;
   /// Makes internal progress until the data is in place.
   ATOLL_EXPORT void wait() const;
 };
@@ -115,6 +117,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     calls = call_places_;
     tasks = task_places_;
     apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
+    if constexpr (n_calls != 0) announce_calls();
   }
   ~pending_copy() {
     for (std::size_t i = 0; i < call_count; ++i) std::free(calls[i].message);

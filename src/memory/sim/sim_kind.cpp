@@ -54,19 +54,37 @@ std::unique_ptr<device_segment> sim_kind::create(int device, std::uint64_t bytes
   return std::make_unique<sim_segment>(bytes);
 }
 
-os::unique_fd sim_kind::export_segment(device_segment const& own) {
-  int const copy = fcntl(static_cast<sim_segment const&>(own).descriptor(), F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) throw segment_error(format("simulated device: no descriptor left: %s", std::strerror(errno)));
-  return os::unique_fd(copy);
+export_record sim_kind::export_segment(device_segment const& own, os::unique_fd& descriptor) {
+  export_record record;
+  if (!settings::gpu_sharing()) return record;
+  descriptor.reset(fcntl(static_cast<sim_segment const&>(own).descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (!descriptor) {
+    throw segment_error(format("simulated device: no descriptor left: %s", std::strerror(errno)));
+  }
+  record.reach = export_record::way::descriptor;
+  record.whole = own.bytes();
+  return record;
 }
 
-std::unique_ptr<device_segment> sim_kind::import_segment(os::unique_fd descriptor, std::uint64_t base,
+std::unique_ptr<device_segment> sim_kind::import_segment(export_record const& /*record*/,
+                                                         os::unique_fd descriptor, std::uint64_t base,
                                                          std::uint64_t bytes) {
   return std::make_unique<sim_segment>(std::move(descriptor), base, bytes);
 }
 
-void sim_kind::copy(copy_end to, copy_end from, std::size_t bytes, copy_record* record) {
-  under_way_.push_back({place_of(to), place_of(from), bytes, record});
+void sim_kind::use_announcements(std::span<announcement_line> lines) {
+  for (announcement_line& line : lines) free_lines_.push_back(&line);
+}
+
+void sim_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t /*peer*/,
+                    copy_record* record, announcement* wanted) {
+  announcement_line* line = nullptr;
+  if (wanted != nullptr && !free_lines_.empty()) {
+    line = free_lines_.back();
+    free_lines_.pop_back();
+    *wanted = {&line->word, line->word.load(std::memory_order_relaxed) + 1};
+  }
+  under_way_.push_back({place_of(to), place_of(from), bytes, record, line});
 }
 
 bool sim_kind::poll() {
@@ -78,6 +96,10 @@ bool sim_kind::poll() {
     under_way_[chosen] = under_way_.back();
     under_way_.pop_back();
     if (one.bytes != 0) std::memcpy(one.to, one.from, one.bytes);
+    if (one.line != nullptr) {
+      one.line->word.fetch_add(1, std::memory_order_release);
+      free_lines_.push_back(one.line);
+    }
     one.record->landed(one.record);
   }
   return true;

@@ -3,6 +3,9 @@
 /// Devices that exist in host memory only, so that everything that concerns devices runs on any machine.
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "memory/kind.hpp"
@@ -29,11 +32,13 @@ class sim_kind final : public kind {
   [[nodiscard]] std::string uuid(int device) const override;
 
   std::unique_ptr<device_segment> create(int device, std::uint64_t bytes, void* memory) override;
-  os::unique_fd export_segment(device_segment const& own) override;
-  std::unique_ptr<device_segment> import_segment(os::unique_fd descriptor, std::uint64_t base,
-                                                 std::uint64_t bytes) override;
+  export_record export_segment(device_segment const& own, os::unique_fd& descriptor) override;
+  std::unique_ptr<device_segment> import_segment(export_record const& record, os::unique_fd descriptor,
+                                                 std::uint64_t base, std::uint64_t bytes) override;
+  void use_announcements(std::span<announcement_line> lines) override;
 
-  void copy(copy_end to, copy_end from, std::size_t bytes, copy_record* record) override;
+  void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
+            announcement* wanted) override;
   bool poll() override;
 
  private:
@@ -42,6 +47,7 @@ class sim_kind final : public kind {
     std::byte const* from;
     std::size_t bytes;
     copy_record* record;
+    announcement_line* line;  ///< null: it is not announced
   };
 
   std::uint64_t random() noexcept;
@@ -49,6 +55,7 @@ class sim_kind final : public kind {
   shape shape_;
   std::uint64_t state_;
   std::vector<pending> under_way_;
+  std::vector<announcement_line*> free_lines_;
 };
 
 }  // namespace atl::memory::sim

@@ -300,6 +300,7 @@ message* endpoint::receive_any(bool in_place) {
         break;
       case message_kind::active:
       case message_kind::request:
+      case message_kind::announced:
       case message_kind::reply:
         arrived = take_from_ring(first, header, in_place);
         break;

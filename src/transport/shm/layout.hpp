@@ -81,6 +81,10 @@ inline constexpr std::size_t module_names_offset = control_bytes;
 inline constexpr std::size_t module_names_bytes = 4096;
 static_assert(sizeof(module_names) <= module_names_bytes);
 
+/// Words that devices write to announce copies of this rank; a line each. Follows the module names.
+inline constexpr std::size_t announcements_offset = module_names_offset + module_names_bytes;
+inline constexpr std::size_t announcements_bytes = 4096;
+
 /// Sizes that are equal on all ranks of a host.
 struct region_layout {
   std::uint64_t ring_cells;  ///< power of two
@@ -96,7 +100,7 @@ struct region_layout {
     // Room for a few small messages from every peer, within bounds.
     layout.ring_cells = 1024;
     while (layout.ring_cells < ranks * 32 && layout.ring_cells < 16384) layout.ring_cells *= 2;
-    layout.ring_offset = module_names_offset + module_names_bytes;
+    layout.ring_offset = announcements_offset + announcements_bytes;
     layout.arena_offset = layout.ring_offset + layout.ring_cells * cell_bytes;
     layout.arena_bytes = (arena + 4095) / 4096 * 4096;
     layout.heap_offset = layout.arena_offset + layout.arena_bytes;

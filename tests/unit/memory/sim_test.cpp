@@ -33,7 +33,7 @@ void move(sim_kind& kind, copy_end to, copy_end from, std::size_t bytes) {
   std::vector<int> order;
   watched record;
   record.order = &order;
-  kind.copy(to, from, bytes, &record);
+  kind.copy(to, from, bytes, 0, &record, nullptr);
   for (int i = 0; order.empty() && i < 1000; ++i) kind.poll();
   ASSERT_EQ(order.size(), 1u);
 }
@@ -77,7 +77,8 @@ TEST(sim, copies_do_nothing_before_poll_and_land_in_an_order_that_the_seed_choos
       records[static_cast<std::size_t>(i)].number = i;
       records[static_cast<std::size_t>(i)].order = &order;
       kind.copy({segment.get(), segment->base() + static_cast<std::uint64_t>(i) * 4},
-                host(&values[static_cast<std::size_t>(i)]), 4, &records[static_cast<std::size_t>(i)]);
+                host(&values[static_cast<std::size_t>(i)]), 4, 0,
+                &records[static_cast<std::size_t>(i)], nullptr);
     }
     EXPECT_TRUE(order.empty());
     std::size_t fruitless = 0;
@@ -98,7 +99,10 @@ TEST(sim, an_imported_segment_is_the_same_memory) {
   sim_kind owner = make();
   sim_kind peer = make();
   auto own = owner.create(0, 10000, nullptr);
-  auto const theirs = peer.import_segment(owner.export_segment(*own), own->base(), own->bytes());
+  os::unique_fd descriptor;
+  export_record const record = owner.export_segment(*own, descriptor);
+  EXPECT_EQ(record.reach, export_record::way::descriptor);
+  auto const theirs = peer.import_segment(record, std::move(descriptor), own->base(), own->bytes());
   int const in = 4711;
   int out = 0;
   move(peer, {theirs.get(), theirs->base() + 9000}, host(&in), 4);

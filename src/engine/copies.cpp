@@ -1,0 +1,116 @@
+// Copies of device memory: who does them, and handing on the news when they are complete.
+
+#include "engine/copies.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <atoll/engine/host_map.hpp>
+
+#include "engine/devices.hpp"
+#include "engine/guard.hpp"
+#include "engine/world.hpp"
+
+namespace atl::engine {
+
+std::atomic<std::size_t> copies_under_way{0};
+std::atomic<std::size_t> device_work{0};
+
+namespace {
+
+struct transfer final : memory::copy_record {
+  segment* target = nullptr;  ///< null: host memory
+  segment* source = nullptr;
+  copy_completion* completion = nullptr;
+  transfer() : memory::copy_record{nullptr} {}
+};
+
+/// In place, but the news found no memory. Under the engine's lock.
+std::vector<transfer*>& undelivered() {
+  static auto* const all = new std::vector<transfer*>;
+  return *all;
+}
+
+memory::copy_end end_of(memory_place place, segment const* s) noexcept {
+  if (s != nullptr) return {s->memory.get(), place.address};
+  if (place.owner == 0) return {nullptr, place.address};
+  auto const rank = static_cast<std::uint32_t>(place.owner);
+  return {nullptr, reinterpret_cast<std::uintptr_t>(hosts.to_address(rank, place.address))};
+}
+
+/// Hands the news on; false if that must be tried again.
+bool deliver(transfer* t) noexcept {
+  if (!t->completion->arrived(t->completion)) return false;
+  delete t;
+  copies_under_way.fetch_sub(1, std::memory_order_relaxed);
+  device_work.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+void complete(memory::copy_record* record) noexcept {
+  auto* const t = static_cast<transfer*>(record);
+  if (t->target != nullptr) --t->target->copies;
+  if (t->source != nullptr && t->source != t->target) --t->source->copies;
+  if (!deliver(t)) undelivered().push_back(t);
+}
+
+/// The other rank that a copy concerns, as far as there is one.
+std::int32_t peer_of(memory_place to, memory_place from) noexcept {
+  std::int32_t const target = to.owner == 0 ? job.rank_me : rank_of(to.owner);
+  return target != job.rank_me || from.owner == 0 ? target : rank_of(from.owner);
+}
+
+}  // namespace
+
+void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_completion* completion) {
+  std::int32_t const peer = peer_of(to, from);
+  note_call(activity::copy, peer);
+  auto t = std::make_unique<transfer>();
+  t->completion = completion;
+  t->landed = &complete;
+  guard const held;
+  t->target = on_host(to) ? nullptr : &find_segment(to, bytes);
+  t->source = on_host(from) ? nullptr : &find_segment(from, bytes);
+  if (t->target != nullptr) ++t->target->copies;
+  if (t->source != nullptr && t->source != t->target) ++t->source->copies;
+  copies_under_way.fetch_add(1, std::memory_order_relaxed);
+  device_work.fetch_add(1, std::memory_order_relaxed);
+  bool const staged = (t->target != nullptr && t->target->out_of_reach) ||
+                      (t->source != nullptr && t->source->out_of_reach) ||
+                      (t->target != nullptr && t->source != nullptr && t->target->kind != t->source->kind);
+  if (staged) {
+    start_staged(to, from, bytes, t.release());
+    return;
+  }
+  memory::kind& kind = t->source != nullptr ? *t->source->kind : *t->target->kind;
+  if (t->target == nullptr && to.owner != 0) prepare_host(kind, rank_of(to.owner));
+  if (t->source == nullptr && from.owner != 0) prepare_host(kind, rank_of(from.owner));
+  // A call to this rank itself needs no announcement: it is queued when the copy is complete.
+  bool const may_announce =
+      completion->announced != nullptr && to.owner != 0 && rank_of(to.owner) != job.rank_me;
+  memory::announcement news;
+  transfer* const started = t.release();
+  kind.copy(end_of(to, started->target), end_of(from, started->source), bytes,
+            static_cast<std::uint32_t>(peer), started, may_announce ? &news : nullptr);
+  if (news.word != nullptr) {
+    auto const* const mine = hosts.to_address(static_cast<std::uint32_t>(job.rank_me), 0);
+    auto const offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte const*>(news.word) - mine);
+    completion->announced(completion, {offset, news.value});
+  }
+}
+
+bool advance_copies() {
+  bool moved = release_announced() | retry_staged();
+  for (transfer* t : std::exchange(undelivered(), {})) {
+    if (deliver(t)) {
+      moved = true;
+    } else {
+      undelivered().push_back(t);
+    }
+  }
+  moved |= poll_kinds();
+  return moved;
+}
+
+}  // namespace atl::engine

@@ -1,0 +1,72 @@
+#pragma once
+
+/// NVIDIA's driver. Opened at run time; uses the devices' primary contexts, which the program's CUDA runtime
+/// shares, and leaves every thread's current context as it was.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "upcxx/detail/config.hpp"
+
+#include "memory/cuda/api.hpp"
+#include "memory/gpu/driver.hpp"
+
+namespace atl::memory::cuda {
+
+class cuda_driver final : public gpu::driver {
+ public:
+  /// Null if there is no driver or no device; `why` says which.
+  static std::unique_ptr<cuda_driver> open(std::string const& library, std::string& why);
+  ~cuda_driver() override;
+
+  [[nodiscard]] kind_id id() const noexcept override { return kind_id::cuda; }
+  [[nodiscard]] std::string version() const override;
+  [[nodiscard]] int device_n() const noexcept override { return static_cast<int>(contexts_.size()); }
+  [[nodiscard]] gpu::device_facts facts(int device) const override;
+  [[nodiscard]] bool reaches(int device, int other) const noexcept override;
+
+  gpu::block create(int device, std::uint64_t bytes) override;
+  gpu::block adopt(int device, void* memory, std::uint64_t bytes) override;
+  export_record share(gpu::block const& own, os::unique_fd& descriptor, std::string& why_not) override;
+  gpu::block import(export_record const& record, int descriptor, int device) override;
+  bool grant(gpu::block& memory, int device) noexcept override;
+  void drop(gpu::block& memory) noexcept override;
+
+  bool register_host(void* memory, std::size_t bytes) noexcept override;
+  void unregister_host(void* memory) noexcept override;
+  gpu::address device_address(void* registered) override;
+
+  gpu::stream make_stream(int device) override;
+  void drop_stream(int device, gpu::stream s) noexcept override;
+  gpu::event make_event(int device) override;
+  void drop_event(int device, gpu::event e) noexcept override;
+
+  void copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) override;
+  void copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
+                   int from_device, std::size_t bytes) override;
+  [[nodiscard]] bool can_write(int device) const noexcept override;
+  void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
+  void record(int device, gpu::event e, gpu::stream s) override;
+  bool happened(gpu::event e) override;
+
+ private:
+  class use;
+
+  cuda_driver() = default;
+  context primary(int device);
+  [[nodiscard]] int attribute(int device, int which) const noexcept;
+  [[nodiscard]] std::string words(cu_result code) const;
+  void check(cu_result code, char const* what, std::uint64_t bytes = 0) const;
+  void check_copy(cu_result code, char const* what) const {
+    if (code != success) [[unlikely]]
+      fail_copy(code, what);
+  }
+  [[noreturn]] ATOLL_COLD void fail_copy(cu_result code, char const* what) const;
+  gpu::block map(memory_handle handle, std::uint64_t whole, int device);
+
+  api cu_;
+  std::vector<context> contexts_;  ///< by device; null until it is used
+};
+
+}  // namespace atl::memory::cuda

@@ -1,0 +1,103 @@
+#pragma once
+
+/// What the kinds of GPU memory need of their vendors' drivers. One implementation a vendor (cuda, hip, ze);
+/// everything that does not depend on the vendor is in gpu_kind.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/os/unique_fd.hpp"
+#include "memory/kind.hpp"
+
+namespace atl::memory::gpu {
+
+/// An address as a device of this process sees it; unified with those of the host.
+using address = std::uint64_t;
+/// A queue of copies that a device executes in order, and a mark in it; of the driver's types.
+using stream = void*;
+using event = void*;
+
+struct device_facts {
+  std::string name;
+  std::uint64_t bytes = 0;
+  device_uuid uuid{};
+};
+
+/// Memory of a device that this process can address.
+struct block {
+  enum class origin : std::uint8_t {
+    none,
+    created,   ///< ours, shareable by descriptor
+    plain,     ///< ours, shareable by handle at most
+    users,     ///< belongs to the program
+    imported,  ///< a peer's
+    opened,    ///< a peer's, by handle
+  };
+  address base = 0;
+  std::uint64_t bytes = 0;   ///< usable from `base`
+  address mapped = 0;        ///< start of the whole mapping, for those that have one
+  std::uint64_t whole = 0;   ///< bytes of it
+  std::uint64_t handle = 0;  ///< the driver's
+  int device = 0;            ///< where it lies, or through which device it was imported
+  origin from = origin::none;
+};
+
+class driver {
+ public:
+  virtual ~driver() = default;
+  driver(driver const&) = delete;
+  driver& operator=(driver const&) = delete;
+
+  [[nodiscard]] virtual kind_id id() const noexcept = 0;
+  /// "CUDA driver 13.0".
+  [[nodiscard]] virtual std::string version() const = 0;
+  [[nodiscard]] virtual int device_n() const noexcept = 0;
+  [[nodiscard]] virtual device_facts facts(int device) const = 0;
+  /// Whether one device reaches the other's memory without the host in between.
+  [[nodiscard]] virtual bool reaches(int device, int other) const noexcept = 0;
+
+  // Making and sharing throws segment_error, with the driver's words; copies that fail end the job. What the
+  // caller's thread has set (current device, context) is afterwards as it was.
+
+  virtual block create(int device, std::uint64_t bytes) = 0;
+  /// Memory of the program.
+  virtual block adopt(int device, void* memory, std::uint64_t bytes) = 0;
+  /// How peers import the block; `reach` none if the driver refuses, and why.
+  virtual export_record share(block const& own, os::unique_fd& descriptor, std::string& why_not) = 0;
+  /// For copies by `device`.
+  virtual block import(export_record const& record, int descriptor, int device) = 0;
+  /// Lets another device copy to and from a block; false if it cannot.
+  virtual bool grant(block& memory, int device) noexcept = 0;
+  virtual void drop(block& memory) noexcept = 0;
+
+  /// Lets devices reach host memory directly; false if the driver refuses.
+  virtual bool register_host(void* memory, std::size_t bytes) noexcept = 0;
+  virtual void unregister_host(void* memory) noexcept = 0;
+  /// Of a word in registered memory.
+  virtual address device_address(void* registered) = 0;
+
+  virtual stream make_stream(int device) = 0;
+  virtual void drop_stream(int device, stream s) noexcept = 0;
+  virtual event make_event(int device) = 0;
+  virtual void drop_event(int device, event e) noexcept = 0;
+
+  /// In order with everything else on the stream, which is of `device`; that can reach both ends.
+  virtual void copy(int device, stream s, address to, address from, std::size_t bytes) = 0;
+  /// The same between memories of two devices that need not reach each other.
+  virtual void copy_across(int device, stream s, address to, int to_device, address from, int from_device,
+                           std::size_t bytes) = 0;
+  /// Whether write() works on streams of the device.
+  [[nodiscard]] virtual bool can_write(int device) const noexcept = 0;
+  /// Writes a word of registered host memory after all copies before it on the stream are visible.
+  virtual void write(int device, stream s, address word, std::uint64_t value) = 0;
+  virtual void record(int device, event e, stream s) = 0;
+  /// Whether everything before the event's last record has happened.
+  virtual bool happened(event e) = 0;
+
+ protected:
+  driver() = default;
+};
+
+}  // namespace atl::memory::gpu

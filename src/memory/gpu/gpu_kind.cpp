@@ -1,0 +1,271 @@
+#include "memory/gpu/gpu_kind.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "memory/gpu/gpu_segment.hpp"
+
+namespace atl::memory::gpu {
+namespace {
+
+/// Peers beyond that share streams.
+constexpr std::uint32_t lanes_per_direction = 16;
+constexpr std::uint32_t directions = 3;
+/// Events on a stream that have not been seen: more would only cost queries.
+constexpr std::size_t open_marks = 4;
+
+gpu_segment const* segment_of(copy_end end) noexcept { return static_cast<gpu_segment const*>(end.segment); }
+
+address place_of(copy_end end) noexcept {
+  return end.segment == nullptr ? end.address : segment_of(end)->here(end.address);
+}
+
+/// The device that moves the data: the source's owner pushes, else the destination's owner pulls, else one
+/// through which a peer's memory was imported.
+int device_for(copy_end to, copy_end from) noexcept {
+  gpu_segment const* const target = segment_of(to);
+  gpu_segment const* const source = segment_of(from);
+  if (source != nullptr && (source->own() || target == nullptr)) return source->device();
+  return target->device();
+}
+
+std::string text_of(device_uuid const& id) {
+  std::string text;
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += format("%02x", static_cast<unsigned>(id[i]));
+  }
+  return text;
+}
+
+}  // namespace
+
+gpu_kind::gpu_kind(std::unique_ptr<driver> opened) : driver_(std::move(opened)) {
+  auto const count = static_cast<std::size_t>(driver_->device_n());
+  for (int device = 0; device < driver_->device_n(); ++device) facts_.push_back(driver_->facts(device));
+  opened_.resize(count);
+  lanes_.resize(count);
+  spare_events_.resize(count);
+}
+
+gpu_kind::~gpu_kind() {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    int const device = static_cast<int>(i);
+    for (auto const& each : lanes_[i]) {
+      if (each == nullptr) continue;
+      for (mark const& m : each->marks) {
+        if (m.happened != nullptr) driver_->drop_event(device, m.happened);
+      }
+      driver_->drop_stream(device, each->queue);
+    }
+    for (event const e : spare_events_[i]) driver_->drop_event(device, e);
+  }
+  for (host_range const& range : host_) {
+    if (range.registered) driver_->unregister_host(range.begin);
+  }
+}
+
+std::string gpu_kind::info() const {
+  std::string text = driver_->version() + '\n';
+  for (int device = 0; device < device_n(); ++device) {
+    device_facts const& f = facts_[static_cast<std::size_t>(device)];
+    text += format("%s device %d: %s, %s, uuid %s", to_string(id()), device, f.name.c_str(),
+                   settings::format_bytes(f.bytes).c_str(), text_of(f.uuid).c_str());
+    std::string reached;
+    std::string staged;
+    for (int other = 0; other < device_n(); ++other) {
+      if (other != device) (driver_->reaches(device, other) ? reached : staged) += format(" %d", other);
+    }
+    if (!reached.empty()) text += format("; copies directly to and from device%s", reached.c_str());
+    if (!staged.empty()) text += format("; through host memory to and from device%s", staged.c_str());
+    text += '\n';
+  }
+  return text;
+}
+
+std::string gpu_kind::uuid(int device) const {
+  return text_of(facts_[static_cast<std::size_t>(device)].uuid);
+}
+
+std::unique_ptr<device_segment> gpu_kind::create(int device, std::uint64_t bytes, void* memory) {
+  block made = memory == nullptr ? driver_->create(device, bytes) : driver_->adopt(device, memory, bytes);
+  opened_[static_cast<std::size_t>(device)] = true;
+  return std::make_unique<gpu_segment>(*driver_, made);
+}
+
+export_record gpu_kind::export_segment(device_segment const& own, os::unique_fd& descriptor) {
+  auto const& segment = static_cast<gpu_segment const&>(own);
+  std::string why_not = "ATOLL_GPU_SHARING=no";
+  export_record record;
+  record.device = facts_[static_cast<std::size_t>(segment.device())].uuid;
+  if (settings::gpu_sharing()) record = driver_->share(segment.memory(), descriptor, why_not);
+  if (record.reach == export_record::way::none) {
+    warn("device",
+         "peers cannot import %s of %s device %d: %s. This rank will copy for them, which is slower; let the "
+         "library allocate the memory, or allocate it with cudaMalloc or its like",
+         settings::format_bytes(own.bytes()).c_str(), to_string(id()), segment.device(), why_not.c_str());
+  }
+  return record;
+}
+
+std::unique_ptr<device_segment> gpu_kind::import_segment(export_record const& record,
+                                                         os::unique_fd descriptor, std::uint64_t base,
+                                                         std::uint64_t bytes) {
+  // Devices that this process uses anyway come first, then the one that the memory is on, then any.
+  std::vector<int> candidates;
+  auto const add = [&](auto wanted) {
+    for (int device = 0; device < device_n(); ++device) {
+      if (wanted(device) && std::find(candidates.begin(), candidates.end(), device) == candidates.end()) {
+        candidates.push_back(device);
+      }
+    }
+  };
+  add([&](int device) { return bool{opened_[static_cast<std::size_t>(device)]}; });
+  add([&](int device) { return facts_[static_cast<std::size_t>(device)].uuid == record.device; });
+  if (std::find(opened_.begin(), opened_.end(), true) == opened_.end()) add([](int) { return true; });
+  std::string problem = "no device";
+  for (int const device : candidates) {
+    try {
+      block const memory = driver_->import(record, descriptor.get(), device);
+      if (settings::verbosity() >= 2) {
+        warn("device", "memory of %s device %s: reached directly by device %d, by %s", to_string(id()),
+             text_of(record.device).c_str(), device,
+             record.reach == export_record::way::descriptor ? "descriptor" : "handle");
+      }
+      return std::make_unique<gpu_segment>(*driver_, memory, base, bytes);
+    } catch (segment_error const& error) {
+      problem = error.what();
+    }
+  }
+  throw segment_error(problem);
+}
+
+void gpu_kind::know_host_memory(void* begin, std::size_t bytes) {
+  host_.push_back({static_cast<std::byte*>(begin), bytes, driver_->register_host(begin, bytes)});
+}
+
+bool gpu_kind::is_registered(void const* place) const noexcept {
+  return std::any_of(host_.begin(), host_.end(), [&](host_range const& range) {
+    return range.registered &&
+           static_cast<std::size_t>(static_cast<std::byte const*>(place) - range.begin) < range.bytes;
+  });
+}
+
+gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to) {
+  gpu_segment const* const target = segment_of(to);
+  std::uint32_t const direction = target == nullptr ? 0 : target->own() ? 1 : 2;
+  auto& all = lanes_[static_cast<std::size_t>(device)];
+  if (all.empty()) all.resize(std::size_t{lanes_per_direction} * directions);
+  auto& found = all[(peer % lanes_per_direction) * directions + direction];
+  if (found == nullptr) [[unlikely]] {
+    found = std::make_unique<lane>();
+    found->device = device;
+    found->queue = driver_->make_stream(device);
+  }
+  return *found;
+}
+
+void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
+                    announcement* wanted) {
+  int const device = device_for(to, from);
+  lane& on = lane_of(device, peer, to);
+  if (bytes != 0) {
+    gpu_segment const* const target = segment_of(to);
+    gpu_segment const* const source = segment_of(from);
+    bool const direct = (target == nullptr || target->reachable_from(device)) &&
+                        (source == nullptr || source->reachable_from(device));
+    if (direct) [[likely]] {
+      driver_->copy(device, on.queue, place_of(to), place_of(from), bytes);
+    } else {
+      // Both ends are segments, since a lone one is reachable from its own device.
+      driver_->copy_across(device, on.queue, place_of(to), target->device(), place_of(from), source->device(),
+                           bytes);
+    }
+  }
+  record->next = nullptr;
+  (on.oldest == nullptr ? on.oldest : on.newest->next) = record;
+  on.newest = record;
+  ++on.started;
+  if (!on.listed) {
+    on.listed = true;
+    busy_.push_back(&on);
+  }
+  if (wanted != nullptr) announce(on, wanted);
+}
+
+bool gpu_kind::announce(lane& on, announcement* wanted) {
+  if (on.line == nullptr && !prepare_line(on)) return false;
+  ++on.value;
+  driver_->write(on.device, on.queue, on.line_address, on.value);
+  wanted->word = &on.line->word;
+  wanted->value = on.value;
+  on.marks.push_back({on.started, nullptr, on.value});
+  on.marked = on.started;
+  return true;
+}
+
+/// False where the kind cannot announce copies of the lane.
+bool gpu_kind::prepare_line(lane& on) {
+  if (free_lines_.empty() || !driver_->can_write(on.device) || !is_registered(free_lines_.data())) return false;
+  on.line = &free_lines_.front();
+  free_lines_ = free_lines_.subspan(1);
+  on.line_address = driver_->device_address(&on.line->word);
+  return true;
+}
+
+event gpu_kind::take_event(int device) {
+  auto& spare = spare_events_[static_cast<std::size_t>(device)];
+  if (spare.empty()) return driver_->make_event(device);
+  event const e = spare.back();
+  spare.pop_back();
+  return e;
+}
+
+bool gpu_kind::complete(lane& on, mark const& m) {
+  if (m.happened == nullptr) return on.line->word.load(std::memory_order_acquire) >= m.value;
+  if (!driver_->happened(m.happened)) return false;
+  spare_events_[static_cast<std::size_t>(on.device)].push_back(m.happened);
+  return true;
+}
+
+bool gpu_kind::advance(lane& on) {
+  if (on.marked != on.started && on.marks.size() < open_marks) {
+    event const e = take_event(on.device);
+    driver_->record(on.device, e, on.queue);
+    on.marks.push_back({on.started, e, 0});
+    on.marked = on.started;
+  }
+  bool moved = false;
+  while (!on.marks.empty() && complete(on, on.marks.front())) {
+    std::uint64_t const last = on.marks.front().last;
+    on.marks.pop_front();
+    moved = true;
+    while (on.landed != last) {
+      copy_record* const record = on.oldest;
+      on.oldest = record->next;
+      ++on.landed;
+      record->landed(record);  // may start copies, here too
+    }
+  }
+  return moved;
+}
+
+bool gpu_kind::poll() {
+  bool moved = false;
+  for (std::size_t i = 0; i < busy_.size();) {
+    lane& on = *busy_[i];
+    moved |= advance(on);
+    if (on.landed == on.started) {
+      on.listed = false;
+      busy_[i] = busy_.back();
+      busy_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+}  // namespace atl::memory::gpu

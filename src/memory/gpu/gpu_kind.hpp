@@ -1,0 +1,91 @@
+#pragma once
+
+/// GPU memory of any vendor: which device does a copy, on which of its streams, and how one learns that it is
+/// complete.
+///
+/// Copies go to a stream for each device, peer and direction, so that those for one neighbour stay in order
+/// on the hardware and those for different ones overlap. An event is recorded when somebody looks (poll), so
+/// copies started in a row share one. A copy that is to be announced is followed, on its stream, by a write of
+/// a growing number into a word of host memory, which then also tells this process.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "memory/gpu/driver.hpp"
+#include "memory/kind.hpp"
+
+namespace atl::memory::gpu {
+
+class gpu_kind final : public kind {
+ public:
+  explicit gpu_kind(std::unique_ptr<driver> opened);
+  ~gpu_kind() override;
+
+  [[nodiscard]] kind_id id() const noexcept override { return driver_->id(); }
+  [[nodiscard]] int device_n() const noexcept override { return driver_->device_n(); }
+  [[nodiscard]] std::string info() const override;
+  [[nodiscard]] std::string uuid(int device) const override;
+
+  std::unique_ptr<device_segment> create(int device, std::uint64_t bytes, void* memory) override;
+  export_record export_segment(device_segment const& own, os::unique_fd& descriptor) override;
+  std::unique_ptr<device_segment> import_segment(export_record const& record, os::unique_fd descriptor,
+                                                 std::uint64_t base, std::uint64_t bytes) override;
+  void know_host_memory(void* begin, std::size_t bytes) override;
+  void use_announcements(std::span<announcement_line> lines) override { free_lines_ = lines; }
+
+  void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
+            announcement* wanted) override;
+  bool poll() override;
+
+ private:
+  /// Everything up to a copy is complete when the event has happened or, without one, when the lane's word
+  /// has reached the value.
+  struct mark {
+    std::uint64_t last = 0;
+    event happened = nullptr;
+    std::uint64_t value = 0;
+  };
+  /// A stream and the copies on it that have not landed, oldest first.
+  struct lane {
+    int device = 0;
+    stream queue = nullptr;
+    copy_record* oldest = nullptr;
+    copy_record* newest = nullptr;
+    std::uint64_t started = 0;
+    std::uint64_t marked = 0;
+    std::uint64_t landed = 0;
+    std::deque<mark> marks;
+    announcement_line* line = nullptr;
+    address line_address = 0;
+    std::uint64_t value = 0;
+    bool listed = false;  ///< in busy_
+  };
+  struct host_range {
+    std::byte* begin;
+    std::size_t bytes;
+    bool registered;
+  };
+
+  lane& lane_of(int device, std::uint32_t peer, copy_end to);
+  bool announce(lane& on, announcement* wanted);
+  bool prepare_line(lane& on);
+  bool advance(lane& on);
+  bool complete(lane& on, mark const& m);
+  event take_event(int device);
+  [[nodiscard]] bool is_registered(void const* place) const noexcept;
+
+  std::unique_ptr<driver> driver_;
+  std::vector<device_facts> facts_;
+  std::vector<bool> opened_;                            ///< devices that segments were made on
+  std::vector<std::vector<std::unique_ptr<lane>>> lanes_;  ///< by device and number
+  std::vector<lane*> busy_;
+  std::vector<std::vector<event>> spare_events_;  ///< by device
+  std::vector<host_range> host_;
+  std::span<announcement_line> free_lines_;
+};
+
+}  // namespace atl::memory::gpu

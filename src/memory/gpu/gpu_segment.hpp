@@ -1,0 +1,48 @@
+#pragma once
+
+/// A segment in GPU memory, own or a peer's, and which devices of this process reach it.
+
+#include <cstdint>
+
+#include "memory/gpu/driver.hpp"
+#include "memory/kind.hpp"
+
+namespace atl::memory::gpu {
+
+class gpu_segment final : public device_segment {
+ public:
+  /// Own memory.
+  gpu_segment(driver& with, block memory)
+      : device_segment(memory.base, memory.bytes), driver_(with), memory_(memory), granted_(bit(memory.device)) {}
+  /// A peer's, which names it by the addresses from `base`.
+  gpu_segment(driver& with, block memory, std::uint64_t base, std::uint64_t bytes)
+      : device_segment(base, bytes), driver_(with), memory_(memory), own_(false), granted_(bit(memory.device)) {}
+  ~gpu_segment() override { driver_.drop(memory_); }
+
+  [[nodiscard]] block const& memory() const noexcept { return memory_; }
+  [[nodiscard]] bool own() const noexcept { return own_; }
+  /// Own: where it lies. A peer's: the device it was imported through.
+  [[nodiscard]] int device() const noexcept { return memory_.device; }
+  /// Where an address of the owner's lies here.
+  [[nodiscard]] address here(std::uint64_t owners) const noexcept { return memory_.base + (owners - base()); }
+
+  /// Whether a device of this process can copy to and from it; asks the driver once.
+  bool reachable_from(int device) const noexcept {
+    if ((granted_ & bit(device)) != 0) [[likely]]
+      return true;
+    if ((refused_ & bit(device)) != 0) return false;
+    (driver_.grant(memory_, device) ? granted_ : refused_) |= bit(device);
+    return (granted_ & bit(device)) != 0;
+  }
+
+ private:
+  static std::uint64_t bit(int device) noexcept { return std::uint64_t{1} << (device & 63); }
+
+  driver& driver_;
+  mutable block memory_;
+  bool own_ = true;
+  mutable std::uint64_t granted_;
+  mutable std::uint64_t refused_ = 0;
+};
+
+}  // namespace atl::memory::gpu
