@@ -125,8 +125,8 @@ segment_notice create_segment(memory::kind& kind, int device, std::uint64_t byte
   do {
     ++all.last_number;
   } while (all.last_number == 0 || all.segments.count(key_of({job.rank_me, all.last_number})) != 0);
-  made.known = {{job.rank_me, all.last_number}, kind.id(),           device,
-                made.memory->base(),            made.memory->bytes(), {}};
+  made.known = {{job.rank_me, all.last_number}, kind.id(), device, made.memory->base(),
+                made.memory->bytes(),           {}};
   if (job.local_n > 1) made.known.sharing = kind.export_segment(*made.memory, descriptor);
   segment_notice const notice = made.known;
   all.segments[key_of(notice.name)] = std::move(made);

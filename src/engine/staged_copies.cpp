@@ -99,9 +99,9 @@ void stored_there(message* m);
 
 bool answer(service* s) noexcept {
   bool const load = s->buffer != nullptr;
-  bool const sent = load ? send(s->initiator, token_cache<&loaded_here>::get(), s->asked, s->buffer.get(),
-                                s->asked.bytes)
-                         : send(s->initiator, token_cache<&stored_there>::get(), s->asked, nullptr, 0);
+  bool const sent =
+      load ? send(s->initiator, token_cache<&loaded_here>::get(), s->asked, s->buffer.get(), s->asked.bytes)
+           : send(s->initiator, token_cache<&stored_there>::get(), s->asked, nullptr, 0);
   if (!sent) return false;
   delete s;
   device_work.fetch_sub(1, std::memory_order_relaxed);
@@ -237,8 +237,7 @@ void advance(piece* p) {
   if (p->buffer == nullptr && !on_host(from) && !on_host(to)) {
     p->buffer = std::make_unique_for_overwrite<std::byte[]>(p->bytes);
   }
-  std::byte* const host =
-      p->buffer != nullptr ? p->buffer.get() : host_address(on_host(from) ? from : to);
+  std::byte* const host = p->buffer != nullptr ? p->buffer.get() : host_address(on_host(from) ? from : to);
   if (!do_half(p, p->loaded ? to : from, host)) waiting_pieces().push_back(p);
 }
 

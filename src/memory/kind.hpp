@@ -113,8 +113,9 @@ class kind {
   /// How processes of this host import a segment that create() made; `descriptor` is set if that is the way.
   virtual export_record export_segment(device_segment const& own, os::unique_fd& descriptor) = 0;
   /// The peer's segment behind a record. Throws segment_error, also if no device here can reach it.
-  virtual std::unique_ptr<device_segment> import_segment(export_record const& record, os::unique_fd descriptor,
-                                                         std::uint64_t base, std::uint64_t bytes) = 0;
+  virtual std::unique_ptr<device_segment> import_segment(export_record const& record,
+                                                         os::unique_fd descriptor, std::uint64_t base,
+                                                         std::uint64_t bytes) = 0;
 
   /// Tells of host memory that copies will concern, so that devices may reach it directly. Stays until the
   /// kind ends.
@@ -124,8 +125,8 @@ class kind {
 
   /// Starts a copy between two ends, each in a segment of this kind or in host memory. Both stay as they are
   /// until `record` has landed. Copies are not ordered among each other. `peer`: the other rank concerned;
-  /// copies for different ones should not wait for each other. If `wanted` is not null, the kind may say there
-  /// how the copy announces itself.
+  /// copies for different ones should not wait for each other. If `wanted` is not null, the kind may say
+  /// there how the copy announces itself.
   virtual void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
                     announcement* wanted) = 0;
   /// Calls `landed` of copies that are complete; true if there were any.

@@ -49,7 +49,8 @@ std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed) {
       continue;
     }
     std::string why;
-    if (auto driver = open_driver(id, why)) kinds.push_back(std::make_unique<gpu::gpu_kind>(std::move(driver)));
+    if (auto driver = open_driver(id, why))
+      kinds.push_back(std::make_unique<gpu::gpu_kind>(std::move(driver)));
   }
   return kinds;
 }

@@ -255,7 +255,8 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
     if (device && device->active) {
       if (device->segment != 0) check_failed("device_allocator: the device has an allocator already");
       if (bytes == 0) throw memory::segment_error("a segment of 0 bytes");
-      mine = engine::create_segment(*engine::find_kind(device->kind), device->device, bytes, memory, descriptor);
+      mine =
+          engine::create_segment(*engine::find_kind(device->kind), device->device, bytes, memory, descriptor);
       device->allocator.emplace(mine.base, mine.bytes);
       device->segment = mine.name.number;
       device->base = mine.base;

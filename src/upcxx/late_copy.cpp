@@ -20,9 +20,8 @@ bool send(held_call const& call, engine::announced_trailer const* news) noexcept
     std::memcpy(out.begin + engine::header_bytes, call.message + engine::header_bytes,
                 call.bytes - engine::header_bytes);
     if (news != nullptr) std::memcpy(out.begin + call.bytes, news, sizeof *news);
-    engine::am_commit(
-        out, news == nullptr ? engine::message_kind::request : engine::message_kind::announced, call.token,
-        bytes);
+    engine::am_commit(out, news == nullptr ? engine::message_kind::request : engine::message_kind::announced,
+                      call.token, bytes);
   } catch (bad_shared_alloc const&) {
     return false;
   }

@@ -10,7 +10,7 @@ char const* api::load(char const* library) noexcept {
   // Stays open for ever: the driver does not survive being unloaded.
   void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return dlerror();
-#define X(name, symbol, parameters)                                    \
+#define X(name, symbol, parameters)                                     \
   this->name = reinterpret_cast<decltype(name)>(dlsym(handle, symbol)); \
   if (this->name == nullptr) return "it lacks " symbol "; a driver of CUDA 12 or newer is needed";
   ATOLL_CUDA_FUNCTIONS(X)

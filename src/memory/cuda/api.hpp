@@ -75,55 +75,55 @@ struct access_description {
 };
 
 // X(name here, name in the driver, parameters)
-#define ATOLL_CUDA_FUNCTIONS(X)                                                                              \
-  X(init, "cuInit", (unsigned))                                                                              \
-  X(driver_version, "cuDriverGetVersion", (int*))                                                            \
-  X(error_name, "cuGetErrorName", (cu_result, char const**))                                                    \
-  X(error_string, "cuGetErrorString", (cu_result, char const**))                                                \
-  X(device_count, "cuDeviceGetCount", (int*))                                                                \
-  X(device_get, "cuDeviceGet", (cu_device*, int))                                                               \
-  X(device_name, "cuDeviceGetName", (char*, int, cu_device))                                                    \
-  X(device_uuid, "cuDeviceGetUuid_v2", (uuid*, cu_device))                                                      \
-  X(device_total, "cuDeviceTotalMem_v2", (std::size_t*, cu_device))                                             \
-  X(device_attribute, "cuDeviceGetAttribute", (int*, int, cu_device))                                           \
-  X(device_can_access_peer, "cuDeviceCanAccessPeer", (int*, cu_device, cu_device))                                 \
-  X(primary_retain, "cuDevicePrimaryCtxRetain", (context*, cu_device))                                          \
-  X(primary_release, "cuDevicePrimaryCtxRelease_v2", (cu_device))                                               \
-  X(context_current, "cuCtxGetCurrent", (context*))                                                          \
-  X(context_push, "cuCtxPushCurrent_v2", (context))                                                          \
-  X(context_pop, "cuCtxPopCurrent_v2", (context*))                                                           \
-  X(memory_info, "cuMemGetInfo_v2", (std::size_t*, std::size_t*))                                            \
-  X(memory_alloc, "cuMemAlloc_v2", (pointer*, std::size_t))                                                  \
-  X(memory_free, "cuMemFree_v2", (pointer))                                                                  \
-  X(memory_range, "cuMemGetAddressRange_v2", (pointer*, std::size_t*, pointer))                              \
-  X(pointer_attribute, "cuPointerGetAttribute", (void*, int, pointer))                                       \
-  X(granularity, "cuMemGetAllocationGranularity", (std::size_t*, allocation_properties const*, unsigned))    \
-  X(memory_create, "cuMemCreate",                                                                            \
-    (memory_handle*, std::size_t, allocation_properties const*, unsigned long long))                         \
-  X(memory_release, "cuMemRelease", (memory_handle))                                                         \
-  X(memory_retain, "cuMemRetainAllocationHandle", (memory_handle*, void*))                                   \
-  X(address_reserve, "cuMemAddressReserve",                                                                  \
-    (pointer*, std::size_t, std::size_t, pointer, unsigned long long))                                       \
-  X(address_free, "cuMemAddressFree", (pointer, std::size_t))                                                \
-  X(memory_map, "cuMemMap", (pointer, std::size_t, std::size_t, memory_handle, unsigned long long))          \
-  X(memory_unmap, "cuMemUnmap", (pointer, std::size_t))                                                      \
-  X(memory_set_access, "cuMemSetAccess", (pointer, std::size_t, access_description const*, std::size_t))     \
-  X(memory_export, "cuMemExportToShareableHandle", (void*, memory_handle, unsigned, unsigned long long))     \
-  X(memory_import, "cuMemImportFromShareableHandle", (memory_handle*, void*, unsigned))                      \
-  X(ipc_get, "cuIpcGetMemHandle", (ipc_handle*, pointer))                                                    \
-  X(ipc_open, "cuIpcOpenMemHandle_v2", (pointer*, ipc_handle, unsigned))                                     \
-  X(ipc_close, "cuIpcCloseMemHandle", (pointer))                                                             \
-  X(host_register, "cuMemHostRegister_v2", (void*, std::size_t, unsigned))                                   \
-  X(host_unregister, "cuMemHostUnregister", (void*))                                                         \
-  X(host_device_pointer, "cuMemHostGetDevicePointer_v2", (pointer*, void*, unsigned))                        \
-  X(stream_create, "cuStreamCreate", (stream*, unsigned))                                                    \
-  X(stream_destroy, "cuStreamDestroy_v2", (stream))                                                          \
-  X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                   \
-  X(copy_async, "cuMemcpyAsync", (pointer, pointer, std::size_t, stream))                                    \
-  X(copy_peer_async, "cuMemcpyPeerAsync", (pointer, context, pointer, context, std::size_t, stream))         \
-  X(event_create, "cuEventCreate", (event*, unsigned))                                                       \
-  X(event_destroy, "cuEventDestroy_v2", (event))                                                             \
-  X(event_record, "cuEventRecord", (event, stream))                                                          \
+#define ATOLL_CUDA_FUNCTIONS(X)                                                                           \
+  X(init, "cuInit", (unsigned))                                                                           \
+  X(driver_version, "cuDriverGetVersion", (int*))                                                         \
+  X(error_name, "cuGetErrorName", (cu_result, char const**))                                              \
+  X(error_string, "cuGetErrorString", (cu_result, char const**))                                          \
+  X(device_count, "cuDeviceGetCount", (int*))                                                             \
+  X(device_get, "cuDeviceGet", (cu_device*, int))                                                         \
+  X(device_name, "cuDeviceGetName", (char*, int, cu_device))                                              \
+  X(device_uuid, "cuDeviceGetUuid_v2", (uuid*, cu_device))                                                \
+  X(device_total, "cuDeviceTotalMem_v2", (std::size_t*, cu_device))                                       \
+  X(device_attribute, "cuDeviceGetAttribute", (int*, int, cu_device))                                     \
+  X(device_can_access_peer, "cuDeviceCanAccessPeer", (int*, cu_device, cu_device))                        \
+  X(primary_retain, "cuDevicePrimaryCtxRetain", (context*, cu_device))                                    \
+  X(primary_release, "cuDevicePrimaryCtxRelease_v2", (cu_device))                                         \
+  X(context_current, "cuCtxGetCurrent", (context*))                                                       \
+  X(context_push, "cuCtxPushCurrent_v2", (context))                                                       \
+  X(context_pop, "cuCtxPopCurrent_v2", (context*))                                                        \
+  X(memory_info, "cuMemGetInfo_v2", (std::size_t*, std::size_t*))                                         \
+  X(memory_alloc, "cuMemAlloc_v2", (pointer*, std::size_t))                                               \
+  X(memory_free, "cuMemFree_v2", (pointer))                                                               \
+  X(memory_range, "cuMemGetAddressRange_v2", (pointer*, std::size_t*, pointer))                           \
+  X(pointer_attribute, "cuPointerGetAttribute", (void*, int, pointer))                                    \
+  X(granularity, "cuMemGetAllocationGranularity", (std::size_t*, allocation_properties const*, unsigned)) \
+  X(memory_create, "cuMemCreate",                                                                         \
+    (memory_handle*, std::size_t, allocation_properties const*, unsigned long long))                      \
+  X(memory_release, "cuMemRelease", (memory_handle))                                                      \
+  X(memory_retain, "cuMemRetainAllocationHandle", (memory_handle*, void*))                                \
+  X(address_reserve, "cuMemAddressReserve",                                                               \
+    (pointer*, std::size_t, std::size_t, pointer, unsigned long long))                                    \
+  X(address_free, "cuMemAddressFree", (pointer, std::size_t))                                             \
+  X(memory_map, "cuMemMap", (pointer, std::size_t, std::size_t, memory_handle, unsigned long long))       \
+  X(memory_unmap, "cuMemUnmap", (pointer, std::size_t))                                                   \
+  X(memory_set_access, "cuMemSetAccess", (pointer, std::size_t, access_description const*, std::size_t))  \
+  X(memory_export, "cuMemExportToShareableHandle", (void*, memory_handle, unsigned, unsigned long long))  \
+  X(memory_import, "cuMemImportFromShareableHandle", (memory_handle*, void*, unsigned))                   \
+  X(ipc_get, "cuIpcGetMemHandle", (ipc_handle*, pointer))                                                 \
+  X(ipc_open, "cuIpcOpenMemHandle_v2", (pointer*, ipc_handle, unsigned))                                  \
+  X(ipc_close, "cuIpcCloseMemHandle", (pointer))                                                          \
+  X(host_register, "cuMemHostRegister_v2", (void*, std::size_t, unsigned))                                \
+  X(host_unregister, "cuMemHostUnregister", (void*))                                                      \
+  X(host_device_pointer, "cuMemHostGetDevicePointer_v2", (pointer*, void*, unsigned))                     \
+  X(stream_create, "cuStreamCreate", (stream*, unsigned))                                                 \
+  X(stream_destroy, "cuStreamDestroy_v2", (stream))                                                       \
+  X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                \
+  X(copy_async, "cuMemcpyAsync", (pointer, pointer, std::size_t, stream))                                 \
+  X(copy_peer_async, "cuMemcpyPeerAsync", (pointer, context, pointer, context, std::size_t, stream))      \
+  X(event_create, "cuEventCreate", (event*, unsigned))                                                    \
+  X(event_destroy, "cuEventDestroy_v2", (event))                                                          \
+  X(event_record, "cuEventRecord", (event, stream))                                                       \
   X(event_query, "cuEventQuery", (event))
 
 /// The driver's functions in this process.

@@ -208,7 +208,8 @@ bool gpu_kind::announce(lane& on, announcement* wanted) {
 
 /// False where the kind cannot announce copies of the lane.
 bool gpu_kind::prepare_line(lane& on) {
-  if (free_lines_.empty() || !driver_->can_write(on.device) || !is_registered(free_lines_.data())) return false;
+  if (free_lines_.empty() || !driver_->can_write(on.device) || !is_registered(free_lines_.data()))
+    return false;
   on.line = &free_lines_.front();
   free_lines_ = free_lines_.subspan(1);
   on.line_address = driver_->device_address(&on.line->word);

@@ -5,8 +5,8 @@
 ///
 /// Copies go to a stream for each device, peer and direction, so that those for one neighbour stay in order
 /// on the hardware and those for different ones overlap. An event is recorded when somebody looks (poll), so
-/// copies started in a row share one. A copy that is to be announced is followed, on its stream, by a write of
-/// a growing number into a word of host memory, which then also tells this process.
+/// copies started in a row share one. A copy that is to be announced is followed, on its stream, by a write
+/// of a growing number into a word of host memory, which then also tells this process.
 
 #include <cstdint>
 #include <deque>
@@ -80,7 +80,7 @@ class gpu_kind final : public kind {
 
   std::unique_ptr<driver> driver_;
   std::vector<device_facts> facts_;
-  std::vector<bool> opened_;                            ///< devices that segments were made on
+  std::vector<bool> opened_;                               ///< devices that segments were made on
   std::vector<std::vector<std::unique_ptr<lane>>> lanes_;  ///< by device and number
   std::vector<lane*> busy_;
   std::vector<std::vector<event>> spare_events_;  ///< by device

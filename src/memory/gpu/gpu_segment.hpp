@@ -13,10 +13,17 @@ class gpu_segment final : public device_segment {
  public:
   /// Own memory.
   gpu_segment(driver& with, block memory)
-      : device_segment(memory.base, memory.bytes), driver_(with), memory_(memory), granted_(bit(memory.device)) {}
+      : device_segment(memory.base, memory.bytes),
+        driver_(with),
+        memory_(memory),
+        granted_(bit(memory.device)) {}
   /// A peer's, which names it by the addresses from `base`.
   gpu_segment(driver& with, block memory, std::uint64_t base, std::uint64_t bytes)
-      : device_segment(base, bytes), driver_(with), memory_(memory), own_(false), granted_(bit(memory.device)) {}
+      : device_segment(base, bytes),
+        driver_(with),
+        memory_(memory),
+        own_(false),
+        granted_(bit(memory.device)) {}
   ~gpu_segment() override { driver_.drop(memory_); }
 
   [[nodiscard]] block const& memory() const noexcept { return memory_; }

@@ -77,8 +77,8 @@ TEST(sim, copies_do_nothing_before_poll_and_land_in_an_order_that_the_seed_choos
       records[static_cast<std::size_t>(i)].number = i;
       records[static_cast<std::size_t>(i)].order = &order;
       kind.copy({segment.get(), segment->base() + static_cast<std::uint64_t>(i) * 4},
-                host(&values[static_cast<std::size_t>(i)]), 4, 0,
-                &records[static_cast<std::size_t>(i)], nullptr);
+                host(&values[static_cast<std::size_t>(i)]), 4, 0, &records[static_cast<std::size_t>(i)],
+                nullptr);
     }
     EXPECT_TRUE(order.empty());
     std::size_t fruitless = 0;
