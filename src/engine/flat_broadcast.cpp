@@ -68,7 +68,8 @@ class staged_broadcast final : public flat_collective {
       std::size_t const bytes = next_piece();
       std::uint64_t const block = flat_block(*team, bytes);
       if (block == staging_blocks::later) return false;
-      if (block != staging_blocks::none) std::memcpy(world->shm->at(world->shm->config().me, block), buffer_ + done_, bytes);
+      if (block != staging_blocks::none)
+        std::memcpy(world->shm->at(world->shm->config().me, block), buffer_ + done_, bytes);
       flat_publish(*team, call, &block, sizeof block);
       leave(root_);
       if (block == staging_blocks::none) return go_on_by_messages();
@@ -95,7 +96,8 @@ class staged_broadcast final : public flat_collective {
   }
 
   bool go_on_by_messages() {
-    launch_rest(*this, make_tree_broadcast(*team, call.signature, done, buffer_ + done_, bytes_ - done_, root_));
+    launch_rest(*this,
+                make_tree_broadcast(*team, call.signature, done, buffer_ + done_, bytes_ - done_, root_));
     return true;
   }
 

@@ -13,9 +13,8 @@ inline std::size_t unsent() noexcept { return world->shm->unsent() + copies_open
 
 /// True if nothing has arrived and advance() has nothing to do (a hint).
 inline bool quiet() noexcept {
-  return world->shm->quiet() &&
-         (world->shm->unsent() | device_work.load(std::memory_order_relaxed) |
-          open_collectives.load(std::memory_order_relaxed)) == 0;
+  return world->shm->quiet() && (world->shm->unsent() | device_work.load(std::memory_order_relaxed) |
+                                 open_collectives.load(std::memory_order_relaxed)) == 0;
 }
 
 }  // namespace atl::engine

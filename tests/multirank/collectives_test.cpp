@@ -1,5 +1,5 @@
-// Collectives of all kinds and sizes, mixed and in flight together: lines and blocks of shared memory are used
-// again and again, by members that run ahead and members that come late.
+// Collectives of all kinds and sizes, mixed and in flight together: lines and blocks of shared memory are
+// used again and again, by members that run ahead and members that come late.
 
 #include <algorithm>
 #include <random>
@@ -72,8 +72,8 @@ TEST_F(collectives_test, all_kinds_and_sizes_are_in_flight_together) {
   upcxx::team halves = upcxx::world().split(me % 2, me);
   // Longs: 6 fit into a line; 400 and 3000 are in one block; the others are several pieces.
   constexpr std::size_t sizes[] = {0, 1, 6, 7, 400, 3000, 20'000, 60'000};
-  std::minstd_rand shared(17);                             // the same on all ranks
-  std::minstd_rand own(static_cast<unsigned>(me) + 1);     // how far a rank runs ahead
+  std::minstd_rand shared(17);                          // the same on all ranks
+  std::minstd_rand own(static_cast<unsigned>(me) + 1);  // how far a rank runs ahead
   std::vector<started> open;
   std::size_t wrong = 0;
   for (int i = 0; i < 300; ++i) {

@@ -214,7 +214,8 @@ class endpoint final : public transport::endpoint {
   /// Does the message travel in the ring itself?
   static bool is_plain(ring_header const& header) {
     auto const kind = static_cast<message_kind>(header.kind);
-    return kind == message_kind::active || kind == message_kind::request || kind == message_kind::reply;
+    return kind == message_kind::active || kind == message_kind::request || kind == message_kind::announced ||
+           kind == message_kind::reply;
   }
   message* take_from_ring(cell const* first, ring_header const& header, bool in_place) {
     // Active messages are for the engine, which takes them at once, whatever the program holds.
