@@ -25,6 +25,8 @@ constexpr std::array table{
           "most that a shared heap may take: 128MB/P of a rank, 4GB/H or 0.85/H (of its memory) of a host"},
     entry{"UPCXX_OVERSUBSCRIBED", kind::automatic_boolean, "", "",
           "whether there are more ranks than cores; left empty, the library compares them"},
+    entry{"ATOLL_LONGEST_SLEEP", kind::count, "10", "",
+          "milliseconds after which a rank that sleeps while it waits looks by itself; 0: never sleep"},
     entry{"UPCXX_VERBOSE", kind::count, "0", "", "start-up report of rank 0; larger numbers say more"},
     entry{"UPCXX_COLORIZE_DEBUG", kind::automatic_boolean, "", "",
           "colours in tables for debugging; left empty, a terminal gets them"},
@@ -347,6 +349,11 @@ std::optional<bool> oversubscribed() {
   std::string const text = text_of("UPCXX_OVERSUBSCRIBED");
   if (text.empty()) return std::nullopt;
   return parse_boolean(text, "UPCXX_OVERSUBSCRIBED");
+}
+
+std::int64_t longest_sleep_ns() {
+  std::uint64_t const ms = parse_count(text_of("ATOLL_LONGEST_SLEEP"), "ATOLL_LONGEST_SLEEP");
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(ms, 3'600'000)) * 1'000'000;
 }
 
 int verbosity() {

@@ -75,6 +75,9 @@ std::size_t shared_heap_size(int local_ranks);
 /// UPCXX_OVERSUBSCRIBED; nothing when it is left to the library to find out.
 std::optional<bool> oversubscribed();
 
+/// ATOLL_LONGEST_SLEEP in nanoseconds; 0: ranks never sleep while they wait.
+std::int64_t longest_sleep_ns();
+
 /// UPCXX_VERBOSE: 0 (quiet), 1, 2, 3.
 int verbosity();
 

@@ -32,7 +32,7 @@ std::uint64_t stamp_of(std::uint64_t step, noted_call const& call) {
   return step << history_bits | (call.history & ((1U << history_bits) - 1));
 }
 
-bool anybody_sleeps() { return world->shm->control(0).sleepers.load(std::memory_order_relaxed) != 0; }
+bool anybody_sleeps() { return shm::any_sleeper(world->shm->control(0)); }
 
 /// Wakes the member, or all of them (-1).
 void wake(team_data const& team, std::int32_t member) {

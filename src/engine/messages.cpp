@@ -55,7 +55,7 @@ status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill 
 /// Waits for room, taking arrived messages into private memory meanwhile.
 ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
   waiting_note const note(activity::backpressure, out.target);
-  waiter idle;
+  waiter idle(false);  // nobody rings when there is room again
   std::uint64_t const begin_ns = now_ns();
   for (;;) {
     bool const moved = poll();

@@ -2,9 +2,12 @@
 //
 // With a core per rank: spin, with the pause hint, for some 200 us; then yield, since another job may share
 // the machine. Otherwise yield at once. After a while of nothing, sleep on the own doorbell until a peer
-// rings it or a millisecond has passed.
+// rings it or some time has passed. Sleeping takes two calls of pause(): the first announces it, then the
+// caller polls once more, and only if that is fruitless too does the second sleep.
 
 #include <sched.h>
+
+#include <atomic>
 
 #include "base/clock.hpp"
 #include "base/pause.hpp"
@@ -21,8 +24,16 @@ constexpr std::uint64_t yield_for_ns = 200'000;
 constexpr std::uint64_t yield_for_ns_with_spare_cores = 20'000'000;
 /// From time to time, see whether ranks wait for each other in different collectives.
 constexpr std::uint64_t look_every_ns = 500'000'000;
+/// A rank that shares its core and finds work at every poll gives way after so long: the kernel would leave
+/// it the core for milliseconds, in which others can neither answer it nor its peers.
+constexpr std::uint64_t long_turn_ns = 50'000;
+
+/// When the core was last given away. Relaxed everywhere: it is a hint, and any thread's yield will do.
+constinit std::atomic<std::uint64_t> turn_began_ns{0};
 
 }  // namespace
+
+constinit std::uint32_t polls_before_yielding = polls_with_spare_cores;
 
 void waiter::pause() {
   ++fruitless_;
@@ -37,27 +48,55 @@ void waiter::pause() {
     }
   }
   // Reading the clock costs as much as a few polls: look at every eighth.
-  if ((fruitless_ & 7U) != 0 ||
-      now_ns() - since_ns_ < (world->spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns)) {
-    sched_yield();
+  if (!drowsy_ &&
+      ((fruitless_ & 7U) != 0 ||
+       now_ns() - since_ns_ < (world->spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns))) {
+    yield();
     return;
   }
-  answer_call_site();
-  std::uint64_t const waited_ns = now_ns() - since_ns_;
-  if (waited_ns > next_look_ns_) {
-    next_look_ns_ = waited_ns + look_every_ns;
-    show_last_collective();
-    if (waited_ns > look_every_ns) look_for_mismatch();
-  }
-  if (world->shm->unsent() != 0 || device_work_open()) {  // nothing wakes us when a device is done
-    sched_yield();
-    return;
-  }
-  shm::endpoint& shm = *world->shm;
-  shm::doze(shm.own_control(), shm.control(0), [&] { return shm.quiet(); });
+  drowsy_ = true;
+  announce_or_sleep();
 }
 
-void yield() noexcept { sched_yield(); }
+void waiter::announce_or_sleep() {
+  answer_call_site();
+  shm::endpoint& shm = *world->shm;
+  if (bell_ == 0) {
+    std::uint64_t const waited_ns = now_ns() - since_ns_;
+    if (waited_ns > next_look_ns_) {
+      next_look_ns_ = waited_ns + look_every_ns;
+      show_last_collective();
+      if (waited_ns > look_every_ns) look_for_mismatch();
+    }
+    if (!may_sleep_ || nobody_rings() || world->longest_sleep_ns == 0) {
+      yield();
+    } else {
+      bell_ = shm::announce(shm.own_control(), shm.control(0), world->remote_fences);
+    }
+    return;
+  }
+  // Not quiet: another thread held the engine's lock while the caller polled, or a message waits for memory.
+  if (!nobody_rings() && shm.quiet()) {
+    shm::sleep(shm.own_control(), bell_, world->longest_sleep_ns);
+  } else {
+    yield();
+  }
+  withdraw();
+}
+
+void waiter::withdraw() noexcept {
+  bell_ = 0;
+  shm::withdraw(world->shm->control(0));
+}
+
+void yield() noexcept {
+  sched_yield();
+  if (crowded()) turn_began_ns.store(now_ns(), std::memory_order_relaxed);
+}
+
+bool turn_is_long() noexcept {
+  return now_ns() - turn_began_ns.load(std::memory_order_relaxed) > long_turn_ns;
+}
 
 waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
     : outer_(diagnostics->last_call.load(std::memory_order_relaxed)) {

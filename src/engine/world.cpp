@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
+#include "base/os/membarrier.hpp"
 #include "base/os/memory.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/debugging.hpp"
@@ -22,6 +23,7 @@
 #include "engine/devices.hpp"
 #include "engine/start_report.hpp"
 #include "memory/host/host_heap.hpp"
+#include "transport/shm/doze.hpp"
 
 namespace atl::engine {
 
@@ -41,6 +43,7 @@ struct introduction {
   std::int64_t pid;
   std::uint64_t base;  ///< address of local rank 0's region in that process
   std::uint64_t private_limit;
+  bool remote_fences;  ///< it has joined (base/os/membarrier.hpp)
 };
 
 template <class T>
@@ -96,13 +99,16 @@ void open_shm(world_state& w, bootstrap::placement const& place, shm::region_lay
   auto const probe_of = [](std::uint32_t local_rank) { return 0x61746f6c6cULL + local_rank; };
   auto& own = *reinterpret_cast<shm::rank_control*>(config.base + config.me * config.stride);
   own.probe = probe_of(config.me);
-  introduction const mine{getpid(), reinterpret_cast<std::uint64_t>(config.base), config.private_limit};
+  introduction const mine{getpid(), reinterpret_cast<std::uint64_t>(config.base), config.private_limit,
+                          os::join_remote_fences()};
+  w.remote_fences = true;
   // Also the barrier after which all regions are reserved and may be touched.
   std::vector<introduction> const all = exchange_values(*w.channel, mine);
   for (introduction const& peer : all) {
     config.pids.push_back(static_cast<pid_t>(peer.pid));
     // Each saw a little more or less free memory; a message that one may send, all may receive.
     config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
+    w.remote_fences = w.remote_fences && peer.remote_fences;
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
@@ -148,12 +154,18 @@ void start(bool threaded) {
   int const cores = cores_of_host(*w.channel);
   std::optional<bool> const oversubscribed = settings::oversubscribed();
   w.spare_cores = !oversubscribed.value_or(place.local_size > cores);
+  polls_before_yielding = w.spare_cores ? polls_with_spare_cores : 1;
 
   std::size_t const heap = settings::shared_heap_size(place.local_size);
   shm::region_layout const layout = shm::region_layout::compute(static_cast<std::size_t>(place.local_size),
                                                                 settings::transit_memory(), heap);
   w.region = memory::host_region(*w.channel, layout.total);
   open_shm(w, place, layout);
+  w.longest_sleep_ns = settings::longest_sleep_ns();
+  // In threaded programs a thread may complete what another one waits for, and does not ring.
+  if (threaded || !w.remote_fences) {
+    w.longest_sleep_ns = std::min(w.longest_sleep_ns, shm::longest_unsure_sleep_ns);
+  }
 
   job = {place.rank,        place.size, place.local_rank, place.local_size,
          place.local_first, place.host, place.hosts};
@@ -189,6 +201,7 @@ void stop() noexcept {
   memory::host_heap().reset();
   old->channel->mark(rank_state::finalized);
   world = nullptr;
+  polls_before_yielding = polls_with_spare_cores;
   hosts = host_map{};
   job = job_info{};
 }

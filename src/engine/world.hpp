@@ -26,8 +26,10 @@ struct world_state {
   team_registry teams;
   team_data* world_team = nullptr;
   team_data* local_team = nullptr;
-  bool threaded = false;     ///< several threads may communicate (par)
-  bool spare_cores = false;  ///< a core for each rank of this host: spinning disturbs nobody
+  bool threaded = false;       ///< several threads may communicate (par)
+  bool spare_cores = false;    ///< a core for each rank of this host: spinning disturbs nobody
+  bool remote_fences = false;  ///< of all ranks of this host: no wake-up is missed (transport/shm/doze.hpp)
+  std::int64_t longest_sleep_ns = 0;  ///< 0: never sleep
 };
 
 /// Null before start and after stop.
@@ -58,6 +60,13 @@ message* next_user_message(bool in_place, bool& moved);
 bool advance();
 /// Gives the core away once.
 void yield() noexcept;
+/// Has this process had its core for long, as far as it knows, while ranks outnumber cores? Reads the clock.
+bool turn_is_long() noexcept;
+/// After so many fruitless calls of progress() in a row, think of yielding. Also tells whether ranks
+/// outnumber cores.
+extern std::uint32_t polls_before_yielding;
+constexpr std::uint32_t polls_with_spare_cores = 1U << 15;
+inline bool crowded() noexcept { return polls_before_yielding != polls_with_spare_cores; }
 
 /// Notes for the diagnostics record that a communication call is entered.
 inline void note_call(activity what, std::int32_t peer) noexcept {
@@ -80,16 +89,31 @@ class waiting_note {
 /// Adaptive waiting: spin while there is a core per rank, else yield, then sleep until something arrives.
 class waiter {
  public:
-  /// Call after each fruitless poll.
+  /// `may_sleep`: whatever ends the wait rings this rank's doorbell (messages, flat collectives, tasks do).
+  explicit waiter(bool may_sleep = true) noexcept : may_sleep_(may_sleep) {}
+  ~waiter() { reset(); }
+  waiter(waiter const&) = delete;
+  waiter& operator=(waiter const&) = delete;
+
+  /// Call after each fruitless poll of all that is awaited.
   void pause();
   /// Call after each fruitful one.
   void reset() {
     fruitless_ = 0;
     since_ns_ = 0;
     next_look_ns_ = 0;
+    drowsy_ = false;
+    if (bell_ != 0) [[unlikely]]
+      withdraw();
   }
 
  private:
+  void announce_or_sleep();
+  void withdraw() noexcept;
+
+  bool may_sleep_;
+  bool drowsy_ = false;     ///< has waited for long enough to sleep
+  std::uint32_t bell_ = 0;  ///< not 0: announced, so the caller looks once more before this sleeps
   std::uint32_t fruitless_ = 0;
   std::uint64_t since_ns_ = 0;
   std::uint64_t next_look_ns_ = 0;  ///< after that much waiting, look whether peers do the same

@@ -138,15 +138,16 @@ bool progress_user() { return advance_thread(this_thread()); }
 
 namespace {
 
-/// Fruitless calls of progress() in a row before the first look at whether to yield.
-constexpr std::uint32_t when_crowded = 10;
-
-[[gnu::noinline]] void maybe_yield(thread_state& t) {
-  constexpr std::uint32_t when_not = 1U << 15;
-  constexpr std::uint32_t when_not_again = 1U << 10;
-  bool const crowded = engine::world != nullptr && !engine::world->spare_cores;
-  if (crowded || t.fruitless >= when_not) {
-    t.fruitless = crowded ? 0 : when_not - when_not_again;
+/// After fruitless calls in a row.
+[[gnu::noinline]] void give_way(thread_state& t) {
+  constexpr std::uint32_t again_with_spare_cores = 1U << 10;
+  // The rank that the answer must come from may be on the other core and answer at once: look a few times.
+  constexpr std::uint32_t when_crowded = 10;
+  if (!engine::crowded()) {
+    t.fruitless = engine::polls_with_spare_cores - again_with_spare_cores;
+    engine::yield();
+  } else if (t.fruitless >= when_crowded || (t.fruitless == 1 && engine::turn_is_long())) {
+    t.fruitless = 0;
     engine::yield();
   }
 }
@@ -155,8 +156,9 @@ constexpr std::uint32_t when_crowded = 10;
   thread_state& t = this_thread();
   if (t.in_user_progress ? progress_internal() : work(t)) {
     t.fruitless = 0;
-  } else if (++t.fruitless >= when_crowded) {
-    maybe_yield(t);
+    if (engine::crowded() && engine::turn_is_long()) engine::yield();
+  } else if (++t.fruitless >= engine::polls_before_yielding) {
+    give_way(t);
   }
 }
 
@@ -166,8 +168,8 @@ constexpr std::uint32_t when_crowded = 10;
 void progress_or_yield() {
   thread_state* const t = current_thread;
   if (t != nullptr && !t->in_user_progress && nothing_to_do(*t)) [[likely]] {
-    if (++t->fruitless < when_crowded) return;
-    return maybe_yield(*t);
+    if (++t->fruitless < engine::polls_before_yielding) return;
+    return give_way(*t);
   }
   progress_in_full();
 }

@@ -50,10 +50,9 @@ struct call_site_text {
 
 /// First lines of every region.
 struct rank_control {
-  // Whether this rank sleeps, and what it sleeps on. Written by its owner, read by those who send to it.
-  alignas(64) std::atomic<std::uint32_t> sleeping;  ///< threads of the rank that sleep
-  std::atomic<std::uint32_t> doorbell;
-  // Only in local rank 0's region: how many ranks of the host sleep.
+  // What this rank sleeps on; read by those who send to it. Lowest bit: it sleeps or is about to (doze.hpp).
+  alignas(64) std::atomic<std::uint32_t> doorbell;
+  // Only in local rank 0's region: how many threads of the host's ranks sleep or are about to.
   alignas(64) std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t>
       failed;  ///< non-zero once a rank of the host says why it ends the job; also there

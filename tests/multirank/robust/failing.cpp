@@ -43,6 +43,15 @@ void killed_in_barrier() {
   upcxx::barrier();
 }
 
+/// The same after the others have waited for so long that they sleep.
+void killed_while_others_sleep() {
+  if (upcxx::rank_me() == upcxx::rank_n() - 1) {
+    ::usleep(100'000);
+    ::kill(::getpid(), SIGKILL);
+  }
+  upcxx::barrier();
+}
+
 void heap_exhausted() {
   if (upcxx::rank_me() == 0) {
     (void)upcxx::new_array<char>(std::size_t{1} << 40);
@@ -186,6 +195,8 @@ int main(int argc, char** argv) {
     killed_in_flood();
   } else if (what == "killed_in_barrier") {
     killed_in_barrier();
+  } else if (what == "killed_while_others_sleep") {
+    killed_while_others_sleep();
   } else if (what == "heap_exhausted") {
     heap_exhausted();
   } else if (what == "assertion") {

@@ -1,0 +1,82 @@
+// No wake-up is lost: ranks sleep here for a minute unless they are woken (ATOLL_LONGEST_SLEEP), so that one
+// that is lost ends the test by its timeout. Ranks are late by up to three times what others wait before they
+// sleep, so that messages meet sleepers, ranks about to sleep, and ranks awake.
+
+#include <chrono>
+#include <optional>
+#include <random>
+
+#include "../common.hpp"
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+class wakeups_test : public multirank::fixture {
+ protected:
+  void be_late() {
+    auto const until = clock_type::now() + std::chrono::microseconds(delay_(random_));
+    while (clock_type::now() < until) {
+    }
+  }
+
+ private:
+  std::minstd_rand random_{static_cast<unsigned>(17 + me)};
+  std::uniform_int_distribution<int> delay_{0, 600};
+};
+
+TEST_F(wakeups_test, replies_wake) {
+  for (int round = 0; round < 150; ++round) {
+    be_late();
+    EXPECT_EQ(upcxx::rpc(
+                  right, [](int x) { return x + 1; }, round)
+                  .wait(),
+              round + 1);
+  }
+  upcxx::barrier();  // wakes those who wait here, whenever the last one comes
+}
+
+TEST_F(wakeups_test, signals_of_puts_wake) {
+  static std::optional<upcxx::promise<>> arrived;
+  multirank::shared_array<int> cell(1);
+  for (int round = 1; round <= 60; ++round) {
+    arrived.emplace();
+    upcxx::barrier();
+    be_late();
+    upcxx::rput(round, cell.at(right), upcxx::remote_cx::as_rpc([] { arrived->fulfill_anonymous(1); }));
+    arrived->get_future().wait();
+    EXPECT_EQ(*cell.local(), round);
+    upcxx::barrier();
+  }
+}
+
+TEST_F(wakeups_test, collectives_wake) {
+  upcxx::team half = upcxx::world().split(me % 2, me);
+  for (int round = 0; round < 60; ++round) {
+    be_late();
+    upcxx::barrier();
+    be_late();
+    EXPECT_EQ(upcxx::reduce_all(round, upcxx::op_fast_max, half).wait(), round);
+    be_late();
+    EXPECT_EQ(upcxx::broadcast(me, round % n).wait(), round % n);
+    be_late();
+    upcxx::barrier_async(half).wait();
+  }
+  half.destroy();
+}
+
+// Senders wait for room while their target computes, then others wait for them.
+TEST_F(wakeups_test, full_queues_do_not_sleep) {
+  static long sum;
+  sum = 0;
+  upcxx::barrier();
+  std::vector<int> const block(200, 1);
+  for (int i = 0; i < 300; ++i) {
+    if (i % 50 == 0) be_late();
+    upcxx::rpc_ff(
+        right, [](upcxx::view<int> v) { sum += v[199]; }, upcxx::make_view(block));
+  }
+  multirank::spin_until([] { return sum == 300; });
+}
+
+}  // namespace
