@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -12,28 +13,9 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-/// One side of a conversation; what is said is a number.
-struct speaker {
-  std::unique_ptr<rank_control> control = std::make_unique<rank_control>();
-  std::atomic<std::uint32_t> heard{0};
-
-  void hear(std::uint32_t number) {
-    heard.store(number, std::memory_order_release);
-    wake(*control);
-  }
-  /// Sleeps as soon as a look finds nothing; counts the sleeps that nobody ended.
-  void await(std::uint32_t number, rank_control& first, bool fences, int& late) {
-    while (heard.load(std::memory_order_acquire) != number) {
-      std::uint32_t const bell = announce(*control, first, fences);
-      if (heard.load(std::memory_order_acquire) != number) {
-        auto const begin = std::chrono::steady_clock::now();
-        sleep(*control, bell, 20 * second_ns);
-        if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(19)) ++late;
-      }
-      withdraw(first);
-    }
-  }
-};
+void spin_up_to(unsigned most, std::minstd_rand& random) {
+  for (auto n = random() % most; n != 0; --n) std::atomic_signal_fence(std::memory_order_seq_cst);
+}
 
 TEST(doze, a_sleep_ends_by_itself) {
   auto const me = std::make_unique<rank_control>();
@@ -74,28 +56,48 @@ TEST(doze, rings_once_for_each_announcement) {
   withdraw(*me);
 }
 
-// Each answer is sent when the other one is just about to sleep. A missed wake-up shows after 20 seconds.
+// The sender spins until the sleeper has seen the last number, and says the next one up to some microseconds
+// later: before, while and after the sleeper announces itself. A missed wake-up shows by a sleep that nobody
+// ends.
 TEST(doze, misses_no_wake_up_though_senders_do_not_fence) {
   if (!os::join_remote_fences()) GTEST_SKIP() << "no membarrier on this machine";
-  constexpr std::uint32_t rounds = 20'000;
-  auto const first = std::make_unique<rank_control>();
-  speaker a;
-  speaker b;
-  int late_a = 0;
-  int late_b = 0;
-  std::thread answers([&] {
-    for (std::uint32_t i = 1; i <= rounds && late_b == 0; ++i) {
-      b.await(i, *first, true, late_b);
-      a.hear(i);
+  constexpr std::uint32_t rounds = 50'000;
+  auto const me = std::make_unique<rank_control>();
+  alignas(64) std::atomic<std::uint32_t> said{0};
+  alignas(64) std::atomic<std::uint32_t> seen{0};
+  std::thread sender([&] {
+    std::minstd_rand random(1);
+    for (std::uint32_t i = 1; i <= rounds; ++i) {
+      for (int spins = 0; seen.load(std::memory_order_acquire) != i - 1; ++spins) {
+        if (spins > 10'000) std::this_thread::yield();
+      }
+      spin_up_to(2'000, random);
+      said.store(i, std::memory_order_release);
+      wake(*me);
     }
   });
-  for (std::uint32_t i = 1; i <= rounds && late_a == 0; ++i) {
-    b.hear(i);
-    a.await(i, *first, true, late_a);
+  int missed = 0;
+  std::minstd_rand random(2);
+  for (std::uint32_t i = 1; i <= rounds; ++i) {
+    spin_up_to(2'000, random);
+    while (said.load(std::memory_order_acquire) != i) {
+      std::uint32_t const bell = announce(*me, *me, true);
+      if (said.load(std::memory_order_acquire) != i) {
+        auto const begin = std::chrono::steady_clock::now();
+        sleep(*me, bell, second_ns);
+        // Who was rung for wakes with the number there and the bell rung.
+        if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(900) &&
+            said.load(std::memory_order_acquire) == i && me->doorbell.load() == bell) {
+          ++missed;
+        }
+      }
+      withdraw(*me);
+    }
+    seen.store(i, std::memory_order_release);
   }
-  answers.join();
-  EXPECT_EQ(late_a + late_b, 0);
-  EXPECT_EQ(first->sleepers.load(), 0U);
+  sender.join();
+  EXPECT_EQ(missed, 0);
+  EXPECT_EQ(me->sleepers.load(), 0U);
 }
 
 }  // namespace
