@@ -31,6 +31,9 @@ constexpr std::uint64_t long_turn_ns = 50'000;
 /// When the core was last given away. Relaxed everywhere: it is a hint, and any thread's yield will do.
 constinit std::atomic<std::uint64_t> turn_began_ns{0};
 
+/// Nothing would wake us when a peer has read what is unsent, or a device is done.
+bool nobody_rings() noexcept { return world->shm->unsent() != 0 || device_work_open(); }
+
 }  // namespace
 
 constinit std::uint32_t polls_before_yielding = polls_with_spare_cores;
