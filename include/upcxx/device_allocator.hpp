@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <upcxx/detail/check.hpp>
+#include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/device.hpp>
