@@ -50,6 +50,7 @@ int main() {
   int const theirs = number.fetch((me + 1) % ranks).wait();
   UPCXX_ASSERT_ALWAYS(theirs == 101 + (me + 1) % ranks);
   // [/construct]
+  upcxx::barrier();  // everybody has fetched before somebody's value changes
 
   // [argument]
   upcxx::rpc(
