@@ -1,6 +1,7 @@
 # How tests are added. Needs GoogleTest from the system; without it only tests that need none are added.
 #
-#   atoll_add_unit_test(name SOURCES a.cpp ... [LIBS ...] [LABELS ...] [ENVIRONMENT VAR=value ...] [TIMEOUT s]
+#   atoll_add_unit_test(name SOURCES a.cpp ... [LIBS ...] [LIBRARY upcxx] [LABELS ...] [ENVIRONMENT VAR=value ...]
+#                       [TIMEOUT s]
 #                       [ARGS ...] [CODEMODE debug|opt] [THREADMODE seq|par] [OWN_MAIN])
 #       One process, no launcher. Sees src/ and links the library's objects with every symbol in reach.
 #
@@ -73,7 +74,7 @@ function(_atoll_group_test name sort)
 endfunction()
 
 macro(_atoll_parse_test)
-  cmake_parse_arguments(arg "OWN_MAIN" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS"
+  cmake_parse_arguments(arg "OWN_MAIN" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS;LIBRARY"
                         "SOURCES;LIBS;LABELS;ENVIRONMENT;ARGS;RANKS;COMMAND" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${CMAKE_CURRENT_FUNCTION}(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -123,6 +124,9 @@ function(atoll_add_unit_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
+  if(NOT arg_LIBRARY)
+    set(arg_LIBRARY atoll_internal)
+  endif()
   math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
   _atoll_gmock(gtest)
   add_executable(${name} ${arg_SOURCES})
@@ -132,7 +136,7 @@ function(atoll_add_unit_test name)
   endif()
   _atoll_set_modes(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} atoll_internal atoll_warnings ${gtest})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} ${arg_LIBRARY} atoll_warnings ${gtest})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   _atoll_group_test(${name} unit_tests ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${ATOLL_TEST_PREFIX} $<TARGET_FILE:${name}> ${arg_ARGS})
