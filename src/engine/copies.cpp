@@ -89,6 +89,7 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
   // A call to this rank itself needs no announcement: it is queued when the copy is complete.
   bool const may_announce =
       completion->announced != nullptr && to.owner != 0 && rank_of(to.owner) != job.rank_me;
+  if (may_announce) prepare_host(kind, job.rank_me);  // where the announcement is written
   memory::announcement news;
   transfer* const started = t.release();
   kind.copy(end_of(to, started->target), end_of(from, started->source), bytes,

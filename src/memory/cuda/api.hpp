@@ -81,7 +81,6 @@ struct access_description {
   X(error_name, "cuGetErrorName", (cu_result, char const**))                                              \
   X(error_string, "cuGetErrorString", (cu_result, char const**))                                          \
   X(device_count, "cuDeviceGetCount", (int*))                                                             \
-  X(device_get, "cuDeviceGet", (cu_device*, int))                                                         \
   X(device_name, "cuDeviceGetName", (char*, int, cu_device))                                              \
   X(device_uuid, "cuDeviceGetUuid_v2", (uuid*, cu_device))                                                \
   X(device_total, "cuDeviceTotalMem_v2", (std::size_t*, cu_device))                                       \
@@ -101,7 +100,6 @@ struct access_description {
   X(memory_create, "cuMemCreate",                                                                         \
     (memory_handle*, std::size_t, allocation_properties const*, unsigned long long))                      \
   X(memory_release, "cuMemRelease", (memory_handle))                                                      \
-  X(memory_retain, "cuMemRetainAllocationHandle", (memory_handle*, void*))                                \
   X(address_reserve, "cuMemAddressReserve",                                                               \
     (pointer*, std::size_t, std::size_t, pointer, unsigned long long))                                    \
   X(address_free, "cuMemAddressFree", (pointer, std::size_t))                                             \
@@ -118,6 +116,7 @@ struct access_description {
   X(host_device_pointer, "cuMemHostGetDevicePointer_v2", (pointer*, void*, unsigned))                     \
   X(stream_create, "cuStreamCreate", (stream*, unsigned))                                                 \
   X(stream_destroy, "cuStreamDestroy_v2", (stream))                                                       \
+  X(stream_query, "cuStreamQuery", (stream))                                                              \
   X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                \
   X(copy_async, "cuMemcpyAsync", (pointer, pointer, std::size_t, stream))                                 \
   X(copy_peer_async, "cuMemcpyPeerAsync", (pointer, context, pointer, context, std::size_t, stream))      \

@@ -1,6 +1,7 @@
 #include "memory/cuda/cuda_driver.hpp"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,6 +21,13 @@ class cuda_driver::use {
     if (current == wanted) return;
     driver.check(cu_.context_push(wanted), "enter the device's context");
     pushed_ = true;
+  }
+  /// For what ends things: a context that cannot be entered any more takes them with it.
+  use(cuda_driver& driver, int device, std::nothrow_t) noexcept : cu_(driver.cu_) {
+    context const wanted = driver.contexts_[static_cast<std::size_t>(device)];
+    context current = nullptr;
+    cu_.context_current(&current);
+    if (wanted != nullptr && current != wanted) pushed_ = cu_.context_push(wanted) == success;
   }
   ~use() {
     context gone = nullptr;
@@ -88,6 +96,13 @@ context cuda_driver::primary(int device) {
     check(cu_.primary_retain(&known, device), "open the device's primary context");
   }
   return known;
+}
+
+int cuda_driver::any_open() const noexcept {
+  for (int device = 0; device < device_n(); ++device) {
+    if (contexts_[static_cast<std::size_t>(device)] != nullptr) return device;
+  }
+  return 0;
 }
 
 int cuda_driver::attribute(int device, int which) const noexcept {
@@ -293,12 +308,12 @@ void cuda_driver::drop(block& memory) noexcept {
       cu_.address_free(memory.mapped, memory.whole);
       break;
     case block::origin::plain: {
-      use const current(*this, memory.device);
+      use const current(*this, memory.device, std::nothrow);
       cu_.memory_free(memory.base);
       break;
     }
     case block::origin::opened: {
-      use const current(*this, memory.device);
+      use const current(*this, memory.device, std::nothrow);
       cu_.ipc_close(memory.mapped);
       break;
     }
@@ -311,10 +326,8 @@ void cuda_driver::drop(block& memory) noexcept {
 // Host memory
 
 bool cuda_driver::register_host(void* memory, std::size_t bytes) noexcept {
-  int device = 0;
-  while (device + 1 < device_n() && contexts_[static_cast<std::size_t>(device)] == nullptr) ++device;
   try {
-    use const current(*this, device);
+    use const current(*this, any_open());
     cu_result const code =
         cu_.host_register(memory, bytes, host_register_portable | host_register_device_map);
     if (code == success) return true;
@@ -326,9 +339,13 @@ bool cuda_driver::register_host(void* memory, std::size_t bytes) noexcept {
   return false;
 }
 
-void cuda_driver::unregister_host(void* memory) noexcept { cu_.host_unregister(memory); }
+void cuda_driver::unregister_host(void* memory) noexcept {
+  use const current(*this, any_open(), std::nothrow);
+  cu_.host_unregister(memory);
+}
 
 gpu::address cuda_driver::device_address(void* registered) {
+  use const current(*this, any_open());
   pointer result = 0;
   check(cu_.host_device_pointer(&result, registered, 0), "reach host memory from the device");
   return result;
@@ -343,7 +360,10 @@ gpu::stream cuda_driver::make_stream(int device) {
   return made;
 }
 
-void cuda_driver::drop_stream(int, gpu::stream s) noexcept { cu_.stream_destroy(static_cast<stream>(s)); }
+void cuda_driver::drop_stream(int device, gpu::stream s) noexcept {
+  use const current(*this, device, std::nothrow);
+  cu_.stream_destroy(static_cast<stream>(s));
+}
 
 gpu::event cuda_driver::make_event(int device) {
   use const current(*this, device);
@@ -352,7 +372,10 @@ gpu::event cuda_driver::make_event(int device) {
   return made;
 }
 
-void cuda_driver::drop_event(int, gpu::event e) noexcept { cu_.event_destroy(static_cast<event>(e)); }
+void cuda_driver::drop_event(int device, gpu::event e) noexcept {
+  use const current(*this, device, std::nothrow);
+  cu_.event_destroy(static_cast<event>(e));
+}
 
 void cuda_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
   use const current(*this, device);
@@ -374,6 +397,11 @@ bool cuda_driver::can_write(int device) const noexcept {
 void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
   use const current(*this, device);
   check_copy(cu_.stream_write64(static_cast<stream>(s), word, value, 0), "announcing a copy");
+}
+
+void cuda_driver::check_stream(gpu::stream s) {
+  cu_result const code = cu_.stream_query(static_cast<stream>(s));
+  if (code != error_not_ready) check_copy(code, "a copy");
 }
 
 void cuda_driver::record(int device, gpu::event e, gpu::stream s) {

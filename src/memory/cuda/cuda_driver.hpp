@@ -47,6 +47,7 @@ class cuda_driver final : public gpu::driver {
                    int from_device, std::size_t bytes) override;
   [[nodiscard]] bool can_write(int device) const noexcept override;
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
+  void check_stream(gpu::stream s) override;
   void record(int device, gpu::event e, gpu::stream s) override;
   bool happened(gpu::event e) override;
 
@@ -55,6 +56,8 @@ class cuda_driver final : public gpu::driver {
 
   cuda_driver() = default;
   context primary(int device);
+  /// A device whose context is open, else device 0.
+  [[nodiscard]] int any_open() const noexcept;
   [[nodiscard]] int attribute(int device, int which) const noexcept;
   [[nodiscard]] std::string words(cu_result code) const;
   void check(cu_result code, char const* what, std::uint64_t bytes = 0) const;

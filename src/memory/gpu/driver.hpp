@@ -92,6 +92,8 @@ class driver {
   [[nodiscard]] virtual bool can_write(int device) const noexcept = 0;
   /// Writes a word of registered host memory after all copies before it on the stream are visible.
   virtual void write(int device, stream s, address word, std::uint64_t value) = 0;
+  /// Ends the job with the driver's words if something on the stream has failed.
+  virtual void check_stream(stream s) = 0;
   virtual void record(int device, event e, stream s) = 0;
   /// Whether everything before the event's last record has happened.
   virtual bool happened(event e) = 0;

@@ -15,6 +15,8 @@ constexpr std::uint32_t lanes_per_direction = 16;
 constexpr std::uint32_t directions = 3;
 /// Events on a stream that have not been seen: more would only cost queries.
 constexpr std::size_t open_marks = 4;
+/// Of a word that a device has not written, between questions whether the device has failed.
+constexpr std::uint32_t looks_per_check = 4096;
 
 gpu_segment const* segment_of(copy_end end) noexcept { return static_cast<gpu_segment const*>(end.segment); }
 
@@ -97,11 +99,11 @@ std::unique_ptr<device_segment> gpu_kind::create(int device, std::uint64_t bytes
 
 export_record gpu_kind::export_segment(device_segment const& own, os::unique_fd& descriptor) {
   auto const& segment = static_cast<gpu_segment const&>(own);
-  std::string why_not = "ATOLL_GPU_SHARING=no";
+  std::string why_not;
   export_record record;
   record.device = facts_[static_cast<std::size_t>(segment.device())].uuid;
   if (settings::gpu_sharing()) record = driver_->share(segment.memory(), descriptor, why_not);
-  if (record.reach == export_record::way::none) {
+  if (record.reach == export_record::way::none && settings::gpu_sharing()) {
     warn("device",
          "peers cannot import %s of %s device %d: %s. This rank will copy for them, which is slower; let the "
          "library allocate the memory, or allocate it with cudaMalloc or its like",
@@ -201,7 +203,7 @@ bool gpu_kind::announce(lane& on, announcement* wanted) {
   driver_->write(on.device, on.queue, on.line_address, on.value);
   wanted->word = &on.line->word;
   wanted->value = on.value;
-  on.marks.push_back({on.started, nullptr, on.value});
+  on.marks.push_back({on.started, nullptr, on.value, 0});
   on.marked = on.started;
   return true;
 }
@@ -224,8 +226,13 @@ event gpu_kind::take_event(int device) {
   return e;
 }
 
-bool gpu_kind::complete(lane& on, mark const& m) {
-  if (m.happened == nullptr) return on.line->word.load(std::memory_order_acquire) >= m.value;
+bool gpu_kind::complete(lane& on, mark& m) {
+  if (m.happened == nullptr) {
+    if (on.line->word.load(std::memory_order_acquire) >= m.value) return true;
+    // A device that has failed writes no word.
+    if (++m.looks % looks_per_check == 0) driver_->check_stream(on.queue);
+    return false;
+  }
   if (!driver_->happened(m.happened)) return false;
   spare_events_[static_cast<std::size_t>(on.device)].push_back(m.happened);
   return true;
@@ -235,7 +242,7 @@ bool gpu_kind::advance(lane& on) {
   if (on.marked != on.started && on.marks.size() < open_marks) {
     event const e = take_event(on.device);
     driver_->record(on.device, e, on.queue);
-    on.marks.push_back({on.started, e, 0});
+    on.marks.push_back({on.started, e, 0, 0});
     on.marked = on.started;
   }
   bool moved = false;

@@ -48,6 +48,7 @@ class gpu_kind final : public kind {
     std::uint64_t last = 0;
     event happened = nullptr;
     std::uint64_t value = 0;
+    std::uint32_t looks = 0;
   };
   /// A stream and the copies on it that have not landed, oldest first.
   struct lane {
@@ -74,7 +75,7 @@ class gpu_kind final : public kind {
   bool announce(lane& on, announcement* wanted);
   bool prepare_line(lane& on);
   bool advance(lane& on);
-  bool complete(lane& on, mark const& m);
+  bool complete(lane& on, mark& m);
   event take_event(int device);
   [[nodiscard]] bool is_registered(void const* place) const noexcept;
 

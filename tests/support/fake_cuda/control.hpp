@@ -1,0 +1,35 @@
+#pragma once
+
+/// What a test may ask of the fake driver beyond the driver's own interface: counts of calls and of things
+/// that were made and not ended, and to stop the devices. A test finds it by dlsym of "fake_cuda".
+
+#include <atomic>
+#include <cstdint>
+
+namespace fake_cuda {
+
+struct control {
+  // Calls that were accepted.
+  std::atomic<std::uint64_t> copies{0};
+  std::atomic<std::uint64_t> peer_copies{0};
+  std::atomic<std::uint64_t> writes{0};
+  std::atomic<std::uint64_t> records{0};
+  // What there is now in this process.
+  std::atomic<int> contexts{0};  ///< primary contexts that are retained
+  std::atomic<int> streams{0};
+  std::atomic<int> events{0};
+  std::atomic<int> reservations{0};
+  std::atomic<int> mappings{0};
+  std::atomic<int> objects{0};  ///< memory objects of cuMemCreate, cuMemImport… and cuMemAlloc
+  std::atomic<int> registrations{0};
+
+  /// Stops all devices of this process before the next thing on their streams, or lets them go on.
+  void (*hold)(bool stop) = nullptr;
+  /// Lets the next cuInit read FAKE_CUDA and CUDA_VISIBLE_DEVICES again. Nothing may be left of the last one.
+  void (*restart)() = nullptr;
+};
+
+/// Exported as "fake_cuda".
+using get_control = control*();
+
+}  // namespace fake_cuda

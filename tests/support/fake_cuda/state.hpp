@@ -1,0 +1,151 @@
+#pragma once
+
+/// The fake driver's state in a process. A device's memory is in memory objects of the kernel, at addresses
+/// that the host cannot touch; copies reach it through second mappings. Everything is under one lock. A
+/// thread plays the devices, so that what is on streams happens without the program's help.
+///
+/// FAKE_CUDA in the environment says what there is and what fails; words with commas between them:
+///   devices=N          devices of the host (default 2); CUDA_VISIBLE_DEVICES chooses among them
+///   memory=BYTES       of each device, for each process (default 256 MiB)
+///   seed=N             which stream goes on when several could
+///   fail_copy=N        the N-th copy of the process fails on the device, from 1
+///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for memory
+///   of
+///                      stream-ordered pools. vmm: no memory objects. export: no descriptors of them.
+///                      register: cuMemHostRegister. write: no stream writes. start: cuInit. submit: copies
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "memory/cuda/api.hpp"
+#include "support/fake_cuda/control.hpp"
+
+namespace fake_cuda {
+
+using namespace atl::memory::cuda;
+
+inline constexpr cu_result invalid_value = 1;
+inline constexpr cu_result not_initialized = 3;
+inline constexpr cu_result invalid_device = 101;
+inline constexpr cu_result invalid_context = 201;
+inline constexpr cu_result peer_access_unsupported = 217;
+inline constexpr cu_result invalid_handle = 400;
+inline constexpr cu_result not_supported = 801;
+inline constexpr cu_result illegal_address = 700;
+inline constexpr cu_result not_registered = 713;
+
+/// The driver's functions, under the driver's names: a definition with other parameters than the library
+/// expects is another function, and the symbol is missing.
+#define X(name, symbol, parameters) \
+  __attribute__((visibility("default"))) cu_result name parameters asm(symbol);
+ATOLL_CUDA_FUNCTIONS(X)
+#undef X
+
+struct settings {
+  int devices = 2;
+  std::size_t memory = std::size_t{256} << 20;
+  std::uint64_t seed = 1;
+  std::uint64_t fail_copy = 0;
+  std::string refused;
+  [[nodiscard]] bool refuses(char const* what) const {
+    return refused.find(',' + std::string(what) + ',') != std::string::npos;
+  }
+};
+
+struct device_state {
+  int physical = 0;
+  int retained = 0;
+  std::size_t used = 0;
+  cu_result broken = success;  ///< what every later call about the device's streams returns
+};
+
+/// Memory of a device behind a descriptor, which may be another process'.
+struct object {
+  int descriptor = -1;
+  std::size_t bytes = 0;
+  int physical = 0;                 ///< device
+  device_state* charged = nullptr;  ///< whose memory it takes; null: another process'
+  object() = default;
+  ~object();
+};
+
+struct mapping {
+  std::shared_ptr<object> what;
+  pointer at = 0;
+  std::size_t bytes = 0;
+  std::byte* alias = nullptr;
+  std::uint64_t access = 0;  ///< physical devices, a bit each
+  enum class sort { object, plain, ipc } from = sort::object;
+  std::string key;    ///< ipc: the handle
+  int opened = 0;     ///< ipc: how often
+  int in_flight = 0;  ///< copies that need it
+  mapping() = default;
+  ~mapping();
+};
+
+struct event_state {
+  device_state* device = nullptr;
+  std::uint64_t wanted = 0;
+  std::uint64_t happened = 0;
+};
+
+struct task {
+  enum class sort { copy, write, record } what = sort::copy;
+  std::byte* to = nullptr;
+  std::byte const* from = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t value = 0;
+  std::shared_ptr<mapping> ends[2];
+  std::shared_ptr<event_state> mark;
+  bool fails = false;
+};
+
+struct stream_state {
+  device_state* device = nullptr;
+  std::deque<task> tasks;
+  bool busy = false;  ///< with a task that has left the queue
+};
+
+struct state {
+  std::mutex lock;
+  std::condition_variable work;
+  settings chosen;
+  bool started = false;
+  bool held = false;
+  bool playing = false;                                ///< the devices' thread runs
+  std::vector<std::unique_ptr<device_state>> devices;  ///< that this process sees
+  std::map<pointer, std::size_t> reserved;
+  std::map<pointer, std::shared_ptr<mapping>> mapped;
+  std::map<memory_handle, std::shared_ptr<object>> handles;
+  memory_handle next_handle = 1;
+  std::map<std::byte*, std::size_t> registered;
+  std::map<stream, std::shared_ptr<stream_state>> streams;
+  std::map<event, std::shared_ptr<event_state>> events;
+  std::uint64_t copies = 0;
+  control counts;
+};
+
+/// Never destroyed: the devices' thread uses it until the process ends.
+state& all();
+
+/// The device of the thread's current context, null without one.
+device_state* current();
+/// The device with this ordinal, or null.
+device_state* device_at(int ordinal);
+
+// Under the lock.
+
+/// The mapping that holds an address, or null.
+std::shared_ptr<mapping> find_mapping(pointer at);
+/// Whether the address is the devices' without anything being mapped there.
+bool is_reserved(pointer at);
+bool is_registered(pointer at, std::size_t bytes);
+
+}  // namespace fake_cuda

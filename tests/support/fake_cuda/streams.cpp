@@ -1,0 +1,275 @@
+// Streams, events, and the thread that plays the devices.
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "support/fake_cuda/state.hpp"
+
+namespace fake_cuda {
+namespace {
+
+std::uint64_t random(std::uint64_t& s) {
+  // splitmix64
+  std::uint64_t x = s += 0x9e3779b97f4a7c15U;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebU;
+  return x ^ x >> 31;
+}
+
+/// A stream that can go on, any of them; null if there is none.
+std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice) {
+  if (s.held) return nullptr;
+  std::vector<std::shared_ptr<stream_state>> ready;
+  for (auto const& [name, each] : s.streams) {
+    if (!each->tasks.empty() && each->device->broken == success) ready.push_back(each);
+  }
+  return ready.empty() ? nullptr : ready[random(dice) % ready.size()];
+}
+
+void execute(task const& t) {
+  if (t.what == task::sort::copy && t.bytes != 0) std::memcpy(t.to, t.from, t.bytes);
+  if (t.what == task::sort::write) {
+    // Release: everything before it on the stream is visible to who reads the word.
+    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to))
+        .store(t.value, std::memory_order_release);
+  }
+}
+
+[[noreturn]] void play() {
+  state& s = all();
+  std::uint64_t dice = s.chosen.seed;
+  std::unique_lock held(s.lock);
+  for (;;) {
+    std::shared_ptr<stream_state> on;
+    s.work.wait(held, [&] { return (on = choose(s, dice)) != nullptr; });
+    task now = std::move(on->tasks.front());
+    on->tasks.pop_front();
+    if (now.fails) {
+      on->device->broken = illegal_address;
+    } else if (now.what == task::sort::record) {
+      now.mark->happened = std::max(now.mark->happened, now.value);
+    } else {
+      on->busy = true;
+      held.unlock();
+      execute(now);
+      held.lock();
+      on->busy = false;
+    }
+    for (auto& end : now.ends) {
+      if (end != nullptr) --end->in_flight;
+      end.reset();
+    }
+  }
+}
+
+void enqueue(state& s, stream on, task t) {
+  s.streams.at(on)->tasks.push_back(std::move(t));
+  if (!s.playing) {
+    s.playing = true;
+    // The program's handlers are for its own threads.
+    sigset_t everything;
+    sigset_t before;
+    sigfillset(&everything);
+    pthread_sigmask(SIG_SETMASK, &everything, &before);
+    std::thread(play).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  s.work.notify_one();
+}
+
+/// Whether calls for a stream of the device may be made by this thread now. Measured on a driver of CUDA 13:
+/// no current context will do, that of another device will not.
+cu_result admit(device_state const& device) {
+  if (device.broken != success) return device.broken;
+  return current() == nullptr || current() == &device ? success : invalid_value;
+}
+
+struct end_of_copy {
+  std::shared_ptr<mapping> memory;  ///< null: of the host
+  std::byte* at = nullptr;
+};
+
+cu_result resolve(pointer at, std::size_t bytes, device_state const& device, end_of_copy& result) {
+  result.memory = find_mapping(at);
+  if (result.memory == nullptr) {
+    result.at = reinterpret_cast<std::byte*>(at);
+    return is_reserved(at) ? invalid_value : success;
+  }
+  std::uint64_t const offset = at - result.memory->at;
+  if (bytes > result.memory->bytes - offset) return invalid_value;
+  if ((result.memory->access >> device.physical & 1) == 0) return invalid_value;
+  result.at = result.memory->alias + offset;
+  return success;
+}
+
+cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
+                     device_state const* from_device, std::size_t bytes) {
+  state& s = all();
+  auto const found = s.streams.find(on);
+  if (found == s.streams.end()) return invalid_handle;
+  device_state const& device = *found->second->device;
+  if (cu_result const code = admit(device); code != success) return code;
+  if (s.chosen.refuses("submit")) return not_supported;
+  end_of_copy ends[2];
+  cu_result code = resolve(to, bytes, to_device == nullptr ? device : *to_device, ends[0]);
+  if (code == success) code = resolve(from, bytes, from_device == nullptr ? device : *from_device, ends[1]);
+  if (code != success) return code;
+  task t;
+  t.to = ends[0].at;
+  t.from = ends[1].at;
+  t.bytes = bytes;
+  t.fails = ++s.copies == s.chosen.fail_copy;
+  for (int i = 0; i < 2; ++i) {
+    t.ends[i] = ends[i].memory;
+    if (t.ends[i] != nullptr) ++t.ends[i]->in_flight;
+  }
+  enqueue(s, on, std::move(t));
+  return success;
+}
+
+void hold(bool stop) {
+  std::lock_guard const held(all().lock);
+  all().held = stop;
+  all().work.notify_one();
+}
+
+void restart() {
+  std::lock_guard const held(all().lock);
+  if (all().counts.contexts != 0) {
+    std::fprintf(stderr, "fake CUDA driver: restarted while contexts are in use\n");
+    std::abort();
+  }
+  all().started = false;
+  all().devices.clear();
+  all().copies = 0;
+}
+
+}  // namespace
+
+cu_result stream_create(stream* made, unsigned flags) {
+  std::lock_guard const held(all().lock);
+  if (current() == nullptr) return invalid_context;
+  if (flags != stream_non_blocking) return invalid_value;
+  auto on = std::make_shared<stream_state>();
+  on->device = current();
+  *made = reinterpret_cast<stream>(on.get());
+  all().streams[*made] = std::move(on);
+  ++all().counts.streams;
+  return success;
+}
+
+cu_result stream_destroy(stream gone) {
+  std::lock_guard const held(all().lock);
+  if (current() == nullptr) return invalid_context;
+  auto const found = all().streams.find(gone);
+  if (found == all().streams.end()) return invalid_handle;
+  for (task const& t : found->second->tasks) {
+    for (auto const& end : t.ends) {
+      if (end != nullptr) --end->in_flight;
+    }
+  }
+  all().streams.erase(found);
+  --all().counts.streams;
+  return success;
+}
+
+cu_result stream_query(stream on) {
+  std::lock_guard const held(all().lock);
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  if (found->second->device->broken != success) return found->second->device->broken;
+  return found->second->tasks.empty() && !found->second->busy ? success : error_not_ready;
+}
+
+cu_result stream_write64(stream on, pointer word, std::uint64_t value, unsigned flags) {
+  std::lock_guard const held(all().lock);
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  if (cu_result const code = admit(*found->second->device); code != success) return code;
+  if (flags != 0 || word % 8 != 0 || !is_registered(word, 8)) return invalid_value;
+  if (all().chosen.refuses("write")) return not_supported;
+  task t;
+  t.what = task::sort::write;
+  t.to = reinterpret_cast<std::byte*>(word);
+  t.value = value;
+  enqueue(all(), on, std::move(t));
+  ++all().counts.writes;
+  return success;
+}
+
+cu_result copy_async(pointer to, pointer from, std::size_t bytes, stream on) {
+  std::lock_guard const held(all().lock);
+  cu_result const code = start_copy(on, to, nullptr, from, nullptr, bytes);
+  if (code == success) ++all().counts.copies;
+  return code;
+}
+
+cu_result copy_peer_async(pointer to, context to_context, pointer from, context from_context,
+                          std::size_t bytes, stream on) {
+  std::lock_guard const held(all().lock);
+  if (to_context == nullptr || from_context == nullptr) return invalid_context;
+  cu_result const code = start_copy(on, to, reinterpret_cast<device_state const*>(to_context), from,
+                                    reinterpret_cast<device_state const*>(from_context), bytes);
+  if (code == success) ++all().counts.peer_copies;
+  return code;
+}
+
+cu_result event_create(event* made, unsigned /*flags*/) {
+  std::lock_guard const held(all().lock);
+  if (current() == nullptr) return invalid_context;
+  auto mark = std::make_shared<event_state>();
+  mark->device = current();
+  *made = reinterpret_cast<event>(mark.get());
+  all().events[*made] = std::move(mark);
+  ++all().counts.events;
+  return success;
+}
+
+cu_result event_destroy(event gone) {
+  std::lock_guard const held(all().lock);
+  if (current() == nullptr) return invalid_context;
+  if (all().events.erase(gone) == 0) return invalid_handle;
+  --all().counts.events;
+  return success;
+}
+
+cu_result event_record(event mark, stream on) {
+  std::lock_guard const held(all().lock);
+  auto const found = all().streams.find(on);
+  auto const what = all().events.find(mark);
+  if (found == all().streams.end() || what == all().events.end()) return invalid_handle;
+  if (what->second->device != found->second->device) return invalid_handle;
+  if (cu_result const code = admit(*found->second->device); code != success) return code;
+  task t;
+  t.what = task::sort::record;
+  t.mark = what->second;
+  t.value = ++what->second->wanted;
+  enqueue(all(), on, std::move(t));
+  ++all().counts.records;
+  return success;
+}
+
+cu_result event_query(event mark) {
+  std::lock_guard const held(all().lock);
+  auto const what = all().events.find(mark);
+  if (what == all().events.end()) return invalid_handle;
+  if (what->second->device->broken != success) return what->second->device->broken;
+  return what->second->happened == what->second->wanted ? success : error_not_ready;
+}
+
+}  // namespace fake_cuda
+
+extern "C" __attribute__((visibility("default"))) fake_cuda::control* fake_cuda_control() asm("fake_cuda");
+fake_cuda::control* fake_cuda_control() {
+  fake_cuda::control& counts = fake_cuda::all().counts;
+  counts.hold = &fake_cuda::hold;
+  counts.restart = &fake_cuda::restart;
+  return &counts;
+}

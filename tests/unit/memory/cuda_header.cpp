@@ -1,0 +1,136 @@
+// What api.hpp declares beside what the driver's own header declares, where that is installed.
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include "memory/cuda/api.hpp"
+
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+
+namespace atl::memory::cuda {
+namespace {
+
+#define VALUE(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs));
+VALUE(success, CUDA_SUCCESS)
+VALUE(error_out_of_memory, CUDA_ERROR_OUT_OF_MEMORY)
+VALUE(error_no_device, CUDA_ERROR_NO_DEVICE)
+VALUE(error_host_memory_already_registered, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
+VALUE(error_not_ready, CUDA_ERROR_NOT_READY)
+VALUE(attribute_stream_memory_operations_64, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS)
+VALUE(attribute_virtual_memory_management, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+VALUE(attribute_handle_type_posix_descriptor, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)
+VALUE(handle_type_posix_descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+VALUE(allocation_pinned, CU_MEM_ALLOCATION_TYPE_PINNED)
+VALUE(location_device, CU_MEM_LOCATION_TYPE_DEVICE)
+VALUE(access_read_write, CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+VALUE(granularity_recommended, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+VALUE(stream_non_blocking, CU_STREAM_NON_BLOCKING)
+VALUE(event_disable_timing, CU_EVENT_DISABLE_TIMING)
+VALUE(host_register_portable, CU_MEMHOSTREGISTER_PORTABLE)
+VALUE(host_register_device_map, CU_MEMHOSTREGISTER_DEVICEMAP)
+VALUE(ipc_lazy_peer_access, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+VALUE(pointer_memory_type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+VALUE(pointer_device_ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+VALUE(memory_type_device, CU_MEMORYTYPE_DEVICE)
+#undef VALUE
+
+#define TYPE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs));
+TYPE(cu_result, CUresult)
+TYPE(cu_device, CUdevice)
+TYPE(pointer, CUdeviceptr)
+TYPE(memory_handle, CUmemGenericAllocationHandle)
+TYPE(context, CUcontext)
+TYPE(stream, CUstream)
+TYPE(event, CUevent)
+TYPE(uuid, CUuuid)
+TYPE(ipc_handle, CUipcMemHandle)
+TYPE(memory_location, CUmemLocation)
+TYPE(allocation_properties, CUmemAllocationProp)
+TYPE(access_description, CUmemAccessDesc)
+#undef TYPE
+
+static_assert(offsetof(memory_location, id) == offsetof(CUmemLocation, id));
+static_assert(offsetof(access_description, flags) == offsetof(CUmemAccessDesc, flags));
+static_assert(offsetof(allocation_properties, requested_handle_types) ==
+              offsetof(CUmemAllocationProp, requestedHandleTypes));
+static_assert(offsetof(allocation_properties, location) == offsetof(CUmemAllocationProp, location));
+static_assert(offsetof(allocation_properties, flags) == offsetof(CUmemAllocationProp, allocFlags));
+
+template <class Ours, class Theirs>
+constexpr bool passed_alike =
+    sizeof(Ours) == sizeof(Theirs) &&
+    std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>&& std::is_class_v<Ours> == std::is_class_v<Theirs>;
+
+template <class Ours, class... A, class Theirs, class... B>
+constexpr bool alike(Ours (*)(A...), Theirs (*)(B...)) {
+  if constexpr (sizeof...(A) == sizeof...(B)) {
+    return sizeof(Ours) == sizeof(Theirs) && (passed_alike<A, B> && ...);
+  }
+  return false;
+}
+
+struct symbols {
+#define X(name, symbol, parameters) static constexpr std::string_view name = symbol;
+  ATOLL_CUDA_FUNCTIONS(X)
+#undef X
+};
+
+// The header renames functions to their versions by macros.
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+#define SAME(ours, theirs)                      \
+  static_assert(symbols::ours == TEXT(theirs)); \
+  static_assert(alike(decltype(api::ours)(), decltype (&theirs)()));
+SAME(init, cuInit)
+SAME(driver_version, cuDriverGetVersion)
+SAME(error_name, cuGetErrorName)
+SAME(error_string, cuGetErrorString)
+SAME(device_count, cuDeviceGetCount)
+SAME(device_name, cuDeviceGetName)
+SAME(device_uuid, cuDeviceGetUuid)
+SAME(device_total, cuDeviceTotalMem)
+SAME(device_attribute, cuDeviceGetAttribute)
+SAME(device_can_access_peer, cuDeviceCanAccessPeer)
+SAME(primary_retain, cuDevicePrimaryCtxRetain)
+SAME(primary_release, cuDevicePrimaryCtxRelease)
+SAME(context_current, cuCtxGetCurrent)
+SAME(context_push, cuCtxPushCurrent)
+SAME(context_pop, cuCtxPopCurrent)
+SAME(memory_info, cuMemGetInfo)
+SAME(memory_alloc, cuMemAlloc)
+SAME(memory_free, cuMemFree)
+SAME(memory_range, cuMemGetAddressRange)
+SAME(pointer_attribute, cuPointerGetAttribute)
+SAME(granularity, cuMemGetAllocationGranularity)
+SAME(memory_create, cuMemCreate)
+SAME(memory_release, cuMemRelease)
+SAME(address_reserve, cuMemAddressReserve)
+SAME(address_free, cuMemAddressFree)
+SAME(memory_map, cuMemMap)
+SAME(memory_unmap, cuMemUnmap)
+SAME(memory_set_access, cuMemSetAccess)
+SAME(memory_export, cuMemExportToShareableHandle)
+SAME(memory_import, cuMemImportFromShareableHandle)
+SAME(ipc_get, cuIpcGetMemHandle)
+SAME(ipc_open, cuIpcOpenMemHandle)
+SAME(ipc_close, cuIpcCloseMemHandle)
+SAME(host_register, cuMemHostRegister)
+SAME(host_unregister, cuMemHostUnregister)
+SAME(host_device_pointer, cuMemHostGetDevicePointer)
+SAME(stream_create, cuStreamCreate)
+SAME(stream_destroy, cuStreamDestroy)
+SAME(stream_query, cuStreamQuery)
+SAME(stream_write64, cuStreamWriteValue64)
+SAME(copy_async, cuMemcpyAsync)
+SAME(copy_peer_async, cuMemcpyPeerAsync)
+SAME(event_create, cuEventCreate)
+SAME(event_destroy, cuEventDestroy)
+SAME(event_record, cuEventRecord)
+SAME(event_query, cuEventQuery)
+#undef SAME
+
+}  // namespace
+}  // namespace atl::memory::cuda
+#endif

@@ -1,0 +1,363 @@
+// GPU memory through the CUDA driver, over a driver that plays devices in host memory.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "memory/cuda/cuda_driver.hpp"
+#include "memory/gpu/gpu_kind.hpp"
+#include "support/fake_cuda/control.hpp"
+
+namespace atl::memory {
+namespace {
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+struct watched : copy_record {
+  int number = -1;
+  std::vector<int>* order = nullptr;
+  watched()
+      : copy_record{[](copy_record* record) noexcept {
+          auto* const self = static_cast<watched*>(record);
+          self->order->push_back(self->number);
+        }} {}
+};
+
+copy_end host(void const* at) { return {nullptr, reinterpret_cast<std::uintptr_t>(at)}; }
+copy_end end(device_segment const& s, std::uint64_t offset = 0) { return {&s, s.base() + offset}; }
+
+class cuda_test : public testing::Test {
+ protected:
+  cuda_test() : library_(std::getenv("FAKE_CUDA_LIBRARY")) {
+    void* const handle = dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);
+    fake_ = reinterpret_cast<fake_cuda::get_control*>(dlsym(handle, "fake_cuda"))();
+    cu_.load(library_.c_str());
+  }
+  ~cuda_test() override {
+    cuda::context current = nullptr;
+    cu_.context_current(&current);
+    EXPECT_EQ(current, nullptr) << "the thread's context is not as it was";
+    EXPECT_EQ(fake_->contexts, 0);
+    EXPECT_EQ(fake_->streams, 0);
+    EXPECT_EQ(fake_->events, 0);
+    EXPECT_EQ(fake_->reservations, 0);
+    EXPECT_EQ(fake_->mappings, 0);
+    EXPECT_EQ(fake_->objects, 0);
+    EXPECT_EQ(fake_->registrations, 0);
+    for (char const* name : {"FAKE_CUDA", "CUDA_VISIBLE_DEVICES", "ATOLL_GPU_DESCRIPTORS"}) unsetenv(name);
+  }
+
+  std::unique_ptr<gpu::gpu_kind> open(char const* what = "") {
+    setenv("FAKE_CUDA", what, 1);
+    fake_->restart();
+    auto driver = cuda::cuda_driver::open(library_, why_);
+    return driver == nullptr ? nullptr : std::make_unique<gpu::gpu_kind>(std::move(driver));
+  }
+  static void wait(gpu::gpu_kind& kind, std::vector<int> const& order, std::size_t count) {
+    while (order.size() < count) kind.poll();
+  }
+  static void move(gpu::gpu_kind& kind, copy_end to, copy_end from, std::size_t bytes) {
+    std::vector<int> order;
+    watched record;
+    record.order = &order;
+    kind.copy(to, from, bytes, 0, &record, nullptr);
+    wait(kind, order, 1);
+  }
+  /// Through the source, then the destination, and back.
+  static void expect_travel(gpu::gpu_kind& kind, device_segment const& to, device_segment const& from) {
+    std::vector<int> in(300);
+    std::vector<int> out(300, -1);
+    std::iota(in.begin(), in.end(), 5);
+    move(kind, end(from, 4), host(in.data()), 1200);
+    move(kind, end(to, 100), end(from, 4), 1200);
+    move(kind, host(out.data()), end(to, 100), 1200);
+    EXPECT_EQ(in, out);
+  }
+  template <class F>
+  static std::string refusal(F&& f) {
+    try {
+      f();
+    } catch (segment_error const& problem) {
+      return problem.what();
+    }
+    return "not refused";
+  }
+  static void expect_words(std::string const& text, char const* words) {
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+  }
+
+  std::string library_;
+  std::string why_;
+  cuda::api cu_;
+  fake_cuda::control* fake_ = nullptr;
+};
+using cuda_death_test = cuda_test;
+
+TEST_F(cuda_test, what_is_not_there_is_said) {
+  EXPECT_EQ(cuda::cuda_driver::open("libnot_there.so.1", why_), nullptr);
+  expect_words(why_, "no CUDA driver: libnot_there.so.1");
+  EXPECT_EQ(cuda::cuda_driver::open("libm.so.6", why_), nullptr);
+  expect_words(why_, "lacks cuInit; a driver of CUDA 12");
+  EXPECT_EQ(open("devices=0"), nullptr);
+  expect_words(why_, "finds no device");
+  EXPECT_EQ(open("refuse=start"), nullptr);
+  expect_words(why_, "does not start: operation not supported (CUDA_ERROR_NOT_SUPPORTED)");
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(open(), nullptr);
+}
+
+TEST_F(cuda_test, devices_are_described_and_known_by_uuid_whoever_sees_them) {
+  std::string second;
+  {
+    auto const kind = open("memory=67108864");
+    EXPECT_EQ(kind->device_n(), 2);
+    EXPECT_NE(kind->uuid(0), kind->uuid(1));
+    second = kind->uuid(1);
+    expect_words(kind->info(), "CUDA driver 13.0");
+    expect_words(kind->info(), "cuda device 1: fake device 1, 64 MiB, uuid fafafafa-");
+    expect_words(kind->info(), "copies directly to and from device 0");
+  }
+  setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+  auto const kind = open();
+  EXPECT_EQ(kind->device_n(), 1);
+  EXPECT_EQ(kind->uuid(0), second);
+}
+
+TEST_F(cuda_test, copies_go_between_all_memories_directly_or_through_the_driver) {
+  for (char const* const what : {"", "refuse=peer", "refuse=vmm"}) {
+    auto const kind = open(what);
+    auto const a = kind->create(0, mib + 5, nullptr);
+    auto const b = kind->create(1, mib, nullptr);
+    EXPECT_EQ(a->bytes(), mib + 5);
+    std::uint64_t const before = fake_->peer_copies;
+    expect_travel(*kind, *a, *a);
+    EXPECT_EQ(fake_->peer_copies, before);
+    expect_travel(*kind, *b, *a);
+    expect_travel(*kind, *a, *b);
+    EXPECT_EQ(fake_->peer_copies, before + (*what == '\0' ? 0u : 2u)) << what;
+    move(*kind, end(*a), end(*b), 0);
+  }
+}
+
+TEST_F(cuda_test, a_full_device_refuses_with_numbers_and_stays_usable) {
+  for (char const* const what : {"memory=8388608", "memory=8388608,refuse=vmm"}) {
+    auto const kind = open(what);
+    auto const some = kind->create(0, 4 * mib, nullptr);
+    std::string const text = refusal([&] { kind->create(0, 5 * mib, nullptr); });
+    expect_words(text, "CUDA device 0: cannot allocate 5 MiB: out of memory (CUDA_ERROR_OUT_OF_MEMORY)");
+    expect_words(text, "4 MiB of 8 MiB are free");
+    EXPECT_NE(kind->create(1, 5 * mib, nullptr), nullptr);
+    expect_travel(*kind, *some, *some);
+  }
+}
+
+TEST_F(cuda_test, memory_of_the_program_serves_as_a_segment_and_stays_the_programs) {
+  auto const kind = open();
+  cuda::context context = nullptr;
+  cuda::pointer memory = 0;
+  cu_.primary_retain(&context, 1);
+  cu_.context_push(context);
+  cu_.memory_alloc(&memory, 65536);
+  cu_.context_pop(&context);
+  auto* const inner = reinterpret_cast<void*>(memory + 4096);
+  {
+    auto const segment = kind->create(1, 8192, inner);
+    EXPECT_EQ(segment->base(), memory + 4096);
+    expect_travel(*kind, *segment, *segment);
+    os::unique_fd descriptor;
+    export_record const record = kind->export_segment(*segment, descriptor);
+    EXPECT_EQ(record.reach, export_record::way::handle);
+    EXPECT_EQ(record.offset, 4096u);
+    EXPECT_EQ(record.whole, 65536u);
+    EXPECT_FALSE(descriptor);
+  }
+  expect_words(refusal([&] { kind->create(0, 8192, inner); }), "not memory of device 0 but of device 1");
+  expect_words(refusal([&] { kind->create(1, 65536, inner); }), "65536 bytes at 0x");
+  int on_host = 0;
+  expect_words(refusal([&] { kind->create(1, 4, &on_host); }), "not memory of device 1");
+  cu_.context_push(context);
+  EXPECT_EQ(cu_.memory_free(memory), cuda::success);
+  cu_.context_pop(&context);
+  cu_.primary_release(1);
+}
+
+TEST_F(cuda_test, peers_import_by_descriptor_through_the_device_that_reaches_the_memory) {
+  for (char const* const what : {"", "refuse=peer"}) {
+    auto const kind = open(what);
+    auto const peer = std::make_unique<gpu::gpu_kind>(cuda::cuda_driver::open(library_, why_));
+    auto own = kind->create(1, 3 * mib, nullptr);
+    auto const theirs = peer->create(0, mib, nullptr);
+    os::unique_fd descriptor;
+    export_record const record = kind->export_segment(*own, descriptor);
+    EXPECT_EQ(record.reach, export_record::way::descriptor);
+    EXPECT_EQ(record.whole, 4 * mib);
+    auto const imported = peer->import_segment(record, std::move(descriptor), own->base(), own->bytes());
+    EXPECT_EQ(imported->base(), own->base());
+    std::uint64_t const before = fake_->peer_copies;
+    expect_travel(*peer, *imported, *theirs);
+    expect_travel(*peer, *theirs, *imported);
+    EXPECT_EQ(fake_->peer_copies, before + (*what == '\0' ? 0u : 2u)) << what;
+    int const in = 4711;
+    int out = 0;
+    move(*peer, end(*imported, 2 * mib), host(&in), 4);
+    move(*kind, host(&out), end(*own, 2 * mib), 4);
+    EXPECT_EQ(out, 4711);
+    own.reset();  // the memory lives as long as somebody has it
+    out = 0;
+    move(*peer, host(&out), end(*imported, 2 * mib), 4);
+    EXPECT_EQ(out, 4711);
+  }
+}
+
+TEST_F(cuda_test, what_no_device_here_reaches_is_not_imported) {
+  auto const kind = open("refuse=peer");
+  auto const own = kind->create(1, mib, nullptr);
+  os::unique_fd descriptor;
+  export_record record = kind->export_segment(*own, descriptor);
+  record.device.fill(7);  // not one of ours
+  auto const peer = std::make_unique<gpu::gpu_kind>(cuda::cuda_driver::open(library_, why_));
+  auto const theirs = peer->create(0, mib, nullptr);
+  expect_words(refusal([&] { peer->import_segment(record, std::move(descriptor), own->base(), mib); }),
+               "cannot reach the memory from the device: invalid device ordinal");
+}
+
+TEST_F(cuda_test, what_the_driver_does_not_export_is_left_to_its_owner) {
+  auto const reach = [&](char const* what) {
+    auto const kind = open(what);
+    auto const own = kind->create(0, mib, nullptr);
+    os::unique_fd descriptor;
+    return kind->export_segment(*own, descriptor).reach;
+  };
+  using way = export_record::way;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(reach("refuse=export"), way::none);
+  expect_words(testing::internal::GetCapturedStderr(),
+               "peers cannot import 1 MiB of cuda device 0: operation");
+  EXPECT_EQ(reach("refuse=vmm"), way::handle);
+  EXPECT_EQ(reach("refuse=vmm,refuse=ipc"), way::none);
+  setenv("ATOLL_GPU_DESCRIPTORS", "no", 1);
+  EXPECT_EQ(reach(""), way::handle);
+}
+
+TEST_F(cuda_test, copies_started_in_a_row_share_an_event_and_land_in_order) {
+  auto const kind = open();
+  auto const segment = kind->create(0, mib, nullptr);
+  std::vector<int> order;
+  std::vector<watched> records(40);
+  int const in = 1;
+  auto const start = [&](std::size_t i) {
+    records[i].number = static_cast<int>(i);
+    records[i].order = &order;
+    kind->copy(end(*segment, i * 4), host(&in), 4, 3, &records[i], nullptr);
+  };
+  fake_->hold(true);
+  std::uint64_t const before = fake_->records;
+  for (std::size_t i = 0; i < 20; ++i) start(i);
+  EXPECT_EQ(fake_->records, before);  // nobody has looked
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(kind->poll());
+  EXPECT_EQ(fake_->records, before + 1);
+  for (std::size_t i = 20; i < 40; ++i) start(i);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(kind->poll());
+  EXPECT_EQ(fake_->records, before + 2);
+  EXPECT_TRUE(order.empty());
+  fake_->hold(false);
+  wait(*kind, order, 40);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+  EXPECT_FALSE(kind->poll());
+  EXPECT_EQ(fake_->records, before + 2);
+}
+
+TEST_F(cuda_test, announced_copies_write_their_word_while_nobody_looks_and_need_no_event) {
+  alignas(4096) static announcement_line lines[4];
+  for (char const* const what : {"", "refuse=write", "refuse=register"}) {
+    bool const can = *what == '\0';
+    testing::internal::CaptureStderr();
+    auto const kind = open(what);
+    auto const segment = kind->create(0, mib, nullptr);
+    kind->know_host_memory(lines, sizeof lines);
+    kind->use_announcements(lines);
+    std::vector<int> order;
+    std::vector<watched> records(3);
+    std::vector<announcement> news(3);
+    int const in = 77;
+    std::uint64_t const before = fake_->records;
+    for (std::size_t i = 0; i < 3; ++i) {
+      records[i].order = &order;
+      kind->copy(end(*segment, i * 4), host(&in), 4, static_cast<std::uint32_t>(i / 2), &records[i],
+                 &news[i]);
+      EXPECT_EQ(news[i].word != nullptr, can) << what;
+    }
+    if (can) {
+      EXPECT_EQ(news[0].word, news[1].word);  // one peer, one word
+      EXPECT_LT(news[0].value, news[1].value);
+      EXPECT_NE(news[0].word, news[2].word);
+      for (announcement const& n : news) {
+        while (n.word->load(std::memory_order_acquire) < n.value) std::this_thread::yield();
+      }
+      EXPECT_TRUE(order.empty());
+    }
+    wait(*kind, order, 3);
+    EXPECT_EQ(fake_->records == before, can) << what;
+    std::string const said = testing::internal::GetCapturedStderr();
+    if (std::strcmp(what, "refuse=register") == 0) expect_words(said, "does not pin 256 B");
+  }
+}
+
+TEST_F(cuda_test, the_threads_current_context_stays_as_it_was) {
+  auto const kind = open();
+  cuda::context other = nullptr;
+  cuda::context now = nullptr;
+  cu_.primary_retain(&other, 1);
+  cu_.context_push(other);
+  auto const unchanged = [&] { return cu_.context_current(&now) == cuda::success && now == other; };
+  {
+    auto const segment = kind->create(0, mib, nullptr);
+    EXPECT_TRUE(unchanged());
+    os::unique_fd descriptor;
+    export_record const record = kind->export_segment(*segment, descriptor);
+    auto const imported = kind->import_segment(record, std::move(descriptor), segment->base(), mib);
+    EXPECT_TRUE(unchanged());
+    expect_travel(*kind, *segment, *imported);
+    EXPECT_TRUE(unchanged());
+    refusal([&] { kind->create(0, 1000 * mib, nullptr); });
+    EXPECT_TRUE(unchanged());
+    std::thread([&] {
+      move(*kind, end(*segment), end(*segment, 8), 8);
+      EXPECT_TRUE(cu_.context_current(&now) == cuda::success && now == nullptr);
+    }).join();
+  }
+  EXPECT_TRUE(unchanged());
+  cu_.context_pop(&now);
+  EXPECT_EQ(now, other);
+  cu_.primary_release(1);
+}
+
+TEST_F(cuda_death_test, a_copy_that_fails_ends_the_job_with_the_drivers_words) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  alignas(4096) static announcement_line lines[1];
+  auto const fail = [&](char const* what, bool announced) {
+    auto const kind = open(what);
+    auto const segment = kind->create(0, mib, nullptr);
+    kind->know_host_memory(lines, sizeof lines);
+    kind->use_announcements(lines);
+    std::vector<int> order;
+    watched record;
+    record.order = &order;
+    announcement news;
+    fake_->hold(true);
+    kind->copy(end(*segment), end(*segment, 64), 4, 0, &record, announced ? &news : nullptr);
+    kind->poll();
+    fake_->hold(false);
+    wait(*kind, order, 1);
+  };
+  EXPECT_DEATH(fail("fail_copy=1", false), "CUDA: a copy failed: an illegal memory access was encountered");
+  EXPECT_DEATH(fail("fail_copy=1", true), "CUDA: a copy failed: an illegal memory access was encountered");
+  EXPECT_DEATH(fail("refuse=submit", false), "CUDA: starting a copy failed: operation not supported");
+}
+
+}  // namespace
+}  // namespace atl::memory
