@@ -62,6 +62,10 @@ void print_kinds() {
     }
     if (kinds.empty()) {
       std::printf("            cuda, hip, ze: no device (ATOLL_SIM_DEVICES simulates some)\n");
+      for (auto const id : {memory::kind_id::cuda, memory::kind_id::hip, memory::kind_id::ze}) {
+        std::string const why = memory::why_absent(id);
+        if (!why.empty()) std::printf("            %s: %s\n", memory::to_string(id), why.c_str());
+      }
     }
   } catch (startup_error const& problem) {
     std::printf("            ! %s\n", problem.what());

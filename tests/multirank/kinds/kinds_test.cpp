@@ -1,5 +1,5 @@
-// copy between all kinds of memory, over simulated devices whose copies complete late and in any order
-// (parallel digest, 7.4).
+// copy between all kinds of memory (parallel digest, 7.4): over simulated devices, whose copies complete late
+// and in any order, and over a CUDA driver, real or fake, with simulated hip devices beside it.
 
 #include <array>
 #include <memory>

@@ -42,6 +42,14 @@ int main(int argc, char** argv) {
     upcxx::finalize();
     return 0;
   }
+  if (is("killed_in_flight")) {  // copies from and to memory of ranks that go
+    for (int i = 0; i < 1000; ++i) {
+      upcxx::copy(p, theirs, 100, upcxx::remote_cx::as_rpc([] {}));
+      upcxx::copy(&value, theirs, 1);
+      if (i == 500 && upcxx::rank_me() == 1) ::kill(::getpid(), SIGKILL);
+    }
+    upcxx::barrier();
+  }
   if (is("killed") && upcxx::rank_me() == 1) ::kill(::getpid(), SIGKILL);
   if (is("killed")) upcxx::barrier();
   if (is("outside")) upcxx::copy(&value, theirs + (1 << 20), 1).wait();

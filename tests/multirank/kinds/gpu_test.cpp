@@ -1,0 +1,184 @@
+// What only a driver shows, real or fake: devices that work while their processes do something else, memory
+// that the program allocated itself, several devices in a rank.
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+
+#include "memory/cuda/api.hpp"
+#include "multirank/common.hpp"
+
+namespace {
+
+namespace cuda = atl::memory::cuda;
+using upcxx::cuda_device;
+using upcxx::memory_kind;
+using upcxx::remote_cx;
+using gpu_ptr = upcxx::global_ptr<int, memory_kind::cuda_device>;
+using allocator = upcxx::device_allocator<cuda_device>;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// The driver that the library has opened, too.
+cuda::api& driver() {
+  static auto* const opened = [] {
+    auto* const made = new cuda::api;
+    char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
+    if (made->load(library == nullptr ? "libcuda.so.1" : library) != nullptr) made->init = nullptr;
+    return made;
+  }();
+  return *opened;
+}
+
+std::vector<gpu_ptr> pointers_of_all(gpu_ptr mine) {
+  upcxx::dist_object<gpu_ptr> shared(mine);
+  std::vector<gpu_ptr> all;
+  for (int r = 0; r < upcxx::rank_n(); ++r) all.push_back(shared.fetch(r).wait());
+  upcxx::barrier();
+  return all;
+}
+
+}  // namespace
+
+class gpu_test : public multirank::fixture {
+ protected:
+  void SetUp() override {
+    fixture::SetUp();
+    int const most = upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_max).wait();
+    if (driver().init == nullptr || most == 0) GTEST_SKIP() << cuda_device::kind_info();
+  }
+};
+
+TEST_F(gpu_test, an_initiator_that_computes_delays_no_notified_copy) {
+  // Rank 0 starts the copy and then waits for a word of its memory, without calling the library. Only the
+  // call that the copy announces writes it, at the target, which has looked at the data first: if that needed
+  // rank 0, the test would never end.
+  auto memory = upcxx::make_gpu_allocator(mib);
+  auto const landing = pointers_of_all(memory.allocate<int>(2000));
+  multirank::shared_array<int> const seen(1);
+  std::atomic_ref<int> word(*seen.local());
+  for (bool const from_device : {false, true}) {
+    word.store(0);
+    upcxx::barrier();
+    if (me == 0 && n > 1) {
+      std::vector<int> const values(1000, from_device ? 7 : 5);
+      gpu_ptr const own = landing[0] + 1000;
+      if (from_device) upcxx::copy(values.data(), own, 1000).wait();
+      auto const tell = remote_cx::as_rpc(
+          [](gpu_ptr p, upcxx::global_ptr<int> to) {
+            auto const found = std::make_shared<std::vector<int>>(1000);
+            upcxx::copy(p, found->data(), 1000).then([found, to] {
+              EXPECT_EQ(*found, std::vector<int>(1000, found->front()));
+              std::atomic_ref<int>(*to.local()).store(found->front());
+            });
+          },
+          landing[static_cast<std::size_t>(n - 1)], seen.at(0));
+      auto const done = from_device ? upcxx::copy(own, landing[static_cast<std::size_t>(n - 1)], 1000,
+                                                  tell | upcxx::operation_cx::as_future())
+                                    : upcxx::copy(values.data(), landing[static_cast<std::size_t>(n - 1)],
+                                                  1000, tell | upcxx::operation_cx::as_future());
+      while (word.load() == 0) {
+      }
+      EXPECT_EQ(word.load(), from_device ? 7 : 5);
+      done.wait();
+    }
+    upcxx::barrier();
+  }
+  memory.destroy();
+}
+
+TEST_F(gpu_test, every_device_of_every_rank_reaches_every_other) {
+  std::vector<cuda_device> devices;
+  std::vector<allocator> allocators;
+  std::vector<std::vector<gpu_ptr>> all;
+  int const most = upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_max).wait();
+  for (int d = 0; d < most; ++d) {
+    devices.emplace_back(d < cuda_device::device_n() ? d : cuda_device::invalid_device_id);
+    allocators.emplace_back(devices.back(), mib);
+    all.push_back(
+        pointers_of_all(allocators.back().is_active() ? allocators.back().allocate<int>(256) : nullptr));
+  }
+  for (std::size_t from = 0; from < all.size(); ++from) {
+    for (std::size_t to = 0; to < all.size(); ++to) {
+      gpu_ptr const source = all[from][static_cast<std::size_t>(me)];
+      gpu_ptr const target = all[to][static_cast<std::size_t>(right)];
+      int const in = static_cast<int>(1000 * from + 10 * to) + me;
+      int out = -1;
+      if (source && target) {
+        upcxx::copy(&in, source + 3, 1).wait();
+        upcxx::copy(source + 3, target + 5, 1).wait();
+        upcxx::copy(target + 5, &out, 1).wait();
+        EXPECT_EQ(out, in) << "from device " << from << " to device " << to;
+      }
+      upcxx::barrier();
+    }
+  }
+  for (auto& device : devices) device.destroy();
+}
+
+TEST_F(gpu_test, a_rank_without_devices_copies_to_from_and_between_those_of_others) {
+  auto memory = upcxx::make_gpu_allocator(mib);
+  std::size_t const slots = static_cast<std::size_t>(n);
+  auto const all = pointers_of_all(memory.is_active() ? memory.allocate<int>(2 * slots) : nullptr);
+  multirank::shared_array<int> const host(1);
+  static int told;
+  told = 0;
+  int expected = 0;
+  upcxx::barrier();
+  for (int r = 0; r < n; ++r) {
+    gpu_ptr const p = all[static_cast<std::size_t>(r)];
+    gpu_ptr const q = all[static_cast<std::size_t>((r + 1) % n)];
+    if (r == me && p) expected = n;
+    if (!p) continue;
+    int const in = 100 * me + r;
+    int out = -1;
+    auto const call = remote_cx::as_rpc(
+        [](gpu_ptr to, int value) {
+          auto const found = std::make_shared<int>(-1);
+          upcxx::copy(to, found.get(), 1).then([found, value] {
+            EXPECT_EQ(*found, value);
+            ++told;
+          });
+        },
+        p + me, in);
+    upcxx::copy(&in, p + me, 1, call | upcxx::operation_cx::as_future()).wait();
+    if (q) upcxx::copy(p + me, q + n + me, 1).wait();
+    upcxx::copy(q ? q + n + me : p + me, host.at(me), 1).wait();
+    upcxx::copy(host.at(me), p + n + me, 0).wait();
+    upcxx::copy(p + me, &out, 1).wait();
+    EXPECT_EQ(out, in);
+    EXPECT_EQ(*host.local(), in);
+  }
+  multirank::spin_until([&] { return told == expected; });
+  upcxx::barrier();
+  memory.destroy();
+}
+
+TEST_F(gpu_test, memory_that_the_program_allocated_is_shared_and_stays_its_own) {
+  cuda::context context = nullptr;
+  cuda::context before = nullptr;
+  cuda::pointer memory = 0;
+  cuda::api& cu = driver();
+  ASSERT_EQ(cu.primary_retain(&context, 0), cuda::success);
+  cu.context_push(context);
+  ASSERT_EQ(cu.memory_alloc(&memory, 65536), cuda::success);
+  cu.context_pop(&before);
+  for (std::uint64_t const offset : {0, 4096}) {
+    cuda_device device(0);
+    allocator over(device, reinterpret_cast<void*>(memory + offset), 32768);
+    auto const all = pointers_of_all(over.allocate<int>(16));
+    int const in = 100 + me;
+    int out = -1;
+    upcxx::copy(&in, all[static_cast<std::size_t>(right)] + 7, 1).wait();
+    upcxx::barrier();
+    upcxx::copy(all[static_cast<std::size_t>(me)] + 7, &out, 1).wait();
+    EXPECT_EQ(out, 100 + left);
+    device.destroy();
+  }
+  cu.context_current(&before);
+  EXPECT_EQ(before, nullptr) << "the library left a context behind";
+  cu.context_push(context);
+  EXPECT_EQ(cu.memory_free(memory), cuda::success);
+  cu.context_pop(&before);
+  cu.primary_release(0);
+}
