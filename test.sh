@@ -14,6 +14,9 @@ Installs the Debian packages that are missing (as root or with sudo), builds, an
   --release    all tests, preset release
   --asan       unit and multirank tests under AddressSanitizer and UndefinedBehaviorSanitizer
   --tsan       tests with several threads in a process, under ThreadSanitizer
+  --gpu        tests of device memory on the CUDA devices of this machine, also under compute-sanitizer if it is
+               installed; ends at once with words if there is no device. Without a GPU the same programs run over a driver
+               that plays devices, in all of the above
   --whole      with --tsan: all unit and multirank tests, which takes half an hour on 2 cores
   --all        the default, --asan and --tsan one after the other: what continuous integration runs (with CI=true
                in the environment --asan leaves out tests labelled `extra`: code that other tests run there already,
@@ -31,7 +34,7 @@ END
 passes=() quick=no whole=no install=yes jobs=$(nproc) ctest_options=()
 while [ $# -gt 0 ]; do
   case $1 in
-    --asan | --tsan | --release | --dev) passes+=("${1#--}") ;;
+    --asan | --tsan | --release | --dev | --gpu) passes+=("${1#--}") ;;
     --all) passes+=(dev asan tsan) ;;
     --quick) quick=yes ;;
     --whole) whole=yes ;;
@@ -44,6 +47,18 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#passes[@]} -eq 0 ] && passes=(dev)
+
+# Before anything is built. The driver's own tool is asked, which sees devices whatever the environment hides.
+case " ${passes[*]} " in
+  *" gpu "*)
+    command -v nvidia-smi > /dev/null ||
+      die "--gpu: no CUDA driver here: there is no nvidia-smi. Without --gpu the same tests run over a driver that plays devices"
+    nvidia-smi -L 2> /dev/null | grep '^GPU' ||
+      die "--gpu: no CUDA device here: nvidia-smi says: $(nvidia-smi -L 2>&1 | head -n 1)"
+    command -v compute-sanitizer > /dev/null || [ -x /usr/local/cuda/bin/compute-sanitizer ] ||
+      say "compute-sanitizer is not installed, so nothing runs under it"
+    ;;
+esac
 
 # shellcheck disable=SC2086
 [ $install = yes ] && install_packages $packages_build $packages_use $packages_test
@@ -72,6 +87,9 @@ run_pass() {
   local preset=$1 targets=() options=(--output-on-failure --no-tests=error -j "$jobs") log=$log_folder/test-$1.log
   local settings=() without=()
   case $preset in
+    gpu)
+      targets=(gpu_tests) options+=(-L '^gpu$' -j 1)
+      ;;
     asan)
       targets=(unit_tests multirank_tests) options+=(-L '^(unit|multirank)$')
       if [ -n "${CI:-}" ]; then without+=('^extra$'); else targets+=(extra_tests); fi
