@@ -12,6 +12,7 @@
 #include "base/call_site.hpp"
 #include "base/error.hpp"
 #include "engine/collective.hpp"
+#include "engine/guard.hpp"
 #include "engine/world.hpp"
 #include "transport/shm/doze.hpp"
 
@@ -148,6 +149,9 @@ void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
 }
 
 void look_for_mismatch() noexcept {
+  // Others may start collectives meanwhile; who is busy with that will look itself when it waits.
+  try_guard const held;
+  if (!held) return;
   shm::endpoint const& shm = *world->shm;
   for (std::uint32_t r = 0; r < shm.config().count; ++r) {
     if (r == shm.config().me) continue;
@@ -164,6 +168,8 @@ void answer_call_site() noexcept {
 }
 
 void show_last_collective() noexcept {
+  try_guard const held;
+  if (!held) return;
   started mine{};
   std::uint32_t const last = (started_ever - 1) & (shm::remembered_collectives - 1);
   if (!read(world->shm->own_control().started[last], mine)) return;
