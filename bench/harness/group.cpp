@@ -129,30 +129,32 @@ void group::announce(std::uint64_t& iterations) {
   meet();  // before the line is written again
 }
 
-group::sample group::run_block(row const& r, style how, body const& operate, body const& limit,
-                               std::uint64_t iterations, bool warming) {
+group::sample group::run_block(row const& r, style how, bodies const& run, std::uint64_t iterations,
+                               bool warming) {
   bool const pair = config_.ranks == 2;
   sample result;
   std::uint64_t const switched = times_switched();
   ++block_;
   if (pair && !warming) result.line = line_round_trip(line_trips_per_block);
   if (config_.crowded && !warming) result.limit = turn_of_all(turns_per_block);
-  if (limit && !warming && (first() || r.limit_of_both)) {
+  if (run.limit && !warming && (first() || r.limit_of_both)) {
     double const start = now_ns();
-    limit(iterations);
+    run.limit(iterations);
     result.limit = (now_ns() - start) / static_cast<double>(iterations);
+    if (run.settle) run.settle(iterations);
   }
   if (how == style::counted) awaited_ += iterations;
   meet();
 
   double const start = now_ns();
   if (how == style::symmetric || first()) {
-    operate(iterations);
+    run.operate(iterations);
     if (how == style::counted) {
       auto const& count = config_.shared->count.value;
       while (count.load(std::memory_order_acquire) < awaited_) config_.idle();
     }
     result.ns = (now_ns() - start) / static_cast<double>(iterations);
+    if (run.settle) run.settle(iterations);
     if (pair && how == style::served) config_.shared->finished.value.store(block_, std::memory_order_release);
   } else if (how == style::served) {
     auto const& finished = config_.shared->finished.value;
@@ -173,11 +175,10 @@ group::sample group::run_block(row const& r, style how, body const& operate, bod
 }
 
 void group::once(std::function<void()> const& operate) {
-  run_block(
-      row{}, style::served, [&](std::uint64_t) { operate(); }, {}, 1, true);
+  run_block(row{}, style::served, {[&](std::uint64_t) { operate(); }, {}, {}}, 1, true);
 }
 
-void group::measure(row const& r, style how, body const& operate, body const& limit) {
+void group::measure(row const& r, style how, bodies const& run) {
   if (!config_.only.empty() && config_.only != r.key) return;
   // Warm-up, which also finds how many iterations make a block.
   std::uint64_t iterations = r.least;
@@ -186,7 +187,7 @@ void group::measure(row const& r, style how, body const& operate, body const& li
     std::uint64_t now = iterations;
     announce(now);
     if (now == 0) break;
-    sample const warm = run_block(r, how, operate, limit, now, true);
+    sample const warm = run_block(r, how, run, now, true);
     if (!first()) continue;
     if (warm.disturbed && (now_ns() - started) / 1e3 < config_.give_up_us / 4) continue;
     double const us = warm.ns * static_cast<double>(now) / 1e3;
@@ -213,7 +214,7 @@ void group::measure(row const& r, style how, body const& operate, body const& li
     }
     announce(now);
     if (now == 0) break;
-    sample const s = run_block(r, how, operate, limit, now, false);
+    sample const s = run_block(r, how, run, now, false);
     all.push_back(s);
     if (!s.disturbed) quiet.push_back(s);
   }
@@ -223,13 +224,15 @@ void group::measure(row const& r, style how, body const& operate, body const& li
   print(r, iterations, use_all ? all : quiet, use_all ? disturbed : 0);
 }
 
-void group::symmetric(row const& r, body const& operate) { measure(r, style::symmetric, operate, {}); }
+void group::symmetric(row const& r, body const& operate) { measure(r, style::symmetric, {operate, {}, {}}); }
 
-void group::served(row const& r, body const& operate, body const& limit) {
-  measure(r, style::served, operate, limit);
+void group::served(row const& r, body const& operate, body const& limit, body const& settle) {
+  measure(r, style::served, {operate, limit, settle});
 }
 
-void group::counted(row const& r, body const& send) { measure(r, style::counted, send, {}); }
+void group::counted(row const& r, body const& send, body const& limit) {
+  measure(r, style::counted, {send, limit, {}});
+}
 
 void group::print(row const& r, std::uint64_t iterations, std::vector<sample> const& samples,
                   std::size_t disturbed) const {

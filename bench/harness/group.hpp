@@ -83,10 +83,11 @@ class group {
   /// Rank 0 runs `operate`, which returns when everything is done; the others make progress meanwhile.
   /// `limit`, if given, is timed as well, by rank 0 in the same block, and with `row::limit_of_both` run by
   /// both.
-  void served(row const& r, body const& operate, body const& limit = {});
+  /// `settle`, if given, runs after each of them and is not timed: it waits for what they have only started.
+  void served(row const& r, body const& operate, body const& limit = {}, body const& settle = {});
 
   /// Rank 0 runs `send`; the time counts until rank 1 has run `note_served` as often.
-  void counted(row const& r, body const& send);
+  void counted(row const& r, body const& send, body const& limit = {});
 
   /// Rank 0 runs `operate` once, unmeasured; the other rank makes progress meanwhile. Two ranks only.
   void once(std::function<void()> const& operate);
@@ -121,9 +122,14 @@ class group {
   };
   enum class style { symmetric, served, counted };
 
-  void measure(row const& r, style how, body const& operate, body const& limit);
-  sample run_block(row const& r, style how, body const& operate, body const& limit, std::uint64_t iterations,
-                   bool warming);
+  struct bodies {
+    body const& operate;
+    body const& limit;
+    body const& settle;
+  };
+
+  void measure(row const& r, style how, bodies const& run);
+  sample run_block(row const& r, style how, bodies const& run, std::uint64_t iterations, bool warming);
   void announce(std::uint64_t& iterations);
   void print(row const& r, std::uint64_t iterations, std::vector<sample> const& samples,
              std::size_t disturbed) const;

@@ -35,6 +35,7 @@ constexpr std::array suites{
     suite{"broadcast", run_broadcast, true},
     suite{"alltoall", run_alltoall, true},
     suite{"memory", run_memory, false},
+    suite{"gpu", run_gpu, false},
 };
 
 std::vector<std::string> split(std::string const& text) {
@@ -42,6 +43,12 @@ std::vector<std::string> split(std::string const& text) {
   std::istringstream in(text);
   for (std::string word; std::getline(in, word, ',');) words.push_back(word);
   return words;
+}
+
+std::vector<std::size_t> sizes_of(std::string const& text) {
+  std::vector<std::size_t> sizes;
+  for (auto const& word : split(text)) sizes.push_back(std::strtoull(word.c_str(), nullptr, 10));
+  return sizes;
 }
 
 struct options : suite_options {
@@ -59,7 +66,9 @@ options parse(int argc, char** argv) {
     if (name == "suites") {
       o.chosen = split(value);
     } else if (name == "sizes") {
-      for (auto const& size : split(value)) o.sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
+      o.sizes = sizes_of(value);
+    } else if (name == "device_sizes") {
+      o.device_sizes = sizes_of(value);
     } else if (name == "blocks") {
       o.config.blocks = std::atoi(value.c_str());
     } else if (name == "block_us") {

@@ -10,7 +10,8 @@
 namespace atl::bench {
 
 struct suite_options {
-  std::vector<std::size_t> sizes;  ///< bytes
+  std::vector<std::size_t> sizes;         ///< bytes
+  std::vector<std::size_t> device_sizes;  ///< the same where memory of devices is copied
   bool quick = false;
 };
 
@@ -28,6 +29,7 @@ void run_memory(group& g, suite_options const& options);
 void run_barrier(group& g, suite_options const& options);
 void run_allreduce(group& g, suite_options const& options);
 void run_broadcast(group& g, suite_options const& options);
+void run_gpu(group& g, suite_options const& options);
 void run_alltoall(group& g, suite_options const& options);
 
 }  // namespace atl::bench

@@ -53,6 +53,26 @@ constexpr std::array entries{
     entry{"allocations.put", 0, 2, {at_most_value, 0}},
     entry{"allocations.get", 0, 2, {at_most_value, 0}},
     entry{"flood.lost", 0, 2, {at_most_value, 0}},
+    // GPUs: shares of what the driver's own copies reach.
+    entry{"gpu.put.time", 8, 2, {at_least_share, 1 / 1.05}},
+    entry{"gpu.get.time", 8, 2, {at_least_share, 1 / 1.05}},
+    entry{"gpu.put.injection", 8, 2, {at_least_share, 1 / 1.15}},
+    entry{"gpu.get.injection", 8, 2, {at_least_share, 1 / 1.15}},
+    entry{"gpu.put.flood", mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.put.flood", 16 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.put.flood", 64 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.get.flood", mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.get.flood", 16 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.get.flood", 64 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.host_to_peer_gpu.flood", 16 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.host_to_peer_gpu.flood", 64 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.peer_gpu_to_host.flood", 16 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.peer_gpu_to_host.flood", 64 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.notified.time", 8, 2, {at_most_ns, 8.5e3}},
+    entry{"gpu.notified.injection", 8, 2, {at_most_ns, 3e3}},
+    entry{"gpu.notified.flood", 16 * mebi, 2, {at_least_share, 0.9}},
+    entry{"gpu.notified16.flood", 16 * mebi, 2, {at_least_share, 0.95}},
+    entry{"gpu.notified16.flood", 256 * mebi, 2, {at_least_share, 0.95}},
 };
 
 }  // namespace

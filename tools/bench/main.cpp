@@ -72,6 +72,7 @@ std::string joined(auto const& items) {
 
 std::vector<std::string> measuring_options(bench_options const& o, int ranks) {
   std::vector<std::string> words{"suites=" + joined(o.suites), "sizes=" + joined(o.sizes),
+                                 "device_sizes=" + joined(o.device_sizes),
                                  "blocks=" + std::to_string(o.blocks)};
   if (ranks > os::usable_cores()) words.emplace_back("crowded=1");
   if (!o.only.empty()) words.push_back("only=" + o.only);

@@ -20,6 +20,7 @@ constexpr char const* footer =
     "  atoll bench                         everything, under a minute\n"
     "  atoll bench put rpc --sizes 8,1M    two suites\n"
     "  atoll bench barrier --ranks 2,8,16 --json results.json\n"
+    "  atoll bench gpu --csv gpu.csv       on a machine with a GPU or more\n"
     "\n"
     "The ranks of a pair are bound to a core each. `~` before a figure says that the cores were never quiet\n"
     "while it was measured. Exit status: 0 when everything ran and all data were right, whatever the speed.";
@@ -68,6 +69,10 @@ std::vector<suite_description> const& all_suites() {
       {"broadcast", "broadcast of a value and of arrays of all sizes"},
       {"alltoall", "calls from every rank to all others"},
       {"memory", "allocations of transfers; memory taken by a flood of large calls from both sides"},
+      {"gpu",
+       "copies to, from and between GPUs of two ranks, beside the driver's own and UCX; only when it is "
+       "named",
+       false},
   };
   return suites;
 }
@@ -83,9 +88,10 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
 
   CLI::App app(description, "atoll bench");
   app.footer(footer);
-  app.add_option("suites", named, "names of suites (--list); all without");
+  app.add_option("suites", named, "names of suites (--list); all but gpu without");
   app.add_option("--suite", listed, "the same, separated by commas")->type_name("NAMES");
-  app.add_option("--sizes", sizes, "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M]")
+  app.add_option("--sizes", sizes,
+                 "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M; gpu: 8,4K,64K,1M,16M,64M]")
       ->type_name("SIZES");
   app.add_option(
          "--ranks", ranks,
@@ -137,15 +143,20 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
     if (!known) return fail("no suite " + name + "; `atoll bench --list` lists them");
   }
   if (o.suites.empty()) {
-    for (auto const& s : all_suites()) o.suites.emplace_back(s.name);
+    for (auto const& s : all_suites()) {
+      if (s.by_default) o.suites.emplace_back(s.name);
+    }
   }
+  std::string device_sizes = !sizes.empty() ? sizes : o.quick ? "8,1M" : "8,4K,64K,1M,16M,64M";
   if (sizes.empty()) sizes = o.quick ? "8,1M" : "8,64,512,4K,32K,256K,1M,4M";
   if (ranks.empty()) ranks = o.quick ? "2,4" : "2,8,16";
-  for (auto const& word : words_of(sizes)) {
-    std::size_t const size = bytes_of(word);
-    if (size < 1 || size > largest_size)
-      return fail("--sizes " + word + ": a size from 1 to 64M is needed, as in 8,4K,1M");
-    o.sizes.push_back(size);
+  for (auto const& [text, into] : {std::pair{&sizes, &o.sizes}, std::pair{&device_sizes, &o.device_sizes}}) {
+    for (auto const& word : words_of(*text)) {
+      std::size_t const size = bytes_of(word);
+      if (size < 1 || size > largest_size)
+        return fail("--sizes " + word + ": a size from 1 to 64M is needed, as in 8,4K,1M");
+      into->push_back(size);
+    }
   }
   for (auto const& word : words_of(ranks)) {
     char* rest = nullptr;

@@ -13,6 +13,7 @@ namespace atl::tools {
 struct bench_options {
   std::vector<std::string> suites;
   std::vector<std::size_t> sizes;
+  std::vector<std::size_t> device_sizes;  ///< of suites that copy memory of devices
   std::vector<int> ranks;
   int blocks = 25;
   bool quick = false;
@@ -25,6 +26,7 @@ struct bench_options {
 struct suite_description {
   std::string_view name;
   std::string_view help;
+  bool by_default = true;  ///< runs when no suite is named
 };
 std::vector<suite_description> const& all_suites();
 

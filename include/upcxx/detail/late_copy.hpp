@@ -167,7 +167,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     auto* const self = static_cast<pending_copy*>(t);
     if (self->wanted_back) notification_arrived(*self->initiator);
     std::size_t const count = self->states_;
-    void* states[n_states + 1];
+    void* states[n_states + 1] = {};
     for (std::size_t i = 0; i < count; ++i) states[i] = self->state_places_[i];
     delete self;
     for (std::size_t i = 0; i < count; ++i) cell_fulfill_and_release(states[i]);

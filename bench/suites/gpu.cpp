@@ -1,0 +1,318 @@
+// Copies between memories of two ranks of which one at least is on a GPU: every pair and direction, beside the
+// driver's own copies; and copies that tell the target.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <upcxx/upcxx.hpp>
+#include <vector>
+
+#include "pattern.hpp"
+#include "raw_copies.hpp"
+#include "suites.hpp"
+
+namespace atl::bench {
+namespace {
+
+using place = upcxx::global_ptr<char, upcxx::memory_kind::any>;
+using pointer = raw_copies::pointer;
+
+constexpr std::size_t mebi = std::size_t{1} << 20;
+constexpr std::size_t copies_per_notification = 16;
+/// Copies that are started before any of them is waited for where the start is measured: fewer than a driver's
+/// queues hold.
+constexpr std::size_t most_started = 128;
+
+constexpr unsigned spins_alone = 50'000;
+
+/// What the rows have in common.
+struct setting {
+  group& g;
+  suite_options const& options;
+  raw_copies* raw;     ///< null: there is none
+  std::string prefix;  ///< of the keys
+
+  [[nodiscard]] row make_row(std::string const& key, std::string const& name, std::size_t bytes) const {
+    row r{.suite = "gpu", .key = prefix + key, .name = name, .bytes = bytes};
+    r.limit = raw != nullptr ? "driver" : "none";
+    return r;
+  }
+  /// The driver's copies beside ours; nothing where there are none.
+  [[nodiscard]] group::body limit(group::body body) const {
+    return raw != nullptr ? std::move(body) : group::body{};
+  }
+};
+
+/// Little ones by number, others by volume.
+char const* unit_of(std::size_t bytes) { return bytes < 1024 ? "rate" : "bandwidth"; }
+
+/// Memories that copies go between. Rank 0 starts them all.
+struct memories {
+  place own_gpu;
+  place peer_gpu;
+  place own_host;
+  place peer_host;
+  std::vector<char> own_private;
+};
+
+struct raw_memories {
+  pointer own_gpu = 0;
+  pointer peer_gpu = 0;
+  pointer own_host = 0;
+  pointer peer_host = 0;
+  pointer own_private = 0;
+};
+
+// One way between two of them. Ends are places, or addresses of private memory.
+
+template <class From, class To>
+void check_way(std::string const& name, From from, To to, std::size_t bytes) {
+  std::vector<char> sent(bytes);
+  std::vector<char> got(bytes);
+  fill_pattern(sent.data(), bytes, 0);
+  if constexpr (std::is_pointer_v<From>) {
+    std::memcpy(from, sent.data(), bytes);
+  } else {
+    upcxx::copy(static_cast<char const*>(sent.data()), from, bytes).wait();
+  }
+  upcxx::copy(from, to, bytes).wait();
+  if constexpr (std::is_pointer_v<To>) {
+    std::memcpy(got.data(), to, bytes);
+  } else {
+    upcxx::copy(to, got.data(), bytes).wait();
+  }
+  check_pattern(got.data(), bytes, 0, ("copy from " + name).c_str());
+}
+
+template <class From, class To>
+void run_way(setting const& s, std::string const& key, std::string const& name, From from, To to,
+             pointer raw_from, pointer raw_to) {
+  std::size_t const largest = *std::max_element(s.options.device_sizes.begin(), s.options.device_sizes.end());
+  if (s.g.first()) check_way(name, from, to, std::min(largest, std::size_t{100'003}));
+  raw_copies* const raw = s.raw;
+  upcxx::promise<> all;
+  auto const start = [&](std::size_t bytes, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i) {
+      upcxx::copy(from, to, bytes, upcxx::operation_cx::as_promise(all));
+    }
+  };
+  auto const finish = [&] {
+    all.finalize().wait();
+    all = {};
+  };
+  auto const start_raw = [=](std::size_t bytes, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n; ++i) raw->copy(raw_to, raw_from, bytes);
+  };
+  for (std::size_t const bytes : s.options.device_sizes) {
+    s.g.served(
+        s.make_row(key + ".time", name + ", waited for", bytes),
+        [&](std::uint64_t n) {
+          for (std::uint64_t i = 0; i < n; ++i) upcxx::copy(from, to, bytes).wait();
+        },
+        s.limit([&](std::uint64_t n) {
+          for (std::uint64_t i = 0; i < n; ++i) {
+            raw->copy(raw_to, raw_from, bytes);
+            raw->wait();
+          }
+        }));
+  }
+  for (std::size_t const bytes : s.options.device_sizes) {
+    if (bytes > mebi) continue;
+    row r = s.make_row(key + ".injection", name + ", only started", bytes);
+    r.most = most_started;
+    s.g.served(
+        r, [&](std::uint64_t n) { start(bytes, n); },
+        s.limit([&](std::uint64_t n) { start_raw(bytes, n); }),
+        [&](std::uint64_t) {
+          finish();
+          if (raw != nullptr) raw->wait();
+        });
+  }
+  for (std::size_t const bytes : s.options.device_sizes) {
+    row r = s.make_row(key + ".flood", name + ", many in flight", bytes);
+    r.show = unit_of(bytes);
+    r.least = 16;
+    s.g.served(
+        r,
+        [&](std::uint64_t n) {
+          start(bytes, n);
+          finish();
+        },
+        s.limit([&](std::uint64_t n) {
+          start_raw(bytes, n);
+          raw->wait();
+        }));
+  }
+}
+
+// Copies that tell the target
+
+std::atomic<std::uint64_t>* notes = nullptr;  ///< on rank 1: of rank 0, calls that have run
+group* counting = nullptr;
+
+void note_arrival() { notes->fetch_add(1, std::memory_order_release); }
+void count_arrival() { counting->note_served(); }
+
+void run_notified(setting const& s, memories const& m, raw_memories const& raw_at) {
+  raw_copies* const raw = s.raw;
+  counting = &s.g;
+  auto const counter = upcxx::new_<std::atomic<std::uint64_t>>(0);
+  auto const rank_0s = upcxx::broadcast(counter, 0).wait();
+  notes = rank_0s.local();
+  std::uint64_t started = 0;
+  auto const start = [&](std::size_t bytes) {
+    upcxx::copy(m.own_gpu, m.peer_gpu, bytes, upcxx::remote_cx::as_rpc(note_arrival));
+    ++started;
+  };
+  auto const all_ran = [&] { return notes->load(std::memory_order_acquire) == started; };
+  auto const word = upcxx::new_<std::uint64_t>(0);
+  pointer const raw_word = raw != nullptr ? raw->of_host(word.local()) : 0;
+  std::string const name = "notified, own GPU to peer's GPU";
+  for (std::size_t const bytes : s.options.device_sizes) {
+    if (bytes > 16 * mebi) continue;
+    s.g.served(
+        s.make_row("notified.time", name + ", until it ran", bytes),
+        [&](std::uint64_t n) {
+          for (std::uint64_t i = 0; i < n; ++i) {
+            start(bytes);
+            // Nothing that this rank does is needed for that, but where the device announces nothing itself.
+            for (unsigned spins = 0; !all_ran(); ++spins) {
+              if (spins > spins_alone) upcxx::progress();
+            }
+            upcxx::progress();  // lets go of what the copy needed here
+          }
+        },
+        s.limit([&](std::uint64_t n) {
+          for (std::uint64_t i = 0; i < n; ++i) {
+            raw->copy(raw_at.peer_gpu, raw_at.own_gpu, bytes);
+            raw->wait();
+          }
+        }));
+    row injection = s.make_row("notified.injection", name + ", only started", bytes);
+    injection.limit = raw != nullptr ? "copy, write" : "none";
+    injection.most = most_started;
+    if (bytes <= mebi) {
+      s.g.served(
+          injection,
+          [&](std::uint64_t n) {
+            for (std::uint64_t i = 0; i < n; ++i) start(bytes);
+          },
+          s.limit([&](std::uint64_t n) {
+            for (std::uint64_t i = 0; i < n; ++i) {
+              raw->copy(raw_at.peer_gpu, raw_at.own_gpu, bytes);
+              raw->write(raw_word);
+            }
+          }),
+          [&](std::uint64_t) {
+            while (!all_ran()) upcxx::progress();
+            if (raw != nullptr) raw->wait();
+          });
+    }
+    for (std::size_t const batch : {std::size_t{1}, copies_per_notification}) {
+      row flood = s.make_row(
+          batch == 1 ? "notified.flood" : "notified16.flood",
+          batch == 1 ? name + ", many" : "16 copies, the last notified: own to peer's GPU", bytes * batch);
+      flood.show = unit_of(bytes);
+      flood.least = 16;
+      flood.most = 512;
+      s.g.counted(
+          flood,
+          [&](std::uint64_t n) {
+            upcxx::promise<> others;
+            for (std::uint64_t i = 0; i < n; ++i) {
+              for (std::size_t k = 1; k < batch; ++k) {
+                upcxx::copy(m.own_gpu, m.peer_gpu, bytes, upcxx::operation_cx::as_promise(others));
+              }
+              upcxx::copy(m.own_gpu, m.peer_gpu, bytes, upcxx::remote_cx::as_rpc(count_arrival));
+            }
+            others.finalize().wait();
+          },
+          s.limit([&](std::uint64_t n) {
+            for (std::uint64_t i = 0; i < n * batch; ++i) raw->copy(raw_at.peer_gpu, raw_at.own_gpu, bytes);
+            raw->wait();
+          }));
+    }
+  }
+  upcxx::barrier();
+  upcxx::delete_(counter);
+  upcxx::delete_(word);
+}
+
+// Memory of both ranks
+
+/// Nothing at all if the driver refuses anything on either rank; the reason is a fact of the run.
+bool open_raw(group const& g, raw_copies& raw, int device, std::size_t bytes) {
+  std::string problem = raw.open(device, bytes);
+  auto const agree = [&] {
+    upcxx::dist_object<std::string> const all(problem);
+    std::string const theirs = all.fetch(1 - g.config().rank).wait();
+    upcxx::barrier();
+    if (problem.empty()) problem = theirs;
+    return problem.empty();
+  };
+  bool good = agree();
+  if (good) {
+    auto const of_0 = upcxx::broadcast(raw.share(), 0).wait();
+    auto const of_1 = upcxx::broadcast(raw.share(), 1).wait();
+    problem = raw.open_peer(g.first() ? of_1 : of_0);
+    good = agree();
+  }
+  if (!good) g.print_fact("driver", "not measured: " + problem);
+  return good;
+}
+
+void run_ways(setting const& s, memories& m, raw_memories const& raw) {
+  char* const own_private = m.own_private.data();
+  run_way(s, "put", "own GPU to peer's GPU", m.own_gpu, m.peer_gpu, raw.own_gpu, raw.peer_gpu);
+  run_way(s, "get", "peer's GPU to own GPU", m.peer_gpu, m.own_gpu, raw.peer_gpu, raw.own_gpu);
+  run_way(s, "host_to_peer_gpu", "own host to peer's GPU", m.own_host, m.peer_gpu, raw.own_host, raw.peer_gpu);
+  run_way(s, "peer_gpu_to_host", "peer's GPU to own host", m.peer_gpu, m.own_host, raw.peer_gpu, raw.own_host);
+  run_way(s, "private_to_peer_gpu", "private memory to peer's GPU", own_private, m.peer_gpu, raw.own_private,
+          raw.peer_gpu);
+  run_way(s, "peer_gpu_to_private", "peer's GPU to private memory", m.peer_gpu, own_private, raw.peer_gpu,
+          raw.own_private);
+  run_way(s, "host_to_gpu", "own host to own GPU", m.own_host, m.own_gpu, raw.own_host, raw.own_gpu);
+  run_way(s, "gpu_to_host", "own GPU to own host", m.own_gpu, m.own_host, raw.own_gpu, raw.own_host);
+  run_way(s, "gpu_to_peer_host", "own GPU to peer's host", m.own_gpu, m.peer_host, raw.own_gpu, raw.peer_host);
+  run_way(s, "peer_host_to_gpu", "peer's host to own GPU", m.peer_host, m.own_gpu, raw.peer_host, raw.own_gpu);
+}
+
+}  // namespace
+
+void run_gpu(group& g, suite_options const& options) {
+  std::size_t const largest = *std::max_element(options.device_sizes.begin(), options.device_sizes.end());
+  std::size_t const room = std::max(largest, std::size_t{128} << 10);
+  std::string about = upcxx::gpu_default_device::kind_info();
+  auto gpu = upcxx::make_gpu_allocator(room + mebi);
+  bool const everywhere = upcxx::reduce_all(gpu.is_active(), upcxx::op_fast_bit_and).wait();
+  about.erase(about.find_last_not_of('\n') + 1);
+  std::replace(about.begin(), about.end(), '\n', ';');
+  g.print_fact("gpu", about);
+  if (everywhere) {
+    bool const simulated = about.find("simulated") != std::string::npos;
+    auto const own_gpu = gpu.allocate<char>(room);
+    auto const own_host = upcxx::new_array<char>(room);
+    auto const peers_gpu = upcxx::broadcast(own_gpu, 1).wait();
+    auto const peers_host = upcxx::broadcast(own_host, 1).wait();
+    memories m{own_gpu, peers_gpu, own_host, peers_host, std::vector<char>(room)};
+    raw_copies raw;
+    bool const beside = !simulated && open_raw(g, raw, gpu.device_id(), room);
+    raw_memories at;
+    if (beside) {
+      at = {raw.own(), raw.peer(), raw.of_host(own_host.local()), raw.of_host(peers_host.local()),
+            reinterpret_cast<pointer>(m.own_private.data())};
+    }
+    setting const s{g, options, beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu."};
+    run_ways(s, m, at);
+    run_notified(s, m, at);
+    upcxx::barrier();
+    if (beside) raw.close();
+    upcxx::delete_array(own_host);
+  } else {
+    g.print_fact("gpu", "no GPU on every rank: nothing to measure");
+  }
+  gpu.destroy();
+}
+
+}  // namespace atl::bench
