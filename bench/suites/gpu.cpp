@@ -1,5 +1,5 @@
-// Copies between memories of two ranks of which one at least is on a GPU: every pair and direction, beside the
-// driver's own copies; and copies that tell the target.
+// Copies between memories of two ranks of which one at least is on a GPU: every pair and direction, beside
+// the driver's own copies; and copies that tell the target.
 
 #include <algorithm>
 #include <atomic>
@@ -20,8 +20,8 @@ using pointer = raw_copies::pointer;
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
 constexpr std::size_t copies_per_notification = 16;
-/// Copies that are started before any of them is waited for where the start is measured: fewer than a driver's
-/// queues hold.
+/// Copies that are started before any of them is waited for where the start is measured: fewer than a
+/// driver's queues hold.
 constexpr std::size_t most_started = 128;
 
 constexpr unsigned spins_alone = 50'000;
@@ -122,8 +122,7 @@ void run_way(setting const& s, std::string const& key, std::string const& name, 
     row r = s.make_row(key + ".injection", name + ", only started", bytes);
     r.most = most_started;
     s.g.served(
-        r, [&](std::uint64_t n) { start(bytes, n); },
-        s.limit([&](std::uint64_t n) { start_raw(bytes, n); }),
+        r, [&](std::uint64_t n) { start(bytes, n); }, s.limit([&](std::uint64_t n) { start_raw(bytes, n); }),
         [&](std::uint64_t) {
           finish();
           if (raw != nullptr) raw->wait();
@@ -210,9 +209,9 @@ void run_notified(setting const& s, memories const& m, raw_memories const& raw_a
           });
     }
     for (std::size_t const batch : {std::size_t{1}, copies_per_notification}) {
-      row flood = s.make_row(
-          batch == 1 ? "notified.flood" : "notified16.flood",
-          batch == 1 ? name + ", many" : "16 copies, the last notified: own to peer's GPU", bytes * batch);
+      row flood = s.make_row(batch == 1 ? "notified.flood" : "notified16.flood",
+                             batch == 1 ? name + ", many" : "16 copies, the last notified: own to peer's GPU",
+                             bytes * batch);
       flood.show = unit_of(bytes);
       flood.least = 16;
       flood.most = 512;
@@ -266,16 +265,20 @@ void run_ways(setting const& s, memories& m, raw_memories const& raw) {
   char* const own_private = m.own_private.data();
   run_way(s, "put", "own GPU to peer's GPU", m.own_gpu, m.peer_gpu, raw.own_gpu, raw.peer_gpu);
   run_way(s, "get", "peer's GPU to own GPU", m.peer_gpu, m.own_gpu, raw.peer_gpu, raw.own_gpu);
-  run_way(s, "host_to_peer_gpu", "own host to peer's GPU", m.own_host, m.peer_gpu, raw.own_host, raw.peer_gpu);
-  run_way(s, "peer_gpu_to_host", "peer's GPU to own host", m.peer_gpu, m.own_host, raw.peer_gpu, raw.own_host);
+  run_way(s, "host_to_peer_gpu", "own host to peer's GPU", m.own_host, m.peer_gpu, raw.own_host,
+          raw.peer_gpu);
+  run_way(s, "peer_gpu_to_host", "peer's GPU to own host", m.peer_gpu, m.own_host, raw.peer_gpu,
+          raw.own_host);
   run_way(s, "private_to_peer_gpu", "private memory to peer's GPU", own_private, m.peer_gpu, raw.own_private,
           raw.peer_gpu);
   run_way(s, "peer_gpu_to_private", "peer's GPU to private memory", m.peer_gpu, own_private, raw.peer_gpu,
           raw.own_private);
   run_way(s, "host_to_gpu", "own host to own GPU", m.own_host, m.own_gpu, raw.own_host, raw.own_gpu);
   run_way(s, "gpu_to_host", "own GPU to own host", m.own_gpu, m.own_host, raw.own_gpu, raw.own_host);
-  run_way(s, "gpu_to_peer_host", "own GPU to peer's host", m.own_gpu, m.peer_host, raw.own_gpu, raw.peer_host);
-  run_way(s, "peer_host_to_gpu", "peer's host to own GPU", m.peer_host, m.own_gpu, raw.peer_host, raw.own_gpu);
+  run_way(s, "gpu_to_peer_host", "own GPU to peer's host", m.own_gpu, m.peer_host, raw.own_gpu,
+          raw.peer_host);
+  run_way(s, "peer_host_to_gpu", "peer's host to own GPU", m.peer_host, m.own_gpu, raw.peer_host,
+          raw.own_gpu);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ void raw_copies::close() {
 raw_copies::pointer raw_copies::of_host(void* memory) const {
   pointer seen = 0;
   return cu_.host_device_pointer(&seen, memory, 0) == cuda::success ? seen
-                                                                     : reinterpret_cast<pointer>(memory);
+                                                                    : reinterpret_cast<pointer>(memory);
 }
 
 void raw_copies::wait() {
@@ -55,7 +55,8 @@ void raw_copies::wait() {
   int code = cuda::error_not_ready;
   while (code == cuda::error_not_ready) code = cu_.event_query(event_);
   failed_ |= code;
-  if (failed_ != cuda::success) wrong_data("the driver's own copies failed: " + problem(failed_, "last code"));
+  if (failed_ != cuda::success)
+    wrong_data("the driver's own copies failed: " + problem(failed_, "last code"));
 }
 
 }  // namespace atl::bench

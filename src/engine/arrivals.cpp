@@ -54,7 +54,7 @@ void hold_announced(message* m) {
   auto const* const word = reinterpret_cast<std::atomic<std::uint64_t> const*>(
       hosts.to_address(static_cast<std::uint32_t>(m->source), trailer.offset));
   queue_of(word).calls.push_back({trailer.value, m});
-  device_work.fetch_add(1, std::memory_order_relaxed);
+  count(device_work, 1);
 }
 
 bool release_announced() {
@@ -64,7 +64,7 @@ bool release_announced() {
     while (!each.calls.empty() && each.word->load(std::memory_order_acquire) >= each.calls.front().value) {
       message* const call = each.calls.front().call;
       each.calls.pop_front();
-      device_work.fetch_sub(1, std::memory_order_relaxed);
+      count(device_work, -1);
       message_sink(call);
       moved = true;
     }

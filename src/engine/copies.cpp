@@ -2,7 +2,7 @@
 
 #include "engine/copies.hpp"
 
-#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -19,12 +19,14 @@ std::atomic<std::size_t> device_work{0};
 
 namespace {
 
+/// Lies in the completion's `under_way`.
 struct transfer final : memory::copy_record {
   segment* target = nullptr;  ///< null: host memory
   segment* source = nullptr;
   copy_completion* completion = nullptr;
   transfer() : memory::copy_record{nullptr} {}
 };
+static_assert(sizeof(transfer) <= sizeof(copy_completion::under_way) && alignof(transfer) <= alignof(void*));
 
 /// In place, but the news found no memory. Under the engine's lock.
 std::vector<transfer*>& undelivered() {
@@ -39,12 +41,11 @@ memory::copy_end end_of(memory_place place, segment const* s) noexcept {
   return {nullptr, reinterpret_cast<std::uintptr_t>(hosts.to_address(rank, place.address))};
 }
 
-/// Hands the news on; false if that must be tried again.
+/// Hands the news on; false if that must be tried again, else the transfer is gone.
 bool deliver(transfer* t) noexcept {
   if (!t->completion->arrived(t->completion)) return false;
-  delete t;
-  copies_under_way.fetch_sub(1, std::memory_order_relaxed);
-  device_work.fetch_sub(1, std::memory_order_relaxed);
+  count(copies_under_way, -1);
+  count(device_work, -1);
   return true;
 }
 
@@ -66,7 +67,7 @@ std::int32_t peer_of(memory_place to, memory_place from) noexcept {
 void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_completion* completion) {
   std::int32_t const peer = peer_of(to, from);
   note_call(activity::copy, peer);
-  auto t = std::make_unique<transfer>();
+  auto* const t = ::new (completion->under_way) transfer;
   t->completion = completion;
   t->landed = &complete;
   guard const held;
@@ -74,13 +75,13 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
   t->source = on_host(from) ? nullptr : &find_segment(from, bytes);
   if (t->target != nullptr) ++t->target->copies;
   if (t->source != nullptr && t->source != t->target) ++t->source->copies;
-  copies_under_way.fetch_add(1, std::memory_order_relaxed);
-  device_work.fetch_add(1, std::memory_order_relaxed);
+  count(copies_under_way, 1);
+  count(device_work, 1);
   bool const staged = (t->target != nullptr && t->target->out_of_reach) ||
                       (t->source != nullptr && t->source->out_of_reach) ||
                       (t->target != nullptr && t->source != nullptr && t->target->kind != t->source->kind);
   if (staged) {
-    start_staged(to, from, bytes, t.release());
+    start_staged(to, from, bytes, t);
     return;
   }
   memory::kind& kind = t->source != nullptr ? *t->source->kind : *t->target->kind;
@@ -91,9 +92,8 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
       completion->announced != nullptr && to.owner != 0 && rank_of(to.owner) != job.rank_me;
   if (may_announce) prepare_host(kind, job.rank_me);  // where the announcement is written
   memory::announcement news;
-  transfer* const started = t.release();
-  kind.copy(end_of(to, started->target), end_of(from, started->source), bytes,
-            static_cast<std::uint32_t>(peer), started, may_announce ? &news : nullptr);
+  kind.copy(end_of(to, t->target), end_of(from, t->source), bytes, static_cast<std::uint32_t>(peer), t,
+            may_announce ? &news : nullptr);
   if (news.word != nullptr) {
     auto const* const mine = hosts.to_address(static_cast<std::uint32_t>(job.rank_me), 0);
     auto const offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte const*>(news.word) - mine);

@@ -23,6 +23,12 @@ inline std::size_t copies_open() noexcept { return copies_under_way.load(std::me
 extern std::atomic<std::size_t> device_work;
 inline bool device_work_open() noexcept { return device_work.load(std::memory_order_relaxed) != 0; }
 
+/// Changes one of the counts; under the engine's lock, so that no other thread changes it meanwhile.
+inline void count(std::atomic<std::size_t>& items, std::ptrdiff_t more) noexcept {
+  items.store(items.load(std::memory_order_relaxed) + static_cast<std::size_t>(more),
+              std::memory_order_relaxed);
+}
+
 /// Completes copies and lets calls go whose data is there; true if any. Under the engine's lock.
 bool advance_copies();
 

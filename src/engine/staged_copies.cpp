@@ -104,7 +104,7 @@ bool answer(service* s) noexcept {
            : send(s->initiator, token_cache<&stored_there>::get(), s->asked, nullptr, 0);
   if (!sent) return false;
   delete s;
-  device_work.fetch_sub(1, std::memory_order_relaxed);
+  count(device_work, -1);
   return true;
 }
 
@@ -120,7 +120,7 @@ service* begin_service(message* m) {
   std::memcpy(&s->asked, m->payload(), sizeof s->asked);
   s->initiator = m->source;
   s->landed = &serve_landed;
-  device_work.fetch_add(1, std::memory_order_relaxed);
+  count(device_work, 1);
   return s;
 }
 

@@ -30,6 +30,8 @@ struct copy_completion {
   /// Called by start_copy if the data will announce itself: calls for the target may leave now, as messages
   /// of kind `announced` with the trailer at their end. Null: nobody wants to know.
   void (*announced)(copy_completion*, announced_trailer const&) noexcept = nullptr;
+  /// The engine's, from start_copy until `arrived` has returned true.
+  void* under_way[5] = {};
 };
 
 /// Starts a copy of `bytes` between two places, whoever owns them. `completion` stays until it has arrived.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <tuple>
 #include <type_traits>
@@ -20,19 +21,25 @@
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/future/pool.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/send.hpp>
 #include <upcxx/rpc.hpp>
 
 namespace atl::rt {
 
-/// A call of remote completion, serialised: what a message of it will be, header left empty.
+/// A call of remote completion, serialised: what a message of it will hold after the header.
 struct held_call {
   std::int32_t target = -1;
   engine::function_token token = 0;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  ///< of the message, header included
   std::size_t alignment = 0;
-  std::byte* message = nullptr;  ///< owned; std::free
+  std::byte* message = nullptr;  ///< where it is large: with room for the header; owned; std::free
+  std::byte small[64];
+
+  std::byte const* payload() const noexcept {
+    return message != nullptr ? message + engine::header_bytes : small;
+  }
 };
 
 /// An LPC that waits for its event.
@@ -65,10 +72,10 @@ namespace upcxx::inline UPCXX_MODE::detail {
 
 /// Serialises a one-way call into private memory.
 template <class F, class... Args>
-atl::rt::held_call hold_call(std::int32_t target, rpc_item<F, Args...> const& item) {
+void hold_call(std::int32_t target, rpc_item<F, Args...> const& item, atl::rt::held_call& call) {
   using function_wire = wire_function<F>;
+  using atl::serialization::heap_buffer;
   check_target(target);
-  atl::rt::held_call call;
   call.target = target;
   if constexpr (check_call<F, Args...>()) {
     call.token = call_token<false, F, std::remove_cvref_t<Args>...>::get();
@@ -76,21 +83,27 @@ atl::rt::held_call hold_call(std::int32_t target, rpc_item<F, Args...> const& it
     std::apply(
         [&](auto const&... args) {
           [&](auto const&... wire) {
-            atl::serialization::heap_buffer memory;
-            std::size_t capacity = 0;
-            std::byte* const begin =
-                atl::serialization::heap_buffer::grow(&memory, nullptr, 0, 512, message_alignment, &capacity);
-            writer w(begin, without_cookie, capacity, &atl::serialization::heap_buffer::grow, &memory);
+            alignas(message_alignment) std::byte scratch[256];
+            heap_buffer memory;
+            writer w(scratch, without_cookie, sizeof scratch, &heap_buffer::grow, &memory);
             serialize(w, f);
             (serialize(w, wire), ...);
             call.bytes = w.size();
             call.alignment = w.max_alignment() > message_alignment ? w.max_alignment() : message_alignment;
-            call.message = memory.release();
+            std::size_t const payload = call.bytes - atl::engine::header_bytes;
+            if (memory.data() == nullptr && payload > sizeof call.small) {
+              std::size_t capacity = 0;
+              heap_buffer::grow(&memory, scratch, call.bytes, call.bytes, message_alignment, &capacity);
+            }
+            if (memory.data() != nullptr) {
+              call.message = memory.release();
+            } else {
+              std::memcpy(call.small, scratch + atl::engine::header_bytes, payload);
+            }
           }(wire_of<Args>::send(args)...);
         },
         item.arguments);
   }
-  return call;
 }
 
 template <class Cx>
@@ -123,6 +136,10 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     for (std::size_t i = 0; i < call_count; ++i) std::free(calls[i].message);
   }
 
+  // Pooled, as what futures need is.
+  static void* operator new(std::size_t) { return atl::fut::allocate_for<pending_copy>(); }
+  static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<pending_copy>(storage); }
+
   /// Registers futures, promises and LPCs; the futures in the order of the requests.
   auto register_all(completions<Items...> const& cx) {
     return apply_items([&](Items const&... items) { return join(add(items)...); }, cx.items);
@@ -131,7 +148,10 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
  private:
   template <class Item>
   void hold(std::int32_t target, Item const& item) {
-    if constexpr (is_rpc_item<Item>) call_places_[call_count++] = hold_call(target, item);
+    if constexpr (is_rpc_item<Item>) {
+      hold_call(target, item, call_places_[call_count]);
+      ++call_count;
+    }
   }
 
   template <class Event, timing When>
@@ -173,9 +193,9 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     for (std::size_t i = 0; i < count; ++i) cell_fulfill_and_release(states[i]);
   }
 
-  // One more than needed: arrays are never empty.
-  atl::rt::held_call call_places_[n_calls + 1];
-  atl::rt::held_task task_places_[n_tasks + 1];
+  // Arrays are never empty.
+  atl::rt::held_call call_places_[n_calls != 0 ? n_calls : 1];
+  atl::rt::held_task task_places_[n_tasks != 0 ? n_tasks : 1];
   void* state_places_[n_states + 1];
   std::size_t states_ = 0;
 };
