@@ -313,7 +313,7 @@ void run_gpu(group& g, suite_options const& options) {
     if (beside) raw.close();
     upcxx::delete_array(own_host);
   } else {
-    g.print_fact("gpu", "no GPU on every rank: nothing to measure");
+    g.print_fact("measured", "nothing: not every rank has a GPU");
   }
   gpu.destroy();
 }

@@ -17,8 +17,9 @@ SUITES = ["put", "get", "atomics", "strided", "rpc", "serialization", "futures",
           "broadcast", "alltoall", "memory"]
 
 
-def bench(*arguments):
-    return subprocess.run([ATOLL, "bench", *arguments], capture_output=True, text=True, timeout=150)
+def bench(*arguments, **settings):
+    return subprocess.run([ATOLL, "bench", *arguments], capture_output=True, text=True, timeout=150,
+                          env=os.environ | settings)
 
 
 class Measuring(unittest.TestCase):
@@ -66,7 +67,37 @@ class Measuring(unittest.TestCase):
     def test_list(self):
         done = bench("--list")
         self.assertEqual(done.returncode, 0)
-        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], SUITES)
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], SUITES + ["gpu"])
+
+
+class Devices(unittest.TestCase):
+    """Simulated ones: that all pairs are measured, with right data, and labelled."""
+
+    WAYS = ["put", "get", "host_to_peer_gpu", "peer_gpu_to_host", "private_to_peer_gpu", "peer_gpu_to_private",
+            "host_to_gpu", "gpu_to_host", "gpu_to_peer_host", "peer_host_to_gpu"]
+
+    def measure(self, **settings):
+        return bench("gpu", "--quick", "--no-mpi", "--ranks", "2", "--sizes", "8,64K", "--csv", "-", **settings)
+
+    def test_every_way_and_notifications(self):
+        done = self.measure(ATOLL_SIM_DEVICES="2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "Pairs of ranks are left out" in done.stderr:
+            self.skipTest("one core")
+        self.assertIn("simulated", done.stderr)
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        expected = {f"gpu.simulated.{way}.{what}" for way in self.WAYS for what in ("time", "injection", "flood")}
+        expected |= {f"gpu.simulated.{what}" for what in
+                     ("notified.time", "notified.injection", "notified.flood", "notified16.flood")}
+        self.assertEqual({row["key"] for row in rows}, expected)
+        self.assertEqual({row["limit"] + row["goal"] for row in rows}, {""})
+
+    def test_without_a_device_it_says_so(self):
+        done = self.measure(ATOLL_CUDA_DRIVER="/nonexistent.so")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "Pairs of ranks are left out" in done.stderr:
+            self.skipTest("one core")
+        self.assertIn("no device", done.stderr)
 
 
 class Mistakes(unittest.TestCase):

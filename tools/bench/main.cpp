@@ -21,6 +21,7 @@
 #include "options.hpp"
 #include "result.hpp"
 #include "table.hpp"
+#include "ucx.hpp"
 
 namespace atl::tools {
 namespace {
@@ -112,6 +113,7 @@ class bench {
     for (int const ranks : options_.ranks) {
       if (worthwhile(options_, ranks) && status == 0) status = measure(ranks);
     }
+    if (wants(options_, "gpu") && status == 0) measure_other_gpu_copies();
     if (wants(options_, "threads") && status == 0) status = measure_threads();
     if (status != 0) {
       std::fprintf(stderr, "atoll bench: the measurement ended with status %d\n", status);
@@ -169,6 +171,22 @@ class bench {
   }
 
   int measure(int ranks) { return measure(ranks, "core", programs_.ranks); }
+  /// UCX, where there are GPUs and it is installed.
+  void measure_other_gpu_copies() {
+    auto const of_hardware = [](result const& r) { return r.suite == "gpu" && r.limit_ns > 0; };
+    if (std::none_of(results_.begin(), results_.end(), of_hardware)) return;
+    std::string const program = find_in_path("ucx_perftest");
+    if (program.empty()) {
+      add_fact("ucx", "not measured: no ucx_perftest in PATH");
+      return;
+    }
+    bool const good = measure_ucx(program, options_.device_sizes, [this](result r) {
+      print_row(table_, r);
+      results_.push_back(std::move(r));
+    });
+    add_fact("ucx", good ? program : program + " failed on GPU memory");
+  }
+
   int measure_threads() {
     if (os::usable_cores() < 2 || programs_.threads.empty()) return 0;
     return measure(1, "none", programs_.threads);  // its threads bind themselves
