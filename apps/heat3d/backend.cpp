@@ -10,6 +10,7 @@ using maker = std::unique_ptr<backend> (*)(backend_setup const&);
 struct entry {
   std::string_view name;
   maker make;
+  bool on_device = false;
 };
 
 constexpr auto entries = std::to_array<entry>({
@@ -18,6 +19,10 @@ constexpr auto entries = std::to_array<entry>({
 #ifdef HEAT3D_HAS_KOKKOS
     {"kokkos", make_kokkos_backend},
 #endif
+#ifdef HEAT3D_HAS_CUDA
+    {"cuda", make_cuda_backend, true},
+#endif
+    {"device-sim", make_device_sim_backend, true},
 });
 
 }  // namespace
@@ -31,6 +36,13 @@ std::string backend_names() {
 bool backend_exists(std::string_view name) {
   for (auto const& e : entries) {
     if (e.name == name) return true;
+  }
+  return false;
+}
+
+bool backend_on_device(std::string_view name) {
+  for (auto const& e : entries) {
+    if (e.name == name) return e.on_device;
   }
   return false;
 }

@@ -6,10 +6,15 @@
 /// Two things make that hold. The six neighbours are added in one fixed order, wherever they come from. And a
 /// neighbour that does not exist (beyond the outer surface of the domain) is replaced by the cell itself: its
 /// difference is exactly zero, so it changes no bit, and rows need no branches. Files that include this
-/// header are compiled without contraction of multiply and add (-ffp-contract=off).
+/// header are compiled without contraction of multiply and add (-ffp-contract=off, -fmad=false).
+///
+/// `Real` is double, or a type that computes as double with the mode of the host's processor (see
+/// stencil.hpp).
 
 #if defined(KOKKOS_INLINE_FUNCTION)
 #define HEAT3D_CELL KOKKOS_FORCEINLINE_FUNCTION
+#elif defined(__CUDACC__)
+#define HEAT3D_CELL __host__ __device__ __forceinline__
 #else
 #define HEAT3D_CELL [[gnu::always_inline]] inline
 #endif
@@ -25,28 +30,36 @@ struct coefficients {
 };
 
 /// Heat that flows in from the six neighbours, in units of temperature per time.
-HEAT3D_CELL double conduction(double c, double x_low, double x_high, double y_low, double y_high,
-                              double z_low, double z_high, double q) {
-  double sum = x_low - c;
-  sum += x_high - c;
-  sum += y_low - c;
-  sum += y_high - c;
-  sum += z_low - c;
-  sum += z_high - c;
+template <class Real>
+HEAT3D_CELL Real conduction(Real c, Real x_low, Real x_high, Real y_low, Real y_high, Real z_low, Real z_high,
+                            Real q) {
+  Real sum = x_low - c;
+  sum = sum + (x_high - c);
+  sum = sum + (y_low - c);
+  sum = sum + (y_high - c);
+  sum = sum + (z_low - c);
+  sum = sum + (z_high - c);
   return q * sum;
 }
 
 /// Fourth power as a product in this order.
-HEAT3D_CELL double fourth_power(double c) { return c * c * c * c; }
+template <class Real>
+HEAT3D_CELL Real fourth_power(Real c) {
+  return c * c * c * c;
+}
 
 /// Exchange with the outside: `power` heats, `exposed_sigma` = sigma times the number of exposed faces
 /// radiates. With both zero the result equals the conduction, so inner cells may leave this out.
-HEAT3D_CELL double with_outside(double conducted, double c, double power, double exposed_sigma) {
+template <class Real>
+HEAT3D_CELL Real with_outside(Real conducted, Real c, Real power, Real exposed_sigma) {
   return conducted + power - exposed_sigma * fourth_power(c);
 }
 
 /// Explicit Euler step.
-HEAT3D_CELL double advanced(double c, double rate, double dt) { return c + dt * rate; }
+template <class Real>
+HEAT3D_CELL Real advanced(Real c, Real rate, Real dt) {
+  return c + dt * rate;
+}
 
 /// Sum that carries its rounding error along (two-sum), so that adding 10^7 cells costs no digits.
 struct compensated_sum {

@@ -12,16 +12,22 @@ namespace {
 struct entry {
   std::string_view name;
   std::unique_ptr<communicator> (*make)(int* argc, char*** argv);
+  bool on_device = false;
 };
 
 constexpr auto entries = std::to_array<entry>({
-    {"rma", [](int*, char***) { return make_upcxx_communicator(false); }},
-    {"put", [](int*, char***) { return make_upcxx_communicator(true); }},
+    {"rma", [](int*, char***) { return make_upcxx_communicator(one_sided::copy); }, true},
+    {"rma-staged", [](int*, char***) { return make_upcxx_communicator(one_sided::copy); }},
+    {"put", [](int*, char***) { return make_upcxx_communicator(one_sided::signalling_put); }},
 #ifdef HEAT3D_HAS_MPI
-    {"mpi", [](int* argc, char*** argv) { return make_mpi_communicator(argc, argv, false); }},
-    {"mpi-tuned", [](int* argc, char*** argv) { return make_mpi_communicator(argc, argv, true); }},
+    {"mpi", [](int* argc, char*** argv) { return make_mpi_communicator(argc, argv, two_sided::natural); }},
+    {"mpi-tuned",
+     [](int* argc, char*** argv) { return make_mpi_communicator(argc, argv, two_sided::tuned); }},
+    {"mpi-cuda",
+     [](int* argc, char*** argv) { return make_mpi_communicator(argc, argv, two_sided::natural); }, true},
 #endif
-    {"none", [](int*, char***) { return make_solo_communicator(); }},
+    {"off", [](int*, char***) { return make_upcxx_communicator(one_sided::nothing); }, true},
+    {"none", [](int*, char***) { return make_solo_communicator(); }, true},
 });
 
 /// Delivers something else than what arrived.
@@ -35,7 +41,8 @@ class faulty_exchange final : public halo_exchange {
   }
 
   double* outgoing(face f) override { return inner_->outgoing(f); }
-  void start(face f) override { inner_->start(f); }
+  void start(face f, double const* plane) override { inner_->start(f, plane); }
+  bool arrived(face f) override { return inner_->arrived(f); }
   void wait() override { inner_->wait(); }
   double const* incoming(face f) override {
     auto const* const arrived = inner_->incoming(f);
@@ -70,11 +77,15 @@ bool exchange_exists(std::string_view name) {
   return std::ranges::any_of(entries, [&](entry const& e) { return e.name == name; });
 }
 
+bool exchange_on_device(std::string_view name) {
+  return std::ranges::any_of(entries, [&](entry const& e) { return e.name == name && e.on_device; });
+}
+
 std::unique_ptr<communicator> make_communicator(std::string_view exchange, int* argc, char*** argv) {
   for (auto const& e : entries) {
     if (e.name == exchange) return e.make(argc, argv);
   }
-  return make_upcxx_communicator(false);
+  return make_upcxx_communicator(one_sided::copy);
 }
 
 std::unique_ptr<halo_exchange> with_fault(std::unique_ptr<halo_exchange> inner, std::string_view fault,

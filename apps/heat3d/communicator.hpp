@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "decomposition.hpp"
+#include "device_memory.hpp"
 
 namespace heat3d {
 
 /// Moves the planes next to neighbours, once per step. Every rank makes the same calls in the same order:
-/// outgoing / start for each face with a neighbour, wait, then incoming, then next_step.
+/// outgoing / start for each face with a neighbour, arrived until it was true for each, wait, then incoming,
+/// then next_step.
 class halo_exchange {
  public:
   virtual ~halo_exchange() = default;
@@ -24,14 +26,22 @@ class halo_exchange {
 
   /// Buffer that the plane of face `f` is packed into for this step; face_cells() long.
   virtual double* outgoing(face f) = 0;
-  /// The outgoing buffer is complete: send it. Does not wait.
-  virtual void start(face f) = 0;
+  /// The plane is complete: send it. `plane` is the outgoing buffer, or other memory of the device that the
+  /// buffers are on. Does not wait.
+  virtual void start(face f, double const* plane) = 0;
+  /// True when the plane of this neighbour has arrived; may wait for it.
+  virtual bool arrived(face) {
+    wait();
+    return true;
+  }
   /// Returns when the planes of all neighbours for this step have arrived.
   virtual void wait() = 0;
   /// The plane that arrived, unchanged until next_step(); null where there is no neighbour.
   virtual double const* incoming(face f) = 0;
   /// The arrived planes have been used.
   virtual void next_step() = 0;
+  /// False where nothing is sent, so that nobody need wait for planes to be complete.
+  virtual bool sends() const { return true; }
 
  protected:
   halo_exchange() = default;
@@ -61,7 +71,11 @@ class communicator {
   /// Rank 0 gets what each rank gave, indexed by rank; the others get nothing. Waits.
   virtual std::vector<std::vector<double>> gather(std::span<double const> mine) = 0;
 
-  virtual std::unique_ptr<halo_exchange> make_exchange(block const& own) = 0;
+  /// Memory of this rank's device for that many bytes; null where the library offers none. Collective. Throws
+  /// runtime_problem.
+  virtual std::unique_ptr<device_memory> open_device(std::uint64_t /*bytes*/) { return nullptr; }
+  /// With a device, buffers are allocated there.
+  virtual std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory* device) = 0;
 
   /// Adds up and waits.
   void sum(std::span<double> values) {
@@ -76,6 +90,8 @@ class communicator {
 /// Values of --exchange that this build knows.
 std::string exchange_names();
 bool exchange_exists(std::string_view name);
+/// True when this exchange copies from device to device; others need planes in host memory.
+bool exchange_on_device(std::string_view name);
 
 /// Starts the communication library that the exchange needs; ended by the destructor. Throws runtime_problem.
 std::unique_ptr<communicator> make_communicator(std::string_view exchange, int* argc, char*** argv);
@@ -85,8 +101,11 @@ struct runtime_problem {
   std::string text;
 };
 
-std::unique_ptr<communicator> make_upcxx_communicator(bool signalling_put);
-std::unique_ptr<communicator> make_mpi_communicator(int* argc, char*** argv, bool tuned);
+/// How planes travel one-sidedly; `nothing` leaves them where they are.
+enum class one_sided { copy, signalling_put, nothing };
+enum class two_sided { natural, tuned };
+std::unique_ptr<communicator> make_upcxx_communicator(one_sided how);
+std::unique_ptr<communicator> make_mpi_communicator(int* argc, char*** argv, two_sided how);
 std::unique_ptr<communicator> make_solo_communicator();
 
 /// The exchange with a fault built in (see docs/design/heat3d.md), for tests of the checks: "late" delivers

@@ -36,9 +36,13 @@ void console::configuration(run_record const& r, block const& own) const {
       version, commit_id, static_cast<long long>(p.domain[0]), static_cast<long long>(p.domain[1]),
       static_cast<long long>(p.domain[2]), r.ranks, r.ranks == 1 ? "" : "s", r.grid[0], r.grid[1], r.grid[2],
       static_cast<long long>(e[0]), static_cast<long long>(e[1]), static_cast<long long>(e[2]));
-  std::printf("exchange %s, back end %s, steps 0 to %lld of dt %g, q %g, sigma %g, P %g, T0 %g\n",
-              r.exchange.c_str(), r.backend.c_str(), static_cast<long long>(p.final_step()), p.dt, p.q,
-              p.sigma, p.power, p.t0);
+  bool const staged = backend_on_device(r.backend) && !exchange_on_device(r.exchange);
+  std::printf("exchange %s%s, back end %s, steps 0 to %lld of dt %g, q %g, sigma %g, P %g, T0 %g\n",
+              r.exchange.c_str(),
+              r.exchange == "off" ? " (wrong physics, for timing only)"
+              : staged            ? " (planes staged through host memory)"
+                                  : "",
+              r.backend.c_str(), static_cast<long long>(p.final_step()), p.dt, p.q, p.sigma, p.power, p.t0);
   if (!p.is_stable()) {
     std::printf("warning: dt %g is above 1/(6 q) = %g, so errors will grow; choose a smaller -dt\n", p.dt,
                 1 / (6 * p.q));

@@ -48,24 +48,32 @@ void driver::load_initial() {
 
 block_sums driver::compute(coefficients const& k, bool sum_field) {
   lap_timer timer;
+  std::array<double const*, face_n> sent{};
   for (face f : send_order) {
-    if (own_.has_neighbor(f)) engine_.pack_async(f, halos_.outgoing(f));
+    if (own_.has_neighbor(f)) sent[f] = engine_.pack_async(f, halos_.outgoing(f));
   }
   timer.lap(phases_.pack);
   engine_.launch_inner(k, sum_field);
   timer.lap(phases_.inner);
   for (face f : send_order) {
-    if (!own_.has_neighbor(f)) continue;
+    if (!own_.has_neighbor(f) || !halos_.sends()) continue;
     engine_.packed(f);
-    halos_.start(f);
+    halos_.start(f, sent[f]);
   }
   timer.lap(phases_.send);
   engine_.complete_inner();
   timer.lap(phases_.inner);
+  halo_planes planes{};
+  for (int missing = own_.neighbor_n(); missing > 0;) {
+    for (face f : send_order) {
+      if (!own_.has_neighbor(f) || planes[f] != nullptr || !halos_.arrived(f)) continue;
+      planes[f] = halos_.incoming(f);
+      engine_.face_arrived(f, planes[f]);
+      --missing;
+    }
+  }
   halos_.wait();
   timer.lap(phases_.wait);
-  halo_planes planes;
-  for (int f = 0; f < face_n; ++f) planes[f] = halos_.incoming(face(f));
   engine_.surface(planes);
   auto const sums = engine_.update();
   halos_.next_step();
@@ -87,10 +95,12 @@ void driver::run() {
   double step_began = started_;
   for (std::int64_t t = 0; t <= problem_.final_step(); ++t) {
     bool const reduced = is_reduced(t);
-    // Radiated so far belongs to the field before this update, as the field's sum does.
-    double const radiated_before = radiated_.value();
+    // Radiated before this step belongs to the field before this update, as the field's sum does.
     auto const sums = compute(problem_.coefficients_at(t), reduced);
+    radiated_.add(sums.earlier);
+    double const radiated_before = radiated_.value();
     radiated_.add(sums.radiated);
+    if (t == problem_.final_step()) engine_.synchronize();
     lap_timer timer;
     if (reduction_step_ >= 0 && (reduced || ranks_.sum_done())) complete_reduction();
     if (reduced) {
@@ -136,6 +146,7 @@ void driver::complete_reduction() {
 
 std::vector<check_result> driver::verify() {
   auto const found = engine_.scan();
+  radiated_.add(found.radiated);
   std::array<double, 2> sums = {found.sum.value(), radiated_.value()};
   ranks_.sum(sums);
   energy_.enter(problem_.update_n(), sums[0], sums[1]);

@@ -153,7 +153,7 @@ class kokkos_backend final : public backend {
   void store(std::span<double> values) const override {
     std::copy_n(field_.data(), field_.size(), values.data());
   }
-  extremes scan() const override {
+  extremes scan() override {
     kokkos_scan found;
     auto const* const values = field_.data();
     Kokkos::parallel_reduce(
@@ -164,10 +164,10 @@ class kokkos_backend final : public backend {
           into.max = values[i] > into.max ? values[i] : into.max;
         },
         Kokkos::Sum<kokkos_scan>(found));
-    return {found.sum, found.min, found.max};
+    return {found.sum, found.min, found.max, {}};
   }
 
-  void pack_async(face f, double* plane) override;
+  double const* pack_async(face f, double* plane) override;
   void packed(face) override { instance_.fence(); }
 
   void launch_inner(coefficients const& k, bool sum_field) override {
@@ -198,7 +198,7 @@ class kokkos_backend final : public backend {
   block_sums sums_;
 };
 
-void kokkos_backend::pack_async(face f, double* plane) {
+double const* kokkos_backend::pack_async(face f, double* plane) {
   auto const field = field_;
   auto const n = extent_;
   auto const axis = axis_of(f);
@@ -210,6 +210,7 @@ void kokkos_backend::pack_async(face f, double* plane) {
       KOKKOS_LAMBDA(std::int64_t i, std::int64_t j) {
         plane[i + width * j] = axis == 0 ? field(at, i, j) : axis == 1 ? field(i, at, j) : field(i, j, at);
       });
+  return plane;
 }
 
 cells_policy cells_of(space const& instance, box const& part) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "accelerator.hpp"
 #include "communicator.hpp"
 #include "console.hpp"
 #include "driver.hpp"
@@ -110,10 +111,21 @@ bool write_field(options const& o, run_record const& record, communicator& ranks
   return good;
 }
 
+/// Memory for back ends on devices, from the communication library where it offers some.
+std::unique_ptr<device_memory> make_device_memory(options const& o, block const& own, communicator& ranks) {
+  if (!backend_on_device(o.backend)) return nullptr;
+  if (auto memory = ranks.open_device(device_bytes(own))) return memory;
+#ifdef HEAT3D_HAS_CUDA
+  if (o.backend == "cuda") return make_cuda_memory(ranks.rank());
+#endif
+  throw runtime_problem{"--backend " + o.backend + " needs an exchange of the library, such as rma"};
+}
+
 /// The back end, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
-std::unique_ptr<backend> make_engine(options const& o, block const& own, communicator& ranks) {
+std::unique_ptr<backend> make_engine(options const& o, block const& own, communicator& ranks,
+                                     device_memory* device) {
   auto const grid = o.grid.value_or(default_grid(ranks.size()));
-  auto const problem = memory_problem(o.physics.domain, grid, ranks);
+  auto const problem = memory_problem(o.physics.domain, grid, ranks, device != nullptr);
   double failed = problem ? 1 : 0;
   ranks.max({&failed, 1});
   if (failed != 0) {
@@ -122,7 +134,8 @@ std::unique_ptr<backend> make_engine(options const& o, block const& own, communi
   }
   std::unique_ptr<backend> engine;
   try {
-    engine = make_backend(o.backend, {own, o.physics.domain});
+    engine = make_backend(o.backend,
+                          {own, o.physics.domain, device, exchange_on_device(o.exchange), !o.keep_denormals});
   } catch (std::bad_alloc const&) {
     failed = 1;
   }
@@ -144,10 +157,12 @@ int simulate(options const& o, communicator& ranks) {
   if (!on_rank_0(ranks, [&] { files = output_files::open(o); })) return 2;
 
   auto const own = make_block(o.physics.domain, grid, ranks.rank());
-  auto const engine = make_engine(o, own, ranks);
+  auto const device = make_device_memory(o, own, ranks);
+  auto const engine = make_engine(o, own, ranks, device.get());
   if (!engine) return 2;
-  char const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
-  auto const halos = with_fault(ranks.make_exchange(own), fault != nullptr ? fault : "", own);
+  auto* const planes = exchange_on_device(o.exchange) ? device.get() : nullptr;
+  char const* const fault = planes == nullptr ? std::getenv("ATOLL_HEAT3D_FAULT") : nullptr;
+  auto const halos = with_fault(ranks.make_exchange(own, planes), fault != nullptr ? fault : "", own);
 
   run_record record;
   record.physics = o.physics;
@@ -157,7 +172,7 @@ int simulate(options const& o, communicator& ranks) {
   record.backend = o.backend;
   record.warmup = o.warmup;
   record.reduce_interval = o.reduce_interval > 0 ? o.reduce_interval : o.print_interval;
-  record.checked = o.check;
+  record.checked = o.check && halos->sends();
 
   console out(o, ranks.rank());
   out.configuration(record, own);
@@ -169,7 +184,7 @@ int simulate(options const& o, communicator& ranks) {
   run.warm_up(o.warmup);
   run.run();
   summarize(record, run, ranks);
-  if (o.check) {
+  if (record.checked) {
     record.checks = run.verify();
     record.residual = run.energy().residual();
     // Sums may differ between ranks in their last bit, so one rank's verdict counts.
@@ -204,7 +219,7 @@ int run_program(int argc, char** argv) {
       words.error =
           "--exchange " + o.exchange + ": `atoll run` starts no MPI ranks; use mpirun -n 4 atoll-heat3d ...";
     }
-    if (o.exchange != "put") library = "rma";
+    if (o.exchange.starts_with("mpi") || o.exchange == "none") library = "rma";
   }
   auto const ranks = make_communicator(library, &argc, &argv);
   if (words.error.empty() && o.exchange == "none" && ranks->size() > 1) {
@@ -224,6 +239,11 @@ int run_program(int argc, char** argv) {
   } catch (runtime_problem const& p) {
     if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
     return 2;
+  } catch (device_problem const& p) {
+    // The others wait for this rank, and cannot go on without it.
+    std::fprintf(stderr, "atoll-heat3d: rank %d: device: %s\n", ranks->rank(), p.text.c_str());
+    std::fflush(nullptr);
+    std::_Exit(2);
   }
 }
 

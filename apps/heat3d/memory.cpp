@@ -47,15 +47,16 @@ double host_number() {
 
 }  // namespace
 
-std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid,
-                                          communicator& ranks) {
+std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid, communicator& ranks,
+                                          bool fields_on_device) {
   double const mine = host_number();
   auto const hosts = ranks.gather({&mine, 1});
   double needed = 0;
   int here = 0;
   for (int r = 0; r < static_cast<int>(hosts.size()); ++r) {
     if (hosts[r].front() != mine) continue;
-    needed += bytes_per_cell * static_cast<double>(make_block(domain, grid, r).cells.cell_n());
+    needed += (fields_on_device ? 2 * sizeof(double) : bytes_per_cell) *
+              static_cast<double>(make_block(domain, grid, r).cells.cell_n());
     ++here;
   }
   auto const available = available_bytes();

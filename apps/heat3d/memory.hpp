@@ -10,9 +10,9 @@
 
 namespace heat3d {
 
-/// On rank 0: says what is missing when the fields of this host's ranks need more memory than is free.
-/// Collective.
-std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid,
-                                          communicator& ranks);
+/// On rank 0: says what is missing when the fields of this host's ranks need more memory than is free; those
+/// on devices need the initial values only. Collective.
+std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid, communicator& ranks,
+                                          bool fields_on_device);
 
 }  // namespace heat3d

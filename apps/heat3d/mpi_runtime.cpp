@@ -5,11 +5,17 @@
 // what the study suspects to cost time: its receives are persistent and posted one step ahead, so that no
 // message ever meets a rank that does not expect it. Two buffers per face then alternate, as in the one-sided
 // variant.
+//
+// "mpi-cuda" is the natural form with planes in device memory, for an MPI that takes such pointers. With the
+// others a device's planes are staged through host memory by the back end.
 
 // Open MPI's and MPICH's old C++ bindings are of no use here and give warnings.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -25,20 +31,23 @@ using plane = std::vector<double>;
 
 class natural_exchange final : public halo_exchange {
  public:
-  explicit natural_exchange(block const& own) : own_(own) {
+  natural_exchange(block const& own, device_memory* device) : own_(own) {
     for (int f = 0; f < face_n; ++f) {
       if (!own.has_neighbor(face(f))) continue;
-      out_[f].resize(face_cells(own.extent(), face(f)));
-      in_[f].resize(out_[f].size());
+      auto const n = face_cells(own.extent(), face(f));
+      for (auto* buffer : {&out_[f], &in_[f]}) {
+        if (device == nullptr) host_.emplace_back(n);
+        *buffer = device != nullptr ? device->allocate(n) : host_.back().data();
+      }
     }
   }
 
-  double* outgoing(face f) override { return out_[f].data(); }
-  void start(face f) override {
+  double* outgoing(face f) override { return out_[f]; }
+  void start(face f, double const* sent) override {
     constexpr int tag = 1;
-    auto const n = static_cast<int>(in_[f].size());
-    MPI_Irecv(in_[f].data(), n, MPI_DOUBLE, own_.neighbor[f], tag, MPI_COMM_WORLD, &receives_[started_]);
-    MPI_Isend(out_[f].data(), n, MPI_DOUBLE, own_.neighbor[f], tag, MPI_COMM_WORLD, &sends_[started_]);
+    auto const n = static_cast<int>(face_cells(own_.extent(), f));
+    MPI_Irecv(in_[f], n, MPI_DOUBLE, own_.neighbor[f], tag, MPI_COMM_WORLD, &receives_[started_]);
+    MPI_Isend(sent, n, MPI_DOUBLE, own_.neighbor[f], tag, MPI_COMM_WORLD, &sends_[started_]);
     ++started_;
   }
   void wait() override {
@@ -46,13 +55,14 @@ class natural_exchange final : public halo_exchange {
     MPI_Waitall(started_, receives_.data(), MPI_STATUSES_IGNORE);
     started_ = 0;
   }
-  double const* incoming(face f) override { return own_.has_neighbor(f) ? in_[f].data() : nullptr; }
+  double const* incoming(face f) override { return in_[f]; }
   void next_step() override {}
 
  private:
   block own_;
-  std::array<plane, face_n> out_;
-  std::array<plane, face_n> in_;
+  std::vector<plane> host_;
+  std::array<double*, face_n> out_{};
+  std::array<double*, face_n> in_{};
   std::array<MPI_Request, face_n> sends_{};
   std::array<MPI_Request, face_n> receives_{};
   int started_ = 0;
@@ -90,7 +100,7 @@ class tuned_exchange final : public halo_exchange {
   }
 
   double* outgoing(face f) override { return steps_[parity_].out[f].data(); }
-  void start(face f) override { MPI_Start(&steps_[parity_].sends[f]); }
+  void start(face f, double const*) override { MPI_Start(&steps_[parity_].sends[f]); }
   void wait() override {
     MPI_Waitall(face_n, steps_[parity_].receives.data(), MPI_STATUSES_IGNORE);
     MPI_Waitall(face_n, steps_[parity_].sends.data(), MPI_STATUSES_IGNORE);
@@ -121,9 +131,17 @@ class tuned_exchange final : public halo_exchange {
   int parity_ = 0;
 };
 
+bool takes_device_memory() {
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+  return MPIX_Query_cuda_support() != 0;
+#else
+  return false;
+#endif
+}
+
 class mpi_communicator final : public communicator {
  public:
-  mpi_communicator(int* argc, char*** argv, bool tuned) : tuned_(tuned) {
+  mpi_communicator(int* argc, char*** argv, two_sided how) : tuned_(how == two_sided::tuned) {
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
@@ -148,14 +166,18 @@ class mpi_communicator final : public communicator {
   }
   void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
   std::vector<std::vector<double>> gather(std::span<double const> mine) override;
-  std::unique_ptr<halo_exchange> make_exchange(block const& own) override {
+  std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory* device) override {
+    if (device != nullptr && !takes_device_memory()) {
+      throw runtime_problem{
+          "--exchange mpi-cuda: this MPI does not take device memory; use mpi, which is staged"};
+    }
     for (int f = 0; f < face_n; ++f) {
       if (face_cells(own.extent(), face(f)) > std::numeric_limits<int>::max()) {
         throw runtime_problem{"a face of this block has more cells than an MPI message; use more ranks"};
       }
     }
     if (tuned_) return std::make_unique<tuned_exchange>(own);
-    return std::make_unique<natural_exchange>(own);
+    return std::make_unique<natural_exchange>(own, device);
   }
 
  private:
@@ -192,8 +214,8 @@ std::vector<std::vector<double>> mpi_communicator::gather(std::span<double const
 
 }  // namespace
 
-std::unique_ptr<communicator> make_mpi_communicator(int* argc, char*** argv, bool tuned) {
-  return std::make_unique<mpi_communicator>(argc, argv, tuned);
+std::unique_ptr<communicator> make_mpi_communicator(int* argc, char*** argv, two_sided how) {
+  return std::make_unique<mpi_communicator>(argc, argv, how);
 }
 
 }  // namespace heat3d

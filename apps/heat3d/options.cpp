@@ -40,6 +40,9 @@ std::string contradiction(options const& o) {
   if (!backend_exists(o.backend)) {
     return "--backend " + o.backend + ": unknown; this build has " + backend_names();
   }
+  if (o.exchange == "mpi-cuda" && o.backend != "cuda") {
+    return "--exchange mpi-cuda: has device memory travel, so it needs --backend cuda";
+  }
   for (double value : {p.t0, p.dt, p.q, p.sigma, p.power, p.amplitude}) {
     if (!std::isfinite(value)) return "T0, dt, q, sigma, P and --amplitude must be finite numbers";
   }

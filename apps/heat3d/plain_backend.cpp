@@ -33,9 +33,9 @@ class plain_backend final : public backend {
   void store(std::span<double> values) const override {
     std::copy_n(field_.data(), field_.size(), values.data());
   }
-  extremes scan() const override;
+  extremes scan() override;
 
-  void pack_async(face f, double* plane) override;
+  double const* pack_async(face f, double* plane) override;
   void packed(face) override {}
 
   void launch_inner(coefficients const& k, bool sum_field) override {
@@ -131,9 +131,9 @@ block_sums plain_backend::update() {
   return sums_;
 }
 
-backend::extremes plain_backend::scan() const {
+backend::extremes plain_backend::scan() {
   constexpr std::int64_t run = 512;
-  extremes found{{}, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  extremes found{{}, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), {}};
   for (std::int64_t i = 0; i < field_.size(); i += run) {
     auto const n = std::min(run, field_.size() - i);
     found.sum.add(sum_run(field_.data() + i, n));
@@ -144,7 +144,7 @@ backend::extremes plain_backend::scan() const {
   return found;
 }
 
-void plain_backend::pack_async(face f, double* plane) {
+double const* plain_backend::pack_async(face f, double* plane) {
   auto const [nx, ny, nz] = extent_;
   auto const last = is_high(f);
   if (axis_of(f) == 0) {
@@ -156,6 +156,7 @@ void plain_backend::pack_async(face f, double* plane) {
   } else {
     std::copy_n(row_at(0, last ? nz - 1 : 0), nx * ny, plane);
   }
+  return plane;
 }
 
 }  // namespace

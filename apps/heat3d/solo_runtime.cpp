@@ -10,7 +10,7 @@ namespace {
 class no_exchange final : public halo_exchange {
  public:
   double* outgoing(face) override { return nullptr; }
-  void start(face) override {}
+  void start(face, double const*) override {}
   void wait() override {}
   double const* incoming(face) override { return nullptr; }
   void next_step() override {}
@@ -28,7 +28,7 @@ class solo_communicator final : public communicator {
   std::vector<std::vector<double>> gather(std::span<double const> mine) override {
     return {{mine.begin(), mine.end()}};
   }
-  std::unique_ptr<halo_exchange> make_exchange(block const&) override {
+  std::unique_ptr<halo_exchange> make_exchange(block const&, device_memory*) override {
     return std::make_unique<no_exchange>();
   }
 };

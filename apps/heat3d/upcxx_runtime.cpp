@@ -1,4 +1,5 @@
-// The one-sided variants, written against the public API only.
+// The one-sided variants, written against the public API only. Planes are in the shared heap, or in a segment
+// of the rank's device: the same copy moves them.
 //
 // Per neighbour and step one copy from our outgoing buffer to the neighbour's incoming buffer, whose remote
 // completion runs an RPC there that counts the arrival. There is no receive, no tag and no barrier. Where the
@@ -17,14 +18,82 @@
 #include <array>
 #include <cassert>
 #include <memory>
+#include <new>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "communicator.hpp"
 
 namespace heat3d {
 namespace {
 
-using plane_ptr = upcxx::global_ptr<double>;
+using gpu = upcxx::gpu_default_device;  // a simulated one has this kind as well
+
+/// Planes in the shared heap.
+struct host_planes {
+  using pointer = upcxx::global_ptr<double>;
+  pointer allocate(std::int64_t n) const { return upcxx::new_array<double>(static_cast<std::size_t>(n)); }
+  void release(pointer p) const { upcxx::delete_array(p); }
+  double* raw(pointer p) const { return p.local(); }
+  pointer global(double const* p) const { return upcxx::to_global_ptr(const_cast<double*>(p)); }
+};
+
+/// A segment on a device of this rank.
+class segment final : public device_memory {
+ public:
+  explicit segment(std::uint64_t bytes) {
+    try {
+      allocator_ = upcxx::make_gpu_allocator(bytes);
+    } catch (upcxx::bad_segment_alloc const&) {
+      throw runtime_problem{
+          "the fields (" + std::to_string(bytes >> 20U) +
+          " MiB on this rank) do not fit into device memory; use a smaller domain or more devices"};
+    }
+    // Without a device on any rank all give up.
+    if (upcxx::reduce_all(allocator_.is_active() ? 0 : 1, upcxx::op_fast_max).wait() != 0) {
+      auto const why = gpu::kind_info();
+      allocator_.destroy();
+      throw runtime_problem{"a rank has no device: " + why.substr(0, why.find('\n'))};
+    }
+  }
+  ~segment() override { allocator_.destroy(); }
+
+  int device() const override { return allocator_.device_id(); }
+  double* allocate(std::int64_t n) override {
+    auto const p = allocator_.allocate<double>(static_cast<std::size_t>(n));
+    if (p.is_null()) throw std::bad_alloc();
+    return allocator_.local(p);
+  }
+  void put(double* device, double const* host, std::int64_t n) override {
+    upcxx::copy(host, global(device), static_cast<std::size_t>(n), upcxx::operation_cx::as_promise(*copies_));
+  }
+  void get(double* host, double const* device, std::int64_t n) override {
+    upcxx::copy(global(device), host, static_cast<std::size_t>(n), upcxx::operation_cx::as_promise(*copies_));
+  }
+  void finish() override {
+    copies_->finalize().wait();
+    copies_.emplace();
+  }
+
+  upcxx::global_ptr<double, gpu::kind> global(double const* p) const {
+    return allocator_.to_global_ptr(const_cast<double*>(p));
+  }
+
+ private:
+  upcxx::device_allocator<gpu> allocator_;
+  std::optional<upcxx::promise<>> copies_{std::in_place};
+};
+
+/// Planes in a segment, which frees them.
+struct device_planes {
+  using pointer = upcxx::global_ptr<double, gpu::kind>;
+  segment* memory;
+  pointer allocate(std::int64_t n) const { return memory->global(memory->allocate(n)); }
+  void release(pointer) const {}
+  double* raw(pointer p) const { return upcxx::device_allocator<gpu>::local(p); }
+  pointer global(double const* p) const { return memory->global(p); }
+};
 
 /// Arrivals of one step. Touched by RPCs and by the loop that waits, both on the master persona of its owner.
 struct arrivals {
@@ -33,45 +102,54 @@ struct arrivals {
 };
 
 /// Everything a neighbour must know to send to us.
+template <class Pointer>
 struct mailbox {
-  std::array<std::array<plane_ptr, face_n>, 2> incoming;  ///< by parity and face, null where nothing arrives
-  upcxx::global_ptr<arrivals> counters;                   ///< two, by parity
+  std::array<std::array<Pointer, face_n>, 2> incoming;  ///< by parity and face, null where nothing arrives
+  upcxx::global_ptr<arrivals> counters;                 ///< two, by parity
 };
 
+template <class Planes>
 class one_sided_exchange final : public halo_exchange {
  public:
-  one_sided_exchange(block const& own, bool signalling_put);
+  one_sided_exchange(block const& own, Planes planes, one_sided how);
   ~one_sided_exchange() override;
 
-  double* outgoing(face f) override { return outgoing_[parity_][f].local(); }
-  void start(face f) override;
+  double* outgoing(face f) override { return outgoing_[parity_][f]; }
+  void start(face f, double const* plane) override;
+  bool arrived(face f) override;
   void wait() override;
-  double const* incoming(face f) override {
-    return own_.has_neighbor(f) ? mine_.incoming[parity_][f].local() : nullptr;
-  }
+  double const* incoming(face f) override { return incoming_[parity_][f]; }
   void next_step() override { parity_ ^= 1; }
+  bool sends() const override { return how_ != one_sided::nothing; }
 
  private:
+  using pointer = typename Planes::pointer;
+  using mail = mailbox<pointer>;
   void allocate();
   void release();
 
   block own_;
-  bool signalling_put_;
+  Planes planes_;
+  one_sided how_;
   int parity_ = 0;
-  mailbox mine_;
-  std::array<mailbox, face_n> theirs_;  ///< of the neighbour at each face
-  std::array<std::array<plane_ptr, face_n>, 2> outgoing_;
-  std::optional<upcxx::dist_object<mailbox>> published_;
+  mail mine_;
+  std::array<mail, face_n> theirs_;  ///< of the neighbour at each face
+  std::array<std::array<pointer, face_n>, 2> sent_;
+  std::array<std::array<double*, face_n>, 2>
+      outgoing_{};  ///< the same, and those of `mine_`, as addresses here
+  std::array<std::array<double*, face_n>, 2> incoming_{};
+  std::optional<upcxx::dist_object<mail>> published_;
 };
 
-one_sided_exchange::one_sided_exchange(block const& own, bool signalling_put)
-    : own_(own), signalling_put_(signalling_put) {
+template <class Planes>
+one_sided_exchange<Planes>::one_sided_exchange(block const& own, Planes planes, one_sided how)
+    : own_(own), planes_(planes), how_(how) {
   // A rank without memory must not leave the others waiting for its pointers: agree first, then throw
   // together.
   int short_of_memory = 0;
   try {
     allocate();
-  } catch (upcxx::bad_shared_alloc const&) {
+  } catch (std::bad_alloc const&) {
     short_of_memory = 1;
   }
   if (upcxx::reduce_all(short_of_memory, upcxx::op_fast_max).wait() != 0) {
@@ -85,45 +163,47 @@ one_sided_exchange::one_sided_exchange(block const& own, bool signalling_put)
   }
 
   published_.emplace(mine_);
-  upcxx::future<> all = upcxx::make_future();
   for (int f = 0; f < face_n; ++f) {
-    if (!own.has_neighbor(face(f))) continue;
-    all = upcxx::when_all(
-        all, published_->fetch(own.neighbor[f]).then([this, f](mailbox const& m) { theirs_[f] = m; }));
+    if (own.has_neighbor(face(f))) theirs_[f] = published_->fetch(own.neighbor[f]).wait();
   }
-  all.wait();
   upcxx::barrier();  // nobody may fetch any more when a rank destroys its object
 }
 
-void one_sided_exchange::allocate() {
+template <class Planes>
+void one_sided_exchange<Planes>::allocate() {
   mine_.counters = upcxx::new_array<arrivals>(2);
   for (int parity = 0; parity < 2; ++parity) {
     for (int f = 0; f < face_n; ++f) {
       if (!own_.has_neighbor(face(f))) continue;
-      auto const n = static_cast<std::size_t>(face_cells(own_.extent(), face(f)));
-      mine_.incoming[parity][f] = upcxx::new_array<double>(n);
-      outgoing_[parity][f] = upcxx::new_array<double>(n);
+      auto const n = face_cells(own_.extent(), face(f));
+      mine_.incoming[parity][f] = planes_.allocate(n);
+      incoming_[parity][f] = planes_.raw(mine_.incoming[parity][f]);
+      sent_[parity][f] = planes_.allocate(n);
+      outgoing_[parity][f] = planes_.raw(sent_[parity][f]);
     }
   }
 }
 
-void one_sided_exchange::release() {
+template <class Planes>
+void one_sided_exchange<Planes>::release() {
   for (int parity = 0; parity < 2; ++parity) {
     for (int f = 0; f < face_n; ++f) {
-      upcxx::delete_array(mine_.incoming[parity][f]);
-      upcxx::delete_array(outgoing_[parity][f]);
+      planes_.release(mine_.incoming[parity][f]);
+      planes_.release(sent_[parity][f]);
     }
   }
   upcxx::delete_array(mine_.counters);
 }
 
-one_sided_exchange::~one_sided_exchange() {
+template <class Planes>
+one_sided_exchange<Planes>::~one_sided_exchange() {
   upcxx::barrier();  // everything that was sent has been waited for, here and at the neighbours
   published_.reset();
   release();
 }
 
-void one_sided_exchange::start(face f) {
+template <class Planes>
+void one_sided_exchange<Planes>::start(face f, double const* plane) {
   auto const there = opposite(f);
   auto const& target = theirs_[f];
   auto const n = static_cast<std::size_t>(face_cells(own_.extent(), f));
@@ -134,16 +214,28 @@ void one_sided_exchange::start(face f) {
         ++count.per_face[at];
       },
       target.counters, parity_, static_cast<int>(there));
-  upcxx::global_ptr<double const> const from = outgoing_[parity_][f];
   auto const to = target.incoming[parity_][there];
-  if (signalling_put_) {
-    upcxx::rput(from.local(), to, n, arrived);
-  } else {
-    upcxx::copy(from, to, n, arrived);
+  if constexpr (std::is_same_v<Planes, host_planes>) {
+    if (how_ == one_sided::signalling_put) {
+      upcxx::rput(plane, to, n, arrived);
+      return;
+    }
   }
+  auto const from = plane == outgoing_[parity_][f] ? sent_[parity_][f] : planes_.global(plane);
+  upcxx::copy(from, to, n, arrived);
 }
 
-void one_sided_exchange::wait() {
+template <class Planes>
+bool one_sided_exchange<Planes>::arrived(face f) {
+  if (!sends()) return true;
+  auto const& count = mine_.counters.local()[parity_];
+  if (count.per_face[f] == 0) upcxx::progress();
+  return count.per_face[f] != 0;
+}
+
+template <class Planes>
+void one_sided_exchange<Planes>::wait() {
+  if (!sends()) return;
   auto& count = mine_.counters.local()[parity_];
   auto const expected = own_.neighbor_n();
   // At least once, also if everything is there: where ranks share cores, this is where others get theirs.
@@ -160,7 +252,7 @@ void one_sided_exchange::wait() {
 
 class upcxx_communicator final : public communicator {
  public:
-  explicit upcxx_communicator(bool signalling_put) : signalling_put_(signalling_put) { upcxx::init(); }
+  explicit upcxx_communicator(one_sided how) : how_(how) { upcxx::init(); }
   ~upcxx_communicator() override { upcxx::finalize(); }
 
   int rank() const override { return upcxx::rank_me(); }
@@ -178,12 +270,17 @@ class upcxx_communicator final : public communicator {
   }
   void barrier() override { upcxx::barrier(); }
   std::vector<std::vector<double>> gather(std::span<double const> mine) override;
-  std::unique_ptr<halo_exchange> make_exchange(block const& own) override {
-    return std::make_unique<one_sided_exchange>(own, signalling_put_);
+  std::unique_ptr<device_memory> open_device(std::uint64_t bytes) override {
+    return std::make_unique<segment>(bytes);
+  }
+  std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory* device) override {
+    if (device == nullptr) return std::make_unique<one_sided_exchange<host_planes>>(own, host_planes{}, how_);
+    return std::make_unique<one_sided_exchange<device_planes>>(
+        own, device_planes{static_cast<segment*>(device)}, how_);
   }
 
  private:
-  bool signalling_put_;
+  one_sided how_;
   upcxx::future<> sum_ = upcxx::make_future();
 };
 
@@ -192,7 +289,7 @@ std::vector<std::vector<double>> upcxx_communicator::gather(std::span<double con
   // the shared heap may be much smaller than the field.
   constexpr std::size_t window = 1 << 16;
   struct shelf {
-    plane_ptr window;
+    upcxx::global_ptr<double> window;
     std::uint64_t size;
   };
   auto const longest = upcxx::reduce_all(static_cast<std::uint64_t>(mine.size()), upcxx::op_fast_max).wait();
@@ -223,8 +320,8 @@ std::vector<std::vector<double>> upcxx_communicator::gather(std::span<double con
 
 }  // namespace
 
-std::unique_ptr<communicator> make_upcxx_communicator(bool signalling_put) {
-  return std::make_unique<upcxx_communicator>(signalling_put);
+std::unique_ptr<communicator> make_upcxx_communicator(one_sided how) {
+  return std::make_unique<upcxx_communicator>(how);
 }
 
 }  // namespace heat3d

@@ -61,6 +61,8 @@ class Bench:
                      "OMPI_MCA_rmaps_base_oversubscribe": "1"}
             command = [self.mpirun, "-n", str(ranks)]
             env = {**allow, **(env or {})}
+        elif launcher == "none":
+            command = []
         else:
             command = [self.launcher, "run", "-n", str(ranks), "--timeout", "100"]
         command += [self.heat3d, *words]
@@ -220,6 +222,52 @@ def faults(bench):
     bench.run([*cube, "-dt", "3", "-N", "400"], 1, status=1)
 
 
+DEVICES = {"ATOLL_SIM_DEVICES": "1"}
+
+
+def devices(bench):
+    """The device back end, with simulated devices whose streams run in random order: the host's field, bit for bit."""
+    ranks = bench.ranks
+    steps = 50 if ranks <= 2 else 20
+    expected = bench.field([*ASYMMETRIC, "--stop-after", str(steps + 1)])
+    for exchange in ("rma", "rma-staged"):
+        words = [*ASYMMETRIC, "--stop-after", str(steps + 1), "-I", "50", "--backend", "device-sim", "--exchange", exchange]
+        path = bench.path("device.raw")
+        output = bench.run([*words, "--dump", path], ranks, env=DEVICES)
+        output.expect_means({step: mean for step, mean in ASYMMETRIC_MEANS.items() if step <= steps})
+        with open(path, "rb") as file:
+            require(file.read() == expected, f"{output.what}\ngives another field")
+        require(("staged through host" in output.text) == (exchange == "rma-staged"), f"not labelled: {output.text}")
+    # Blocks of one cell, sums in every step, and all six neighbours.
+    device = ["--backend", "device-sim", "--reduce-interval", "1"]
+    if ranks == 2:
+        words = ["-X", "3", "-Y", "3", "-Z", "2", "-N", "20", "-T0", "0.2"]
+        bench.run([*words, *device], 2, env=DEVICES)
+        # Without an exchange the physics is wrong, so nothing is checked, and it says so.
+        output = bench.run([*words, "--backend", "device-sim", "--exchange", "off"], 2, env=DEVICES)
+        require("wrong physics" in output.text and "check off" in output.text, output.text)
+        for fault in ("late", "mirror"):
+            output = bench.run([*EIGENMODE, "-N", "10", "--backend", "device-sim", "--exchange", "rma-staged"], 2, status=1,
+                               env={**DEVICES, "ATOLL_HEAT3D_FAULT": fault})
+            require("exact field      FAILED" in output.text, f"fault {fault} went unnoticed\n{output.text}")
+        # Ahead of the front numbers are flushed to zero as on the host.
+        front = ["-X", "330", "-Y", "2", "-Z", "2", "-N", "700", "--stop-after", "325", "--quiet", "--dump", path]
+        bench.run([*front, "--backend", "device-sim"], 2, env=DEVICES)
+        with open(path, "rb") as file:
+            require(file.read() == bench.field(front[:-2]), "the heat front differs")
+        output = bench.run([*words, "--backend", "device-sim"], 2, status=2, env={"ATOLL_SIM_DEVICES": "0"})
+        require("a rank has no device" in output.errors, output.errors)
+        output = bench.run([*words, "--backend", "device-sim", "--exchange", "none"], 1, status=2, launcher="none")
+        require("needs an exchange of the library" in output.errors, output.errors)
+    if ranks == 4:
+        for grid in ("4,1,1", "1,4,1", "2,2,1"):
+            words = ["-X", "4", "-Y", "4", "-Z", "3", "-N", "12", "-T0", "0.2"]
+            path = bench.path("device.raw")
+            bench.run([*words, *device, "--grid", grid, "--quiet", "--dump", path], 4, env=DEVICES)
+            with open(path, "rb") as file:
+                require(file.read() == bench.field(words), f"grid {grid} gives another field")
+
+
 def results(bench):
     """Many jobs add to one file at the same time, and none of it is lost."""
     database = bench.path("runs.db")
@@ -333,7 +381,7 @@ def report(bench):
     require("python3-matplotlib" in output.errors, f"no advice: {output.errors}")
 
 
-GROUPS = {f.__name__: f for f in (reference, grids, backends, faults, results, errors, mpi, report)}
+GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, faults, results, errors, mpi, report)}
 
 
 def main():

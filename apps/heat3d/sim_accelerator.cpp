@@ -1,0 +1,157 @@
+// `--backend device-sim`: the device back end without a device, for tests. Its memory is that of the
+// library's simulated devices (ATOLL_SIM_DEVICES), which only copies of the library reach, as real device
+// memory.
+//
+// Streams are queues. What is started runs later, when the host waits, and streams are served in random
+// order: a mark that is not waited for gives a wrong field.
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "accelerator.hpp"
+
+namespace heat3d {
+namespace {
+
+class sim_accelerator final : public accelerator {
+ public:
+  explicit sim_accelerator(device_memory& memory) : memory_(memory), random_(memory.device() + 1) {}
+
+  void sweep_inner(sweep_work const& work) override {
+    start(inner_stream, [this, work] { sweep(work); });
+  }
+  void sweep_surface(face stream, sweep_work const& work) override {
+    start(stream, [this, work] { sweep(work); });
+  }
+  void pack(face stream, plane_work const& work, double* to) override {
+    start(stream, [this, work, to] {
+      // A plane as the device sees it: the cells from the first to the last one, of which some are taken.
+      auto const span = (work.width - 1) * work.stride_i + (work.height - 1) * work.stride_j + 1;
+      auto const cells = fetch(work.origin, span);
+      std::vector<double> plane;
+      for (std::int64_t j = 0; j < work.height; ++j) {
+        for (std::int64_t i = 0; i < work.width; ++i)
+          plane.push_back(cells[i * work.stride_i + j * work.stride_j]);
+      }
+      memory_.put(to, plane.data(), work.width * work.height);
+      memory_.finish();
+    });
+  }
+  void copy_in(face stream, double* to, double const* host, std::int64_t n) override {
+    start(stream, [this, to, host, n] { load(to, host, n); });
+  }
+  void copy_out(face stream, double* host, double const* from, std::int64_t n) override {
+    start(stream, [this, host, from, n] { store(host, from, n); });
+  }
+
+  void sum(double const* field, std::int64_t n) override {
+    start(inner_stream, [this, field, n] {
+      sums_ = {{}, std::exchange(radiated_, {})};
+      for (double value : fetch(field, n)) sums_.field.add(value);
+    });
+  }
+  sums finish_sum() override {
+    synchronize();
+    return sums_;
+  }
+
+  void record(mark m, int stream) override {
+    auto const at = static_cast<std::size_t>(m);
+    auto const ticket = ++recorded_[at];
+    streams_[stream].push_back({[this, at, ticket] { passed_[at] = ticket; }, at, 0});
+  }
+  void wait(int stream, mark m) override {
+    auto const at = static_cast<std::size_t>(m);
+    streams_[stream].push_back({[] {}, at, recorded_[at]});
+  }
+  bool reached(mark m) override {
+    run_something();
+    auto const at = static_cast<std::size_t>(m);
+    return passed_[at] >= recorded_[at];
+  }
+  void synchronize() override {
+    auto const busy = [](auto const& stream) { return !stream.empty(); };
+    while (std::ranges::any_of(streams_, busy)) run_something();
+  }
+
+  void load(double* to, double const* host, std::int64_t n) override {
+    memory_.put(to, host, n);
+    memory_.finish();
+  }
+  void store(double* host, double const* from, std::int64_t n) const override {
+    memory_.get(host, from, n);
+    memory_.finish();
+  }
+
+ private:
+  struct task {
+    std::function<void()> run;
+    std::size_t at = 0;        ///< mark that must have been passed ...
+    std::int64_t awaited = 0;  ///< ... as recorded that time
+  };
+
+  void start(int stream, std::function<void()> run) { streams_[stream].push_back({std::move(run), 0, 0}); }
+  /// The first task of a random stream, unless it has to wait.
+  void run_something() {
+    auto& stream = streams_[random_() % stream_n];
+    if (stream.empty() || passed_[stream.front().at] < stream.front().awaited) return;
+    auto const run = std::move(stream.front().run);
+    stream.pop_front();
+    run();
+  }
+  std::vector<double> fetch(double const* from, std::int64_t n) const {
+    std::vector<double> host(n);
+    store(host.data(), from, n);
+    return host;
+  }
+  void sweep(sweep_work const& work);
+
+  device_memory& memory_;
+  std::minstd_rand random_;
+  std::array<std::deque<task>, stream_n> streams_;
+  std::array<std::int64_t, mark_n> recorded_{};
+  std::array<std::int64_t, mark_n> passed_{};
+  compensated_sum radiated_;
+  sums sums_;
+};
+
+void sim_accelerator::sweep(sweep_work const& work) {
+  // The same work with addresses that the host can follow.
+  auto seen = work;
+  auto const field = fetch(work.from, work.extent[0] * work.extent[1] * work.extent[2]);
+  seen.from = field.data();
+  std::array<std::vector<double>, face_n> halos;
+  for (int f = 0; f < face_n; ++f) {
+    if (work.halos[f] == nullptr) continue;
+    halos[f] = fetch(work.halos[f], face_cells(work.extent, face(f)));
+    seen.halos[f] = halos[f].data();
+  }
+  auto const [low, high] = work.part;
+  std::vector<double> rows;
+  rows.reserve(work.part.cell_n());
+  for (auto z = low[2]; z < high[2]; ++z) {
+    for (auto y = low[1]; y < high[1]; ++y) {
+      auto const first = rows.size();
+      for (auto x = low[0]; x < high[0]; ++x) {
+        auto const a = neighbors_of(seen, x, y, z);
+        radiated_.add(a.exposed * fourth_power(a.c));
+        rows.push_back(advanced_cell(a, seen));
+      }
+      memory_.put(work.to + position(work.extent, low[0], y, z), rows.data() + first, high[0] - low[0]);
+    }
+  }
+  memory_.finish();
+}
+
+}  // namespace
+
+std::unique_ptr<backend> make_device_sim_backend(backend_setup const& setup) {
+  return make_device_backend(setup, std::make_unique<sim_accelerator>(*setup.device));
+}
+
+}  // namespace heat3d
