@@ -73,8 +73,8 @@ class cuda_test : public testing::Test {
     std::vector<int> out(300, -1);
     std::iota(in.begin(), in.end(), 5);
     move(kind, end(from, 4), host(in.data()), 1200);
-    move(kind, end(to, 100), end(from, 4), 1200);
-    move(kind, host(out.data()), end(to, 100), 1200);
+    move(kind, end(to, 4096), end(from, 4), 1200);
+    move(kind, host(out.data()), end(to, 4096), 1200);
     EXPECT_EQ(in, out);
   }
   template <class F>
