@@ -1,4 +1,5 @@
-"""Draws the plots of the performance page from docs/data/bench.csv, which `atoll bench --csv` wrote.
+"""Draws the plots of the performance page from docs/data: bench.csv and gpu.csv, which `atoll bench --csv` wrote, and
+gpu_heat3d.csv, windows of two steps of the heat simulation.
 
 The pictures go to docs/_generated/, which git ignores. Without matplotlib the page is built without them.
 """
@@ -110,14 +111,47 @@ def draw_small(plt, colors, rows, save):
     save(figure, "small")
 
 
+def draw_gpu(plt, colors, rows, save):
+    """Time and bandwidth of copies between two ranks with GPUs; dotted: the driver's own copy."""
+    ways = [("own GPU to peer's", "gpu.put"), ("peer's GPU to own", "gpu.get"), ("own host to peer's GPU", "gpu.host_to_peer_gpu"),
+            ("peer's GPU to own host", "gpu.peer_gpu_to_host")]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained")
+    for axes, what, title in ((left, "time", "one copy, waited for"), (right, "flood", "many in flight")):
+        lines = []
+        for (label, key), color in zip(ways, colors):
+            lines.append((label, f"{key}.{what}", "median_ns", color, "o-"))
+            lines.append((None, f"{key}.{what}", "limit_ns", color, ":"))
+        curves(axes, rows, lines, what == "flood")
+        axes.set_title(title + "; dotted: the driver", fontsize=11)
+    save(figure, "gpu")
+
+
+def draw_gpu_heat(plt, colors, rows, save):
+    """Histograms of the time of two steps, one picture for each size."""
+    edges = sorted({int(r["edge"]) for r in rows})
+    figure, all_axes = plt.subplots(1, len(edges), figsize=(10, 3.3), layout="constrained")
+    for axes, edge in zip(all_axes, edges):
+        for exchange, label, color in (("rma", "GPU to GPU", colors[0]), ("rma-staged", "staged through the host", MPI)):
+            times = sorted(float(r["two_steps_us"]) for r in rows if int(r["edge"]) == edge and r["exchange"] == exchange)
+            times = times[:len(times) * 99 // 100]  # the slowest hundredth would squeeze the rest
+            axes.hist(times, bins=40, color=color, alpha=0.75, label=label)
+        axes.set_title(f"{edge}³ cells", fontsize=11)
+        axes.set_xlabel("µs for two steps")
+    all_axes[0].set_ylabel("windows")
+    all_axes[0].legend(fontsize=8.5)
+    save(figure, "gpu_heat3d")
+
+
 def draw_all(app):
-    source = Path(app.srcdir, "data", "bench.csv")
+    data = Path(app.srcdir, "data")
+    sources = {"bench.csv": (draw_small, draw_transfers, draw_calls), "gpu.csv": (draw_gpu,),
+               "gpu_heat3d.csv": (draw_gpu_heat,)}
     folder = Path(app.srcdir, "_generated")
     folder.mkdir(exist_ok=True)
     script = Path(__file__)
-    newest = max(source.stat().st_mtime, script.stat().st_mtime)
+    newest = max(file.stat().st_mtime for file in [script, *(data / name for name in sources)])
     if all((folder / f"{n}.svg").exists() and (folder / f"{n}.svg").stat().st_mtime > newest
-           for n in ("transfers", "calls", "small")):
+           for n in ("transfers", "calls", "small", "gpu", "gpu_heat3d")):
         return
     sys.path.insert(0, str(Path(app.srcdir).parent / "tools" / "report"))
     import drawing
@@ -129,9 +163,10 @@ def draw_all(app):
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)
 
-    rows = rows_of(source)
-    for draw in (draw_small, draw_transfers, draw_calls):
-        draw(plt, drawing.COLORS, rows, save)
+    for name, drawings in sources.items():
+        rows = rows_of(data / name)
+        for draw in drawings:
+            draw(plt, drawing.COLORS, rows, save)
 
 
 def setup(app):
