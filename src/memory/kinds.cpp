@@ -3,8 +3,10 @@
 #include "base/settings.hpp"
 #include "memory/cuda/cuda_driver.hpp"
 #include "memory/gpu/gpu_kind.hpp"
+#include "memory/hip/hip_driver.hpp"
 #include "memory/kind.hpp"
 #include "memory/sim/sim_kind.hpp"
+#include "memory/ze/ze_driver.hpp"
 
 namespace atl::memory {
 
@@ -28,7 +30,8 @@ std::unique_ptr<gpu::driver> open_driver(kind_id id, std::string& why) {
   std::string const library = settings::gpu_driver(to_string(id));
   if (library == "none") return nullptr;
   if (id == kind_id::cuda) return cuda::cuda_driver::open(library, why);
-  return nullptr;
+  if (id == kind_id::hip) return hip::hip_driver::open(library, why);
+  return ze::ze_driver::open(library, why);
 }
 
 }  // namespace

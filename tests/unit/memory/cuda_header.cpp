@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <string_view>
-#include <type_traits>
 
 #include "memory/cuda/api.hpp"
+#include "unit/memory/alike.hpp"
 
 #if __has_include(<cuda.h>)
 #include <cuda.h>
@@ -57,19 +57,6 @@ static_assert(offsetof(allocation_properties, requested_handle_types) ==
               offsetof(CUmemAllocationProp, requestedHandleTypes));
 static_assert(offsetof(allocation_properties, location) == offsetof(CUmemAllocationProp, location));
 static_assert(offsetof(allocation_properties, flags) == offsetof(CUmemAllocationProp, allocFlags));
-
-template <class Ours, class Theirs>
-constexpr bool passed_alike =
-    sizeof(Ours) == sizeof(Theirs) &&
-    std::is_pointer_v<Ours> == std::is_pointer_v<Theirs>&& std::is_class_v<Ours> == std::is_class_v<Theirs>;
-
-template <class Ours, class... A, class Theirs, class... B>
-constexpr bool alike(Ours (*)(A...), Theirs (*)(B...)) {
-  if constexpr (sizeof...(A) == sizeof...(B)) {
-    return sizeof(Ours) == sizeof(Theirs) && (passed_alike<A, B> && ...);
-  }
-  return false;
-}
 
 struct symbols {
 #define X(name, symbol, parameters) static constexpr std::string_view name = symbol;
