@@ -10,7 +10,7 @@
 #       The public API under the launcher, one test `name.<R>ranks` per count. The main function comes from
 #       tests/support/multirank_main.cpp unless OWN_MAIN is given.
 #
-#   atoll_add_compile_fail_test(name SOURCE f.cpp EXPECT "regex")
+#   atoll_add_compile_fail_test(name SOURCE f.cpp EXPECT "regex" [INCLUDE folders ...])
 #       The file must be refused with a diagnostic that matches, and accepted with -DCONTROL.
 #
 #   atoll_add_script_test(name COMMAND ... [LABELS ...] [TIMEOUT s] [ENVIRONMENT ...] [PROCESSORS n])
@@ -205,9 +205,9 @@ function(_atoll_compile_fail_header)
 endfunction()
 
 function(atoll_add_compile_fail_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;EXPECT" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;EXPECT" "INCLUDE")
   _atoll_compile_fail_header()
-  set(include ${PROJECT_SOURCE_DIR}/include)
+  set(include ${PROJECT_SOURCE_DIR}/include ${arg_INCLUDE})
   if(TEST compile_fail.header)
     list(PREPEND include ${PROJECT_BINARY_DIR}/tests/compile_fail)
   endif()

@@ -1,0 +1,203 @@
+// Kokkos Views over global memory, and copies from and to them: shared heaps, and simulated devices, whose
+// Views are made and copied, but never touched.
+
+#include <atoll/kokkos.hpp>
+#include <utility>
+#include <vector>
+
+#include "multirank/common.hpp"
+
+template <>
+struct atl::kokkos::kokkos_space<upcxx::memory_kind::cuda_device> {
+  using type = Kokkos::HostSpace;
+};
+
+namespace {
+
+using upcxx::memory_kind;
+constexpr auto device = memory_kind::cuda_device;
+using device_matrix = atl::kokkos::shared_view<int**, device>;
+using allocator = upcxx::device_allocator<upcxx::cuda_device>;
+
+int arrivals;
+
+int value(int rank, int i, int j) { return rank * 10000 + i * 100 + j; }
+
+template <class View>
+void fill(View const& view, int rank) {
+  for (int i = 0; i < static_cast<int>(view.extent(0)); ++i) {
+    for (int j = 0; j < static_cast<int>(view.extent(1)); ++j) view(i, j) = value(rank, i, j);
+  }
+}
+template <class View>
+int wrong(View const& view, int rank, int first_row = 0, int first_column = 0) {
+  int found = 0;
+  for (int i = 0; i < static_cast<int>(view.extent(0)); ++i) {
+    for (int j = 0; j < static_cast<int>(view.extent(1)); ++j) {
+      found += view(i, j) != value(rank, first_row + i, first_column + j) ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+class kokkos_test : public multirank::fixture {
+ protected:
+  static void SetUpTestSuite() { Kokkos::initialize(); }
+  static void TearDownTestSuite() { Kokkos::finalize(); }
+};
+
+using pair = std::pair<int, int>;
+
+}  // namespace
+
+TEST_F(kokkos_test, views_over_shared_memory_are_shared_with_peers) {
+  atl::kokkos::shared_view<int**> mine(6, 5);
+  fill(mine.view(), me);
+  upcxx::dist_object<upcxx::global_ptr<int>> all(mine.global_ptr());
+  auto const theirs = all.fetch(right).wait();
+  upcxx::barrier();
+  auto const right_view = atl::kokkos::make_view<int const**>(theirs, 6, 5);
+  static_assert(decltype(right_view)::traits::memory_traits::is_unmanaged);
+  EXPECT_EQ(wrong(right_view, right), 0);
+  auto const left_first = atl::kokkos::make_view<int**, Kokkos::LayoutLeft>(mine.global_ptr(), 5, 6);
+  EXPECT_EQ(left_first.stride(0), 1u);
+  EXPECT_EQ(&atl::kokkos::make_view<int*>(mine.global_ptr(), 30)(7), &mine.view()(1, 2));
+  Kokkos::LayoutStride const columns(5, 1, 6, 5);
+  EXPECT_EQ((&atl::kokkos::make_view<int**, Kokkos::LayoutStride>(mine.global_ptr(), columns)(3, 2)),
+            &mine.view()(2, 3));
+  auto const part = Kokkos::subview(mine.view(), pair(2, 4), pair(1, 3));
+  EXPECT_EQ(atl::kokkos::global_ptr_of(part), mine.global_ptr() + 11);
+  auto moved = std::move(mine);
+  EXPECT_FALSE(mine.global_ptr());  // NOLINT
+  EXPECT_EQ(moved.view()(1, 1), value(me, 1, 1));
+  upcxx::barrier();
+}
+
+TEST_F(kokkos_test, owners_free_what_they_hold_and_say_when_there_is_no_room) {
+  auto const before = upcxx::shared_segment_used();
+  {
+    atl::kokkos::shared_view<double***> some(4, 5, 6);
+    EXPECT_GT(upcxx::shared_segment_used(), before);
+    some = atl::kokkos::shared_view<double***>(1, 1, 0);
+    EXPECT_EQ(some.view().size(), 0u);
+  }
+  EXPECT_EQ(upcxx::shared_segment_used(), before);
+  EXPECT_THROW(atl::kokkos::shared_view<double*>(std::size_t{1} << 40), upcxx::bad_shared_alloc);
+  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  {
+    device_matrix const some(gpu, 10, 10);
+    EXPECT_GE(gpu.segment_used(), 400u);
+    EXPECT_EQ(atl::kokkos::global_ptr_of(some.view(), gpu), some.global_ptr());
+    EXPECT_EQ(atl::kokkos::global_ptr_of(Kokkos::subview(some.view(), 3, Kokkos::ALL()), gpu),
+              some.global_ptr() + 30);
+    EXPECT_THROW(device_matrix(gpu, 1024, 1024), upcxx::bad_shared_alloc);
+  }
+  EXPECT_EQ(gpu.segment_used(), 0u);
+  gpu.destroy();
+}
+
+TEST_F(kokkos_test, host_views_of_any_shape_arrive_at_the_neighbour) {
+  atl::kokkos::shared_view<int**> mine(6, 5);
+  Kokkos::deep_copy(mine.view(), -1);
+  upcxx::dist_object<atl::kokkos::global_view<int, 2>> all(mine.global());
+  auto const theirs = all.fetch(right).wait();
+  Kokkos::View<int**, Kokkos::LayoutLeft, Kokkos::HostSpace> other("other", 6, 5), back("back", 6, 5);
+  fill(other, me);
+  arrivals = 0;
+  upcxx::barrier();
+  // Another layout; remote completion runs over there.
+  atl::kokkos::copy(Kokkos::DefaultHostExecutionSpace(), other, theirs,
+                    upcxx::operation_cx::as_future() | upcxx::remote_cx::as_rpc([] { ++arrivals; }))
+      .wait();
+  multirank::spin_until([] { return arrivals == 1; });
+  EXPECT_EQ(wrong(mine.view(), left), 0);
+  atl::kokkos::copy(theirs, back).wait();
+  EXPECT_EQ(wrong(back, me), 0);
+  upcxx::barrier();
+  // A column goes to flat memory, in the order of its addresses, and comes back as a row.
+  std::vector<int> flat(6, 0);
+  atl::kokkos::copy(Kokkos::subview(mine.view(), Kokkos::ALL(), 3), flat.data()).wait();
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(flat[static_cast<std::size_t>(i)], value(left, i, 3));
+  atl::kokkos::copy(flat.data(), Kokkos::subview(mine.view(), 2, pair(0, 5))).wait();
+  EXPECT_EQ(mine.view()(2, 4), value(left, 4, 3));
+  EXPECT_EQ(mine.view()(3, 4), value(left, 3, 4));
+  // Nothing at all is announced, too.
+  atl::kokkos::copy(Kokkos::subview(other, pair(0, 0), pair(0, 5)),
+                    Kokkos::subview(back, pair(0, 0), pair(0, 5)),
+                    upcxx::remote_cx::as_rpc([] { ++arrivals; }));
+  multirank::spin_until([] { return arrivals == 2; });
+  upcxx::barrier();
+}
+
+TEST_F(kokkos_test, boxes_of_device_views_arrive_whole_before_their_notification) {
+  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  {
+    device_matrix mine(gpu, 8, 9);
+    upcxx::dist_object<upcxx::global_ptr<int, device>> all(mine.global_ptr());
+    auto const theirs = all.fetch(right).wait();
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace> source("source", 8, 9), back("back", 8, 9);
+    fill(source, me);
+    atl::kokkos::copy(Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace>("none", 8, 9), mine).wait();
+    arrivals = 0;
+    upcxx::barrier();
+    // A box of 4 x 5, by rows, into the neighbour's device; all forms of completion.
+    auto const target = atl::kokkos::global_view<int, 2, device>{theirs + 2 * 9 + 3, {4, 5}, {9, 1}};
+    auto const box = Kokkos::subview(source, pair(1, 5), pair(2, 7));
+    upcxx::promise<> done;
+    bool queued = false;
+    auto const future =
+        atl::kokkos::copy(Kokkos::DefaultExecutionSpace(), box, target,
+                          upcxx::operation_cx::as_future() | upcxx::operation_cx::as_promise(done) |
+                              upcxx::operation_cx::as_lpc(upcxx::current_persona(), [&] { queued = true; }) |
+                              upcxx::remote_cx::as_rpc([](int sender) { arrivals += 100 + sender; }, me));
+    upcxx::when_all(future, done.finalize()).wait();
+    multirank::spin_until([&] { return arrivals != 0 && queued; });
+    EXPECT_EQ(arrivals, 100 + left);
+    atl::kokkos::copy(mine, back).wait();
+    EXPECT_EQ(wrong(Kokkos::subview(back, pair(2, 6), pair(3, 8)), left, 1, 2), 0);
+    EXPECT_EQ(back(1, 3), 0);
+    EXPECT_EQ(back(2, 2), 0);
+    EXPECT_EQ(back(5, 8), 0);
+    // Back from there, element by element into another layout, while the call waits.
+    Kokkos::View<int**, Kokkos::LayoutLeft, Kokkos::HostSpace> turned("turned", 4, 5);
+    upcxx::barrier();
+    auto const fetched =
+        atl::kokkos::copy(target, turned, upcxx::source_cx::as_blocking() | upcxx::operation_cx::as_future());
+    EXPECT_EQ(wrong(turned, me, 1, 2), 0);
+    fetched.wait();
+    // Device to device, flat to a column.
+    device_matrix column(gpu, 8, 2);
+    atl::kokkos::copy(target.data,
+                      atl::kokkos::global_view_of(Kokkos::subview(column.view(), pair(0, 5), 1), gpu))
+        .wait();
+    int held[16];
+    atl::kokkos::copy(column, &held[0]).wait();
+    EXPECT_EQ(held[2 * 3 + 1], value(me, 1, 5));
+    upcxx::barrier();
+  }
+  gpu.destroy();
+}
+
+TEST_F(kokkos_test, memory_that_kokkos_allocated_serves_as_a_segment) {
+  constexpr std::size_t page = 64 << 10;
+  Kokkos::View<char*, Kokkos::HostSpace> memory("memory", 3 * page);
+  auto const begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  auto const skipped = (begin + page - 1) / page * page - begin;
+  upcxx::cuda_device opened(0);
+  allocator gpu(opened, page, memory.data() + skipped);
+  {
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> const view(
+        reinterpret_cast<int*>(memory.data() + skipped), 7, 9);
+    auto const described = atl::kokkos::global_view_of(Kokkos::subview(view, pair(1, 3), pair(0, 9)), gpu);
+    EXPECT_EQ(described.data.where(), me);
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace> source("source", 2, 9), back("back", 2, 9);
+    fill(source, me);
+    auto const room = gpu.allocate<int>(7 * 9);  // what is copied must be allocated, in checked code
+    EXPECT_EQ(allocator::local(room), view.data());
+    atl::kokkos::copy(source, described).wait();
+    atl::kokkos::copy(described, back).wait();
+    EXPECT_EQ(wrong(back, me), 0);
+    gpu.deallocate(room);
+  }
+  opened.destroy();
+}
