@@ -90,7 +90,8 @@ bool send(std::int32_t target, function_token token, order const& head, void con
   }
 }
 
-void advance(piece* p);
+/// Does what comes next for a piece; false if that found no memory and must be tried again.
+bool advance(piece* p);
 
 // The owner's side
 
@@ -225,20 +226,22 @@ bool do_half(piece* p, memory_place device, std::byte* host) {
                    : send(rank_of(device.owner), token_cache<&serve_load>::get(), head, nullptr, 0);
 }
 
-void advance(piece* p) {
+bool advance(piece* p) {
   staged const& s = *p->whole;
   memory_place const to = moved_by(s.to, p->offset);
   memory_place const from = moved_by(s.from, p->offset);
   if (!p->loaded && on_host(from)) p->loaded = true;
   if (p->loaded && on_host(to)) {  // loading has put it there
     finish(p);
-    return;
+    return true;
   }
   if (p->buffer == nullptr && !on_host(from) && !on_host(to)) {
     p->buffer = std::make_unique_for_overwrite<std::byte[]>(p->bytes);
   }
   std::byte* const host = p->buffer != nullptr ? p->buffer.get() : host_address(on_host(from) ? from : to);
-  if (!do_half(p, p->loaded ? to : from, host)) waiting_pieces().push_back(p);
+  if (do_half(p, p->loaded ? to : from, host)) return true;
+  waiting_pieces().push_back(p);
+  return false;
 }
 
 }  // namespace
@@ -250,8 +253,7 @@ void start_staged(memory_place to, memory_place from, std::size_t bytes, memory:
 bool retry_staged() {
   bool moved = false;
   for (piece* const p : std::exchange(waiting_pieces(), {})) {
-    advance(p);
-    moved = true;
+    moved |= advance(p);
   }
   for (service* const s : std::exchange(waiting_services(), {})) {
     if (answer(s)) {

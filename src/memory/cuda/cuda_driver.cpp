@@ -170,12 +170,7 @@ block cuda_driver::create(int device, std::uint64_t bytes) {
       attribute(device, attribute_handle_type_posix_descriptor) == 0 || !settings::gpu_descriptors()) {
     pointer at = 0;
     if (cu_result const code = cu_.memory_alloc(&at, bytes); code != success) refuse(code);
-    block plain;
-    plain.base = at;
-    plain.bytes = bytes;
-    plain.device = device;
-    plain.from = block::origin::plain;
-    return plain;
+    return block::own_range(at, bytes, device, block::origin::plain);
   }
   allocation_properties wanted{};
   wanted.type = allocation_pinned;
@@ -214,12 +209,7 @@ block cuda_driver::adopt(int device, void* memory, std::uint64_t bytes) {
                                static_cast<unsigned long long>(bytes), memory,
                                static_cast<std::size_t>(begin + length - at)));
   }
-  block made;
-  made.base = at;
-  made.bytes = bytes;
-  made.device = device;
-  made.from = block::origin::users;
-  return made;
+  return block::own_range(at, bytes, device, block::origin::users);
 }
 
 export_record cuda_driver::share(block const& own, os::unique_fd& descriptor, std::string& why_not) {
@@ -262,31 +252,21 @@ block cuda_driver::import(export_record const& record, int descriptor, int devic
     memory_handle handle = 0;
     auto* const as_pointer = reinterpret_cast<void*>(static_cast<std::uintptr_t>(descriptor));
     check(cu_.memory_import(&handle, as_pointer, handle_type_posix_descriptor), "import memory of a peer");
-    block made;
+    gpu::address mapped = 0;
     try {
-      made = map(handle, record.whole, device);
+      mapped = map(handle, record.whole, device).mapped;
     } catch (...) {
       cu_.memory_release(handle);
       throw;
     }
     cu_.memory_release(handle);  // the mapping keeps it
-    made.base = made.mapped + record.offset;
-    made.bytes = record.whole - record.offset;
-    made.from = block::origin::imported;
-    return made;
+    return block::of_peer(mapped, record, device, block::origin::imported);
   }
   ipc_handle handle{};
   std::memcpy(&handle, record.handle.data(), sizeof handle);
   pointer at = 0;
   check(cu_.ipc_open(&at, handle, ipc_lazy_peer_access), "open memory of a peer");
-  block made;
-  made.mapped = at;
-  made.base = at + record.offset;
-  made.bytes = record.whole - record.offset;
-  made.whole = record.whole;
-  made.device = device;
-  made.from = block::origin::opened;
-  return made;
+  return block::of_peer(at, record, device, block::origin::opened);
 }
 
 bool cuda_driver::grant(block& memory, int device) noexcept {

@@ -42,6 +42,23 @@ struct block {
   std::uint64_t handle = 0;  ///< the driver's
   int device = 0;            ///< where it lies, or through which device it was imported
   origin from = origin::none;
+
+  /// Memory of this process that is one range.
+  static block own_range(address at, std::uint64_t bytes, int device, origin from) noexcept {
+    block b;
+    b.base = at;
+    b.bytes = bytes;
+    b.device = device;
+    b.from = from;
+    return b;
+  }
+  /// A peer's segment, where all that the record stands for is mapped at `mapped`.
+  static block of_peer(address mapped, export_record const& record, int device, origin from) noexcept {
+    block b = own_range(mapped + record.offset, record.whole - record.offset, device, from);
+    b.mapped = mapped;
+    b.whole = record.whole;
+    return b;
+  }
 };
 
 class driver {

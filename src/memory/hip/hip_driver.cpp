@@ -202,12 +202,7 @@ block hip_driver::create(int device, std::uint64_t bytes) {
   if (!has_memory_objects(device) || !settings::gpu_descriptors()) {
     pointer at = nullptr;
     if (hip_result const code = hip_.memory_alloc(&at, bytes); code != success) refuse(code);
-    block plain;
-    plain.base = number(at);
-    plain.bytes = bytes;
-    plain.device = device;
-    plain.from = block::origin::plain;
-    return plain;
+    return block::own_range(number(at), bytes, device, block::origin::plain);
   }
   allocation_properties wanted{};
   wanted.type = allocation_pinned;
@@ -246,12 +241,7 @@ block hip_driver::adopt(int device, void* memory, std::uint64_t bytes) {
                                static_cast<unsigned long long>(bytes), memory,
                                static_cast<std::size_t>(number(begin) + length - number(memory))));
   }
-  block made;
-  made.base = number(memory);
-  made.bytes = bytes;
-  made.device = device;
-  made.from = block::origin::users;
-  return made;
+  return block::own_range(number(memory), bytes, device, block::origin::users);
 }
 
 export_record hip_driver::share(block const& own, os::unique_fd& descriptor, std::string& why_not) {
@@ -298,18 +288,15 @@ block hip_driver::import(export_record const& record, int descriptor, int device
     memory_handle handle = nullptr;
     check(hip_.memory_import(&handle, argument.value(), handle_type_posix_descriptor),
           "import memory of a peer");
-    block made;
+    gpu::address mapped = 0;
     try {
-      made = map(handle, record.whole, device);
+      mapped = map(handle, record.whole, device).mapped;
     } catch (...) {
       hip_.memory_release(handle);
       throw;
     }
     hip_.memory_release(handle);  // the mapping keeps it
-    made.base = made.mapped + record.offset;
-    made.bytes = record.whole - record.offset;
-    made.from = block::origin::imported;
-    return made;
+    return block::of_peer(mapped, record, device, block::origin::imported);
   }
   ipc_handle handle{};
   std::memcpy(&handle, record.handle.data(), sizeof handle);
@@ -317,14 +304,7 @@ block hip_driver::import(export_record const& record, int descriptor, int device
   if (!good(hip_.ipc_open(&at, handle, ipc_lazy_peer_access))) {
     check(hip_.ipc_open(&at, handle, ipc_lazy_peer_access_hip5), "open memory of a peer");
   }
-  block made;
-  made.mapped = number(at);
-  made.base = made.mapped + record.offset;
-  made.bytes = record.whole - record.offset;
-  made.whole = record.whole;
-  made.device = device;
-  made.from = block::origin::opened;
-  return made;
+  return block::of_peer(number(at), record, device, block::origin::opened);
 }
 
 bool hip_driver::grant(block& memory, int device) noexcept {

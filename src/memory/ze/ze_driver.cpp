@@ -152,12 +152,7 @@ block ze_driver::create(int device, std::uint64_t bytes) {
                                settings::format_bytes(bytes).c_str(), words(code).c_str(),
                                settings::format_bytes(facts(device).bytes).c_str()));
   }
-  block result;
-  result.base = reinterpret_cast<gpu::address>(made);
-  result.bytes = result.whole = bytes;
-  result.device = device;
-  result.from = block::origin::created;
-  return result;
+  return block::own_range(reinterpret_cast<gpu::address>(made), bytes, device, block::origin::created);
 }
 
 block ze_driver::adopt(int device, void* memory, std::uint64_t bytes) {
@@ -178,12 +173,7 @@ block ze_driver::adopt(int device, void* memory, std::uint64_t bytes) {
     throw segment_error(format("Level Zero: %llu bytes at %p reach beyond the allocation there",
                                static_cast<unsigned long long>(bytes), memory));
   }
-  block result;
-  result.base = start;
-  result.bytes = bytes;
-  result.device = device;
-  result.from = block::origin::users;
-  return result;
+  return block::own_range(start, bytes, device, block::origin::users);
 }
 
 export_record ze_driver::share(block const& own, os::unique_fd& descriptor, std::string& why_not) {
@@ -221,14 +211,7 @@ block ze_driver::import(export_record const& record, int descriptor, int device)
   std::memcpy(handle.data, &descriptor, sizeof descriptor);
   void* opened = nullptr;
   check(ze_.ipc_open(context_, at(device), handle, 0, &opened), "open memory of a peer");
-  block result;
-  result.mapped = reinterpret_cast<gpu::address>(opened);
-  result.base = result.mapped + record.offset;
-  result.bytes = record.whole - record.offset;
-  result.whole = record.whole;
-  result.device = device;
-  result.from = block::origin::opened;
-  return result;
+  return block::of_peer(reinterpret_cast<gpu::address>(opened), record, device, block::origin::opened);
 }
 
 bool ze_driver::grant(block& memory, int device) noexcept {
