@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "backend.hpp"
 #include "stencil.hpp"
@@ -73,13 +74,11 @@ class accelerator {
 
 std::unique_ptr<backend> make_device_backend(backend_setup const& setup, std::unique_ptr<accelerator> device);
 
-/// Memory of the CUDA run time on the device with this number, modulo how many there are. Throws
-/// device_problem.
+/// Memory of the CUDA run time on the device with this number, modulo how many there are.
 std::unique_ptr<device_memory> make_cuda_memory(int number);
 
-/// The device fails; the text says at what and why.
-struct device_problem {
-  std::string text;
-};
+/// The device fails; `what` says at what and why. Ends this rank with status 2, and the launcher ends the
+/// others. An exception would not do: the objects that it passes end collectively, and nobody else is there.
+[[noreturn]] void device_failed(std::string const& what);
 
 }  // namespace heat3d

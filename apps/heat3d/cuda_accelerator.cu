@@ -18,7 +18,7 @@ namespace {
 void check(cudaError_t status, char const* what) {
   if (status == cudaSuccess) return;
   if (status == cudaErrorMemoryAllocation) throw std::bad_alloc();
-  throw device_problem{std::string(what) + ": " + cudaGetErrorString(status)};
+  device_failed(std::string(what) + ": " + cudaGetErrorString(status));
 }
 
 constexpr int block_threads = 256;
@@ -313,6 +313,11 @@ class cuda_memory final : public device_memory {
     for (auto* p : pieces_) cudaFree(p);
   }
   int device() const override { return device_; }
+  std::string name() const override { return properties().name; }
+  std::string uuid() const override {
+    auto const id = properties().uuid;
+    return {id.bytes, sizeof id.bytes};
+  }
   double* allocate(std::int64_t n) override {
     double* p = nullptr;
     check(cudaMalloc(&p, n * sizeof(double)), "memory");
@@ -328,6 +333,12 @@ class cuda_memory final : public device_memory {
   void finish() override {}
 
  private:
+  cudaDeviceProp properties() const {
+    cudaDeviceProp found{};
+    check(cudaGetDeviceProperties(&found, device_), "device");
+    return found;
+  }
+
   int device_;
   std::vector<double*> pieces_;
 };

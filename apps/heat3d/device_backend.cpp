@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -248,6 +250,12 @@ void device_backend::pin(void const* memory, std::int64_t bytes) {
 }
 
 }  // namespace
+
+void device_failed(std::string const& what) {
+  std::fprintf(stderr, "atoll-heat3d: device: %s\n", what.c_str());
+  std::fflush(nullptr);
+  std::_Exit(2);
+}
 
 std::unique_ptr<backend> make_device_backend(backend_setup const& setup,
                                              std::unique_ptr<accelerator> device) {

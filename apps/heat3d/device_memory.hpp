@@ -4,6 +4,7 @@
 /// the device's own run time.
 
 #include <cstdint>
+#include <string>
 
 #include "decomposition.hpp"
 
@@ -19,6 +20,9 @@ class device_memory {
 
   /// Number of the device in this process.
   virtual int device() const = 0;
+  /// What it is called, and what tells it from every other device.
+  virtual std::string name() const = 0;
+  virtual std::string uuid() const = 0;
   /// `n` doubles. Throws std::bad_alloc.
   virtual double* allocate(std::int64_t n) = 0;
   /// Start copies in and out.

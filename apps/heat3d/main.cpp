@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "accelerator.hpp"
 #include "communicator.hpp"
@@ -121,7 +122,26 @@ std::unique_ptr<device_memory> make_device_memory(options const& o, block const&
   throw runtime_problem{"--backend " + o.backend + " needs an exchange of the library, such as rma"};
 }
 
-/// The back end, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
+/// What `make` returns, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
+template <class Make>
+auto make_on_all(communicator& ranks, char const* what, Make make) {
+  decltype(make()) made;
+  double failed = 0;
+  try {
+    made = make();
+  } catch (std::bad_alloc const&) {
+    failed = 1;
+  }
+  ranks.max({&failed, 1});
+  if (failed == 0) return made;
+  if (ranks.rank() == 0) {
+    std::fprintf(stderr, "atoll-heat3d: memory does not suffice for %s; use a smaller domain or more hosts\n",
+                 what);
+  }
+  return decltype(make()){};
+}
+
+/// The back end, or nothing on every rank.
 std::unique_ptr<backend> make_engine(options const& o, block const& own, communicator& ranks,
                                      device_memory* device) {
   auto const grid = o.grid.value_or(default_grid(ranks.size()));
@@ -132,19 +152,10 @@ std::unique_ptr<backend> make_engine(options const& o, block const& own, communi
     if (problem) std::fprintf(stderr, "atoll-heat3d: %s\n", problem->c_str());
     return nullptr;
   }
-  std::unique_ptr<backend> engine;
-  try {
-    engine = make_backend(o.backend,
-                          {own, o.physics.domain, device, exchange_on_device(o.exchange), !o.keep_denormals});
-  } catch (std::bad_alloc const&) {
-    failed = 1;
-  }
-  ranks.max({&failed, 1});
-  if (failed == 0) return engine;
-  if (ranks.rank() == 0) {
-    std::fprintf(stderr, "atoll-heat3d: no memory for the field; use a smaller domain or more hosts\n");
-  }
-  return nullptr;
+  return make_on_all(ranks, "the fields", [&] {
+    return make_backend(o.backend,
+                        {own, o.physics.domain, device, exchange_on_device(o.exchange), !o.keep_denormals});
+  });
 }
 
 int simulate(options const& o, communicator& ranks) {
@@ -162,7 +173,9 @@ int simulate(options const& o, communicator& ranks) {
   if (!engine) return 2;
   auto* const planes = exchange_on_device(o.exchange) ? device.get() : nullptr;
   char const* const fault = planes == nullptr ? std::getenv("ATOLL_HEAT3D_FAULT") : nullptr;
-  auto const halos = with_fault(ranks.make_exchange(own, planes), fault != nullptr ? fault : "", own);
+  auto halos = make_on_all(ranks, "the halos", [&] { return ranks.make_exchange(own, planes); });
+  if (!halos) return 2;
+  halos = with_fault(std::move(halos), fault != nullptr ? fault : "", own);
 
   run_record record;
   record.physics = o.physics;
@@ -173,6 +186,10 @@ int simulate(options const& o, communicator& ranks) {
   record.warmup = o.warmup;
   record.reduce_interval = o.reduce_interval > 0 ? o.reduce_interval : o.print_interval;
   record.checked = o.check && halos->sends();
+  if (device) {
+    record.devices = device_n(*device, ranks);
+    record.device = device->name();
+  }
 
   console out(o, ranks.rank());
   out.configuration(record, own);
@@ -239,11 +256,6 @@ int run_program(int argc, char** argv) {
   } catch (runtime_problem const& p) {
     if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
     return 2;
-  } catch (device_problem const& p) {
-    // The others wait for this rank, and cannot go on without it.
-    std::fprintf(stderr, "atoll-heat3d: rank %d: device: %s\n", ranks->rank(), p.text.c_str());
-    std::fflush(nullptr);
-    std::_Exit(2);
   }
 }
 
@@ -256,7 +268,7 @@ int main(int argc, char** argv) {
   } catch (heat3d::runtime_problem const& p) {
     std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
   } catch (std::bad_alloc const&) {
-    std::fprintf(stderr, "atoll-heat3d: out of memory; use a smaller domain or more ranks\n");
+    std::fprintf(stderr, "atoll-heat3d: memory does not suffice; use a smaller domain or more ranks\n");
   }
   return 2;
 }

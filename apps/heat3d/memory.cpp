@@ -8,13 +8,15 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string_view>
 
 namespace heat3d {
 namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
-constexpr double bytes_per_cell = 24;  // two fields, and the initial values while they are loaded
+constexpr double bytes_per_cell = 24;           // two fields, and the initial values while they are loaded
+constexpr double bytes_per_cell_on_device = 8;  // these only
 
 /// The number in a file of one word; unlimited where there is none.
 double number_in(char const* path) {
@@ -38,11 +40,15 @@ double available_bytes() {
   return available;
 }
 
-/// A number that tells hosts apart, small enough to be exact as a double.
+/// A number that tells names apart, small enough to be exact as a double.
+double number_of(std::string_view name) {
+  return static_cast<double>(std::hash<std::string_view>{}(name) >> 12U);
+}
+
 double host_number() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
-  return static_cast<double>(std::hash<std::string_view>{}(name.data()) >> 12U);
+  return number_of(name.data());
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ std::optional<std::string> memory_problem(triple const& domain, process_grid con
   int here = 0;
   for (int r = 0; r < static_cast<int>(hosts.size()); ++r) {
     if (hosts[r].front() != mine) continue;
-    needed += (fields_on_device ? 2 * sizeof(double) : bytes_per_cell) *
+    needed += (fields_on_device ? bytes_per_cell_on_device : bytes_per_cell) *
               static_cast<double>(make_block(domain, grid, r).cells.cell_n());
     ++here;
   }
@@ -65,10 +71,17 @@ std::optional<std::string> memory_problem(triple const& domain, process_grid con
   std::array<char, 200> text{};
   std::snprintf(
       text.data(), text.size(),
-      "the fields of %d rank%s on this host need %.1f GiB, but %.1f GiB are free; use a smaller domain or "
-      "more hosts",
+      "memory does not suffice: the fields of %d rank%s on this host need %.1f GiB, but %.1f GiB are free; "
+      "use a smaller domain or more hosts",
       here, here == 1 ? "" : "s", needed / gib, available / gib);
   return text.data();
+}
+
+int device_n(device_memory const& mine, communicator& ranks) {
+  double const number = number_of(mine.uuid());
+  std::set<double> different;
+  for (auto const& theirs : ranks.gather({&number, 1})) different.insert(theirs.front());
+  return static_cast<int>(different.size());
 }
 
 }  // namespace heat3d

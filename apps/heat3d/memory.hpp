@@ -15,4 +15,7 @@ namespace heat3d {
 std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid, communicator& ranks,
                                           bool fields_on_device);
 
+/// How many different devices the ranks have, on rank 0. Collective.
+int device_n(device_memory const& mine, communicator& ranks);
+
 }  // namespace heat3d

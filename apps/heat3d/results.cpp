@@ -49,7 +49,9 @@ CREATE TABLE IF NOT EXISTS runs (
   comm_share REAL NOT NULL,      -- 0 to 1, mean over ranks
   mean REAL,
   passed INTEGER,                -- 1, 0, or null when the checks were off
-  residual REAL                  -- of the energy balance
+  residual REAL,                 -- of the energy balance
+  devices INTEGER NOT NULL DEFAULT 0,  -- different ones that the ranks compute on; 0: on the host
+  device TEXT NOT NULL DEFAULT ''      -- what rank 0's is called
 );
 CREATE TABLE IF NOT EXISTS steps (
   run INTEGER NOT NULL REFERENCES runs(run),
@@ -194,6 +196,11 @@ void results_file::prepare_tables() {
   }
   transaction writing(path_, database_);
   execute(path_, database_, schema, "create tables");
+  // Files of earlier versions lack columns; those that are there already are refused.
+  for (auto const* const column : {"devices INTEGER NOT NULL DEFAULT 0", "device TEXT NOT NULL DEFAULT ''"}) {
+    auto const sql = std::string("ALTER TABLE runs ADD COLUMN ") + column;
+    sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr);
+  }
   writing.commit();
 }
 
@@ -206,8 +213,8 @@ void results_file::add(run_record const& r) {
       path_, database_,
       "INSERT INTO runs (date, program, version, commit_id, host, cores, ranks, grid, x, y, z, exchange, "
       "backend, steps, warmup, reduce_interval, t0, dt, q, sigma, power, initial, seconds, median_s, p10_s, "
-      "p90_s, cells_per_s, comm_share, mean, passed, residual) VALUES "
-      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+      "p90_s, cells_per_s, comm_share, mean, passed, residual, devices, device) VALUES "
+      "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   run.bind(utc_now()).bind(std::string("heat3d")).bind(std::string(version)).bind(std::string(commit_id));
   run.bind(host_name()).bind(usable_cores()).bind(r.ranks).bind(grid_text(r.grid));
   run.bind(p.domain[0]).bind(p.domain[1]).bind(p.domain[2]).bind(r.exchange).bind(r.backend);
@@ -221,7 +228,7 @@ void results_file::add(run_record const& r) {
   } else {
     run.bind_null();
   }
-  run.bind(r.residual).run();
+  run.bind(r.residual).bind(r.devices).bind(r.device).run();
 
   std::int64_t const id = sqlite3_last_insert_rowid(database_);
   statement step(path_, database_, "INSERT INTO steps (run, step, max_s, rank0_s) VALUES (?,?,?,?)");

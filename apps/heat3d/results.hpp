@@ -23,6 +23,8 @@ struct run_record {
   int ranks = 1;
   std::string exchange;
   std::string backend;
+  int devices = 0;     ///< how many the ranks share, 0: they compute on the host
+  std::string device;  ///< what rank 0's is called
   std::int64_t warmup = 0;
   std::int64_t reduce_interval = 0;
   double seconds = 0;   ///< of the whole time loop

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <random>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,9 +22,13 @@ namespace {
 
 class sim_accelerator final : public accelerator {
  public:
-  explicit sim_accelerator(device_memory& memory) : memory_(memory), random_(memory.device() + 1) {}
+  explicit sim_accelerator(device_memory& memory) : memory_(memory), random_(memory.device() + 1) {
+    auto const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
+    if (fault != nullptr && std::string_view(fault) == "device" && memory.device() == 1) steps_left_ = 4;
+  }
 
   void sweep_inner(sweep_work const& work) override {
+    if (steps_left_ > 0 && --steps_left_ == 0) device_failed("inner cells: it was told to fail");
     start(inner_stream, [this, work] { sweep(work); });
   }
   void sweep_surface(face stream, sweep_work const& work) override {
@@ -118,6 +124,7 @@ class sim_accelerator final : public accelerator {
   std::array<std::int64_t, mark_n> passed_{};
   compensated_sum radiated_;
   sums sums_;
+  int steps_left_ = -1;  ///< until it fails; negative: it does not
 };
 
 void sim_accelerator::sweep(sweep_work const& work) {

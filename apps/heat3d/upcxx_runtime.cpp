@@ -47,19 +47,29 @@ class segment final : public device_memory {
       allocator_ = upcxx::make_gpu_allocator(bytes);
     } catch (upcxx::bad_segment_alloc const&) {
       throw runtime_problem{
-          "the fields (" + std::to_string(bytes >> 20U) +
+          "memory does not suffice: the fields (" + std::to_string(bytes >> 20U) +
           " MiB on this rank) do not fit into device memory; use a smaller domain or more devices"};
     }
     // Without a device on any rank all give up.
-    if (upcxx::reduce_all(allocator_.is_active() ? 0 : 1, upcxx::op_fast_max).wait() != 0) {
-      auto const why = gpu::kind_info();
+    auto const without = allocator_.is_active() ? upcxx::rank_n() : upcxx::rank_me();
+    auto const first = upcxx::reduce_all(without, upcxx::op_fast_min).wait();
+    if (first != upcxx::rank_n()) {
       allocator_.destroy();
-      throw runtime_problem{"a rank has no device: " + why.substr(0, why.find('\n'))};
+      throw runtime_problem{"rank " + std::to_string(first) +
+                            " has no device; `atoll info` lists those that a process sees"};
     }
   }
   ~segment() override { allocator_.destroy(); }
 
   int device() const override { return allocator_.device_id(); }
+  std::string name() const override {
+    // A line for each device: "cuda device 0: its name, its memory, ..."
+    auto const lines = gpu::kind_info();
+    auto const line = lines.find(" device " + std::to_string(device()) + ": ");
+    auto const begin = lines.find(": ", line) + 2;
+    return line == std::string::npos ? "" : lines.substr(begin, lines.find_first_of(",\n", begin) - begin);
+  }
+  std::string uuid() const override { return gpu::uuid(device()); }
   double* allocate(std::int64_t n) override {
     auto const p = allocator_.allocate<double>(static_cast<std::size_t>(n));
     if (p.is_null()) throw std::bad_alloc();

@@ -54,7 +54,7 @@ class Bench:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run(self, words, ranks=1, status=0, env=None, launcher="atoll"):
+    def run(self, words, ranks=1, status=0, env=None, launcher="atoll", wrapper=()):
         """Runs the program and returns what it printed; its status must be the given one."""
         if launcher == "mpirun":
             allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -65,7 +65,7 @@ class Bench:
             command = []
         else:
             command = [self.launcher, "run", "-n", str(ranks), "--timeout", "100"]
-        command += [self.heat3d, *words]
+        command += [*wrapper, self.heat3d, *words]
         result = subprocess.run(command, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         what = " ".join(command)
@@ -256,9 +256,21 @@ def devices(bench):
         with open(path, "rb") as file:
             require(file.read() == bench.field(front[:-2]), "the heat front differs")
         output = bench.run([*words, "--backend", "device-sim"], 2, status=2, env={"ATOLL_SIM_DEVICES": "0"})
-        require("a rank has no device" in output.errors, output.errors)
+        require("rank 0 has no device" in output.errors, output.errors)
+        only_rank_0 = bench.path("only_rank_0")
+        with open(only_rank_0, "w", encoding="ascii") as file:
+            file.write('#!/bin/sh\n[ "$ATOLL_RANK" = 0 ] || export ATOLL_SIM_DEVICES=0\nexec "$@"\n')
+        os.chmod(only_rank_0, 0o755)
+        output = bench.run([*words, "--backend", "device-sim"], 2, status=2, env=DEVICES, wrapper=[only_rank_0])
+        require("rank 1 has no device" in output.errors, output.errors)
         output = bench.run([*words, "--backend", "device-sim", "--exchange", "none"], 1, status=2, launcher="none")
         require("needs an exchange of the library" in output.errors, output.errors)
+        # A device of one rank fails in the midst of the run: it says so, and the others do not wait for it.
+        output = bench.run([*EIGENMODE, "-N", "20", "--backend", "device-sim"], 2, status=2,
+                           env={"ATOLL_SIM_DEVICES": "2", "ATOLL_HEAT3D_FAULT": "device"})
+        require("atoll-heat3d: device: inner cells" in output.errors and "rank 1 of 2" in output.errors, output.errors)
+        output = bench.run([*words, "--backend", "device-sim"], 2, status=2, env={**DEVICES, "ATOLL_SIM_MEMORY": "64K"})
+        require(output.errors.count("atoll-heat3d: memory does not suffice: the fields") == 1, output.errors)
     if ranks == 4:
         for grid in ("4,1,1", "1,4,1", "2,2,1"):
             words = ["-X", "4", "-Y", "4", "-Z", "3", "-N", "12", "-T0", "0.2"]
@@ -315,7 +327,7 @@ def errors(bench):
         ([*small, "--results", "/dev/full"], 2, "--results /dev/full"),
         ([*small, "--slice", "/nonexistent/x.png"], 1, "--slice /nonexistent/x.png"),
         (["-X", "400", "-Y", "400", "-Z", "4", "-N", "1"], 2, "UPCXX_SHARED_HEAP_SIZE"),
-        (["-X", "20000", "-Y", "20000", "-Z", "20000", "-N", "1"], 2, "GiB are free"),
+        (["-X", "20000", "-Y", "20000", "-Z", "20000", "-N", "1"], 2, "memory does not suffice: the fields of 2 ranks"),
     ):
         env = {"UPCXX_SHARED_HEAP_SIZE": "4M"} if "UPCXX_SHARED_HEAP_SIZE" in mentioned else None
         output = bench.run(words, ranks, status=2, env=env)
@@ -350,6 +362,53 @@ def mpi(bench):
     require("mpirun" in output.errors, f"no advice: {output.errors}")
 
 
+def study(bench):
+    """The study at sizes that say nothing: all variants in turn, until the memory is full; interrupted ones go on."""
+    def run(words, env=None, status=0):
+        job = subprocess.run([bench.launcher, "heat-study", "--no-report", "--steps", "5", "--warmup", "1", *words],
+                             env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                             check=False)
+        require(job.returncode == status, f"{words} ended with {job.returncode}\n{job.stdout}{job.stderr}")
+        return job.stdout + job.stderr
+
+    def runs_in(folder):
+        connection = sqlite3.connect(os.path.join(folder, "runs.db"))
+        rows = connection.execute("SELECT x, ranks, devices, exchange FROM runs WHERE backend = ? AND steps = 5", (backend,))
+        found = sorted(rows.fetchall())
+        connection.close()
+        return found
+
+    folder, backend = bench.path("devices"), "device-sim"
+    small = {"ATOLL_SIM_DEVICES": "2", "ATOLL_SIM_MEMORY": "512K"}
+    words = ["--backend", backend, "--per-device", "1,2", "--ranks", "1,2", "-o", folder]
+    text = run([*words, "--sizes", "6,12,48"], small)
+    sent = ("off", "rma", "rma-staged")
+    expected = sorted((edge, ranks, devices, exchange) for edge in (6, 12) for ranks, devices in ((1, 1), (2, 1), (2, 2))
+                      for exchange in (sent if ranks > 1 else ("rma",)))
+    require(runs_in(folder) == expected, f"{runs_in(folder)}\n{text}")
+    require(text.count("memory does not suffice") == 3 and "done." in text, text)
+    require("message passing is left out" in text, text)
+    # The same again: nothing is run twice, what is new is.
+    text = run([*words, "--sizes", "6,12", "--repeat", "2", "--variants", "rma"], small)
+    require(text.count("(done before)") == 6 and len(runs_in(folder)) == len(expected) + 6, text)
+
+    folder, backend = bench.path("host"), "plain-fused"
+    run(["--backend", backend, "--ranks", "1,2", "--sizes", "8", "-o", folder])
+    found = {exchange for _, ranks, _, exchange in runs_in(folder) if ranks == 2}
+    mpi_too = bench.mpirun and shutil.which("mpirun") and "mpi" in bench.run(["--help"]).text
+    require(found == {"rma", "off"} | ({"mpi", "mpi-tuned"} if mpi_too else set()), f"variants: {found}")
+
+    for words, mentioned in ((["--backend", "abacus"], "this build has"), (["--variants", "pigeon"], "pigeon is unknown"),
+                             (["--ranks", "0"], "expected positive numbers"), (["--backend", "device-sim"], "no device here")):
+        job = subprocess.run([bench.launcher, "heat-study", "-o", folder, *words], capture_output=True, text=True, check=False,
+                             env={**os.environ, "ATOLL_SIM_DEVICES": "0"})
+        require(job.returncode != 0 and mentioned in job.stderr and "Traceback" not in job.stderr, f"{words}: {job.stderr}")
+    # A run that fails is said, and the study with it; the others go on.
+    text = run(["--backend", "device-sim", "--ranks", "2", "--sizes", "6", "-o", bench.path("broken")],
+               {"ATOLL_SIM_DEVICES": "2", "ATOLL_HEAT3D_FAULT": "device"}, status=1)
+    require(text.count("FAILED: device: inner cells") == 3, text)
+
+
 def report(bench):
     database, folder = bench.path("runs.db"), bench.path("report")
     command = [bench.launcher, "report", database, "-o", folder]
@@ -381,7 +440,7 @@ def report(bench):
     require("python3-matplotlib" in output.errors, f"no advice: {output.errors}")
 
 
-GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, faults, results, errors, mpi, report)}
+GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, faults, results, errors, mpi, study, report)}
 
 
 def main():

@@ -62,6 +62,29 @@ TEST_F(results, a_run_is_stored_with_its_steps_and_checks) {
   EXPECT_EQ(query("SELECT ranks FROM runs WHERE grid = '1x1x2'"), 2);
 }
 
+TEST_F(results, a_file_of_an_earlier_version_gets_the_columns_it_lacks) {
+  {
+    results_file old(path());
+    auto r = record(2);
+    r.devices = 3;
+    r.device = "a device";
+    old.add(r);
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &database), SQLITE_OK);
+  for (auto const* const column : {"devices", "device"}) {
+    auto const sql = std::string("ALTER TABLE runs DROP COLUMN ") + column;
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  sqlite3_close(database);
+  auto later = record(2);
+  later.devices = 2;
+  later.device = "another";
+  results_file(path()).add(later);
+  EXPECT_EQ(query("SELECT devices FROM runs WHERE run = 1"), 0);
+  EXPECT_EQ(query("SELECT devices FROM runs WHERE device = 'another'"), 2);
+}
+
 TEST_F(results, writers_at_the_same_time_lose_nothing) {
   constexpr int writers = 8;
   constexpr int runs = 6;
