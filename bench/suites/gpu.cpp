@@ -2,6 +2,7 @@
 // the driver's own copies; and copies that tell the target.
 
 #include <algorithm>
+#include <atoll/copy_batch.hpp>
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -20,6 +21,7 @@ using pointer = raw_copies::pointer;
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
 constexpr std::size_t copies_per_notification = 16;
+constexpr std::uint64_t copies_per_batch = 64;
 /// Copies that are started before any of them is waited for where the start is measured: fewer than a
 /// driver's queues hold.
 constexpr std::size_t most_started = 128;
@@ -140,6 +142,33 @@ void run_way(setting const& s, std::string const& key, std::string const& name, 
         },
         s.limit([&](std::uint64_t n) {
           start_raw(bytes, n);
+          raw->wait();
+        }));
+  }
+}
+
+/// Little copies that are handed over together; beside them the driver's, one by one.
+void run_batches(setting const& s, memories const& m, raw_memories const& raw_at) {
+  raw_copies* const raw = s.raw;
+  for (std::size_t const bytes : s.options.device_sizes) {
+    if (bytes > std::size_t{64} << 10) continue;
+    row r = s.make_row("put.batch", "64 in a batch, own GPU to peer's GPU", bytes);
+    r.show = unit_of(bytes);
+    r.least = copies_per_batch;
+    s.g.served(
+        r,
+        [&](std::uint64_t n) {
+          upcxx::promise<> all;
+          for (std::uint64_t i = 0; i < n;) {
+            atl::copy_batch const together;
+            for (std::uint64_t const end = std::min(i + copies_per_batch, n); i < end; ++i) {
+              upcxx::copy(m.own_gpu, m.peer_gpu, bytes, upcxx::operation_cx::as_promise(all));
+            }
+          }
+          all.finalize().wait();
+        },
+        s.limit([&](std::uint64_t n) {
+          for (std::uint64_t i = 0; i < n; ++i) raw->copy(raw_at.peer_gpu, raw_at.own_gpu, bytes);
           raw->wait();
         }));
   }
@@ -308,6 +337,7 @@ void run_gpu(group& g, suite_options const& options) {
     }
     setting const s{g, options, beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu."};
     run_ways(s, m, at);
+    run_batches(s, m, at);
     run_notified(s, m, at);
     upcxx::barrier();
     if (beside) raw.close();

@@ -19,6 +19,9 @@ std::atomic<std::size_t> device_work{0};
 
 namespace {
 
+/// begin_gathering() calls that are open.
+__attribute__((tls_model("initial-exec"))) constinit thread_local int gathering = 0;
+
 /// Lies in the completion's `under_way`.
 struct transfer final : memory::copy_record {
   segment* target = nullptr;  ///< null: host memory
@@ -70,6 +73,7 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
   auto* const t = ::new (completion->under_way) transfer;
   t->completion = completion;
   t->landed = &complete;
+  t->gathered = gathering != 0;
   guard const held;
   t->target = on_host(to) ? nullptr : &find_segment(to, bytes);
   t->source = on_host(from) ? nullptr : &find_segment(from, bytes);
@@ -99,6 +103,14 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
     auto const offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte const*>(news.word) - mine);
     completion->announced(completion, {offset, news.value});
   }
+}
+
+void begin_gathering() noexcept { ++gathering; }
+
+void end_gathering() {
+  if (--gathering != 0) return;
+  guard const held;
+  submit_kinds();
 }
 
 bool advance_copies() {

@@ -200,6 +200,10 @@ void prepare_host(memory::kind& kind, std::int32_t rank) {
   }
 }
 
+void submit_kinds() {
+  for (known_kind const& known : table().kinds) known.kind->submit();
+}
+
 bool poll_kinds() {
   bool moved = false;
   for (known_kind const& known : table().kinds) moved |= known.kind->poll();

@@ -65,6 +65,8 @@ segment& find_segment(memory_place place, std::size_t bytes);
 void prepare_host(memory::kind& kind, std::int32_t rank);
 /// All that have devices here and have been used.
 bool poll_kinds();
+/// Starts the gathered copies of all kinds.
+void submit_kinds();
 
 constexpr memory::kind_id kind_of(std::uint64_t owner) noexcept {
   return static_cast<memory::kind_id>(owner >> 48);

@@ -79,6 +79,7 @@ struct copy_end {
 struct copy_record {
   void (*landed)(copy_record*) noexcept;
   copy_record* next = nullptr;  ///< the kind's, while the copy is under way
+  bool gathered = false;        ///< the kind may keep it until submit() or poll(), to start several at once
 };
 
 /// A word that will be at least `value` once a copy's data is in place, without help of this process. In the
@@ -129,6 +130,8 @@ class kind {
   /// there how the copy announces itself.
   virtual void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
                     announcement* wanted) = 0;
+  /// Starts the gathered copies that were kept.
+  virtual void submit() {}
   /// Calls `landed` of copies that are complete; true if there were any.
   virtual bool poll() = 0;
 

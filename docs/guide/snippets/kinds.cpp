@@ -1,6 +1,7 @@
 // Snippets of the page on memory kinds. ATOLL_SIM_DEVICES=1 gives every machine a device.
 #include <vector>
 
+#include <atoll/copy_batch.hpp>
 #include <upcxx/upcxx.hpp>
 
 int main() {
@@ -26,6 +27,17 @@ int main() {
   upcxx::copy(mine, received.data(), 100).wait();  // what the left neighbour sent
   UPCXX_ASSERT_ALWAYS(received[50] == (me + ranks - 1) % ranks);
   // [/copy]
+
+  // [batch]
+  upcxx::promise<> all;
+  {
+    atl::copy_batch together;  // #include <atoll/copy_batch.hpp>
+    for (int i = 0; i < 100; i += 10) {
+      upcxx::copy(mine + i, theirs + i, 1, upcxx::operation_cx::as_promise(all));
+    }
+  }
+  all.finalize().wait();
+  // [/batch]
 
   // [any]
   upcxx::global_ptr<double, upcxx::memory_kind::any> somewhere = mine;

@@ -31,12 +31,17 @@ struct copy_completion {
   /// of kind `announced` with the trailer at their end. Null: nobody wants to know.
   void (*announced)(copy_completion*, announced_trailer const&) noexcept = nullptr;
   /// The engine's, from start_copy until `arrived` has returned true.
-  void* under_way[5] = {};
+  void* under_way[6] = {};
 };
 
 /// Starts a copy of `bytes` between two places, whoever owns them. `completion` stays until it has arrived.
 /// Ends the job if a place is in no segment that is open.
 ATOLL_EXPORT void start_copy(memory_place to, memory_place from, std::size_t bytes,
                              copy_completion* completion);
+
+/// Between the two, calls of start_copy on this thread may keep what they start, until the end or until the
+/// next progress, so that devices get several copies at once. Pairs may be nested.
+ATOLL_EXPORT void begin_gathering() noexcept;
+ATOLL_EXPORT void end_gathering();
 
 }  // namespace atl::engine

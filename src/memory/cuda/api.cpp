@@ -18,4 +18,12 @@ char const* api::load(char const* library) noexcept {
   return nullptr;
 }
 
+void api::load_newer() noexcept {
+  void* found = nullptr;
+  int ignored = 0;
+  if (function_of_version("cuMemcpyBatchAsync", &found, version_of_copy_batch, 0, &ignored) == success) {
+    copy_batch = reinterpret_cast<copy_batch_function*>(found);
+  }
+}
+
 }  // namespace atl::memory::cuda

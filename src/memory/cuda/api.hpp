@@ -18,10 +18,12 @@ using stream = struct stream_data*;
 using event = struct event_data*;
 
 inline constexpr cu_result success = 0;
+inline constexpr cu_result error_invalid_value = 1;
 inline constexpr cu_result error_out_of_memory = 2;
 inline constexpr cu_result error_no_device = 100;
 inline constexpr cu_result error_host_memory_already_registered = 712;
 inline constexpr cu_result error_not_ready = 600;
+inline constexpr cu_result error_not_supported = 801;
 
 inline constexpr int attribute_stream_memory_operations_64 = 122;
 inline constexpr int attribute_virtual_memory_management = 102;
@@ -74,10 +76,25 @@ struct access_description {
   unsigned flags;
 };
 
+/// Of copies in one call: the source is read in the stream's order.
+inline constexpr unsigned source_order_stream = 1;
+struct copy_attributes {
+  unsigned source_order;
+  memory_location source_hint;
+  memory_location destination_hint;
+  unsigned flags;
+};
+/// cuMemcpyBatchAsync as CUDA 12.8 introduced it; drivers that have it know it by that version.
+inline constexpr int version_of_copy_batch = 12080;
+using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* bytes, std::size_t count,
+                                      copy_attributes* attributes, std::size_t* first_with_attributes,
+                                      std::size_t attributes_count, std::size_t* failed, stream);
+
 // X(name here, name in the driver, parameters)
 #define ATOLL_CUDA_FUNCTIONS(X)                                                                           \
   X(init, "cuInit", (unsigned))                                                                           \
   X(driver_version, "cuDriverGetVersion", (int*))                                                         \
+  X(function_of_version, "cuGetProcAddress_v2", (char const*, void**, int, std::uint64_t, int*))          \
   X(error_name, "cuGetErrorName", (cu_result, char const**))                                              \
   X(error_string, "cuGetErrorString", (cu_result, char const**))                                          \
   X(device_count, "cuDeviceGetCount", (int*))                                                             \
@@ -130,9 +147,12 @@ struct api {
 #define X(name, symbol, parameters) cu_result(*name) parameters = nullptr;
   ATOLL_CUDA_FUNCTIONS(X)
 #undef X
+  copy_batch_function* copy_batch = nullptr;  ///< null: the driver is older than it
 
   /// Opens the driver's library. The text says why that was not possible; empty when it was.
   char const* load(char const* library) noexcept;
+  /// What only newer drivers have; after init().
+  void load_newer() noexcept;
 };
 
 }  // namespace atl::memory::cuda

@@ -53,6 +53,7 @@ std::unique_ptr<cuda_driver> cuda_driver::open(std::string const& library, std::
                                   : format("the CUDA driver does not start: %s", made->words(code).c_str());
     return nullptr;
   }
+  cu.load_newer();
   int count = 0;
   if (cu_result const code = cu.device_count(&count); code != success || count == 0) {
     why = "the CUDA driver finds no device (is CUDA_VISIBLE_DEVICES empty?)";
@@ -360,6 +361,33 @@ void cuda_driver::drop_event(int device, gpu::event e) noexcept {
 void cuda_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
   use const current(*this, device);
   check_copy(cu_.copy_async(to, from, bytes, static_cast<stream>(s)), "starting a copy");
+}
+
+void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) {
+  use const current(*this, device);
+  if (ranges.size() > 1 && cu_.copy_batch != nullptr) {
+    batch_to_.clear();
+    batch_from_.clear();
+    batch_bytes_.clear();
+    for (gpu::copy_range const& r : ranges) {
+      batch_to_.push_back(r.to);
+      batch_from_.push_back(r.from);
+      batch_bytes_.push_back(r.bytes);
+    }
+    copy_attributes how{};
+    how.source_order = source_order_stream;
+    std::size_t first = 0;
+    std::size_t failed = 0;
+    cu_result const code = cu_.copy_batch(batch_to_.data(), batch_from_.data(), batch_bytes_.data(),
+                                          ranges.size(), &how, &first, 1, &failed, static_cast<stream>(s));
+    if (code == success) return;
+    if (code != error_not_supported && code != error_invalid_value) check_copy(code, "starting copies");
+    // This system does not take them together. Copies that were started all the same may be repeated.
+    cu_.copy_batch = nullptr;
+  }
+  for (gpu::copy_range const& r : ranges) {
+    check_copy(cu_.copy_async(r.to, r.from, r.bytes, static_cast<stream>(s)), "starting a copy");
+  }
 }
 
 void cuda_driver::copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,

@@ -43,6 +43,7 @@ class cuda_driver final : public gpu::driver {
   void drop_event(int device, gpu::event e) noexcept override;
 
   void copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) override;
+  void copy_all(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
   void copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
                    int from_device, std::size_t bytes) override;
   [[nodiscard]] bool can_write(int device) const noexcept override;
@@ -69,6 +70,9 @@ class cuda_driver final : public gpu::driver {
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);
 
   api cu_;
+  std::vector<pointer> batch_to_;  ///< scratch of copy_all, as are the next two
+  std::vector<pointer> batch_from_;
+  std::vector<std::size_t> batch_bytes_;
   std::vector<context> contexts_;  ///< by device; null until it is used
 };
 

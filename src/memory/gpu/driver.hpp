@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/os/unique_fd.hpp"
@@ -18,6 +19,12 @@ using address = std::uint64_t;
 /// A queue of copies that a device executes in order, and a mark in it; of the driver's types.
 using stream = void*;
 using event = void*;
+
+struct copy_range {
+  address to;
+  address from;
+  std::size_t bytes;
+};
 
 struct device_facts {
   std::string name;
@@ -102,6 +109,11 @@ class driver {
 
   /// In order with everything else on the stream, which is of `device`; that can reach both ends.
   virtual void copy(int device, stream s, address to, address from, std::size_t bytes) = 0;
+  /// The same for several copies, in any order among themselves; of memory that devices reach without help of
+  /// the host.
+  virtual void copy_all(int device, stream s, std::span<copy_range const> ranges) {
+    for (copy_range const& r : ranges) copy(device, s, r.to, r.from, r.bytes);
+  }
   /// The same between memories of two devices that need not reach each other.
   virtual void copy_across(int device, stream s, address to, int to_device, address from, int from_device,
                            std::size_t bytes) = 0;

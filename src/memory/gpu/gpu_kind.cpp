@@ -15,6 +15,8 @@ constexpr std::uint32_t lanes_per_direction = 16;
 constexpr std::uint32_t directions = 3;
 /// Events on a stream that have not been seen: more would only cost queries.
 constexpr std::size_t open_marks = 4;
+/// Gathered copies beyond that are not kept waiting for more: the device could be at work.
+constexpr std::size_t most_kept = 128;
 /// Of a word that a device has not written, between questions whether the device has failed.
 constexpr std::uint32_t looks_per_check = 4096;
 
@@ -148,10 +150,9 @@ void gpu_kind::know_host_memory(void* begin, std::size_t bytes) {
   host_.push_back({static_cast<std::byte*>(begin), bytes, driver_->register_host(begin, bytes)});
 }
 
-bool gpu_kind::is_registered(void const* place) const noexcept {
+bool gpu_kind::is_registered(std::uint64_t place) const noexcept {
   return std::any_of(host_.begin(), host_.end(), [&](host_range const& range) {
-    return range.registered &&
-           static_cast<std::size_t>(static_cast<std::byte const*>(place) - range.begin) < range.bytes;
+    return range.registered && place - reinterpret_cast<std::uintptr_t>(range.begin) < range.bytes;
   });
 }
 
@@ -173,12 +174,17 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
                     announcement* wanted) {
   int const device = device_for(to, from);
   lane& on = lane_of(device, peer, to);
+  gpu_segment const* const target = segment_of(to);
+  gpu_segment const* const source = segment_of(from);
+  bool const direct = (target == nullptr || target->reachable_from(device)) &&
+                      (source == nullptr || source->reachable_from(device));
+  bool const keep = record->gathered && direct && (target != nullptr || is_registered(to.address)) &&
+                    (source != nullptr || is_registered(from.address));
+  if (!keep && !on.kept.empty()) submit(on);
   if (bytes != 0) {
-    gpu_segment const* const target = segment_of(to);
-    gpu_segment const* const source = segment_of(from);
-    bool const direct = (target == nullptr || target->reachable_from(device)) &&
-                        (source == nullptr || source->reachable_from(device));
-    if (direct) [[likely]] {
+    if (keep) {
+      on.kept.push_back({place_of(to), place_of(from), bytes});
+    } else if (direct) [[likely]] {
       driver_->copy(device, on.queue, place_of(to), place_of(from), bytes);
     } else {
       // Both ends are segments, since a lone one is reachable from its own device.
@@ -195,22 +201,46 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
     busy_.push_back(&on);
   }
   if (wanted != nullptr) announce(on, wanted);
+  if (on.kept.size() == most_kept) submit(on);
 }
 
-bool gpu_kind::announce(lane& on, announcement* wanted) {
-  if (on.line == nullptr && !prepare_line(on)) return false;
-  ++on.value;
-  driver_->write(on.device, on.queue, on.line_address, on.value);
+void gpu_kind::announce(lane& on, announcement* wanted) {
+  if (on.line == nullptr && !prepare_line(on)) return;
+  if (!on.announcing) ++on.value;
   wanted->word = &on.line->word;
   wanted->value = on.value;
+  if (on.kept.empty()) {
+    write_value(on);
+  } else {
+    on.announcing = true;
+  }
+}
+
+void gpu_kind::write_value(lane& on) {
+  driver_->write(on.device, on.queue, on.line_address, on.value);
   on.marks.push_back({on.started, nullptr, on.value, 0});
   on.marked = on.started;
-  return true;
+}
+
+void gpu_kind::submit(lane& on) {
+  driver_->copy_all(on.device, on.queue, on.kept);
+  on.kept.clear();
+  if (on.announcing) {
+    on.announcing = false;
+    write_value(on);
+  }
+}
+
+void gpu_kind::submit() {
+  for (lane* const on : busy_) {
+    if (!on->kept.empty()) submit(*on);
+  }
 }
 
 /// False where the kind cannot announce copies of the lane.
 bool gpu_kind::prepare_line(lane& on) {
-  if (free_lines_.empty() || !driver_->can_write(on.device) || !is_registered(free_lines_.data()))
+  if (free_lines_.empty() || !driver_->can_write(on.device) ||
+      !is_registered(reinterpret_cast<std::uintptr_t>(free_lines_.data())))
     return false;
   on.line = &free_lines_.front();
   free_lines_ = free_lines_.subspan(1);
@@ -239,6 +269,7 @@ bool gpu_kind::complete(lane& on, mark& m) {
 }
 
 bool gpu_kind::advance(lane& on) {
+  if (!on.kept.empty()) submit(on);
   if (on.marked != on.started && on.marks.size() < open_marks) {
     event const e = take_event(on.device);
     driver_->record(on.device, e, on.queue);

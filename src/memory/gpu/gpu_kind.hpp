@@ -6,7 +6,8 @@
 /// Copies go to a stream for each device, peer and direction, so that those for one neighbour stay in order
 /// on the hardware and those for different ones overlap. An event is recorded when somebody looks (poll), so
 /// copies started in a row share one. A copy that is to be announced is followed, on its stream, by a write
-/// of a growing number into a word of host memory, which then also tells this process.
+/// of a growing number into a word of host memory, which then also tells this process. Gathered copies of a
+/// stream are handed to the driver in one call, with one such write at their end.
 
 #include <cstdint>
 #include <deque>
@@ -39,6 +40,7 @@ class gpu_kind final : public kind {
 
   void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
             announcement* wanted) override;
+  void submit() override;
   bool poll() override;
 
  private:
@@ -63,7 +65,9 @@ class gpu_kind final : public kind {
     announcement_line* line = nullptr;
     address line_address = 0;
     std::uint64_t value = 0;
-    bool listed = false;  ///< in busy_
+    std::vector<copy_range> kept;  ///< gathered copies that the device has not been told of
+    bool announcing = false;       ///< `value` is for some of them
+    bool listed = false;           ///< in busy_
   };
   struct host_range {
     std::byte* begin;
@@ -72,12 +76,14 @@ class gpu_kind final : public kind {
   };
 
   lane& lane_of(int device, std::uint32_t peer, copy_end to);
-  bool announce(lane& on, announcement* wanted);
+  void announce(lane& on, announcement* wanted);
+  void write_value(lane& on);
+  void submit(lane& on);
   bool prepare_line(lane& on);
   bool advance(lane& on);
   bool complete(lane& on, mark& m);
   event take_event(int device);
-  [[nodiscard]] bool is_registered(void const* place) const noexcept;
+  [[nodiscard]] bool is_registered(std::uint64_t place) const noexcept;
 
   std::unique_ptr<driver> driver_;
   std::vector<device_facts> facts_;

@@ -2,6 +2,7 @@
 // and in any order, and over a CUDA driver, real or fake, with simulated hip devices beside it.
 
 #include <array>
+#include <atoll/copy_batch.hpp>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -261,6 +262,42 @@ TEST_F(kinds_test, large_copies_and_many_at_once_arrive) {
     for (int i = k; i < 2000; i += kinds) wrong += found[static_cast<std::size_t>(i)] != left + i ? 1 : 0;
   }
   EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(kinds_test, copies_of_a_batch_arrive_whoever_waits_for_them) {
+  constexpr int n_copies = 300;
+  everywhere const e(2 * n_copies);
+  std::vector<int> mine(2 * n_copies, -1);
+  std::iota(mine.begin(), mine.begin() + n_copies, me * 1000);
+  for (int kind = 0; kind < kinds; ++kind) e.fill(kind, mine);
+  notified = 0;
+  upcxx::barrier();
+  upcxx::promise<> all;
+  {
+    atl::copy_batch const together;
+    for (int i = 0; i < n_copies; ++i) {
+      auto const from = e.at(me, 1 + i / 100 % 2) + i;
+      auto const to = e.at(i % 3 == 0 ? left : right, i % kinds) + n_copies + i;
+      if (i % 10 == 0) {
+        upcxx::copy(from, to, 1, operation_cx::as_promise(all) | remote_cx::as_rpc([] { ++notified; }));
+      } else {
+        upcxx::copy(from, to, 1, operation_cx::as_promise(all));
+      }
+      // Not before the batch has ended, but for who asks; in an inner one, too.
+      atl::copy_batch const inner;
+      if (i % 97 == 0) upcxx::copy(from, to, 1).wait();
+    }
+  }
+  all.finalize().wait();
+  multirank::spin_until([&] { return notified == n_copies / 10; });
+  upcxx::barrier();
+  for (int kind = 0; kind < kinds; ++kind) {
+    std::vector<int> const got = e.read(kind);
+    for (int i = 0; i < n_copies; ++i) {
+      if (i % kinds != kind) continue;
+      EXPECT_EQ(got[static_cast<std::size_t>(n_copies + i)], (i % 3 == 0 ? right : left) * 1000 + i);
+    }
+  }
 }
 
 TEST_F(kinds_test, outstanding_copies_need_progress_and_discharge_waits_for_them) {

@@ -12,6 +12,7 @@ struct control {
   // Calls that were accepted.
   std::atomic<std::uint64_t> copies{0};
   std::atomic<std::uint64_t> peer_copies{0};
+  std::atomic<std::uint64_t> batches{0};  ///< of which each counts as its copies, too
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> records{0};
   // What there is now in this process.

@@ -12,7 +12,8 @@
 ///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for memory
 ///   of
 ///                      stream-ordered pools. vmm: no memory objects. export: no descriptors of them.
-///                      register: cuMemHostRegister. write: no stream writes. start: cuInit. submit: copies
+///                      register: cuMemHostRegister. write: no stream writes. start: cuInit. submit: copies.
+///                      batch: cuMemcpyBatchAsync; batch_function: it does not exist
 
 #include <condition_variable>
 #include <cstddef>

@@ -211,6 +211,37 @@ cu_result copy_async(pointer to, pointer from, std::size_t bytes, stream on) {
   return code;
 }
 
+cu_result copy_batch(pointer* to, pointer* from, std::size_t* bytes, std::size_t count,
+                     copy_attributes* attributes, std::size_t* first, std::size_t attributes_count,
+                     std::size_t* failed, stream on) {
+  std::lock_guard const held(all().lock);
+  *failed = ~std::size_t{0};
+  if (count == 0 || attributes_count != 1 || *first != 0 || attributes->source_order != source_order_stream) {
+    return invalid_value;
+  }
+  if (all().chosen.refuses("batch")) return not_supported;
+  for (*failed = 0; *failed < count; ++*failed) {
+    std::size_t const i = *failed;
+    if (bytes[i] == 0) return invalid_value;
+    if (cu_result const code = start_copy(on, to[i], nullptr, from[i], nullptr, bytes[i]); code != success) {
+      return code;
+    }
+  }
+  all().counts.copies += count;
+  ++all().counts.batches;
+  return success;
+}
+
+cu_result function_of_version(char const* name, void** found, int version, std::uint64_t /*flags*/,
+                              int* status) {
+  std::lock_guard const held(all().lock);
+  bool const known = std::strcmp(name, "cuMemcpyBatchAsync") == 0 && version == version_of_copy_batch &&
+                     !all().chosen.refuses("batch_function");
+  *found = known ? reinterpret_cast<void*>(&copy_batch) : nullptr;
+  *status = known ? 0 : 1;
+  return success;
+}
+
 cu_result copy_peer_async(pointer to, context to_context, pointer from, context from_context,
                           std::size_t bytes, stream on) {
   std::lock_guard const held(all().lock);

@@ -14,6 +14,8 @@ namespace {
 
 #define VALUE(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs));
 VALUE(success, CUDA_SUCCESS)
+VALUE(error_invalid_value, CUDA_ERROR_INVALID_VALUE)
+VALUE(error_not_supported, CUDA_ERROR_NOT_SUPPORTED)
 VALUE(error_out_of_memory, CUDA_ERROR_OUT_OF_MEMORY)
 VALUE(error_no_device, CUDA_ERROR_NO_DEVICE)
 VALUE(error_host_memory_already_registered, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
@@ -49,6 +51,14 @@ TYPE(ipc_handle, CUipcMemHandle)
 TYPE(memory_location, CUmemLocation)
 TYPE(allocation_properties, CUmemAllocationProp)
 TYPE(access_description, CUmemAccessDesc)
+#if CUDA_VERSION >= 12080
+TYPE(copy_attributes, CUmemcpyAttributes)
+static_assert(source_order_stream == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
+static_assert(offsetof(copy_attributes, flags) == offsetof(CUmemcpyAttributes, flags));
+#if CUDA_VERSION < 13000
+static_assert(alike(static_cast<copy_batch_function*>(nullptr), &cuMemcpyBatchAsync));
+#endif
+#endif
 #undef TYPE
 
 static_assert(offsetof(memory_location, id) == offsetof(CUmemLocation, id));
@@ -72,6 +82,7 @@ struct symbols {
   static_assert(alike(decltype(api::ours)(), decltype (&theirs)()));
 SAME(init, cuInit)
 SAME(driver_version, cuDriverGetVersion)
+SAME(function_of_version, cuGetProcAddress)
 SAME(error_name, cuGetErrorName)
 SAME(error_string, cuGetErrorString)
 SAME(device_count, cuDeviceGetCount)

@@ -307,6 +307,65 @@ TEST_F(cuda_test, announced_copies_write_their_word_while_nobody_looks_and_need_
   }
 }
 
+TEST_F(cuda_test, gathered_copies_start_together_and_are_announced_once) {
+  alignas(4096) static announcement_line lines[8];
+  alignas(4096) static std::byte shared[4096];
+  for (char const* const what : {"", "refuse=batch", "refuse=batch_function"}) {
+    for (announcement_line& line : lines) line.word = 0;
+    auto const kind = open(what);
+    auto const segment = kind->create(0, mib, nullptr);
+    kind->know_host_memory(lines, sizeof lines);
+    kind->know_host_memory(shared, sizeof shared);
+    kind->use_announcements(lines);
+    std::iota(reinterpret_cast<unsigned char*>(shared), reinterpret_cast<unsigned char*>(shared) + 200, 1);
+    std::vector<int> order;
+    std::vector<watched> records(203);
+    std::vector<announcement> news(203);
+    std::uint64_t const copies = fake_->copies;
+    std::uint64_t const batches = fake_->batches;
+    std::uint64_t const writes = fake_->writes;
+    auto const start = [&](std::size_t i, void const* from, bool announced) {
+      records[i].number = static_cast<int>(i);
+      records[i].order = &order;
+      records[i].gathered = i != 201;
+      kind->copy(end(*segment, i), host(from), i == 7 ? 0 : 1, 0, &records[i],
+                 announced ? &news[i] : nullptr);
+    };
+    fake_->hold(true);
+    // As many as are kept, then the rest.
+    for (std::size_t i = 0; i < 200; ++i) start(i, shared + i, i % 2 == 1);
+    EXPECT_EQ(fake_->copies, copies + 128);
+    EXPECT_EQ(fake_->writes, writes + 1);
+    kind->submit();
+    kind->submit();
+    EXPECT_EQ(fake_->copies, copies + 199);  // one had nothing to copy
+    EXPECT_EQ(fake_->writes, writes + 2);
+    EXPECT_EQ(fake_->batches, batches + (*what == '\0' ? 2 : 0)) << what;
+    EXPECT_EQ(news[1].value, news[127].value);
+    EXPECT_LT(news[127].value, news[129].value);
+    EXPECT_EQ(news[129].value, news[199].value);
+    // One that is not gathered does not overtake the announcement of those that were kept; nor does poll().
+    start(200, shared, true);
+    std::byte const in{99};
+    start(201, &in, true);
+    EXPECT_EQ(fake_->copies, copies + 201);
+    EXPECT_LT(news[200].value, news[201].value);
+    start(202, shared + 1, true);
+    EXPECT_EQ(fake_->copies, copies + 201);
+    EXPECT_FALSE(kind->poll());
+    EXPECT_EQ(fake_->copies, copies + 202);
+    fake_->hold(false);
+    while (news[202].word->load(std::memory_order_acquire) < news[202].value) std::this_thread::yield();
+    wait(*kind, order, 203);
+    std::vector<unsigned char> out(203);
+    move(*kind, host(out.data()), end(*segment), out.size());
+    for (std::size_t i = 0; i < 200; ++i) {
+      if (i != 7) EXPECT_EQ(out[i], i + 1) << what;
+    }
+    EXPECT_EQ(out[201], 99);
+  }
+}
+
 TEST_F(cuda_test, the_threads_current_context_stays_as_it_was) {
   auto const kind = open();
   cuda::context other = nullptr;
