@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu.hpp"
 #include "harness/group.hpp"
 
 namespace atl::bench {
@@ -133,7 +134,14 @@ void collectives(group& g, std::vector<std::size_t> const& sizes) {
   }
 }
 
-void run(group_config c, std::vector<std::size_t> sizes) {
+struct options {
+  std::vector<std::size_t> sizes;
+  std::vector<std::size_t> device_sizes;
+  std::string gpu;  ///< what to measure on memory of GPUs, instead of all the rest; empty: nothing
+};
+
+void run(group_config c, options const& o) {
+  auto sizes = o.sizes;
   MPI_Comm_rank(everyone, &c.rank);
   MPI_Comm_size(everyone, &c.ranks);
   c.idle = probe;
@@ -162,14 +170,24 @@ void run(group_config c, std::vector<std::size_t> sizes) {
   MPI_Get_library_version(version, &length);
   std::string text(version, static_cast<std::size_t>(length));
   g.print_fact("mpi", text.substr(0, text.find(',')));
-  if (c.ranks == 2) {
+  if (!o.gpu.empty()) {
+    run_gpu_peers(g, o.gpu, o.device_sizes);
+  } else if (c.ranks == 2) {
     round_trips(g, 8, "roundtrip", false);
     flood(g);
     for (auto const size : sizes) round_trips(g, size, "oneway", true);
     one_sided(g, sizes);
   }
-  collectives(g, sizes);
+  if (o.gpu.empty()) collectives(g, sizes);
   if (window != MPI_WIN_NULL) MPI_Win_free(&window);
+}
+
+std::vector<std::size_t> sizes_of(std::string const& text) {
+  std::vector<std::size_t> sizes;
+  std::istringstream in(text);
+  for (std::string size; std::getline(in, size, ',');)
+    sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
+  return sizes;
 }
 
 }  // namespace
@@ -177,16 +195,18 @@ void run(group_config c, std::vector<std::size_t> sizes) {
 
 int main(int argc, char** argv) {
   atl::bench::group_config config;
-  std::vector<std::size_t> sizes;
+  atl::bench::options options;
   for (int i = 1; i < argc; ++i) {
     std::string const word = argv[i];
     auto const equals = word.find('=');
     std::string const name = word.substr(0, equals);
     std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (name == "sizes") {
-      std::istringstream in(value);
-      for (std::string size; std::getline(in, size, ',');)
-        sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
+      options.sizes = atl::bench::sizes_of(value);
+    } else if (name == "device_sizes") {
+      options.device_sizes = atl::bench::sizes_of(value);
+    } else if (name == "gpu") {
+      options.gpu = value;
     } else if (name == "crowded") {
       config.crowded = true;
     } else if (name == "blocks") {
@@ -198,6 +218,6 @@ int main(int argc, char** argv) {
     }
   }
   MPI_Init(&argc, &argv);
-  atl::bench::run(config, sizes);
+  atl::bench::run(config, options);
   MPI_Finalize();
 }

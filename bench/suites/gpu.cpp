@@ -9,8 +9,8 @@
 #include <upcxx/upcxx.hpp>
 #include <vector>
 
-#include "pattern.hpp"
-#include "raw_copies.hpp"
+#include "harness/pattern.hpp"
+#include "harness/raw_copies.hpp"
 #include "suites.hpp"
 
 namespace atl::bench {

@@ -4,7 +4,7 @@
 #include <upcxx/upcxx.hpp>
 #include <vector>
 
-#include "pattern.hpp"
+#include "harness/pattern.hpp"
 #include "suites.hpp"
 
 namespace atl::bench {

@@ -100,6 +100,83 @@ class Devices(unittest.TestCase):
         self.assertIn("no device", done.stderr)
 
 
+class Peers(unittest.TestCase):
+    """Columns beside copies of GPU memory, over a driver that is played (FAKE_CUDA_LIBRARY)."""
+
+    ROWS = {"messages": [("mpi", "gpu.put.time", 8, 100_000_000), ("mpi", "gpu.put.time", 4096, 1)],
+            "puts": [("mpi_put", "gpu.put.time", 8, 3000)]}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def script(self, name, text):
+        file = os.path.join(self.folder, name)
+        with open(file, "w") as out:
+            out.write("#!/bin/sh\n" + text)
+        os.chmod(file, 0o755)
+
+    def measure(self, *arguments, **settings):
+        done = bench("gpu", "--quick", "--ranks", "2", "--sizes", "8,4K", "--only", "gpu.put.time", "--csv", "-",
+                     *arguments, PATH=self.folder + ":" + os.environ["PATH"],
+                     ATOLL_CUDA_DRIVER=os.environ["FAKE_CUDA_LIBRARY"], **settings)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "Pairs of ranks are left out" in done.stderr:
+            self.skipTest("one core")
+        rows = {int(row["bytes"]): row for row in csv.DictReader(done.stdout.splitlines())}
+        self.assertEqual(set(rows), {8, 4096})
+        return rows, done.stderr
+
+    def test_figures_of_others_stand_in_their_columns_and_goals_hold_against_them(self):
+        lines = ['case "$*" in']
+        for how, rows in self.ROWS.items():
+            lines.append(f"*gpu={how}*) printf '" + "".join(
+                f"row\\tsuite={suite}\\tkey={key}\\tbytes={size}\\tranks=2\\tns={ns}\\n"
+                for suite, key, size, ns in rows) + "' ;;")
+        self.script("mpirun", "\n".join(lines + ["*) echo Open MPI ;;", "esac"]))
+        # A server gets no address; its output is not read.
+        self.script("ucx_perftest", "echo gpu.put.time/8,2000,5.5,6,7,1,1,1,1\n"
+                                    "echo gpu.put.flood/8,2000,5.5,6,7,1,1,1,1\n")
+        rows, text = self.measure()
+        self.assertEqual(float(rows[8]["ucx_ns"]), 5500)
+        self.assertEqual(rows[8]["nvshmem_ns"] + rows[8]["nvshmem_stream_ns"] + rows[4096]["ucx_ns"], "")
+        if "mpi.gpu      not built" in text:
+            self.skipTest("no MPI")
+        self.assertEqual(float(rows[8]["mpi_ns"]), 100_000_000)
+        self.assertEqual(float(rows[8]["mpi_put_ns"]), 3000)
+        # Faster than a tenth of a second, not faster than half a nanosecond.
+        self.assertIn("<= 0.5 MPI", rows[8]["goal"])
+        self.assertEqual((rows[4096]["goal"], rows[4096]["reached"]), ("<= 0.5 MPI", "no"))
+        self.assertRegex(text, r"<= 0\.5 MPI +yes\n")
+        for title in ("MPI put", "NVSHMEM", "on stream", "UCX"):
+            self.assertIn(title, text)
+
+    def test_absent_ones_give_a_line_each(self):
+        self.script("mpirun", "echo Open MPI\nexit 1\n")
+        self.script("ucx_perftest", "exit 1\n")
+        rows, text = self.measure()
+        self.assertEqual(rows[8]["mpi_ns"] + rows[8]["mpi_put_ns"] + rows[8]["ucx_ns"], "")
+        self.assertNotIn("MPI", rows[8]["goal"])
+        self.assertRegex(text, r"(?m)^mpi.gpu +(not built|failed: this MPI does not take GPU memory)")
+        self.assertRegex(text, r"(?m)^ucx +.*failed on GPU memory$")
+        self.assertRegex(text, r"(?m)^nvshmem +(not built|failed)")
+
+    def test_message_passing_of_memory_that_mpi_reaches(self):
+        rows, text = self.measure(FAKE_CUDA="reachable,memory=536870912")
+        if "mpi.gpu      not" in text:
+            self.skipTest("no MPI")
+        for column in ("mpi_ns", "mpi_put_ns"):
+            self.assertGreater(float(rows[4096][column]), 0)
+
+    def test_mpi_that_cannot_is_named_so(self):
+        rows, text = self.measure()
+        if "mpi.gpu      not" in text:
+            self.skipTest("no MPI")
+        self.assertEqual(rows[8]["mpi_ns"], "")
+        self.assertRegex(text, r"(?m)^mpi.gpu +failed: this MPI does not take GPU memory")
+
+
 class Mistakes(unittest.TestCase):
     def refuse(self, status, text, *arguments):
         done = bench(*arguments)

@@ -28,6 +28,10 @@ int listen(command_line const& command, std::function<void(std::string const&)> 
   }
   if (child == 0) {
     dup2(ends[1], STDOUT_FILENO);
+    if (command.quiet) {
+      int const nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+      if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
+    }
     for (auto const& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> words;
     for (auto const& word : command.words) words.push_back(const_cast<char*>(word.c_str()));

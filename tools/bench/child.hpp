@@ -12,6 +12,7 @@ namespace atl::tools {
 struct command_line {
   std::vector<std::string> words;  ///< the first is the program, searched in PATH if it has no slash
   std::vector<std::pair<std::string, std::string>> environment;  ///< added to ours
+  bool quiet = false;                                            ///< its standard error goes nowhere
 };
 
 /// Runs it and calls `take` for every line of its standard output. Returns its exit status, 128 + the

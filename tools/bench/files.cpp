@@ -1,5 +1,6 @@
 #include "files.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -57,6 +58,22 @@ class object {
   std::string text_ = "{";
 };
 
+std::string field_of(std::size_t peer) { return std::string(peers[peer].name) + "_ns"; }
+
+std::string goals_of(result const& r) {
+  std::string text;
+  for (goal const& g : r.goals) {
+    if (!text.empty()) text += "; ";
+    text += g.text();
+  }
+  return text;
+}
+
+/// All of them.
+bool reached(result const& r) {
+  return std::all_of(r.goals.begin(), r.goals.end(), [&r](goal const& g) { return g.reached(r); });
+}
+
 std::string json_of(result const& r) {
   object o;
   o.text("suite", r.suite).text("key", r.key).text("name", r.name).figure("ranks", r.ranks);
@@ -70,7 +87,7 @@ std::string json_of(result const& r) {
         .optional_figure("lines", r.lines)
         .optional_figure("line_ns", r.line_ns);
     if (r.limit_ns > 0) o.text("limit", r.limit_name).figure("limit_ns", r.limit_ns).figure("share", r.share);
-    o.optional_figure("mpi_ns", r.mpi_ns);
+    for (std::size_t i = 0; i < peers.size(); ++i) o.optional_figure(field_of(i).c_str(), r.peer_ns[i]);
     if (r.show == "bandwidth" && r.median_ns > 0)
       o.figure("gb_per_s", static_cast<double>(r.bytes) / r.median_ns);
     if (r.show == "rate" && r.median_ns > 0) o.figure("per_s", 1e9 / r.median_ns);
@@ -78,7 +95,9 @@ std::string json_of(result const& r) {
     for (double const s : r.samples) samples += (samples.empty() ? "" : ", ") + number(s);
     o.raw("samples_ns", "[" + samples + "]");
   }
-  if (r.wanted) o.text("goal", r.wanted->text()).raw("reached", r.reached() ? "true" : "false");
+  if (!r.goals.empty()) {
+    o.text("goal", goals_of(r)).raw("reached", reached(r) ? "true" : "false");
+  }
   return o.done();
 }
 
@@ -104,8 +123,9 @@ void write_json(std::string const& file, configuration const& c, std::vector<res
 void write_csv(std::string const& file, std::vector<result> const& results) {
   std::string text =
       "suite,key,bytes,ranks,iterations,blocks,disturbed,median_ns,p10_ns,p90_ns,mad_ns,lines,line_ns,limit,"
-      "limit_ns,"
-      "share,mpi_ns,value,unit,goal,reached\n";
+      "limit_ns,share,";
+  for (std::size_t i = 0; i < peers.size(); ++i) text += field_of(i) + ',';
+  text += "value,unit,goal,reached\n";
   for (result const& r : results) {
     bool const value = r.show == "value";
     text += r.suite + ',' + r.key + ',' + std::to_string(r.bytes) + ',' + std::to_string(r.ranks) + ',' +
@@ -115,9 +135,9 @@ void write_csv(std::string const& file, std::vector<result> const& results) {
       text += (figure > 0 ? number(figure) : "") + ',';
     }
     text += (r.limit_ns > 0 ? r.limit_name + ',' + number(r.limit_ns) + ',' + number(r.share) : ",,") + ',';
-    text +=
-        (r.mpi_ns > 0 ? number(r.mpi_ns) : "") + ',' + (value ? number(r.value) : "") + ',' + r.unit + ',';
-    text += r.wanted ? r.wanted->text() + ',' + (r.reached() ? "yes" : "no") : ",";
+    for (double const ns : r.peer_ns) text += (ns > 0 ? number(ns) : "") + ',';
+    text += (value ? number(r.value) : "") + ',' + r.unit + ',';
+    text += r.goals.empty() ? "," : goals_of(r) + ',' + (reached(r) ? "yes" : "no");
     text += '\n';
   }
   write_whole(file, text);

@@ -2,13 +2,9 @@
 //
 // Message passing runs first, so that its figures can stand beside ours while the rows come in.
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <tuple>
@@ -17,69 +13,15 @@
 #include "base/os/cores.hpp"
 #include "child.hpp"
 #include "files.hpp"
+#include "gpu_peers.hpp"
 #include "machine.hpp"
 #include "options.hpp"
+#include "programs.hpp"
 #include "result.hpp"
 #include "table.hpp"
-#include "ucx.hpp"
 
 namespace atl::tools {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// Programs of this installation or build tree.
-struct programs {
-  std::string atoll;
-  std::string ranks;
-  std::string threads;
-  std::string mpi;     ///< empty: not built
-  std::string mpirun;  ///< empty: not found
-  bool open_mpi = false;
-};
-
-std::string existing(fs::path const& path) { return access(path.c_str(), X_OK) == 0 ? path.string() : ""; }
-
-programs find_programs() {
-  auto const bin = fs::read_symlink("/proc/self/exe").parent_path();
-  auto const libexec = bin / ".." / "libexec" / "atoll";
-  programs p;
-  p.atoll = existing(bin / "atoll");
-  p.ranks = existing(libexec / "atoll-bench-ranks");
-  p.threads = existing(libexec / "atoll-bench-threads");
-  p.mpi = existing(libexec / "atoll-bench-mpi");
-  p.mpirun = find_in_path("mpirun");
-  if (!p.mpi.empty() && !p.mpirun.empty()) {
-    listen({{p.mpirun, "--version"}, {}}, [&p](std::string const& line) {
-      if (line.find("Open MPI") != std::string::npos || line.find("OpenRTE") != std::string::npos)
-        p.open_mpi = true;
-    });
-  }
-  return p;
-}
-
-std::string joined(auto const& items) {
-  std::string text;
-  for (auto const& item : items) {
-    if (!text.empty()) text += ',';
-    if constexpr (std::is_same_v<std::decay_t<decltype(item)>, std::string>) {
-      text += item;
-    } else {
-      text += std::to_string(item);
-    }
-  }
-  return text;
-}
-
-std::vector<std::string> measuring_options(bench_options const& o, int ranks) {
-  std::vector<std::string> words{"suites=" + joined(o.suites), "sizes=" + joined(o.sizes),
-                                 "device_sizes=" + joined(o.device_sizes),
-                                 "blocks=" + std::to_string(o.blocks)};
-  if (ranks > os::usable_cores()) words.emplace_back("crowded=1");
-  if (!o.only.empty()) words.push_back("only=" + o.only);
-  if (o.quick) words.insert(words.end(), {"quick=1", "block_us=100", "give_up_us=100000"});
-  return words;
-}
 
 bool wants(bench_options const& o, std::string const& suite) {
   return std::find(o.suites.begin(), o.suites.end(), suite) != o.suites.end();
@@ -92,6 +34,11 @@ bool worthwhile(bench_options const& o, int ranks) {
     if (wants(o, suite)) return true;
   }
   return false;
+}
+
+/// Does any other suite than that of GPUs run? They have peers of their own.
+bool beside_gpus(bench_options const& o) {
+  return std::any_of(o.suites.begin(), o.suites.end(), [](auto const& name) { return name != "gpu"; });
 }
 
 class bench {
@@ -108,12 +55,12 @@ class bench {
     if (os::usable_cores() < 2 && std::erase(options_.ranks, 2) > 0) {
       std::fprintf(table_, "Pairs of ranks are left out: they need two cores, and one is usable here.\n");
     }
-    if (options_.mpi) measure_message_passing();
+    if (options_.mpi && beside_gpus(options_)) measure_message_passing();
+    if (wants(options_, "gpu") && has_pairs()) measure_gpu_peers();
     int status = 0;
     for (int const ranks : options_.ranks) {
       if (worthwhile(options_, ranks) && status == 0) status = measure(ranks);
     }
-    if (wants(options_, "gpu") && status == 0) measure_other_gpu_copies();
     if (wants(options_, "threads") && status == 0) status = measure_threads();
     if (status != 0) {
       std::fprintf(stderr, "atoll bench: the measurement ended with status %d\n", status);
@@ -126,7 +73,7 @@ class bench {
   }
 
  private:
-  using peer_key = std::tuple<std::string, std::size_t, int>;
+  using peer_key = std::tuple<peer, std::string, std::size_t, int>;
 
   void print_fact(std::string const& name, std::string const& value) {
     std::fprintf(table_, "%-12s %s\n", name.c_str(), value.c_str());
@@ -144,22 +91,14 @@ class bench {
     }
     for (int const ranks : options_.ranks) {
       if (!worthwhile(options_, ranks)) continue;
-      command_line command{{programs_.mpirun, "-n", std::to_string(ranks)}, {}};
-      if (programs_.open_mpi) {
-        command.words.insert(command.words.end(), {"--oversubscribe", "--bind-to", "core:overload-allowed"});
-        if (geteuid() == 0) {
-          command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
-        }
-      }
-      command.words.push_back(programs_.mpi);
-      for (auto const& word : measuring_options(options_, ranks)) command.words.push_back(word);
+      auto const command = mpi_command(programs_, options_, ranks);
       int const status = listen(command, [this](std::string const& line) {
         auto const record = ::atl::bench::decode(line);
         if (!record) {
           std::fprintf(stderr, "%s\n", line.c_str());
         } else if (record->kind == "row") {
           result const r = evaluate(*record);
-          peers_[{r.key, r.bytes, r.ranks}] = r.median_ns;
+          others_[{peer::mpi, r.key, r.bytes, r.ranks}] = r.median_ns;
         } else if (record->get("name") == "mpi" && mpi_version_.empty()) {
           mpi_version_ = record->get("value");
         }
@@ -170,23 +109,18 @@ class bench {
     add_fact("mpi", mpi_version_.empty() ? "failed" : mpi_version_);
   }
 
-  int measure(int ranks) { return measure(ranks, "core", programs_.ranks); }
-  /// UCX, where there are GPUs and it is installed.
-  void measure_other_gpu_copies() {
-    auto const of_hardware = [](result const& r) { return r.suite == "gpu" && r.limit_ns > 0; };
-    if (std::none_of(results_.begin(), results_.end(), of_hardware)) return;
-    std::string const program = find_in_path("ucx_perftest");
-    if (program.empty()) {
-      add_fact("ucx", "not measured: no ucx_perftest in PATH");
-      return;
-    }
-    bool const good = measure_ucx(program, options_.device_sizes, [this](result r) {
-      print_row(table_, r);
-      results_.push_back(std::move(r));
-    });
-    add_fact("ucx", good ? program : program + " failed on GPU memory");
+  bool has_pairs() const { return std::ranges::find(options_.ranks, 2) != options_.ranks.end(); }
+
+  void measure_gpu_peers() {
+    tools::measure_gpu_peers(
+        programs_, options_,
+        [this](peer_figure const& f) {
+          others_[{f.whose, f.key, f.bytes, 2}] = f.ns;
+        },
+        [this](std::string const& name, std::string const& value) { add_fact(name, value); });
   }
 
+  int measure(int ranks) { return measure(ranks, "core", programs_.ranks); }
   int measure_threads() {
     if (os::usable_cores() < 2 || programs_.threads.empty()) return 0;
     return measure(1, "none", programs_.threads);  // its threads bind themselves
@@ -213,15 +147,26 @@ class bench {
       return;
     }
     result r = evaluate(*record);
-    if (auto const peer = peers_.find({r.peer, r.bytes, r.ranks}); peer != peers_.end())
-      r.mpi_ns = peer->second;
+    find_peers(r);
+    r.goals = find_goals(r);
     if (r.suite != suite_ || results_.back().ranks != r.ranks) {
       std::fprintf(table_, "\n");
-      print_heading(table_);
+      print_heading(table_, r.suite);
       suite_ = r.suite;
     }
     print_row(table_, r);
     results_.push_back(std::move(r));
+  }
+
+  /// What others need for the same.
+  void find_peers(result& r) const {
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      std::string key = r.suite == "gpu" ? r.key : r.mpi_key;
+      // A message that has come is known to have come, as a copy that has been notified of.
+      if (static_cast<peer>(i) == peer::mpi && key.starts_with("gpu.notified.")) key.replace(4, 8, "put");
+      auto const found = others_.find({static_cast<peer>(i), key, r.bytes, r.ranks});
+      if (found != others_.end()) r.peer_ns[i] = found->second;
+    }
   }
 
   void print_summary() {
@@ -229,8 +174,8 @@ class bench {
     std::size_t reached = 0;
     std::size_t disturbed = 0;
     for (result const& r : results_) {
-      goals += r.wanted ? 1 : 0;
-      reached += r.wanted && r.reached() ? 1 : 0;
+      goals += r.goals.size();
+      for (goal const& g : r.goals) reached += g.reached(r) ? 1 : 0;
       disturbed += r.disturbed > 0 ? 1 : 0;
     }
     std::fprintf(table_, "\n%zu of %zu goals reached.", reached, goals);
@@ -246,7 +191,7 @@ class bench {
   programs programs_;
   std::FILE* table_ = stdout;
   configuration configuration_;
-  std::map<peer_key, double> peers_;
+  std::map<peer_key, double> others_;
   std::vector<result> results_;
   std::string suite_;
   std::string mpi_version_;

@@ -70,8 +70,9 @@ std::vector<suite_description> const& all_suites() {
       {"alltoall", "calls from every rank to all others"},
       {"memory", "allocations of transfers; memory taken by a flood of large calls from both sides"},
       {"gpu",
-       "copies to, from and between GPUs of two ranks, beside the driver's own and UCX; only when it is "
-       "named",
+       "copies to, from and between GPUs of two ranks, beside the driver's own, MPI, NVSHMEM and UCX; only "
+       "when "
+       "it is named",
        false},
   };
   return suites;

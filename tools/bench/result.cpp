@@ -14,10 +14,9 @@ result evaluate(bench::record const& record) {
     r.show = "value";
     r.value = record.number("value");
     r.unit = record.get("unit");
-    r.wanted = find_goal(r);
     return r;
   }
-  r.peer = record.get("peer");
+  r.mpi_key = record.get("peer");
   r.show = record.get("show");
   r.limit_name = record.get("limit");
   r.bytes = static_cast<std::size_t>(record.number("bytes"));
@@ -40,7 +39,6 @@ result evaluate(bench::record const& record) {
     r.limit_ns = r.line_ns;
     r.share = median_ratio(lines, r.samples);
   }
-  r.wanted = find_goal(r);
   return r;
 }
 

@@ -2,13 +2,14 @@
 
 /// One measured row, evaluated.
 
+#include <array>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "goals.hpp"
 #include "harness/record.hpp"
+#include "peer.hpp"
 
 namespace atl::tools {
 
@@ -16,7 +17,7 @@ struct result {
   std::string suite;
   std::string key;
   std::string name;
-  std::string peer;        ///< key of the message-passing row beside it
+  std::string mpi_key;     ///< of the message-passing row beside it
   std::string show;        ///< time, rate, bandwidth, or value
   std::string limit_name;  ///< line, memcpy, store, load, turn; or none
   std::size_t bytes = 0;
@@ -30,17 +31,18 @@ struct result {
   double deviation_ns = 0;
   double lines = 0;  ///< cache-line round trips an operation; 0: not measured
   double line_ns = 0;
-  double limit_ns = 0;  ///< 0: none
-  double share = 0;     ///< of the limit; 0: none
-  double mpi_ns = 0;    ///< 0: none
-  double value = 0;     ///< show == value
+  double limit_ns = 0;                         ///< 0: none
+  double share = 0;                            ///< of the limit; 0: none
+  std::array<double, peers.size()> peer_ns{};  ///< what others need for the same; 0: not measured
+  double value = 0;                            ///< show == value
   std::string unit;
-  std::optional<goal> wanted;
+  std::vector<goal> goals;
   std::vector<double> samples;
 
-  bool reached() const { return !wanted || wanted->reached(*this); }
+  double of(peer p) const { return peer_ns[static_cast<std::size_t>(p)]; }
 };
 
+/// Without peers and goals.
 result evaluate(bench::record const& record);
 
 /// "8 B", "4 KiB".

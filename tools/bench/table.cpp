@@ -1,6 +1,7 @@
 #include "table.hpp"
 
 #include <array>
+#include <cstdlib>
 
 namespace atl::tools {
 namespace {
@@ -30,28 +31,62 @@ std::string other_text(result const& r, double ns) {
   return r.show == "time" ? time_text(ns) : speed_text(r, ns);
 }
 
-struct column {
-  char const* title;
-  int width;  ///< negative: to the left
-};
+/// One line: cells one after the other, each in the width of its column.
+class line {
+ public:
+  explicit line(std::string_view suite) : gpu_(suite == "gpu") {}
 
-constexpr std::array columns{
-    column{"operation", -50}, column{"size", 8},    column{"ranks", 5}, column{"iters", 7},
-    column{"median", 9},      column{"p10", 9},     column{"p90", 9},   column{"lines", 6},
-    column{"speed", 10},      column{"limit", 18},  column{"share", 6}, column{"MPI", 10},
-    column{"goal", 12},       column{"reached", 7},
-};
-
-void print_cells(std::FILE* to, std::array<std::string, columns.size()> const& cells) {
-  std::string line;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    char buffer[128];
-    std::snprintf(buffer, sizeof buffer, "%*s ", columns[i].width, cells[i].c_str());
-    line += buffer;
+  /// `width`: negative for text that begins on the left.
+  void cell(int width, std::string_view text) {
+    auto const room = static_cast<std::size_t>(std::abs(width));
+    std::string const blanks(text.size() < room ? room - text.size() : 0, ' ');
+    text_ += width < 0 ? std::string(text) + blanks : blanks + std::string(text);
+    text_ += ' ';
   }
-  line.erase(line.find_last_not_of(' ') + 1);
-  std::fprintf(to, "%s\n", line.c_str());
-}
+  /// Cells that not every suite has.
+  void lines(std::string_view text) {
+    if (!gpu_) cell(6, text);
+  }
+  void peers_of(std::array<std::string, peers.size()> const& texts) {
+    for (std::size_t i = 0; i < (gpu_ ? texts.size() : 1); ++i) cell(10, texts[i]);
+  }
+  void goal_of(std::string_view text, std::string_view reached) {
+    cell(gpu_ ? 17 : 12, text);
+    cell(7, reached);
+  }
+  void print(std::FILE* to) {
+    text_.erase(text_.find_last_not_of(' ') + 1);
+    std::fprintf(to, "%s\n", text_.c_str());
+  }
+
+ private:
+  bool gpu_;
+  std::string text_;
+};
+
+struct cells {
+  std::string name, size, ranks, iterations, median, p10, p90, lines, speed, limit, share;
+  std::array<std::string, peers.size()> others;
+  std::string goal, reached;
+
+  void print(std::FILE* to, std::string_view suite) const {
+    line l(suite);
+    l.cell(-50, name);
+    l.cell(8, size);
+    l.cell(5, ranks);
+    l.cell(7, iterations);
+    l.cell(9, median);
+    l.cell(9, p10);
+    l.cell(9, p90);
+    l.lines(lines);
+    l.cell(10, speed);
+    l.cell(18, limit);
+    l.cell(6, share);
+    l.peers_of(others);
+    l.goal_of(goal, reached);
+    l.print(to);
+  }
+};
 
 }  // namespace
 
@@ -62,43 +97,46 @@ std::string time_text(double ns) {
   return digits(ns / 1e9) + " s";
 }
 
-void print_heading(std::FILE* to) {
-  std::array<std::string, columns.size()> cells;
-  for (std::size_t i = 0; i < columns.size(); ++i) cells[i] = columns[i].title;
-  print_cells(to, cells);
+void print_heading(std::FILE* to, std::string_view suite) {
+  cells c{"operation", "size",  "ranks", "iters", "median", "p10",  "p90",
+          "lines",     "speed", "limit", "share", {},       "goal", "reached"};
+  for (std::size_t i = 0; i < peers.size(); ++i) c.others[i] = peers[i].title;
+  c.print(to, suite);
 }
 
 void print_row(std::FILE* to, result const& r) {
-  std::array<std::string, columns.size()> cells;
-  cells[0] = r.name;
-  cells[2] = std::to_string(r.ranks);
+  cells c;
+  c.name = r.name;
+  c.ranks = std::to_string(r.ranks);
   if (r.show == "value") {
-    cells[4] = formatted("%.6g", r.value) + (r.unit.empty() ? "" : " ") + r.unit;
+    c.median = formatted("%.6g", r.value) + (r.unit.empty() ? "" : " ") + r.unit;
     // Long texts have the empty columns to themselves.
-    if (cells[0].size() > 50) {
-      std::fprintf(to, "%s\n", cells[0].c_str());
-      cells[0].clear();
+    if (c.name.size() > 50) {
+      std::fprintf(to, "%s\n", c.name.c_str());
+      c.name.clear();
     }
   } else {
-    if (r.bytes > 0) cells[1] = size_text(r.bytes);
-    cells[3] = std::to_string(r.iterations);
-    cells[4] = (r.disturbed > 0 ? "~" : "") + time_text(r.median_ns);
-    cells[5] = time_text(r.p10_ns);
-    cells[6] = time_text(r.p90_ns);
-    if (r.lines > 0) cells[7] = formatted("%.2f", r.lines);
-    cells[8] = speed_text(r, r.median_ns);
+    if (r.bytes > 0) c.size = size_text(r.bytes);
+    c.iterations = std::to_string(r.iterations);
+    c.median = (r.disturbed > 0 ? "~" : "") + time_text(r.median_ns);
+    c.p10 = time_text(r.p10_ns);
+    c.p90 = time_text(r.p90_ns);
+    if (r.lines > 0) c.lines = formatted("%.2f", r.lines);
+    c.speed = speed_text(r, r.median_ns);
     if (r.limit_ns > 0) {
-      bool const line = r.limit_name == "line";
-      cells[9] = r.limit_name + " " + (line ? time_text(r.limit_ns) : other_text(r, r.limit_ns));
-      if (!line || r.show == "time") cells[10] = formatted("%.0f %%", r.share * 100);
+      bool const of_lines = r.limit_name == "line";
+      c.limit = r.limit_name + " " + (of_lines ? time_text(r.limit_ns) : other_text(r, r.limit_ns));
+      if (!of_lines || r.show == "time") c.share = formatted("%.0f %%", r.share * 100);
     }
-    cells[11] = other_text(r, r.mpi_ns);
+    for (std::size_t i = 0; i < peers.size(); ++i) c.others[i] = other_text(r, r.peer_ns[i]);
   }
-  if (r.wanted) {
-    cells[12] = r.wanted->text();
-    cells[13] = r.reached() ? "yes" : "no";
+  if (r.goals.empty()) c.print(to, r.suite);
+  for (goal const& g : r.goals) {
+    c.goal = g.text();
+    c.reached = g.reached(r) ? "yes" : "no";
+    c.print(to, r.suite);
+    c = {};  // further goals have lines of their own
   }
-  print_cells(to, cells);
   std::fflush(to);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "result.hpp"
 
@@ -11,7 +12,8 @@ namespace atl::tools {
 
 std::string time_text(double ns);
 
-void print_heading(std::FILE* to);
+/// Columns depend on the suite.
+void print_heading(std::FILE* to, std::string_view suite);
 void print_row(std::FILE* to, result const& r);
 
 }  // namespace atl::tools

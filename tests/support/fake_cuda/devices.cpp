@@ -33,6 +33,8 @@ settings read_settings() {
       s.seed = number;
     } else if (name == "fail_copy") {
       s.fail_copy = number;
+    } else if (name == "reachable") {
+      s.reachable = true;
     } else if (name == "refuse") {
       s.refused += value + ',';
     } else {

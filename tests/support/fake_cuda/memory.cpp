@@ -79,6 +79,10 @@ std::shared_ptr<mapping> map_object(std::shared_ptr<object> what, pointer at) {
   void* const alias = mmap(nullptr, what->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, what->descriptor, 0);
   if (alias == MAP_FAILED) misused("cannot map a memory object");
   madvise(alias, what->bytes, MADV_DONTDUMP);
+  if (all().chosen.reachable) {
+    mmap(reinterpret_cast<void*>(at), what->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+         what->descriptor, 0);
+  }
   made->alias = static_cast<std::byte*>(alias);
   made->at = at;
   made->bytes = what->bytes;

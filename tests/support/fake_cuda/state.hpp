@@ -8,6 +8,7 @@
 ///   devices=N          devices of the host (default 2); CUDA_VISIBLE_DEVICES chooses among them
 ///   memory=BYTES       of each device, for each process (default 256 MiB)
 ///   seed=N             which stream goes on when several could
+///   reachable          the host can touch devices' memory
 ///   fail_copy=N        the N-th copy of the process fails on the device, from 1
 ///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for memory
 ///   of
@@ -54,6 +55,7 @@ struct settings {
   std::size_t memory = std::size_t{256} << 20;
   std::uint64_t seed = 1;
   std::uint64_t fail_copy = 0;
+  bool reachable = false;
   std::string refused;
   [[nodiscard]] bool refuses(char const* what) const {
     return refused.find(',' + std::string(what) + ',') != std::string::npos;

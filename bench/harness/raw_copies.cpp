@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "harness/group.hpp"
+#include "group.hpp"
 
 namespace atl::bench {
 
@@ -18,9 +18,12 @@ std::string raw_copies::problem(int code, char const* what) const {
 std::string raw_copies::open(int device, std::size_t bytes) {
   char const* const chosen = std::getenv("ATOLL_CUDA_DRIVER");
   if (char const* const absent = cu_.load(chosen != nullptr ? chosen : "libcuda.so.1")) return absent;
-  device_ = device;
+  int devices = 0;
   std::string why = problem(cu_.init(0), "cuInit");
-  if (why.empty()) why = problem(cu_.primary_retain(&context_, device), "cuDevicePrimaryCtxRetain");
+  if (why.empty()) why = problem(cu_.device_count(&devices), "cuDeviceGetCount");
+  if (why.empty() && devices == 0) why = "no device";
+  if (why.empty()) device_ = device % devices;
+  if (why.empty()) why = problem(cu_.primary_retain(&context_, device_), "cuDevicePrimaryCtxRetain");
   if (why.empty()) why = problem(cu_.context_push(context_), "cuCtxPushCurrent");
   if (why.empty()) why = problem(cu_.memory_alloc(&own_, bytes), "cuMemAlloc");
   if (why.empty()) why = problem(cu_.ipc_get(&shared_, own_), "cuIpcGetMemHandle");

@@ -1,7 +1,8 @@
 #pragma once
 
 /// Copies by the CUDA driver alone, between memory of two processes: what the library's copies are held
-/// against. A copy and an event after it, on one stream; peers open memory by IPC handle.
+/// against. A copy and an event after it, on one stream; peers open memory by IPC handle. The driver is
+/// opened at run time, so that no toolkit is needed here either.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +17,9 @@ class raw_copies {
   using pointer = memory::cuda::pointer;
   using handle = memory::cuda::ipc_handle;
 
-  /// Memory on a device of this process, whose primary context becomes current here, as in a program that has
-  /// chosen its device. Says what the driver refused; empty if nothing.
+  /// Memory on a device of this process, by its number modulo how many there are, whose primary context
+  /// becomes current here, as in a program that has chosen its device. Says what the driver refused; empty if
+  /// nothing.
   std::string open(int device, std::size_t bytes);
   /// Opens the peer's memory.
   std::string open_peer(handle const& peers);

@@ -1,0 +1,29 @@
+#pragma once
+
+/// The alternatives for copies between GPUs, each measured if it is there: MPI that takes GPU memory, NVSHMEM,
+/// and UCX by its own measuring tool.
+
+#include <functional>
+#include <string>
+
+#include "options.hpp"
+#include "peer.hpp"
+#include "programs.hpp"
+
+namespace atl::tools {
+
+/// Of one operation: beside the row of the library with this key and size.
+struct peer_figure {
+  peer whose = peer::mpi;
+  std::string key;
+  std::size_t bytes = 0;
+  double ns = 0;
+};
+
+/// Runs them one after the other, each for a minute at most. `take_fact`: what was measured, or why not, one
+/// line a peer.
+void measure_gpu_peers(programs const& p, bench_options const& o,
+                       std::function<void(peer_figure const&)> const& take_figure,
+                       std::function<void(std::string const&, std::string const&)> const& take_fact);
+
+}  // namespace atl::tools

@@ -1,0 +1,38 @@
+#pragma once
+
+/// What `atoll bench` starts.
+
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+#include "options.hpp"
+
+namespace atl::tools {
+
+/// Programs of this installation or build tree, and of others. Empty: not there.
+struct programs {
+  std::string atoll;
+  std::string ranks;
+  std::string threads;
+  std::string mpi;
+  std::string nvshmem;
+  std::string mpirun;
+  std::string ucx_perftest;
+  bool open_mpi = false;
+};
+
+programs find_programs();
+
+/// Settings of the run as the measuring programs read them.
+std::vector<std::string> measuring_options(bench_options const& o, int ranks);
+
+/// Starts the program that measures message passing.
+command_line mpi_command(programs const& p, bench_options const& o, int ranks);
+
+/// "a,b" or "1,2".
+std::string joined(std::vector<std::string> const& items);
+std::string joined(std::vector<int> const& items);
+std::string joined(std::vector<std::size_t> const& items);
+
+}  // namespace atl::tools
