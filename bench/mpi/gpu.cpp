@@ -18,7 +18,9 @@ constexpr int messages_in_flight = 64;
 constexpr std::size_t room = std::size_t{256} << 20;
 constexpr std::size_t mebi = std::size_t{1} << 20;
 
-char const* unit_of(std::size_t bytes) { return bytes < 1024 ? "rate" : "bandwidth"; }  // as in suites/gpu.cpp
+char const* unit_of(std::size_t bytes) {
+  return bytes < 1024 ? "rate" : "bandwidth";
+}  // as in suites/gpu.cpp
 
 class device_buffer {
  public:

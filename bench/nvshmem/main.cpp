@@ -1,5 +1,5 @@
-// NVSHMEM's copies that the host starts, as columns of `atoll bench gpu`, under the same rules. Rank 0 copies;
-// rows have the keys of the library's rows that they stand beside.
+// NVSHMEM's copies that the host starts, as columns of `atoll bench gpu`, under the same rules. Rank 0
+// copies; rows have the keys of the library's rows that they stand beside.
 //
 // Two processes, of which the first starts the second, since NVSHMEM needs no launcher.
 
@@ -73,7 +73,8 @@ void start_nvshmem(int rank, meeting& m) {
   }
 }
 
-/// A way to copy from rank 0 to rank 1 or back: how it is started, and how all that was started is waited for.
+/// A way to copy from rank 0 to rank 1 or back: how it is started, and how all that was started is waited
+/// for.
 struct way {
   char const* suite;
   char const* direction;  ///< put or get
@@ -87,14 +88,20 @@ void synchronize(cudaStream_t stream) { cudaStreamSynchronize(stream); }
 // Of the host's own, the forms that do not wait by themselves.
 constexpr way ways[] = {
     {"nvshmem", "put",
-     [](char* own, char* peers, std::size_t n, cudaStream_t) { nvshmem_putmem_nbi(peers, own, n, 1); }, quiet},
+     [](char* own, char* peers, std::size_t n, cudaStream_t) { nvshmem_putmem_nbi(peers, own, n, 1); },
+     quiet},
     {"nvshmem", "get",
-     [](char* own, char* peers, std::size_t n, cudaStream_t) { nvshmem_getmem_nbi(own, peers, n, 1); }, quiet},
+     [](char* own, char* peers, std::size_t n, cudaStream_t) { nvshmem_getmem_nbi(own, peers, n, 1); },
+     quiet},
     {"nvshmem_stream", "put",
-     [](char* own, char* peers, std::size_t n, cudaStream_t s) { nvshmemx_putmem_on_stream(peers, own, n, 1, s); },
+     [](char* own, char* peers, std::size_t n, cudaStream_t s) {
+       nvshmemx_putmem_on_stream(peers, own, n, 1, s);
+     },
      synchronize},
     {"nvshmem_stream", "get",
-     [](char* own, char* peers, std::size_t n, cudaStream_t s) { nvshmemx_getmem_on_stream(own, peers, n, 1, s); },
+     [](char* own, char* peers, std::size_t n, cudaStream_t s) {
+       nvshmemx_getmem_on_stream(own, peers, n, 1, s);
+     },
      synchronize},
 };
 
@@ -208,7 +215,8 @@ int main(int argc, char** argv) {
     }
   }
   if (sizes.empty()) sizes = {8};
-  // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies; nothing here needs it.
+  // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies; nothing here
+  // needs it.
   setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
   void* const shared =
       mmap(nullptr, sizeof(meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

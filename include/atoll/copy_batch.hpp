@@ -11,7 +11,8 @@ namespace atl {
 ///
 ///     {
 ///       atl::copy_batch together;
-///       for (auto const& b : blocks) upcxx::copy(b.mine, b.theirs, b.count, upcxx::operation_cx::as_promise(all));
+///       for (auto const& b : blocks) upcxx::copy(b.mine, b.theirs, b.count,
+///       upcxx::operation_cx::as_promise(all));
 ///     }
 ///
 /// What is kept starts when the outermost such object ends, when many have come together, or when any thread

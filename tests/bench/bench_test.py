@@ -177,6 +177,59 @@ class Peers(unittest.TestCase):
         self.assertRegex(text, r"(?m)^mpi.gpu +failed: this MPI does not take GPU memory")
 
 
+class Report(unittest.TestCase):
+    """`atoll report` of copies to and from GPUs."""
+
+    def report(self, file, folder):
+        done = subprocess.run([ATOLL, "report", file, "-o", folder], capture_output=True, text=True)
+        if "matplotlib" in done.stderr:
+            self.skipTest("no matplotlib")
+        return done
+
+    def test_a_measurement_beside_the_driver(self):
+        data = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/data/gpu.csv")
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.report(data, folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(folder, "index.html"), encoding="utf-8") as file:
+                page = file.read()
+            for name in ("shares", "gpu_to_gpu", "host_and_gpu", "own_and_private", "notified"):
+                self.assertIn(f"wrote {folder}/{name}.png", done.stdout)
+                self.assertIn(f'alt="{name}.png" src="data:image/png;base64,', page)
+        with open(data, encoding="utf-8") as file:
+            first = next(csv.DictReader(file))
+        line = next(line for line in done.stdout.splitlines() if line.startswith("own GPU to peer's GPU, one copy, waited for"))
+        for value in (float(first["median_ns"]) / 1e3, float(first["limit_ns"]) / 1e3):
+            self.assertIn(f" {value:.2f} ", line)
+        self.assertIn(f" {100 * float(first['share']):.0f} ", line)
+
+    def test_simulated_devices_have_no_driver_beside_them(self):
+        row = {"suite": "gpu", "name": "x", "ranks": 2, "p10_ns": 1000, "p90_ns": 1400}
+        rows = [{**row, "key": f"gpu.simulated.{way}.{what}", "bytes": size, "median_ns": 1234}
+                for way in ("put", "notified") for what in ("time", "flood") for size in (8, 4096)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "gpu.json")
+            with open(path, "w", encoding="ascii") as file:
+                json.dump({"configuration": {"gpu": "one;another"}, "rows": rows}, file)
+            done = self.report(path, folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(name for name in os.listdir(folder) if name.endswith(".png")),
+                             ["gpu_to_gpu.png", "notified.png"])
+            self.assertEqual(done.stdout.count(" 1.23 "), 8, done.stdout)
+
+    def test_other_files_are_refused_with_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "other")
+            for text, words in (("", "holds no rows"), ("a,b\n1,2\n", "neither"), ("{}", "neither"), ("{x", "neither"),
+                                ("\x00\xff", "neither"), ('{"configuration": {}, "rows": [{"suite": "put"}]}', "holds no rows")):
+                with open(path, "w", encoding="latin-1") as file:
+                    file.write(text)
+                done = self.report(path, folder)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+
+
 class Mistakes(unittest.TestCase):
     def refuse(self, status, text, *arguments):
         done = bench(*arguments)

@@ -424,12 +424,28 @@ def report(bench):
     job = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     require(job.returncode == 0, f"{job.returncode} {job.stdout}{job.stderr}")
     require(job.stdout.count("passed") == 8, job.stdout)
-    for name in ("histogram.png", "scaling.png"):
+    for name in ("histogram.png", "sizes.png", "scaling.png"):
         with open(os.path.join(folder, name), "rb") as file:
             require(file.read(8) == b"\x89PNG\r\n\x1a\n", f"{name} is no picture")
     with open(os.path.join(folder, "index.html"), encoding="utf-8") as file:
         page = file.read()
-    require(page.count("data:image/png;base64,") == 2 and "http" not in page, "the page is not self-contained")
+    require(page.count("data:image/png;base64,") == 3 and "http" not in page, "the page is not self-contained")
+
+    # Nobody waits in the steps of one rank with a device, nor without exchange: no times of single steps are shown.
+    database, folder = bench.path("devices.db"), bench.path("devices")
+    for ranks, exchange in ((1, "rma"), (2, "off"), (2, "rma")):
+        bench.run(["-X", "6", "-Y", "6", "-Z", "6", "-N", "20", "--backend", "device-sim", "--exchange", exchange, "--quiet",
+                   "--results", database], ranks, env={"ATOLL_SIM_DEVICES": "2"})
+    printed = subprocess.run([bench.launcher, "report", database, "-o", folder], capture_output=True, text=True, check=True).stdout
+    rows = {(words[1], words[4]): words for line in printed.splitlines() if line.startswith("6³") for words in [line.split()]}
+    columns = {key: len(words) for key, words in rows.items()}
+    # Without percentiles: three fewer; and beyond the kernels only where something was sent, a residual where it was checked.
+    require(columns == {("1", "rma"): 12, ("2", "rma"): 16, ("2", "off"): 11}, f"{columns}\n{printed}")
+    require(os.path.exists(os.path.join(folder, "histogram.png")), printed)
+    bare = bench.path("bare.db")
+    bench.run(["-X", "6", "-Y", "6", "-Z", "6", "-N", "20", "--backend", "device-sim", "--quiet", "--results", bare], 1, env=DEVICES)
+    subprocess.run([bench.launcher, "report", bare, "-o", bench.path("bare")], capture_output=True, check=True)
+    require(not os.path.exists(os.path.join(bench.path("bare"), "histogram.png")), "one rank on a device has a histogram")
 
     picture = bench.path("slice.png")
     bench.run([*EIGENMODE, "-N", "5", "--slice", picture, "--slice-axis", "x", "--quiet"], 4)

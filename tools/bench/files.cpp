@@ -134,7 +134,10 @@ void write_csv(std::string const& file, std::vector<result> const& results) {
     for (double const figure : {r.median_ns, r.p10_ns, r.p90_ns, r.deviation_ns, r.lines, r.line_ns}) {
       text += (figure > 0 ? number(figure) : "") + ',';
     }
-    text += (r.limit_ns > 0 ? r.limit_name + ',' + number(r.limit_ns) + ',' + number(r.share) : ",,") + ',';
+    // The one field that may hold a comma.
+    text +=
+        (r.limit_ns > 0 ? quoted(r.limit_name) + ',' + number(r.limit_ns) + ',' + number(r.share) : ",,") +
+        ',';
     for (double const ns : r.peer_ns) text += (ns > 0 ? number(ns) : "") + ',';
     text += (value ? number(r.value) : "") + ',' + r.unit + ',';
     text += r.goals.empty() ? "," : goals_of(r) + ',' + (reached(r) ? "yes" : "no");

@@ -17,10 +17,8 @@ struct peer_description {
 
 /// Indexed by `peer`. All but the first stand beside copies of GPU memory only.
 inline constexpr std::array peers{
-    peer_description{"MPI", "mpi"},
-    peer_description{"MPI put", "mpi_put"},
-    peer_description{"NVSHMEM", "nvshmem"},
-    peer_description{"on stream", "nvshmem_stream"},
+    peer_description{"MPI", "mpi"},         peer_description{"MPI put", "mpi_put"},
+    peer_description{"NVSHMEM", "nvshmem"}, peer_description{"on stream", "nvshmem_stream"},
     peer_description{"UCX", "ucx"},
 };
 

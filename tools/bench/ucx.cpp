@@ -31,7 +31,8 @@ std::string batch_of(std::vector<std::size_t> const& sizes, bool quick) {
     int const count = quick ? 20 : bytes < (std::size_t{1} << 20) ? 2000 : 200;
     for (test const& t : tests) {
       text += std::string(t.key) + "/" + std::to_string(bytes) + " " + t.options + " -m cuda -s " +
-              std::to_string(bytes) + " -n " + std::to_string(count) + " -w " + std::to_string(count / 10) + "\n";
+              std::to_string(bytes) + " -n " + std::to_string(count) + " -w " + std::to_string(count / 10) +
+              "\n";
     }
   }
   return text;
@@ -68,7 +69,8 @@ bool measure_ucx(std::string const& ucx_perftest, std::vector<std::size_t> const
            double middle = 0;
            double recent = 0;
            double all = 0;
-           if (std::sscanf(line.c_str() + comma, ",%lf,%lf,%lf,%lf", &count, &middle, &recent, &all) != 4) return;
+           if (std::sscanf(line.c_str() + comma, ",%lf,%lf,%lf,%lf", &count, &middle, &recent, &all) != 4)
+             return;
            double const us = key.ends_with(".time") && middle > 0 ? middle : all;
            if (us <= 0) return;
            any = true;

@@ -1,10 +1,17 @@
-"""What the drawing scripts share: loading matplotlib without a display, colours, errors in one line."""
+"""What the drawing scripts share: loading matplotlib without a display, colours, axes, errors in one line."""
 
 import os
 import sys
 
 # One colour per problem size or variant, told apart also by readers who do not see all colours (Okabe and Ito).
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+
+
+GREY = "#888888"
+
+
+class NothingToDraw(Exception):
+    """The file cannot be used; the text says why."""
 
 
 def load():
@@ -41,6 +48,50 @@ def save(figure, path):
         if partial != path and os.path.exists(partial):
             os.unlink(partial)
         raise
+
+
+def unit_of(seconds):
+    """Unit in which a duration has few digits, and its factor."""
+    return ("µs", 1e6) if seconds < 1e-3 else ("ms", 1e3) if seconds < 1 else ("s", 1.0)
+
+
+def set_log_scale(axis, set_scale, low, high):
+    """Logarithmic axis with plain numbers as labels, also where it spans less than a decade."""
+    set_scale("log")
+    steps = (1,) if high > 3000 * low else (1, 2, 5) if high > 4 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    ticks = [m * 10.0**e for e in range(-6, 7) for m in steps if low * 0.8 <= m * 10.0**e <= high * 1.25]
+    if len(ticks) >= 2:
+        axis.set_ticks(ticks, [f"{t:g}" for t in ticks])
+        axis.set_ticks([], minor=True)
+
+
+def histogram(axes, series, bins=60):
+    """Durations in seconds, as shares of each series. `series`: label, colour, durations; the median is added to the
+    label. The slowest and fastest hundredth may be far from all others: they are counted in the outer bars."""
+    import statistics
+
+    unit, factor = unit_of(statistics.median(d for _, _, durations in series for d in durations))
+    ordered = [sorted(durations) for _, _, durations in series]
+    low = min(durations[int(0.01 * len(durations))] for durations in ordered) * factor
+    high = max(durations[int(0.99 * (len(durations) - 1))] for durations in ordered) * factor
+    high = max(high, low * 1.02)
+    if high > 6 * low:
+        edges = [low * (high / low) ** (i / bins) for i in range(bins + 1)]
+        set_log_scale(axes.xaxis, axes.set_xscale, low, high)
+    else:
+        edges = [low + (high - low) * i / bins for i in range(bins + 1)]
+    for (label, color, _), durations in zip(series, ordered):
+        values = [min(max(d * factor, edges[0]), edges[-1]) for d in durations]
+        median = statistics.median(durations) * factor
+        weights = [100 / len(values)] * len(values)
+        axes.hist(values, bins=edges, histtype="stepfilled", color=color, alpha=0.30, weights=weights)
+        axes.hist(values, bins=edges, histtype="step", color=color, linewidth=1.3, weights=weights,
+                  label=f"{label}\nmedian {median:.3g} {unit}")
+        axes.axvline(median, color=color, linestyle=":", linewidth=1.8)
+    axes.set_xlabel(f"duration of two consecutive steps ({unit}); outer bars: and beyond")
+    axes.set_ylabel("share of windows (%)")
+    axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # room for the legend
+    axes.legend(fontsize=8, loc="best", frameon=True, framealpha=0.85, edgecolor="none")
 
 
 def guarded(name, main):

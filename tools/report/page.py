@@ -1,4 +1,4 @@
-"""The page of `atoll report`: one HTML file with everything in it."""
+"""The page of `atoll report`: one HTML file with everything in it, and its table as text."""
 
 import base64
 import html
@@ -10,14 +10,14 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child, .text { text-align: left; }
+th:first-child, td:first-child, .text { text-align: left; } .fact { text-align: left; white-space: pre-line; }
 th { background: #f4f4f4; }
 .passed { color: #00704a; } .failed { color: #b00020; font-weight: bold; }
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
 figcaption { color: #555; font-size: 13px; max-width: 48rem; }
 """
 
-TEXT_COLUMNS = {"cells", "grid", "exchange", "back end", "check"}
+TEXT_COLUMNS = {"cells", "grid", "exchange", "back end", "check", "copy", "goal", "reached"}
 
 
 def picture(path, caption):
@@ -39,37 +39,21 @@ def row(cells, heading, tag):
     return f"<tr>{''.join(parts)}</tr>"
 
 
-def distinct(groups, column):
-    values = dict.fromkeys(str(run[column]) for group in groups for run in group.runs)
-    return ", ".join(values)
-
-
-def write(path, source, pictures, heading, rows, groups):
-    runs = [run for group in groups for run in group.runs]
-    dates = sorted(run["date"] for run in runs)
-    facts = [
-        ("File", os.path.abspath(source)),
-        ("Runs", f"{len(runs)}, from {dates[0]} to {dates[-1]}"),
-        ("Hosts", distinct(groups, "host")),
-        ("Usable cores", distinct(groups, "cores")),
-        ("Version", distinct(groups, "version")),
-        ("Commit", distinct(groups, "commit_id")),
-    ]
+def write(path, title, facts, pictures, heading, rows, note):
+    """`facts`: pairs of texts. `pictures`: files and captions. `note`: how to read the table."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>heat3d results</title><style>{STYLE}</style></head><body>",
-        "<h1>heat3d results</h1><table>",
-        *[f'<tr><td>{html.escape(k)}</td><td class="text">{html.escape(v)}</td></tr>' for k, v in facts],
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{html.escape(title)}</h1><table>",
+        *[f'<tr><td>{html.escape(k)}</td><td class="fact">{html.escape(v)}</td></tr>' for k, v in facts],
         "</table><h2>Pictures</h2>",
         *[picture(file, caption) for file, caption in pictures],
-        '<h2>Configurations</h2><div class="wide"><table>',
+        '<h2>Table</h2><div class="wide"><table>',
         row(heading, heading, "th"),
         *[row(cells, heading, "td") for cells in rows],
-        "</table></div><p>ms/step is the time loop divided by its steps, and throughput is what follows from "
-        "it. Median and percentiles are of single steps on rank 0. Communication "
-        "is the share of time that ranks spend handing halos over, waiting for them, and on sums over all ranks.</p>",
+        f"</table></div><p>{html.escape(note)}</p>",
         "</body></html>",
     ]
     partial = f"{path}.{os.getpid()}.part"
@@ -81,3 +65,12 @@ def write(path, source, pictures, heading, rows, groups):
         if os.path.exists(partial):
             os.unlink(partial)
         raise
+
+
+def print_table(heading, rows):
+    """The same table as text."""
+    widths = [max(len(row[i]) for row in [heading] + rows) for i in range(len(heading))]
+    for row in [heading] + rows:
+        cells = [cell.ljust(w) if name in TEXT_COLUMNS else cell.rjust(w)
+                 for name, cell, w in zip(heading, row, widths)]
+        print("  ".join(cells).rstrip())

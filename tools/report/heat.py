@@ -1,0 +1,182 @@
+"""Results of heat3d runs: reads the file, makes the table. heat_pictures.py draws."""
+
+import os
+import sqlite3
+import statistics
+import urllib.parse
+from dataclasses import dataclass, field
+
+from drawing import NothingToDraw
+from heat_pictures import pictures  # noqa: F401, used by report.py
+
+TITLE = "heat3d results"
+NOTE = ("ms/step is the time loop divided by its steps, and throughput is what follows from it. Beyond: the same less that "
+        "of the kernels alone (exchange off). Median and percentiles are of single steps on rank 0; they are missing where "
+        "nobody waits for the device in a step, so that only the time of starting kernels was seen. Communication is the share of "
+        "time that ranks spend handing halos over, waiting for them, and on sums over all ranks.")
+DEVICE_BACKENDS = ("cuda", "device-sim")
+EXCHANGES = {
+    "rma": "one-sided copy",
+    "put": "signalling put",
+    "mpi": "message passing",
+    "mpi-tuned": "pre-posted receives",
+    "mpi-cuda": "message passing",
+    "rma-staged": "one-sided copy",
+    "none": "one process, no library",
+    "off": "kernels alone",
+}
+FROM_DEVICE = ("rma", "mpi-cuda", "none", "off")  # the others pass through host memory
+
+
+@dataclass
+class Group:
+    """Runs of one configuration."""
+
+    size: tuple
+    ranks: int
+    devices: int  # 0: on the host
+    exchange: str
+    backend: str
+    runs: list = field(default_factory=list)
+    steps: list = field(default_factory=list)  # step durations of each run, in seconds
+
+    @property
+    def cells(self):
+        return self.size[0] * self.size[1] * self.size[2]
+
+    @property
+    def is_cube(self):
+        return len(set(self.size)) == 1
+
+    @property
+    def size_name(self):
+        x, y, z = self.size
+        return f"{x}³" if self.is_cube else f"{x}×{y}×{z}"
+
+    @property
+    def variant(self):
+        staged = ", staged" if self.devices and self.exchange not in FROM_DEVICE else ""
+        return f"{EXCHANGES.get(self.exchange, '')}{staged} ({self.exchange})"
+
+    @property
+    def place(self):
+        """What ranks run on: lines of pictures connect groups of one place."""
+        return (self.backend, self.ranks / self.devices if self.devices else 0)
+
+    @property
+    def setup_name(self):
+        ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
+        return f"{ranks} on {self.devices} GPU{'s' if self.devices > 1 else ''}" if self.devices else ranks
+
+    @property
+    def waits_in_steps(self):
+        """False where ranks run ahead of their devices, because nothing comes back in a step: then the time of a single
+        step is that of starting it, and only the whole loop tells how long steps take."""
+        return self.exchange != "off" and not (self.devices and self.ranks == 1)
+
+    def all_steps(self):
+        return [duration for run in self.steps for duration in run] if self.waits_in_steps else []
+
+    def step(self):
+        """Seconds per step: whole loop divided by steps; the median over runs."""
+        return statistics.median(run["seconds"] / run["steps"] for run in self.runs)
+
+    def windows(self):
+        """Durations of two consecutive steps. A neighbour's data may arrive early, so that one step misses a delay
+        that belongs to it; two always contain every part of a global step."""
+        if not self.waits_in_steps:
+            return []
+        return [a + b for run in self.steps for a, b in zip(run, run[1:])]
+
+
+def kernels_alone(groups, group):
+    """Seconds a step without exchange on the same ranks; None where that was not measured."""
+    same = [g for g in groups if g.exchange == "off" and
+            (g.size, g.ranks, g.devices, g.backend) == (group.size, group.ranks, group.devices, group.backend)]
+    return same[0].step() if same and group.exchange != "off" else None
+
+
+def connect(path):
+    quoted = urllib.parse.quote(os.path.abspath(path))
+    for options in ("mode=ro", "immutable=1"):  # the second where the folder cannot be written either
+        database = sqlite3.connect(f"file:{quoted}?{options}", uri=True)
+        database.row_factory = sqlite3.Row
+        try:
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return database
+        except sqlite3.OperationalError:
+            database.close()
+    raise NothingToDraw(f"{path}: cannot be read")
+
+
+def devices_of(run):
+    if "devices" in run.keys() and run["devices"]:
+        return run["devices"]
+    # Files of earlier versions do not say how many: take one for each rank.
+    return run["ranks"] if run["backend"] in DEVICE_BACKENDS else 0
+
+
+def read(path):
+    """Groups of runs in the file, in a natural order."""
+    try:
+        database = connect(path)
+        groups = {}
+        for run in database.execute("SELECT * FROM runs ORDER BY run"):
+            key = ((run["x"], run["y"], run["z"]), run["ranks"], devices_of(run), run["exchange"], run["backend"])
+            group = groups.setdefault(key, Group(*key))
+            group.runs.append(run)
+            rows = database.execute("SELECT rank0_s FROM steps WHERE run = ? ORDER BY step", (run["run"],))
+            group.steps.append([row["rank0_s"] for row in rows])
+        database.close()
+    except (sqlite3.DatabaseError, IndexError, KeyError) as error:
+        raise NothingToDraw(f"{path}: not a results file of heat3d ({error})") from None
+    if not groups:
+        raise NothingToDraw(f"{path}: holds no runs")
+    order = list(EXCHANGES)
+    return sorted(groups.values(),
+                  key=lambda g: (g.cells, g.size, g.ranks, g.devices,
+                                 order.index(g.exchange) if g.exchange in order else 9, g.backend))
+
+
+def facts(groups):
+    runs = [run for group in groups for run in group.runs]
+    dates = sorted(run["date"] for run in runs)
+    found = [("Runs", f"{len(runs)}, from {dates[0]} to {dates[-1]}")]
+    for title, column in (("Hosts", "host"), ("Usable cores", "cores"), ("Devices", "device"), ("Version", "version"),
+                          ("Commit", "commit_id")):
+        values = dict.fromkeys(str(run[column]) for run in runs if column in run.keys() and run[column] != "")
+        if values:
+            found.append((title, ", ".join(values)))
+    return found
+
+
+def table(groups):
+    """Heading and rows of the table, as text."""
+    heading = ["cells", "ranks", "GPUs", "grid", "exchange", "back end", "runs", "ms/step", "beyond µs", "median ms", "p10 ms",
+               "p90 ms", "Mcell/s", "comm %", "residual", "check"]
+    rows = []
+    for g in groups:
+        steps = sorted(g.all_steps())
+        failed = sum(run["passed"] == 0 for run in g.runs)
+        unchecked = all(run["passed"] is None for run in g.runs)
+        residuals = [run["residual"] for run in g.runs if run["residual"] is not None and run["passed"] is not None]
+        alone = kernels_alone(groups, g)
+        rows.append([
+            g.size_name,
+            str(g.ranks),
+            str(g.devices or ""),
+            ", ".join(dict.fromkeys(run["grid"] for run in g.runs)),
+            g.exchange,
+            g.backend,
+            str(len(g.runs)),
+            f"{1e3 * g.step():.4g}",
+            f"{1e6 * (g.step() - alone):.1f}" if alone is not None else "",
+            f"{1e3 * statistics.median(run['median_s'] for run in g.runs):.4g}" if steps else "",
+            f"{1e3 * steps[int(0.1 * (len(steps) - 1))]:.4g}" if steps else "",
+            f"{1e3 * steps[int(0.9 * (len(steps) - 1))]:.4g}" if steps else "",
+            f"{g.cells / g.step() * 1e-6:.1f}",
+            f"{100 * statistics.median(run['comm_share'] for run in g.runs):.1f}",
+            f"{max(residuals):.1e}" if residuals else "",
+            f"{failed} FAILED" if failed else "off" if unchecked else "passed",
+        ])
+    return heading, rows
