@@ -16,7 +16,7 @@ import sys
 import time
 
 MEMORY_FULL = "memory does not suffice"
-NO_CUDA_IN_MPI = "does not take device memory"
+NO_CUDA_IN_MPI = ("does not take device memory", "does not move device memory")
 NAMES = {
     "rma": "one-sided (rma)",
     "put": "signalling put (put)",
@@ -192,7 +192,7 @@ class Study:
         if status != 0 and any(MEMORY_FULL in line for line in ours):
             setup.is_full = True
             return next(line for line in ours if MEMORY_FULL in line)
-        if status != 0 and any(NO_CUDA_IN_MPI in line for line in ours):
+        if status != 0 and any(words in line for line in ours for words in NO_CUDA_IN_MPI):
             self.variants.remove(variant)
             return "left out: this MPI does not take device memory"
         if status != 0:

@@ -207,6 +207,7 @@ class Report(unittest.TestCase):
         row = {"suite": "gpu", "name": "x", "ranks": 2, "p10_ns": 1000, "p90_ns": 1400}
         rows = [{**row, "key": f"gpu.simulated.{way}.{what}", "bytes": size, "median_ns": 1234}
                 for way in ("put", "notified") for what in ("time", "flood") for size in (8, 4096)]
+        rows[0]["ucx_ns"] = 5670
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "gpu.json")
             with open(path, "w", encoding="ascii") as file:
@@ -214,8 +215,9 @@ class Report(unittest.TestCase):
             done = self.report(path, folder)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(sorted(name for name in os.listdir(folder) if name.endswith(".png")),
-                             ["gpu_to_gpu.png", "notified.png"])
+                             ["gpu_to_gpu.png", "notified.png", "peers.png"])
             self.assertEqual(done.stdout.count(" 1.23 "), 8, done.stdout)
+            self.assertEqual((done.stdout.count("UCX µs"), done.stdout.count(" 5.67")), (1, 1), done.stdout)
 
     def test_other_files_are_refused_with_words(self):
         with tempfile.TemporaryDirectory() as folder:

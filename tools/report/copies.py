@@ -1,6 +1,7 @@
 """Results of `atoll bench gpu`: copies between memories of two ranks, beside the driver's own copies."""
 
 import json
+import math
 
 import curves
 import drawing
@@ -23,6 +24,9 @@ WAYS = {
     "notified16": "sixteen copies, the last notified",
 }
 WHATS = {"time": "one copy, waited for", "injection": "only started", "flood": "many in flight"}
+# What users would take instead, where it was measured: field and name.
+PEERS = {"mpi_ns": "MPI", "mpi_put_ns": "MPI put", "nvshmem_ns": "NVSHMEM", "nvshmem_stream_ns": "NVSHMEM on a stream",
+         "ucx_ns": "UCX"}
 # A picture for each: name, title, ways.
 FAMILIES = [
     ("gpu_to_gpu", "Between two GPUs", ["put", "get"]),
@@ -48,7 +52,7 @@ class Rows:
 
 def read(path):
     """Rows of the JSON or CSV file."""
-    figures = ("median_ns", "p10_ns", "p90_ns", "limit_ns", "share")
+    figures = ("median_ns", "p10_ns", "p90_ns", "limit_ns", "share", *PEERS)
     try:
         with open(path, encoding="utf-8") as file:
             is_json = file.read(1) == "{"
@@ -90,6 +94,25 @@ def draw_panels(plt, data, ways, whats=tuple(WHATS)):
     return figure if drawn else None
 
 
+def draw_peers(plt, data):
+    """Copies between two GPUs beside what users would take instead. None if nothing of that was measured."""
+    panels = [(way, what) for way in ("put", "get", "notified") for what in ("time", "flood")
+              if any(r["key"] == data.key(way, what) and r.get(peer) for r in data.rows for peer in PEERS)]
+    if not panels:
+        return None
+    rows = math.ceil(len(panels) / 2)
+    figure, all_axes = plt.subplots(rows, 2, figsize=(10, 3.9 * rows), squeeze=False, layout="constrained")
+    for axes in all_axes.flat[len(panels):]:
+        axes.set_visible(False)
+    for axes, (way, what) in zip(all_axes.flat, panels):
+        key = data.key(way, what)
+        lines = [("Atoll", key, "median_ns", drawing.COLORS[0], "o-"), ("the driver", key, "limit_ns", "#000000", ":")]
+        lines += [(name, key, peer, color, "s--") for (peer, name), color in zip(PEERS.items(), drawing.COLORS[1:])]
+        curves.draw(axes, data.rows, lines, what == "flood")
+        axes.set_title(f"{WAYS[way]}: {WHATS[what]}", fontsize=11)
+    return figure
+
+
 def draw_shares(plt, data):
     """The driver's time divided by ours, for all ways and sizes of one copy at one glance."""
     known = {(r["key"], r["bytes"] // (16 if ".notified16." in r["key"] else 1)): 100 * r["share"]
@@ -124,6 +147,9 @@ def pictures(plt, data):
     figure = draw_shares(plt, data)
     if figure is not None:
         yield "shares", figure, "How fast copies are, in per cent of the driver's own between the same memories."
+    figure = draw_peers(plt, data)
+    if figure is not None:
+        yield "peers", figure, "Copies between two GPUs beside what else moves data between them, measured in the same run."
     for name, caption, ways in FAMILIES:
         figure = draw_panels(plt, data, ways)
         if figure is not None:
@@ -132,7 +158,9 @@ def pictures(plt, data):
 
 def table(data):
     """Heading and rows of the table, as text."""
-    heading = ["copy", "bytes", "median µs", "p10 µs", "p90 µs", "GB/s", "driver µs", "share %", "goal", "reached"]
+    peers = [peer for peer in PEERS if any(r.get(peer) for r in data.rows)]
+    heading = ["copy", "bytes", "median µs", "p10 µs", "p90 µs", "GB/s", "driver µs", "share %",
+               *[f"{PEERS[p]} µs" for p in peers], "goal", "reached"]
     number = lambda value, factor, form: f"{value * factor:{form}}" if value else ""
     rows = []
     for r in data.rows:
@@ -147,6 +175,7 @@ def table(data):
             f"{r['bytes'] / r['median_ns']:.4g}" if what == "flood" else "",
             number(r.get("limit_ns"), 1e-3, ".2f"),
             number(r.get("share"), 100, ".0f"),
+            *[number(r.get(p), 1e-3, ".2f") for p in peers],
             r.get("goal") or "",
             {True: "yes", False: "no"}.get(reached, reached or ""),
         ])
