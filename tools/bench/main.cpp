@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -158,13 +159,22 @@ class bench {
     results_.push_back(std::move(r));
   }
 
+  /// Key of the peers' figure beside a row.
+  static std::string key_of(peer whose, result const& r) {
+    if (r.suite != "gpu") return r.mpi_key;
+    // They have no other way to start many than one by one.
+    if (r.key == "gpu.put.batch") return "gpu.put.flood";
+    // A message that has come is known to have come, as a copy that has been notified of.
+    constexpr std::string_view notified = "gpu.notified.";
+    if (whose == peer::mpi && r.key.starts_with(notified)) return "gpu.put." + r.key.substr(notified.size());
+    return r.key;
+  }
+
   /// What others need for the same.
   void find_peers(result& r) const {
     for (std::size_t i = 0; i < peers.size(); ++i) {
-      std::string key = r.suite == "gpu" ? r.key : r.mpi_key;
-      // A message that has come is known to have come, as a copy that has been notified of.
-      if (static_cast<peer>(i) == peer::mpi && key.starts_with("gpu.notified.")) key.replace(4, 8, "put");
-      auto const found = others_.find({static_cast<peer>(i), key, r.bytes, r.ranks});
+      auto const whose = static_cast<peer>(i);
+      auto const found = others_.find({whose, key_of(whose, r), r.bytes, r.ranks});
       if (found != others_.end()) r.peer_ns[i] = found->second;
     }
   }
