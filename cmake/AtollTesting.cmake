@@ -227,7 +227,7 @@ function(atoll_add_script_test name)
     set(arg_PROCESSORS 1)
   endif()
   math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
-  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  add_test(NAME ${name} COMMAND ${ATOLL_TEST_PREFIX} ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77 PROCESSORS ${arg_PROCESSORS}
     ENVIRONMENT "${_atoll_test_environment};UPCXX_SHARED_HEAP_SIZE=16M;${arg_ENVIRONMENT}"

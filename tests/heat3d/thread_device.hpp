@@ -1,0 +1,188 @@
+#pragma once
+
+/// A device whose streams are threads, over memory of this process: kernels really run at the same time, and
+/// ThreadSanitizer sees every access that no mark orders.
+///
+/// Nothing may order threads but what orders streams on a device, or races would go unseen. So there is no
+/// lock: work goes from the host to a stream through a list that only the stream takes from, and back come
+/// marks alone.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "accelerator.hpp"
+
+namespace heat3d {
+
+/// Waits without telling anybody.
+template <class Condition>
+void wait_until(Condition is_true) {
+  for (int round = 0; !is_true(); ++round) {
+    if (round < 20) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+}
+
+/// Work that runs one after the other in a thread.
+class work_stream {
+ public:
+  explicit work_stream(unsigned seed) : random_(seed), thread_([this] { run(); }) {}
+  ~work_stream() {
+    start({});  // the end
+    thread_.join();
+    delete first_;
+  }
+  work_stream(work_stream const&) = delete;
+  work_stream& operator=(work_stream const&) = delete;
+
+  void start(std::function<void()> work) {
+    auto* const item = new node{std::move(work), {}};
+    last_->next.store(item, std::memory_order_release);
+    last_ = item;
+    ++started_;
+  }
+  bool is_idle() const { return done_.load(std::memory_order_acquire) == started_; }
+
+ private:
+  struct node {
+    std::function<void()> work;
+    std::atomic<node*> next{};
+  };
+
+  void run() {
+    for (;;) {
+      node* item = nullptr;
+      wait_until([&] { return (item = first_->next.load(std::memory_order_acquire)) != nullptr; });
+      delete std::exchange(first_, item);
+      if (!item->work) return;
+      if (random_() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(30));
+      item->work();
+      done_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  node* first_ = new node;  ///< done already; the next one is to come
+  node* last_ = first_;     ///< of the host
+  std::int64_t started_ = 0;
+  std::atomic<std::int64_t> done_{0};
+  std::minstd_rand random_;
+  std::thread thread_;
+};
+
+class thread_device final : public accelerator {
+ public:
+  explicit thread_device(unsigned seed) {
+    for (auto& stream : streams_) stream = std::make_unique<work_stream>(++seed);
+  }
+
+  void sweep_inner(sweep_work const& work) override { start_sweep(inner_stream, work); }
+  void sweep_surface(face stream, sweep_work const& work) override { start_sweep(stream, work); }
+  void pack(face stream, plane_work const& work, double* to) override {
+    streams_[stream]->start([work, to] {
+      for (std::int64_t j = 0; j < work.height; ++j) {
+        for (std::int64_t i = 0; i < work.width; ++i)
+          to[i + work.width * j] = work.origin[i * work.stride_i + j * work.stride_j];
+      }
+    });
+  }
+  void copy_in(face stream, double* to, double const* host, std::int64_t n) override {
+    streams_[stream]->start([=] { std::copy_n(host, n, to); });
+  }
+  void copy_out(face stream, double* host, double const* from, std::int64_t n) override {
+    streams_[stream]->start([=] { std::copy_n(from, n, host); });
+  }
+
+  void sum(double const* field, std::int64_t n) override {
+    ++sums_started_;
+    streams_[inner_stream]->start([this, field, n] {
+      sums_ = {};
+      for (std::int64_t i = 0; i < n; ++i) sums_.field.add(field[i]);
+      for (auto& radiated : radiated_) sums_.radiated.add(std::exchange(radiated, {}));
+      sums_done_.fetch_add(1, std::memory_order_release);
+    });
+  }
+  sums finish_sum() override {
+    wait_until([&] { return sums_done_.load(std::memory_order_acquire) == sums_started_; });
+    return sums_;
+  }
+
+  void record(mark m, int stream) override {
+    auto const at = static_cast<std::size_t>(m);
+    auto const ticket = ++recorded_[at];
+    streams_[stream]->start([this, at, ticket] { passed_[at].store(ticket, std::memory_order_release); });
+  }
+  void wait(int stream, mark m) override {
+    auto const at = static_cast<std::size_t>(m);
+    auto const ticket = recorded_[at];
+    streams_[stream]->start([this, at, ticket] {
+      wait_until([&] { return passed_[at].load(std::memory_order_acquire) >= ticket; });
+    });
+  }
+  bool reached(mark m) override {
+    auto const at = static_cast<std::size_t>(m);
+    if (passed_[at].load(std::memory_order_acquire) >= recorded_[at]) return true;
+    std::this_thread::yield();
+    return false;
+  }
+  void synchronize() override {
+    for (auto const& stream : streams_) wait_until([&] { return stream->is_idle(); });
+  }
+
+  void load(double* to, double const* host, std::int64_t n) override { std::copy_n(host, n, to); }
+  void store(double* host, double const* from, std::int64_t n) const override { std::copy_n(from, n, host); }
+
+ private:
+  void start_sweep(int stream, sweep_work const& work) {
+    streams_[stream]->start([this, stream, work] {
+      auto const [low, high] = work.part;
+      for (auto z = low[2]; z < high[2]; ++z) {
+        for (auto y = low[1]; y < high[1]; ++y) {
+          for (auto x = low[0]; x < high[0]; ++x) {
+            auto const a = neighbors_of(work, x, y, z);
+            radiated_[stream].add(a.exposed * fourth_power(a.c));
+            work.to[position(work.extent, x, y, z)] = advanced_cell(a, work);
+          }
+        }
+      }
+    });
+  }
+
+  std::array<compensated_sum, stream_n> radiated_{};  ///< by the sweeps of each stream
+  sums sums_{};
+  std::int64_t sums_started_ = 0;
+  std::atomic<std::int64_t> sums_done_{0};
+  std::array<std::int64_t, mark_n> recorded_{};
+  std::array<std::atomic<std::int64_t>, mark_n> passed_{};
+  std::array<std::unique_ptr<work_stream>, stream_n> streams_;  // last: its threads use the others
+};
+
+/// Memory of this process in the place of a device's.
+class thread_memory final : public device_memory {
+ public:
+  int device() const override { return 0; }
+  std::string name() const override { return "threads"; }
+  std::string uuid() const override { return "threads"; }
+  double* allocate(std::int64_t n) override {
+    return pieces_.emplace_back(static_cast<std::size_t>(n)).data();
+  }
+  void put(double* device, double const* host, std::int64_t n) override { std::copy_n(host, n, device); }
+  void get(double* host, double const* device, std::int64_t n) override { std::copy_n(device, n, host); }
+  void finish() override {}
+
+ private:
+  std::vector<std::vector<double>> pieces_;
+};
+
+}  // namespace heat3d

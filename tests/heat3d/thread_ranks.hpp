@@ -1,0 +1,130 @@
+#pragma once
+
+/// Ranks that are threads, for tests in one process.
+
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "communicator.hpp"
+#include "thread_device.hpp"
+
+namespace heat3d {
+
+/// What the ranks share. Planes stay where their sender has them until their receiver takes them, as late as
+/// it can: a sender that changes them too early is found.
+struct thread_job {
+  explicit thread_job(int n) : meeting(n), planes(n), contributions(n) {}
+
+  int size() const { return static_cast<int>(planes.size()); }
+
+  using per_face = std::array<std::atomic<double const*>, face_n>;
+  std::barrier<> meeting;
+  std::vector<std::array<per_face, 2>> planes;  ///< for each rank, by parity: null where none has come
+  std::vector<std::vector<double>> contributions;
+};
+
+class thread_exchange final : public halo_exchange {
+ public:
+  thread_exchange(thread_job& job, int rank, block const& own) : job_(job), rank_(rank), own_(own) {
+    for (int parity = 0; parity < 2; ++parity) {
+      for (int f = 0; f < face_n; ++f) {
+        if (!own.has_neighbor(face(f))) continue;
+        out_[parity][f].resize(face_cells(own.extent(), face(f)));
+        in_[parity][f].resize(out_[parity][f].size());
+      }
+    }
+  }
+
+  double* outgoing(face f) override { return out_[parity_][f].data(); }
+  void start(face f, double const* plane) override {
+    job_.planes[own_.neighbor[f]][parity_][opposite(f)].store(plane, std::memory_order_release);
+  }
+  bool arrived(face f) override {
+    auto const* const plane = job_.planes[rank_][parity_][f].load(std::memory_order_acquire);
+    if (plane == nullptr) {
+      std::this_thread::yield();
+      return false;
+    }
+    std::copy_n(plane, in_[parity_][f].size(), in_[parity_][f].begin());
+    return true;
+  }
+  void wait() override {}
+  double const* incoming(face f) override { return in_[parity_][f].data(); }
+  void next_step() override {
+    for (auto& plane : job_.planes[rank_][parity_]) plane.store(nullptr, std::memory_order_relaxed);
+    parity_ ^= 1;
+  }
+
+ private:
+  thread_job& job_;
+  int rank_;
+  block own_;
+  int parity_ = 0;
+  std::array<std::array<std::vector<double>, face_n>, 2> out_;
+  std::array<std::array<std::vector<double>, face_n>, 2> in_;
+};
+
+class thread_rank final : public communicator {
+ public:
+  thread_rank(thread_job& job, int rank) : job_(job), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return job_.size(); }
+  void start_sum(std::span<double> values) override {
+    summed_ = values;
+    job_.contributions[rank_].assign(values.begin(), values.end());
+  }
+  bool sum_done() override { return false; }
+  void finish_sum() override {
+    combine(summed_, [](double a, double b) { return a + b; });
+  }
+  void max(std::span<double> values) override {
+    job_.contributions[rank_].assign(values.begin(), values.end());
+    combine(values, [](double a, double b) { return std::max(a, b); });
+  }
+  void barrier() override { job_.meeting.arrive_and_wait(); }
+  std::vector<std::vector<double>> gather(std::span<double const> mine) override {
+    job_.contributions[rank_].assign(mine.begin(), mine.end());
+    barrier();
+    auto all = rank_ == 0 ? job_.contributions : std::vector<std::vector<double>>();
+    barrier();
+    return all;
+  }
+  std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory*) override {
+    return std::make_unique<thread_exchange>(job_, rank_, own);
+  }
+
+ private:
+  template <class Combine>
+  void combine(std::span<double> values, Combine both) {
+    barrier();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      double result = job_.contributions[0][i];
+      for (int r = 1; r < size(); ++r) result = both(result, job_.contributions[r][i]);
+      values[i] = result;
+    }
+    barrier();
+  }
+
+  thread_job& job_;
+  int rank_;
+  std::span<double> summed_;
+};
+
+/// Calls `body(rank)` in as many threads as the job has ranks.
+inline void run_ranks(thread_job& job, std::function<void(thread_rank&)> const& body) {
+  std::vector<std::thread> threads;
+  for (int r = 0; r < job.size(); ++r) {
+    threads.emplace_back([&, r] {
+      thread_rank rank(job, r);
+      body(rank);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace heat3d
