@@ -23,8 +23,8 @@ problem small_problem() {
 }
 
 struct variant {
-  bool on_device = true;          ///< else the host's back end
-  bool planes_on_device = true;   ///< else they pass through the host
+  bool on_device = true;         ///< else the host's back end
+  bool planes_on_device = true;  ///< else they pass through the host
   std::int64_t reduced_every = 1000;
 };
 
@@ -93,10 +93,12 @@ TEST_P(device_threads, planes_staged_through_the_host_and_sums_in_every_third_st
 
 INSTANTIATE_TEST_SUITE_P(grids, device_threads,
                          testing::Values(process_grid{1, 1, 1}, process_grid{1, 1, 3}, process_grid{3, 1, 1},
-                                         process_grid{1, 2, 2}, process_grid{2, 2, 2}, process_grid{1, 1, 10}),
+                                         process_grid{1, 2, 2}, process_grid{2, 2, 2},
+                                         process_grid{1, 1, 10}),
                          [](auto const& grid) {
                            auto const& g = grid.param;
-                           return std::to_string(g[0]) + "x" + std::to_string(g[1]) + "x" + std::to_string(g[2]);
+                           return std::to_string(g[0]) + "x" + std::to_string(g[1]) + "x" +
+                                  std::to_string(g[2]);
                          });
 
 }  // namespace

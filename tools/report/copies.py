@@ -23,7 +23,7 @@ WAYS = {
     "notified": "own GPU to peer's GPU, notified",
     "notified16": "sixteen copies, the last notified",
 }
-WHATS = {"time": "one copy, waited for", "injection": "only started", "flood": "many in flight"}
+WHATS = {"time": "one copy, waited for", "injection": "only started", "flood": "many in flight", "batch": "in batches of 64"}
 # What users would take instead, where it was measured: field and name.
 PEERS = {"mpi_ns": "MPI", "mpi_put_ns": "MPI put", "nvshmem_ns": "NVSHMEM", "nvshmem_stream_ns": "NVSHMEM on a stream",
          "ucx_ns": "UCX"}
@@ -74,7 +74,7 @@ def facts(data):
     return [(name, str(value).replace(";", "\n")) for name, value in data.configuration.items()]
 
 
-def draw_panels(plt, data, ways, whats=tuple(WHATS)):
+def draw_panels(plt, data, ways, whats=("time", "injection", "flood")):
     """A panel for each of `whats`, a colour for each of `ways`; dotted: the driver. None if nothing was measured."""
     figure, all_axes = plt.subplots(1, len(whats), figsize=(4.6 * len(whats) + 0.6, 3.9), squeeze=False,
                                     layout="constrained")
@@ -84,6 +84,8 @@ def draw_panels(plt, data, ways, whats=tuple(WHATS)):
         for way, color in zip(ways, drawing.COLORS):
             lines.append((WAYS[way], data.key(way, what), "median_ns", color, "o-"))
             lines.append((None, data.key(way, what), "limit_ns", color, ":"))
+            if what == "flood":
+                lines.append((f"the same {WHATS['batch']}", data.key(way, "batch"), "median_ns", color, "s-."))
         if curves.draw(axes, data.rows, lines, what == "flood"):
             drawn = True
         else:
@@ -96,7 +98,7 @@ def draw_panels(plt, data, ways, whats=tuple(WHATS)):
 
 def draw_peers(plt, data):
     """Copies between two GPUs beside what users would take instead. None if nothing of that was measured."""
-    panels = [(way, what) for way in ("put", "get", "notified") for what in ("time", "flood")
+    panels = [(way, what) for way in ("put", "get", "notified") for what in ("time", "flood", "batch")
               if any(r["key"] == data.key(way, what) and r.get(peer) for r in data.rows for peer in PEERS)]
     if not panels:
         return None
@@ -108,7 +110,7 @@ def draw_peers(plt, data):
         key = data.key(way, what)
         lines = [("Atoll", key, "median_ns", drawing.COLORS[0], "o-"), ("the driver", key, "limit_ns", "#000000", ":")]
         lines += [(name, key, peer, color, "s--") for (peer, name), color in zip(PEERS.items(), drawing.COLORS[1:])]
-        curves.draw(axes, data.rows, lines, what == "flood")
+        curves.draw(axes, data.rows, lines, what in ("flood", "batch"))
         axes.set_title(f"{WAYS[way]}: {WHATS[what]}", fontsize=11)
     return figure
 
@@ -172,7 +174,7 @@ def table(data):
             number(r["median_ns"], 1e-3, ".2f"),
             number(r.get("p10_ns"), 1e-3, ".2f"),
             number(r.get("p90_ns"), 1e-3, ".2f"),
-            f"{r['bytes'] / r['median_ns']:.4g}" if what == "flood" else "",
+            f"{r['bytes'] / r['median_ns']:.4g}" if what in ("flood", "batch") else "",
             number(r.get("limit_ns"), 1e-3, ".2f"),
             number(r.get("share"), 100, ".0f"),
             *[number(r.get(p), 1e-3, ".2f") for p in peers],
