@@ -51,20 +51,9 @@ find_package(Threads REQUIRED)
 atoll_dependency(CLI11 "command lines" PACKAGE CLI11 TARGET CLI11::CLI11 DEBIAN libcli11-dev)
 # Results of the applications, and `atoll report`.
 atoll_dependency(SQLITE "results in SQLite files" PACKAGE SQLite3 TARGET SQLite::SQLite3 DEBIAN libsqlite3-dev)
-# Second back end of the heat simulation, and a test of both in one process.
-if(ATOLL_BUILD_APPS OR ATOLL_BUILD_TESTS)
-  atoll_dependency(KOKKOS "Kokkos back end" PACKAGE Kokkos TARGET Kokkos::kokkos DEBIAN libtrilinos-kokkos-dev)
-  # Debian's package (Trilinos 13.2, Kokkos 3.4.01) names an include directory that does not exist.
-  if(ATOLL_HAVE_KOKKOS AND Kokkos_INCLUDE_DIRS)
-    get_target_property(_directories Kokkos::kokkos INTERFACE_INCLUDE_DIRECTORIES)
-    foreach(_directory IN LISTS _directories)
-      if(NOT _directory MATCHES "^\\$<" AND NOT EXISTS ${_directory})
-        set_target_properties(Kokkos::kokkos PROPERTIES
-          INTERFACE_INCLUDE_DIRECTORIES "${Kokkos_INCLUDE_DIRS}"
-          INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${Kokkos_INCLUDE_DIRS}")
-      endif()
-    endforeach()
-  endif()
+# Back ends of the heat simulation, and the bridge's tests and example.
+if(ATOLL_BUILD_APPS OR ATOLL_BUILD_TESTS OR ATOLL_BUILD_EXAMPLES)
+  include(AtollKokkos)
 endif()
 # Message-passing variants that ours are compared with.
 if(ATOLL_BUILD_APPS OR ATOLL_BUILD_BENCH OR ATOLL_BUILD_TESTS)

@@ -61,9 +61,11 @@ endif()
 
 option(ATOLL_WERROR "Treat warnings as errors (continuous integration does)" OFF)
 add_library(atoll_warnings INTERFACE)
-target_compile_options(atoll_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-qual)
+set(_not_cuda "$<NOT:$<COMPILE_LANGUAGE:CUDA>>")
+target_compile_options(atoll_warnings INTERFACE
+  "$<${_not_cuda}:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wcast-qual>")
 if(ATOLL_WERROR)
-  target_compile_options(atoll_warnings INTERFACE -Werror)
+  target_compile_options(atoll_warnings INTERFACE $<${_not_cuda}:-Werror>)
 endif()
 
 set(ATOLL_SANITIZE "" CACHE STRING "Sanitizers for the whole build: address,undefined or thread")

@@ -17,7 +17,7 @@ constexpr auto entries = std::to_array<entry>({
     {"plain", [](backend_setup const& s) { return make_plain_backend(s, false); }},
     {"plain-fused", [](backend_setup const& s) { return make_plain_backend(s, true); }},
 #ifdef HEAT3D_HAS_KOKKOS
-    {"kokkos", make_kokkos_backend},
+    {"kokkos", make_kokkos_backend, HEAT3D_KOKKOS_ON_DEVICE},
 #endif
 #ifdef HEAT3D_HAS_CUDA
     {"cuda", make_cuda_backend, true},

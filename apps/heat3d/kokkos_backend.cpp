@@ -1,10 +1,11 @@
-// The Kokkos back end: the same cell function as the plain ones, in Kokkos' kernels. Written to what
-// Kokkos 3.4 offers. This file does not see the communication library, and nothing else sees Kokkos.
+// The Kokkos back end where Kokkos computes on the host (with CUDA: kokkos_accelerator.cpp): the same cell
+// function as the plain ones, in Kokkos' kernels. Written to what Kokkos 3.4 offers. This file does not see
+// the communication library, and nothing else but its twin sees Kokkos.
 //
 // It works as the reference program does: rates in a second array, then the update. Halo buffers are in host
 // memory, so the default execution space must be one that reaches it (Serial, OpenMP, Threads).
 
-#include <Kokkos_Core.hpp>
+#include "kokkos_common.hpp"
 // After Kokkos, so that cell functions are marked for its execution spaces.
 #include <algorithm>
 
@@ -28,27 +29,9 @@ struct kokkos_scan {
     self += const_cast<kokkos_scan const&>(other);
   }
 };
-
-/// A compensated sum as Kokkos adds up.
-struct kokkos_sum {
-  compensated_sum sum;
-
-  KOKKOS_INLINE_FUNCTION kokkos_sum& operator+=(kokkos_sum const& other) {
-    sum.add(other.sum);
-    return *this;
-  }
-  KOKKOS_INLINE_FUNCTION void operator+=(kokkos_sum const volatile& other) volatile {
-    auto& self = const_cast<kokkos_sum&>(*this);
-    self += const_cast<kokkos_sum const&>(other);
-  }
-};
 }  // namespace heat3d
 
 namespace Kokkos {
-template <>
-struct reduction_identity<heat3d::kokkos_sum> {
-  KOKKOS_FORCEINLINE_FUNCTION static heat3d::kokkos_sum sum() { return {}; }
-};
 template <>
 struct reduction_identity<heat3d::kokkos_scan> {
   KOKKOS_FORCEINLINE_FUNCTION static heat3d::kokkos_scan sum() { return {}; }
@@ -107,22 +90,6 @@ struct rate_kernel {
     rate(x, y, z) = with_outside(conducted, c, power, k.sigma * exposed);
     return exposed * fourth_power(c);
   }
-};
-
-/// Kokkos itself, for as long as a back end lives, unless the program has started it already.
-class kokkos_runtime {
- public:
-  kokkos_runtime() : ours_(!Kokkos::is_initialized()) {
-    if (ours_) Kokkos::initialize();
-  }
-  ~kokkos_runtime() {
-    if (ours_) Kokkos::finalize();
-  }
-  kokkos_runtime(kokkos_runtime const&) = delete;
-  kokkos_runtime& operator=(kokkos_runtime const&) = delete;
-
- private:
-  bool ours_;
 };
 
 class kokkos_backend final : public backend {

@@ -117,7 +117,7 @@ std::unique_ptr<device_memory> make_device_memory(options const& o, block const&
   if (!backend_on_device(o.backend)) return nullptr;
   if (auto memory = ranks.open_device(device_bytes(own))) return memory;
 #ifdef HEAT3D_HAS_CUDA
-  if (o.backend == "cuda") return make_cuda_memory(ranks.rank());
+  if (o.backend != "device-sim") return make_cuda_memory(ranks.rank());
 #endif
   throw runtime_problem{"--backend " + o.backend + " needs an exchange of the library, such as rma"};
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "accelerator.hpp"
+#include "device_cells.hpp"
 
 namespace heat3d {
 namespace {
@@ -29,10 +30,10 @@ class sim_accelerator final : public accelerator {
 
   void sweep_inner(sweep_work const& work) override {
     if (steps_left_ > 0 && --steps_left_ == 0) device_failed("inner cells: it was told to fail");
-    start(inner_stream, [this, work] { sweep(work); });
+    start(inner_stream, [this, work] { sweep(work, true); });
   }
   void sweep_surface(face stream, sweep_work const& work) override {
-    start(stream, [this, work] { sweep(work); });
+    start(stream, [this, work] { sweep(work, false); });
   }
   void pack(face stream, plane_work const& work, double* to) override {
     start(stream, [this, work, to] {
@@ -115,7 +116,7 @@ class sim_accelerator final : public accelerator {
     store(host.data(), from, n);
     return host;
   }
-  void sweep(sweep_work const& work);
+  void sweep(sweep_work const& work, bool inner);
 
   device_memory& memory_;
   std::minstd_rand random_;
@@ -127,7 +128,7 @@ class sim_accelerator final : public accelerator {
   int steps_left_ = -1;  ///< until it fails; negative: it does not
 };
 
-void sim_accelerator::sweep(sweep_work const& work) {
+void sim_accelerator::sweep(sweep_work const& work, bool inner) {
   // The same work with addresses that the host can follow.
   auto seen = work;
   auto const field = fetch(work.from, work.extent[0] * work.extent[1] * work.extent[2]);
@@ -138,18 +139,26 @@ void sim_accelerator::sweep(sweep_work const& work) {
     halos[f] = fetch(work.halos[f], face_cells(work.extent, face(f)));
     seen.halos[f] = halos[f].data();
   }
+  std::vector<double> to(field.size());
+  seen.to = to.data();
+
+  // As the threads of a device do it.
   auto const [low, high] = work.part;
-  std::vector<double> rows;
-  rows.reserve(work.part.cell_n());
+  auto const n = work.part.extent();
+  if (inner) {
+    constexpr int chunk = 3;
+    for (std::int64_t walk = 0; walk * chunk < n[2]; ++walk) {
+      for (auto y = low[1]; y < high[1]; ++y) {
+        for (auto x = low[0]; x < high[0]; ++x) radiated_.add(sweep_column(seen, x, y, walk, chunk).sum);
+      }
+    }
+  } else {
+    for (std::uint32_t i = 0; i < work.part.cell_n(); ++i) radiated_.add(sweep_cell(seen, i).sum);
+  }
   for (auto z = low[2]; z < high[2]; ++z) {
     for (auto y = low[1]; y < high[1]; ++y) {
-      auto const first = rows.size();
-      for (auto x = low[0]; x < high[0]; ++x) {
-        auto const a = neighbors_of(seen, x, y, z);
-        radiated_.add(a.exposed * fourth_power(a.c));
-        rows.push_back(advanced_cell(a, seen));
-      }
-      memory_.put(work.to + position(work.extent, low[0], y, z), rows.data() + first, high[0] - low[0]);
+      auto const row = position(work.extent, low[0], y, z);
+      memory_.put(work.to + row, to.data() + row, n[0]);
     }
   }
   memory_.finish();

@@ -58,6 +58,45 @@ struct kokkos_space<memory_kind::cuda_device> {
 };
 #endif
 
+/// The kind of memory that kernels of an execution space work on.
+template <class ExecutionSpace>
+requires Kokkos::is_execution_space<ExecutionSpace>::value inline constexpr memory_kind kind_of =
+    memory_kind::host;
+#if defined(KOKKOS_ENABLE_CUDA)
+template <>
+inline constexpr memory_kind kind_of<Kokkos::Cuda> = memory_kind::cuda_device;
+#endif
+
+/// Starts Kokkos. With its CUDA back end on the device that the first make_gpu_allocator() of this process
+/// chooses, so that the ranks of a host are spread over its devices. Kokkos::finalize() ends it.
+///
+/// @progress none.
+inline void initialize() {
+#if defined(KOKKOS_ENABLE_CUDA)
+  int const devices = upcxx::cuda_device::device_n();
+  int const device = devices > 0 ? upcxx::local_team().rank_me() % devices : 0;
+#if KOKKOS_VERSION >= 30700
+  Kokkos::initialize(Kokkos::InitializationSettings().set_device_id(device));
+#else
+  Kokkos::InitArguments arguments;
+  arguments.device_id = device;
+  Kokkos::initialize(arguments);
+#endif
+#else
+  Kokkos::initialize();
+#endif
+}
+
+/// Number of the device that Kokkos computes on, for device allocators whose memory its kernels use; where it
+/// computes on the host, auto_device_id.
+inline int device_id() {
+#if defined(KOKKOS_ENABLE_CUDA)
+  return Kokkos::Cuda().cuda_device();
+#else
+  return upcxx::gpu_device::auto_device_id;
+#endif
+}
+
 namespace detail {
 
 template <memory_kind Kind>

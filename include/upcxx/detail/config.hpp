@@ -53,6 +53,12 @@
 
 /// Marks what the shared library offers to programs; everything else is hidden.
 #define ATOLL_EXPORT __attribute__((visibility("default")))
+/// A thread's variable of the library is reached without a call. nvcc does not know the attribute.
+#ifdef __CUDACC__
+#define ATOLL_INITIAL_EXEC
+#else
+#define ATOLL_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+#endif
 /// Kept out of the calling function: error paths and other rare code.
 #define ATOLL_COLD __attribute__((cold, noinline))
 #define ATOLL_INLINE [[gnu::always_inline]] inline

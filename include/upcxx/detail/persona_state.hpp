@@ -57,8 +57,7 @@ struct thread_state {
   scope_state bottom;
 };
 
-extern ATOLL_EXPORT
-    __attribute__((tls_model("initial-exec"))) constinit thread_local thread_state* current_thread;
+extern ATOLL_EXPORT ATOLL_INITIAL_EXEC constinit thread_local thread_state* current_thread;
 ATOLL_EXPORT ATOLL_COLD thread_state& attach_thread();
 
 inline thread_state& this_thread() {

@@ -43,8 +43,6 @@ class object_buffer {
     }
   }
 
-  static atl::engine::object_functions const functions;
-
  private:
   static object_buffer& of(void* self) { return *static_cast<object_buffer*>(self); }
 
@@ -70,14 +68,15 @@ class object_buffer {
     }
   }
 
+ public:
+  static constexpr atl::engine::object_functions functions{&pack, &replace, &combine};
+
+ private:
   std::optional<T> mine_;
   std::optional<result_type> arrived_;  ///< in place of `mine_`
   atl::serialization::heap_buffer bytes_;
   [[no_unique_address]] Op op_;
 };
-
-template <class T, class Op>
-constexpr inline atl::engine::object_functions object_buffer<T, Op>::functions{&pack, &replace, &combine};
 
 template <class T, class Op, class Cx>
 auto reduce_object(T&& value, Op&& op, intrank_t root, team const& over, Cx const& completions,

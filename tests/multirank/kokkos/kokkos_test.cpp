@@ -1,27 +1,31 @@
-// Kokkos Views over global memory, and copies from and to them: shared heaps, and simulated devices, whose
-// Views are made and copied, but never touched.
+// Kokkos Views over global memory, and copies from and to them: shared heaps, and devices. The latter are
+// CUDA's if Kokkos computes there; else simulated ones, whose Views are made and copied, but never touched.
 
+#include <algorithm>
 #include <atoll/kokkos.hpp>
 #include <utility>
 #include <vector>
 
 #include "multirank/common.hpp"
 
+#ifndef KOKKOS_ENABLE_CUDA
 template <>
 struct atl::kokkos::kokkos_space<upcxx::memory_kind::cuda_device> {
   using type = Kokkos::HostSpace;
 };
+#endif
 
 namespace {
 
 using upcxx::memory_kind;
 constexpr auto device = memory_kind::cuda_device;
-using device_matrix = atl::kokkos::shared_view<int**, device>;
+using device_space = atl::kokkos::kokkos_space<device>::type;
+using device_matrix = atl::kokkos::shared_view<int**, device, Kokkos::LayoutRight>;
 using allocator = upcxx::device_allocator<upcxx::cuda_device>;
 
 int arrivals;
 
-int value(int rank, int i, int j) { return rank * 10000 + i * 100 + j; }
+KOKKOS_INLINE_FUNCTION int value(int rank, int i, int j) { return rank * 10000 + i * 100 + j; }
 
 template <class View>
 void fill(View const& view, int rank) {
@@ -40,9 +44,39 @@ int wrong(View const& view, int rank, int first_row = 0, int first_column = 0) {
   return found;
 }
 
+/// Views that kernels of Kokkos' default space work on.
+using kernel_space = Kokkos::DefaultExecutionSpace;
+constexpr auto kernel_kind = atl::kokkos::kind_of<kernel_space>;
+template <class DataType>
+using kernel_view = atl::kokkos::shared_view<DataType, kernel_kind>;
+
+template <class DataType, class... Extents>
+kernel_view<DataType> make_kernel_view([[maybe_unused]] allocator& gpu, Extents... extents) {
+  if constexpr (kernel_kind == memory_kind::host) {
+    return kernel_view<DataType>(extents...);
+  } else {
+    return kernel_view<DataType>(gpu, extents...);
+  }
+}
+
+struct fill_rows {
+  kernel_view<int**>::view_type view;
+  int rank;
+  KOKKOS_INLINE_FUNCTION void operator()(int i) const {
+    for (int j = 0; j < static_cast<int>(view.extent(1)); ++j) view(i, j) = value(rank, i, j);
+  }
+};
+struct count_wrong_in_row {
+  kernel_view<int*>::view_type view;
+  int rank, row;
+  KOKKOS_INLINE_FUNCTION void operator()(int j, int& found) const {
+    found += view(j) != value(rank, row, j) ? 1 : 0;
+  }
+};
+
 class kokkos_test : public multirank::fixture {
  protected:
-  static void SetUpTestSuite() { Kokkos::initialize(); }
+  static void SetUpTestSuite() { atl::kokkos::initialize(); }
   static void TearDownTestSuite() { Kokkos::finalize(); }
 };
 
@@ -83,7 +117,7 @@ TEST_F(kokkos_test, owners_free_what_they_hold_and_say_when_there_is_no_room) {
   }
   EXPECT_EQ(upcxx::shared_segment_used(), before);
   EXPECT_THROW(atl::kokkos::shared_view<double*>(std::size_t{1} << 40), upcxx::bad_shared_alloc);
-  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  auto gpu = upcxx::make_gpu_allocator(1 << 20, atl::kokkos::device_id());
   {
     device_matrix const some(gpu, 10, 10);
     EXPECT_GE(gpu.segment_used(), 400u);
@@ -130,7 +164,7 @@ TEST_F(kokkos_test, host_views_of_any_shape_arrive_at_the_neighbour) {
 }
 
 TEST_F(kokkos_test, boxes_of_device_views_arrive_whole_before_their_notification) {
-  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  auto gpu = upcxx::make_gpu_allocator(1 << 20, atl::kokkos::device_id());
   {
     device_matrix mine(gpu, 8, 9);
     upcxx::dist_object<upcxx::global_ptr<int, device>> all(mine.global_ptr());
@@ -180,13 +214,13 @@ TEST_F(kokkos_test, boxes_of_device_views_arrive_whole_before_their_notification
 
 TEST_F(kokkos_test, memory_that_kokkos_allocated_serves_as_a_segment) {
   constexpr std::size_t page = 64 << 10;
-  Kokkos::View<char*, Kokkos::HostSpace> memory("memory", 3 * page);
+  Kokkos::View<char*, device_space> memory("memory", 3 * page);
   auto const begin = reinterpret_cast<std::uintptr_t>(memory.data());
   auto const skipped = (begin + page - 1) / page * page - begin;
-  upcxx::cuda_device opened(0);
+  upcxx::cuda_device opened(std::max(0, atl::kokkos::device_id()));
   allocator gpu(opened, page, memory.data() + skipped);
   {
-    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> const view(
+    Kokkos::View<int**, Kokkos::LayoutRight, device_space, Kokkos::MemoryUnmanaged> const view(
         reinterpret_cast<int*>(memory.data() + skipped), 7, 9);
     auto const described = atl::kokkos::global_view_of(Kokkos::subview(view, pair(1, 3), pair(0, 9)), gpu);
     EXPECT_EQ(described.data.where(), me);
@@ -200,4 +234,32 @@ TEST_F(kokkos_test, memory_that_kokkos_allocated_serves_as_a_segment) {
     gpu.deallocate(room);
   }
   opened.destroy();
+}
+
+TEST_F(kokkos_test, what_kernels_of_an_instance_wrote_is_copied_to_where_kernels_read_it) {
+  auto gpu = upcxx::make_gpu_allocator(1 << 20, atl::kokkos::device_id());
+  {
+    auto const mine = make_kernel_view<int**>(gpu, 6, 500);
+    auto const packed = make_kernel_view<int*>(gpu, 500);
+    auto const halo = make_kernel_view<int*>(gpu, 500);
+    upcxx::dist_object<atl::kokkos::global_view<int, 1, kernel_kind>> halos(halo.global());
+    auto const theirs = halos.fetch(right).wait();
+    arrivals = 0;
+    upcxx::barrier();
+    kernel_space const stream;
+    for (int round = 1; round <= 3; ++round) {
+      Kokkos::parallel_for(Kokkos::RangePolicy<kernel_space>(stream, 0, 6),
+                           fill_rows{mine.view(), me + round});
+      // On devices a row is a stride apart: a kernel packs it, in the same stream.
+      Kokkos::deep_copy(stream, packed.view(), Kokkos::subview(mine.view(), 2, Kokkos::ALL()));
+      atl::kokkos::copy(stream, packed, theirs, upcxx::remote_cx::as_rpc([] { ++arrivals; }));
+      multirank::spin_until([&] { return arrivals == round; });
+      int wrong = -1;
+      Kokkos::parallel_reduce(Kokkos::RangePolicy<kernel_space>(stream, 0, 500),
+                              count_wrong_in_row{halo.view(), left + round, 2}, wrong);
+      EXPECT_EQ(wrong, 0);
+      upcxx::barrier();
+    }
+  }
+  gpu.destroy();
 }

@@ -44,7 +44,7 @@ struct cell_pool {
 };
 
 /// The calling thread's lists. Never null, never dereferenced by another thread.
-extern ATOLL_EXPORT __attribute__((tls_model("initial-exec"))) constinit thread_local cell_pool* current_pool;
+extern ATOLL_EXPORT ATOLL_INITIAL_EXEC constinit thread_local cell_pool* current_pool;
 
 /// The list is empty: takes a block from the global allocator, opening the thread's lists if need be.
 ATOLL_EXPORT ATOLL_COLD void* pool_pop_slow(std::size_t size_class);

@@ -1,0 +1,37 @@
+# The CUDA compiler, for what is computed on GPUs here: kernels of the heat simulation, and programs that use a Kokkos with
+# CUDA. Nothing of the library is compiled with it. Sets ATOLL_HAVE_CUDA.
+
+include_guard(GLOBAL)
+
+set(ATOLL_CUDA AUTO CACHE STRING "CUDA back ends of the heat simulation: AUTO (if nvcc is found), ON (required) or OFF")
+set_property(CACHE ATOLL_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(ATOLL_HAVE_CUDA FALSE)
+if(ATOLL_CUDA)
+  include(CheckLanguage)
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER AND NOT ATOLL_SANITIZE)
+    set(ATOLL_HAVE_CUDA TRUE)
+  elseif(ATOLL_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "ATOLL_CUDA=ON, but no CUDA compiler works here (or the build has sanitizers). Put nvcc in PATH "
+                        "or set CMAKE_CUDA_COMPILER; or set ATOLL_CUDA to AUTO or OFF.")
+  endif()
+endif()
+if(ATOLL_HAVE_CUDA)
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  # CMake 3.25 does not know how nvcc 12 and later are told.
+  foreach(extensions STANDARD EXTENSION)
+    if(NOT CMAKE_CUDA20_${extensions}_COMPILE_OPTION)
+      set(CMAKE_CUDA20_${extensions}_COMPILE_OPTION "-std=c++20")
+    endif()
+  endforeach()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+  atoll_feature(CUDA on "CUDA back ends: ${CMAKE_CUDA_COMPILER_ID} ${CMAKE_CUDA_COMPILER_VERSION}")
+else()
+  atoll_feature(CUDA off "CUDA back ends of the heat simulation: no nvcc found, or ATOLL_CUDA=${ATOLL_CUDA}")
+endif()
