@@ -88,7 +88,7 @@ def histogram(axes, series, bins=60):
         axes.hist(values, bins=edges, histtype="step", color=color, linewidth=1.3, weights=weights,
                   label=f"{label}\nmedian {median:.3g} {unit}")
         axes.axvline(median, color=color, linestyle=":", linewidth=1.8)
-    axes.set_xlabel(f"duration of two consecutive steps ({unit}); outer bars: and beyond")
+    axes.set_xlabel(f"two consecutive steps ({unit}); outer bars: and beyond")
     axes.set_ylabel("share of windows (%)")
     axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # room for the legend
     axes.legend(fontsize=8, loc="best", frameon=True, framealpha=0.85, edgecolor="none")

@@ -25,8 +25,8 @@ def name_of(group, groups):
 
 
 def pick_panels(groups, most=6):
-    """For each size and back end's place the rank count with the most variants, then the most ranks; the largest sizes are
-    kept. Runs in whose steps nobody waits have no times of single steps."""
+    """For each size, on hosts and on GPUs, the rank count with the most variants, then the fewest ranks to a GPU, then the
+    most ranks; the largest sizes are kept. Runs in whose steps nobody waits have no times of single steps."""
     panels = []
     for size in unique(g.size for g in groups):
         of_size = [g for g in groups if g.size == size and g.windows()]
@@ -35,7 +35,8 @@ def pick_panels(groups, most=6):
             setups = unique((g.ranks, g.devices) for g in here)
             if not setups:
                 continue
-            setup = max(setups, key=lambda s: (len([g for g in here if (g.ranks, g.devices) == s and g.exchange != "none"]), s))
+            setup = max(setups, key=lambda s: (len([g for g in here if (g.ranks, g.devices) == s and g.exchange != "none"]),
+                                               -s[0] / max(s[1], 1) if on_devices else 0, s))
             panels.append([g for g in here if (g.ranks, g.devices) == setup])
     return panels[-most:]
 
@@ -92,14 +93,16 @@ def draw_sizes(plt, groups):
             row[1].plot([g.size[0] for g in line], beyond, "-o", color=color, markersize=4, linewidth=1.6)
             for g in line:  # each run, to show how sure it is
                 runs = [1e6 * (run["seconds"] / run["steps"] - alone[g.size]) for run in g.runs]
-                row[1].plot([g.size[0]] * len(runs), runs, "_", color=color, markersize=9, alpha=0.7)
+                if len(runs) > 1:
+                    row[1].plot([g.size[0]] * len(runs), runs, "_", color=color, markersize=9, alpha=0.7)
         if has_kernels:
             row[1].axhline(0, color="#000000", linestyle=":", linewidth=1.2)
             values = [abs(v) for line in row[1].lines for v in line.get_ydata() if v]
             if values and max(values) > 100 * statistics.median(values):
                 row[1].set_yscale("symlog", linthresh=max(1.0, statistics.median(values)))
             row[1].set_ylabel("beyond the kernels alone (µs a step)")
-            row[1].set_title("less the kernels alone; dashes: single runs", fontsize=11)
+            repeated = any(len(g.runs) > 1 for g in here)
+            row[1].set_title("less the kernels alone" + ("; dashes: single runs" if repeated else ""), fontsize=11)
         axes.set_title(f"{here[0].setup_name}, back end {place[0]}", fontsize=11)
         axes.legend(fontsize=8)
         edges = sorted({g.size[0] for g in [*here, *single]})
