@@ -27,9 +27,11 @@ constexpr auto entries = std::to_array<entry>({
 
 }  // namespace
 
-std::string backend_names() {
+std::string backend_names(bool on_devices_only) {
   std::string names;
-  for (auto const& e : entries) names += (names.empty() ? "" : ", ") + std::string(e.name);
+  for (auto const& e : entries) {
+    if (e.on_device || !on_devices_only) names += (names.empty() ? "" : ", ") + std::string(e.name);
+  }
   return names;
 }
 

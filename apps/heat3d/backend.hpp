@@ -86,7 +86,7 @@ struct backend_setup {
 };
 
 /// Names that make_backend() accepts in this build.
-std::string backend_names();
+std::string backend_names(bool on_devices_only = false);
 bool backend_exists(std::string_view name);
 /// True for back ends that keep the field in device memory, which they get by backend_setup::device.
 bool backend_on_device(std::string_view name);

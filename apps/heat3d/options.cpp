@@ -120,7 +120,9 @@ parsed parse_options(int argc, char const* const* argv) {
   auto* const run = app.add_option_group("Run");
   run->add_option("--grid", grid, "Ranks per direction nx,ny,nz (chosen from the number of ranks)");
   run->add_option("--exchange", o.exchange, "How halos travel: " + exchange_names())->capture_default_str();
-  run->add_option("--backend", o.backend, "What computes: " + backend_names())->capture_default_str();
+  run->add_option("--backend", o.backend,
+                  "What computes: " + backend_names() + "; on devices: " + backend_names(true))
+      ->capture_default_str();
   run->add_option("--warmup", o.warmup, "Steps run and thrown away before the clock starts")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}))
       ->capture_default_str();

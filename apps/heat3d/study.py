@@ -61,8 +61,8 @@ def output_of(command, **settings):
 
 
 def choices(help_text, what):
-    """The names after "What computes:" or "How halos travel:" in the help of the simulation."""
-    found = re.search(what + r":([^\[\n]*(?:\n {8,}[^\n]*)*)", help_text)
+    """The names after "What computes:", "on devices:" or "How halos travel:" in the help of the simulation."""
+    found = re.search(what + r":([^;\n]*(?:\n {8,}[^;\n]*)*)", help_text)
     return re.findall(r"[a-z0-9-]+", found.group(1)) if found else []
 
 
@@ -101,7 +101,7 @@ class Study:
         self.backend = options.backend or ("cuda" if "cuda" in backends and self.visible else "plain-fused")
         if self.backend not in backends:
             raise CannotStudy(f"--backend {self.backend}: this build has {', '.join(backends)}")
-        self.on_devices = self.backend in ("cuda", "device-sim")
+        self.on_devices = self.backend in choices(help_text, "on devices")
         if self.on_devices and not self.visible:
             raise CannotStudy(f"--backend {self.backend}: no device here; `atoll info` says what was looked for")
         exchanges = choices(help_text, "How halos travel")
@@ -117,10 +117,11 @@ class Study:
                 raise CannotStudy(f"--variants: {name} is unknown; there are {', '.join(NAMES)}")
         has_mpi = self.mpirun and self.backend != "device-sim"  # simulated devices are the library's
         found = [v for v in wanted or (ON_DEVICES if self.on_devices else ON_HOST)
-                 if v in exchanges and (not v.startswith("mpi") or has_mpi)]
+                 if v in exchanges and (not v.startswith("mpi") or has_mpi) and (v != "mpi-cuda" or self.backend == "cuda")]
         missing = [v for v in wanted or [] if v not in found]
         if missing:
-            raise CannotStudy(f"--variants: {', '.join(missing)}: no MPI in this build or no mpirun in PATH, or simulated devices")
+            raise CannotStudy(f"--variants: {', '.join(missing)}: no MPI in this build or no mpirun in PATH, or not with --backend "
+                              f"{self.backend}")
         return found
 
     def chosen_setups(self):

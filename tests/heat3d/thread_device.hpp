@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "accelerator.hpp"
+#include "device_cells.hpp"
 
 namespace heat3d {
 
@@ -87,8 +88,23 @@ class thread_device final : public accelerator {
     for (auto& stream : streams_) stream = std::make_unique<work_stream>(++seed);
   }
 
-  void sweep_inner(sweep_work const& work) override { start_sweep(inner_stream, work); }
-  void sweep_surface(face stream, sweep_work const& work) override { start_sweep(stream, work); }
+  void sweep_inner(sweep_work const& work) override {
+    streams_[inner_stream]->start([this, work] {
+      constexpr int chunk = 3;
+      auto const [low, high] = work.part;
+      for (std::int64_t walk = 0; walk * chunk < high[2] - low[2]; ++walk) {
+        for (auto y = low[1]; y < high[1]; ++y) {
+          for (auto x = low[0]; x < high[0]; ++x)
+            radiated_[inner_stream].add(sweep_column(work, x, y, walk, chunk).sum);
+        }
+      }
+    });
+  }
+  void sweep_surface(face stream, sweep_work const& work) override {
+    streams_[stream]->start([this, stream, work] {
+      for (std::uint32_t i = 0; i < work.part.cell_n(); ++i) radiated_[stream].add(sweep_cell(work, i).sum);
+    });
+  }
   void pack(face stream, plane_work const& work, double* to) override {
     streams_[stream]->start([work, to] {
       for (std::int64_t j = 0; j < work.height; ++j) {
@@ -144,21 +160,6 @@ class thread_device final : public accelerator {
   void store(double* host, double const* from, std::int64_t n) const override { std::copy_n(from, n, host); }
 
  private:
-  void start_sweep(int stream, sweep_work const& work) {
-    streams_[stream]->start([this, stream, work] {
-      auto const [low, high] = work.part;
-      for (auto z = low[2]; z < high[2]; ++z) {
-        for (auto y = low[1]; y < high[1]; ++y) {
-          for (auto x = low[0]; x < high[0]; ++x) {
-            auto const a = neighbors_of(work, x, y, z);
-            radiated_[stream].add(a.exposed * fourth_power(a.c));
-            work.to[position(work.extent, x, y, z)] = advanced_cell(a, work);
-          }
-        }
-      }
-    });
-  }
-
   std::array<compensated_sum, stream_n> radiated_{};  ///< by the sweeps of each stream
   sums sums_{};
   std::int64_t sums_started_ = 0;
