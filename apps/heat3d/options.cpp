@@ -40,8 +40,8 @@ std::string contradiction(options const& o) {
   if (!backend_exists(o.backend)) {
     return "--backend " + o.backend + ": unknown; this build has " + backend_names();
   }
-  if (o.exchange == "mpi-cuda" && o.backend != "cuda") {
-    return "--exchange mpi-cuda: has device memory travel, so it needs --backend cuda";
+  if (o.exchange == "mpi-cuda" && (!backend_on_device(o.backend) || o.backend == "device-sim")) {
+    return "--exchange mpi-cuda: has device memory travel, so it needs a back end on CUDA devices";
   }
   for (double value : {p.t0, p.dt, p.q, p.sigma, p.power, p.amplitude}) {
     if (!std::isfinite(value)) return "T0, dt, q, sigma, P and --amplitude must be finite numbers";

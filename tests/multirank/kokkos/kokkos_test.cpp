@@ -192,13 +192,28 @@ TEST_F(kokkos_test, boxes_of_device_views_arrive_whole_before_their_notification
     EXPECT_EQ(back(1, 3), 0);
     EXPECT_EQ(back(2, 2), 0);
     EXPECT_EQ(back(5, 8), 0);
-    // Back from there, element by element into another layout, while the call waits.
+    // Back from there into another layout, while the call waits.
     Kokkos::View<int**, Kokkos::LayoutLeft, Kokkos::HostSpace> turned("turned", 4, 5);
     upcxx::barrier();
     auto const fetched =
         atl::kokkos::copy(target, turned, upcxx::source_cx::as_blocking() | upcxx::operation_cx::as_future());
     EXPECT_EQ(wrong(turned, me, 1, 2), 0);
     fetched.wait();
+    // Whole Views of different layouts, there and back: what is contiguous on the device is one copy.
+    Kokkos::View<int**, Kokkos::LayoutLeft, Kokkos::HostSpace> whole("whole", 8, 9), again("again", 8, 9);
+    fill(whole, me);
+    upcxx::barrier();
+    auto const all_of_it = atl::kokkos::global_view<int, 2, device>{theirs, {8, 9}, {9, 1}};
+    arrivals = 0;
+    upcxx::barrier();
+    atl::kokkos::copy(whole, all_of_it, upcxx::remote_cx::as_rpc([] { ++arrivals; }));
+    multirank::spin_until([] { return arrivals == 1; });
+    atl::kokkos::copy(mine, again).wait();
+    EXPECT_EQ(wrong(again, left), 0);
+    upcxx::barrier();
+    fill(whole, -1);
+    atl::kokkos::copy(all_of_it, whole).wait();
+    EXPECT_EQ(wrong(whole, me), 0);
     // Device to device, flat to a column.
     device_matrix column(gpu, 8, 2);
     atl::kokkos::copy(target.data,
@@ -206,7 +221,7 @@ TEST_F(kokkos_test, boxes_of_device_views_arrive_whole_before_their_notification
         .wait();
     int held[16];
     atl::kokkos::copy(column, &held[0]).wait();
-    EXPECT_EQ(held[2 * 3 + 1], value(me, 1, 5));
+    EXPECT_EQ(held[2 * 3 + 1], value(me, 2, 6));
     upcxx::barrier();
   }
   gpu.destroy();

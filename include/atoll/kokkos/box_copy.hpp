@@ -2,6 +2,7 @@
 
 /// Copies of boxes of elements between any two memories, with one completion for the whole box.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -79,10 +80,67 @@ box_runs<Rank> merge_runs(box_dimension const (&all)[Rank + 1], std::size_t elem
   return runs;
 }
 
+/// Strides of memory that takes the elements without gaps, in the order of their addresses in the other end.
+template <std::size_t Rank>
+std::array<std::size_t, Rank> packed_strides(std::array<std::size_t, Rank> const& extents,
+                                             std::array<std::size_t, Rank> const& strides) {
+  std::array<std::size_t, Rank> packed{};
+  for (std::size_t r = 0; r < Rank; ++r) {
+    packed[r] = 1;
+    for (std::size_t inner = 0; inner < Rank; ++inner) {
+      if (strides[inner] < strides[r] || (strides[inner] == strides[r] && inner > r)) {
+        packed[r] *= extents[inner];
+      }
+    }
+  }
+  return packed;
+}
+
+/// Copies a box between host memories.
+template <std::size_t Rank>
+void copy_on_host(std::byte* to, std::byte const* from, box_runs<Rank> const& runs) {
+  std::size_t extents[Rank + 1] = {};
+  std::ptrdiff_t to_strides[Rank + 1] = {};
+  std::ptrdiff_t from_strides[Rank + 1] = {};
+  for (std::size_t d = 0; d < runs.outer; ++d) {
+    extents[d] = runs.dimensions[d].extent;
+    to_strides[d] = runs.dimensions[d].to;
+    from_strides[d] = runs.dimensions[d].from;
+  }
+  atl::engine::copy_strided(to, to_strides, from, from_strides, extents, runs.outer, runs.bytes);
+}
+
+/// The elements of a box on the host, in the order in which a device has them.
+class host_image {
+ public:
+  explicit host_image(std::size_t bytes) : bytes_(new std::byte[bytes]) {}
+  virtual ~host_image() = default;
+  std::byte* bytes() { return bytes_.get(); }
+  /// All copies from and to it are complete.
+  virtual void complete() {}
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+};
+
+/// One whose elements then go to where they belong on the host.
+template <std::size_t Rank>
+class arriving_image final : public host_image {
+ public:
+  arriving_image(std::size_t bytes, std::byte* to, box_runs<Rank> const& runs)
+      : host_image(bytes), to_(to), runs_(runs) {}
+  void complete() override { copy_on_host(to_, bytes(), runs_); }
+
+ private:
+  std::byte* to_;
+  box_runs<Rank> runs_;
+};
+
 /// The runs of a copy that are under way. The whole copy arrives with the last one, and takes this with it.
 class run_group {
  public:
-  run_group(std::size_t runs, atl::rt::late_copy* whole) : left_(runs), whole_(whole), runs_(new run[runs]) {}
+  run_group(std::size_t runs, atl::rt::late_copy* whole, std::unique_ptr<host_image> image)
+      : left_(runs), whole_(whole), runs_(new run[runs]), image_(std::move(image)) {}
 
   /// Each run needs its own: the engine keeps its state there.
   atl::engine::copy_completion* completion_of(std::size_t i) {
@@ -102,6 +160,10 @@ class run_group {
       --group->left_;
       return true;
     }
+    if (group->image_) {
+      group->image_->complete();
+      group->image_.reset();
+    }
     if (!group->whole_->arrived(group->whole_)) return false;  // asked again, still the last one
     delete group;
     return true;
@@ -110,17 +172,19 @@ class run_group {
   std::size_t left_;  // under the engine's lock
   atl::rt::late_copy* whole_;
   std::unique_ptr<run[]> runs_;
+  std::unique_ptr<host_image> image_;  ///< an end of the runs, if it is
 };
 
 /// Starts one copy for each run. Calls for the target leave when all are in place: runs are not ordered.
 template <std::size_t Rank, class... Items>
 auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place from, box_runs<Rank> const& runs,
-                     std::int32_t target, upcxx::detail::completions<Items...> const& cx) {
+                     std::unique_ptr<host_image> image, std::int32_t target,
+                     upcxx::detail::completions<Items...> const& cx) {
   using pending = upcxx::detail::pending_copy<upcxx::detail::completions<Items...>>;
   upcxx::detail::check_requests<upcxx::detail::copy_events>(cx);
   auto* const whole = new pending(target, cx);
   auto futures = whole->register_all(cx);
-  auto* const group = new run_group(runs.count(), whole);
+  auto* const group = new run_group(runs.count(), whole, std::move(image));
   std::size_t next = 0;
   runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
     atl::engine::start_copy({to.owner, to.address + static_cast<std::uint64_t>(to_offset)},
@@ -129,6 +193,35 @@ auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place fro
   });
   if constexpr (pending::blocks) whole->wait();
   return upcxx::detail::unwrap(std::move(futures));
+}
+
+/// A copy between a device and the host in two: device and image, image and host memory.
+template <std::size_t Rank>
+struct image_ways {
+  std::size_t bytes;
+  box_runs<Rank> device;
+  box_runs<Rank> host;
+};
+template <class T, std::size_t Rank>
+image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool to_device) {
+  std::array<std::size_t, Rank> extents{};
+  std::array<std::size_t, Rank> on_device{};
+  std::size_t bytes = sizeof(T);
+  for (std::size_t d = 0; d < Rank; ++d) {
+    extents[d] = box[d].extent;
+    on_device[d] = static_cast<std::size_t>(to_device ? box[d].to : box[d].from);
+    bytes *= box[d].extent;
+  }
+  auto const in_image = packed_strides(extents, on_device);
+  box_dimension device[Rank + 1] = {};
+  box_dimension host[Rank + 1] = {};
+  for (std::size_t d = 0; d < Rank; ++d) {
+    device[d] = host[d] = box[d];
+    auto const stride = static_cast<std::ptrdiff_t>(in_image[d] * sizeof(T));
+    (to_device ? device[d].from : device[d].to) = stride;
+    (to_device ? host[d].to : host[d].from) = stride;
+  }
+  return {bytes, merge_runs<Rank>(device, sizeof(T)), merge_runs<Rank>(host, sizeof(T))};
 }
 
 /// Copies a box. The ends are raw or global pointers to the element with index 0 in all dimensions, at the
@@ -155,24 +248,35 @@ auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int3
     return up::copy_between<T>(src, dest, runs.bytes / sizeof(T), owner, completions);
   }
   if constexpr (!up::known_on_host<From> || !up::known_on_host<To>) {
-    if (!up::on_host(src) || !up::on_host(dest)) {
+    bool const to_device = !up::on_host(dest);
+    bool const from_device = !up::on_host(src);
+    if (to_device != from_device) {
+      auto const ways = ways_through_image<T, Rank>(box, to_device);
+      if (ways.device.count() < runs.count()) {
+        if (to_device) {
+          auto image = std::make_unique<host_image>(ways.bytes);
+          T const* const source = up::host_address(src, from_span, "source");
+          copy_on_host(image->bytes(), reinterpret_cast<std::byte const*>(source), ways.host);
+          auto const from = up::place_of(reinterpret_cast<T const*>(image->bytes()), from_span, "source");
+          return copy_runs_later(up::place_of(dest, to_span, "destination"), from, ways.device,
+                                 std::move(image), owner, completions);
+        }
+        T* const target = up::host_address(dest, to_span, "destination");
+        std::unique_ptr<host_image> image = std::make_unique<arriving_image<Rank>>(
+            ways.bytes, reinterpret_cast<std::byte*>(target), ways.host);
+        auto const to = up::place_of(reinterpret_cast<T*>(image->bytes()), to_span, "destination");
+        return copy_runs_later(to, up::place_of(src, from_span, "source"), ways.device, std::move(image),
+                               owner, completions);
+      }
+    }
+    if (to_device || from_device) {
       return copy_runs_later(up::place_of(dest, to_span, "destination"),
-                             up::place_of(src, from_span, "source"), runs, owner, completions);
+                             up::place_of(src, from_span, "source"), runs, {}, owner, completions);
     }
   }
   T* const target = up::host_address(dest, to_span, "destination");
   T const* const source = up::host_address(src, from_span, "source");
-  std::size_t extents[Rank + 1] = {};
-  std::ptrdiff_t to_strides[Rank + 1] = {};
-  std::ptrdiff_t from_strides[Rank + 1] = {};
-  for (std::size_t d = 0; d < runs.outer; ++d) {
-    extents[d] = runs.dimensions[d].extent;
-    to_strides[d] = runs.dimensions[d].to;
-    from_strides[d] = runs.dimensions[d].from;
-  }
-  atl::engine::copy_strided(reinterpret_cast<std::byte*>(target), to_strides,
-                            reinterpret_cast<std::byte const*>(source), from_strides, extents, runs.outer,
-                            runs.bytes);
+  copy_on_host(reinterpret_cast<std::byte*>(target), reinterpret_cast<std::byte const*>(source), runs);
   up::send_remote_completions(owner, completions);
   return up::complete_now<up::copy_events>(completions);
 }
