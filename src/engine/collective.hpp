@@ -104,6 +104,11 @@ inline bool collectives_open() { return open_collectives.load(std::memory_order_
 /// Drops everything (stop).
 void drop_collectives();
 
+/// Flags that somebody watches (flags.cpp) are progressed with the collectives and count as open ones.
+bool advance_watches();
+void count_watches(std::size_t watched);
+void drop_watches();
+
 /// Numbers a collective that starts now and notes it for comparisons; the guard is held.
 noted_call note_collective(team_data& team, collective_signature signature) noexcept;
 /// Ends the job: ranks called different things, or in different orders.

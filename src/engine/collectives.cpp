@@ -46,9 +46,10 @@ std::size_t data_offset(std::size_t alignment) {
 // the lock.
 std::vector<collective*> open_list;
 std::size_t open_flat = 0;
+std::size_t open_watches = 0;
 
 void count_open() {
-  open_collectives.store(open_list.size() + open_flat, std::memory_order_relaxed);
+  open_collectives.store(open_list.size() + open_flat + open_watches, std::memory_order_relaxed);
   diagnostics->collectives_open.store(open_list.size() + open_flat, std::memory_order_relaxed);
 }
 
@@ -241,7 +242,13 @@ bool advance_collectives() {
     finish(c);
   }
   if (any) count_open();
+  if (open_watches != 0) any |= advance_watches();
   return any;
+}
+
+void count_watches(std::size_t watched) {
+  open_watches = watched;
+  count_open();
 }
 
 void drop_collectives() {

@@ -18,11 +18,7 @@
 namespace atl::engine {
 namespace {
 
-struct dimension {
-  std::ptrdiff_t dest;    ///< bytes from one element to the next
-  std::ptrdiff_t source;  ///< the same
-  std::size_t extent;
-};
+using dimension = prepared_box::dimension;
 
 /// Boxes with more dimensions are cut along their first ones.
 constexpr std::size_t most_dimensions = 16;
@@ -57,26 +53,51 @@ void copy_plane(std::byte* dest, std::byte const* source, dimension const& inner
   }
 }
 
-plane_function plane_for(std::size_t run) {
+/// A box whose planes are copied so.
+template <std::size_t Bytes>
+void copy_planes(prepared_box const& b, std::byte* dest, std::byte const* source) {
+  auto const& [inner, outer, third, fourth] = b.dimensions;
+  for (std::size_t l = 0; l < fourth.extent; ++l) {
+    std::byte* d = dest;
+    std::byte const* s = source;
+    for (std::size_t k = 0; k < third.extent; ++k) {
+      copy_plane<Bytes>(d, s, inner, outer, b.run);
+      d += third.dest;
+      s += third.source;
+    }
+    dest += fourth.dest;
+    source += fourth.source;
+  }
+}
+
+struct copy_functions {
+  plane_function plane;
+  decltype(prepared_box::copy) box;
+};
+
+template <std::size_t Bytes>
+constexpr copy_functions functions_of{copy_plane<Bytes>, copy_planes<Bytes>};
+
+copy_functions functions_for(std::size_t run) {
   switch (run) {
     case 1:
-      return copy_plane<1>;
+      return functions_of<1>;
     case 2:
-      return copy_plane<2>;
+      return functions_of<2>;
     case 4:
-      return copy_plane<4>;
+      return functions_of<4>;
     case 8:
-      return copy_plane<8>;
+      return functions_of<8>;
     case 12:
-      return copy_plane<12>;
+      return functions_of<12>;
     case 16:
-      return copy_plane<16>;
+      return functions_of<16>;
     case 24:
-      return copy_plane<24>;
+      return functions_of<24>;
     case 32:
-      return copy_plane<32>;
+      return functions_of<32>;
     default:
-      return copy_plane<0>;
+      return functions_of<0>;
   }
 }
 
@@ -125,7 +146,7 @@ void merge(box& b) {
 void copy_box(box& b) {
   // Two dimensions at least, for the function that copies them.
   while (b.count < 2) b.dimensions[b.count++] = {0, 0, 1};
-  plane_function const copy = plane_for(b.run);
+  plane_function const copy = functions_for(b.run).plane;
   std::array<std::size_t, most_dimensions> index{};
   for (;;) {
     copy(b.dest, b.source, b.dimensions[0], b.dimensions[1], b.run);
@@ -164,6 +185,24 @@ void copy_strided(std::byte* dest, std::ptrdiff_t const* dest_strides, std::byte
   if (!normalise(b, dest_strides, source_strides, extents, dimensions)) return;
   merge(b);
   copy_box(b);
+}
+
+bool prepare_box(prepared_box& prepared, std::byte* dest, std::ptrdiff_t const* dest_strides,
+                 std::byte const* source, std::ptrdiff_t const* source_strides, std::size_t const* extents,
+                 std::size_t dimensions, std::size_t element_bytes) {
+  box b;
+  b.dest = dest;
+  b.source = source;
+  b.run = element_bytes;
+  if (!normalise(b, dest_strides, source_strides, extents, dimensions)) return false;
+  merge(b);
+  while (b.count < prepared_box::most_dimensions) b.dimensions[b.count++] = {0, 0, 1};
+  prepared.dest = b.dest;
+  prepared.source = b.source;
+  prepared.run = b.run;
+  std::copy_n(b.dimensions.begin(), prepared_box::most_dimensions, prepared.dimensions);
+  prepared.copy = functions_for(b.run).box;
+  return true;
 }
 
 }  // namespace atl::engine

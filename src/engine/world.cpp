@@ -196,6 +196,7 @@ void start(bool threaded) {
 void stop() noexcept {
   std::unique_ptr<world_state> const old(world);
   drop_collectives();
+  drop_watches();
   drop_devices();
   drop_announced();
   memory::host_heap().reset();

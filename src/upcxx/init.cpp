@@ -7,6 +7,7 @@
 #include <string>
 #include <typeinfo>
 
+#include <atoll/engine/flags.hpp>
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
@@ -118,6 +119,7 @@ void finalize(bool report_leaks) {
   settle();
   engine::meet(engine::world_team(), signature, &progress_user);
   settle();
+  engine::run_calls_at_end();
   if (report_leaks) report_leaks_of_all();
   engine::meet(engine::world_team(), signature, &progress_internal);
   check_thread_ends(false);

@@ -1,0 +1,121 @@
+#pragma once
+
+/// Flags between a rank and its peers, in both directions.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <atoll/engine/flags.hpp>
+#include <upcxx/allocate.hpp>
+#include <upcxx/collectives.hpp>
+#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/dist_object.hpp>
+#include <upcxx/exceptions.hpp>
+#include <upcxx/global_ptr.hpp>
+#include <upcxx/init.hpp>
+#include <upcxx/rpc.hpp>
+#include <upcxx/team.hpp>
+#include <upcxx/when_all.hpp>
+
+namespace atl::inline UPCXX_MODE::detail {
+
+using upcxx::global_ptr;
+using upcxx::intrank_t;
+
+inline atl::engine::host_address place_of(global_ptr<atl::engine::flag_line> flag) {
+  return {upcxx::detail::global_ptr_access::rank(flag), upcxx::detail::global_ptr_access::address(flag)};
+}
+
+/// `lines` flags from and to each of a list of peers. Moves; the object that was moved from has none.
+class flag_links {
+ public:
+  flag_links() = default;
+  /// Collective over `over`; user-level progress. `peers`: team ranks, distinct, not the own one; if a peer
+  /// does not list this rank, the job ends with a message that begins with `call`.
+  flag_links(std::vector<intrank_t> peers, std::size_t lines, upcxx::team const& over, char const* call)
+      : lines_(lines) {
+    if (!peers.empty()) {
+      own_ = upcxx::new_array<atl::engine::flag_line>(peers.size() * lines);
+      in_ = own_.local();
+    }
+    exchange table{std::move(peers), {}, lines, over.rank_me(), call};
+    table.flags.resize(table.peers.size() * lines);
+    upcxx::dist_object<exchange> shared(std::move(table), over);
+    upcxx::future<> told = upcxx::make_future();
+    for (std::size_t i = 0; i < shared->peers.size(); ++i) {
+      told = upcxx::when_all(
+          told, upcxx::rpc(over, shared->peers[i], &exchange::hear, shared, over.rank_me(),
+                           own_ + static_cast<std::ptrdiff_t>(i * lines)));
+    }
+    told.wait();
+    upcxx::barrier(over);  // all have been told, and nobody names the object again
+    peers_ = std::move(shared->peers);
+    out_ = std::move(shared->flags);
+  }
+  flag_links(flag_links&& other) noexcept { swap(other); }
+  flag_links& operator=(flag_links&& other) noexcept {
+    flag_links(std::move(other)).swap(*this);
+    return *this;
+  }
+  /// Nobody may raise a flag of this rank any more.
+  ~flag_links() {
+    if (own_ && ended_ == atl::engine::periods_ended() && upcxx::initialized()) upcxx::delete_array(own_);
+  }
+
+  std::size_t size() const { return peers_.size(); }
+  intrank_t peer(std::size_t i) const { return peers_[i]; }
+  std::vector<intrank_t> const& peers() const { return peers_; }
+
+  void raise(std::size_t peer, std::uint64_t value, std::size_t line = 0) const {
+    atl::engine::raise_flag(out_[peer * lines_ + line], value);
+  }
+  std::uint64_t value(std::size_t peer, std::size_t line = 0) const {
+    return in_[peer * lines_ + line].value.load(std::memory_order_acquire);
+  }
+
+ private:
+  /// A rank's part of the construction.
+  struct exchange {
+    std::vector<intrank_t> peers;
+    std::vector<atl::engine::host_address> flags;  ///< at the peers, for this rank to raise
+    std::size_t lines;
+    intrank_t me;
+    char const* call;
+
+    [[gnu::visibility("hidden")]] static void hear(upcxx::dist_object<exchange>& self, intrank_t from,
+                                                   global_ptr<atl::engine::flag_line> flags) {
+      auto const at = std::find(self->peers.begin(), self->peers.end(), from);
+      if (at == self->peers.end()) {
+        atl::check_failed(
+            "%s: rank %d lists rank %d, which does not list it: each of two neighbours must list the other",
+            self->call, static_cast<int>(from), static_cast<int>(self->me));
+      }
+      auto const first = static_cast<std::size_t>(at - self->peers.begin()) * self->lines;
+      for (std::size_t l = 0; l < self->lines; ++l) {
+        self->flags[first + l] = place_of(flags + static_cast<std::ptrdiff_t>(l));
+      }
+    }
+  };
+
+  void swap(flag_links& other) noexcept {
+    std::swap(peers_, other.peers_);
+    std::swap(out_, other.out_);
+    std::swap(lines_, other.lines_);
+    std::swap(own_, other.own_);
+    std::swap(in_, other.in_);
+    std::swap(ended_, other.ended_);
+  }
+
+  std::vector<intrank_t> peers_;                 ///< team ranks
+  std::vector<atl::engine::host_address> out_;  ///< [peer][line]
+  std::size_t lines_ = 1;
+  global_ptr<atl::engine::flag_line> own_;  ///< [peer][line]
+  atl::engine::flag_line const* in_ = nullptr;  ///< the same, here
+  std::uint64_t ended_ = atl::engine::periods_ended();
+};
+
+}  // namespace atl::inline UPCXX_MODE::detail

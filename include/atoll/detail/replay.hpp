@@ -1,0 +1,132 @@
+#pragma once
+
+/// Copies between ranks that have been planned, and the flags that keep them in order: what a transfer is at run
+/// time. Nothing is allocated, locked or looked up.
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <atoll/detail/flag_links.hpp>
+#include <atoll/engine/flags.hpp>
+#include <atoll/engine/strided.hpp>
+#include <upcxx/detail/check.hpp>
+#include <upcxx/detail/config.hpp>
+
+namespace atl::inline UPCXX_MODE::detail {
+
+/// Two flags for each pair of ranks and direction.
+inline constexpr std::size_t data_flag = 0;   ///< the data of this run is in place
+inline constexpr std::size_t ready_flag = 1;  ///< the data of this run may come
+inline constexpr std::size_t flags_of_transfer = 2;
+
+class replay {
+ public:
+  struct link {
+    std::size_t first = 0;  ///< of its boxes
+    std::size_t count = 0;
+    std::size_t elements = 0;  ///< sent by a run
+    bool sends = false;        ///< this rank writes to the peer
+    bool receives = false;
+  };
+
+  replay() = default;
+  /// Boxes [0, local) are between own arrays; those of link i, which is to `flags.peer(i)`, follow.
+  replay(flag_links&& flags, std::vector<link>&& links, std::vector<atl::engine::prepared_box>&& boxes,
+         std::size_t local, bool always_ready)
+      : flags_(std::move(flags)),
+        links_(std::move(links)),
+        boxes_(std::move(boxes)),
+        local_(local),
+        always_ready_(always_ready) {
+    unsent_.reserve(links_.size());
+  }
+
+  std::vector<link> const& links() const { return links_; }
+  std::size_t local_boxes() const { return local_; }
+  bool under_way() const { return under_way_; }
+
+  /// Offsets in bytes.
+  void start(std::ptrdiff_t source, std::ptrdiff_t dest) {
+    ++run_;
+    source_ = source;
+    dest_ = dest;
+    under_way_ = true;
+    next_ = 0;
+    bool const handshake = begins_with_handshake(dest);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      link const& l = links_[i];
+      if (l.receives && (handshake || !l.sends)) flags_.raise(i, run_, ready_flag);
+    }
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      link const& l = links_[i];
+      if (!l.sends) continue;
+      if ((handshake || !l.receives) && !is_ready(i)) {
+        unsent_.push_back(i);
+      } else {
+        send(i);
+      }
+    }
+    atl::engine::copy_prepared(boxes_.data(), local_, dest_, source_);
+  }
+
+  /// Goes on as far as possible without waiting; true once all is sent and has come.
+  bool advance() {
+    for (std::size_t at = 0; at < unsent_.size();) {
+      if (is_ready(unsent_[at])) {
+        send(unsent_[at]);
+        unsent_[at] = unsent_.back();
+        unsent_.pop_back();
+      } else {
+        ++at;
+      }
+    }
+    for (; next_ < links_.size(); ++next_) {
+      if (links_[next_].receives && flags_.value(next_, data_flag) < run_) return false;
+    }
+    if (!unsent_.empty()) return false;
+    under_way_ = false;
+    return true;
+  }
+
+  void finish() {
+    atl::engine::wait_for([](void* self) { return static_cast<replay*>(self)->advance(); }, this);
+  }
+
+  /// Takes nothing of earlier runs for granted in those that follow.
+  void forget_runs() { known_runs_ = 0; }
+
+ private:
+  bool is_ready(std::size_t i) const { return flags_.value(i, ready_flag) >= run_; }
+  void send(std::size_t i) {
+    atl::engine::copy_prepared(boxes_.data() + links_[i].first, links_[i].count, dest_, source_);
+    flags_.raise(i, run_, data_flag);
+  }
+  /// A peer that both sends and receives has entered the previous run, since its data of that has come. So
+  /// what it does with data of the run before that is over.
+  bool begins_with_handshake(std::ptrdiff_t dest) {
+    bool const alternates = known_runs_ == 2 && dest == last_but_one_ && dest != last_;
+    last_but_one_ = last_;
+    last_ = dest;
+    if (known_runs_ < 2) ++known_runs_;
+    return always_ready_ || !alternates;
+  }
+
+  flag_links flags_;
+  std::vector<link> links_;
+  std::vector<atl::engine::prepared_box> boxes_;
+  std::vector<std::size_t> unsent_;  ///< links that wait until the peer is ready
+  std::size_t local_ = 0;
+  std::size_t next_ = 0;  ///< links before this one have received
+  std::uint64_t run_ = 0;
+  std::ptrdiff_t source_ = 0;
+  std::ptrdiff_t dest_ = 0;
+  std::ptrdiff_t last_ = 0;  ///< destination of the previous run
+  std::ptrdiff_t last_but_one_ = 0;
+  int known_runs_ = 0;  ///< how many of these two are known
+  bool always_ready_ = false;
+  bool under_way_ = false;
+};
+
+}  // namespace atl::inline UPCXX_MODE::detail

@@ -1,0 +1,50 @@
+#pragma once
+
+/// Flags: counters in host shared memory that one rank raises and another one looks at, and waiting for them.
+
+#include <atomic>
+#include <cstdint>
+
+#include <atoll/engine/host_map.hpp>
+#include <atoll/engine/team.hpp>
+#include <upcxx/detail/config.hpp>
+
+namespace atl::engine {
+
+/// A line to itself, so that no two ranks write to one.
+struct alignas(64) flag_line {
+  std::atomic<std::uint64_t> value{0};
+};
+
+/// Sets the flag_line at `flag`, in the heap of any rank, to `value`, and wakes its owner if that sleeps. What
+/// the calling thread has stored or put to host memory before is seen by who sees the value (release). A flag
+/// has one writer.
+///
+/// A store where this process reaches the owner's memory; else a message, which the owner takes at any
+/// progress level.
+ATOLL_EXPORT void raise_flag(host_address const& flag, std::uint64_t value);
+/// The second way, whoever owns it.
+ATOLL_EXPORT void raise_flag_by_message(host_address const& flag, std::uint64_t value);
+
+/// Makes internal progress until look(context) is true, and waits adaptively in between: spins or yields,
+/// and in the end sleeps until a peer raises a flag or sends something.
+ATOLL_EXPORT void wait_for(bool (*look)(void* context), void* context);
+
+/// One round of internal progress for callers that look at flags in loops of their own: after some that were
+/// fruitless it gives the core away where ranks outnumber cores.
+ATOLL_EXPORT void poll_for_flags();
+
+/// Has look(context) called during progress of any level until it is true; then `done` runs. Both run under
+/// the engine's lock and may not communicate.
+ATOLL_EXPORT void watch(bool (*look)(void* context), void* context, on_done done);
+
+/// Has `function` called when the library ends, once, while memory of the own heap can still be freed and
+/// nobody communicates any more: for what exists from its first use until then.
+ATOLL_EXPORT void call_at_end(void (*function)());
+/// Does that (finalize).
+void run_calls_at_end();
+
+/// How often the library has been stopped in this process: changes when all memory of the heaps is gone.
+ATOLL_EXPORT std::uint64_t periods_ended() noexcept;
+
+}  // namespace atl::engine

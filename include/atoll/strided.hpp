@@ -1,0 +1,139 @@
+#pragma once
+
+/// The n-dimensional strided copy of the "naturally grained" multigrid study: byte strides for each
+/// dimension, counts of which the first is the contiguous bytes, any number of dimensions known at run time,
+/// either end local or remote. Not part of upcxx.hpp; rput_strided and rget_strided are the typed calls of
+/// the specification.
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include <atoll/engine/strided.hpp>
+#include <upcxx/completion.hpp>
+#include <upcxx/copy.hpp>
+#include <upcxx/detail/check_range.hpp>
+#include <upcxx/detail/completion_now.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/global_ptr.hpp>
+#include <upcxx/serialization.hpp>
+#include <upcxx/team.hpp>
+#include <upcxx/vis.hpp>
+
+namespace atl::inline UPCXX_MODE {
+
+namespace detail {
+
+/// In checked builds, ends the job if the box leaves the heap of its owner, or runs overlap at the destination.
+template <class T>
+ATOLL_INLINE void check_strided_end([[maybe_unused]] upcxx::global_ptr<T> end,
+                                    [[maybe_unused]] std::ptrdiff_t const* strides,
+                                    [[maybe_unused]] std::ptrdiff_t const* dest_strides,
+                                    [[maybe_unused]] std::size_t const* extents,
+                                    [[maybe_unused]] std::size_t dimensions,
+                                    [[maybe_unused]] std::size_t run_bytes) {
+#if ATOLL_CHECKED
+  using access = upcxx::detail::global_ptr_access;
+  atl::rt::check_strided("atl::copy_strided", access::owner(end), access::address(end), strides, dest_strides,
+                         extents, dimensions, run_bytes);
+#endif
+}
+template <class T>
+ATOLL_INLINE void check_strided_end(T*, std::ptrdiff_t const*, std::ptrdiff_t const*, std::size_t const*,
+                                    std::size_t, std::size_t) {}
+
+template <class T>
+upcxx::intrank_t completion_rank(upcxx::global_ptr<T> dest) {
+  return dest.where();
+}
+template <class T>
+upcxx::intrank_t completion_rank(T*) {
+  return upcxx::rank_me();
+}
+
+/// Ends of a strided copy. The runs are of `run_bytes`; strides and extents are those of the runs.
+template <class T, class Dest, class Source, class Cx>
+auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
+               std::ptrdiff_t const* source_strides, std::size_t const* extents, std::size_t dimensions,
+               std::size_t run_bytes, Cx const& completions) {
+  namespace up = upcxx::detail;
+  static_assert(!std::is_const_v<T>, "atl::copy_strided: the destination's elements must not be const");
+  static_assert(upcxx::is_trivially_serializable<T>::value,
+                "atl::copy_strided: T must be TriviallySerializable; use rpc() for other types");
+  up::check_injection("atl::copy_strided");
+  T* const to = up::host_address(dest, 0, "destination");
+  T const* const from = up::host_address(source, 0, "source");
+  if (run_bytes != 0) {
+    check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes);
+    check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes);
+    atl::engine::copy_strided(reinterpret_cast<std::byte*>(to), dest_strides,
+                              reinterpret_cast<std::byte const*>(from), source_strides, extents, dimensions,
+                              run_bytes);
+  }
+  up::send_remote_completions(completion_rank(dest), completions);
+  return up::complete_now<up::copy_events>(completions);
+}
+
+template <class T, class Dest, class Source, class Cx>
+auto copy_counted(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
+                  std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
+                  Cx const& completions) {
+  ATOLL_CHECK(dimensions >= 1,
+              "atl::copy_strided: %d dimensions; there is at least one, whose count is the contiguous bytes",
+              dimensions);
+  ATOLL_CHECK(counts[0] % sizeof(T) == 0,
+              "atl::copy_strided: counts[0] is %zu; it is contiguous bytes, a multiple of the %zu of an element",
+              counts[0], sizeof(T));
+  return copy_runs<T>(dest, dest_strides, source, source_strides, counts + 1,
+                      static_cast<std::size_t>(dimensions) - 1, counts[0], completions);
+}
+
+}  // namespace detail
+
+/// Copies a box of bytes between two places of host memory: shared memory of any rank (global pointers) or
+/// memory of this process (raw pointers). Both ends may belong to other ranks.
+///
+/// @param dest,source  index 0 in all dimensions; neither null.
+/// @param dest_strides,source_strides  bytes, of any sign, from one index to the next, for the dimensions 1
+///                     to dimensions - 1: `strides[d - 1]` goes with `counts[d]`. Those of the source may be
+///                     0. With one dimension they are not looked at.
+/// @param counts       counts[0]: contiguous bytes, a multiple of sizeof(T); the others: how often what is
+///                     inside them is repeated. A 0 makes the box empty; notifications are still delivered.
+/// @param dimensions   number of counts, at least 1.
+/// @param completions  source, remote (on the master persona of the destination's owner; here for memory of
+///                     this process) and operation completion.
+/// @return    by the completions asked for. Copies between memories that this process addresses (all of one
+///            host) are complete when the call returns.
+/// @progress  internal. Strides and counts are read before the call returns.
+///
+/// No byte is written twice, and none is written where another is read. Errors: memory that nobody can reach
+/// from here ends the job; checked builds also look at both ends' bounds.
+template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
+auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
+                  upcxx::global_ptr<std::type_identity_t<T> const> source,
+                  std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
+                  Cx const& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+}
+template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
+auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
+                  std::type_identity_t<T> const* source, std::ptrdiff_t const* source_strides,
+                  std::size_t const* counts, int dimensions,
+                  Cx const& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+}
+template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
+auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides,
+                  upcxx::global_ptr<std::type_identity_t<T> const> source,
+                  std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
+                  Cx const& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+}
+template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
+auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides, std::type_identity_t<T> const* source,
+                  std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
+                  Cx const& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+}
+
+}  // namespace atl::inline UPCXX_MODE

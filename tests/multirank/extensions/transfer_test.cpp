@@ -1,0 +1,226 @@
+// Transfers and ghost exchanges against what every point must hold, with ranks that lag, so that data that
+// comes too early or too late is seen.
+
+#include <atoll/array.hpp>
+
+#include <chrono>
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "multirank/common.hpp"
+
+namespace {
+
+using atl::array;
+using atl::domain;
+using atl::point;
+using atl::shape;
+
+template <int N>
+double value_at(point<N> const& p, int step) {
+  double v = step;
+  for (int d = 0; d < N; ++d) v = v * 64 + static_cast<double>(p[d]);
+  return v;
+}
+
+void lag(int step) {
+  if ((step * 5 + upcxx::rank_me() * 3) % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// Fields that a box has, behind each other.
+constexpr int fields = 2;
+
+/// An uneven cut of a domain into boxes, dealt to the ranks in no order; some may have none.
+template <int N>
+struct boxes {
+  boxes(domain<N> const& whole, int cuts, int depth, unsigned seed, int ranks, int me) : all(whole) {
+    std::minstd_rand numbers(seed);  // the same on all ranks
+    std::vector<std::ptrdiff_t> edges[N];
+    for (int d = 0; d < N; ++d) {
+      auto const extent = static_cast<std::ptrdiff_t>(whole.extent(d));
+      edges[d] = {whole.lower[d]};
+      for (int c = 1; c < cuts; ++c) {
+        edges[d].push_back(whole.lower[d] + extent * c / cuts + static_cast<std::ptrdiff_t>(numbers() % 2));
+      }
+      edges[d].push_back(whole.upper[d]);
+    }
+    for (point<N> const& b : domain<N>{{}, point<N>::all(cuts)}) {
+      domain<N> interior{};
+      for (int d = 0; d < N; ++d) {
+        interior.lower[d] = edges[d][static_cast<std::size_t>(b[d])];
+        interior.upper[d] = edges[d][static_cast<std::size_t>(b[d]) + 1];
+      }
+      auto const owner = static_cast<int>(numbers() % static_cast<unsigned>(ranks));
+      bool const last_fastest = numbers() % 3 == 0;
+      if (owner != me) continue;
+      domain<N> const with_ghosts = interior.grow(depth);
+      // All boxes have room for the same number of elements, so that fields are equally far apart.
+      memory.push_back(upcxx::new_array<double>(fields * field_elements));
+      mine.emplace_back(memory.back(), with_ghosts,
+                        last_fastest ? atl::order::last_fastest : atl::order::first_fastest);
+      EXPECT_LE(with_ghosts.size(), field_elements);
+    }
+  }
+  ~boxes() {
+    upcxx::barrier();
+    for (auto const m : memory) upcxx::delete_array(m);
+  }
+  static constexpr std::size_t field_elements = 4096;
+
+  domain<N> all;
+  std::vector<upcxx::global_ptr<double>> memory;
+  std::vector<array<double, N>> mine;
+};
+
+/// The point of a periodic domain that stands for `p`.
+template <int N>
+point<N> wrapped(point<N> p, domain<N> const& all, domain<N> const& periodic) {
+  for (int d = 0; d < N; ++d) {
+    auto const period = static_cast<std::ptrdiff_t>(periodic.extent(d));
+    while (period != 0 && p[d] < all.lower[d]) p[d] += period;
+    while (period != 0 && p[d] >= all.upper[d]) p[d] -= period;
+  }
+  return p;
+}
+
+template <int N>
+void expect_exchange(boxes<N> const& b, atl::ghost_exchange<double, N>& halo, int depth, shape which,
+                     domain<N> const& periodic, int step, int field) {
+  auto const offset = static_cast<std::ptrdiff_t>(field * static_cast<int>(b.field_elements));
+  for (auto const& box : b.mine) {
+    auto const here = box.moved(offset);
+    for (point<N> const& p : here.domain().shrink(depth)) here[p] = value_at(p, step);
+  }
+  if (step % 3 == 0) {
+    halo.start(offset, offset);
+    while (!halo.test()) {
+    }
+  } else {
+    halo.run(offset, offset);
+  }
+  lag(step);
+  for (auto const& box : b.mine) {
+    auto const here = box.moved(offset);
+    auto const interior = here.domain().shrink(depth);
+    for (point<N> const& p : here.domain()) {
+      int away = 0;
+      for (int d = 0; d < N; ++d) away += p[d] < interior.lower[d] || p[d] >= interior.upper[d] ? 1 : 0;
+      int const most = which == shape::faces ? 1 : which == shape::faces_edges ? 2 : N;
+      point<N> const original = wrapped(p, b.all, periodic);
+      double const expected = away <= most && b.all.contains(original) ? value_at(original, step) : -1;
+      ASSERT_EQ(here[p], expected) << "step " << step << ", field " << field << ", " << away << " away";
+    }
+  }
+}
+
+/// One decomposition, exchanged many times, with destinations that alternate and such that do not.
+template <int N>
+void expect_exchanges(domain<N> const& all, int cuts, int depth, shape which, domain<N> const& periodic,
+                      unsigned seed, int steps, atl::transfer_options options = {}) {
+  boxes<N> const b(all, cuts, depth, seed, upcxx::rank_n(), upcxx::rank_me());
+  for (auto const m : b.memory) std::fill_n(m.local(), fields * b.field_elements, -1.0);
+  bool const wraps = !periodic.empty() || periodic.upper != point<N>{};
+  atl::ghost_exchange<double, N> halo(b.mine, depth, which,
+                                      wraps ? std::optional(periodic) : std::nullopt, upcxx::world(), options);
+  constexpr int pattern[] = {0, 1, 0, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1};
+  for (int step = 1; step <= steps; ++step) {
+    expect_exchange(b, halo, depth, which, periodic, step, pattern[step % 13]);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+
+using transfer_test = multirank::fixture;
+
+TEST_F(transfer_test, ghosts_of_uneven_boxes_hold_what_their_owners_have) {
+  expect_exchanges<3>({{-3, 0, 5}, {7, 9, 14}}, 2, 1, shape::faces, {}, 1, 40);
+  expect_exchanges<3>({{-3, 0, 5}, {7, 9, 14}}, 3, 2, shape::faces_edges, {}, 2, 14);
+  expect_exchanges<2>({{0, -40}, {31, 3}}, 4, 3, shape::all, {}, 3, 40);
+}
+
+TEST_F(transfer_test, periodic_domains_have_images_also_of_one_box) {
+  domain<3> const cube{{0, 0, 0}, {8, 8, 8}};
+  expect_exchanges<3>(cube, 2, 2, shape::all, cube, 4, 30);
+  expect_exchanges<3>(cube, 1, 1, shape::faces, cube, 5, 14);
+  expect_exchanges<3>(cube, 2, 1, shape::all, {{0, 0, 0}, {8, 0, 8}}, 6, 14);  // not in j
+  // Ghosts deeper than the domain.
+  expect_exchanges<1>({{2}, {5}}, 1, 7, shape::all, {{2}, {5}}, 7, 14);
+  expect_exchanges<2>({{2, 2}, {5, 6}}, 1, 4, shape::all, {{2, 2}, {5, 6}}, 8, 14, {true});
+}
+
+TEST_F(transfer_test, one_rank_feeds_the_others_which_send_nothing_back) {
+  constexpr std::ptrdiff_t side = 12;
+  constexpr std::ptrdiff_t field = side * side;
+  domain<2> const all{{0, 0}, {side, side}};
+  auto const memory = upcxx::new_array<double>(static_cast<std::size_t>(fields * field));
+  array<double, 2> const mine(memory, all, atl::order::last_fastest);
+  // Rank 0 has all points, each rank wants its rows, at a place of its own.
+  std::vector<array<double, 2>> sources;
+  std::vector<array<double, 2>> destinations;
+  if (me == 0) sources.push_back(mine);
+  auto const rows = atl::make_array<double>(domain<3>{{0, 0, 0}, {side, side, fields}});
+  domain<2> const wanted{{0, side * me / n}, {side, side * (me + 1) / n}};
+  destinations.push_back(array<double, 2>(rows.view().data(), all).restrict_to(wanted));
+  atl::transfer<double, 2> feed(sources, destinations);
+  EXPECT_EQ(feed.statistics().neighbors, static_cast<std::size_t>(me == 0 ? n - 1 : n == 1 ? 0 : 1));
+  EXPECT_EQ(feed.elements(), me == 0 ? static_cast<std::size_t>(field - side * (side / n)) : 0U);
+  EXPECT_EQ(feed.messages(), static_cast<std::size_t>(me == 0 ? n - 1 : 0));
+  EXPECT_EQ(feed.statistics().local_copies, me == 0 ? 1U : 0U);
+  for (int step = 1; step <= 60; ++step) {
+    int const at = step % 2;
+    if (me == 0) {
+      for (point<2> const& p : all) mine.moved(at * field)[p] = value_at(p, step);
+    }
+    feed.run(at * field, (1 - at) * field);
+    lag(step);
+    for (point<2> const& p : wanted) {
+      ASSERT_EQ(destinations[0].moved((1 - at) * field)[p], value_at(p, step)) << "step " << step;
+    }
+  }
+  upcxx::barrier();
+  upcxx::delete_array(memory);
+}
+
+TEST_F(transfer_test, many_small_pieces_find_each_other_over_a_team) {
+  upcxx::team half = upcxx::world().split(me % 2, me);
+  // Every rank has every n-th cell of a line, and wants those of the next rank and one more.
+  int const members = half.rank_n();
+  int const rank = half.rank_me();
+  auto const cells = upcxx::new_array<double>(64);
+  auto const ghosts = upcxx::new_array<double>(65);
+  std::vector<array<double, 1>> sources;
+  std::vector<array<double, 1>> destinations;
+  for (int i = 0; i < 64; ++i) {
+    std::ptrdiff_t const cell = i * members + rank - 20;
+    cells.local()[i] = value_at(point<1>{cell}, me % 2 + 1);
+    sources.emplace_back(cells + i, domain<1>{{cell}, {cell + 1}});
+    std::ptrdiff_t const next = i * members + (rank + 1) % members - 20;
+    destinations.emplace_back(ghosts + i, domain<1>{{next}, {next + 1}});
+  }
+  destinations.emplace_back(ghosts + 64, domain<1>{{-20}, {-19}});
+  atl::transfer<double, 1> pieces(sources, destinations, {}, half);
+  for (int run = 0; run < 5; ++run) {
+    std::fill_n(ghosts.local(), 65, -1.0);
+    pieces.run();
+    for (std::size_t i = 0; i < 65; ++i) {
+      ASSERT_EQ(ghosts.local()[i], value_at(destinations[i].lower(), me % 2 + 1)) << i;
+    }
+    pieces.shake_hands();
+  }
+  upcxx::barrier();
+  auto moved = std::move(pieces);
+  moved.run();
+  upcxx::barrier();
+  upcxx::delete_array(cells);
+  upcxx::delete_array(ghosts);
+  half.destroy();
+}
+
+TEST_F(transfer_test, nothing_to_move_is_no_error) {
+  atl::transfer<int, 2> nothing({}, {});
+  for (int i = 0; i < 3; ++i) nothing.run();
+  EXPECT_TRUE(nothing.test());
+  EXPECT_EQ(nothing.statistics().neighbors, 0U);
+}
