@@ -5,6 +5,7 @@
 /// arrays, transfers between many arrays and ghost exchanges that are planned once and replayed, and arrays
 /// distributed over a team. Not part of upcxx.hpp.
 
+#include <atoll/array/dist_array.hpp>
 #include <atoll/array/domain.hpp>
 #include <atoll/array/ghosts.hpp>
 #include <atoll/array/point.hpp>

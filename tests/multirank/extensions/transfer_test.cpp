@@ -151,7 +151,7 @@ TEST_F(transfer_test, periodic_domains_have_images_also_of_one_box) {
 }
 
 TEST_F(transfer_test, one_rank_feeds_the_others_which_send_nothing_back) {
-  constexpr std::ptrdiff_t side = 12;
+  constexpr std::ptrdiff_t side = 32;
   constexpr std::ptrdiff_t field = side * side;
   domain<2> const all{{0, 0}, {side, side}};
   auto const memory = upcxx::new_array<double>(static_cast<std::size_t>(fields * field));
