@@ -1,9 +1,9 @@
 #pragma once
 
 /// Multi-dimensional arrays over global memory, after the array libraries of Titanium and UPC++: points,
-/// rectangular domains and their algebra, arrays as views of any rank's memory, `copy` of the intersection of two
-/// arrays, transfers between many arrays and ghost exchanges that are planned once and replayed, and arrays
-/// distributed over a team. Not part of upcxx.hpp.
+/// rectangular domains and their algebra, arrays as views of any rank's memory, `copy` of the intersection of
+/// two arrays, transfers between many arrays and ghost exchanges that are planned once and replayed, and
+/// arrays distributed over a team. Not part of upcxx.hpp.
 
 #include <atoll/array/dist_array.hpp>
 #include <atoll/array/domain.hpp>

@@ -121,8 +121,7 @@ class neighbors {
     auto awaited = std::make_unique<taken_counts>(taken_counts{state_.get(), state_->taken, 0});
     ++state_->watched;
     return upcxx::detail::start_collective<upcxx::detail::type_list<>>(
-        completions, upcxx::detail::no_buffer{},
-        [&](upcxx::detail::no_buffer&, atl::engine::on_done done) {
+        completions, upcxx::detail::no_buffer{}, [&](upcxx::detail::no_buffer&, atl::engine::on_done done) {
           atl::engine::watch(&taken_counts::look, awaited.release(), done);
         });
   }

@@ -24,7 +24,8 @@ namespace atl::inline UPCXX_MODE {
 
 namespace detail {
 
-/// In checked builds, ends the job if the box leaves the heap of its owner, or runs overlap at the destination.
+/// In checked builds, ends the job if the box leaves the heap of its owner, or runs overlap at the
+/// destination.
 template <class T>
 ATOLL_INLINE void check_strided_end([[maybe_unused]] upcxx::global_ptr<T> end,
                                     [[maybe_unused]] std::ptrdiff_t const* strides,
@@ -81,9 +82,10 @@ auto copy_counted(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
   ATOLL_CHECK(dimensions >= 1,
               "atl::copy_strided: %d dimensions; there is at least one, whose count is the contiguous bytes",
               dimensions);
-  ATOLL_CHECK(counts[0] % sizeof(T) == 0,
-              "atl::copy_strided: counts[0] is %zu; it is contiguous bytes, a multiple of the %zu of an element",
-              counts[0], sizeof(T));
+  ATOLL_CHECK(
+      counts[0] % sizeof(T) == 0,
+      "atl::copy_strided: counts[0] is %zu; it is contiguous bytes, a multiple of the %zu of an element",
+      counts[0], sizeof(T));
   return copy_runs<T>(dest, dest_strides, source, source_strides, counts + 1,
                       static_cast<std::size_t>(dimensions) - 1, counts[0], completions);
 }

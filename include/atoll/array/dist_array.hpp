@@ -20,8 +20,8 @@
 
 namespace atl::inline UPCXX_MODE {
 
-/// Number of blocks in each dimension whose product is `blocks`, such that faces between blocks of `whole` have as
-/// few points as possible.
+/// Number of blocks in each dimension whose product is `blocks`, such that faces between blocks of `whole`
+/// have as few points as possible.
 template <int N>
 [[nodiscard]] point<N> balanced_grid(domain<N> const& whole, std::ptrdiff_t blocks) {
   point<N> grid = point<N>::all(1);
@@ -33,7 +33,9 @@ template <int N>
   // The largest factors first, each where blocks are longest: there a cut is shortest.
   while (count-- > 0) {
     int longest = 0;
-    auto const length = [&](int d) { return static_cast<double>(whole.extent(d)) / static_cast<double>(grid[d]); };
+    auto const length = [&](int d) {
+      return static_cast<double>(whole.extent(d)) / static_cast<double>(grid[d]);
+    };
     for (int d = 1; d < N; ++d) {
       if (length(d) >= length(longest)) longest = d;
     }
@@ -45,19 +47,19 @@ template <int N>
 /// How an array is distributed; the same on all ranks.
 template <int N>
 struct distribution {
-  point<N> grid{};                       ///< blocks in each dimension; all 0: balanced_grid
-  int depth = 0;                         ///< ghosts around each block
-  shape which = shape::all;              ///< ghosts that ghosts() exchanges
+  point<N> grid{};                                  ///< blocks in each dimension; all 0: balanced_grid
+  int depth = 0;                                    ///< ghosts around each block
+  shape which = shape::all;                         ///< ghosts that ghosts() exchanges
   bool periodic[static_cast<std::size_t>(N)] = {};  ///< dimensions whose ends are neighbours
   order fastest = order::first_fastest;
 };
 
-/// An array of a whole domain, cut into blocks of nearly equal size, one for each rank of a team (rank 0 has the
-/// block at the lowest indices; ranks follow with dimension 0 fastest). A rank has its block, and ghosts
+/// An array of a whole domain, cut into blocks of nearly equal size, one for each rank of a team (rank 0 has
+/// the block at the lowest indices; ranks follow with dimension 0 fastest). A rank has its block, and ghosts
 /// around it, in one array in its shared memory.
 ///
-/// Every rank can read and write every element: those of its block through local(), others by rget and rput, or
-/// whole parts by copy() from and to on(rank).
+/// Every rank can read and write every element: those of its block through local(), others by rget and rput,
+/// or whole parts by copy() from and to on(rank).
 template <class T, int N>
 class dist_array {
  public:
@@ -156,7 +158,8 @@ class dist_array {
   }
   /// Replaces the value at a point, in the block of its owner.
   [[nodiscard]] upcxx::future<> rput(T const& value, point<N> const& p) {
-    return on(owner(p)).then([value, p](array<T, N> const& there) { return upcxx::rput(value, there.pointer(p)); });
+    return on(owner(p)).then(
+        [value, p](array<T, N> const& there) { return upcxx::rput(value, there.pointer(p)); });
   }
 
   /// Exchange of the ghosts: `a.ghosts().run()`. Nothing to do where the depth is 0.

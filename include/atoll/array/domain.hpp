@@ -17,8 +17,8 @@ enum class order {
   last_fastest,   ///< index N - 1, as in C
 };
 
-/// A rectangular set of points: lower <= p < upper in every dimension. Empty if that leaves no point; all empty
-/// domains are equal. An aggregate: `domain<2>{{0, 0}, {4, 4}}`.
+/// A rectangular set of points: lower <= p < upper in every dimension. Empty if that leaves no point; all
+/// empty domains are equal. An aggregate: `domain<2>{{0, 0}, {4, 4}}`.
 ///
 /// Visiting: `for (point<N> p : d)` has index 0 fastest; `d.in_order(order::last_fastest)` the other way
 /// round.
@@ -36,9 +36,8 @@ struct domain {
   }
   /// Points in one dimension; 0 if there the domain has none.
   [[nodiscard]] constexpr std::size_t extent(int dimension) const {
-    return lower[dimension] < upper[dimension]
-               ? static_cast<std::size_t>(upper[dimension] - lower[dimension])
-               : 0;
+    return lower[dimension] < upper[dimension] ? static_cast<std::size_t>(upper[dimension] - lower[dimension])
+                                               : 0;
   }
   /// The same for all dimensions.
   [[nodiscard]] constexpr point<N> extents() const {
@@ -91,8 +90,8 @@ struct domain {
   [[nodiscard]] constexpr domain shrink(point<N> const& k) const { return grow(-k); }
   [[nodiscard]] constexpr domain grow(point<N> const& k) const { return {lower - k, upper + k}; }
 
-  /// The slab next to this domain, `depth` points thick, at one side of a dimension: below (side < 0) or above
-  /// (side > 0). With a negative depth, the slab inside.
+  /// The slab next to this domain, `depth` points thick, at one side of a dimension: below (side < 0) or
+  /// above (side > 0). With a negative depth, the slab inside.
   [[nodiscard]] constexpr domain border(int dimension, int side, std::ptrdiff_t depth = 1) const {
     return region(point<N>::unit(dimension, side), depth);
   }

@@ -90,8 +90,8 @@ struct ghost_arrays {
 
 }  // namespace detail
 
-/// Fills the ghosts of boxes from the interiors of the boxes that have these points, on whichever rank. A transfer
-/// (run, start, test, finish, offsets, rules): planned once, replayed for any field of the boxes.
+/// Fills the ghosts of boxes from the interiors of the boxes that have these points, on whichever rank. A
+/// transfer (run, start, test, finish, offsets, rules): planned once, replayed for any field of the boxes.
 ///
 ///     atl::ghost_exchange<double, 3> halo(boxes, 1, atl::shape::faces);
 ///     halo.run();          // of the field that `boxes` are views of

@@ -11,8 +11,8 @@
 
 namespace atl::inline UPCXX_MODE {
 
-/// N integers: an index, an offset, or a number of steps in each dimension. An aggregate: `point<3>{i, j, k}`;
-/// missing ones are 0. All arithmetic is by dimension; comparison by == is of all, by <=> lexicographic.
+/// N integers: an index, an offset, or a number of steps in each dimension. An aggregate: `point<3>{i, j,
+/// k}`; missing ones are 0. All arithmetic is by dimension; comparison by == is of all, by <=> lexicographic.
 template <int N>
 struct point {
   static_assert(N >= 1, "atl::point<N>: N is the number of dimensions, at least 1");

@@ -27,11 +27,11 @@ struct transfer_options {
 
 /// What one run of a transfer moves, as this rank sends it.
 struct transfer_statistics {
-  std::size_t neighbors = 0;       ///< other ranks that this one sends to or receives from
-  std::size_t targets = 0;         ///< those it sends to
-  std::size_t messages = 0;        ///< boxes written into arrays of other ranks
-  std::size_t elements = 0;        ///< their elements
-  std::size_t local_copies = 0;    ///< boxes between own arrays
+  std::size_t neighbors = 0;     ///< other ranks that this one sends to or receives from
+  std::size_t targets = 0;       ///< those it sends to
+  std::size_t messages = 0;      ///< boxes written into arrays of other ranks
+  std::size_t elements = 0;      ///< their elements
+  std::size_t local_copies = 0;  ///< boxes between own arrays
 };
 
 /// Moves the intersection of each source with each destination, over all ranks of a team, again and again.
@@ -49,9 +49,9 @@ struct transfer_statistics {
 /// Where runs alternate between two destination offsets (A, B, A, B, ...), a run needs no handshake: the
 /// neighbour's data of the previous run proves that it has entered that one, and so no longer uses what came
 /// before. In all other cases (the same offset twice in a row, the first runs, pairs of ranks of which only
-/// one sends) a receiver first tells its senders that it has entered the run. This is automatic. A program that
-/// uses destinations outside the first rule, for instance sets a whole field to zero, ghosts included, between
-/// runs that alternate, or fills it by another transfer, calls shake_hands() before the next run.
+/// one sends) a receiver first tells its senders that it has entered the run. This is automatic. A program
+/// that uses destinations outside the first rule, for instance sets a whole field to zero, ghosts included,
+/// between runs that alternate, or fills it by another transfer, calls shake_hands() before the next run.
 ///
 /// One thread at a time uses an object. Objects are independent of each other and may be under way at once.
 template <class T, int N>
@@ -109,8 +109,8 @@ class transfer {
     if (replay_.under_way()) replay_.finish();
   }
 
-  /// The runs that follow begin with handshakes again, until they have alternated twice. Local and immediate; all
-  /// ranks call it between the same runs.
+  /// The runs that follow begin with handshakes again, until they have alternated twice. Local and immediate;
+  /// all ranks call it between the same runs.
   void shake_hands() { replay_.forget_runs(); }
 
   /// What a run moves, as this rank sends it.
@@ -151,8 +151,8 @@ class transfer {
             "atl::transfer: a %s is in memory of rank %d; every rank gives the arrays in its own memory",
             role, static_cast<int>(a.where()));
       }
-      result.push_back({a.domain(), a.strides() * bytes,
-                        upcxx::detail::global_ptr_access::address(a.data()), over.rank_me()});
+      result.push_back({a.domain(), a.strides() * bytes, upcxx::detail::global_ptr_access::address(a.data()),
+                        over.rank_me()});
     }
     return result;
   }

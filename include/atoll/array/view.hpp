@@ -26,7 +26,8 @@ namespace atl::inline UPCXX_MODE {
 
 /// Strides, in elements, of an array that fills its domain without gaps.
 template <int N>
-[[nodiscard]] constexpr point<N> packed_strides(atl::domain<N> const& where, order fastest = order::first_fastest) {
+[[nodiscard]] constexpr point<N> packed_strides(atl::domain<N> const& where,
+                                                order fastest = order::first_fastest) {
   point<N> strides{};
   std::ptrdiff_t next = 1;
   for (int i = 0; i < N; ++i) {
@@ -56,7 +57,8 @@ class array {
   constexpr array(upcxx::global_ptr<T> data, atl::domain<N> const& where, point<N> const& strides)
       : data_(data), domain_(where), strides_(strides) {}
   /// An array without gaps.
-  constexpr array(upcxx::global_ptr<T> data, atl::domain<N> const& where, order fastest = order::first_fastest)
+  constexpr array(upcxx::global_ptr<T> data, atl::domain<N> const& where,
+                  order fastest = order::first_fastest)
       : array(data, where, packed_strides(where, fastest)) {}
   /// From an array of mutable elements.
   template <class U>
@@ -184,7 +186,8 @@ class owned_array {
 
 /// Allocates an array in the own shared heap.
 template <class T, int N>
-[[nodiscard]] owned_array<T, N> make_array(atl::domain<N> const& where, order fastest = order::first_fastest) {
+[[nodiscard]] owned_array<T, N> make_array(atl::domain<N> const& where,
+                                           order fastest = order::first_fastest) {
   return owned_array<T, N>(where, fastest);
 }
 

@@ -47,9 +47,8 @@ class flag_links {
     upcxx::dist_object<exchange> shared(std::move(table), over);
     upcxx::future<> told = upcxx::make_future();
     for (std::size_t i = 0; i < shared->peers.size(); ++i) {
-      told = upcxx::when_all(
-          told, upcxx::rpc(over, shared->peers[i], &exchange::hear, shared, over.rank_me(),
-                           own_ + static_cast<std::ptrdiff_t>(i * lines)));
+      told = upcxx::when_all(told, upcxx::rpc(over, shared->peers[i], &exchange::hear, shared, over.rank_me(),
+                                              own_ + static_cast<std::ptrdiff_t>(i * lines)));
     }
     told.wait();
     upcxx::barrier(over);  // all have been told, and nobody names the object again
@@ -110,10 +109,10 @@ class flag_links {
     std::swap(ended_, other.ended_);
   }
 
-  std::vector<intrank_t> peers_;                 ///< team ranks
+  std::vector<intrank_t> peers_;                ///< team ranks
   std::vector<atl::engine::host_address> out_;  ///< [peer][line]
   std::size_t lines_ = 1;
-  global_ptr<atl::engine::flag_line> own_;  ///< [peer][line]
+  global_ptr<atl::engine::flag_line> own_;      ///< [peer][line]
   atl::engine::flag_line const* in_ = nullptr;  ///< the same, here
   std::uint64_t ended_ = atl::engine::periods_ended();
 };

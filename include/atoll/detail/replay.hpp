@@ -1,7 +1,7 @@
 #pragma once
 
-/// Copies between ranks that have been planned, and the flags that keep them in order: what a transfer is at run
-/// time. Nothing is allocated, locked or looked up.
+/// Copies between ranks that have been planned, and the flags that keep them in order: what a transfer is at
+/// run time. Nothing is allocated, locked or looked up.
 
 #include <cstddef>
 #include <cstdint>

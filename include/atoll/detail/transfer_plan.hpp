@@ -38,7 +38,7 @@ template <int N>
 struct plain_array {
   domain<N> where;
   point<N> strides;
-  std::uint64_t offset;  ///< of the element at where.lower, in its owner's region
+  std::uint64_t offset;    ///< of the element at where.lower, in its owner's region
   upcxx::intrank_t owner;  ///< rank in the team
 
   std::uint64_t offset_of(point<N> const& p) const {
@@ -117,8 +117,8 @@ class transfer_plan {
     return block;
   }
   static domain<N> blocks_of(domain<N> const& where, point<N> const& extents) {
-    return {block_of(where.lower, extents), block_of(where.upper - point<N>::all(1), extents) +
-                                                point<N>::all(1)};
+    return {block_of(where.lower, extents),
+            block_of(where.upper - point<N>::all(1), extents) + point<N>::all(1)};
   }
   static upcxx::intrank_t home_of(point<N> const& block, upcxx::team const& over) {
     std::uint64_t hash = 0x9e3779b97f4a7c15U;
@@ -163,7 +163,8 @@ class transfer_plan {
     told = upcxx::make_future();
     for (auto const& [home, all] : questions) {
       told = upcxx::when_all(
-          told, upcxx::rpc(over, home, &ask, office_here, all).then([&found](std::vector<answer> const& some) {
+          told,
+          upcxx::rpc(over, home, &ask, office_here, all).then([&found](std::vector<answer> const& some) {
             found.insert(found.end(), some.begin(), some.end());
           }));
     }

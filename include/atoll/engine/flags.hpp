@@ -16,9 +16,9 @@ struct alignas(64) flag_line {
   std::atomic<std::uint64_t> value{0};
 };
 
-/// Sets the flag_line at `flag`, in the heap of any rank, to `value`, and wakes its owner if that sleeps. What
-/// the calling thread has stored or put to host memory before is seen by who sees the value (release). A flag
-/// has one writer.
+/// Sets the flag_line at `flag`, in the heap of any rank, to `value`, and wakes its owner if that sleeps.
+/// What the calling thread has stored or put to host memory before is seen by who sees the value (release). A
+/// flag has one writer.
 ///
 /// A store where this process reaches the owner's memory; else a message, which the owner takes at any
 /// progress level.

@@ -24,7 +24,8 @@ struct memory {
   memory() : shared(cells) {}
   void fill() {
     upcxx::barrier();
-    for (std::size_t i = 0; i < cells; ++i) shared.local()[i] = upcxx::rank_me() * 100000 + static_cast<int>(i);
+    for (std::size_t i = 0; i < cells; ++i)
+      shared.local()[i] = upcxx::rank_me() * 100000 + static_cast<int>(i);
     upcxx::barrier();
   }
   multirank::shared_array<int> shared;
@@ -140,7 +141,8 @@ TEST_F(array_test, strided_copies_do_what_a_loop_does) {
     }
     upcxx::barrier();
     for (int i = 0; i < 2048; ++i) {
-      int const here = form == 2 || form == 3 ? mine[static_cast<std::size_t>(2048 + i)] : m.shared.local()[2048 + i];
+      int const here =
+          form == 2 || form == 3 ? mine[static_cast<std::size_t>(2048 + i)] : m.shared.local()[2048 + i];
       int expected = (form == 2 || form == 3 ? me * 1000000 : me * 100000) + 2048 + i;
       for (int k = 0; k < 2; ++k) {
         for (int j = 0; j < 3; ++j) {
@@ -174,8 +176,9 @@ TEST_F(array_test, all_notifications_of_strided_and_array_copies_come) {
   array<int, 1> const from(m.shared.at(me), {{0}, {8}});
   array<int, 1> const to(m.shared.at(right) + 100, {{4}, {20}});
   array<int, 1> const elsewhere(m.shared.at(right) + 200, {{30}, {40}});
-  upcxx::when_all(atl::copy_strided(m.shared.at(right), strides, m.shared.at(me) + 2048, strides, counts, 2, all),
-                  atl::copy(from, to, all), atl::copy(from, elsewhere, all))
+  upcxx::when_all(
+      atl::copy_strided(m.shared.at(right), strides, m.shared.at(me) + 2048, strides, counts, 2, all),
+      atl::copy(from, to, all), atl::copy(from, elsewhere, all))
       .wait();
   multirank::spin_until([&] { return source_events == 3 && arrived == 3; });
 }

@@ -18,7 +18,8 @@ int value_at(point<2> const& p) { return static_cast<int>(100 * p[0] + p[1]); }
 using dist_array_test = multirank::fixture;
 
 TEST_F(dist_array_test, blocks_make_up_the_domain_and_owners_have_them) {
-  for (domain<2> const& whole : {domain<2>{{-3, 4}, {14, 9}}, domain<2>{{0, 0}, {1, 2}}, domain<2>{{5, 5}, {5, 9}}}) {
+  for (domain<2> const& whole :
+       {domain<2>{{-3, 4}, {14, 9}}, domain<2>{{0, 0}, {1, 2}}, domain<2>{{5, 5}, {5, 9}}}) {
     dist_array<int, 2> const a(whole);
     EXPECT_EQ(a.grid()[0] * a.grid()[1], n);
     std::size_t points = 0;

@@ -42,7 +42,9 @@ constexpr mistake mistakes[] = {
        atl::transfer<int, 1> t({&first, 1}, {});
      }},
     {"too_large_a_grid",
-     [] { atl::dist_array<int, 2> a(domain<2>{{0, 0}, {5, 4}}, {.grid = point<2>{2, 2}}); }},
+     [] {
+       atl::dist_array<int, 2> a(domain<2>{{0, 0}, {5, 4}}, {.grid = point<2>{2, 2}});
+     }},
     {"outside",
      [] {
        auto const mine = atl::make_array<int>(domain<2>{{0, -1}, {4, 4}});

@@ -3,8 +3,8 @@
 
 #include <atoll/array.hpp>
 
-#include <chrono>
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -121,8 +121,8 @@ void expect_exchanges(domain<N> const& all, int cuts, int depth, shape which, do
   boxes<N> const b(all, cuts, depth, seed, upcxx::rank_n(), upcxx::rank_me());
   for (auto const m : b.memory) std::fill_n(m.local(), fields * b.field_elements, -1.0);
   bool const wraps = !periodic.empty() || periodic.upper != point<N>{};
-  atl::ghost_exchange<double, N> halo(b.mine, depth, which,
-                                      wraps ? std::optional(periodic) : std::nullopt, upcxx::world(), options);
+  atl::ghost_exchange<double, N> halo(b.mine, depth, which, wraps ? std::optional(periodic) : std::nullopt,
+                                      upcxx::world(), options);
   constexpr int pattern[] = {0, 1, 0, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1};
   for (int step = 1; step <= steps; ++step) {
     expect_exchange(b, halo, depth, which, periodic, step, pattern[step % 13]);
