@@ -24,7 +24,7 @@ END
 esac
 source=${1:?} prefix=$(realpath -m "${2:?which folder to install into? See --help}")
 shift 2
-[ -f "$source/CMakeLists.txt" ] && [ -x "$source/bin/nvcc_wrapper" ] || die "$source: no source of Kokkos there"
+[ -x "$source/bin/nvcc_wrapper" ] || die "$source: no source of Kokkos there"
 source=$(realpath "$source")
 nvcc=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 [ -x "$nvcc" ] || die "no nvcc: put it in PATH, or name it in CUDACXX"
