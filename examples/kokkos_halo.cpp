@@ -54,9 +54,10 @@ double diffuse() {
       // stream.
       Kokkos::deep_copy(stream, low.view(), Kokkos::subview(now, 0, Kokkos::ALL()));
       Kokkos::deep_copy(stream, high.view(), Kokkos::subview(now, rows - 1, Kokkos::ALL()));
-      ak::copy(stream, low, to_left, upcxx::remote_cx::as_rpc([] { ++arrivals; }));
-      ak::copy(stream, high, to_right, upcxx::remote_cx::as_rpc([] { ++arrivals; }));
-      while (arrivals < 2 * step) upcxx::progress();
+      auto const told = upcxx::operation_cx::as_future() | upcxx::remote_cx::as_rpc([] { ++arrivals; });
+      auto const sent =
+          upcxx::when_all(ak::copy(stream, low, to_left, told), ak::copy(stream, high, to_right, told));
+      while (arrivals < 2 * step || !sent.is_ready()) upcxx::progress();
 
       auto const from = now, to = next;
       auto const below = low_halo.view(), above = high_halo.view();

@@ -17,9 +17,12 @@ namespace {
 using instance = Kokkos::Cuda;
 using index = Kokkos::IndexType<std::int64_t>;
 using line_policy = Kokkos::RangePolicy<instance, index>;
+// Narrow indices and few registers, so that three tiles of threads fit on a multiprocessor: an extent has
+// fewer than 2^31 cells.
 template <int Rank>
 using box_policy =
-    Kokkos::MDRangePolicy<instance, Kokkos::Rank<Rank, Kokkos::Iterate::Left, Kokkos::Iterate::Left>, index>;
+    Kokkos::MDRangePolicy<instance, Kokkos::Rank<Rank, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                          Kokkos::IndexType<int>, Kokkos::LaunchBounds<256, 3>>;
 
 constexpr std::int64_t tile_width = 32;
 constexpr std::int64_t tile_height = 8;
@@ -42,7 +45,7 @@ struct inner_kernel {
   int chunk;
   compensated_sum* slots;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t j, std::int64_t walk) const {
+  KOKKOS_INLINE_FUNCTION void operator()(int i, int j, int walk) const {
     add_radiated(sweep_column(work, work.part.low[0] + i, work.part.low[1] + j, walk, chunk),
                  slots[i + width * (j + height * walk)]);
   }
@@ -61,7 +64,7 @@ struct pack_kernel {
   plane_work work;
   double* to;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, std::int64_t j) const {
+  KOKKOS_INLINE_FUNCTION void operator()(int i, int j) const {
     to[i + work.width * j] = work.origin[i * work.stride_i + j * work.stride_j];
   }
 };

@@ -206,8 +206,9 @@ TEST_F(kokkos_test, boxes_of_device_views_arrive_whole_before_their_notification
     auto const all_of_it = atl::kokkos::global_view<int, 2, device>{theirs, {8, 9}, {9, 1}};
     arrivals = 0;
     upcxx::barrier();
-    atl::kokkos::copy(whole, all_of_it, upcxx::remote_cx::as_rpc([] { ++arrivals; }));
-    multirank::spin_until([] { return arrivals == 1; });
+    auto const sent = atl::kokkos::copy(
+        whole, all_of_it, upcxx::operation_cx::as_future() | upcxx::remote_cx::as_rpc([] { ++arrivals; }));
+    multirank::spin_until([&] { return arrivals == 1 && sent.is_ready(); });
     atl::kokkos::copy(mine, again).wait();
     EXPECT_EQ(wrong(again, left), 0);
     upcxx::barrier();
@@ -267,8 +268,10 @@ TEST_F(kokkos_test, what_kernels_of_an_instance_wrote_is_copied_to_where_kernels
                            fill_rows{mine.view(), me + round});
       // On devices a row is a stride apart: a kernel packs it, in the same stream.
       Kokkos::deep_copy(stream, packed.view(), Kokkos::subview(mine.view(), 2, Kokkos::ALL()));
-      atl::kokkos::copy(stream, packed, theirs, upcxx::remote_cx::as_rpc([] { ++arrivals; }));
-      multirank::spin_until([&] { return arrivals == round; });
+      auto const sent =
+          atl::kokkos::copy(stream, packed, theirs,
+                            upcxx::operation_cx::as_future() | upcxx::remote_cx::as_rpc([] { ++arrivals; }));
+      multirank::spin_until([&] { return arrivals == round && sent.is_ready(); });
       int wrong = -1;
       Kokkos::parallel_reduce(Kokkos::RangePolicy<kernel_space>(stream, 0, 500),
                               count_wrong_in_row{halo.view(), left + round, 2}, wrong);
