@@ -1,0 +1,68 @@
+#pragma once
+
+/// What the program needs of a communication library. Implemented over Atoll and over MPI, so that all
+/// variants do the same work.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan.hpp"
+
+namespace hpgmg {
+
+/// Some of the ranks; calls are collective among them.
+class group {
+ public:
+  virtual ~group() = default;
+  virtual double max(double mine) = 0;
+  virtual double sum(double mine) = 0;
+  virtual void barrier() = 0;
+};
+
+/// Seconds of one phase of communication.
+struct move_times {
+  double pack = 0;
+  double local = 0;
+  double unpack = 0;
+  double send = 0;
+  double wait = 0;
+};
+
+/// Moves what a plan says. Every rank of the group calls run() in the same order.
+class mover {
+ public:
+  virtual ~mover() = default;
+  /// The offsets choose the vectors; they are the same on all ranks.
+  virtual void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, move_times& times) = 0;
+};
+
+/// What ends the run with a message.
+struct failure {
+  std::string text;
+};
+
+class runtime {
+ public:
+  virtual ~runtime() = default;
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+  [[nodiscard]] virtual group& world() = 0;
+  /// The ranks that want to be in it, for those; else null. Collective over the world.
+  virtual std::unique_ptr<group> split(bool in) = 0;
+  /// Zeroed memory of each rank, which its peers may reach. Collective over the world.
+  virtual std::unique_ptr<arena> allocate(std::ptrdiff_t doubles) = 0;
+  /// Collective over the world; runs are collective over `members`, null where this rank is none.
+  virtual std::unique_ptr<mover> make_mover(plan const& moves, group* members) = 0;
+};
+
+/// Values of --comm that this build knows, in the order of the paper.
+std::vector<std::string> communication_names();
+/// The library that a variant needs, started. Throws failure.
+std::unique_ptr<runtime> make_runtime(std::string_view communication, int* argc, char*** argv);
+
+double now();  ///< seconds
+
+}  // namespace hpgmg
