@@ -46,6 +46,7 @@ void for_rows(box_layout const& b, F&& f) {
 /// Everything that moves on a level, and between it and the next coarser one.
 struct multigrid::transfers {
   std::array<std::unique_ptr<mover>, ghost_shape_n> exchange;
+  ghost_shape last_exchange = ghost_shape::box;
   // From here on: null or empty on the bottom level.
   std::unique_ptr<arena> restriction_scratch;
   std::unique_ptr<arena> interpolation_scratch;
@@ -80,7 +81,7 @@ multigrid::multigrid(problem const& what, runtime& ranks)
     for (int shape = 0; shape < ghost_shape_n; ++shape) {
       auto const s = static_cast<ghost_shape>(shape);
       if (s != ghost_shape::box && s != operator_shape(what.op)) continue;
-      made->exchange[static_cast<std::size_t>(shape)] = ranks.make_mover(plan_exchange(fine, s), members(l));
+      made->exchange[static_cast<std::size_t>(shape)] = ranks.make_exchange(fine, s, members(l));
     }
     if (l + 1 < level_n()) {
       level const& coarse = at(l + 1);
@@ -90,10 +91,13 @@ multigrid::multigrid(problem const& what, runtime& ranks)
       for (int normal = -1; normal < 3; ++normal) {
         auto const which = static_cast<std::size_t>(normal < 0 ? 3 : normal);
         made->restriction[which] = plan_restriction(fine, coarse, normal, *made->restriction_scratch);
-        made->restriction_mover[which] = ranks.make_mover(made->restriction[which].moves, members(l));
+        made->restriction_mover[which] =
+            normal < 0 ? ranks.make_restriction(fine, coarse, made->restriction[which], members(l))
+                       : ranks.make_mover(made->restriction[which].moves, members(l));
       }
       made->interpolation = plan_interpolation(coarse, fine, *made->interpolation_scratch, *made->landing);
-      made->interpolation_mover = ranks.make_mover(made->interpolation.moves, members(l));
+      made->interpolation_mover =
+          ranks.make_interpolation(coarse, fine, made->interpolation, members(l));
     }
     transfers_.push_back(std::move(made));
   }
@@ -177,7 +181,7 @@ void multigrid::restrict_faces_to(int coarse, int d) {
                      {t.restriction_scratch->local + p.slot, row, row * (half + (d == 1 ? 1 : 0))});
     }
   }
-  t.restriction_mover[which]->run(0, to.vector_offset(beta_i + d),
+  t.restriction_mover[which]->run(0, to.vector_offset(beta_i + d), false,
                                   times_.levels[static_cast<std::size_t>(coarse - 1)].restriction);
 }
 
@@ -189,7 +193,7 @@ void multigrid::finish_operator(int l) {
     if (members(l) == nullptr) continue;
     if (what_.op == stencil::fv4) extrapolate_beta(here, d);
     move_times ignored;
-    faces->run(here.vector_offset(beta_i + d), here.vector_offset(beta_i + d), ignored);
+    faces->run(here.vector_offset(beta_i + d), here.vector_offset(beta_i + d), false, ignored);
   }
   if (members(l) != nullptr) {
     // A_ii is summed up in inverse_diagonal, what is beside it in `work`.
@@ -278,9 +282,11 @@ void multigrid::finish_operator(int l) {
 void multigrid::exchange(int l, int vector, ghost_shape shape) {
   auto& times = times_.levels[static_cast<std::size_t>(l)];
   timed const t(times, phase::exchange);
+  auto& here = *transfers_[static_cast<std::size_t>(l)];
   std::ptrdiff_t const offset = at(l).vector_offset(vector);
-  transfers_[static_cast<std::size_t>(l)]->exchange[static_cast<std::size_t>(shape)]->run(offset, offset,
-                                                                                          times.exchange);
+  bool const disturbed = here.last_exchange != shape;
+  here.last_exchange = shape;
+  here.exchange[static_cast<std::size_t>(shape)]->run(offset, offset, disturbed, times.exchange);
 }
 
 void multigrid::exchange_and_fill(int l, int vector) {
@@ -311,7 +317,7 @@ void multigrid::restrict_vector(int fine, int to, int from) {
     }
   }
   timed const scope(times, phase::restriction_moves);
-  t.restriction_mover[3]->run(0, target.vector_offset(to), times.restriction);
+  t.restriction_mover[3]->run(0, target.vector_offset(to), false, times.restriction);
 }
 
 void multigrid::interpolate(int fine, bool add, prolongation order) {
@@ -348,7 +354,7 @@ void multigrid::interpolate(int fine, bool add, prolongation order) {
   }
   {
     timed const scope(times, phase::interpolation_moves);
-    t.interpolation_mover->run(0, 0, times.interpolation);
+    t.interpolation_mover->run(0, 0, false, times.interpolation);
   }
   timed const scope(times, phase::interpolation);
   for (parcel const& p : t.interpolation.landings) {

@@ -1,6 +1,7 @@
 #include "natural_movers.hpp"
 
 #include <algorithm>
+#include <atoll/neighbors.hpp>
 #include <map>
 #include <upcxx/upcxx.hpp>
 
@@ -80,11 +81,26 @@ struct strided_puts {
 class barriers {
  public:
   barriers(plan const&, group* members) : members_(members) {}
-  void before(std::ptrdiff_t /*destination_offset*/) { members_->barrier(); }
+  void before(std::ptrdiff_t /*destination_offset*/, bool /*disturbed*/) { members_->barrier(); }
   void after() { members_->barrier(); }
 
  private:
   group* members_;
+};
+
+/// Ranks that exchange something wait for each other; before a run only where that is needed (see mover::run).
+class neighbors_only {
+ public:
+  neighbors_only(plan const& moves, group*) : around_(peers_of(moves)) {}
+  void before(std::ptrdiff_t destination_offset, bool disturbed) {
+    if (disturbed || destination_offset == last_) around_.sync();
+    last_ = destination_offset;
+  }
+  void after() { around_.sync(); }
+
+ private:
+  atl::neighbors around_;
+  std::ptrdiff_t last_ = -1;
 };
 
 template <class Rows, class Synchronization>
@@ -101,9 +117,10 @@ class natural_mover final : public mover {
     upcxx::barrier();
   }
 
-  void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, move_times& times) override {
+  void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, bool disturbed,
+           move_times& times) override {
     double const t0 = now();
-    sync_.before(destination_offset);
+    sync_.before(destination_offset, disturbed);
     double const t1 = now();
     upcxx::promise<> done;
     for (target const& t : targets_) {
@@ -138,6 +155,7 @@ std::unique_ptr<mover> make_natural_mover(std::string_view name, plan const& mov
   if (name == "+shm") return std::make_unique<natural_mover<row_puts, barriers>>(moves, members);
   if (name == "+local") return std::make_unique<natural_mover<own_loops, barriers>>(moves, members);
   if (name == "+vis") return std::make_unique<natural_mover<strided_puts, barriers>>(moves, members);
+  if (name == "+group") return std::make_unique<natural_mover<strided_puts, neighbors_only>>(moves, members);
   return nullptr;
 }
 

@@ -69,6 +69,16 @@ std::ptrdiff_t cube(std::ptrdiff_t n) { return n * n * n; }
 
 }  // namespace
 
+std::vector<int> peers_of(plan const& moves) {
+  std::vector<int> peers;
+  for (auto const* list : {&moves.sends, &moves.receives}) {
+    for (region const& r : *list) peers.push_back(r.peer);
+  }
+  std::ranges::sort(peers);
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  return peers;
+}
+
 bool in_shape(ghost_shape shape, int direction) {
   int distance = 0;
   for (int const c : components(direction)) distance += c != 0 ? 1 : 0;
@@ -165,7 +175,7 @@ restriction_plan plan_restriction(level const& fine, level const& coarse, int no
     int const parent = to.parent(id);
     int const source = fine.owner(id);
     int const target = coarse.owner(parent);
-    parcel p{fine.place(id), -1, to.offset(id, b), 0};
+    parcel p{id, fine.place(id), -1, to.offset(id, b), 0};
     if (source == target) {
       p.other = coarse.place(parent);
     } else {
@@ -234,7 +244,7 @@ interpolation_plan plan_interpolation(level const& coarse, level const& fine, ar
   for (int id = 0; id < to.count(); ++id) {
     int const parent = to.parent(id);
     if (fine.owner(id) != me || coarse.owner(parent) != me) continue;
-    result.parcels.push_back({coarse.place(parent), fine.place(id), to.offset(id, coarse.layout()), 0});
+    result.parcels.push_back({id, coarse.place(parent), fine.place(id), to.offset(id, coarse.layout()), 0});
   }
   for_remote_children(coarse, fine, [&](int id, int parent, std::ptrdiff_t made, std::ptrdiff_t landed) {
     int const source = coarse.owner(parent);
@@ -248,10 +258,10 @@ interpolation_plan plan_interpolation(level const& coarse, level const& fine, ar
     x.peer = source == me ? target : source;
     if (source == me) {
       sends.push_back({x, parent, id});
-      result.parcels.push_back({coarse.place(parent), -1, to.offset(id, coarse.layout()), x.source});
+      result.parcels.push_back({id, coarse.place(parent), -1, to.offset(id, coarse.layout()), x.source});
     } else {
       receives.push_back({x, parent, id});
-      result.landings.push_back({0, fine.place(id), 0, x.destination});
+      result.landings.push_back({id, 0, fine.place(id), 0, x.destination});
     }
   });
   result.moves.sends = in_order(sends);

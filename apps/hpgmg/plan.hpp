@@ -36,6 +36,9 @@ struct plan {
   std::vector<region> locals;
 };
 
+/// The other ranks that a plan concerns.
+std::vector<int> peers_of(plan const& moves);
+
 /// Which neighbours of a box an exchange fills ghosts from.
 enum class ghost_shape { box, star, no_corners };
 inline constexpr int ghost_shape_n = 3;
@@ -55,6 +58,7 @@ plan plan_exchange(level const& l, ghost_shape shape, int normal = -1);
 
 /// A coarse box, or part of it, that belongs to a fine box: where this rank computes it or gets it.
 struct parcel {
+  int fine = 0;             ///< number of the fine box
   int box = 0;              ///< own box of the computing level
   int other = -1;           ///< own box of the other level; -1: it is another rank's
   std::ptrdiff_t at = 0;    ///< offset in the vector of the coarse box

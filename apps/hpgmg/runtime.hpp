@@ -35,8 +35,14 @@ struct move_times {
 class mover {
  public:
   virtual ~mover() = default;
+  /// What arrived may be read until this rank enters the next run, of this mover or of another one that writes to
+  /// the same places. That may begin at a peer that is ahead: so if the last run wrote to the same vector, or
+  /// if another mover wrote to these boxes since (`disturbed`), a run first makes sure that the peers have
+  /// entered it, too.
+  ///
   /// The offsets choose the vectors; they are the same on all ranks.
-  virtual void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, move_times& times) = 0;
+  virtual void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, bool disturbed,
+                   move_times& times) = 0;
 };
 
 /// What ends the run with a message.
@@ -54,8 +60,21 @@ class runtime {
   virtual std::unique_ptr<group> split(bool in) = 0;
   /// Zeroed memory of each rank, which its peers may reach. Collective over the world.
   virtual std::unique_ptr<arena> allocate(std::ptrdiff_t doubles) = 0;
-  /// Collective over the world; runs are collective over `members`, null where this rank is none.
+  // Collective over the world; runs are collective over `members`, null where this rank is none.
+
   virtual std::unique_ptr<mover> make_mover(plan const& moves, group* members) = 0;
+  virtual std::unique_ptr<mover> make_exchange(level const& l, ghost_shape shape, group* members) {
+    return make_mover(plan_exchange(l, shape), members);
+  }
+  /// For cells.
+  virtual std::unique_ptr<mover> make_restriction(level const& /*fine*/, level const& /*coarse*/,
+                                                  restriction_plan const& what, group* members) {
+    return make_mover(what.moves, members);
+  }
+  virtual std::unique_ptr<mover> make_interpolation(level const& /*coarse*/, level const& /*fine*/,
+                                                    interpolation_plan const& what, group* members) {
+    return make_mover(what.moves, members);
+  }
 };
 
 /// Values of --comm that this build knows, in the order of the paper.

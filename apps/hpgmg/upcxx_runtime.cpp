@@ -2,6 +2,8 @@
 
 #include <upcxx/upcxx.hpp>
 
+#include "array_mover.hpp"
+#include "bulk_mover.hpp"
 #include "natural_movers.hpp"
 #include "runtime.hpp"
 #include "shared_arena.hpp"
@@ -60,7 +62,23 @@ class upcxx_runtime final : public runtime {
     return std::make_unique<shared_arena>(memory, doubles);
   }
   std::unique_ptr<mover> make_mover(plan const& moves, group* members) override {
-    return make_natural_mover(communication_, moves, members);
+    if (communication_ == "bulk") return make_bulk_mover(moves);
+    // What happens once needs no arrays.
+    return make_natural_mover(communication_ == "array" ? "+local" : communication_, moves, members);
+  }
+  std::unique_ptr<mover> make_exchange(level const& l, ghost_shape shape, group* members) override {
+    return communication_ == "array" ? make_array_exchange(l, shape)
+                                     : runtime::make_exchange(l, shape, members);
+  }
+  std::unique_ptr<mover> make_restriction(level const& fine, level const& coarse, restriction_plan const& what,
+                                          group* members) override {
+    return communication_ == "array" ? make_array_restriction(fine, coarse, what)
+                                     : runtime::make_restriction(fine, coarse, what, members);
+  }
+  std::unique_ptr<mover> make_interpolation(level const& coarse, level const& fine,
+                                            interpolation_plan const& what, group* members) override {
+    return communication_ == "array" ? make_array_interpolation(coarse, fine, what)
+                                     : runtime::make_interpolation(coarse, fine, what, members);
   }
 
  private:
