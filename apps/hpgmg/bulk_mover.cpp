@@ -78,8 +78,7 @@ class bulk_mover final : public mover {
       lap(times.pack);
       if (runs_ >= 2) empty_.wait(out.index);
       lap(times.wait);
-      upcxx::rput(out.message.data(), out.there[which], out.message.size(),
-                  upcxx::operation_cx::as_blocking());
+      upcxx::rput(out.message.data(), out.there[which], out.message.size()).wait();
       full_.signal(out.index);
       lap(times.send);
     }
