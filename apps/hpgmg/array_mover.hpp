@@ -1,7 +1,7 @@
 #pragma once
 
-/// Communication between arrays: the program says which arrays there are, and the library moves what they have
-/// in common.
+/// Communication between arrays: the program says which arrays there are, and the library moves what they
+/// have in common.
 
 #include <memory>
 

@@ -10,8 +10,8 @@ namespace hpgmg {
 namespace {
 
 using buffer = upcxx::global_ptr<double>;
-/// Messages from one peer alternate between two buffers, so that the next one may come before this one has been
-/// unpacked.
+/// Messages from one peer alternate between two buffers, so that the next one may come before this one has
+/// been unpacked.
 using buffer_pair = std::array<buffer, 2>;
 
 struct outgoing {
@@ -67,29 +67,24 @@ class bulk_mover final : public mover {
     double const* const source = source_->local + source_offset;
     double* const destination = destination_->local + destination_offset;
     std::size_t const which = runs_ % 2;
-    double begin = now();
-    auto const lap = [&](double& phase) {
-      double const end = now();
-      phase += end - begin;
-      begin = end;
-    };
+    lap_timer lap;
     for (outgoing& out : outgoing_) {
       pack(out.what, source, out.message.data());
-      lap(times.pack);
+      lap.add_to(times.pack);
       if (runs_ >= 2) empty_.wait(out.index);
-      lap(times.wait);
+      lap.add_to(times.wait);
       upcxx::rput(out.message.data(), out.there[which], out.message.size()).wait();
       full_.signal(out.index);
-      lap(times.send);
+      lap.add_to(times.send);
     }
     for (region const& r : locals_) copy_cells(destination + r.destination, source + r.source, r);
-    lap(times.local);
+    lap.add_to(times.local);
     for (incoming const& in : incoming_) {
       full_.wait(in.index);
-      lap(times.wait);
+      lap.add_to(times.wait);
       unpack(in.what, in.here[which].local(), destination);
       empty_.signal(in.index);
-      lap(times.unpack);
+      lap.add_to(times.unpack);
     }
     ++runs_;
   }

@@ -96,8 +96,7 @@ multigrid::multigrid(problem const& what, runtime& ranks)
                        : ranks.make_mover(made->restriction[which].moves, members(l));
       }
       made->interpolation = plan_interpolation(coarse, fine, *made->interpolation_scratch, *made->landing);
-      made->interpolation_mover =
-          ranks.make_interpolation(coarse, fine, made->interpolation, members(l));
+      made->interpolation_mover = ranks.make_interpolation(coarse, fine, made->interpolation, members(l));
     }
     transfers_.push_back(std::move(made));
   }

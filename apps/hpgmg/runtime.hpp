@@ -35,10 +35,10 @@ struct move_times {
 class mover {
  public:
   virtual ~mover() = default;
-  /// What arrived may be read until this rank enters the next run, of this mover or of another one that writes to
-  /// the same places. That may begin at a peer that is ahead: so if the last run wrote to the same vector, or
-  /// if another mover wrote to these boxes since (`disturbed`), a run first makes sure that the peers have
-  /// entered it, too.
+  /// What arrived may be read until this rank enters the next run, of this mover or of another one that
+  /// writes to the same places. That may begin at a peer that is ahead: so if the last run wrote to the same
+  /// vector, or if another mover wrote to these boxes since (`disturbed`), a run first makes sure that the
+  /// peers have entered it, too.
   ///
   /// The offsets choose the vectors; they are the same on all ranks.
   virtual void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, bool disturbed,
@@ -83,5 +83,18 @@ std::vector<std::string> communication_names();
 std::unique_ptr<runtime> make_runtime(std::string_view communication, int* argc, char*** argv);
 
 double now();  ///< seconds
+
+/// Time since it was made or last asked.
+class lap_timer {
+ public:
+  void add_to(double& seconds) {
+    double const end = now();
+    seconds += end - begin_;
+    begin_ = end;
+  }
+
+ private:
+  double begin_ = now();
+};
 
 }  // namespace hpgmg

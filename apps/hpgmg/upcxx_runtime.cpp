@@ -70,8 +70,8 @@ class upcxx_runtime final : public runtime {
     return communication_ == "array" ? make_array_exchange(l, shape)
                                      : runtime::make_exchange(l, shape, members);
   }
-  std::unique_ptr<mover> make_restriction(level const& fine, level const& coarse, restriction_plan const& what,
-                                          group* members) override {
+  std::unique_ptr<mover> make_restriction(level const& fine, level const& coarse,
+                                          restriction_plan const& what, group* members) override {
     return communication_ == "array" ? make_array_restriction(fine, coarse, what)
                                      : runtime::make_restriction(fine, coarse, what, members);
   }
