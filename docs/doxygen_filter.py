@@ -17,6 +17,7 @@ def blank(match):
 
 def without_constraints(text):
     """Drops `requires(...)`: the text beside the declaration says what is accepted."""
+    text = re.sub(r"\brequires [\w:]+<[^()\n]*>::value\b", "", text)
     pieces, end = [], 0
     for match in re.finditer(r"(?<!= )\brequires\(", text):
         if match.start() < end:
@@ -47,23 +48,25 @@ def without_tags(text):
     return "\n".join(lines)
 
 
-hidden = r"(detail|atl(::\w+)*|upcxx::inline UPCXX_MODE::detail)"
+# The library's own entry points are hidden in the headers of the specification; extensions are namespace atl.
+hidden = r"(detail|atl::(?!kokkos)\w+(::\w+)*|(upcxx|atl|atl::kokkos)::inline UPCXX_MODE::detail" + ("" if "/atoll/" in path else "|atl") + ")"
 text = re.sub(rf"^namespace {hidden} \{{$.*?^\}}  // namespace \1$", blank, text, flags=re.M | re.S)
 text = re.sub(r"^(///[^\n]*\n)*template <[^\n]*>\nstruct std::hash<.*?^\};$", blank, text, flags=re.M | re.S)
 text = re.sub(r" : (private|protected) (atl|detail)::[\w:]+(<\w+>)?", "", text)
 text = re.sub(r"^struct global_ptr : global_ptr<T const, Kind>", "struct global_ptr", text, flags=re.M)
-text = re.sub(r"\A#pragma once\n\n(///[^\n]*\n)+", blank, text)  # the pages show it, see headers.py
+text = re.sub(r"\A#pragma once\n(// header check[^\n]*\n)?\n(///[^\n]*\n)+", blank, text)  # the pages show it, see headers.py
 # Macros, but for those that Doxygen expands (Doxyfile) because they declare members.
 text = re.sub(r"^(///[^\n]*\n)*#define ATOLL_(?!ATOMIC_)(\\\n|[^\n])*$", blank, text, flags=re.M)
 text = re.sub(r"^(  )?(static )?(typename )?(decltype\(detail::[^()]*\(\)\)|detail::[\w:]+<[^()]*>)::type (?=\w+\()", r"\1\2auto ", text, flags=re.M)
 text = re.sub(r"^(template <[^\n]*>\n)?(struct|class) \w+;$", blank, text, flags=re.M)  # forward declarations
+text = re.sub(r"^template <[^\n]*>\n\w+\([^\n]*\) -> [^\n]*;$", blank, text, flags=re.M)  # deduction guides
 text = re.sub(r"^ *(template <[^\n]*>\s+)?friend [^;{]*;$", blank, text, flags=re.M)
 text = re.sub(r"^(template <[^\n]*>\n)?inline [^\n(]*\w(<\w+>)?::\w+\(.*?^\}$", blank, text, flags=re.M | re.S)  # members
 text = re.sub(r"^(inline constexpr auto \w+) *= *\[[^\n]*\};$", r"\1;", text, flags=re.M)  # function objects
 text = without_constraints(without_tags(text))
 
 # Doxygen lets a group hold what is in a namespace only if the group begins inside, and macros are outside: no namespace
-# then. The pages say that all is in upcxx.
-text = re.sub(r"^(namespace (upcxx::inline UPCXX_MODE(::experimental)?|experimental) \{|\}  // namespace (upcxx|experimental)\b[^\n]*)$", "", text, flags=re.M)
-name = re.sub(r".*include/upcxx/|\.hpp$", "", path).replace("detail/", "").replace("/", "_")
+# then. The pages say in which one all is.
+text = re.sub(r"^(namespace ((upcxx|atl|atl::kokkos)::inline UPCXX_MODE(::experimental)?|experimental|atl) \{|\}  // namespace (upcxx|atl|experimental)\b[^\n]*)$", "", text, flags=re.M)
+name = re.sub(r".*include/(upcxx/)?|\.hpp$", "", path).replace("detail/", "").replace("/", "_")
 sys.stdout.write(f"/** @defgroup header_{name} {name}\n@{{ */ {text}/** @}} */\n")

@@ -16,12 +16,19 @@ from docutils.statemachine import StringList
 from sphinx.domains.cpp import CPPDomain
 
 
+def header_path(name):
+    """Below include/, of a name like rma, experimental_heap, atoll_neighbors or atoll_array_view."""
+    if not name.startswith("atoll_"):
+        return f"upcxx/{name.replace('experimental_', 'experimental/')}.hpp"
+    return re.sub(r"^atoll_(array_|kokkos_)?", lambda m: m.group().replace("_", "/"), name) + ".hpp"
+
+
 def introduction(environment, name):
-    """The comment at the head of include/upcxx/<name>.hpp, which is Markdown already."""
-    path = Path(environment.srcdir).parent / "include" / "upcxx" / f"{name.replace('experimental_', 'experimental/')}.hpp"
+    """The comment at the head of a header, which is Markdown already."""
+    path = Path(environment.srcdir).parent / "include" / header_path(name)
     if not path.exists():
         return []
-    comment = re.match(r"#pragma once\n\n((///[^\n]*\n)+)", path.read_text(encoding="utf-8"))
+    comment = re.match(r"#pragma once\n(?:// header check[^\n]*\n)?\n((///[^\n]*\n)+)", path.read_text(encoding="utf-8"))
     if not comment:
         return []
     return re.sub(r"^/// ?", "", comment.group(1), flags=re.M).splitlines() + [""]
@@ -47,7 +54,7 @@ class Header(Directive):
             environment.note_dependency(str(xml))
             if not xml.exists():
                 raise self.error(f"Doxygen found no header {name} (scripts/docs.sh runs it)")
-            content = [f"```{{rubric}} upcxx/{name.replace('experimental_', 'experimental/')}.hpp", "```", ""] if with_titles else []
+            content = [f"```{{rubric}} {header_path(name)}", "```", ""] if with_titles else []
             content += introduction(environment, name)
             if not is_empty(xml):
                 content += [f"```{{doxygengroup}} header_{name}", ":content-only:", "```", ""]

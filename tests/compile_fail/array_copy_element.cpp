@@ -1,7 +1,8 @@
 // expect: both arrays must have the same type of element
 #include <atoll/array/view.hpp>
 
-void f(atl::array<float, 2> const& wrong, atl::array<double, 2> const& from, atl::array<double, 2> const& to) {
+void f(atl::array<float, 2> const& wrong, atl::array<double, 2> const& from,
+       atl::array<double, 2> const& to) {
 #ifndef CONTROL
   (void)atl::copy(wrong, to);
 #endif

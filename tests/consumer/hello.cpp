@@ -1,9 +1,12 @@
 // The smallest program that needs init, shared memory, one-sided access and RPC; built outside the tree.
 
+#include <atoll/neighbors.hpp>
 #include <iostream>
 #include <upcxx/upcxx.hpp>
+#include <vector>
 
 int greetings(int from);  // in greet.cpp, so that two files of one program include the library
+bool ghosts_come();       // and the extensions
 
 int main() {
   upcxx::init();
@@ -13,8 +16,9 @@ int main() {
   int const right = (me + 1) % ranks;
   upcxx::rput(me, slot.fetch(right).wait()).wait();
   int const answer = upcxx::rpc(right, greetings, me).wait();
-  upcxx::barrier();
-  bool const good = *slot->local() == (me + ranks - 1) % ranks && answer == me + 1000;
+  std::vector<int> const neighbours{right, (me + ranks - 1) % ranks};
+  atl::sync_neighbors(neighbours);
+  bool const good = *slot->local() == (me + ranks - 1) % ranks && answer == me + 1000 && ghosts_come();
   int const all_good = upcxx::reduce_all(good ? 1 : 0, upcxx::op_fast_min).wait();
   if (me == 0) {
     std::cout << "hello from " << ranks << " ranks, " << (all_good ? "all well" : "something is WRONG")

@@ -3,6 +3,7 @@
 /// Multi-dimensional arrays over global memory, as views: any rank can describe any rank's array.
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -97,6 +98,11 @@ class array {
   /// An element. Requires is_local().
   [[nodiscard]] T& operator[](point<N> const& p) const { return data_handle()[checked_offset(p)]; }
   [[nodiscard]] T& at(point<N> const& p) const { return (*this)[p]; }
+  /// The same by one index for each dimension: `a(i, j, k)`.
+  template <std::convertible_to<std::ptrdiff_t>... I>
+  requires(sizeof...(I) == N) [[nodiscard]] T& operator()(I... indices) const {
+    return (*this)[point<N>{static_cast<std::ptrdiff_t>(indices)...}];
+  }
 
   /// The part of the array that is in `part`, with the same indices.
   [[nodiscard]] array restrict_to(atl::domain<N> const& part) const {
@@ -176,6 +182,8 @@ class owned_array {
   [[nodiscard]] T* data_handle() const { return view_.data_handle(); }
   [[nodiscard]] T& operator[](point<N> const& p) const { return view_[p]; }
   [[nodiscard]] T& at(point<N> const& p) const { return view_[p]; }
+  template <std::convertible_to<std::ptrdiff_t>... I>
+  requires(sizeof...(I) == N) [[nodiscard]] T& operator()(I... indices) const { return view_(indices...); }
 
  private:
   void release() noexcept {
@@ -200,6 +208,11 @@ template <class T, int N>
 constexpr array<T, N> const& view_of(owned_array<T, N> const& a) {
   return a.view();
 }
+
+template <class A>
+concept array_like = requires(A const& a) {
+  detail::view_of(a);
+};
 
 template <class T, class U, int N, int M, class Cx>
 auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx const& completions) {
@@ -236,11 +249,8 @@ auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx const& compl
 /// @progress  internal. Copies between ranks of one host are complete when the call returns.
 ///
 /// The memory of the two parts does not overlap. Errors as of copy_strided.
-template <class From, class To, class Cx = decltype(upcxx::operation_cx::as_future())>
-requires requires(From const& from, To const& to) {
-  detail::view_of(from);
-  detail::view_of(to);
-}
+template <detail::array_like From, detail::array_like To,
+          class Cx = decltype(upcxx::operation_cx::as_future())>
 auto copy(From const& from, To const& to, Cx const& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_common(detail::view_of(from), detail::view_of(to), completions);
 }

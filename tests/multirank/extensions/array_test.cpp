@@ -195,6 +195,7 @@ TEST_F(array_test, views_address_restrict_translate_and_slice) {
   EXPECT_EQ(a.data_handle()[17], 17);
   EXPECT_EQ(a[(point<3>{0, -2, 6})], 17);
   EXPECT_EQ(&a.at({0, -2, 6}), a.pointer({0, -2, 6}).local());
+  EXPECT_EQ(&mine(0, -2, 6), &a(0, -2, 6));
   auto const part = a.restrict_to(domain<3>{{0, 0, 0}, {9, 9, 7}});
   EXPECT_EQ(part.domain(), (domain<3>{{0, 0, 5}, {3, 2, 7}}));
   EXPECT_EQ(&part[(point<3>{1, 1, 6})], &a[(point<3>{1, 1, 6})]);
