@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 namespace hpgmg {
 
@@ -76,7 +77,9 @@ struct loop_tables {
   }
 };
 
-/// The fastest that this processor runs.
+/// All that this processor runs, the fastest last.
+std::vector<loop_tables const*> runnable_loops();
+/// The fastest.
 loop_tables const& loops();
 
 /// out = mean of the 4 fine faces of each coarse face, for a coefficient of direction d; one plane more along

@@ -22,21 +22,18 @@ extern loop_tables const loops_generic;
 extern loop_tables const loops_avx2;
 extern loop_tables const loops_avx512;
 
-namespace {
-
-loop_tables const& fastest() {
+std::vector<loop_tables const*> runnable_loops() {
+  std::vector<loop_tables const*> sets{&loops_generic};
 #if defined(HPGMG_MORE_LOOPS)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return loops_avx512;
-  if (__builtin_cpu_supports("avx2")) return loops_avx2;
+  if (__builtin_cpu_supports("avx2")) sets.push_back(&loops_avx2);
+  if (__builtin_cpu_supports("avx512f")) sets.push_back(&loops_avx512);
 #endif
-  return loops_generic;
+  return sets;
 }
 
-}  // namespace
-
 loop_tables const& loops() {
-  static loop_tables const& found = fastest();
+  static loop_tables const& found = *runnable_loops().back();
   return found;
 }
 
