@@ -34,6 +34,7 @@ constexpr std::array suites{
     suite{"allreduce", run_allreduce, true},
     suite{"broadcast", run_broadcast, true},
     suite{"alltoall", run_alltoall, true},
+    suite{"neighbors", run_neighbors, true},
     suite{"memory", run_memory, false},
     suite{"gpu", run_gpu, false},
 };

@@ -29,6 +29,7 @@ void run_memory(group& g, suite_options const& options);
 void run_barrier(group& g, suite_options const& options);
 void run_allreduce(group& g, suite_options const& options);
 void run_broadcast(group& g, suite_options const& options);
+void run_neighbors(group& g, suite_options const& options);
 void run_gpu(group& g, suite_options const& options);
 void run_alltoall(group& g, suite_options const& options);
 

@@ -14,7 +14,7 @@ import unittest
 
 ATOLL = ""
 SUITES = ["put", "get", "atomics", "strided", "rpc", "serialization", "futures", "threads", "barrier", "allreduce",
-          "broadcast", "alltoall", "memory"]
+          "broadcast", "alltoall", "neighbors", "memory"]
 
 
 def bench(*arguments, **settings):

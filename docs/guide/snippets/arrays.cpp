@@ -9,7 +9,7 @@ namespace {
 
 void domains() {
   // [domains]
-  atl::domain<2> const box{{0, 0}, {8, 8}};  // upper bounds are exclusive
+  atl::domain<2> const box{{0, 0}, {8, 8}};            // upper bounds are exclusive
   atl::domain<2> const ghosts = box.border(0, +1, 2);  // {{8, 0}, {10, 8}}
   atl::domain<2> const next = box + atl::point{8, 0};  // the box beside it
   UPCXX_ASSERT_ALWAYS((next & ghosts) == ghosts);
