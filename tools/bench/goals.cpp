@@ -49,6 +49,7 @@ constexpr std::array entries{
     entry{"rpc.view", mebi, 2, {at_most_ns, 25e3}},
     entry{"barrier", 0, 2, {at_most_lines, 1.0}},
     entry{"allreduce", 8, 2, {at_most_lines, 2.0}},
+    entry{"neighbors.sync", 0, 2, {at_most_lines, 1.0}},
     entry{"barrier", 0, 8, {at_most_ns, 6e3}},
     entry{"barrier", 0, 16, {at_most_ns, 18e3}},
     entry{"put.array", mebi, 2, {at_least_share, 0.95}},
