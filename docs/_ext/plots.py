@@ -78,9 +78,11 @@ def draw_small(plt, colors, rows, save):
 
 
 def draw_gpu(plt, colors, rows, save):
-    """Time and bandwidth of copies between two ranks with GPUs; dotted: the driver's own copy."""
+    """Copies between two ranks with GPUs: time and bandwidth, dotted the driver's own copy; and what users would take instead."""
     ways = ("put", "get", "host_to_peer_gpu", "peer_gpu_to_host")
-    save(copies.draw_panels(plt, copies.Rows(rows, {}), ways, ("time", "flood")), "gpu")
+    data = copies.Rows(rows, {})
+    save(copies.draw_panels(plt, data, ways, ("time", "flood")), "gpu")
+    save(copies.draw_peers(plt, data), "gpu_peers")
 
 
 def draw_gpu_heat(plt, colors, rows, save):
@@ -90,7 +92,8 @@ def draw_gpu_heat(plt, colors, rows, save):
     for axes, edge in zip(all_axes, edges):
         drawing.histogram(axes, [
             (label, color, [1e-6 * float(r["two_steps_us"]) for r in rows if (int(r["edge"]), r["exchange"]) == (edge, exchange)])
-            for exchange, label, color in (("rma", "GPU to GPU", colors[0]), ("rma-staged", "staged through the host", MPI))])
+            for exchange, label, color in (("rma", "GPU to GPU", colors[0]), ("mpi-cuda", "CUDA-aware MPI", colors[1]),
+                                           ("rma-staged", "staged through the host", MPI))])
         axes.set_title(f"{edge}³ cells", fontsize=11)
     save(figure, "gpu_heat3d")
 
@@ -103,7 +106,7 @@ def draw_all(app):
     folder.mkdir(exist_ok=True)
     newest = max(file.stat().st_mtime for file in [Path(__file__), *SCRIPTS.glob("*.py"), *(data / name for name in sources)])
     if all((folder / f"{n}.svg").exists() and (folder / f"{n}.svg").stat().st_mtime > newest
-           for n in ("transfers", "calls", "small", "gpu", "gpu_heat3d")):
+           for n in ("transfers", "calls", "small", "gpu", "gpu_peers", "gpu_heat3d")):
         return
     plt = drawing.load()
     plt.rcParams["svg.hashsalt"] = "atoll"  # the same data give the same file

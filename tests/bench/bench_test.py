@@ -117,9 +117,9 @@ class Peers(unittest.TestCase):
             out.write("#!/bin/sh\n" + text)
         os.chmod(file, 0o755)
 
-    def measure(self, *arguments, **settings):
-        done = bench("gpu", "--quick", "--ranks", "2", "--sizes", "8,4K", "--only", "gpu.put.time", "--csv", "-",
-                     *arguments, PATH=self.folder + ":" + os.environ["PATH"],
+    def measure(self, only="gpu.put.time", **settings):
+        done = bench("gpu", "--quick", "--ranks", "2", "--sizes", "8,4K", "--only", only, "--csv", "-",
+                     PATH=self.folder + ":" + os.environ["PATH"],
                      ATOLL_CUDA_DRIVER=os.environ["FAKE_CUDA_LIBRARY"], **settings)
         self.assertEqual(done.returncode, 0, done.stderr)
         if "Pairs of ranks are left out" in done.stderr:
@@ -151,6 +151,16 @@ class Peers(unittest.TestCase):
         self.assertRegex(text, r"<= 0\.5 MPI +yes\n")
         for title in ("MPI put", "NVSHMEM", "on stream", "UCX"):
             self.assertIn(title, text)
+
+    def test_batches_stand_beside_floods_and_are_to_be_four_times_as_many_as_puts_by_ucx(self):
+        self.script("mpirun", "exit 1\n")
+        self.script("ucx_perftest", "echo gpu.put.flood/8,2000,5.5,6,7,1,1,1,1\n")
+        goals = {}
+        for what in ("flood", "batch"):
+            row = self.measure(f"gpu.put.{what}")[0][8]
+            self.assertEqual(float(row["ucx_ns"]), 7000)
+            goals[what] = row["goal"]
+        self.assertEqual(goals, {"flood": "", "batch": "<= 0.25 UCX"})
 
     def test_absent_ones_give_a_line_each(self):
         self.script("mpirun", "echo Open MPI\nexit 1\n")

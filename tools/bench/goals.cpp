@@ -78,7 +78,6 @@ constexpr std::array entries{
     entry{"gpu.put.time", 8, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
     entry{"gpu.put.flood", 16 * mebi, 2, {at_most_peers, not_behind, peer::nvshmem}},
     entry{"gpu.put.flood", 16 * mebi, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
-    entry{"gpu.put.flood", 8, 2, {at_most_peers, 0.25, peer::ucx}},
     entry{"gpu.put.batch", 8, 2, {at_most_peers, 0.25, peer::ucx}},
     entry{"gpu.notified.time", 8, 2, {at_most_ns, 8.5e3}},
     entry{"gpu.notified.injection", 8, 2, {at_most_ns, 3e3}},

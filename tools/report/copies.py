@@ -98,7 +98,7 @@ def draw_panels(plt, data, ways, whats=("time", "injection", "flood")):
 
 def draw_peers(plt, data):
     """Copies between two GPUs beside what users would take instead. None if nothing of that was measured."""
-    panels = [(way, what) for way in ("put", "get", "notified") for what in ("time", "flood", "batch")
+    panels = [(way, what) for way in ("put", "get", "notified") for what in ("time", "flood")
               if any(r["key"] == data.key(way, what) and r.get(peer) for r in data.rows for peer in PEERS)]
     if not panels:
         return None
@@ -109,8 +109,10 @@ def draw_peers(plt, data):
     for axes, (way, what) in zip(all_axes.flat, panels):
         key = data.key(way, what)
         lines = [("Atoll", key, "median_ns", drawing.COLORS[0], "o-"), ("the driver", key, "limit_ns", "#000000", ":")]
+        if what == "flood":
+            lines.insert(1, (f"Atoll, {WHATS['batch']}", data.key(way, "batch"), "median_ns", drawing.COLORS[0], "s-."))
         lines += [(name, key, peer, color, "s--") for (peer, name), color in zip(PEERS.items(), drawing.COLORS[1:])]
-        curves.draw(axes, data.rows, lines, what in ("flood", "batch"))
+        curves.draw(axes, data.rows, lines, what == "flood")
         axes.set_title(f"{WAYS[way]}: {WHATS[what]}", fontsize=11)
     return figure
 
