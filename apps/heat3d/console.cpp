@@ -4,26 +4,10 @@
 
 #include <cstdio>
 
+#include "common/host.hpp"
 #include "version.hpp"
 
 namespace heat3d {
-namespace {
-
-/// "1.23 s", "12 min", "3.4 h".
-std::string duration(double seconds) {
-  char text[32];
-  if (seconds < 120) {
-    std::snprintf(text, sizeof text, "%.1f s", seconds);
-  } else if (seconds < 7200) {
-    std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
-  } else {
-    std::snprintf(text, sizeof text, "%.1f h", seconds / 3600);
-  }
-  return text;
-}
-
-}  // namespace
-
 console::console(options const& o, int rank)
     : options_(o), prints_(rank == 0), is_terminal_(prints_ && !o.quiet && isatty(STDOUT_FILENO) != 0) {}
 
@@ -33,9 +17,10 @@ void console::configuration(run_record const& r, block const& own) const {
   auto const e = own.extent();
   std::printf(
       "heat3d %s (%s): %lldx%lldx%lld cells on %d rank%s as %dx%dx%d, %lldx%lldx%lld cells on rank 0\n",
-      version, commit_id, static_cast<long long>(p.domain[0]), static_cast<long long>(p.domain[1]),
-      static_cast<long long>(p.domain[2]), r.ranks, r.ranks == 1 ? "" : "s", r.grid[0], r.grid[1], r.grid[2],
-      static_cast<long long>(e[0]), static_cast<long long>(e[1]), static_cast<long long>(e[2]));
+      apps::version, apps::commit_id, static_cast<long long>(p.domain[0]),
+      static_cast<long long>(p.domain[1]), static_cast<long long>(p.domain[2]), r.ranks,
+      r.ranks == 1 ? "" : "s", r.grid[0], r.grid[1], r.grid[2], static_cast<long long>(e[0]),
+      static_cast<long long>(e[1]), static_cast<long long>(e[2]));
   bool const staged = backend_on_device(r.backend) && !exchange_on_device(r.exchange);
   std::printf("exchange %s%s, back end %s, steps 0 to %lld of dt %g, q %g, sigma %g, P %g, T0 %g\n",
               r.exchange.c_str(),
@@ -66,7 +51,7 @@ void console::line(report const& r) {
   std::printf("%lld T=%.6f %.3f s (%.3f s)  %.3f ms/step  %.1f Mcell/s  comm %.1f %%  %s left\n",
               static_cast<long long>(r.step), r.mean * 1e9, r.elapsed_seconds, r.interval_seconds,
               1e3 * per_step, static_cast<double>(p.cell_n()) / per_step * 1e-6, 100 * r.communicating,
-              duration(left).c_str());
+              apps::duration(left).c_str());
   std::fflush(stdout);
 }
 
@@ -80,7 +65,7 @@ void console::live(std::int64_t step, double elapsed_seconds) {
               static_cast<long long>(step), static_cast<long long>(p.final_step()),
               100 * done / static_cast<double>(p.update_n()), 1e3 * elapsed_seconds / done,
               static_cast<double>(p.cell_n()) * done / elapsed_seconds * 1e-6,
-              duration(elapsed_seconds / done * (static_cast<double>(p.update_n()) - done)).c_str());
+              apps::duration(elapsed_seconds / done * (static_cast<double>(p.update_n()) - done)).c_str());
   std::fflush(stdout);
   live_shown_ = true;
 }

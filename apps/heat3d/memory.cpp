@@ -1,55 +1,25 @@
 #include "memory.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <limits>
 #include <set>
 #include <string_view>
+
+#include "common/host.hpp"
 
 namespace heat3d {
 namespace {
 
-constexpr double unlimited = std::numeric_limits<double>::infinity();
 constexpr double bytes_per_cell = 24;           // two fields, and the initial values while they are loaded
 constexpr double bytes_per_cell_on_device = 8;  // these only
-
-/// The number in a file of one word; unlimited where there is none.
-double number_in(char const* path) {
-  std::ifstream file(path);
-  double value = 0;
-  return file >> value ? value : unlimited;
-}
-
-/// Bytes that this host (or this container) can still give.
-double available_bytes() {
-  double available = unlimited;
-  std::ifstream meminfo("/proc/meminfo");
-  std::string word;
-  while (meminfo >> word) {
-    double kilobytes = 0;
-    if (word == "MemAvailable:" && meminfo >> kilobytes) available = kilobytes * 1024;
-  }
-  auto const limit = number_in("/sys/fs/cgroup/memory.max");
-  auto const used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit < unlimited && used < unlimited) available = std::min(available, std::max(0.0, limit - used));
-  return available;
-}
 
 /// A number that tells names apart, small enough to be exact as a double.
 double number_of(std::string_view name) {
   return static_cast<double>(std::hash<std::string_view>{}(name) >> 12U);
 }
 
-double host_number() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return number_of(name.data());
-}
+double host_number() { return number_of(apps::host_name()); }
 
 }  // namespace
 
@@ -65,7 +35,7 @@ std::optional<std::string> memory_problem(triple const& domain, process_grid con
               static_cast<double>(make_block(domain, grid, r).cells.cell_n());
     ++here;
   }
-  auto const available = available_bytes();
+  auto const available = apps::available_bytes();
   if (ranks.rank() != 0 || needed <= available) return std::nullopt;
   constexpr double gib = 1024.0 * 1024 * 1024;
   std::array<char, 200> text{};

@@ -2,34 +2,19 @@
 
 /// Files that a run writes, besides the results.
 
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/files.hpp"
 #include "communicator.hpp"
 #include "options.hpp"
 #include "results.hpp"
 
 namespace heat3d {
 
-/// A file that is open for writing, named in every complaint. Opened before the run.
-class output_file {
- public:
-  /// `option` is how the user asked for it. Throws file_problem.
-  output_file(char const* option, std::string const& path);
-
-  void write(void const* data, std::size_t bytes);
-  /// Writes what is buffered; throws file_problem where the disk is full.
-  void close();
-
- private:
-  [[noreturn]] void fail(int error) const;
-
-  std::string name_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-};
+using apps::output_file;
 
 /// All output files of rank 0; on other ranks nothing is open.
 struct output_files {

@@ -6,15 +6,11 @@
 #include <vector>
 
 #include "checks.hpp"
-
-struct sqlite3;
+#include "common/database.hpp"
 
 namespace heat3d {
 
-/// Cannot read or write a file; the text names it and the reason.
-struct file_problem {
-  std::string text;
-};
+using apps::file_problem;
 
 /// One row of table `runs`, and what hangs on it.
 struct run_record {
@@ -47,18 +43,12 @@ class results_file {
  public:
   /// Creates the file and its tables when they are missing. Throws file_problem.
   explicit results_file(std::string const& path);
-  ~results_file();
-  results_file(results_file const&) = delete;
-  results_file& operator=(results_file const&) = delete;
 
   /// Adds one run in one transaction: all of it or nothing. Waits for other writers. Throws file_problem.
   void add(run_record const& record);
 
  private:
-  void prepare_tables();
-
-  std::string path_;
-  sqlite3* database_ = nullptr;
+  apps::database database_;
 };
 
 }  // namespace heat3d

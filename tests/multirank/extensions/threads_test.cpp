@@ -22,7 +22,8 @@ struct lane {
 
   void run(int salt) {
     for (int step = 0; step < 200; ++step) {
-      for (point<1> const& p : cells.domain().shrink(1)) cells[p] = salt + 1000 * step + static_cast<int>(p[0]);
+      for (point<1> const& p : cells.domain().shrink(1))
+        cells[p] = salt + 1000 * step + static_cast<int>(p[0]);
       halo.run();
       ASSERT_EQ(cells[cells.domain().lower], salt + 1000 * step + left);
       if (step % 8 == 0) {

@@ -3,8 +3,8 @@ include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/GitCommit.cmake)
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT [[
 #pragma once
 
-namespace heat3d {
+namespace apps {
 inline constexpr char const version[] = "@VERSION@";
 inline constexpr char const commit_id[] = "@commit@";
-}  // namespace heat3d
+}  // namespace apps
 ]] @ONLY)

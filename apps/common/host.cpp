@@ -1,0 +1,73 @@
+#include "common/host.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <limits>
+
+namespace apps {
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+/// The number in a file of one word; unlimited where there is none.
+double number_in(char const* path) {
+  std::ifstream file(path);
+  double value = 0;
+  return file >> value ? value : unlimited;
+}
+
+}  // namespace
+
+std::string utc_now() {
+  std::time_t const t = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&t, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+double available_bytes() {
+  double available = unlimited;
+  std::ifstream meminfo("/proc/meminfo");
+  std::string word;
+  while (meminfo >> word) {
+    double kilobytes = 0;
+    if (word == "MemAvailable:" && meminfo >> kilobytes) available = kilobytes * 1024;
+  }
+  auto const limit = number_in("/sys/fs/cgroup/memory.max");
+  auto const used = number_in("/sys/fs/cgroup/memory.current");
+  if (limit < unlimited && used < unlimited) available = std::min(available, std::max(0.0, limit - used));
+  return available;
+}
+
+std::string duration(double seconds) {
+  char text[32];
+  if (seconds < 120) {
+    std::snprintf(text, sizeof text, "%.1f s", seconds);
+  } else if (seconds < 7200) {
+    std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
+  } else {
+    std::snprintf(text, sizeof text, "%.1f h", seconds / 3600);
+  }
+  return text;
+}
+
+}  // namespace apps

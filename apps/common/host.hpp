@@ -1,0 +1,18 @@
+#pragma once
+
+/// The machine that a rank runs on, and how durations are written.
+
+#include <string>
+
+namespace apps {
+
+std::string utc_now();  ///< 2026-01-31T12:00:00Z
+std::string host_name();
+int usable_cores();
+/// Memory that this host (or this container) can still give.
+double available_bytes();
+
+/// "1.2 s", "12 min", "3.4 h".
+std::string duration(double seconds);
+
+}  // namespace apps
