@@ -16,8 +16,8 @@ struct box_layout {
   std::ptrdiff_t row = 0;
   std::ptrdiff_t plane = 0;
 
-  box_layout() = default;
-  box_layout(int cells, int ghosts) : n(cells), ghost(ghosts) {
+  constexpr box_layout() = default;
+  constexpr box_layout(int cells, int ghosts) : n(cells), ghost(ghosts) {
     row = (n + 2 * ghost + 3) / 4 * 4;
     plane = row * (n + 2 * ghost);
   }
