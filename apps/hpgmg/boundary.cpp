@@ -50,7 +50,6 @@ void fill(level const& l, level::own_box const& own, double* cells, ghost_shape 
           for (int y = first(t_side); y < first(t_side) + count(t_side); ++y) {
             double* const row = wall + y * step[t] + first(s_side) * step[s];
             if (s == 0) {
-#pragma GCC ivdep
               for (int x = 0; x < count(s_side); ++x) ghosts<Order>(row + x, in, b.ghost);
             } else {
               for (int x = 0; x < count(s_side); ++x) ghosts<Order>(row + x * step[s], in, b.ghost);

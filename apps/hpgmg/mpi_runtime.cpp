@@ -31,10 +31,13 @@ class mpi_group final : public group {
 };
 
 struct private_arena final : arena {
-  explicit private_arena(std::ptrdiff_t doubles) : memory(static_cast<std::size_t>(doubles)) {
-    local = memory.data();
+  explicit private_arena(std::ptrdiff_t doubles) : memory(static_cast<std::size_t>(doubles) / 8 + 1) {
+    local = memory.data()->doubles;
   }
-  std::vector<double> memory;
+  struct alignas(64) cache_line {
+    double doubles[8];
+  };
+  std::vector<cache_line> memory;
 };
 
 class mpi_mover final : public mover {

@@ -11,6 +11,8 @@
 namespace hpgmg {
 namespace {
 
+constexpr std::size_t cache_line = 64;
+
 class team_group final : public group {
  public:
   explicit team_group(upcxx::team const& members) : members_(members) {}
@@ -53,7 +55,8 @@ class upcxx_runtime final : public runtime {
   }
   std::unique_ptr<arena> allocate(std::ptrdiff_t doubles) override {
     // A rank without memory must not leave the others waiting for its pointer.
-    upcxx::global_ptr<double> memory = upcxx::allocate<double>(static_cast<std::size_t>(doubles + 1), 64);
+    upcxx::global_ptr<double> memory =
+        upcxx::allocate<double>(static_cast<std::size_t>(doubles + 1), cache_line);
     if (upcxx::reduce_all(memory.is_null() ? 1 : 0, upcxx::op_fast_max).wait() != 0) {
       upcxx::deallocate(memory);
       throw failure{"the grids do not fit into the shared heaps (" + std::to_string(doubles * 8 >> 20) +
