@@ -23,6 +23,9 @@ namespace atl::inline UPCXX_MODE {
 struct transfer_options {
   /// Every run begins with a handshake (see transfer), also where alternating destinations would not need it.
   bool always_handshake = false;
+  /// Boxes whose contiguous pieces have fewer bytes than this travel packed to other ranks, which copy them
+  /// to their places: writing single cells into many lines that another core has costs more. 0: never.
+  std::size_t pack_below = 32;
 };
 
 /// What one run of a transfer moves, as this rank sends it.
@@ -30,14 +33,16 @@ struct transfer_statistics {
   std::size_t neighbors = 0;     ///< other ranks that this one sends to or receives from
   std::size_t targets = 0;       ///< those it sends to
   std::size_t messages = 0;      ///< boxes written into arrays of other ranks
-  std::size_t elements = 0;      ///< their elements
+  std::size_t packed = 0;        ///< those of them that go through the receiver's inbox
+  std::size_t elements = 0;      ///< elements of all of them
   std::size_t local_copies = 0;  ///< boxes between own arrays
 };
 
 /// Moves the intersection of each source with each destination, over all ranks of a team, again and again.
 /// Planned when constructed; a run then only copies: every owner of a source writes straight into the
-/// destinations, in their layout, and tells each neighbour by one flag when its data is in place. No barrier,
-/// no buffers, no further synchronisation: after a run the rank's own destinations have all their data.
+/// destinations, in their layout (small pieces: see pack_below), and tells each neighbour by one flag when
+/// its data is in place. No barrier, no further synchronisation: after a run the rank's own destinations have
+/// all their data.
 ///
 /// *When data is whose:*
 ///
@@ -73,7 +78,7 @@ class transfer {
            transfer_options options = {}, upcxx::team const& over = upcxx::world())
       : replay_(detail::transfer_plan<N>::make(plain(sources, over, "source"),
                                                plain(destinations, over, "destination"), sizeof(T),
-                                               options.always_handshake, over)) {}
+                                               {options.always_handshake, options.pack_below}, over)) {}
   /// Nothing may be under way. Local: waits for nobody, since a run that has finished leaves nothing behind.
   ~transfer() { check_idle("its destructor"); }
   transfer(transfer&&) = default;
@@ -119,7 +124,8 @@ class transfer {
     result.neighbors = replay_.links().size();
     for (detail::replay::link const& l : replay_.links()) {
       result.targets += l.sends ? 1U : 0U;
-      result.messages += l.count;
+      result.messages += l.straight.count + l.packed.count;
+      result.packed += l.packed.count;
       result.elements += l.elements;
     }
     result.local_copies = replay_.local_boxes();

@@ -13,13 +13,12 @@
 #endif
 
 #include <atoll/array/domain.hpp>
+#include <atoll/detail/heap_array.hpp>
 #include <atoll/strided.hpp>
-#include <upcxx/allocate.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
-#include <upcxx/init.hpp>
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
 
@@ -165,16 +164,15 @@ class owned_array {
   /// Elements are default-initialised like those of new_array: numbers have no value yet.
   /// @throws upcxx::bad_shared_alloc
   explicit owned_array(atl::domain<N> const& where, order fastest = order::first_fastest)
-      : view_(where.empty() ? nullptr : upcxx::new_array<T>(where.size()), where, fastest) {}
-  owned_array(owned_array&& other) noexcept : view_(std::exchange(other.view_, {})) {}
+      : memory_(where.size()), view_(memory_.get(), where, fastest) {}
+  owned_array(owned_array&& other) noexcept
+      : memory_(std::move(other.memory_)), view_(std::exchange(other.view_, {})) {}
   owned_array& operator=(owned_array&& other) noexcept {
-    if (this != &other) {
-      release();
-      view_ = std::exchange(other.view_, {});
-    }
+    std::swap(memory_, other.memory_);
+    std::swap(view_, other.view_);
     return *this;
   }
-  ~owned_array() { release(); }
+  ~owned_array() = default;
 
   [[nodiscard]] array<T, N> const& view() const { return view_; }
   operator array<T, N>() const { return view_; }
@@ -186,9 +184,7 @@ class owned_array {
   requires(sizeof...(I) == N) [[nodiscard]] T& operator()(I... indices) const { return view_(indices...); }
 
  private:
-  void release() noexcept {
-    if (view_.data() && upcxx::initialized()) upcxx::delete_array(view_.data());
-  }
+  detail::heap_array<T> memory_;
   array<T, N> view_;
 };
 

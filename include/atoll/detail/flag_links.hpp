@@ -8,15 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/detail/heap_array.hpp>
 #include <atoll/engine/flags.hpp>
-#include <upcxx/allocate.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>
-#include <upcxx/exceptions.hpp>
 #include <upcxx/global_ptr.hpp>
-#include <upcxx/init.hpp>
 #include <upcxx/rpc.hpp>
 #include <upcxx/team.hpp>
 #include <upcxx/when_all.hpp>
@@ -30,39 +28,27 @@ inline atl::engine::host_address place_of(global_ptr<atl::engine::flag_line> fla
   return {upcxx::detail::global_ptr_access::rank(flag), upcxx::detail::global_ptr_access::address(flag)};
 }
 
-/// `lines` flags from and to each of a list of peers. Moves; the object that was moved from has none.
+/// `lines` flags from and to each of a list of peers. Moves. When it ends, nobody may raise a flag of this
+/// rank any more.
 class flag_links {
  public:
   flag_links() = default;
   /// Collective over `over`; user-level progress. `peers`: team ranks, distinct, not the own one; if a peer
   /// does not list this rank, the job ends with a message that begins with `call`.
   flag_links(std::vector<intrank_t> peers, std::size_t lines, upcxx::team const& over, char const* call)
-      : lines_(lines) {
-    if (!peers.empty()) {
-      own_ = upcxx::new_array<atl::engine::flag_line>(peers.size() * lines);
-      in_ = own_.local();
-    }
+      : lines_(lines), own_(peers.size() * lines), in_(own_.get().local()) {
     exchange table{std::move(peers), {}, lines, over.rank_me(), call};
     table.flags.resize(table.peers.size() * lines);
     upcxx::dist_object<exchange> shared(std::move(table), over);
     upcxx::future<> told = upcxx::make_future();
     for (std::size_t i = 0; i < shared->peers.size(); ++i) {
       told = upcxx::when_all(told, upcxx::rpc(over, shared->peers[i], &exchange::hear, shared, over.rank_me(),
-                                              own_ + static_cast<std::ptrdiff_t>(i * lines)));
+                                              own_.get() + static_cast<std::ptrdiff_t>(i * lines)));
     }
     told.wait();
     upcxx::barrier(over);  // all have been told, and nobody names the object again
     peers_ = std::move(shared->peers);
     out_ = std::move(shared->flags);
-  }
-  flag_links(flag_links&& other) noexcept { swap(other); }
-  flag_links& operator=(flag_links&& other) noexcept {
-    flag_links(std::move(other)).swap(*this);
-    return *this;
-  }
-  /// Nobody may raise a flag of this rank any more.
-  ~flag_links() {
-    if (own_ && ended_ == atl::engine::periods_ended() && upcxx::initialized()) upcxx::delete_array(own_);
   }
 
   std::size_t size() const { return peers_.size(); }
@@ -100,21 +86,11 @@ class flag_links {
     }
   };
 
-  void swap(flag_links& other) noexcept {
-    std::swap(peers_, other.peers_);
-    std::swap(out_, other.out_);
-    std::swap(lines_, other.lines_);
-    std::swap(own_, other.own_);
-    std::swap(in_, other.in_);
-    std::swap(ended_, other.ended_);
-  }
-
   std::vector<intrank_t> peers_;                ///< team ranks
   std::vector<atl::engine::host_address> out_;  ///< [peer][line]
   std::size_t lines_ = 1;
-  global_ptr<atl::engine::flag_line> own_;      ///< [peer][line]
+  heap_array<atl::engine::flag_line> own_;      ///< [peer][line]
   atl::engine::flag_line const* in_ = nullptr;  ///< the same, here
-  std::uint64_t ended_ = atl::engine::periods_ended();
 };
 
 }  // namespace atl::inline UPCXX_MODE::detail

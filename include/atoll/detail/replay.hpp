@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <atoll/detail/flag_links.hpp>
+#include <atoll/detail/heap_array.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/engine/strided.hpp>
 #include <upcxx/detail/check.hpp>
@@ -21,30 +22,46 @@ inline constexpr std::size_t data_flag = 0;   ///< the data of this run is in pl
 inline constexpr std::size_t ready_flag = 1;  ///< the data of this run may come
 inline constexpr std::size_t flags_of_transfer = 2;
 
+struct alignas(64) inbox_line {
+  std::byte bytes[64];
+};
+
 class replay {
  public:
-  struct link {
-    std::size_t first = 0;  ///< of its boxes
+  /// Boxes one behind the other in a list.
+  struct range {
+    std::size_t first = 0;
     std::size_t count = 0;
-    std::size_t elements = 0;  ///< sent by a run
-    bool sends = false;        ///< this rank writes to the peer
-    bool receives = false;
+  };
+  /// What goes to a peer and comes from it. Boxes go straight to their destination, or, where that would
+  /// write small pieces into many lines of the peer, packed into its inbox, from which it copies them on.
+  struct link {
+    range straight;             ///< in `boxes`
+    range packed;               ///< in `boxes`: into the peer's inbox
+    range unpacked;             ///< in `boxes`: out of this rank's
+    std::size_t inbox_out = 0;  ///< bytes of the peer's inbox; each has two, for odd and even runs
+    std::size_t inbox_in = 0;
+    std::size_t elements = 0;        ///< sent by a run
+    bool sends = false;              ///< this rank writes to the peer
+    bool receives = false;           ///< the peer writes to this rank
+    bool receives_straight = false;  ///< and some of it into destinations
   };
 
   replay() = default;
-  /// Boxes [0, local) are between own arrays; those of link i, which is to `flags.peer(i)`, follow.
+  /// Boxes `local` are between own arrays; link i is to `flags.peer(i)`.
   replay(flag_links&& flags, std::vector<link>&& links, std::vector<atl::engine::prepared_box>&& boxes,
-         std::size_t local, bool always_ready)
+         range local, heap_array<inbox_line>&& inbox, bool always_ready)
       : flags_(std::move(flags)),
         links_(std::move(links)),
         boxes_(std::move(boxes)),
+        inbox_(std::move(inbox)),
         local_(local),
         always_ready_(always_ready) {
     unsent_.reserve(links_.size());
   }
 
   std::vector<link> const& links() const { return links_; }
-  std::size_t local_boxes() const { return local_; }
+  std::size_t local_boxes() const { return local_.count; }
   bool under_way() const { return under_way_; }
 
   /// Offsets in bytes.
@@ -57,18 +74,18 @@ class replay {
     bool const handshake = begins_with_handshake(dest);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
-      if (l.receives && (handshake || !l.sends)) flags_.raise(i, run_, ready_flag);
+      if (l.receives && (!l.sends || (handshake && l.receives_straight))) flags_.raise(i, run_, ready_flag);
     }
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
       if (!l.sends) continue;
-      if ((handshake || !l.receives) && !is_ready(i)) {
+      if ((!l.receives || (handshake && l.straight.count != 0)) && !is_ready(i)) {
         unsent_.push_back(i);
       } else {
         send(i);
       }
     }
-    atl::engine::copy_prepared(boxes_.data(), local_, dest_, source_);
+    copy(local_, dest_, source_);
   }
 
   /// Goes on as far as possible without waiting; true once all is sent and has come.
@@ -83,7 +100,10 @@ class replay {
       }
     }
     for (; next_ < links_.size(); ++next_) {
-      if (links_[next_].receives && flags_.value(next_, data_flag) < run_) return false;
+      link const& l = links_[next_];
+      if (!l.receives) continue;
+      if (flags_.value(next_, data_flag) < run_) return false;
+      copy(l.unpacked, dest_, inbox_of_run(l.inbox_in));
     }
     if (!unsent_.empty()) return false;
     under_way_ = false;
@@ -100,11 +120,19 @@ class replay {
  private:
   bool is_ready(std::size_t i) const { return flags_.value(i, ready_flag) >= run_; }
   void send(std::size_t i) {
-    atl::engine::copy_prepared(boxes_.data() + links_[i].first, links_[i].count, dest_, source_);
+    link const& l = links_[i];
+    copy(l.straight, dest_, source_);
+    copy(l.packed, inbox_of_run(l.inbox_out), source_);
     flags_.raise(i, run_, data_flag);
   }
+  void copy(range const& r, std::ptrdiff_t dest, std::ptrdiff_t source) const {
+    atl::engine::copy_prepared(boxes_.data() + r.first, r.count, dest, source);
+  }
+  std::ptrdiff_t inbox_of_run(std::size_t bytes) const {
+    return (run_ & 1U) != 0 ? static_cast<std::ptrdiff_t>(bytes) : 0;
+  }
   /// A peer that both sends and receives has entered the previous run, since its data of that has come. So
-  /// what it does with data of the run before that is over.
+  /// what it does with data of the run before that is over, also with that in its inbox for such runs.
   bool begins_with_handshake(std::ptrdiff_t dest) {
     bool const alternates = known_runs_ == 2 && dest == last_but_one_ && dest != last_;
     last_but_one_ = last_;
@@ -117,7 +145,8 @@ class replay {
   std::vector<link> links_;
   std::vector<atl::engine::prepared_box> boxes_;
   std::vector<std::size_t> unsent_;  ///< links that wait until the peer is ready
-  std::size_t local_ = 0;
+  heap_array<inbox_line> inbox_;
+  range local_;
   std::size_t next_ = 0;  ///< links before this one have received
   std::uint64_t run_ = 0;
   std::ptrdiff_t source_ = 0;

@@ -20,6 +20,7 @@
 
 #include <atoll/array/domain.hpp>
 #include <atoll/detail/flag_links.hpp>
+#include <atoll/detail/heap_array.hpp>
 #include <atoll/detail/replay.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/strided.hpp>
@@ -68,8 +69,25 @@ class transfer_plan {
     point<N> extents;
     std::uint64_t source;
     point<N> source_strides;
-    std::uint64_t dest;
+    std::uint64_t dest;  ///< the place itself, or one in the inbox
     point<N> dest_strides;
+    bool packed;
+
+    std::size_t elements() const {
+      std::size_t all = 1;
+      for (int d = 0; d < N; ++d) all *= static_cast<std::size_t>(extents[d]);
+      return all;
+    }
+    /// Bytes that are contiguous on both sides.
+    std::size_t piece(std::size_t element_bytes) const {
+      auto const element = static_cast<std::ptrdiff_t>(element_bytes);
+      for (int d = 0; d < N; ++d) {
+        if (source_strides[d] == element && dest_strides[d] == element) {
+          return static_cast<std::size_t>(extents[d]) * element_bytes;
+        }
+      }
+      return element_bytes;
+    }
   };
   struct request {
     upcxx::intrank_t from;
@@ -131,10 +149,14 @@ class transfer_plan {
 
  public:
   using arrays = std::vector<plain_array<N>>;
+  struct options {
+    bool always_ready;
+    std::size_t pack_below;
+  };
 
   /// Collective over `over`; user-level progress. No array is empty.
   static replay make(arrays const& sources, arrays const& destinations, std::size_t element_bytes,
-                     bool always_ready, upcxx::team const& over) {
+                     options const& how, upcxx::team const& over) {
     shared_office office_here(office{}, over);
     office& desk = *office_here;
     desk.block_extents = largest_extents(sources, destinations, over);
@@ -175,23 +197,24 @@ class transfer_plan {
                                             : a.source.where.lower < b.source.where.lower;
     });
 
-    std::map<upcxx::intrank_t, std::vector<task>> tasks;
+    inbound in;
     for (answer const& a : found) {
       plain_array<N> const& d = destinations[a.destination];
       domain<N> const common = a.source.where & d.where;
-      tasks[a.source.owner].push_back({common.extents(), a.source.offset_of(common.lower), a.source.strides,
-                                       d.offset_of(common.lower), d.strides});
+      task t{common.extents(), a.source.offset_of(common.lower),
+             a.source.strides, d.offset_of(common.lower),
+             d.strides,        false};
+      t.packed = a.source.owner != over.rank_me() && t.piece(element_bytes) < how.pack_below;
+      in.tasks[a.source.owner].push_back(t);
     }
+    in.make_inbox(element_bytes);
     told = upcxx::make_future();
-    for (auto const& [owner, all] : tasks) {
+    for (auto const& [owner, all] : in.tasks) {
       told = upcxx::when_all(told, upcxx::rpc(over, owner, &order, office_here, over.rank_me(), all));
     }
     told.wait();
     upcxx::barrier(over);
-
-    std::vector<upcxx::intrank_t> senders;
-    for (auto const& [owner, all] : tasks) senders.push_back(owner);
-    return replay_of(desk.requests, senders, element_bytes, always_ready, over);
+    return replay_of(desk.requests, in, element_bytes, how.always_ready, over);
   }
 
  private:
@@ -205,62 +228,115 @@ class transfer_plan {
     return all;
   }
 
-  /// `senders`: ranks that will write to this one.
-  static replay replay_of(std::vector<request>& requests, std::vector<upcxx::intrank_t> const& senders,
-                          std::size_t element_bytes, bool always_ready, upcxx::team const& over) {
+  static std::size_t inbox_bytes(std::vector<task> const& tasks, std::size_t element_bytes) {
+    std::size_t bytes = 0;
+    for (task const& t : tasks) bytes += t.packed ? t.elements() * element_bytes : 0;
+    return (bytes + sizeof(inbox_line) - 1) / sizeof(inbox_line) * sizeof(inbox_line);
+  }
+
+  /// What comes to this rank.
+  struct inbound {
+    std::map<upcxx::intrank_t, std::vector<task>> tasks;      ///< for each rank that sends it
+    std::map<upcxx::intrank_t, std::vector<task>> unpacking;  ///< what this rank does then
+    heap_array<inbox_line> inbox;
+
+    /// Gives what travels packed its places in the inbox, of which each sender has two, one behind the other.
+    void make_inbox(std::size_t element_bytes) {
+      std::size_t total = 0;
+      for (auto const& [owner, all] : tasks) total += 2 * inbox_bytes(all, element_bytes);
+      if (total == 0) return;
+      inbox = heap_array<inbox_line>(total / sizeof(inbox_line));
+      std::uint64_t first = upcxx::detail::global_ptr_access::address(inbox.get());
+      for (auto& [owner, all] : tasks) {
+        std::uint64_t at = first;
+        for (task& t : all) {
+          if (!t.packed) continue;
+          point<N> const strides = packed_beside(t.dest_strides, t.extents, element_bytes);
+          unpacking[owner].push_back({t.extents, at, strides, t.dest, t.dest_strides, false});
+          t.dest = at;
+          t.dest_strides = strides;
+          at += t.elements() * element_bytes;
+        }
+        first += 2 * inbox_bytes(all, element_bytes);
+      }
+    }
+    /// Strides without gaps, in the order of other ones.
+    static point<N> packed_beside(point<N> const& strides, point<N> const& extents,
+                                  std::size_t element_bytes) {
+      point<N> result{};
+      for (int d = 0; d < N; ++d) {
+        result[d] = static_cast<std::ptrdiff_t>(element_bytes);
+        for (int inner = 0; inner < N; ++inner) {
+          std::ptrdiff_t const a = strides[inner] < 0 ? -strides[inner] : strides[inner];
+          std::ptrdiff_t const b = strides[d] < 0 ? -strides[d] : strides[d];
+          if (a < b || (a == b && inner < d)) result[d] *= extents[inner];
+        }
+      }
+      return result;
+    }
+  };
+
+  static replay replay_of(std::vector<request>& requests, inbound& in, std::size_t element_bytes,
+                          bool always_ready, upcxx::team const& over) {
     upcxx::intrank_t const me = over.rank_me();
-    // Neighbours begin with different ones: the next rank first.
+    // Neighbours begin with different ones: the next rank first; the distance to oneself is the smallest.
     auto const distance = [&](upcxx::intrank_t r) { return (r - me + over.rank_n()) % over.rank_n(); };
     std::sort(requests.begin(), requests.end(),
               [&](request const& a, request const& b) { return distance(a.from) < distance(b.from); });
     std::vector<upcxx::intrank_t> peers;
-    for (request const& r : requests) {
-      if (r.from != me) peers.push_back(r.from);
-    }
-    std::size_t const receivers = peers.size();
-    for (upcxx::intrank_t const s : senders) {
-      if (s != me && std::find(peers.begin(), peers.end(), s) == peers.end()) peers.push_back(s);
-    }
-    std::vector<replay::link> links(peers.size());
-    for (std::size_t i = 0; i < peers.size(); ++i) {
-      links[i].sends = i < receivers;
-      links[i].receives = std::find(senders.begin(), senders.end(), peers[i]) != senders.end();
-    }
+    std::vector<replay::link> links;
     std::vector<atl::engine::prepared_box> boxes;
-    std::size_t local = 0;
-    std::size_t at = 0;
-    for (request const& r : requests) {
-      auto const to = static_cast<std::uint32_t>(over[r.from]);
-      std::size_t const first = boxes.size();
-      std::size_t elements = 0;
-      for (task const& t : r.tasks) elements += prepare(boxes, t, to, element_bytes);
-      if (r.from == me) {
-        local = boxes.size();  // the distance to oneself is the smallest
-      } else {
-        links[at].first = first;
-        links[at].count = boxes.size() - first;
-        links[at].elements = elements;
-        ++at;
+    replay::range local;
+    auto const append = [&](std::vector<task> const& tasks, bool packed, upcxx::intrank_t to) {
+      replay::range added{boxes.size(), 0};
+      for (task const& t : tasks) {
+        if (t.packed == packed) prepare(boxes, t, static_cast<std::uint32_t>(over[to]), element_bytes);
       }
+      added.count = boxes.size() - added.first;
+      return added;
+    };
+    for (request const& r : requests) {
+      if (r.from == me) {
+        local = append(r.tasks, false, me);
+        continue;
+      }
+      replay::link l;
+      l.sends = true;
+      l.straight = append(r.tasks, false, r.from);
+      l.packed = append(r.tasks, true, r.from);
+      l.inbox_out = inbox_bytes(r.tasks, element_bytes);
+      for (task const& t : r.tasks) l.elements += t.elements();
+      peers.push_back(r.from);
+      links.push_back(l);
+    }
+    for (auto const& [sender, tasks] : in.tasks) {
+      if (sender == me) continue;
+      auto const at = static_cast<std::size_t>(std::find(peers.begin(), peers.end(), sender) - peers.begin());
+      if (at == peers.size()) {
+        peers.push_back(sender);
+        links.emplace_back();
+      }
+      replay::link& l = links[at];
+      l.receives = true;
+      l.receives_straight = std::any_of(tasks.begin(), tasks.end(), [](task const& t) { return !t.packed; });
+      l.inbox_in = inbox_bytes(tasks, element_bytes);
+      l.unpacked = append(in.unpacking[sender], false, me);
     }
     return replay(flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer"), std::move(links),
-                  std::move(boxes), local, always_ready);
+                  std::move(boxes), local, std::move(in.inbox), always_ready);
   }
 
-  /// Appends the boxes of a task, one unless there are more dimensions than a box has. Returns its elements.
-  static std::size_t prepare(std::vector<atl::engine::prepared_box>& boxes, task const& t, std::uint32_t to,
-                             std::size_t element_bytes) {
+  /// Appends the boxes of a task to rank `to` of the job, one unless there are more dimensions than a box
+  /// has.
+  static void prepare(std::vector<atl::engine::prepared_box>& boxes, task const& t, std::uint32_t to,
+                      std::size_t element_bytes) {
     using atl::engine::hosts;
     if (!hosts.is_local(to)) {
       atl::rt::unreachable_memory("atl::transfer", static_cast<std::int32_t>(to));
     }
     auto const from = static_cast<std::uint32_t>(atl::engine::job.rank_me);
     std::size_t extents[N];
-    std::size_t elements = 1;
-    for (int d = 0; d < N; ++d) {
-      extents[d] = static_cast<std::size_t>(t.extents[d]);
-      elements *= extents[d];
-    }
+    for (int d = 0; d < N; ++d) extents[d] = static_cast<std::size_t>(t.extents[d]);
     constexpr int within = N < 4 ? N : 4;
     static_assert(within <= static_cast<int>(atl::engine::prepared_box::most_dimensions));
     domain<N> outer{{}, t.extents};  // indices of the dimensions beyond those of a box
@@ -279,7 +355,6 @@ class transfer_plan {
         boxes.push_back(box);
       }
     }
-    return elements;
   }
 };
 

@@ -140,6 +140,16 @@ TEST_F(transfer_test, ghosts_of_uneven_boxes_hold_what_their_owners_have) {
   expect_exchanges<2>({{0, -40}, {31, 3}}, 4, 3, shape::all, {}, 3, 40);
 }
 
+TEST_F(transfer_test, boxes_go_straight_or_packed_or_some_of_either) {
+  constexpr atl::transfer_options straight{false, 0};
+  constexpr atl::transfer_options packed{false, 1 << 20};
+  constexpr atl::transfer_options packed_after_handshakes{true, 1 << 20};
+  expect_exchanges<3>({{-3, 0, 5}, {7, 9, 14}}, 2, 1, shape::faces, {}, 1, 30, straight);
+  expect_exchanges<3>({{-3, 0, 5}, {7, 9, 14}}, 2, 1, shape::faces, {}, 1, 40, packed);
+  expect_exchanges<2>({{0, -40}, {31, 3}}, 4, 3, shape::all, {}, 3, 40, packed);
+  expect_exchanges<2>({{0, -40}, {31, 3}}, 4, 3, shape::all, {}, 3, 14, packed_after_handshakes);
+}
+
 TEST_F(transfer_test, periodic_domains_have_images_also_of_one_box) {
   domain<3> const cube{{0, 0, 0}, {8, 8, 8}};
   expect_exchanges<3>(cube, 2, 2, shape::all, cube, 4, 30);
@@ -163,17 +173,20 @@ TEST_F(transfer_test, one_rank_feeds_the_others_which_send_nothing_back) {
   auto const rows = atl::make_array<double>(domain<3>{{0, 0, 0}, {side, side, fields}});
   domain<2> const wanted{{0, side * me / n}, {side, side * (me + 1) / n}};
   destinations.push_back(array<double, 2>(rows.view().data(), all).restrict_to(wanted));
-  atl::transfer<double, 2> feed(sources, destinations);
-  EXPECT_EQ(feed.statistics().neighbors, static_cast<std::size_t>(me == 0 ? n - 1 : n == 1 ? 0 : 1));
-  EXPECT_EQ(feed.elements(), me == 0 ? static_cast<std::size_t>(field - side * (side / n)) : 0U);
-  EXPECT_EQ(feed.messages(), static_cast<std::size_t>(me == 0 ? n - 1 : 0));
-  EXPECT_EQ(feed.statistics().local_copies, me == 0 ? 1U : 0U);
-  for (int step = 1; step <= 60; ++step) {
+  atl::transfer<double, 2> straight(sources, destinations, {false, 0});
+  atl::transfer<double, 2> packed(sources, destinations, {false, 1 << 20});
+  EXPECT_EQ(straight.statistics().packed, 0U);
+  EXPECT_EQ(packed.statistics().packed, packed.messages());
+  EXPECT_EQ(straight.statistics().neighbors, static_cast<std::size_t>(me == 0 ? n - 1 : n == 1 ? 0 : 1));
+  EXPECT_EQ(straight.elements(), me == 0 ? static_cast<std::size_t>(field - side * (side / n)) : 0U);
+  EXPECT_EQ(straight.messages(), static_cast<std::size_t>(me == 0 ? n - 1 : 0));
+  EXPECT_EQ(straight.statistics().local_copies, me == 0 ? 1U : 0U);
+  for (int step = 1; step <= 90; ++step) {
     int const at = step % 2;
     if (me == 0) {
       for (point<2> const& p : all) mine.moved(at * field)[p] = value_at(p, step);
     }
-    feed.run(at * field, (1 - at) * field);
+    (step % 60 < 30 ? straight : packed).run(at * field, (1 - at) * field);
     lag(step);
     for (point<2> const& p : wanted) {
       ASSERT_EQ(destinations[0].moved((1 - at) * field)[p], value_at(p, step)) << "step " << step;
