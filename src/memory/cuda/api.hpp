@@ -22,6 +22,7 @@ inline constexpr cu_result error_invalid_value = 1;
 inline constexpr cu_result error_out_of_memory = 2;
 inline constexpr cu_result error_no_device = 100;
 inline constexpr cu_result error_host_memory_already_registered = 712;
+inline constexpr cu_result error_invalid_context = 201;
 inline constexpr cu_result error_not_ready = 600;
 inline constexpr cu_result error_not_supported = 801;
 

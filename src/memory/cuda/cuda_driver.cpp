@@ -41,6 +41,39 @@ class cuda_driver::use {
   bool pushed_ = false;
 };
 
+/// Leaves no context current for a scope.
+class cuda_driver::no_context {
+ public:
+  explicit no_context(api const& cu) : cu_(cu) {
+    cu_.context_current(&before_);
+    if (before_ != nullptr) cu_.context_pop(&before_);
+  }
+  ~no_context() {
+    if (before_ != nullptr) cu_.context_push(before_);
+  }
+  no_context(no_context const&) = delete;
+  no_context& operator=(no_context const&) = delete;
+
+ private:
+  api const& cu_;
+  context before_ = nullptr;
+};
+
+/// Streams know their context, and without a current one the driver starts copies a seventh faster (1.15
+/// instead of 1.34 us on an H200 with a driver of CUDA 13). One that insists gets the device's.
+template <class Call>
+cu_result cuda_driver::on_stream(int device, Call&& call) {
+  if (streams_suffice_) [[likely]] {
+    no_context const none(cu_);
+    cu_result const code = call();
+    if (code != error_invalid_context) [[likely]]
+      return code;
+    streams_suffice_ = false;
+  }
+  use const current(*this, device);
+  return call();
+}
+
 std::unique_ptr<cuda_driver> cuda_driver::open(std::string const& library, std::string& why) {
   std::unique_ptr<cuda_driver> made(new cuda_driver);
   api& cu = made->cu_;
@@ -359,12 +392,11 @@ void cuda_driver::drop_event(int device, gpu::event e) noexcept {
 }
 
 void cuda_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
-  use const current(*this, device);
-  check_copy(cu_.copy_async(to, from, bytes, static_cast<stream>(s)), "starting a copy");
+  check_copy(on_stream(device, [&] { return cu_.copy_async(to, from, bytes, static_cast<stream>(s)); }),
+             "starting a copy");
 }
 
 void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) {
-  use const current(*this, device);
   if (ranges.size() > 1 && cu_.copy_batch != nullptr) {
     batch_to_.clear();
     batch_from_.clear();
@@ -378,16 +410,16 @@ void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range 
     how.source_order = source_order_stream;
     std::size_t first = 0;
     std::size_t failed = 0;
-    cu_result const code = cu_.copy_batch(batch_to_.data(), batch_from_.data(), batch_bytes_.data(),
-                                          ranges.size(), &how, &first, 1, &failed, static_cast<stream>(s));
+    cu_result const code = on_stream(device, [&] {
+      return cu_.copy_batch(batch_to_.data(), batch_from_.data(), batch_bytes_.data(), ranges.size(), &how,
+                            &first, 1, &failed, static_cast<stream>(s));
+    });
     if (code == success) return;
     if (code != error_not_supported && code != error_invalid_value) check_copy(code, "starting copies");
     // This system does not take them together. Copies that were started all the same may be repeated.
     cu_.copy_batch = nullptr;
   }
-  for (gpu::copy_range const& r : ranges) {
-    check_copy(cu_.copy_async(r.to, r.from, r.bytes, static_cast<stream>(s)), "starting a copy");
-  }
+  for (gpu::copy_range const& r : ranges) copy(device, s, r.to, r.from, r.bytes);
 }
 
 void cuda_driver::copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
@@ -403,8 +435,8 @@ bool cuda_driver::can_write(int device) const noexcept {
 }
 
 void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
-  use const current(*this, device);
-  check_copy(cu_.stream_write64(static_cast<stream>(s), word, value, 0), "announcing a copy");
+  check_copy(on_stream(device, [&] { return cu_.stream_write64(static_cast<stream>(s), word, value, 0); }),
+             "announcing a copy");
 }
 
 void cuda_driver::check_stream(gpu::stream s) {
@@ -413,8 +445,9 @@ void cuda_driver::check_stream(gpu::stream s) {
 }
 
 void cuda_driver::record(int device, gpu::event e, gpu::stream s) {
-  use const current(*this, device);
-  check_copy(cu_.event_record(static_cast<event>(e), static_cast<stream>(s)), "marking a copy");
+  check_copy(
+      on_stream(device, [&] { return cu_.event_record(static_cast<event>(e), static_cast<stream>(s)); }),
+      "marking a copy");
 }
 
 bool cuda_driver::happened(gpu::event e) {

@@ -54,6 +54,7 @@ class cuda_driver final : public gpu::driver {
 
  private:
   class use;
+  class no_context;
 
   cuda_driver() = default;
   context primary(int device);
@@ -67,12 +68,15 @@ class cuda_driver final : public gpu::driver {
       fail_copy(code, what);
   }
   [[noreturn]] ATOLL_COLD void fail_copy(cu_result code, char const* what) const;
+  template <class Call>
+  cu_result on_stream(int device, Call&& call);
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);
 
   api cu_;
   std::vector<pointer> batch_to_;  ///< scratch of copy_all, as are the next two
   std::vector<pointer> batch_from_;
   std::vector<std::size_t> batch_bytes_;
+  bool streams_suffice_ = true;    ///< for calls on streams no context need be current
   std::vector<context> contexts_;  ///< by device; null until it is used
 };
 

@@ -14,7 +14,8 @@
 ///   of
 ///                      stream-ordered pools. vmm: no memory objects. export: no descriptors of them.
 ///                      register: cuMemHostRegister. write: no stream writes. start: cuInit. submit: copies.
-///                      batch: cuMemcpyBatchAsync; batch_function: it does not exist
+///                      batch: cuMemcpyBatchAsync; batch_function: it does not
+///                      exist. streams_alone: calls on streams while no context is current
 
 #include <condition_variable>
 #include <cstddef>
@@ -36,7 +37,7 @@ using namespace atl::memory::cuda;
 inline constexpr cu_result invalid_value = 1;
 inline constexpr cu_result not_initialized = 3;
 inline constexpr cu_result invalid_device = 101;
-inline constexpr cu_result invalid_context = 201;
+inline constexpr cu_result invalid_context = error_invalid_context;
 inline constexpr cu_result peer_access_unsupported = 217;
 inline constexpr cu_result invalid_handle = 400;
 inline constexpr cu_result not_supported = 801;

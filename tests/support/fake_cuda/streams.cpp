@@ -88,6 +88,7 @@ void enqueue(state& s, stream on, task t) {
 /// no current context will do, that of another device will not.
 cu_result admit(device_state const& device) {
   if (device.broken != success) return device.broken;
+  if (current() == nullptr && all().chosen.refuses("streams_alone")) return invalid_context;
   return current() == nullptr || current() == &device ? success : invalid_value;
 }
 

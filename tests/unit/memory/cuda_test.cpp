@@ -360,7 +360,8 @@ TEST_F(cuda_test, gathered_copies_start_together_and_are_announced_once) {
     std::vector<unsigned char> out(203);
     move(*kind, host(out.data()), end(*segment), out.size());
     for (std::size_t i = 0; i < 200; ++i) {
-      if (i != 7) EXPECT_EQ(out[i], i + 1) << what;
+      if (i == 7) continue;
+      EXPECT_EQ(out[i], i + 1) << what;
     }
     EXPECT_EQ(out[201], 99);
   }
