@@ -410,10 +410,9 @@ void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range 
     how.source_order = source_order_stream;
     std::size_t first = 0;
     std::size_t failed = 0;
-    cu_result const code = on_stream(device, [&] {
-      return cu_.copy_batch(batch_to_.data(), batch_from_.data(), batch_bytes_.data(), ranges.size(), &how,
-                            &first, 1, &failed, static_cast<stream>(s));
-    });
+    use const current(*this, device);  // this call does need it
+    cu_result const code = cu_.copy_batch(batch_to_.data(), batch_from_.data(), batch_bytes_.data(),
+                                          ranges.size(), &how, &first, 1, &failed, static_cast<stream>(s));
     if (code == success) return;
     if (code != error_not_supported && code != error_invalid_value) check_copy(code, "starting copies");
     // This system does not take them together. Copies that were started all the same may be repeated.

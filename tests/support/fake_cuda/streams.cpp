@@ -220,6 +220,7 @@ cu_result copy_batch(pointer* to, pointer* from, std::size_t* bytes, std::size_t
   if (count == 0 || attributes_count != 1 || *first != 0 || attributes->source_order != source_order_stream) {
     return invalid_value;
   }
+  if (current() == nullptr) return invalid_value;
   if (all().chosen.refuses("batch")) return not_supported;
   for (*failed = 0; *failed < count; ++*failed) {
     std::size_t const i = *failed;
