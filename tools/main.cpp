@@ -31,14 +31,15 @@ constexpr std::array subcommands{
                "what the library finds here: launchers, cores, memory, settings"},
     subcommand{"bench", nullptr, "measure latency, rate and bandwidth"},
     subcommand{"heat-study", nullptr, "run the heat simulation at all sizes, variants and numbers of ranks"},
-    subcommand{"report", nullptr, "draw the results of heat3d runs and of bench gpu"},
+    subcommand{"hpgmg-study", nullptr, "run the multigrid benchmark with all ways of communicating"},
+    subcommand{"report", nullptr, "draw the results of heat3d and hpgmg runs and of bench gpu"},
     subcommand{"doctor", atl::tools::doctor_command, "look for what could go wrong on this machine"},
 };
 
 void print_help(std::FILE* to) {
   std::fputs("usage: atoll SUBCOMMAND [options]\n\n", to);
   for (auto const& item : subcommands) {
-    std::fprintf(to, "  %-10.*s %s\n", static_cast<int>(item.name.size()), item.name.data(), item.help);
+    std::fprintf(to, "  %-11.*s %s\n", static_cast<int>(item.name.size()), item.name.data(), item.help);
   }
   std::fputs("\n`atoll SUBCOMMAND --help` says more. `atoll --version` prints the version.\n", to);
 }

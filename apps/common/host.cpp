@@ -44,6 +44,16 @@ int usable_cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
+int known_cores() {
+  long const count = sysconf(_SC_NPROCESSORS_CONF);
+  return static_cast<int>(std::clamp(count, 1L, long{CPU_SETSIZE}));
+}
+
+bool is_usable(int core) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(core, &set);
+}
+
 double available_bytes() {
   double available = unlimited;
   std::ifstream meminfo("/proc/meminfo");

@@ -11,9 +11,12 @@ import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "share", "atoll"))
+from studies import MPI_SETTINGS, CannotStudy, draw, numbers, output_of, program, run_logged  # noqa: E402
 
 MEMORY_FULL = "memory does not suffice"
 NO_CUDA_IN_MPI = ("does not take device memory", "does not move device memory")
@@ -28,36 +31,6 @@ NAMES = {
 }
 ON_HOST = ["rma", "mpi", "mpi-tuned", "off"]
 ON_DEVICES = ["rma", "mpi-cuda", "mpi", "rma-staged", "off"]
-HERE = os.path.dirname(os.path.realpath(__file__))
-
-
-class CannotStudy(Exception):
-    """The study cannot be made; the text says why."""
-
-
-def program(name):
-    """A program of this installation: beside this one, or in PATH."""
-    beside = os.path.join(HERE, name)
-    found = beside if os.access(beside, os.X_OK) else shutil.which(name)
-    if not found:
-        raise CannotStudy(f"no {name} in {HERE} or PATH")
-    return found
-
-
-def numbers(text):
-    try:
-        values = [int(word) for word in text.split(",")]
-    except ValueError:
-        values = [0]
-    if min(values) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected positive numbers, as in 1,2,4")
-    return values
-
-
-def output_of(command, **settings):
-    done = subprocess.run(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=False)
-    return done.returncode, done.stdout, done.stderr
 
 
 def choices(help_text, what):
@@ -90,7 +63,7 @@ class Setup:
 class Study:
     def __init__(self, options):
         self.options = options
-        self.launcher, self.heat3d = program("atoll"), program("atoll-heat3d")
+        self.launcher, self.heat3d = program(HERE, "atoll"), program(HERE, "atoll-heat3d")
         self.mpirun = shutil.which("mpirun")
         os.makedirs(options.output, exist_ok=True)
         self.database = os.path.join(options.output, "runs.db")
@@ -177,18 +150,8 @@ class Study:
     def run(self, setup, edge, variant):
         """One run. Returns what to print of it."""
         command = self.command(setup, edge, variant)
-        allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                 "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
-        settings = {**(allow if variant.startswith("mpi") else {}), **self.environment(setup, edge)}
-        try:
-            done = subprocess.run(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, check=False, timeout=self.options.timeout + 30)
-            status, text = done.returncode, done.stdout
-        except subprocess.TimeoutExpired as expired:
-            status, text = 124, (expired.stdout or b"").decode(errors="replace")
-        with open(self.log, "a", encoding="utf-8") as log:
-            shown = [f"{name}={value}" for name, value in settings.items() if name not in allow]
-            log.write(f"$ {' '.join([*shown, *command])}\n{text}[status {status}]\n\n")
+        settings = {**(MPI_SETTINGS if variant.startswith("mpi") else {}), **self.environment(setup, edge)}
+        status, text = run_logged(command, settings, self.options.timeout, self.log)
         ours = [line[len("atoll-heat3d: "):] for line in text.splitlines() if line.startswith("atoll-heat3d: ")]
         if status != 0 and any(MEMORY_FULL in line for line in ours):
             setup.is_full = True
@@ -252,16 +215,6 @@ class Study:
             print("Nothing larger fits: done.")
 
 
-def draw(study):
-    if not os.path.exists(study.database):
-        return
-    command = [study.launcher, "report", study.database, "-o", study.options.output]
-    status, text, errors = output_of(command)
-    print(text if status == 0 else f"no pictures: {errors.strip()}")
-    if status != 0:
-        print(f"later: {' '.join(command)}")
-
-
 def main():
     parser = argparse.ArgumentParser(prog="atoll heat-study", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -284,7 +237,7 @@ def main():
         study = Study(options)
         study.run_all()
         if not options.no_report:
-            draw(study)
+            draw(study.launcher, study.database, options.output)
     except (CannotStudy, OSError, sqlite3.Error) as problem:
         sys.exit(f"atoll heat-study: {problem}")
     except KeyboardInterrupt:

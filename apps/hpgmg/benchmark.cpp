@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "checks.hpp"
+#include "common/host.hpp"
 #include "triad.hpp"
 
 namespace hpgmg {
@@ -85,10 +86,23 @@ size_record measure_size(options const& o, multigrid& m, counting_runtime& ranks
   return size;
 }
 
-/// Sweeps of the smoother over the grid that solves start on.
-double sweeps(problem const& what, size_record const& size) {
-  int const each = what.op == stencil::point7 ? 4 : 6;
-  return 2.0 * each * static_cast<double>(size.history.size());
+/// That any rank may use, if all are on one host. Collective.
+int cores_of(runtime& ranks) {
+  int cores = 0;
+  for (int core = 0; core < apps::known_cores(); ++core) {
+    cores += ranks.world().max(apps::is_usable(core) ? 1 : 0) > 0 ? 1 : 0;
+  }
+  return cores;
+}
+
+/// Seconds of a sweep of the smoother over the finest grid, if all ranks, or as many as there are cores, make
+/// theirs at once. Collective.
+double sweep_seconds(run_record const& run, timing const& times, runtime& ranks) {
+  auto const& size = run.sizes.front();
+  int const each = run.what.op == stencil::point7 ? 4 : 6;
+  double const sweeps = 2.0 * each * static_cast<double>(size.history.size() * size.solve_s.size());
+  double const all = ranks.world().sum(times.levels.front().seconds[static_cast<std::size_t>(phase::smooth)]);
+  return all / std::clamp(run.cores, 1, run.ranks) / sweeps;
 }
 
 }  // namespace
@@ -99,6 +113,7 @@ run_record run_benchmark(options const& o, runtime& plain_ranks, observer const&
   record.what = o.what;
   record.communication = o.communication;
   record.ranks = ranks.size();
+  record.cores = cores_of(ranks);
   record.warmup = o.warmup;
 
   ranks.world().barrier();
@@ -128,8 +143,7 @@ run_record run_benchmark(options const& o, runtime& plain_ranks, observer const&
           for (double& number : *numbers) number /= static_cast<double>(size.solve_s.size());
         }
       }
-      record.sweep_s =
-          size.levels.front().most[static_cast<std::size_t>(phase::smooth)] / sweeps(o.what, size);
+      record.sweep_s = sweep_seconds(record, m.times(), ranks);
     }
     show.size_done(size);
   }

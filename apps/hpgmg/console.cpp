@@ -130,7 +130,7 @@ void console::summary(run_record const& r) const {
   if (!prints_ || options_.quiet) return;
   double const bound = r.bound_ns_per_cell();
   std::printf(
-      "\nsmoother         %.3f ns per cell and sweep on h, all ranks together; %d bytes per cell at the "
+      "\nsmoother         %.3f ns per cell and sweep on h, all cores together; %d bytes per cell at the "
       "triad's "
       "rate take %.3f ns\n",
       r.sweep_ns_per_cell(), bytes_per_cell(r.what), bound);

@@ -61,6 +61,7 @@ struct run_record {
   problem what;
   std::string communication;
   int ranks = 1;
+  int cores = 1;  ///< that any of them may use
   int warmup = 0;
   std::vector<grid_shape> levels;
   std::vector<double> largest_eigenvalue;
@@ -68,7 +69,7 @@ struct run_record {
   double build_s = 0;
   double triad_rate = 0;  ///< bytes/s of all ranks together
   std::vector<size_record> sizes;
-  double sweep_s = 0;  ///< of a smoother's sweep over the finest grid, on the slowest rank
+  double sweep_s = 0;  ///< of a smoother's sweep over the finest grid, by all cores that ranks use
   double error = 0;    ///< Richardson's of the finest grid
   double order = 0;
   std::vector<transfer_record> transfers;

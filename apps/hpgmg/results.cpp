@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS hpgmg_runs (
   version TEXT NOT NULL,
   commit_id TEXT NOT NULL,
   host TEXT NOT NULL,
-  cores INTEGER NOT NULL,           -- usable by rank 0
+  cores INTEGER NOT NULL,           -- that any rank may use
   ranks INTEGER NOT NULL,
   log2_box INTEGER NOT NULL,
   boxes_per_rank INTEGER NOT NULL,  -- asked for
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS hpgmg_runs (
   build_s REAL NOT NULL,
   triad_bytes_per_s REAL NOT NULL,  -- all ranks together
   bytes_per_cell INTEGER NOT NULL,  -- of a sweep of the smoother
-  sweep_s REAL NOT NULL,            -- over the finest grid, on the slowest rank
+  sweep_s REAL NOT NULL,            -- over the finest grid, by all cores in use
   error REAL, error_order REAL,     -- Richardson's
   passed INTEGER                    -- 1, 0, or null when the checks were off
 );
@@ -149,7 +149,7 @@ void results_file::add(run_record const& run) {
                       "INSERT INTO hpgmg_runs VALUES "
                       "(null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   row.bind(apps::utc_now()).bind(std::string(apps::version)).bind(std::string(apps::commit_id));
-  row.bind(apps::host_name()).bind(apps::usable_cores()).bind(run.ranks);
+  row.bind(apps::host_name()).bind(run.cores).bind(run.ranks);
   row.bind(run.what.log2_box).bind(run.what.boxes_per_rank);
   row.bind(run.levels.front().cells).bind(run.levels.front().boxes).bind(run.most_boxes);
   row.bind(std::string(name_of(run.what.op))).bind(std::string(name_of(run.what.smooth)));

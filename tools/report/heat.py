@@ -1,11 +1,10 @@
 """Results of heat3d runs: reads the file, makes the table. heat_pictures.py draws."""
 
-import os
 import sqlite3
 import statistics
-import urllib.parse
 from dataclasses import dataclass, field
 
+import database
 from drawing import NothingToDraw
 from heat_pictures import pictures  # noqa: F401, used by report.py
 
@@ -96,19 +95,6 @@ def kernels_alone(groups, group):
     return same[0].step() if same and group.exchange != "off" else None
 
 
-def connect(path):
-    quoted = urllib.parse.quote(os.path.abspath(path))
-    for options in ("mode=ro", "immutable=1"):  # the second where the folder cannot be written either
-        database = sqlite3.connect(f"file:{quoted}?{options}", uri=True)
-        database.row_factory = sqlite3.Row
-        try:
-            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            return database
-        except sqlite3.OperationalError:
-            database.close()
-    raise NothingToDraw(f"{path}: cannot be read")
-
-
 def devices_of(run):
     if "devices" in run.keys() and run["devices"]:
         return run["devices"]
@@ -119,15 +105,15 @@ def devices_of(run):
 def read(path):
     """Groups of runs in the file, in a natural order."""
     try:
-        database = connect(path)
+        connection = database.connect(path)
         groups = {}
-        for run in database.execute("SELECT * FROM runs ORDER BY run"):
+        for run in connection.execute("SELECT * FROM runs ORDER BY run"):
             key = ((run["x"], run["y"], run["z"]), run["ranks"], devices_of(run), run["exchange"], run["backend"])
             group = groups.setdefault(key, Group(*key))
             group.runs.append(run)
-            rows = database.execute("SELECT rank0_s FROM steps WHERE run = ? ORDER BY step", (run["run"],))
+            rows = connection.execute("SELECT rank0_s FROM steps WHERE run = ? ORDER BY step", (run["run"],))
             group.steps.append([row["rank0_s"] for row in rows])
-        database.close()
+        connection.close()
     except (sqlite3.DatabaseError, IndexError, KeyError) as error:
         raise NothingToDraw(f"{path}: not a results file of heat3d ({error})") from None
     if not groups:
@@ -139,15 +125,7 @@ def read(path):
 
 
 def facts(groups):
-    runs = [run for group in groups for run in group.runs]
-    dates = sorted(run["date"] for run in runs)
-    found = [("Runs", f"{len(runs)}, from {dates[0]} to {dates[-1]}")]
-    for title, column in (("Hosts", "host"), ("Usable cores", "cores"), ("Devices", "device"), ("Version", "version"),
-                          ("Commit", "commit_id")):
-        values = dict.fromkeys(str(run[column]) for run in runs if column in run.keys() and run[column] != "")
-        if values:
-            found.append((title, ", ".join(values)))
-    return found
+    return database.run_facts([run for group in groups for run in group.runs])
 
 
 def table(groups):

@@ -17,7 +17,8 @@ figure { margin: 1rem 0; } img { max-width: 100%; height: auto; }
 figcaption { color: #555; font-size: 13px; max-width: 48rem; }
 """
 
-TEXT_COLUMNS = {"cells", "grid", "exchange", "back end", "check", "copy", "goal", "reached"}
+TEXT_COLUMNS = {"cells", "grid", "exchange", "back end", "check", "copy", "goal", "reached", "operator", "smoother",
+                "communication"}
 
 
 def picture(path, caption):

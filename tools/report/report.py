@@ -1,5 +1,5 @@
-"""Draws results: of heat3d runs (the SQLite file of `atoll-heat3d --results` or `atoll heat-study`), or of copies to and
-from GPUs (the JSON or CSV file of `atoll bench gpu`).
+"""Draws results: of heat3d or hpgmg runs (the SQLite file of `atoll-heat3d --results`, `atoll-hpgmg --results`, or of the
+studies `atoll heat-study` and `atoll hpgmg-study`), or of copies to and from GPUs (the JSON or CSV file of `atoll bench gpu`).
 
 Writes pictures and index.html, a page that needs no other file, and prints the table of the page.
 """
@@ -9,23 +9,29 @@ import os
 import sys
 
 import copies
+import database
 import drawing
 import heat
+import hpgmg
 import page
 
 
 def content_of(path):
     """The module that understands the file."""
     if not os.path.isfile(path):
-        raise drawing.NothingToDraw(f"{path}: no such file; atoll-heat3d --results and atoll bench gpu --json write some")
+        raise drawing.NothingToDraw(f"{path}: no such file; atoll-heat3d --results, atoll-hpgmg --results and atoll bench gpu --json write "
+                                    "some")
     with open(path, "rb") as file:
-        return heat if file.read(15) == b"SQLite format 3" else copies
+        if file.read(15) != b"SQLite format 3":
+            return copies
+    return hpgmg if database.has_table(path, "hpgmg_runs") else heat
 
 
 def main():
     parser = argparse.ArgumentParser(prog="atoll report", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="file written by atoll-heat3d --results, or by atoll bench gpu --json or --csv")
+    parser.add_argument("file", help="file written by atoll-heat3d --results, atoll-hpgmg --results, or atoll bench gpu --json or "
+                                     "--csv")
     parser.add_argument("-o", "--output", default="atoll-report", help="folder to write to (%(default)s)")
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
     arguments = parser.parse_args()

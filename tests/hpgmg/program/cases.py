@@ -158,7 +158,53 @@ def mpi(bench):
     require("use mpirun" in job.stderr, f"no advice: {job.stderr}")
 
 
-GROUPS = {f.__name__: f for f in (variants, problems, faults, results, errors, mpi)}
+def study(bench):
+    """The study at sizes that say nothing: all variants in turn, once; interrupted ones go on; then its pictures."""
+    folder = bench.path("study")
+    words = [bench.launcher, "hpgmg-study", "-o", folder, "--boxes", "8", "--seconds", "0", "--solves", "1", "--warmup", "1"]
+
+    def run(extra, status=0):
+        job = subprocess.run([*words, *extra], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        require(job.returncode == status, f"{extra} ended with {job.returncode}\n{job.stdout}{job.stderr}")
+        return job.stdout + job.stderr
+
+    def runs():
+        connection = sqlite3.connect(os.path.join(folder, "runs.db"))
+        found = connection.execute("SELECT cells, ranks, boxes_per_rank, comm FROM hpgmg_runs").fetchall()
+        connection.close()
+        return sorted(found)
+
+    run(["--ranks", "1,2", "--no-report"])
+    with_mpi = bench.mpirun and shutil.which("mpirun")
+    variants_here = [v for v in bench.variants if v != "mpi" or with_mpi]
+    expected = sorted((32, ranks, 8 // ranks, v) for ranks in (1, 2) for v in variants_here)
+    require(runs() == expected, f"{runs()}\n{expected}")
+    text = run(["--ranks", "2", "--no-report"])
+    require(text.count("(done before)") == len(variants_here) and runs() == expected, text)
+    for extra, mentioned in ((["--variants", "pigeon"], "pigeon is unknown"), (["--ranks", "0"], "positive numbers")):
+        job = subprocess.run([*words, *extra], capture_output=True, text=True, check=False)
+        require(job.returncode != 0 and mentioned in job.stderr and "Traceback" not in job.stderr, f"{extra}: {job.stderr}")
+
+    pictures = bench.path("pictures")
+    job = subprocess.run([bench.launcher, "report", os.path.join(folder, "runs.db"), "-o", pictures], capture_output=True, text=True,
+                         check=False)
+    if "matplotlib" in job.stderr:
+        sys.exit(SKIPPED)
+    require(job.returncode == 0 and job.stdout.count("passed") == len(expected), f"{job.stdout}{job.stderr}")
+    for name in ("variants", "levels", "messages", "sizes"):
+        with open(os.path.join(pictures, f"{name}.png"), "rb") as file:
+            require(file.read(8) == b"\x89PNG\r\n\x1a\n", f"{name} is no picture")
+    with open(os.path.join(pictures, "index.html"), encoding="utf-8") as file:
+        page = file.read()
+    require(page.count("data:image/png;base64,") == 4 and "http" not in page, "the page is not self-contained")
+    # One run of one variant has no line over ranks, but a page all the same; so has one without messages.
+    single = bench.path("single.db")
+    bench.run(["4", "1", *BRIEF, "--no-check", "--cycle", "v", "--periodic", "--results", single])
+    job = subprocess.run([bench.launcher, "report", single, "-o", pictures], capture_output=True, text=True, check=False)
+    require(job.returncode == 0 and "V-cycles, periodic" in job.stdout, f"{job.stdout}{job.stderr}")
+
+
+GROUPS = {f.__name__: f for f in (variants, problems, faults, results, errors, mpi, study)}
 
 
 def main():
