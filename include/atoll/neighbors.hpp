@@ -11,6 +11,7 @@
 /// memory this process addresses it is one store; nobody waits for anybody who is not listed.
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <atoll/detail/flag_links.hpp>
 #include <atoll/detail/pair_flags.hpp>
 #include <atoll/engine/flags.hpp>
+#include <atoll/engine/team.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/check.hpp>
@@ -132,7 +134,7 @@ class neighbors {
   ///
   /// @progress  user.
   void destroy() {
-    upcxx::barrier(*state_->over);
+    upcxx::barrier(upcxx::detail_team_access::object(*state_->over));
     state_.reset();
   }
 
@@ -142,13 +144,13 @@ class neighbors {
         : links(std::move(ranks), 1, team, "atl::neighbors"),
           sent(links.size()),
           taken(links.size()),
-          over(&upcxx::detail_team_access::object(upcxx::detail_team_access::view(team))) {}
+          over(&upcxx::detail_team_access::view(team)) {}
     ~state() { ATOLL_CHECK(watched == 0, "atl::neighbors: it ends while a sync_async is not complete"); }
 
     detail::flag_links links;
     std::vector<std::uint64_t> sent;   ///< signals to each neighbour
     std::vector<std::uint64_t> taken;  ///< signals of each that were waited for
-    upcxx::team const* over;
+    atl::engine::team_view* over;
     std::atomic<int> watched{0};
   };
   /// Waiting for all: those before `next` have signalled.
@@ -230,7 +232,7 @@ class neighbors {
 ///               the shared heap for the other, until finalize. Not for callbacks then.
 ///
 /// Calls for different purposes share the counts of a pair; use objects of class neighbors, which are also
-/// faster since they look nothing up, where purposes overlap.
+/// faster since they look nothing up, where purposes overlap. One thread of a process at a time calls it.
 inline void sync_neighbors(std::span<upcxx::intrank_t const> ranks,
                            upcxx::team const& over = upcxx::world()) {
   upcxx::detail::check_injection("atl::sync_neighbors");
