@@ -11,13 +11,14 @@ namespace hpgmg {
 /// Cells of a cubic box: element (i, j, k) is at p[i + row*j + plane*k], where p is a vector's cell (0, 0,
 /// 0); ghosts have negative indices, or such from n on.
 struct box_layout {
-  int n = 0;      ///< cells per dimension
-  int ghost = 0;  ///< layers around them
+  int n = 0;       ///< cells per dimension
+  int planes = 0;  ///< of them that loops go over; n but for parts of a box
+  int ghost = 0;   ///< layers around them
   std::ptrdiff_t row = 0;
   std::ptrdiff_t plane = 0;
 
   constexpr box_layout() = default;
-  constexpr box_layout(int cells, int ghosts) : n(cells), ghost(ghosts) {
+  constexpr box_layout(int cells, int ghosts) : n(cells), planes(cells), ghost(ghosts) {
     row = (n + 2 * ghost + 3) / 4 * 4;
     plane = row * (n + 2 * ghost);
   }

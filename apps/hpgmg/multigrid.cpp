@@ -10,6 +10,8 @@ constexpr double b_coefficient = 1;
 constexpr double bottom_tolerance = 1e-3;
 constexpr double enough = 1e-10;  ///< share of f at which repeated V-cycles end
 constexpr int most_cycles = 20;
+/// Of a level on a rank: fewer are done by one thread.
+constexpr int cells_worth_threads = 8192;
 
 ghost_shape operator_shape(stencil op) {
   return op == stencil::fv4 ? ghost_shape::no_corners : ghost_shape::star;
@@ -368,28 +370,72 @@ void multigrid::interpolate(int fine, bool add, prolongation order) {
 
 // Work on one level
 
+/// Planes of a box that one thread works on.
+struct multigrid::slab {
+  level const& on;
+  level::own_box const& own;
+  box_layout layout;
+  std::ptrdiff_t begin;  ///< from the box's first plane to the first of these
+  coefficients operator_here;
+  int first_parity;  ///< of the sum of the first cell's indices
+
+  slab(multigrid const& m, level const& l, level::own_box const& box, int first, int planes)
+      : on(l),
+        own(box),
+        layout(l.layout()),
+        begin(first * layout.plane),
+        operator_here(m.coefficients_of(l, box)) {
+    layout.planes = planes;
+    for (double const*& beta : operator_here.beta) beta += begin;
+    if (operator_here.alpha != nullptr) operator_here.alpha += begin;
+    box_index const cell = l.first_cell(box);
+    first_parity = (cell[0] + cell[1] + cell[2] + first) & 1;
+  }
+  [[nodiscard]] double* cells(int vector) const { return on.cells(own, vector) + begin; }
+};
+
+template <class F>
+void multigrid::for_slabs(int l, F&& f) const {
+  level const& here = at(l);
+  int const n = here.layout().n;
+  int const boxes = static_cast<int>(here.boxes().size());
+  bool const alone = what_.threads == 1 || boxes * n * n * n < cells_worth_threads;
+  int const parts = alone ? 1 : std::min(n, what_.threads);
+  auto const part = [&](int which) {
+    int const first = n * (which % parts) / parts;
+    f(slab(*this, here, here.boxes()[static_cast<std::size_t>(which / parts)], first,
+           n * (which % parts + 1) / parts - first));
+  };
+#if defined(_OPENMP)
+  if (!alone) {
+#pragma omp parallel for num_threads(what_.threads) schedule(static)
+    for (int which = 0; which < boxes * parts; ++which) part(which);
+    return;
+  }
+#endif
+  for (int which = 0; which < boxes * parts; ++which) part(which);
+}
+
 void multigrid::apply(int l, int out, int in) {
   exchange_and_fill(l, in);
   timed const t(times_.levels[static_cast<std::size_t>(l)], phase::apply);
-  for (auto const& own : at(l).boxes()) {
-    loops_.apply(at(l).layout(), coefficients_of(at(l), own), at(l).cells(own, out), at(l).cells(own, in));
-  }
+  for_slabs(l, [&](slab const& x) { loops_.apply(x.layout, x.operator_here, x.cells(out), x.cells(in)); });
 }
 
 void multigrid::residual(int l, int out, int in, int right) {
   exchange_and_fill(l, in);
   timed const t(times_.levels[static_cast<std::size_t>(l)], phase::residual);
-  for (auto const& own : at(l).boxes()) {
-    loops_.residual(at(l).layout(), coefficients_of(at(l), own), at(l).cells(own, out), at(l).cells(own, in),
-                    at(l).cells(own, right));
-  }
+  for_slabs(l, [&](slab const& x) {
+    loops_.residual(x.layout, x.operator_here, x.cells(out), x.cells(in), x.cells(right));
+  });
 }
 
 void multigrid::smooth(int l, int solution, int right) {
   level const& here = at(l);
   bool const chebyshev = what_.smooth == smoother::chebyshev;
-  // Where cells of one colour see each other, or a sweep needs the vector before, two vectors alternate.
-  bool const in_place = !chebyshev && what_.op != stencil::fv4;
+  // Where cells of one colour see each other, or a sweep needs the vector before, two vectors alternate; also
+  // where threads would store to cells that others load, if only what is there.
+  bool const in_place = !chebyshev && what_.op != stencil::fv4 && what_.threads == 1;
   int const sweeps = what_.op == stencil::point7 ? 4 : 6;
   double const high = here.largest_eigenvalue;
   double const low = 0.125 * high;
@@ -410,17 +456,15 @@ void multigrid::smooth(int l, int solution, int right) {
       rho = next;
     }
     timed const t(times_.levels[static_cast<std::size_t>(l)], phase::smooth);
-    for (auto const& own : here.boxes()) {
-      auto const c = coefficients_of(here, own);
+    for_slabs(l, [&](slab const& x) {
       if (chebyshev) {
-        loops_.chebyshev(here.layout(), c, here.cells(own, out), here.cells(own, in), here.cells(own, right),
-                         here.cells(own, inverse_diagonal), c1, c2);
+        loops_.chebyshev(x.layout, x.operator_here, x.cells(out), x.cells(in), x.cells(right),
+                         x.cells(inverse_diagonal), c1, c2);
       } else {
-        box_index const first = here.first_cell(own);
-        loops_.red_black(here.layout(), c, here.cells(own, out), here.cells(own, in), here.cells(own, right),
-                         here.cells(own, inverse_diagonal), (first[0] + first[1] + first[2] + s) & 1);
+        loops_.red_black(x.layout, x.operator_here, x.cells(out), x.cells(in), x.cells(right),
+                         x.cells(inverse_diagonal), (x.first_parity + s) & 1);
       }
-    }
+    });
   }
 }
 

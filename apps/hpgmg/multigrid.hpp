@@ -27,6 +27,7 @@ struct problem {
   box_order order = box_order::morton;
   int log2_box = 4;
   int boxes_per_rank = 1;
+  int threads = 1;  ///< of each rank, for sweeps and residuals
 
   [[nodiscard]] int radius() const { return op == stencil::fv4 ? 2 : 1; }
   [[nodiscard]] problem_kind kind() const {
@@ -88,6 +89,10 @@ class multigrid {
   void shift_to_zero_mean(int l, int vector);
   [[nodiscard]] coefficients coefficients_of(level const& l, level::own_box const& b) const;
   [[nodiscard]] group* members(int l) const;
+  struct slab;
+  /// Calls f for all boxes of this rank, in parts if there are threads for them.
+  template <class F>
+  void for_slabs(int l, F&& f) const;
   template <class F>
   void for_cells(level const& l, F&& f) const;
 

@@ -123,6 +123,9 @@ parsed parse_options(int argc, char const* const* argv) {
   auto* const run = app.add_option_group("Run");
   run->add_option("--comm", o.communication, "How data moves between ranks: " + joined(communication_names()))
       ->capture_default_str();
+  run->add_option("--threads", p.threads, "Threads of each rank, for sweeps and residuals")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   run->add_option("--warmup", o.warmup, "Solves of each size before the clock starts")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
