@@ -67,8 +67,8 @@ std::vector<suite_description> const& all_suites() {
       {"barrier", "barrier of all ranks"},
       {"allreduce", "reduce_all of a value and of arrays of all sizes"},
       {"broadcast", "broadcast of a value and of arrays of all sizes"},
-      {"neighbors", "synchronisation with the neighbours in a ring; ghost exchange of boxes"},
       {"alltoall", "calls from every rank to all others"},
+      {"neighbors", "synchronisation with the neighbours in a ring; ghost exchange of boxes"},
       {"memory", "allocations of transfers; memory taken by a flood of large calls from both sides"},
       {"gpu",
        "copies to, from and between GPUs of two ranks, beside the driver's own, MPI, NVSHMEM and UCX; only "
