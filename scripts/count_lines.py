@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Counts the lines of communication code of each variant of atoll-hpgmg: those that are neither empty nor comments, of the
 files that this variant would need, were it the only one: lists of regions, packing, and what moves them. Not counted is
-what is asked of all of them (runtime.hpp), and the start of the library.
+what is asked of all of them (runtime.hpp), the start of the library, and what describes data: the boxes themselves (level.cpp),
+and boxes as arrays (box_arrays.cpp).
 
 With --header FILE it writes the table as C++, for the program's results.
 """

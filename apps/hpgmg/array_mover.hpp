@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "level.hpp"
 #include "runtime.hpp"
 
 namespace hpgmg {
@@ -15,7 +14,6 @@ namespace hpgmg {
 std::unique_ptr<mover> make_array_exchange(level const& l, ghost_shape shape);
 std::unique_ptr<mover> make_array_restriction(level const& fine, level const& coarse,
                                               restriction_plan const& what);
-std::unique_ptr<mover> make_array_interpolation(level const& coarse, level const& fine,
-                                                interpolation_plan const& what);
+std::unique_ptr<mover> make_array_interpolation(level const& fine, interpolation_plan const& what);
 
 }  // namespace hpgmg

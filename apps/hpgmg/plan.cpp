@@ -175,7 +175,7 @@ restriction_plan plan_restriction(level const& fine, level const& coarse, int no
     int const parent = to.parent(id);
     int const source = fine.owner(id);
     int const target = coarse.owner(parent);
-    parcel p{id, fine.place(id), -1, to.offset(id, b), 0};
+    parcel p{id, fine.place(id), -1, to.offset(id, b), -1};
     if (source == target) {
       p.other = coarse.place(parent);
     } else {
@@ -244,7 +244,7 @@ interpolation_plan plan_interpolation(level const& coarse, level const& fine, ar
   for (int id = 0; id < to.count(); ++id) {
     int const parent = to.parent(id);
     if (fine.owner(id) != me || coarse.owner(parent) != me) continue;
-    result.parcels.push_back({id, coarse.place(parent), fine.place(id), to.offset(id, coarse.layout()), 0});
+    result.parcels.push_back({id, coarse.place(parent), fine.place(id), to.offset(id, coarse.layout()), -1});
   }
   for_remote_children(coarse, fine, [&](int id, int parent, std::ptrdiff_t made, std::ptrdiff_t landed) {
     int const source = coarse.owner(parent);

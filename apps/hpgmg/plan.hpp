@@ -58,11 +58,11 @@ plan plan_exchange(level const& l, ghost_shape shape, int normal = -1);
 
 /// A coarse box, or part of it, that belongs to a fine box: where this rank computes it or gets it.
 struct parcel {
-  int fine = 0;             ///< number of the fine box
-  int box = 0;              ///< own box of the computing level
-  int other = -1;           ///< own box of the other level; -1: it is another rank's
-  std::ptrdiff_t at = 0;    ///< offset in the vector of the coarse box
-  std::ptrdiff_t slot = 0;  ///< other == -1: offset in the scratch memory
+  int fine = 0;              ///< number of the fine box
+  int box = 0;               ///< own box of the computing level
+  int other = -1;            ///< own box of the other level; -1: it is another rank's
+  std::ptrdiff_t at = 0;     ///< offset in the vector of the coarse box
+  std::ptrdiff_t slot = -1;  ///< offset in memory for what travels; -1: it does not
 };
 
 /// From fine to coarse. `normal`: 0 to 2 for face coefficients, -1 for cells.

@@ -80,7 +80,7 @@ class upcxx_runtime final : public runtime {
   }
   std::unique_ptr<mover> make_interpolation(level const& coarse, level const& fine,
                                             interpolation_plan const& what, group* members) override {
-    return communication_ == "array" ? make_array_interpolation(coarse, fine, what)
+    return communication_ == "array" ? make_array_interpolation(fine, what)
                                      : runtime::make_interpolation(coarse, fine, what, members);
   }
 
