@@ -29,7 +29,8 @@ void copies() {
     return atl::domain<2>{{0, 10 * rank}, {6, 10 * rank + 10}};
   };
   auto const mine = atl::make_array<double>(columns(me).grow({0, 1}));
-  for (atl::point<2> const& p : columns(me)) mine[p] = 100.0 * me + p[1];
+  for (atl::point<2> const& p : columns(me))
+    mine[p] = 100 * me + static_cast<double>(p[1]);
 
   upcxx::dist_object<atl::array<double, 2>> all(mine.view());
   atl::array<double, 2> const theirs = all.fetch(right).wait();
