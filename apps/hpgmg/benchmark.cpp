@@ -110,7 +110,7 @@ double sweep_seconds(run_record const& run, timing const& times, runtime& ranks)
   int const each = run.what.op == stencil::point7 ? 4 : 6;
   double const sweeps = 2.0 * each * static_cast<double>(size.history.size() * size.solve_s.size());
   double const all = ranks.world().sum(times.levels.front().seconds[static_cast<std::size_t>(phase::smooth)]);
-  return all / std::clamp(run.cores, 1, run.ranks) / sweeps;
+  return all / std::clamp(run.cores / run.what.threads, 1, run.ranks) / sweeps;
 }
 
 }  // namespace
@@ -134,8 +134,8 @@ run_record run_benchmark(options const& o, runtime& plain_ranks, observer const&
   }
   auto const own_boxes = static_cast<double>(m.at(0).boxes().size());
   record.most_boxes = static_cast<int>(ranks.world().max(own_boxes));
-  record.triad_rate =
-      triad_rate(ranks, bytes_per_cell(o.what) * own_boxes * std::pow(m.at(0).shape().box, 3));
+  record.triad_rate = triad_rate(ranks, bytes_per_cell(o.what) * own_boxes * std::pow(m.at(0).shape().box, 3),
+                                 o.what.threads);
   record.transfers = transfers_of(m, ranks);
   show.built(record);
 

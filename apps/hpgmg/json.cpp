@@ -112,6 +112,7 @@ void write_json(apps::output_file& file, run_record const& run) {
   out.flag("helmholtz", run.what.helmholtz);
   out.value("comm", run.communication);
   out.value("ranks", run.ranks);
+  out.value("threads", run.what.threads);
   out.value("box", run.levels.front().box);
   out.value("boxes_per_rank", run.what.boxes_per_rank);
   out.value("build_s", run.build_s);

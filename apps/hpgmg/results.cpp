@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS hpgmg_runs (
   host TEXT NOT NULL,
   cores INTEGER NOT NULL,           -- that any rank may use
   ranks INTEGER NOT NULL,
+  threads INTEGER NOT NULL,         -- of each
   log2_box INTEGER NOT NULL,
   boxes_per_rank INTEGER NOT NULL,  -- asked for
   cells INTEGER NOT NULL,           -- per dimension
@@ -147,9 +148,9 @@ void results_file::add(run_record const& run) {
   apps::transaction writing(database_);
   apps::statement row(database_,
                       "INSERT INTO hpgmg_runs VALUES "
-                      "(null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+                      "(null,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   row.bind(apps::utc_now()).bind(std::string(apps::version)).bind(std::string(apps::commit_id));
-  row.bind(apps::host_name()).bind(run.cores).bind(run.ranks);
+  row.bind(apps::host_name()).bind(run.cores).bind(run.ranks).bind(run.what.threads);
   row.bind(run.what.log2_box).bind(run.what.boxes_per_rank);
   row.bind(run.levels.front().cells).bind(run.levels.front().boxes).bind(run.most_boxes);
   row.bind(std::string(name_of(run.what.op))).bind(std::string(name_of(run.what.smooth)));

@@ -49,7 +49,7 @@ class Study:
 
     def key(self, ranks, variant):
         o = self.options
-        return (o.box, self.boxes_per_rank(ranks), ranks, variant, o.operator, o.smoother, o.order)
+        return (o.box, self.boxes_per_rank(ranks), ranks, o.threads, variant, o.operator, o.smoother, o.order)
 
     def runs(self, ranks, variant):
         """Best solves, mean solves and cells of the runs of this kind that are in the database."""
@@ -59,7 +59,7 @@ class Study:
         try:
             return connection.execute(
                 "SELECT best_s, mean_s, hpgmg_runs.cells FROM hpgmg_runs JOIN hpgmg_sizes USING (run) WHERE level = 0 AND log2_box = ? "
-                "AND boxes_per_rank = ? AND ranks = ? AND comm = ? AND operator = ? AND smoother = ? AND box_order = ? AND "
+                "AND boxes_per_rank = ? AND ranks = ? AND threads = ? AND comm = ? AND operator = ? AND smoother = ? AND box_order = ? AND "
                 "cycle = 'f' AND periodic = 0 AND helmholtz = 0 ORDER BY run", self.key(ranks, variant)).fetchall()
         except sqlite3.OperationalError as error:
             if "no such table" in str(error):
@@ -72,7 +72,7 @@ class Study:
         """One run. Returns what to print of it if it failed."""
         o = self.options
         words = [self.hpgmg, o.box, self.boxes_per_rank(ranks), "--operator", o.operator, "--smoother", o.smoother, "--order", o.order,
-                 "--comm", variant, "--seconds", o.seconds, "--solves", o.solves, "--warmup", o.warmup, "--results", self.database]
+                 "--comm", variant, "--threads", o.threads, "--seconds", o.seconds, "--solves", o.solves, "--warmup", o.warmup, "--results", self.database]
         start = [self.mpirun, "-n", ranks] if variant == "mpi" else [self.launcher, "run", "-n", ranks, "--timeout", o.timeout]
         status, text = run_logged([str(word) for word in start + words], MPI_SETTINGS if variant == "mpi" else {}, o.timeout, self.log)
         if status == 0:
@@ -119,6 +119,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", default="hpgmg-study", metavar="FOLDER", help="folder of the results (%(default)s)")
     parser.add_argument("--ranks", type=numbers, default=[1, 2, 4, 8, 16], help="numbers of ranks (1,2,4,8,16)")
+    parser.add_argument("--threads", type=int, default=1, help="of each rank (%(default)s)")
     parser.add_argument("--box", type=int, default=4, choices=range(4, 10), metavar="LOG2",
                         help="boxes have 2^LOG2 cells per side (%(default)s)")
     parser.add_argument("--boxes", type=int, help="boxes in all (64), or for each rank with --weak (1)")

@@ -11,8 +11,8 @@ namespace hpgmg {
 int bytes_per_cell(problem const& what);
 
 /// Bytes per second of a = b + s*c on all ranks at once, over arrays that together are as large as `bytes` on
-/// this rank; 32 bytes per element, as what is written is first read by the cache. The sum over all ranks.
-/// Takes about a quarter of a second. Collective.
-double triad_rate(runtime& ranks, double bytes);
+/// this rank, by so many threads of it; 32 bytes per element, as what is written is first read by the cache.
+/// The sum over all ranks. Takes about a quarter of a second. Collective.
+double triad_rate(runtime& ranks, double bytes, int threads);
 
 }  // namespace hpgmg

@@ -23,7 +23,7 @@ SMOOTHERS = {"gsrb": "Gauss-Seidel", "cheby": "Chebyshev"}
 class Group:
     """Runs of one configuration."""
 
-    problem: tuple  # operator, smoother, cycle, periodic, helmholtz, order of boxes
+    problem: tuple  # operator, smoother, cycle, periodic, helmholtz, order of boxes, threads of each rank
     log2_box: int
     boxes_per_rank: int
     cells: int
@@ -36,11 +36,12 @@ class Group:
 
     @property
     def problem_name(self):
-        operator, smoother, cycle, periodic, helmholtz, _ = self.problem
+        operator, smoother, cycle, periodic, helmholtz, _, threads = self.problem
         parts = [operator, SMOOTHERS.get(smoother, smoother)]
         parts += [{"v": "V-cycles", "fv": "F- and V-cycles"}[cycle]] if cycle in ("v", "fv") else []
         parts += ["periodic"] if periodic else []
         parts += ["Helmholtz"] if helmholtz else []
+        parts += [f"{threads} threads each"] if threads > 1 else []
         return ", ".join(parts)
 
     def best(self, level=0):
@@ -86,7 +87,7 @@ def read(path):
     try:
         connection = database.connect(path)
         for run in connection.execute("SELECT * FROM hpgmg_runs ORDER BY run"):
-            problem = tuple(run[c] for c in ("operator", "smoother", "cycle", "periodic", "helmholtz", "box_order"))
+            problem = tuple(run[c] for c in ("operator", "smoother", "cycle", "periodic", "helmholtz", "box_order", "threads"))
             key = (problem, run["log2_box"], run["boxes_per_rank"], run["cells"], run["ranks"], run["comm"])
             read_run(connection, run, groups.setdefault(key, Group(*key)))
         connection.close()

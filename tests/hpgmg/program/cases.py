@@ -198,9 +198,9 @@ def study(bench):
     require(page.count("data:image/png;base64,") == 4 and "http" not in page, "the page is not self-contained")
     # One run of one variant has no line over ranks, but a page all the same; so has one without messages.
     single = bench.path("single.db")
-    bench.run(["4", "1", *BRIEF, "--no-check", "--cycle", "v", "--periodic", "--results", single])
+    bench.run(["4", "1", *BRIEF, "--no-check", "--cycle", "v", "--periodic", "--threads", "2", "--results", single])
     job = subprocess.run([bench.launcher, "report", single, "-o", pictures], capture_output=True, text=True, check=False)
-    require(job.returncode == 0 and "V-cycles, periodic" in job.stdout, f"{job.stdout}{job.stderr}")
+    require(job.returncode == 0 and "V-cycles, periodic, 2 threads each" in job.stdout, f"{job.stdout}{job.stderr}")
 
 
 GROUPS = {f.__name__: f for f in (variants, problems, faults, results, errors, mpi, study)}

@@ -33,10 +33,10 @@ TEST(options, defaults_are_those_of_the_benchmark) {
 
 TEST(options, all_are_read) {
   auto const p =
-      parse({"4",          "2",         "--operator", "7pt",     "--smoother", "cheby",      "--comm",
-             "+local",     "--order",   "lex",        "--cycle", "fv",         "--periodic", "--helmholtz",
-             "--warmup",   "3",         "--seconds",  "0.5",     "--solves",   "7",          "--quiet",
-             "--no-check", "--results", "r.db",       "--json",  "r.json"});
+      parse({"4",         "2",       "--operator", "7pt",       "--smoother", "cheby",      "--comm",
+             "+local",    "--order", "lex",        "--cycle",   "fv",         "--periodic", "--helmholtz",
+             "--threads", "2",       "--warmup",   "3",         "--seconds",  "0.5",        "--solves",
+             "7",         "--quiet", "--no-check", "--results", "r.db",       "--json",     "r.json"});
   ASSERT_EQ(p.error, "");
   auto const& o = p.value;
   EXPECT_EQ(o.what.op, stencil::point7);
@@ -46,6 +46,7 @@ TEST(options, all_are_read) {
   EXPECT_EQ(o.what.start, cycle::f_then_v);
   EXPECT_TRUE(o.what.periodic && o.what.helmholtz && o.quiet && !o.check);
   EXPECT_EQ(o.warmup, 3);
+  EXPECT_EQ(o.what.threads, 2);
   EXPECT_EQ(o.seconds, 0.5);
   EXPECT_EQ(o.least_solves, 7);
   EXPECT_EQ(o.results, "r.db");
