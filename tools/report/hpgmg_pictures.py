@@ -112,7 +112,8 @@ def draw_variants(plt, groups):
         drawing.set_log_scale(axes.yaxis, axes.set_yscale, *axes.dataLim.intervaly)
         axes.set_title(title, fontsize=10.5)
         axes.set_ylabel("best solve (ms)")
-        axes.legend(fontsize=8.5, ncols=2)
+        if column == 0:
+            axes.legend(fontsize=8.5, ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
         below.set_ylabel("over bulk's")
         below.set_xlabel("ranks")
         below.set_ylim(bottom=min(0.9, below.get_ylim()[0]))
@@ -121,8 +122,8 @@ def draw_variants(plt, groups):
         cores = max(run["cores"] for g in groups for run in g.runs)
         if ranks[0] <= cores < ranks[-1]:
             axes.axvline(cores, color=drawing.GREY, linestyle=":", linewidth=1.2)
-            axes.annotate("cores", (cores, 1), xycoords=("data", "axes fraction"), fontsize=8, color=drawing.GREY,
-                          xytext=(3, -10), textcoords="offset points")
+            axes.annotate("cores", (cores, 0), xycoords=("data", "axes fraction"), fontsize=8, color=drawing.GREY,
+                          xytext=(3, 4), textcoords="offset points")
     draw_table(figure.add_subplot(grid[2, :]), variants, lines)
     return figure
 
