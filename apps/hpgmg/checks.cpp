@@ -19,6 +19,9 @@ struct comparison {
 };
 
 void compare_sizes(comparison const& to, run_record const& run, reference const& known, int cells) {
+  // With fv2 the bottom is one cell, whose first right-hand side is the mean of f: 0, or a rounding error,
+  // for which there is an iteration; that depends on the mathematical library.
+  double const iterations_more = run.what.op == stencil::fv2 ? 1 : 0;
   for (std::size_t s = 0; s < run.sizes.size(); ++s) {
     auto const& size = run.sizes[s];
     std::string const at = std::string(" on ") + size_names[s];
@@ -31,7 +34,7 @@ void compare_sizes(comparison const& to, run_record const& run, reference const&
     }
     if (known.bottom_iterations) {
       to.list.push_back({"bottom iterations" + at, double(size.bottom_iterations),
-                         double((*known.bottom_iterations)[s]), 0});
+                         double((*known.bottom_iterations)[s]), iterations_more});
     }
   }
 }
