@@ -3,7 +3,9 @@
 import argparse
 import os
 import shutil
+import sqlite3
 import subprocess
+import sys
 
 # Of Open MPI: more ranks than cores, as root in a container.
 MPI_SETTINGS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -64,3 +66,17 @@ def draw(launcher, database, folder):
     print(text if status == 0 else f"no pictures: {errors.strip()}")
     if status != 0:
         print(f"later: {' '.join(command)}")
+
+
+def run_study(name, make, options):
+    """Runs a study to its end, draws what it found, and exits: 1 if a run failed."""
+    try:
+        study = make(options)
+        study.run_all()
+        if not options.no_report:
+            draw(study.launcher, study.database, options.output)
+    except (CannotStudy, OSError, sqlite3.Error) as problem:
+        sys.exit(f"{name}: {problem}")
+    except KeyboardInterrupt:
+        sys.exit(f"\n{name}: interrupted; the same command goes on from here")
+    sys.exit(1 if study.failures else 0)

@@ -16,7 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "share", "atoll"))
-from studies import MPI_SETTINGS, CannotStudy, draw, numbers, output_of, program, run_logged  # noqa: E402
+from studies import MPI_SETTINGS, CannotStudy, numbers, output_of, program, run_logged, run_study  # noqa: E402
 
 MEMORY_FULL = "memory does not suffice"
 NO_CUDA_IN_MPI = ("does not take device memory", "does not move device memory")
@@ -233,16 +233,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=3600, help="seconds that a run may take (%(default)s)")
     parser.add_argument("--no-report", action="store_true", help="draw nothing at the end")
     options = parser.parse_args()
-    try:
-        study = Study(options)
-        study.run_all()
-        if not options.no_report:
-            draw(study.launcher, study.database, options.output)
-    except (CannotStudy, OSError, sqlite3.Error) as problem:
-        sys.exit(f"atoll heat-study: {problem}")
-    except KeyboardInterrupt:
-        sys.exit("\natoll heat-study: interrupted; the same command goes on from here")
-    sys.exit(1 if study.failures else 0)
+    run_study("atoll heat-study", Study, options)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "share", "atoll"))
-from studies import MPI_SETTINGS, CannotStudy, draw, numbers, program, run_logged  # noqa: E402
+from studies import MPI_SETTINGS, CannotStudy, numbers, program, run_logged, run_study  # noqa: E402
 
 
 class Study:
@@ -137,16 +137,7 @@ def main():
     options = parser.parse_args()
     if options.boxes is None:
         options.boxes = 1 if options.weak else 64
-    try:
-        study = Study(options)
-        study.run_all()
-        if not options.no_report:
-            draw(study.launcher, study.database, options.output)
-    except (CannotStudy, OSError, sqlite3.Error) as problem:
-        sys.exit(f"atoll hpgmg-study: {problem}")
-    except KeyboardInterrupt:
-        sys.exit("\natoll hpgmg-study: interrupted; the same command goes on from here")
-    sys.exit(1 if study.failures else 0)
+    run_study("atoll hpgmg-study", Study, options)
 
 
 if __name__ == "__main__":
