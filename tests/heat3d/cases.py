@@ -431,7 +431,7 @@ def report(bench):
             require(file.read(8) == b"\x89PNG\r\n\x1a\n", f"{name} is no picture")
     with open(os.path.join(folder, "index.html"), encoding="utf-8") as file:
         page = file.read()
-    require(page.count("data:image/png;base64,") == 3 and "http" not in page, "the page is not self-contained")
+    require(page.count("data:image/png;base64,") == 3 and "http:" not in page and "https:" not in page, "the page is not self-contained")
 
     # Nobody waits in the steps of one rank with a device, nor without exchange: no times of single steps are shown.
     database, folder = bench.path("devices.db"), bench.path("devices")

@@ -195,7 +195,7 @@ def study(bench):
             require(file.read(8) == b"\x89PNG\r\n\x1a\n", f"{name} is no picture")
     with open(os.path.join(pictures, "index.html"), encoding="utf-8") as file:
         page = file.read()
-    require(page.count("data:image/png;base64,") == 4 and "http" not in page, "the page is not self-contained")
+    require(page.count("data:image/png;base64,") == 4 and "http:" not in page and "https:" not in page, "the page is not self-contained")
     # One run of one variant has no line over ranks, but a page all the same; so has one without messages.
     single = bench.path("single.db")
     bench.run(["4", "1", *BRIEF, "--no-check", "--cycle", "v", "--periodic", "--threads", "2", "--results", single])
