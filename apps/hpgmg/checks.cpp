@@ -59,7 +59,7 @@ std::vector<check_result> compare(run_record const& run) {
     for (std::size_t l = 0; l < std::min(known->largest_eigenvalue.size(), run.largest_eigenvalue.size());
          ++l) {
       to.relative("eigenvalue bound on level " + std::to_string(l), run.largest_eigenvalue[l],
-                  known->largest_eigenvalue[l], exact_tolerance);
+                  known->largest_eigenvalue[l].value, known->largest_eigenvalue[l].tolerance);
     }
     compare_sizes(to, run, *known, cells);
     if (!known->reduction.empty() && !run.sizes.empty()) {

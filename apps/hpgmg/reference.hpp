@@ -10,12 +10,18 @@
 
 namespace hpgmg {
 
+/// Bound on the largest eigenvalue of a level's D^-1 A, and how exactly it is known, relative to it.
+struct known_bound {
+  double value;
+  double tolerance = 1e-13;
+};
+
 /// What is known of one problem on a grid of N^3 cells. Parts that are not are empty. Norms are largest
 /// absolute values; h, 2h and 4h are the three sizes of a run, of which the coarser have restricted
 /// operators.
 struct reference {
   std::optional<std::array<double, 3>> source_norm;  ///< of f on h, 2h, 4h
-  std::vector<double> largest_eigenvalue;            ///< bound on each level, as far as known
+  std::vector<known_bound> largest_eigenvalue;       ///< on each level, as far as known
   // One F-cycle:
   std::optional<std::array<double, 3>> residual_norm;  ///< on h, 2h, 4h
   std::optional<std::array<int, 3>> bottom_iterations;

@@ -43,7 +43,8 @@ class heap_allocator {
 
   /// Deactivates the allocator and frees the segment; also the device if make_gpu_allocator opened it.
   /// Collective over world(), inactive allocators included. After the barrier (on entry for `none`) all
-  /// operations on the memory must be complete; pointers into it are invalid.
+  /// operations on the memory must be complete; those that this process started are waited for. Pointers into
+  /// it are invalid.
   ///
   /// @param lev  what the entry barrier does meanwhile; the same on all ranks.
   /// @progress   user for entry_barrier::user, else internal.

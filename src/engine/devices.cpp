@@ -98,6 +98,13 @@ void forget_segment(message* m) {
   erase(key);
 }
 
+bool in_use(std::uint64_t key) {
+  guard const held;
+  submit_kinds();
+  segment const* const found = look_up(key);
+  return found != nullptr && found->copies != 0;
+}
+
 }  // namespace
 
 memory::kind* find_kind(kind_id id) {
@@ -144,15 +151,17 @@ void adopt_segment(segment_notice const& notice, os::unique_fd descriptor) {
   table().segments[key_of(notice.name)] = std::move(peers);
 }
 
-void destroy_segment(segment_name own, char const* caller) {
-  guard const held;
-  segment const* const found = look_up(key_of(own));
-  if (found == nullptr) return;
-  if (found->copies != 0) {
-    fatal(caller, "%zu copies to or from the device's memory are not complete; wait for them first",
-          found->copies);
-  }
+void destroy_segment(segment_name own) {
   std::uint64_t const key = key_of(own);
+  for (waiter idle; in_use(key);) {
+    if (poll()) {
+      idle.reset();
+    } else {
+      idle.pause();
+    }
+  }
+  guard const held;
+  if (look_up(key) == nullptr) return;
   erase(key);
   for (std::int32_t peer = job.local_first; peer < job.local_first + job.local_n; ++peer) {
     if (peer != job.rank_me) {

@@ -39,9 +39,10 @@ segment_notice create_segment(memory::kind& kind, int device, std::uint64_t byte
                               os::unique_fd& descriptor);
 /// Learns of a peer's segment, which will be imported when it is first used.
 void adopt_segment(segment_notice const& notice, os::unique_fd descriptor);
-/// Ends a segment of this process; peers forget it when they hear of it. No copy may need it any more: those
-/// that this rank started are counted, and end the job with a message from `caller`.
-void destroy_segment(segment_name own, char const* caller);
+/// Ends a segment of this process, once the copies that this rank started with it are over: one that is
+/// announced at its target alone may have arrived there before its initiator has looked. Peers forget the
+/// segment when they hear of it.
+void destroy_segment(segment_name own);
 /// Device of a segment of this process, -1 if there is none.
 int device_of(segment_name own);
 /// Closes everything (stop).

@@ -60,9 +60,9 @@ device_list& known_devices() {
 
 char const* name_of(unsigned kind) noexcept { return memory::to_string(static_cast<kind_id>(kind)); }
 
-void end_segment(device_state& d, char const* caller) {
+void end_segment(device_state& d) {
   if (d.segment == 0) return;
-  engine::destroy_segment({engine::job.rank_me, d.segment}, caller);
+  engine::destroy_segment({engine::job.rank_me, d.segment});
   d.segment = 0;
   d.allocator.reset();
 }
@@ -233,7 +233,7 @@ void close_device(device_handle const& device, int barrier, char const* caller) 
   check_collective(caller);
   enter(barrier);
   if (!device || !device->active) return;
-  end_segment(*device, caller);
+  end_segment(*device);
   device->active = false;
 }
 
@@ -271,7 +271,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   }
   all = agree(all);
   if (all.failed != 0) {
-    if (mine.name.number != 0) engine::destroy_segment(mine.name, "device_allocator");
+    if (mine.name.number != 0) engine::destroy_segment(mine.name);
     if (device) {
       device->segment = 0;
       device->allocator.reset();
@@ -297,7 +297,7 @@ void close_segment(device_handle const& device, std::uint16_t segment, bool with
   check_collective("device_allocator::destroy");
   enter(barrier);
   if (!segment_active(device.get(), segment)) return;
-  end_segment(*device, "device_allocator::destroy");
+  end_segment(*device);
   if (with_device) device->active = false;
 }
 

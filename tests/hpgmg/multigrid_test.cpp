@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "local_ranks.hpp"
+#include "reference.hpp"
 
 namespace hpgmg {
 namespace {
@@ -125,6 +126,26 @@ TEST(multigrid, operator_and_source) {
     });
     expect_close(largest, expected.most_beta, "largest restricted beta");
     expect_close(sum, expected.sum_beta, "sum of restricted beta");
+  }
+}
+
+TEST(multigrid, eigenvalue_bounds_of_all_levels) {
+  for (auto const op : {fv4, fv2, point7}) {
+    for (bool const periodic : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "operator " << static_cast<int>(op) << ", periodic " << periodic);
+      // Some bounds are the same for all grids.
+      int const log2_box = op == fv2 || (op == point7 && periodic) ? 5 : 7;
+      problem p = one_box(op, log2_box);
+      p.periodic = periodic;
+      local_rank rank;
+      multigrid m(p, rank);
+      auto const known = find_reference(p, 1 << log2_box)->largest_eigenvalue;
+      ASSERT_EQ(m.level_n(), static_cast<int>(known.size()));
+      for (int l = 0; l < m.level_n(); ++l) {
+        auto const [value, tolerance] = known[static_cast<std::size_t>(l)];
+        EXPECT_NEAR(m.at(l).largest_eigenvalue, value, tolerance * value) << l;
+      }
+    }
   }
 }
 

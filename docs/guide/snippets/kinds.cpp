@@ -28,6 +28,7 @@ int main() {
   UPCXX_ASSERT_ALWAYS(received[50] == (me + ranks - 1) % ranks);
   // [/copy]
 
+  upcxx::barrier();  // the left neighbour writes here next
   // [batch]
   upcxx::promise<> all;
   {

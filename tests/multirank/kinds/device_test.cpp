@@ -164,6 +164,19 @@ TEST_F(device_test, one_device_may_be_opened_twice_and_pointers_tell_the_segment
   two.destroy();
 }
 
+TEST_F(device_test, destroy_waits_for_copies_that_are_under_way) {
+  auto allocator = upcxx::make_gpu_allocator<cuda_device>(4096, 0);
+  auto const p = allocator.allocate<int>(2);
+  int const value = 100 + me;
+  int back = 0;
+  upcxx::copy(&value, p, 1).wait();
+  upcxx::copy(p, p + 1, 1).wait();
+  auto const done = upcxx::copy(p + 1, &back, 1);
+  allocator.destroy(entry_barrier::none);
+  EXPECT_EQ(back, value);
+  done.wait();
+}
+
 TEST_F(device_test, processes_without_a_device_take_part) {
   cuda_device device(me == 0 ? 0 : cuda_device::invalid_device_id);
   cuda_allocator allocator(device, me == 0 ? 4096 : 0);

@@ -63,10 +63,6 @@ int main(int argc, char** argv) {
   if (is("freed")) upcxx::copy(p, &value, 1).wait();
   if (is("freed_twice")) allocator.deallocate(p);
   auto const q = second.allocate<int>(100);
-  if (is("in_flight")) {
-    upcxx::copy(q, q + 50, 1);
-    second.destroy(upcxx::entry_barrier::none);
-  }
   second.destroy();
   if (is("destroyed")) value = second.allocate<int>().where();
   if (is("dangling")) upcxx::copy(q, &value, 1).wait();
