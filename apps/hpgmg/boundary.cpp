@@ -3,28 +3,33 @@
 namespace hpgmg {
 namespace {
 
-/// Values of up to two ghost layers from those inside. `in` steps from the wall into the domain.
-template <extrapolation Order>
-void ghosts(double* wall, std::ptrdiff_t in, int layers) {
-  double const x1 = wall[0];
-  if constexpr (Order == extrapolation::linear) {
-    wall[-in] = -x1;
-    if (layers > 1) wall[-2 * in] = 0;
-  } else if constexpr (Order == extrapolation::quadratic) {
-    wall[-in] = -2.5 * x1 + 0.5 * wall[in];
-    if (layers > 1) wall[-2 * in] = 0;
-  } else {
-    double const x2 = wall[in];
-    double const x3 = wall[2 * in];
-    double const x4 = wall[3 * in];
-    wall[-in] = (-77 * x1 + 43 * x2 - 17 * x3 + 3 * x4) * (1.0 / 12);
-    wall[-2 * in] = (-505 * x1 + 335 * x2 - 145 * x3 + 27 * x4) * (1.0 / 12);
+/// Values of up to two ghost layers from those inside, for `count` cells beside each other at the wall. `in`
+/// steps from the wall into the domain.
+template <extrapolation Order, int Layers>
+[[gnu::always_inline]] inline void ghosts(double* wall, std::ptrdiff_t in, int count, std::ptrdiff_t step) {
+#pragma GCC ivdep
+  for (int i = 0; i < count; ++i) {
+    double* const x = wall + i * step;
+    if constexpr (Order == extrapolation::linear) {
+      x[-in] = -x[0];
+      if constexpr (Layers > 1) x[-2 * in] = 0;
+    } else if constexpr (Order == extrapolation::quadratic) {
+      x[-in] = -2.5 * x[0] + 0.5 * x[in];
+      if constexpr (Layers > 1) x[-2 * in] = 0;
+    } else {
+      double const x1 = x[0];
+      double const x2 = x[in];
+      double const x3 = x[2 * in];
+      double const x4 = x[3 * in];
+      x[-in] = (-77 * x1 + 43 * x2 - 17 * x3 + 3 * x4) * (1.0 / 12);
+      x[-2 * in] = (-505 * x1 + 335 * x2 - 145 * x3 + 27 * x4) * (1.0 / 12);
+    }
   }
 }
 
 /// Ghosts of one box. Directions are done in turn; what a later one reads in the ghosts of an earlier one has
 /// been filled then, so that edges and corners become products of the one-dimensional formulas.
-template <extrapolation Order>
+template <extrapolation Order, int Layers>
 void fill(level const& l, level::own_box const& own, double* cells, ghost_shape shape) {
   box_layout const& b = l.layout();
   std::array<std::ptrdiff_t, 3> const step{1, b.row, b.plane};
@@ -49,10 +54,11 @@ void fill(level const& l, level::own_box const& own, double* cells, ghost_shape 
           auto const count = [&](int at) { return at == 0 ? b.n : b.ghost; };
           for (int y = first(t_side); y < first(t_side) + count(t_side); ++y) {
             double* const row = wall + y * step[t] + first(s_side) * step[s];
+            // The constant step makes vectors of it.
             if (s == 0) {
-              for (int x = 0; x < count(s_side); ++x) ghosts<Order>(row + x, in, b.ghost);
+              ghosts<Order, Layers>(row, in, count(s_side), 1);
             } else {
-              for (int x = 0; x < count(s_side); ++x) ghosts<Order>(row + x * step[s], in, b.ghost);
+              ghosts<Order, Layers>(row, in, count(s_side), step[s]);
             }
           }
         }
@@ -67,6 +73,7 @@ void fill_boundary(level const& l, int vector, extrapolation order, ghost_shape 
   if (l.periodic()) return;
   if (order == extrapolation::quartic && l.layout().n < 4) order = extrapolation::quadratic;
   if (order == extrapolation::quadratic && l.layout().n < 2) order = extrapolation::linear;
+  box_layout const& b = l.layout();
   for (auto const& own : l.boxes()) {
     bool inner = true;
     for (int const at : own.at) inner = inner && at > 0 && at < l.shape().boxes - 1;
@@ -74,13 +81,15 @@ void fill_boundary(level const& l, int vector, extrapolation order, ghost_shape 
     double* const cells = l.cells(own, vector);
     switch (order) {
       case extrapolation::linear:
-        fill<extrapolation::linear>(l, own, cells, shape);
+        b.ghost == 1 ? fill<extrapolation::linear, 1>(l, own, cells, shape)
+                     : fill<extrapolation::linear, 2>(l, own, cells, shape);
         break;
       case extrapolation::quadratic:
-        fill<extrapolation::quadratic>(l, own, cells, shape);
+        b.ghost == 1 ? fill<extrapolation::quadratic, 1>(l, own, cells, shape)
+                     : fill<extrapolation::quadratic, 2>(l, own, cells, shape);
         break;
       case extrapolation::quartic:
-        fill<extrapolation::quartic>(l, own, cells, shape);
+        fill<extrapolation::quartic, 2>(l, own, cells, shape);
         break;
     }
   }

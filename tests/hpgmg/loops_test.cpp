@@ -64,7 +64,7 @@ TEST(loops, all_instruction_sets_give_the_same_bits) {
   auto const sets = runnable_loops();
   ASSERT_FALSE(sets.empty());
   EXPECT_EQ(sets.back(), &loops());
-  for (int const n : {1, 2, 3, 8, 13, 16, 32}) {
+  for (int const n : {1, 2, 3, 4, 8, 13, 16, 32}) {
     for (bool const helmholtz : {false, true}) {
       for (auto const op : {stencil::fv4, stencil::fv2}) {
         box_layout const b(n, op == stencil::fv4 ? 2 : 1);

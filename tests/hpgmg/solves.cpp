@@ -20,7 +20,9 @@ namespace {
 
 constexpr char const* usage = R"(usage: hpgmg_solve_test GROUP [--comm NAME,...] [--part I/N] [--seed N]
   reference   the problems that the reference's results are known of up to 64^3, spread over the rank counts
+  everywhere  all of those, and 128^3
   large       those of 128^3
+  largest     those of 256^3, which need 6 GB of shared heaps in all and take minutes
   short       one small problem of each kind
   pauses      ranks that pause at random points, after --seed N
   faults      what must be found
@@ -189,8 +191,9 @@ struct test_case {
   int cells;
 };
 
-/// Each problem at one of the rank counts, so that each of these sees all operators, smoothers and kinds.
-std::vector<test_case> reference_cases(int ranks) {
+/// With `spread` each problem is at one of the rank counts, so that each of these sees all operators,
+/// smoothers and kinds.
+std::vector<test_case> reference_cases(int ranks, bool spread) {
   std::vector<test_case> cases;
   for (int both = 0; both < 6; ++both) {
     if (ranks == 27) {
@@ -204,7 +207,8 @@ std::vector<test_case> reference_cases(int ranks) {
       for (int const n : {1, 2, 4, 8}) {
         if (boxes_per_rank(cells, log2_box, n) > 0) possible.push_back(n);
       }
-      if (possible[static_cast<std::size_t>(both + kind) % possible.size()] != ranks) continue;
+      auto const turn = static_cast<std::size_t>(both + kind) % possible.size();
+      if (spread ? possible[turn] != ranks : std::ranges::find(possible, ranks) == possible.end()) continue;
       problem p = make_problem(both, cells, log2_box, ranks);
       p.periodic = kind == 4;
       p.helmholtz = kind == 5;
@@ -225,6 +229,12 @@ std::vector<test_case> large_cases(int ranks) {
       cases.push_back({p, 128});
     }
   }
+  return cases;
+}
+
+std::vector<test_case> largest_cases(int ranks) {
+  std::vector<test_case> cases;
+  for (int both = 0; both < 6; ++both) cases.push_back({make_problem(both, 256, 7, ranks), 256});
   return cases;
 }
 
@@ -265,16 +275,13 @@ std::uint64_t bits_of_one_process(test_case const& c, runtime& ranks) {
   return solve(alone, rank).bits;
 }
 
-/// Every third variant for the larger ones.
 void check_all(variants const& all, std::vector<test_case> const& cases, bool with_reference) {
   int number = 0;
   for (test_case const& c : cases) {
     bool const any_owner = !sums_matter(c.what);
     std::uint64_t expected = any_owner ? bits_of_one_process(c, *all.front().ranks) : 0;
-    bool const some = c.cells == 64 && all.size() > 3;
     bool first = true;
     for (int v = 0; v < static_cast<int>(all.size()); ++v) {
-      if (some && (number + v) % 3 != 0) continue;
       auto const& [name, ranks] = all[static_cast<std::size_t>(v)];
       problem p = c.what;
       if (any_owner) p.order = static_cast<box_order>((number + v / 2) % 4);
@@ -393,9 +400,15 @@ int run(int argc, char** argv) {
     return some;
   };
   if (group == "reference") {
-    check_all(all, mine(reference_cases(size)), true);
+    check_all(all, mine(reference_cases(size, true)), true);
+  } else if (group == "everywhere") {
+    auto cases = reference_cases(size, false);
+    if (size != 27) std::ranges::copy(large_cases(size), std::back_inserter(cases));
+    check_all(all, mine(cases), true);
   } else if (group == "large") {
     check_all(all, mine(large_cases(size)), true);
+  } else if (group == "largest") {
+    check_all(all, mine(largest_cases(size)), true);
   } else if (group == "short") {
     check_all(all, mine(small_cases(size)), false);
   } else if (group == "pauses") {
