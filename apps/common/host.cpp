@@ -24,6 +24,8 @@ double number_in(char const* path) {
 
 }  // namespace
 
+bool at_terminal() { return isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0; }
+
 std::string utc_now() {
   std::time_t const t = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};

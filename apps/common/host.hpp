@@ -14,6 +14,10 @@ bool is_usable(int core);  ///< by this process
 /// Memory that this host (or this container) can still give.
 double available_bytes();
 
+/// Whether a person sees what is printed, rather than a file. Open MPI's mpirun lends rank 0 a terminal as
+/// standard output, wherever it sends that, but not as standard error.
+bool at_terminal();
+
 /// "1.2 s", "12 min", "3.4 h".
 std::string duration(double seconds);
 

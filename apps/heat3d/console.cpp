@@ -1,7 +1,5 @@
 #include "console.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "common/host.hpp"
@@ -9,7 +7,7 @@
 
 namespace heat3d {
 console::console(options const& o, int rank)
-    : options_(o), prints_(rank == 0), is_terminal_(prints_ && !o.quiet && isatty(STDOUT_FILENO) != 0) {}
+    : options_(o), prints_(rank == 0), is_terminal_(prints_ && !o.quiet && apps::at_terminal()) {}
 
 void console::configuration(run_record const& r, block const& own) const {
   if (!prints_ || options_.quiet) return;

@@ -1,7 +1,5 @@
 #include "console.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "common/host.hpp"
@@ -63,7 +61,7 @@ void breakdown(size_record const& size) {
 }  // namespace
 
 console::console(options const& o, int rank)
-    : options_(o), prints_(rank == 0), is_terminal_(prints_ && !o.quiet && isatty(STDOUT_FILENO) != 0) {}
+    : options_(o), prints_(rank == 0), is_terminal_(prints_ && !o.quiet && apps::at_terminal()) {}
 
 void console::configuration(run_record const& r) const {
   if (!prints_ || options_.quiet) return;

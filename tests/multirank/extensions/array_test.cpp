@@ -4,6 +4,7 @@
 #include <atoll/strided.hpp>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <random>
 
@@ -216,6 +217,22 @@ TEST_F(array_test, views_address_restrict_translate_and_slice) {
   EXPECT_EQ(&taken[(point<3>{0, -2, 6})], &a[(point<3>{0, -2, 6})]);
   EXPECT_FALSE(mine.view().data());  // NOLINT(bugprone-use-after-move)
 }
+
+#if defined(__cpp_lib_mdspan)
+TEST_F(array_test, local_views_become_mdspans) {
+  auto const memory = atl::make_array<double>(domain<3>{{-1, 2, 5}, {4, 6, 9}});
+  array<double, 3> const a = memory.view();
+  for (auto const& p : a.domain()) a[p] = static_cast<double>(100 * p[0] + 10 * p[1] + p[2]);
+  using extents = std::dextents<std::size_t, 3>;
+  std::mdspan<double, extents, std::layout_stride> const whole = a;
+  EXPECT_EQ(whole.extent(0), 5U);
+  EXPECT_EQ((whole[std::array{4, 3, 3}]), 358);
+  array<double const, 3> const part = a.restrict_to({{0, 3, 6}, {2, 5, 8}});
+  std::mdspan<double const, extents, std::layout_stride> const inner = part;
+  EXPECT_EQ(inner.extent(2), 2U);
+  EXPECT_EQ((inner[std::array{1, 1, 0}]), 146);
+}
+#endif
 
 TEST_F(array_test, copies_move_the_intersection_whatever_the_layouts_and_owners) {
   memory m;
