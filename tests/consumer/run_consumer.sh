@@ -6,7 +6,7 @@
 #   run_consumer.sh add_subdirectory <work> <source> <atoll>    as a static library, which is then used installed, too
 #   run_consumer.sh pkg_config <work> <prefix> <name>
 #   run_consumer.sh readme <work> <prefix> <name>       the program in README.md, on four ranks
-# Environment: CXX, CMAKE, GENERATOR, FLAGS (compiler flags of the sanitizers), BUILD_FLAGS (of the tested build).
+# Environment: CXX, CMAKE, GENERATOR, FLAGS (compiler flags of the sanitizers).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 way=$1 work=$2
@@ -69,9 +69,9 @@ case $way in
     ;;
   add_subdirectory)
     launcher=$(command -v ccache || true)
-    # With the flags of the build that is tested a compiler cache may know the library's objects already.
+    # What is built here is only seen to work: unoptimised it takes less time.
     options=(-DATOLL_SOURCE="$1" ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher}
-             -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_FLAGS_RELEASE="${BUILD_FLAGS:--O1}")
+             -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_FLAGS_RELEASE=-O0)
     configure "$here/add_subdirectory" "${options[@]}"
     # Building it twice is not worth the time: built as a static library, and that installed as well.
     configure "$here/add_subdirectory" "${options[@]}" -DBUILD_SHARED_LIBS=OFF -DATOLL_INSTALL=ON -DATOLL_CLI11=OFF
