@@ -37,6 +37,8 @@ struct device_table {
   std::unordered_map<std::uint64_t, segment> segments;
   /// Segments found last, by key: copies mostly concern a few.
   std::array<std::pair<std::uint64_t, segment*>, 8> recent{};
+  /// Keys of peers' segments that are gone while copies of this rank are under way.
+  std::vector<std::uint64_t> outlived;
   std::uint16_t last_number = 0;
 };
 
@@ -90,12 +92,27 @@ void forget_segment(message* m) {
   release(m);
   segment const* const found = look_up(key);
   if (found == nullptr) return;
+  // Its owner may know of the last copies' arrival before this rank, which started them, has looked.
   if (found->copies != 0) {
-    fatal("device",
-          "rank %d destroyed a device while %zu copies that this rank started still need its memory",
-          found->known.name.rank, found->copies);
+    table().outlived.push_back(key);
+  } else {
+    erase(key);
   }
-  erase(key);
+}
+
+/// Peers' segments that only waited for copies to end.
+void erase_outlived() {
+  auto& keys = table().outlived;
+  for (std::size_t i = 0; i < keys.size();) {
+    segment const* const found = look_up(keys[i]);
+    if (found != nullptr && found->copies != 0) {
+      ++i;
+      continue;
+    }
+    erase(keys[i]);
+    keys[i] = keys.back();
+    keys.pop_back();
+  }
 }
 
 bool in_use(std::uint64_t key) {
@@ -216,6 +233,8 @@ void submit_kinds() {
 bool poll_kinds() {
   bool moved = false;
   for (known_kind const& known : table().kinds) moved |= known.kind->poll();
+  if (!table().outlived.empty()) [[unlikely]]
+    erase_outlived();
   return moved;
 }
 
@@ -223,6 +242,7 @@ void drop_devices() noexcept {
   device_table& all = table();
   all.recent = {};
   all.segments.clear();
+  all.outlived.clear();
   all.kinds.clear();
   all.kinds_known = false;
   all.last_number = 0;

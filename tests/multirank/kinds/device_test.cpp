@@ -177,6 +177,20 @@ TEST_F(device_test, destroy_waits_for_copies_that_are_under_way) {
   done.wait();
 }
 
+TEST_F(device_test, destroy_follows_copies_that_only_their_target_heard_of) {
+  static int arrived;
+  arrived = 0;
+  for (int round = 1; round <= 50; ++round) {
+    auto allocator = upcxx::make_gpu_allocator<cuda_device>(4096, 0);
+    auto const mine = allocator.allocate<int>(2);
+    upcxx::dist_object<upcxx::global_ptr<int, memory_kind::cuda_device>> all(mine + 1);
+    auto const theirs = all.fetch(right).wait();
+    upcxx::copy(mine, theirs, 1, upcxx::remote_cx::as_rpc([] { ++arrived; }));
+    while (arrived < round) upcxx::progress();
+    allocator.destroy();
+  }
+}
+
 TEST_F(device_test, processes_without_a_device_take_part) {
   cuda_device device(me == 0 ? 0 : cuda_device::invalid_device_id);
   cuda_allocator allocator(device, me == 0 ? 4096 : 0);
