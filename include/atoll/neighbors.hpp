@@ -19,13 +19,13 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/check.hpp>
 #include <atoll/detail/flag_links.hpp>
 #include <atoll/detail/pair_flags.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/engine/team.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/completion.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/collective_call.hpp>
 #include <upcxx/detail/config.hpp>

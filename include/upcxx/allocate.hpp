@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/exceptions.hpp>
 #include <upcxx/global_ptr.hpp>

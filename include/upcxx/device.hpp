@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/fwd.hpp>

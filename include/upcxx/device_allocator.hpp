@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/device_runtime.hpp>

@@ -17,8 +17,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/fwd.hpp>
 
 namespace atl::rt {

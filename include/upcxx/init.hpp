@@ -3,7 +3,7 @@
 /// Start and end of the library, and the environment of the console. Specification chapter "Init and
 /// finalize".
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/persona_state.hpp>
 

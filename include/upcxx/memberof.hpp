@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/rpc.hpp>

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/lpc.hpp>
 #include <upcxx/detail/persona_state.hpp>

@@ -2,7 +2,7 @@
 
 /// Progress. Specification chapter "Progress".
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/runtime.hpp>

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/future.hpp>
 #include <upcxx/detail/future/value_cell.hpp>

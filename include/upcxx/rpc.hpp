@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/am.hpp>
 #include <upcxx/completion.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/team.hpp>
 #include <atoll/engine/world.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/persona_state.hpp>

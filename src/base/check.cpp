@@ -1,4 +1,4 @@
-#include "upcxx/detail/check.hpp"
+#include <atoll/base/check.hpp>
 
 #include "base/error.hpp"
 

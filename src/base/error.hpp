@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "upcxx/detail/config.hpp"
+#include <atoll/base/config.hpp>
 
 namespace atl {
 

@@ -1,4 +1,4 @@
-#include "atoll/engine/host_map.hpp"
+#include <atoll/engine/host_map.hpp>
 
 namespace atl::engine {
 

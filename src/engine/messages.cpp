@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include <upcxx/exceptions.hpp>
+#include <atoll/base/exceptions.hpp>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/exceptions.hpp>
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <upcxx/exceptions.hpp>
 
 #include "engine/copies.hpp"
 #include "engine/devices.hpp"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 
 #include "base/error.hpp"
 #include "engine/collective.hpp"

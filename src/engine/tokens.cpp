@@ -18,7 +18,7 @@
 
 #include <atoll/engine/host_map.hpp>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 
 #include "base/error.hpp"
 #include "base/os/elf_notes.hpp"

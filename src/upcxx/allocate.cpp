@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <string>
 
-#include "atoll/engine/host_map.hpp"
+#include <atoll/base/check.hpp>
+#include <atoll/engine/host_map.hpp>
+
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
-#include "upcxx/detail/check.hpp"
 #include "upcxx/leaks.hpp"
 
 namespace atl::rt {

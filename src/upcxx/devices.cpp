@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/team.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/runtime.hpp>

@@ -9,8 +9,8 @@
 #include <iostream>
 #include <string>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/experimental/heap.hpp>
 #include <upcxx/experimental/os_env.hpp>
 #include <upcxx/experimental/say.hpp>

@@ -7,8 +7,8 @@
 #include <string>
 #include <typeinfo>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/flags.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
 #include "base/error.hpp"

@@ -6,8 +6,8 @@
 
 #include <unordered_map>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/team.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/persona_state.hpp>
 

@@ -8,7 +8,7 @@
 #include <atoll/engine/token.hpp>
 #include <cstring>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/detail/runtime.hpp>

@@ -8,7 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "upcxx/detail/check.hpp"
+#include <atoll/base/check.hpp>
+
 #include "upcxx/view.hpp"
 
 namespace atl::serialization {

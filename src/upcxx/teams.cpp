@@ -6,7 +6,7 @@
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/team.hpp>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 
 #include "base/error.hpp"
 #include "engine/world.hpp"

@@ -11,7 +11,7 @@
 
 #include <atoll/array/ghosts.hpp>
 #include <atoll/array/view.hpp>
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/future.hpp>

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include <atoll/array/point.hpp>
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 
 namespace atl::inline UPCXX_MODE {

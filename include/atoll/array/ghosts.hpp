@@ -9,7 +9,7 @@
 
 #include <atoll/array/transfer.hpp>
 #include <atoll/array/view.hpp>
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/team.hpp>
 

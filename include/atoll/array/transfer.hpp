@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <atoll/array/view.hpp>
+#include <atoll/base/check.hpp>
 #include <atoll/detail/replay.hpp>
 #include <atoll/detail/transfer_plan.hpp>
 #include <atoll/engine/flags.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/serialization.hpp>

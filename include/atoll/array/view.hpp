@@ -13,10 +13,10 @@
 #endif
 
 #include <atoll/array/domain.hpp>
+#include <atoll/base/check.hpp>
 #include <atoll/detail/heap_array.hpp>
 #include <atoll/strided.hpp>
 #include <upcxx/completion.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>

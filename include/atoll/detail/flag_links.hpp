@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/check.hpp>
 #include <atoll/detail/heap_array.hpp>
 #include <atoll/engine/flags.hpp>
 #include <upcxx/collectives.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/global_ptr.hpp>

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/check.hpp>
 #include <atoll/detail/flag_links.hpp>
 #include <atoll/detail/heap_array.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/engine/strided.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {

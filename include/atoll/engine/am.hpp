@@ -13,9 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <atoll/base/config.hpp>
 #include <atoll/engine/token.hpp>
 #include <atoll/transport/message.hpp>
-#include <upcxx/detail/config.hpp>
 
 namespace atl::engine {
 

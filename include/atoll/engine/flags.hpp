@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include <atoll/base/config.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/team.hpp>
-#include <upcxx/detail/config.hpp>
 
 namespace atl::engine {
 

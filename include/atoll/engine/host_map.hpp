@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <upcxx/detail/config.hpp>
+#include <atoll/base/config.hpp>
 
 namespace atl::engine {
 

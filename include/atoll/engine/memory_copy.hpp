@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <upcxx/detail/config.hpp>
+#include <atoll/base/config.hpp>
 
 namespace atl::engine {
 

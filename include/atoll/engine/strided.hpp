@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <upcxx/detail/config.hpp>
+#include <atoll/base/config.hpp>
 
 namespace atl::engine {
 

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <upcxx/detail/config.hpp>
+#include <atoll/base/config.hpp>
 
 namespace atl::engine {
 

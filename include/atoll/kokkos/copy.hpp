@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <type_traits>
 
+#include <atoll/base/check.hpp>
 #include <atoll/kokkos/box_copy.hpp>
 #include <atoll/kokkos/shared_view.hpp>
 #include <atoll/kokkos/spaces.hpp>
 #include <atoll/kokkos/views.hpp>
 #include <upcxx/completion.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/rpc.hpp>

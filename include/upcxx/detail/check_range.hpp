@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
 

@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/team.hpp>
 #include <atoll/transport/message.hpp>
-#include <upcxx/detail/check.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/pool.hpp>

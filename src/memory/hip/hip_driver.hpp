@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "upcxx/detail/config.hpp"
+#include <atoll/base/config.hpp>
 
 #include "memory/gpu/driver.hpp"
 #include "memory/hip/api.hpp"

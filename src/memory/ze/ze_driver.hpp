@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "upcxx/detail/config.hpp"
+#include <atoll/base/config.hpp>
 
 #include "memory/gpu/driver.hpp"
 #include "memory/ze/api.hpp"

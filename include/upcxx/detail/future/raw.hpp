@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/future.hpp>
 #include <upcxx/detail/future/value_cell.hpp>

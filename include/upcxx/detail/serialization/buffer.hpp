@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/serialization/traits.hpp>
 #include <upcxx/detail/std_parts.hpp>
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <upcxx/detail/check.hpp>
+#include <atoll/base/check.hpp>
 #include <upcxx/detail/serialization/buffer.hpp>
 #include <upcxx/detail/serialization/traits.hpp>
 

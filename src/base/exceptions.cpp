@@ -1,4 +1,4 @@
-#include "upcxx/exceptions.hpp"
+#include <atoll/base/exceptions.hpp>
 
 #include <cstring>
 

@@ -6,7 +6,7 @@
 /// do: "rput: the destination is null: allocate it with new_ or new_array". The rank goes before it and the
 /// line of the program behind it.
 
-#include <upcxx/detail/config.hpp>
+#include <atoll/base/config.hpp>
 
 namespace atl {
 /// Prints the message (printf), and where in the program the library was called; then ends the job.
@@ -14,6 +14,7 @@ namespace atl {
                                                                                      ...) noexcept;
 }  // namespace atl
 
+// The code mode is chosen by the program, by the macro that the specification's implementations share.
 #if defined(UPCXX_CODEMODE) && UPCXX_CODEMODE
 #define ATOLL_CHECKED 0
 #define ATOLL_CHECK(condition, ...) ((void)0)
