@@ -5,9 +5,9 @@
 /// two arrays, transfers between many arrays and ghost exchanges that are planned once and replayed, and
 /// arrays distributed over a team. Not part of upcxx.hpp.
 
-#include <atoll/array/dist_array.hpp>
-#include <atoll/array/domain.hpp>
-#include <atoll/array/ghosts.hpp>
-#include <atoll/array/point.hpp>
-#include <atoll/array/transfer.hpp>
-#include <atoll/array/view.hpp>
+#include <atoll/extensions/array/dist_array.hpp>
+#include <atoll/extensions/array/domain.hpp>
+#include <atoll/extensions/array/ghosts.hpp>
+#include <atoll/extensions/array/point.hpp>
+#include <atoll/extensions/array/transfer.hpp>
+#include <atoll/extensions/array/view.hpp>

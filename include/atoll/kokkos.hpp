@@ -14,7 +14,7 @@
 /// This is tested with Kokkos' Serial back end over shared heaps and simulated devices, and with its CUDA
 /// back end on GPUs, where nvcc compiles the program. Its other back ends on devices are not provided for.
 
-#include <atoll/kokkos/copy.hpp>
-#include <atoll/kokkos/shared_view.hpp>
-#include <atoll/kokkos/spaces.hpp>
-#include <atoll/kokkos/views.hpp>
+#include <atoll/extensions/kokkos/copy.hpp>
+#include <atoll/extensions/kokkos/shared_view.hpp>
+#include <atoll/extensions/kokkos/spaces.hpp>
+#include <atoll/extensions/kokkos/views.hpp>

@@ -20,10 +20,10 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
-#include <atoll/detail/flag_links.hpp>
-#include <atoll/detail/pair_flags.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/engine/team.hpp>
+#include <atoll/extensions/detail/flag_links.hpp>
+#include <atoll/extensions/detail/pair_flags.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/check_range.hpp>

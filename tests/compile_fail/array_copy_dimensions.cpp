@@ -1,5 +1,5 @@
 // expect: both arrays must have the same number of dimensions; take a slice
-#include <atoll/array/view.hpp>
+#include <atoll/extensions/array/view.hpp>
 
 void f(atl::array<int, 3> const& from, atl::array<int, 2> const& to) {
 #ifndef CONTROL

@@ -1,5 +1,5 @@
 // expect: both arrays must have the same type of element
-#include <atoll/array/view.hpp>
+#include <atoll/extensions/array/view.hpp>
 
 void f(atl::array<float, 2> const& wrong, atl::array<double, 2> const& from,
        atl::array<double, 2> const& to) {

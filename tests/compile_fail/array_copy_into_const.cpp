@@ -1,5 +1,5 @@
 // expect: the destination's elements must not be const
-#include <atoll/array/view.hpp>
+#include <atoll/extensions/array/view.hpp>
 
 void f(atl::array<int const, 1> const& from, atl::array<int, 1> const& to) {
 #ifndef CONTROL

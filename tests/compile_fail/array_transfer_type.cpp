@@ -1,7 +1,7 @@
 // expect: atl::transfer<T, N>: T must be TriviallySerializable
 #include <string>
 
-#include <atoll/array/transfer.hpp>
+#include <atoll/extensions/array/transfer.hpp>
 
 void f() {
 #ifndef CONTROL

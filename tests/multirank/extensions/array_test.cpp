@@ -1,6 +1,6 @@
 // Strided copies against a loop, arrays as views, and copy() between arrays of any layout.
 
-#include <atoll/array/view.hpp>
+#include <atoll/extensions/array/view.hpp>
 #include <atoll/strided.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Points and domains, against sets of points.
 
-#include <atoll/array/domain.hpp>
+#include <atoll/extensions/array/domain.hpp>
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <iterator>
 
-#include <atoll/array/point.hpp>
 #include <atoll/base/check.hpp>
+#include <atoll/extensions/array/point.hpp>
 #include <upcxx/detail/config.hpp>
 
 namespace atl::inline UPCXX_MODE {

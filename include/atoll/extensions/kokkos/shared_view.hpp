@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <atoll/kokkos/views.hpp>
+#include <atoll/extensions/kokkos/views.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/device_allocator.hpp>

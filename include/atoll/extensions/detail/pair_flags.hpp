@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <atoll/detail/flag_links.hpp>
 #include <atoll/engine/flags.hpp>
+#include <atoll/extensions/detail/flag_links.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/runtime.hpp>

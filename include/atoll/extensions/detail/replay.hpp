@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
-#include <atoll/detail/flag_links.hpp>
-#include <atoll/detail/heap_array.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/engine/strided.hpp>
+#include <atoll/extensions/detail/flag_links.hpp>
+#include <atoll/extensions/detail/heap_array.hpp>
 #include <upcxx/detail/config.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <atoll/kokkos/spaces.hpp>
+#include <atoll/extensions/kokkos/spaces.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/device_allocator.hpp>

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <atoll/array/view.hpp>
 #include <atoll/base/check.hpp>
-#include <atoll/detail/replay.hpp>
-#include <atoll/detail/transfer_plan.hpp>
 #include <atoll/engine/flags.hpp>
+#include <atoll/extensions/array/view.hpp>
+#include <atoll/extensions/detail/replay.hpp>
+#include <atoll/extensions/detail/transfer_plan.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/serialization.hpp>

@@ -12,9 +12,9 @@
 #include <mdspan>
 #endif
 
-#include <atoll/array/domain.hpp>
 #include <atoll/base/check.hpp>
-#include <atoll/detail/heap_array.hpp>
+#include <atoll/extensions/array/domain.hpp>
+#include <atoll/extensions/detail/heap_array.hpp>
 #include <atoll/strided.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/config.hpp>

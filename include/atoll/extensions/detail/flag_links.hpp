@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
-#include <atoll/detail/heap_array.hpp>
 #include <atoll/engine/flags.hpp>
+#include <atoll/extensions/detail/heap_array.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>

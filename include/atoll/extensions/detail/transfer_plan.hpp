@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include <atoll/array/domain.hpp>
-#include <atoll/detail/flag_links.hpp>
-#include <atoll/detail/heap_array.hpp>
-#include <atoll/detail/replay.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/strided.hpp>
+#include <atoll/extensions/array/domain.hpp>
+#include <atoll/extensions/detail/flag_links.hpp>
+#include <atoll/extensions/detail/heap_array.hpp>
+#include <atoll/extensions/detail/replay.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/transfer.hpp>

@@ -11,10 +11,10 @@
 #include <type_traits>
 
 #include <atoll/base/check.hpp>
-#include <atoll/kokkos/box_copy.hpp>
-#include <atoll/kokkos/shared_view.hpp>
-#include <atoll/kokkos/spaces.hpp>
-#include <atoll/kokkos/views.hpp>
+#include <atoll/extensions/kokkos/box_copy.hpp>
+#include <atoll/extensions/kokkos/shared_view.hpp>
+#include <atoll/extensions/kokkos/spaces.hpp>
+#include <atoll/extensions/kokkos/views.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>

@@ -9,9 +9,9 @@
 #include <span>
 #include <utility>
 
-#include <atoll/array/ghosts.hpp>
-#include <atoll/array/view.hpp>
 #include <atoll/base/check.hpp>
+#include <atoll/extensions/array/ghosts.hpp>
+#include <atoll/extensions/array/view.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/future.hpp>

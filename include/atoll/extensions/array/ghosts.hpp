@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include <atoll/array/transfer.hpp>
-#include <atoll/array/view.hpp>
 #include <atoll/base/check.hpp>
+#include <atoll/extensions/array/transfer.hpp>
+#include <atoll/extensions/array/view.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/team.hpp>
 
