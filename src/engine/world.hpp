@@ -12,7 +12,7 @@
 
 #include "base/diagnostics.hpp"
 #include "bootstrap/bootstrap.hpp"
-#include "engine/teams.hpp"
+#include "engine/collectives/teams.hpp"
 #include "memory/host/region.hpp"
 #include "transport/shm/endpoint.hpp"
 

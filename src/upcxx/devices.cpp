@@ -24,8 +24,8 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
-#include "engine/descriptor_exchange.hpp"
-#include "engine/devices.hpp"
+#include "engine/copies/descriptor_exchange.hpp"
+#include "engine/copies/segments.hpp"
 #include "engine/world.hpp"
 #include "memory/segment_allocator.hpp"
 #include "upcxx/runtime_state.hpp"

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/symbols.hpp"
-#include "engine/quiet.hpp"
+#include "engine/progress/quiet.hpp"
 #include "upcxx/leaks.hpp"
 #include "upcxx/runtime_state.hpp"
 

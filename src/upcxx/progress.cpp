@@ -14,7 +14,7 @@
 #include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
-#include "engine/quiet.hpp"
+#include "engine/progress/quiet.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
-#include "engine/modules.hpp"
+#include "engine/tokens/modules.hpp"
 
 namespace atl::rt {
 namespace {

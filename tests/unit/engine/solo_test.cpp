@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 #include <upcxx/detail/persona_state.hpp>
 
-#include "engine/collective.hpp"
-#include "engine/quiet.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/progress/quiet.hpp"
 
 namespace atl::engine {
 namespace {

@@ -12,8 +12,8 @@
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/host_map.hpp>
 
-#include "engine/copies.hpp"
-#include "engine/devices.hpp"
+#include "engine/copies/copies.hpp"
+#include "engine/copies/segments.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

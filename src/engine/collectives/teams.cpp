@@ -1,11 +1,11 @@
-#include "engine/teams.hpp"
+#include "engine/collectives/teams.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "engine/collective.hpp"
-#include "engine/guard.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

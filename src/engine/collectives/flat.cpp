@@ -1,11 +1,11 @@
 // Lines of the channels. See flat.hpp.
 
-#include "engine/flat.hpp"
+#include "engine/collectives/flat.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "engine/peer_order.hpp"
+#include "engine/progress/peer_order.hpp"
 #include "engine/world.hpp"
 #include "transport/shm/doze.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/os/descriptor_mail.hpp"
-#include "engine/devices.hpp"
+#include "engine/copies/segments.hpp"
 
 namespace atl::engine {
 

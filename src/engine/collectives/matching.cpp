@@ -11,8 +11,8 @@
 
 #include "base/call_site.hpp"
 #include "base/error.hpp"
-#include "engine/collective.hpp"
-#include "engine/guard.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 #include "transport/shm/doze.hpp"
 

@@ -1,4 +1,4 @@
-#include "engine/staging.hpp"
+#include "engine/collectives/staging.hpp"
 
 #include <algorithm>
 #include <bit>

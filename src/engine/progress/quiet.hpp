@@ -2,8 +2,8 @@
 
 /// Is there anything to do? Asked in every call of progress() and mostly answered by no: a few loads, inline.
 
-#include "engine/collective.hpp"
-#include "engine/copies.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/copies/copies.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/flat.hpp"
+#include "engine/collectives/flat.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

@@ -3,7 +3,7 @@
 
 #include <atoll/engine/am.hpp>
 
-#include "engine/collective.hpp"
+#include "engine/collectives/collective.hpp"
 
 namespace atl::engine {
 

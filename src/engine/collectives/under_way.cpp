@@ -7,8 +7,8 @@
 
 #include <atoll/engine/am.hpp>
 
-#include "engine/collective.hpp"
-#include "engine/guard.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

@@ -8,10 +8,10 @@
 
 #include <atoll/engine/am.hpp>
 
-#include "engine/collective.hpp"
-#include "engine/guard.hpp"
-#include "engine/peer_order.hpp"
-#include "engine/quiet.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/progress/guard.hpp"
+#include "engine/progress/peer_order.hpp"
+#include "engine/progress/quiet.hpp"
 #include "engine/world.hpp"
 #include "transport/shm/doze.hpp"
 

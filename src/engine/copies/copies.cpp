@@ -1,6 +1,6 @@
 // Copies of device memory: who does them, and handing on the news when they are complete.
 
-#include "engine/copies.hpp"
+#include "engine/copies/copies.hpp"
 
 #include <new>
 #include <utility>
@@ -8,8 +8,8 @@
 
 #include <atoll/engine/host_map.hpp>
 
-#include "engine/devices.hpp"
-#include "engine/guard.hpp"
+#include "engine/copies/segments.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

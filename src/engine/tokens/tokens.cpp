@@ -22,7 +22,7 @@
 
 #include "base/error.hpp"
 #include "base/os/elf_notes.hpp"
-#include "engine/modules.hpp"
+#include "engine/tokens/modules.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

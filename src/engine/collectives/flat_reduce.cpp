@@ -15,7 +15,7 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/flat.hpp"
+#include "engine/collectives/flat.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

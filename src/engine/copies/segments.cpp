@@ -2,7 +2,7 @@
 // copy that needs it. Numbers are not used again before 65535 others were, so the news that a segment is
 // gone, which travels as a message, is never about its successor.
 
-#include "engine/devices.hpp"
+#include "engine/copies/segments.hpp"
 
 #include <array>
 #include <cinttypes>
@@ -15,8 +15,8 @@
 #include <atoll/engine/host_map.hpp>
 
 #include "base/error.hpp"
-#include "engine/copies.hpp"
-#include "engine/guard.hpp"
+#include "engine/copies/copies.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

@@ -8,8 +8,8 @@
 
 #include <atoll/engine/am.hpp>
 
-#include "engine/flat.hpp"
-#include "engine/guard.hpp"
+#include "engine/collectives/flat.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

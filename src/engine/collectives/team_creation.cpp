@@ -20,8 +20,8 @@
 #include <atoll/base/check.hpp>
 
 #include "base/error.hpp"
-#include "engine/collective.hpp"
-#include "engine/guard.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

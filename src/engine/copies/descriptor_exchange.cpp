@@ -1,7 +1,7 @@
 // A datagram socket for each rank, for the length of the exchange; a random token of each receiver, known to
 // the job's ranks only, keeps strangers' descriptors out. Sending does not wait for a full receiver.
 
-#include "engine/descriptor_exchange.hpp"
+#include "engine/copies/descriptor_exchange.hpp"
 
 #include <cstring>
 #include <utility>

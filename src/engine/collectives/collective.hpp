@@ -15,7 +15,7 @@
 #include <atoll/transport/message.hpp>
 
 #include "base/collective_signature.hpp"
-#include "engine/teams.hpp"
+#include "engine/collectives/teams.hpp"
 
 namespace atl::engine {
 

@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/collective.hpp"
+#include "engine/collectives/collective.hpp"
 
 namespace atl::engine {
 

@@ -15,10 +15,10 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "engine/collective.hpp"
-#include "engine/copies.hpp"
-#include "engine/guard.hpp"
-#include "engine/peer_order.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/copies/copies.hpp"
+#include "engine/progress/guard.hpp"
+#include "engine/progress/peer_order.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

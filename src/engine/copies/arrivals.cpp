@@ -9,7 +9,7 @@
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/memory_copy.hpp>
 
-#include "engine/copies.hpp"
+#include "engine/copies/copies.hpp"
 #include "engine/world.hpp"
 
 namespace atl::engine {

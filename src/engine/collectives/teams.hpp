@@ -12,7 +12,7 @@
 #include <atoll/engine/team.hpp>
 #include <atoll/transport/message.hpp>
 
-#include "engine/staging.hpp"
+#include "engine/collectives/staging.hpp"
 #include "transport/shm/layout.hpp"
 
 namespace atl::engine {

@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/pause.hpp"
-#include "engine/quiet.hpp"
+#include "engine/progress/quiet.hpp"
 #include "transport/shm/doze.hpp"
 
 namespace atl::engine {
