@@ -68,5 +68,5 @@ text = without_constraints(without_tags(text))
 # Doxygen lets a group hold what is in a namespace only if the group begins inside, and macros are outside: no namespace
 # then. The pages say in which one all is.
 text = re.sub(r"^(namespace ((upcxx|atl|atl::kokkos)::inline UPCXX_MODE(::experimental)?|experimental|atl) \{|\}  // namespace (upcxx|atl|experimental)\b[^\n]*)$", "", text, flags=re.M)
-name = re.sub(r".*include/(upcxx/)?|\.hpp$", "", path).replace("detail/", "").replace("/", "_")
+name = re.sub(r".*include/(upcxx/)?|\.hpp$", "", path).replace("detail/", "").replace("extensions/", "").replace("/", "_")
 sys.stdout.write(f"/** @defgroup header_{name} {name}\n@{{ */ {text}/** @}} */\n")

@@ -20,7 +20,9 @@ def header_path(name):
     """Below include/, of a name like rma, experimental_heap, atoll_neighbors or atoll_array_view."""
     if not name.startswith("atoll_"):
         return f"upcxx/{name.replace('experimental_', 'experimental/')}.hpp"
-    return re.sub(r"^atoll_(array_|kokkos_)?", lambda m: m.group().replace("_", "/"), name) + ".hpp"
+    folders = {"array": "extensions/array/", "kokkos": "extensions/kokkos/", "base": "base/"}
+    in_folder = re.fullmatch(r"atoll_(array|kokkos|base)_(\w+)", name)
+    return f"atoll/{folders[in_folder[1]]}{in_folder[2]}.hpp" if in_folder else f"atoll/{name[len('atoll_'):]}.hpp"
 
 
 def introduction(environment, name):
