@@ -12,6 +12,7 @@
 
 #include <atoll/engine/host_map.hpp>
 
+#include "base/doorbell.hpp"
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
 #include "base/os/membarrier.hpp"
@@ -23,7 +24,6 @@
 #include "engine/copies/segments.hpp"
 #include "engine/start_report.hpp"
 #include "memory/host/host_heap.hpp"
-#include "transport/shm/doze.hpp"
 
 namespace atl::engine {
 
@@ -164,7 +164,7 @@ void start(bool threaded) {
   w.longest_sleep_ns = settings::longest_sleep_ns();
   // In threaded programs a thread may complete what another one waits for, and does not ring.
   if (threaded || !w.remote_fences) {
-    w.longest_sleep_ns = std::min(w.longest_sleep_ns, shm::longest_unsure_sleep_ns);
+    w.longest_sleep_ns = std::min(w.longest_sleep_ns, longest_unsure_sleep_ns);
   }
 
   job = {place.rank,        place.size, place.local_rank, place.local_size,

@@ -26,9 +26,9 @@ struct world_state {
   team_registry teams;
   team_data* world_team = nullptr;
   team_data* local_team = nullptr;
-  bool threaded = false;       ///< several threads may communicate (par)
-  bool spare_cores = false;    ///< a core for each rank of this host: spinning disturbs nobody
-  bool remote_fences = false;  ///< of all ranks of this host: no wake-up is missed (transport/shm/doze.hpp)
+  bool threaded = false;              ///< several threads may communicate (par)
+  bool spare_cores = false;           ///< a core for each rank of this host: spinning disturbs nobody
+  bool remote_fences = false;         ///< of all ranks of this host: no wake-up is missed (base/doorbell.hpp)
   std::int64_t longest_sleep_ns = 0;  ///< 0: never sleep
 };
 

@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "engine/world.hpp"
-#include "transport/shm/doze.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -132,7 +131,7 @@ void enqueue_from_elsewhere(persona_state& target, task* work) {
   } while (!target.inbox.compare_exchange_weak(newest, work, std::memory_order_release,
                                                std::memory_order_relaxed));
   if (engine::world_state* const w = engine::world; w != nullptr && w->shm != nullptr) {
-    shm::wake(w->shm->own_control());
+    wake(w->shm->own_control().bell);
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include "engine/progress/peer_order.hpp"
 #include "engine/world.hpp"
-#include "transport/shm/doze.hpp"
 
 namespace atl::engine {
 
@@ -32,12 +31,12 @@ std::uint64_t stamp_of(std::uint64_t step, noted_call const& call) {
   return step << history_bits | (call.history & ((1U << history_bits) - 1));
 }
 
-bool anybody_sleeps() { return shm::any_sleeper(world->shm->control(0)); }
+bool anybody_sleeps() { return any_sleeper(world->shm->control(0).sleepers); }
 
 /// Wakes the member, or all of them (-1).
 void wake(team_data const& team, std::int32_t member) {
   if (member >= 0) {
-    shm::wake(world->shm->control(local_rank_of(team, member)));
+    atl::wake(world->shm->control(local_rank_of(team, member)).bell);
     return;
   }
   for (std::int32_t rank = 0; rank < team.rank_n; ++rank) wake(team, rank);

@@ -14,7 +14,6 @@
 #include "engine/collectives/collective.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
-#include "transport/shm/doze.hpp"
 
 namespace atl::engine {
 
@@ -91,7 +90,7 @@ std::string call_site_of(std::int32_t world_rank) {
   shm::rank_control& peer = control_of(world_rank);
   write_call_site(world->shm->own_control().site);  // it may ask us
   peer.site.asked.store(1, std::memory_order_relaxed);
-  shm::wake(peer);
+  wake(peer.bell);
   for (int i = 0; i < milliseconds; ++i) {
     if (peer.site.ready.load(std::memory_order_acquire) != 0) return peer.site.text;
     timespec const pause{0, 1'000'000};

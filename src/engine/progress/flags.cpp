@@ -13,7 +13,6 @@
 #include "engine/progress/peer_order.hpp"
 #include "engine/progress/quiet.hpp"
 #include "engine/world.hpp"
-#include "transport/shm/doze.hpp"
 
 namespace atl::engine {
 namespace {
@@ -53,7 +52,7 @@ void raise_flag(host_address const& flag, std::uint64_t value) {
   if (!hosts.is_local(flag.rank)) [[unlikely]]
     return raise_flag_by_message(flag, value);
   store_flag(flag, value);
-  shm::wake(world->shm->control(flag.rank - hosts.first));
+  wake(world->shm->control(flag.rank - hosts.first).bell);
 }
 
 void raise_flag_by_message(host_address const& flag, std::uint64_t value) {

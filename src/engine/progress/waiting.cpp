@@ -12,7 +12,6 @@
 #include "base/clock.hpp"
 #include "base/pause.hpp"
 #include "engine/progress/quiet.hpp"
-#include "transport/shm/doze.hpp"
 
 namespace atl::engine {
 namespace {
@@ -74,13 +73,13 @@ void waiter::announce_or_sleep() {
     if (!may_sleep_ || nobody_rings() || world->longest_sleep_ns == 0) {
       yield();
     } else {
-      bell_ = shm::announce(shm.own_control(), shm.control(0), world->remote_fences);
+      bell_ = atl::announce(shm.own_control().bell, shm.control(0).sleepers, world->remote_fences);
     }
     return;
   }
   // Not quiet: another thread held the engine's lock while the caller polled, or a message waits for memory.
   if (!nobody_rings() && shm.quiet()) {
-    shm::sleep(shm.own_control(), bell_, world->longest_sleep_ns);
+    atl::sleep(shm.own_control().bell, bell_, world->longest_sleep_ns);
   } else {
     yield();
   }
@@ -89,7 +88,7 @@ void waiter::announce_or_sleep() {
 
 void waiter::withdraw() noexcept {
   bell_ = 0;
-  shm::withdraw(world->shm->control(0));
+  atl::withdraw(world->shm->control(0).sleepers);
 }
 
 void yield() noexcept {

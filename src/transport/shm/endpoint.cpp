@@ -179,7 +179,7 @@ bool endpoint::put_in_ring(std::uint32_t target, message_kind kind, std::uint64_
   outboxes_[target].publish(*position,
                             {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
                              static_cast<std::uint8_t>(kind), cells, alignment_log2});
-  wake(control(target));
+  wake(control(target).bell);
   return true;
 }
 

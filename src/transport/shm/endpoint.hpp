@@ -33,16 +33,17 @@
 
 #include <sys/types.h>
 
+#include "memory/host/arena.hpp"
 #include "transport/buffer_cache.hpp"
 #include "transport/message_pool.hpp"
-#include "transport/shm/arena.hpp"
-#include "transport/shm/doze.hpp"
 #include "transport/shm/layout.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/transport.hpp"
 
 namespace atl::shm {
 
+using memory::arena;
+using memory::block_flag_bytes;
 using transport::message;
 using transport::message_kind;
 using transport::outgoing;
@@ -120,7 +121,7 @@ class endpoint final : public transport::endpoint {
     outboxes_[target].publish(out.position,
                               {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
                                static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
-    wake(control(target));
+    wake(control(target).bell);
   }
 
   /// True if the last receive() left a message behind because private memory is used up.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/doorbell.hpp"
 #include "transport/shm/ring.hpp"
 
 namespace atl::shm {
@@ -50,10 +51,9 @@ struct call_site_text {
 
 /// First lines of every region.
 struct rank_control {
-  // What this rank sleeps on; read by those who send to it. Lowest bit: it sleeps or is about to (doze.hpp).
-  alignas(64) std::atomic<std::uint32_t> doorbell;
+  doorbell bell;  ///< what this rank sleeps on
   // Only in local rank 0's region: how many threads of the host's ranks sleep or are about to.
-  alignas(64) std::atomic<std::uint32_t> sleepers;
+  alignas(64) sleeper_count sleepers;
   std::atomic<std::uint32_t>
       failed;  ///< non-zero once a rank of the host says why it ends the job; also there
   // Read by a peer to find out whether process memory may be read directly.

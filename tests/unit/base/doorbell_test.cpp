@@ -1,14 +1,13 @@
-#include "transport/shm/doze.hpp"
+#include "base/doorbell.hpp"
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
 
-namespace atl::shm {
+namespace atl {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
@@ -17,52 +16,56 @@ void spin_up_to(unsigned most, std::minstd_rand& random) {
   for (auto n = random() % most; n != 0; --n) std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-TEST(doze, a_sleep_ends_by_itself) {
-  auto const me = std::make_unique<rank_control>();
+TEST(doorbell, a_sleep_ends_by_itself) {
+  doorbell me{};
+  sleeper_count sleepers{0};
   for (int i = 0; i < 5; ++i) {
-    std::uint32_t const bell = announce(*me, *me, false);
+    std::uint32_t const bell = announce(me, sleepers, false);
     EXPECT_EQ(bell & 1U, 1U);
-    EXPECT_EQ(me->sleepers.load(), 1U);
-    sleep(*me, bell, 1'000'000);
-    withdraw(*me);
-    EXPECT_EQ(me->sleepers.load(), 0U);
+    EXPECT_EQ(sleepers.load(), 1U);
+    sleep(me, bell, 1'000'000);
+    withdraw(sleepers);
+    EXPECT_EQ(sleepers.load(), 0U);
   }
 }
 
-TEST(doze, does_not_sleep_when_the_bell_rang_after_the_announcement) {
-  auto const me = std::make_unique<rank_control>();
+TEST(doorbell, does_not_sleep_when_the_bell_rang_after_the_announcement) {
+  doorbell me{};
+  sleeper_count sleepers{0};
   auto const begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) {
-    std::uint32_t const bell = announce(*me, *me, false);
-    wake(*me);
-    sleep(*me, bell, 20 * second_ns);
-    withdraw(*me);
+    std::uint32_t const bell = announce(me, sleepers, false);
+    wake(me);
+    sleep(me, bell, 20 * second_ns);
+    withdraw(sleepers);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
-TEST(doze, rings_once_for_each_announcement) {
-  auto const me = std::make_unique<rank_control>();
-  wake(*me);
-  EXPECT_EQ(me->doorbell.load(), 0U);
-  announce(*me, *me, false);
-  EXPECT_EQ(me->doorbell.load(), 1U);
-  wake(*me);
-  EXPECT_EQ(me->doorbell.load(), 2U);
-  wake(*me);
-  EXPECT_EQ(me->doorbell.load(), 2U);
-  EXPECT_EQ(announce(*me, *me, false), 3U);
-  withdraw(*me);
-  withdraw(*me);
+TEST(doorbell, rings_once_for_each_announcement) {
+  doorbell me{};
+  sleeper_count sleepers{0};
+  wake(me);
+  EXPECT_EQ(me.word.load(), 0U);
+  announce(me, sleepers, false);
+  EXPECT_EQ(me.word.load(), 1U);
+  wake(me);
+  EXPECT_EQ(me.word.load(), 2U);
+  wake(me);
+  EXPECT_EQ(me.word.load(), 2U);
+  EXPECT_EQ(announce(me, sleepers, false), 3U);
+  withdraw(sleepers);
+  withdraw(sleepers);
 }
 
 // The sender spins until the sleeper has seen the last number, and says the next one up to some microseconds
 // later: before, while and after the sleeper announces itself. A missed wake-up shows by a sleep that nobody
 // ends.
-TEST(doze, misses_no_wake_up_though_senders_do_not_fence) {
+TEST(doorbell, misses_no_wake_up_though_senders_do_not_fence) {
   if (!os::join_remote_fences()) GTEST_SKIP() << "no membarrier on this machine";
   constexpr std::uint32_t rounds = 50'000;
-  auto const me = std::make_unique<rank_control>();
+  doorbell me{};
+  sleeper_count sleepers{0};
   alignas(64) std::atomic<std::uint32_t> said{0};
   alignas(64) std::atomic<std::uint32_t> seen{0};
   std::thread sender([&] {
@@ -73,7 +76,7 @@ TEST(doze, misses_no_wake_up_though_senders_do_not_fence) {
       }
       spin_up_to(2'000, random);
       said.store(i, std::memory_order_release);
-      wake(*me);
+      wake(me);
     }
   });
   int missed = 0;
@@ -81,24 +84,24 @@ TEST(doze, misses_no_wake_up_though_senders_do_not_fence) {
   for (std::uint32_t i = 1; i <= rounds; ++i) {
     spin_up_to(2'000, random);
     while (said.load(std::memory_order_acquire) != i) {
-      std::uint32_t const bell = announce(*me, *me, true);
+      std::uint32_t const bell = announce(me, sleepers, true);
       if (said.load(std::memory_order_acquire) != i) {
         auto const begin = std::chrono::steady_clock::now();
-        sleep(*me, bell, second_ns);
+        sleep(me, bell, second_ns);
         // Who was rung for wakes with the number there and the bell rung.
         if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(900) &&
-            said.load(std::memory_order_acquire) == i && me->doorbell.load() == bell) {
+            said.load(std::memory_order_acquire) == i && me.word.load() == bell) {
           ++missed;
         }
       }
-      withdraw(*me);
+      withdraw(sleepers);
     }
     seen.store(i, std::memory_order_release);
   }
   sender.join();
   EXPECT_EQ(missed, 0);
-  EXPECT_EQ(me->sleepers.load(), 0U);
+  EXPECT_EQ(sleepers.load(), 0U);
 }
 
 }  // namespace
-}  // namespace atl::shm
+}  // namespace atl

@@ -1,4 +1,4 @@
-#include "transport/shm/arena.hpp"
+#include "memory/host/arena.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-namespace atl::shm {
+namespace atl::memory {
 namespace {
 
 constexpr std::size_t arena_bytes = 64 << 10;
@@ -91,4 +91,4 @@ TEST(arena, another_thread_hands_back) {
 }
 
 }  // namespace
-}  // namespace atl::shm
+}  // namespace atl::memory

@@ -1,8 +1,9 @@
 #pragma once
 
-/// Transit memory of one rank: payloads too large for a ring cell, written here by the sender and read in
-/// place by the target. The target hands a block back by clearing its flag, in the line before the payload,
-/// in any order.
+/// Transit memory of one rank: what other ranks of the host read in place, written here by its owner.
+///
+/// Buffers of messages are handed back by whoever read them, in any order: by clearing a flag in the line
+/// before the buffer. Reserved blocks have no flag and stay until their owner gives them up.
 
 #include <atomic>
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 #include "memory/segment_allocator.hpp"
 
-namespace atl::shm {
+namespace atl::memory {
 
 inline constexpr std::size_t block_flag_bytes = 64;
 
@@ -21,7 +22,7 @@ class arena {
 
   /// `base` is this process's address of the arena.
   arena(std::byte* base, std::size_t bytes)
-      : base_(base), bytes_(bytes), allocator_(0, bytes, memory::segment_allocator::locking::none) {}
+      : base_(base), bytes_(bytes), allocator_(0, bytes, segment_allocator::locking::none) {}
 
   /// Offset in the arena of a buffer of `bytes`, aligned; npos if there is no room now.
   std::uint64_t take(std::size_t bytes, std::size_t alignment) {
@@ -30,10 +31,10 @@ class arena {
     if (used_.size() <= 8 || ++takes_ % 8 == 0) reclaim();
     std::size_t const padded = bytes + (alignment > 64 ? alignment : block_flag_bytes);
     std::uint64_t block = allocator_.allocate(padded, 64);
-    if (block == memory::segment_allocator::npos) {
+    if (block == segment_allocator::npos) {
       reclaim();
       block = allocator_.allocate(padded, 64);
-      if (block == memory::segment_allocator::npos) return npos;
+      if (block == segment_allocator::npos) return npos;
     }
     auto const address = reinterpret_cast<std::uintptr_t>(base_) + block + block_flag_bytes;
     std::uint64_t const buffer =
@@ -46,11 +47,11 @@ class arena {
   /// A block that stays until `unreserve`; npos if there is no room now.
   std::uint64_t reserve(std::size_t bytes) {
     std::uint64_t block = allocator_.allocate(bytes, 64);
-    if (block == memory::segment_allocator::npos) {
+    if (block == segment_allocator::npos) {
       reclaim();
       block = allocator_.allocate(bytes, 64);
     }
-    return block == memory::segment_allocator::npos ? npos : block;
+    return block == segment_allocator::npos ? npos : block;
   }
   void unreserve(std::uint64_t block) { allocator_.deallocate(block); }
 
@@ -91,9 +92,9 @@ class arena {
 
   std::byte* base_;
   std::size_t bytes_;
-  memory::segment_allocator allocator_;
+  segment_allocator allocator_;
   std::vector<used_block> used_;
   std::uint32_t takes_ = 0;
 };
 
-}  // namespace atl::shm
+}  // namespace atl::memory
