@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include <atoll/base/round_up.hpp>
 #include <atoll/engine/host_map.hpp>
 
 #include "base/doorbell.hpp"
@@ -94,31 +95,37 @@ void open_shm(world_state& w, bootstrap::placement const& place, shm::region_lay
   config.me = static_cast<std::uint32_t>(place.local_rank);
   config.first = place.local_first;
   config.layout = layout;
+  config.bells = &reinterpret_cast<rank_page*>(config.base)->bell;
   config.private_limit = private_limit(place.local_size);
 
   auto const probe_of = [](std::uint32_t local_rank) { return 0x61746f6c6cULL + local_rank; };
-  auto& own = *reinterpret_cast<shm::rank_control*>(config.base + config.me * config.stride);
-  own.probe = probe_of(config.me);
+  std::byte* const own = w.region.part(config.me);
+  reinterpret_cast<rank_page*>(own)->probe = probe_of(config.me);
   introduction const mine{getpid(), reinterpret_cast<std::uint64_t>(config.base), config.private_limit,
                           os::join_remote_fences()};
-  w.remote_fences = true;
+  bool remote_fences = true;
   // Also the barrier after which all regions are reserved and may be touched.
   std::vector<introduction> const all = exchange_values(*w.channel, mine);
   for (introduction const& peer : all) {
     config.pids.push_back(static_cast<pid_t>(peer.pid));
     // Each saw a little more or less free memory; a message that one may send, all may receive.
     config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
-    w.remote_fences = w.remote_fences && peer.remote_fences;
+    remote_fences = remote_fences && peer.remote_fences;
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
-  std::uint64_t const address = all[next].base + next * config.stride + offsetof(shm::rank_control, probe);
+  std::uint64_t const address = all[next].base + next * config.stride + offsetof(rank_page, probe);
   bool const allowed = settings::read_peers() && can_read(config.pids[next], address, probe_of(next));
   config.read_peers = true;
   for (char const peer_allowed : exchange_values(*w.channel, static_cast<char>(allowed))) {
     config.read_peers = config.read_peers && peer_allowed != 0;
   }
   w.region.populate_peers(0, layout.arena_offset);
+  w.transit = std::make_unique<memory::arena>(own + layout.arena_offset, layout.arena_bytes);
+  config.transit = w.transit.get();
+  w.host = std::make_unique<host_domain>(
+      host_domain::shape{config.base, config.stride, config.count, config.me, config.first, remote_fences},
+      *w.transit);
   w.shm = std::make_unique<shm::endpoint>(std::move(config));
 }
 
@@ -140,8 +147,8 @@ void start(bool threaded) {
   abort_hook = [] { bootstrap::attach().abort(1); };
   first_to_fail = [] {
     // Relaxed: nothing else is read by who comes second.
-    bool const first = world == nullptr || world->shm == nullptr ||
-                       world->shm->control(0).failed.exchange(1, std::memory_order_relaxed) == 0;
+    bool const first =
+        world == nullptr || world->host->page(0).failed.exchange(1, std::memory_order_relaxed) == 0;
     return first && bootstrap::attach().claim_failure();
   };
   if (place.hosts > 1) {
@@ -156,14 +163,16 @@ void start(bool threaded) {
   w.spare_cores = !oversubscribed.value_or(place.local_size > cores);
   polls_before_yielding = w.spare_cores ? polls_with_spare_cores : 1;
 
-  std::size_t const heap = settings::shared_heap_size(place.local_size);
-  shm::region_layout const layout = shm::region_layout::compute(static_cast<std::size_t>(place.local_size),
-                                                                settings::transit_memory(), heap);
-  w.region = memory::host_region(*w.channel, layout.total);
+  // A region: the engine's page, the transport's memory, the heap.
+  shm::region_layout const layout = shm::region_layout::compute(
+      sizeof(rank_page), static_cast<std::size_t>(place.local_size), settings::transit_memory());
+  std::size_t const heap = round_up(settings::shared_heap_size(place.local_size), std::size_t{4096});
+  std::size_t const region_bytes = layout.end + heap;
+  w.region = memory::host_region(*w.channel, region_bytes);
   open_shm(w, place, layout);
   w.longest_sleep_ns = settings::longest_sleep_ns();
   // In threaded programs a thread may complete what another one waits for, and does not ring.
-  if (threaded || !w.remote_fences) {
+  if (threaded || !w.host->misses_no_wake_up()) {
     w.longest_sleep_ns = std::min(w.longest_sleep_ns, longest_unsure_sleep_ns);
   }
 
@@ -171,25 +180,24 @@ void start(bool threaded) {
          place.local_first, place.host, place.hosts};
   hosts.base = w.region.base();
   hosts.stride = w.region.stride();
-  hosts.region_bytes = layout.total;
+  hosts.region_bytes = region_bytes;
   hosts.first = static_cast<std::uint32_t>(place.local_first);
   hosts.count = static_cast<std::uint32_t>(place.local_size);
   hosts.me = static_cast<std::uint32_t>(place.local_rank);
-  hosts.heap_begin = layout.heap_offset;
-  hosts.heap_end = layout.heap_offset + layout.heap_bytes;
-  memory::host_heap().initialise(layout.heap_offset, layout.heap_bytes,
+  hosts.heap_begin = layout.end;
+  hosts.heap_end = region_bytes;
+  memory::host_heap().initialise(layout.end, heap,
                                  w.region.part(static_cast<std::uint32_t>(place.local_rank)));
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
-  w.teams.free_channels = (1U << shm::flat_channels) - 1;
+  w.teams.free_channels = (1U << flat_channels) - 1;
   w.world_team = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);
   w.local_team = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
                              place.local_size, place.local_rank, 1);
   world = fresh.release();
-  publish_module_names();
+  publish_module_names(&w.host->own_page().modules);
   // Nobody sends before everybody can receive: this is also the barrier.
-  report_start(*w.channel, {layout.heap_bytes, cores, !w.spare_cores, oversubscribed.has_value()},
-               settings::verbosity());
+  report_start(*w.channel, {heap, cores, !w.spare_cores, oversubscribed.has_value()}, settings::verbosity());
   w.channel->mark(rank_state::initialized);
 }
 
@@ -199,6 +207,7 @@ void stop() noexcept {
   drop_watches();
   drop_devices();
   drop_announced();
+  publish_module_names(nullptr);
   memory::host_heap().reset();
   old->channel->mark(rank_state::finalized);
   world = nullptr;

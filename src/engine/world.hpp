@@ -13,6 +13,7 @@
 #include "base/diagnostics.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/teams.hpp"
+#include "engine/host/host_domain.hpp"
 #include "memory/host/region.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -22,13 +23,14 @@ namespace atl::engine {
 struct world_state {
   bootstrap::channel* channel = nullptr;
   memory::host_region region;
+  std::unique_ptr<memory::arena> transit;
+  std::unique_ptr<host_domain> host;
   std::unique_ptr<shm::endpoint> shm;
   team_registry teams;
   team_data* world_team = nullptr;
   team_data* local_team = nullptr;
   bool threaded = false;              ///< several threads may communicate (par)
   bool spare_cores = false;           ///< a core for each rank of this host: spinning disturbs nobody
-  bool remote_fences = false;         ///< of all ranks of this host: no wake-up is missed (base/doorbell.hpp)
   std::int64_t longest_sleep_ns = 0;  ///< 0: never sleep
 };
 
@@ -45,8 +47,8 @@ void stop() noexcept;
 /// Stops the job if this process has more than one copy of the library (one_copy.cpp).
 void require_one_copy();
 
-/// Puts the names of the loaded modules where peers find them (tokens.cpp).
-void publish_module_names();
+/// Puts the names of the loaded modules where peers find them, from now on; null ends it (tokens.cpp).
+void publish_module_names(module_names* where);
 
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);

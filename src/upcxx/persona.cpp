@@ -130,8 +130,8 @@ void enqueue_from_elsewhere(persona_state& target, task* work) {
     // Release: pairs with the acquire in take_inbox; what the task needs is visible to who runs it.
   } while (!target.inbox.compare_exchange_weak(newest, work, std::memory_order_release,
                                                std::memory_order_relaxed));
-  if (engine::world_state* const w = engine::world; w != nullptr && w->shm != nullptr) {
-    wake(w->shm->own_control().bell);
+  if (engine::world_state* const w = engine::world; w != nullptr) {
+    w->host->wake(w->host->me());
   }
 }
 

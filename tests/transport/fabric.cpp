@@ -9,6 +9,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include <atoll/base/round_up.hpp>
+
 namespace atl::transport {
 namespace {
 
@@ -17,27 +19,30 @@ class shm_fabric final : public fabric {
  public:
   shm_fabric(fabric_shape const& shape, bool read_peers) {
     shm::endpoint_config config;
+    config.layout.counters_offset = sizeof(doorbell);
     config.layout.ring_cells = shape.ring_cells;
-    config.layout.ring_offset = shm::control_bytes;
+    config.layout.ring_offset = 4096;
     config.layout.arena_offset = config.layout.ring_offset + shape.ring_cells * shm::cell_bytes;
     config.layout.arena_bytes = shape.arena_bytes;
-    config.layout.heap_offset = config.layout.arena_offset + shape.arena_bytes;
-    config.layout.heap_bytes = guard_bytes;
-    config.layout.total = config.layout.heap_offset + guard_bytes;
-    config.stride = (config.layout.total + 4095) / 4096 * 4096;
+    config.layout.end = config.layout.arena_offset + shape.arena_bytes;
+    config.stride = round_up(config.layout.end + guard_bytes, std::size_t{4096});
     config.count = shape.ranks;
     config.read_peers = read_peers;
     config.pids.assign(shape.ranks, getpid());
     config.private_limit = shape.private_limit;
     bytes_ = config.stride * shape.ranks;
     int const sharing = shape.between_processes ? MAP_SHARED : MAP_PRIVATE;
-    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error("mmap failed");
-    config.base = static_cast<std::byte*>(memory);
+    void* const mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::runtime_error("mmap failed");
+    config.base = static_cast<std::byte*>(mapped);
+    config.bells = reinterpret_cast<doorbell*>(config.base);
     config_ = config;
     for (std::uint32_t r = 0; r < shape.ranks; ++r) std::memset(guard_of(r), 0x5a, guard_bytes);
     for (std::uint32_t r = 0; r < shape.ranks; ++r) {
       config.me = r;
+      arenas_.push_back(std::make_unique<memory::arena>(
+          config.base + r * config.stride + config.layout.arena_offset, config.layout.arena_bytes));
+      config.transit = arenas_.back().get();
       ranks_.push_back(std::make_unique<shm::endpoint>(config));
     }
   }
@@ -63,11 +68,12 @@ class shm_fabric final : public fabric {
  private:
   static constexpr std::size_t guard_bytes = 4096;
   std::byte* guard_of(std::uint32_t r) const {
-    return config_.base + r * config_.stride + config_.layout.heap_offset;
+    return config_.base + r * config_.stride + config_.layout.end;
   }
 
   shm::endpoint_config config_;
   std::size_t bytes_ = 0;
+  std::vector<std::unique_ptr<memory::arena>> arenas_;
   std::vector<std::unique_ptr<shm::endpoint>> ranks_;
 };
 

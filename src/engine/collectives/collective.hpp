@@ -124,8 +124,6 @@ inline void compare(team_data const& team, noted_call const& mine, std::int32_t 
 /// Looks what peers of this host started last, and ends the job if it does not match. For waits that have
 /// become long.
 void look_for_mismatch() noexcept;
-/// A peer that has found a mistake wants to know where in the program this rank is.
-void answer_call_site() noexcept;
 /// Shows the launcher what this rank started last.
 void show_last_collective() noexcept;
 

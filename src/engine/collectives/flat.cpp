@@ -11,19 +11,19 @@
 namespace atl::engine {
 
 std::uint32_t local_rank_of(team_data const& team, std::int32_t team_rank) {
-  return static_cast<std::uint32_t>(team.to_world(team_rank) - world->shm->config().first);
+  return world->host->local_rank(team.to_world(team_rank));
 }
 
 namespace {
 
 constexpr unsigned history_bits = 20;
 
-shm::flat_channel& channel_of(team_data const& team, std::int32_t team_rank) {
-  return world->shm->control(local_rank_of(team, team_rank)).flat[team.channel];
+flat_channel& channel_of(team_data const& team, std::int32_t team_rank) {
+  return world->host->page(local_rank_of(team, team_rank)).flat[team.channel];
 }
 
-shm::flat_line& line_of(team_data const& team, std::int32_t team_rank) {
-  return channel_of(team, team_rank).lines[team.flat_step % shm::flat_lines];
+flat_line& line_of(team_data const& team, std::int32_t team_rank) {
+  return channel_of(team, team_rank).lines[team.flat_step % flat_lines];
 }
 
 /// Only compared for equality with what is expected: that the upper bits of the step are lost does no harm.
@@ -31,19 +31,19 @@ std::uint64_t stamp_of(std::uint64_t step, noted_call const& call) {
   return step << history_bits | (call.history & ((1U << history_bits) - 1));
 }
 
-bool anybody_sleeps() { return any_sleeper(world->shm->control(0).sleepers); }
+bool anybody_sleeps() { return world->host->anybody_sleeps(); }
 
 /// Wakes the member, or all of them (-1).
 void wake(team_data const& team, std::int32_t member) {
   if (member >= 0) {
-    atl::wake(world->shm->control(local_rank_of(team, member)).bell);
+    world->host->wake(local_rank_of(team, member));
     return;
   }
   for (std::int32_t rank = 0; rank < team.rank_n; ++rank) wake(team, rank);
 }
 
 bool line_is_there(team_data const& team, noted_call const& call, std::int32_t rank) {
-  shm::flat_line const& line = line_of(team, rank);
+  flat_line const& line = line_of(team, rank);
   std::uint64_t const stamp = line.stamp.load(std::memory_order_acquire);
   std::uint64_t const expected = stamp_of(team.flat_step, call);
   if ((stamp ^ expected) >> history_bits != 0) return false;
@@ -76,15 +76,15 @@ bool flat_all_left(team_data& team, std::uint64_t step) {
 }
 
 bool flat_room(team_data& team) {
-  std::uint64_t const used = team.line_used[(team.flat_step + 1) % shm::flat_lines];
+  std::uint64_t const used = team.line_used[(team.flat_step + 1) % flat_lines];
   return used <= team.all_left || flat_all_left(team, used);
 }
 
 void flat_publish(team_data& team, noted_call const& call, void const* payload, std::size_t bytes,
                   std::int32_t reader) {
   std::uint64_t const step = ++team.flat_step;
-  team.line_used[step % shm::flat_lines] = step;
-  shm::flat_line& mine = line_of(team, team.rank_me);
+  team.line_used[step % flat_lines] = step;
+  flat_line& mine = line_of(team, team.rank_me);
   if (bytes != 0) std::memcpy(mine.payload, payload, bytes);
   mine.signature = call.signature;
   leaves_for_peers();
@@ -127,7 +127,7 @@ void flat_collective::leave(std::int32_t writer) {
 std::byte const* flat_collective::payload_of(std::int32_t rank) const { return line_of(*team, rank).payload; }
 
 std::byte const* flat_collective::block_at(std::int32_t rank, std::uint64_t offset) const {
-  return world->shm->at(local_rank_of(*team, rank), offset);
+  return world->host->at(local_rank_of(*team, rank), offset);
 }
 
 }  // namespace atl::engine

@@ -69,7 +69,7 @@ class staged_broadcast final : public flat_collective {
       std::uint64_t const block = flat_block(*team, bytes);
       if (block == staging_blocks::later) return false;
       if (block != staging_blocks::none)
-        std::memcpy(world->shm->at(world->shm->config().me, block), buffer_ + done_, bytes);
+        std::memcpy(world->host->at(world->host->me(), block), buffer_ + done_, bytes);
       flat_publish(*team, call, &block, sizeof block);
       leave(root_);
       if (block == staging_blocks::none) return go_on_by_messages();
@@ -112,7 +112,7 @@ class staged_broadcast final : public flat_collective {
 
 collective* make_flat_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
                                 std::size_t bytes, std::int32_t root) {
-  if (bytes <= shm::flat_payload) return make<line_broadcast>(team, signature, done, buffer, bytes, root);
+  if (bytes <= flat_payload) return make<line_broadcast>(team, signature, done, buffer, bytes, root);
   return make<staged_broadcast>(team, signature, done, buffer, bytes, root);
 }
 

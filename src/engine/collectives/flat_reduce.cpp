@@ -46,11 +46,11 @@ class line_reduce final : public flat_collective {
  private:
   void combine() const {
     std::size_t const bytes = r_.bytes();
-    alignas(64) std::byte own[shm::flat_payload];
+    alignas(64) std::byte own[flat_payload];
     std::memcpy(own, r_.source, bytes);
     std::memcpy(r_.target, team->rank_me == 0 ? own : payload_of(0), bytes);
     for (std::int32_t rank = 1; rank < team->rank_n; ++rank) {
-      alignas(64) std::byte other[shm::flat_payload];
+      alignas(64) std::byte other[flat_payload];
       std::memcpy(other, rank == team->rank_me ? own : payload_of(rank), bytes);
       r_.combine(r_.target, other, r_.count, r_.operation);
     }
@@ -135,7 +135,7 @@ class staged_reduce final : public flat_collective {
   std::size_t bytes(std::size_t elements) const { return elements * r_.element_bytes; }
   std::byte const* source() const { return r_.from() + bytes(begin_); }
   std::byte* target() const { return r_.to() + bytes(begin_); }
-  std::byte* own_block() const { return world->shm->at(world->shm->config().me, block_); }
+  std::byte* own_block() const { return world->host->at(world->host->me(), block_); }
 
   /// Elements of the piece that `rank` combines: whole cache lines where that is possible.
   range share_of(std::int32_t rank) const {
@@ -302,7 +302,7 @@ void staged_reduce::drop_messages() {
 
 collective* make_flat_reduce(team_view& team, collective_signature signature, on_done done,
                              reduction const& what) {
-  if (what.bytes() <= shm::flat_payload) return make<line_reduce>(team, signature, done, what);
+  if (what.bytes() <= flat_payload) return make<line_reduce>(team, signature, done, what);
   return make<staged_reduce>(team, signature, done, what);
 }
 

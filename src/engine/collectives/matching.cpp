@@ -2,16 +2,11 @@
 // steps and publications, which finds most mistakes at once. What is left are ranks that wait for something
 // that nobody sends: each rank notes in its region what it started last, and who has waited long looks there.
 
-#include <sched.h>
-#include <time.h>
-
-#include <algorithm>
-#include <cstring>
 #include <string>
 
-#include "base/call_site.hpp"
 #include "base/error.hpp"
 #include "engine/collectives/collective.hpp"
+#include "engine/host/call_sites.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
@@ -31,7 +26,7 @@ std::uint64_t check_of(started const& s) {
 }
 
 /// False if the words do not belong together, or there are none.
-bool read(shm::started_collective const& from, started& s) {
+bool read(started_collective const& from, started& s) {
   s.team = from.team.load(std::memory_order_relaxed);
   s.call.signature = from.signature.load(std::memory_order_relaxed);
   s.call.number = from.number.load(std::memory_order_relaxed);
@@ -49,7 +44,7 @@ struct difference {
   collective_signature theirs = 0;
 };
 
-difference find_difference(shm::rank_control const& own, shm::rank_control const& peer) {
+difference find_difference(rank_page const& own, rank_page const& peer) {
   difference first;
   for (auto const& m : own.started) {
     started mine{};
@@ -66,39 +61,6 @@ difference find_difference(shm::rank_control const& own, shm::rank_control const
   return first;
 }
 
-bool is_on_host(std::int32_t world_rank) {
-  auto const& config = world->shm->config();
-  return world_rank >= config.first && world_rank < config.first + static_cast<std::int32_t>(config.count);
-}
-
-shm::rank_control& control_of(std::int32_t world_rank) {
-  return world->shm->control(static_cast<std::uint32_t>(world_rank - world->shm->config().first));
-}
-
-void write_call_site(shm::call_site_text& to) noexcept {
-  if (to.ready.load(std::memory_order_relaxed) != 0) return;
-  std::string const text = call_site();
-  std::size_t const bytes = std::min(text.size(), sizeof to.text - 1);
-  std::memcpy(to.text, text.data(), bytes);
-  to.text[bytes] = '\0';
-  to.ready.store(1, std::memory_order_release);  // pairs with the acquire in call_site_of()
-}
-
-/// Asks a peer of this host; empty if it does not answer soon, as it computes or is gone.
-std::string call_site_of(std::int32_t world_rank) {
-  constexpr int milliseconds = 1500;  // it looks only now and then
-  shm::rank_control& peer = control_of(world_rank);
-  write_call_site(world->shm->own_control().site);  // it may ask us
-  peer.site.asked.store(1, std::memory_order_relaxed);
-  wake(peer.bell);
-  for (int i = 0; i < milliseconds; ++i) {
-    if (peer.site.ready.load(std::memory_order_acquire) != 0) return peer.site.text;
-    timespec const pause{0, 1'000'000};
-    nanosleep(&pause, nullptr);
-  }
-  return {};
-}
-
 }  // namespace
 
 noted_call note_collective(team_data& team, collective_signature signature) noexcept {
@@ -107,8 +69,7 @@ noted_call note_collective(team_data& team, collective_signature signature) noex
   team.history ^= team.history >> 29U;  // products carry differences upwards only
   noted_call const call{signature, team.next_number++, static_cast<std::uint32_t>(team.history >> 32U)};
   team.called[call.number & (team_data::history_size - 1)] = signature;
-  shm::started_collective& note =
-      world->shm->own_control().started[started_ever++ & (shm::remembered_collectives - 1)];
+  started_collective& note = world->host->own_page().started[started_ever++ & (remembered_collectives - 1)];
   note.team.store(team.id, std::memory_order_relaxed);
   note.number.store(call.number, std::memory_order_relaxed);
   note.history.store(call.history, std::memory_order_relaxed);
@@ -121,14 +82,15 @@ void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
               collective_signature theirs) {
   noted_call call = mine;
   std::string site;
-  if (is_on_host(other)) {
+  host_domain const& host = *world->host;
+  if (host.has(other)) {
     // What was found may be a consequence: look for the first difference.
-    difference const d = find_difference(world->shm->own_control(), control_of(other));
+    difference const d = find_difference(host.own_page(), host.page(host.local_rank(other)));
     if (d.found && d.team == team.id && d.mine.number <= mine.number) {
       call = d.mine;
       theirs = d.theirs;
     }
-    site = call_site_of(other);
+    site = ask_call_site(host, host.local_rank(other));
     if (!site.empty()) site = format("rank %d is here:\n", other) + site;
   }
   std::string const what =
@@ -151,27 +113,21 @@ void look_for_mismatch() noexcept {
   // Others may start collectives meanwhile; who is busy with that will look itself when it waits.
   try_guard const held;
   if (!held) return;
-  shm::endpoint const& shm = *world->shm;
-  for (std::uint32_t r = 0; r < shm.config().count; ++r) {
-    if (r == shm.config().me) continue;
-    difference const d = find_difference(shm.own_control(), shm.control(r));
+  host_domain const& host = *world->host;
+  for (std::uint32_t r = 0; r < host.count(); ++r) {
+    if (r == host.me()) continue;
+    difference const d = find_difference(host.own_page(), host.page(r));
     auto const* const team = d.found ? static_cast<team_data const*>(find_team(d.team)) : nullptr;
-    if (team != nullptr) mismatch(*team, d.mine, shm.config().first + static_cast<std::int32_t>(r), d.theirs);
+    if (team != nullptr) mismatch(*team, d.mine, host.world_rank(r), d.theirs);
   }
-}
-
-void answer_call_site() noexcept {
-  shm::call_site_text& site = world->shm->own_control().site;
-  if (site.asked.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    write_call_site(site);
 }
 
 void show_last_collective() noexcept {
   try_guard const held;
   if (!held) return;
   started mine{};
-  std::uint32_t const last = (started_ever - 1) & (shm::remembered_collectives - 1);
-  if (!read(world->shm->own_control().started[last], mine)) return;
+  std::uint32_t const last = (started_ever - 1) & (remembered_collectives - 1);
+  if (!read(world->host->own_page().started[last], mine)) return;
   diagnostics->collective_number.store(mine.call.number, std::memory_order_relaxed);
   diagnostics->collective_signature.store(mine.call.signature, std::memory_order_relaxed);
   diagnostics->collective_team.store(mine.team, std::memory_order_relaxed);

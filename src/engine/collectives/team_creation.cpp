@@ -115,7 +115,7 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
   fresh->id = ours.id;
   // A team destroyed meanwhile may have published more, but not on a channel that was free before.
   fresh->flat_step = fresh->all_left = ours.flat_step;
-  for (int channel = 0; channel < static_cast<int>(shm::flat_channels) && fresh->channel < 0; ++channel) {
+  for (int channel = 0; channel < static_cast<int>(flat_channels) && fresh->channel < 0; ++channel) {
     if ((ours.channels >> static_cast<unsigned>(channel) & 1U) != 0) fresh->channel = channel;
   }
   team_data& team = *fresh;

@@ -13,7 +13,7 @@
 #include <atoll/transport/message.hpp>
 
 #include "engine/collectives/staging.hpp"
-#include "transport/shm/layout.hpp"
+#include "engine/host/page.hpp"
 
 namespace atl::engine {
 
@@ -29,19 +29,19 @@ struct member_table {
 struct team_data : team_view {
   static constexpr std::uint32_t history_size = 16;  // a power of two
 
-  std::unique_ptr<member_table> table;                     ///< if stride == 0
-  int channel = -1;                                        ///< flat channel, or -1
-  std::uint64_t flat_step = 0;                             ///< of the channel: what is published now
-  std::uint64_t all_left = 0;                              ///< all members are known to have left this step
-  std::array<std::uint64_t, shm::flat_lines> line_used{};  ///< step that stands in each of this rank's lines
-  std::int32_t laggard = 0;                                ///< member that was found behind last
-  std::deque<collective*> flat_queue;                      ///< front one is under way
-  staging_blocks staging;                                  ///< for arrays that go over the channel
-  std::uint32_t next_number = 0;                           ///< of the next collective
-  std::uint64_t history = 0;                               ///< hash of all that was called
-  std::vector<collective*> open;                           ///< collectives by messages that are under way
-  std::vector<transport::message*> early;                  ///< for collectives that have not begun here
-  std::array<std::uint64_t, history_size> called{};        ///< signatures of the last collectives, by number
+  std::unique_ptr<member_table> table;                ///< if stride == 0
+  int channel = -1;                                   ///< flat channel, or -1
+  std::uint64_t flat_step = 0;                        ///< of the channel: what is published now
+  std::uint64_t all_left = 0;                         ///< all members are known to have left this step
+  std::array<std::uint64_t, flat_lines> line_used{};  ///< step that stands in each of this rank's lines
+  std::int32_t laggard = 0;                           ///< member that was found behind last
+  std::deque<collective*> flat_queue;                 ///< front one is under way
+  staging_blocks staging;                             ///< for arrays that go over the channel
+  std::uint32_t next_number = 0;                      ///< of the next collective
+  std::uint64_t history = 0;                          ///< hash of all that was called
+  std::vector<collective*> open;                      ///< collectives by messages that are under way
+  std::vector<transport::message*> early;             ///< for collectives that have not begun here
+  std::array<std::uint64_t, history_size> called{};   ///< signatures of the last collectives, by number
 
   std::int32_t to_world(std::int32_t team_rank) const {
     return stride != 0 ? first + team_rank * stride : table->world_ranks[static_cast<std::size_t>(team_rank)];

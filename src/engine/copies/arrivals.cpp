@@ -42,9 +42,7 @@ word_queue& queue_of(std::atomic<std::uint64_t> const* word) {
 }  // namespace
 
 std::span<memory::announcement_line> own_announcements() noexcept {
-  auto* const first = reinterpret_cast<memory::announcement_line*>(
-      hosts.to_address(static_cast<std::uint32_t>(job.rank_me), shm::announcements_offset));
-  return {first, shm::announcements_bytes / sizeof(memory::announcement_line)};
+  return world->host->own_page().announcements;
 }
 
 void hold_announced(message* m) {

@@ -52,7 +52,7 @@ void raise_flag(host_address const& flag, std::uint64_t value) {
   if (!hosts.is_local(flag.rank)) [[unlikely]]
     return raise_flag_by_message(flag, value);
   store_flag(flag, value);
-  wake(world->shm->control(flag.rank - hosts.first).bell);
+  world->host->wake(flag.rank - hosts.first);
 }
 
 void raise_flag_by_message(host_address const& flag, std::uint64_t value) {

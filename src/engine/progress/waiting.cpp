@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/pause.hpp"
+#include "engine/host/call_sites.hpp"
 #include "engine/progress/quiet.hpp"
 
 namespace atl::engine {
@@ -61,8 +62,8 @@ void waiter::pause() {
 }
 
 void waiter::announce_or_sleep() {
-  answer_call_site();
-  shm::endpoint& shm = *world->shm;
+  host_domain const& host = *world->host;
+  answer_call_site(host);
   if (bell_ == 0) {
     std::uint64_t const waited_ns = now_ns() - since_ns_;
     if (waited_ns > next_look_ns_) {
@@ -73,13 +74,13 @@ void waiter::announce_or_sleep() {
     if (!may_sleep_ || nobody_rings() || world->longest_sleep_ns == 0) {
       yield();
     } else {
-      bell_ = atl::announce(shm.own_control().bell, shm.control(0).sleepers, world->remote_fences);
+      bell_ = host.announce_sleep();
     }
     return;
   }
   // Not quiet: another thread held the engine's lock while the caller polled, or a message waits for memory.
-  if (!nobody_rings() && shm.quiet()) {
-    atl::sleep(shm.own_control().bell, bell_, world->longest_sleep_ns);
+  if (!nobody_rings() && world->shm->quiet()) {
+    host.sleep(bell_, world->longest_sleep_ns);
   } else {
     yield();
   }
@@ -88,7 +89,7 @@ void waiter::announce_or_sleep() {
 
 void waiter::withdraw() noexcept {
   bell_ = 0;
-  atl::withdraw(world->shm->control(0).sleepers);
+  world->host->withdraw_sleep();
 }
 
 void yield() noexcept {

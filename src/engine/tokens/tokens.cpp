@@ -7,6 +7,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -209,11 +210,13 @@ function_token token_of(void const* function) {
 
 namespace {
 
-/// Lets peers put names to our tokens. Called with the table's mutex held, and once at start.
+/// Where names go; null: nowhere. Guarded by the table's mutex.
+module_names* published_names = nullptr;
+
+/// Lets peers put names to our tokens. With the table's mutex held.
 void publish_names(module_table const& modules) {
-  if (world == nullptr || world->shm == nullptr) return;
-  auto& names = *reinterpret_cast<shm::module_names*>(
-      reinterpret_cast<std::byte*>(&world->shm->own_control()) + shm::module_names_offset);
+  if (published_names == nullptr) return;
+  module_names& names = *published_names;
   std::uint32_t count = 0;
   for (module const& m : modules) {
     if (count == std::size(names.entries)) break;
@@ -227,9 +230,9 @@ void publish_names(module_table const& modules) {
 
 /// What the sender calls the module, or nothing if it cannot be known.
 std::string name_at(std::int32_t source, std::uint32_t hash) {
-  if (source < 0 || world == nullptr || !hosts.is_local(static_cast<std::uint32_t>(source))) return {};
-  auto const& names = *reinterpret_cast<shm::module_names const*>(
-      hosts.to_address(static_cast<std::uint32_t>(source), shm::module_names_offset));
+  if (source < 0 || !hosts.is_local(static_cast<std::uint32_t>(source))) return {};
+  auto const& names = *reinterpret_cast<module_names const*>(
+      hosts.to_address(static_cast<std::uint32_t>(source), offsetof(rank_page, modules)));
   std::uint32_t const count = names.count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (names.entries[i].hash == hash) return names.entries[i].name;
@@ -243,9 +246,12 @@ std::uint32_t last_resolved_module() noexcept { return last_resolved.hash; }
 
 std::vector<loaded_module> loaded_modules() { return rebuild(); }
 
-void publish_module_names() {
-  module_table const* const modules = table.load(std::memory_order_acquire);
-  publish_names(modules != nullptr ? *modules : rebuild());
+void publish_module_names(module_names* where) {
+  module_table const* const known = table.load(std::memory_order_acquire);
+  module_table const& modules = known != nullptr ? *known : rebuild();
+  std::lock_guard const lock(table_mutex);
+  published_names = where;
+  publish_names(modules);
 }
 
 void* resolve(function_token token) { return resolve_from(token, -1); }

@@ -27,6 +27,15 @@ std::uint8_t cells_for(std::size_t bytes) {
 
 std::byte* begin_of(cell* first) { return reinterpret_cast<std::byte*>(first); }
 
+ring_counters* counters_of(endpoint_config const& config, std::uint32_t local_rank) {
+  return reinterpret_cast<ring_counters*>(config.base + local_rank * config.stride +
+                                          config.layout.counters_offset);
+}
+
+cell* cells_of(endpoint_config const& config, std::uint32_t local_rank) {
+  return reinterpret_cast<cell*>(config.base + local_rank * config.stride + config.layout.ring_offset);
+}
+
 template <class Descriptor>
 Descriptor read_descriptor(cell const* first) {
   Descriptor d;
@@ -37,24 +46,19 @@ Descriptor read_descriptor(cell const* first) {
 }  // namespace
 
 endpoint::endpoint(endpoint_config config)
-    : inbox_(&reinterpret_cast<rank_control*>(config.base + config.me * config.stride)->ring,
-             reinterpret_cast<cell*>(config.base + config.me * config.stride + config.layout.ring_offset),
-             config.layout.ring_cells),
+    : inbox_(counters_of(config, config.me), cells_of(config, config.me), config.layout.ring_cells),
       config_(std::move(config)),
-      fragments_begin_(config_.read_peers ? config_.layout.arena_bytes
-                                          : config_.layout.arena_bytes / 4 * 3 & ~std::size_t{63}),
-      arena_(config_.base + config_.me * config_.stride + config_.layout.arena_offset, fragments_begin_),
-      arena_largest_(fragments_begin_ / 4 * 3),
+      arena_(*config_.transit),
       kept_(config_.count) {
-  region_layout const& layout = config_.layout;
   if (!config_.read_peers) {
-    fragments_.emplace(config_.base + config_.me * config_.stride + layout.arena_offset + fragments_begin_,
-                       layout.arena_bytes - fragments_begin_);
+    fragments_bytes_ = arena_.bytes() / 4 & ~std::size_t{63};
+    fragments_begin_ = arena_.reserve(fragments_bytes_);
+    fragments_.emplace(arena_.address(fragments_begin_), fragments_bytes_);
   }
+  arena_largest_ = (arena_.bytes() - fragments_bytes_) / 4 * 3;
   outboxes_.reserve(config_.count);
   for (std::uint32_t peer = 0; peer < config_.count; ++peer) {
-    auto* const cells = reinterpret_cast<cell*>(config_.base + peer * config_.stride + layout.ring_offset);
-    outboxes_.emplace_back(&control(peer).ring, cells, layout.ring_cells);
+    outboxes_.emplace_back(counters_of(config_, peer), cells_of(config_, peer), config_.layout.ring_cells);
   }
 }
 
@@ -64,6 +68,7 @@ endpoint::~endpoint() {
   }
   for (auto& [id, item] : awaiting_pull_) forget(item);
   for (auto& [id, part] : assemblies_) std::free(part.buffer);
+  if (fragments_) arena_.unreserve(fragments_begin_);
 }
 
 // ---- private memory ------------------------------------------------------------------------------
@@ -179,7 +184,7 @@ bool endpoint::put_in_ring(std::uint32_t target, message_kind kind, std::uint64_
   outboxes_[target].publish(*position,
                             {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
                              static_cast<std::uint8_t>(kind), cells, alignment_log2});
-  wake(control(target).bell);
+  wake(target);
   return true;
 }
 
@@ -270,8 +275,7 @@ bool endpoint::send_kept(std::uint32_t target, kept& item) {
 }
 
 bool endpoint::send_fragments(std::uint32_t target, kept& item) {
-  std::size_t const largest =
-      (config_.layout.arena_bytes - fragments_begin_) / pieces_at_once - block_flag_bytes;
+  std::size_t const largest = fragments_bytes_ / pieces_at_once - block_flag_bytes;
   while (item.sent < item.bytes) {
     std::size_t const piece = std::min<std::size_t>(item.bytes - item.sent, largest);
     std::uint64_t const buffer = fragments_->take(piece, 64);
@@ -326,7 +330,7 @@ message* endpoint::receive_any(bool in_place) {
 
 message* endpoint::take_from_arena(cell const* first, ring_header const& header, bool in_place) {
   auto const d = read_descriptor<arena_descriptor>(first);
-  std::byte* base = config_.base + header.source * config_.stride + config_.layout.arena_offset + d.buffer;
+  std::byte* base = at(header.source, config_.layout.arena_offset + d.buffer);
   storage where = storage::arena;
   if (!in_place) {
     std::byte* const copy = take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2);
@@ -408,8 +412,7 @@ message* endpoint::take_fragment(cell const* first, ring_header const& header) {
     }
     found = assemblies_.emplace(key, assembly{buffer, 0}).first;
   }
-  std::byte* const piece =
-      config_.base + header.source * config_.stride + config_.layout.arena_offset + d.buffer;
+  std::byte* const piece = at(header.source, config_.layout.arena_offset + d.buffer);
   std::memcpy(found->second.buffer + d.offset, piece, d.bytes);
   arena::hand_back(piece);
   found->second.arrived += d.bytes;

@@ -10,7 +10,7 @@
 ///   the ring, the target uses it where it is and clears a flag.
 /// - rendezvous: larger, or when the arena is full and may not be waited for. Stays in the sender's private
 ///   memory; the target reads it from there (process_vm_readv), where the system allows that.
-/// - fragments: the same where it does not. Pieces travel through a part of the arena that is theirs;
+/// - fragments: the same where it does not. Pieces travel through a quarter of the arena that is theirs;
 ///   receivers copy them out at once, so that this part always gets free again, whatever messages still use
 ///   the rest.
 ///
@@ -33,6 +33,7 @@
 
 #include <sys/types.h>
 
+#include "base/doorbell.hpp"
 #include "memory/host/arena.hpp"
 #include "transport/buffer_cache.hpp"
 #include "transport/message_pool.hpp"
@@ -59,8 +60,10 @@ struct endpoint_config {
   std::uint32_t me = 0;
   std::int32_t first = 0;  ///< world rank of local rank 0
   region_layout layout{};
-  bool read_peers = false;                           ///< process_vm_readv works between all ranks
-  std::vector<pid_t> pids;                           ///< by local rank; needed if read_peers
+  doorbell* bells = nullptr;         ///< local rank 0's; the others' follow at the same stride
+  memory::arena* transit = nullptr;  ///< this rank's transit memory, where the layout says
+  bool read_peers = false;           ///< process_vm_readv works between all ranks
+  std::vector<pid_t> pids;           ///< by local rank; needed if read_peers
   std::size_t private_limit = std::size_t{1} << 30;  ///< bytes that messages may take in private memory
 };
 
@@ -121,7 +124,7 @@ class endpoint final : public transport::endpoint {
     outboxes_[target].publish(out.position,
                               {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
                                static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
-    wake(control(target).bell);
+    wake(target);
   }
 
   /// True if the last receive() left a message behind because private memory is used up.
@@ -130,21 +133,6 @@ class endpoint final : public transport::endpoint {
   bool quiet() const { return inbox_.empty(); }
   std::size_t private_bytes() const { return private_used_.load(std::memory_order_relaxed); }
   std::size_t private_limit() const { return config_.private_limit; }
-
-  /// Memory in this rank's region for others to read: its offset in the region, ~0 if there is no room.
-  std::uint64_t take_staging(std::size_t bytes) {
-    std::uint64_t const block = arena_.reserve(bytes);
-    return block == arena::npos ? ~std::uint64_t{0} : config_.layout.arena_offset + block;
-  }
-  void give_staging(std::uint64_t offset) { arena_.unreserve(offset - config_.layout.arena_offset); }
-  std::byte* at(std::uint32_t local_rank, std::uint64_t offset) const {
-    return config_.base + local_rank * config_.stride + offset;
-  }
-
-  rank_control& control(std::uint32_t local_rank) const {
-    return *reinterpret_cast<rank_control*>(config_.base + local_rank * config_.stride);
-  }
-  rank_control& own_control() const { return control(config_.me); }
   endpoint_config const& config() const { return config_; }
 
  private:
@@ -189,6 +177,13 @@ class endpoint final : public transport::endpoint {
     std::uint8_t alignment_log2;
   };
 
+  std::byte* at(std::uint32_t local_rank, std::uint64_t offset) const {
+    return config_.base + local_rank * config_.stride + offset;
+  }
+  void wake(std::uint32_t local_rank) const {
+    atl::wake(*reinterpret_cast<doorbell*>(reinterpret_cast<std::byte*>(config_.bells) +
+                                           local_rank * config_.stride));
+  }
   std::uint32_t local(std::int32_t world_rank) const {
     return static_cast<std::uint32_t>(world_rank - config_.first);
   }
@@ -256,11 +251,12 @@ class endpoint final : public transport::endpoint {
   std::atomic<bool> starved_{false};
 
   endpoint_config config_;
-  std::size_t fragments_begin_;  ///< offset in the arena of the part for fragments (its end if there is none)
   transport::buffer_cache buffers_;
-  arena arena_;
-  std::size_t arena_largest_;
+  arena& arena_;
+  std::uint64_t fragments_begin_ = 0;  ///< offset in the arena of the part for fragments
+  std::size_t fragments_bytes_ = 0;
   std::optional<arena> fragments_;  ///< if peers cannot read our memory
+  std::size_t arena_largest_;
   std::vector<ring_producer> outboxes_;
   std::vector<std::deque<kept>> kept_;                      ///< by local rank
   std::unordered_map<std::uint64_t, kept> awaiting_pull_;   ///< by id

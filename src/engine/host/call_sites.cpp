@@ -1,0 +1,44 @@
+#include "engine/host/call_sites.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/call_site.hpp"
+
+namespace atl::engine {
+namespace {
+
+void write(call_site_text& to) noexcept {
+  if (to.ready.load(std::memory_order_relaxed) != 0) return;
+  std::string const text = call_site();
+  std::size_t const bytes = std::min(text.size(), sizeof to.text - 1);
+  std::memcpy(to.text, text.data(), bytes);
+  to.text[bytes] = '\0';
+  to.ready.store(1, std::memory_order_release);  // pairs with the acquire in ask_call_site()
+}
+
+}  // namespace
+
+std::string ask_call_site(host_domain const& host, std::uint32_t peer) {
+  constexpr int milliseconds = 1500;  // it looks only now and then
+  call_site_text& site = host.page(peer).site;
+  write(host.own_page().site);  // it may ask us
+  site.asked.store(1, std::memory_order_relaxed);
+  host.wake(peer);
+  for (int i = 0; i < milliseconds; ++i) {
+    if (site.ready.load(std::memory_order_acquire) != 0) return site.text;
+    timespec const pause{0, 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  return {};
+}
+
+void answer_call_site(host_domain const& host) noexcept {
+  call_site_text& site = host.own_page().site;
+  if (site.asked.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    write(site);
+}
+
+}  // namespace atl::engine

@@ -1,0 +1,86 @@
+#pragma once
+
+/// The ranks of one host: what they share beside messages. Every rank has a page at the start of its region
+/// (page.hpp), with its doorbell, its lines of flat collectives and what peers may want to know of it, and
+/// transit memory in which it stages data for others to read.
+///
+/// Stands beside the transports: it is there whatever carries the messages.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/host/page.hpp"
+#include "memory/host/arena.hpp"
+
+namespace atl::engine {
+
+class host_domain {
+ public:
+  struct shape {
+    std::byte* base = nullptr;  ///< region of local rank 0 in this process
+    std::size_t stride = 0;     ///< from one rank's region to the next one's
+    std::uint32_t count = 1;    ///< ranks of this host
+    std::uint32_t me = 0;       ///< local rank of this process
+    std::int32_t first = 0;     ///< world rank of local rank 0
+    bool remote_fences = false;  ///< of all ranks: no wake-up is missed (base/doorbell.hpp)
+  };
+
+  /// `transit`: of this rank, inside its region.
+  host_domain(shape const& ranks, memory::arena& transit) noexcept : ranks_(ranks), transit_(transit) {}
+  host_domain(host_domain const&) = delete;
+  host_domain& operator=(host_domain const&) = delete;
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return ranks_.count; }
+  [[nodiscard]] std::uint32_t me() const noexcept { return ranks_.me; }
+  [[nodiscard]] bool has(std::int32_t world_rank) const noexcept { return local_rank(world_rank) < count(); }
+  /// Of a rank of this host.
+  [[nodiscard]] std::uint32_t local_rank(std::int32_t world_rank) const noexcept {
+    return static_cast<std::uint32_t>(world_rank - ranks_.first);
+  }
+  [[nodiscard]] std::int32_t world_rank(std::uint32_t local_rank) const noexcept {
+    return ranks_.first + static_cast<std::int32_t>(local_rank);
+  }
+
+  /// A place in the region of a rank of this host.
+  [[nodiscard]] std::byte* at(std::uint32_t local_rank, std::uint64_t offset) const noexcept {
+    return ranks_.base + local_rank * ranks_.stride + offset;
+  }
+  [[nodiscard]] rank_page& page(std::uint32_t local_rank) const noexcept {
+    return *reinterpret_cast<rank_page*>(at(local_rank, 0));
+  }
+  [[nodiscard]] rank_page& own_page() const noexcept { return page(ranks_.me); }
+
+  // Sleeping and waking, see base/doorbell.hpp.
+
+  /// Call it after the publication that a local rank shall see.
+  void wake(std::uint32_t local_rank) const noexcept { atl::wake(page(local_rank).bell); }
+  [[nodiscard]] bool anybody_sleeps() const noexcept { return any_sleeper(page(0).sleepers); }
+  [[nodiscard]] bool misses_no_wake_up() const noexcept { return ranks_.remote_fences; }
+  [[nodiscard]] std::uint32_t announce_sleep() const noexcept {
+    return announce(own_page().bell, page(0).sleepers, ranks_.remote_fences);
+  }
+  void sleep(std::uint32_t announced, std::int64_t longest_ns) const noexcept {
+    atl::sleep(own_page().bell, announced, longest_ns);
+  }
+  void withdraw_sleep() const noexcept { withdraw(page(0).sleepers); }
+
+  // Staging: memory of this rank for the others to read.
+
+  static constexpr std::uint64_t no_room = ~std::uint64_t{0};
+  /// Offset in this rank's region of a block that stays until it is given back, or no_room.
+  [[nodiscard]] std::uint64_t take_staging(std::size_t bytes) const {
+    std::uint64_t const block = transit_.reserve(bytes);
+    return block == memory::arena::npos ? no_room : transit_offset() + block;
+  }
+  void give_staging(std::uint64_t offset) const { transit_.unreserve(offset - transit_offset()); }
+
+ private:
+  std::uint64_t transit_offset() const noexcept {
+    return static_cast<std::uint64_t>(transit_.address(0) - at(ranks_.me, 0));
+  }
+
+  shape ranks_;
+  memory::arena& transit_;
+};
+
+}  // namespace atl::engine
