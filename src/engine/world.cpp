@@ -24,6 +24,8 @@
 #include "engine/copies/copies.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/start_report.hpp"
+#include "engine/tokens/modules.hpp"
+#include "engine/tokens/one_copy.hpp"
 #include "memory/host/host_heap.hpp"
 
 namespace atl::engine {

@@ -44,12 +44,6 @@ void start(bool threaded);
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.
 void stop() noexcept;
 
-/// Stops the job if this process has more than one copy of the library (one_copy.cpp).
-void require_one_copy();
-
-/// Puts the names of the loaded modules where peers find them, from now on; null ends it (tokens.cpp).
-void publish_module_names(module_names* where);
-
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/tokens/modules.hpp"
+#include "engine/tokens/token.hpp"
 
 namespace atl::rt {
 namespace {
@@ -40,11 +41,11 @@ std::string line_of(engine::loaded_module const& m) {
 bool enforce_verification(bool enforce) noexcept { return enforced.exchange(enforce); }
 bool verification_enforced() noexcept { return enforced.load(); }
 
-void refresh_modules() { engine::loaded_modules(); }
+void refresh_modules() { engine::look_for_modules(); }
 
 void write_pointer(void const* function, std::ostream* output) {
   auto const address = reinterpret_cast<std::uintptr_t>(function);
-  for (engine::loaded_module const& m : engine::loaded_modules()) {
+  for (engine::loaded_module const& m : engine::look_for_modules()) {
     if (address < m.begin || address >= m.end) continue;
     write(output, format("function %p", function),
           format("  token %016llx: offset %#zx in %s\n",
@@ -57,13 +58,13 @@ void write_pointer(void const* function, std::ostream* output) {
 
 void write_modules(std::ostream* output) {
   std::string text;
-  for (engine::loaded_module const& m : engine::loaded_modules()) text += line_of(m);
+  for (engine::loaded_module const& m : engine::look_for_modules()) text += line_of(m);
   write(output, "modules: addresses, hash, modes, file", text);
 }
 
 void write_token_cache(std::ostream* output) {
   std::uint32_t const hash = engine::last_resolved_module();
-  for (engine::loaded_module const& m : engine::loaded_modules()) {
+  for (engine::loaded_module const& m : engine::look_for_modules()) {
     if (m.hash != hash) continue;
     write(output, "module of the last call", line_of(m));
     return;

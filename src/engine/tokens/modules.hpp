@@ -2,9 +2,12 @@
 
 /// The modules of this process (program, shared libraries), as function tokens see them.
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "engine/host/page.hpp"
 
 namespace atl::engine {
 
@@ -16,10 +19,22 @@ struct loaded_module {
   std::string modes{};     ///< that its files were compiled in; empty if without the library's headers
 };
 
-/// What is loaded now, ordered by address. Stops the job when modules of different modes are.
-std::vector<loaded_module> loaded_modules();
+/// Ordered by address. Immutable: readers keep plain pointers to tables, which live as long as the process.
+using module_table = std::vector<loaded_module>;
 
-/// Hash of the module whose function the calling thread resolved last; 0 if there was none.
-std::uint32_t last_resolved_module() noexcept;
+/// The table made last, or null. Release and acquire: who sees it sees its content.
+extern std::atomic<module_table const*> newest_modules;
+inline module_table const* known_modules() noexcept { return newest_modules.load(std::memory_order_acquire); }
+/// Looks what is loaded now. Stops the job when modules of different modes are.
+module_table const& look_for_modules();
+/// Have modules been unloaded since the table was made? Others may lie in their place.
+bool modules_were_unloaded();
+
+/// Null if there is none.
+loaded_module const* find_address(module_table const& modules, std::uintptr_t address) noexcept;
+loaded_module const* find_hash(module_table const& modules, std::uint32_t hash) noexcept;
+
+/// Puts the names of the loaded modules where peers find them, from now on; null ends it.
+void publish_module_names(module_names* where);
 
 }  // namespace atl::engine

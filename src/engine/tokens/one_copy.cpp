@@ -2,6 +2,8 @@
 // world each: calls of the second find nothing initialised, or something else than the caller has. Every copy
 // carries a note, and the one that is loaded last stops the job.
 
+#include "engine/tokens/one_copy.hpp"
+
 #include <link.h>
 
 #include <cstdint>
@@ -10,7 +12,6 @@
 
 #include "base/error.hpp"
 #include "base/os/elf_notes.hpp"
-#include "engine/world.hpp"
 
 __asm__(
     ".pushsection .note.upcxx.library, \"a\", %note\n"

@@ -1,36 +1,31 @@
-// Function tokens. A table of loaded modules, ordered by address for token_of and searched by hash for
-// resolve, is rebuilt when a look-up misses, so dlopen needs no announcement. The table is immutable once
-// published: readers take a pointer, writers replace it under a mutex; old tables are kept (there are few).
+// A table of loaded modules, searched by address for tokens of functions and by hash for functions of tokens,
+// is made again when a look-up misses, so dlopen needs no announcement. The table is immutable once published:
+// readers take a pointer, writers replace it under a mutex; old tables are kept (there are few).
 
-#include <atoll/engine/token.hpp>
+#include "engine/tokens/modules.hpp"
 
 #include <link.h>
 
 #include <algorithm>
-#include <cstddef>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
-
-#include <atoll/engine/host_map.hpp>
-
-#include <atoll/base/check.hpp>
 
 #include "base/error.hpp"
 #include "base/os/elf_notes.hpp"
-#include "engine/tokens/modules.hpp"
-#include "engine/world.hpp"
 
 namespace atl::engine {
+
+std::atomic<module_table const*> newest_modules{nullptr};
+
 namespace {
 
 using module = loaded_module;
-using module_table = std::vector<module>;
 
 constexpr std::uint32_t fnv_start = 2166136261U;
 
@@ -93,10 +88,7 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
   return 0;
 }
 
-void publish_names(module_table const& modules);
-
 std::mutex table_mutex;
-std::atomic<module_table const*> table{nullptr};
 
 /// Every table ever published stays alive: readers hold plain pointers, and modules change rarely.
 std::vector<std::unique_ptr<module_table const>>& all_tables() {
@@ -149,67 +141,6 @@ void check_modes(module_table const& modules) {
   }
 }
 
-module_table const& rebuild() {
-  std::lock_guard const lock(table_mutex);
-  auto fresh = std::make_unique<module_table>();
-  dl_iterate_phdr(&collect, fresh.get());
-  std::sort(fresh->begin(), fresh->end(), [](module const& a, module const& b) { return a.begin < b.begin; });
-  check_modes(*fresh);
-  name_apart(table.load(std::memory_order_relaxed), *fresh);
-  table.store(fresh.get(), std::memory_order_release);
-  publish_names(*fresh);
-  all_tables().push_back(std::move(fresh));
-  return *all_tables().back();
-}
-
-module const* find_address(module_table const& modules, std::uintptr_t address) {
-  for (module const& m : modules) {
-    if (address >= m.begin && address < m.end) return &m;
-  }
-  return nullptr;
-}
-
-module const* find_hash(module_table const& modules, std::uint32_t hash) {
-  for (module const& m : modules) {
-    if (m.hash == hash) return &m;
-  }
-  return nullptr;
-}
-
-/// Module that resolved last; nearly every message comes from the same one.
-thread_local constinit struct {
-  module_table const* modules = nullptr;
-  std::uint32_t hash = 0;
-  std::uintptr_t begin = 0;
-} last_resolved;
-
-}  // namespace
-
-function_token first_token_of(void const* function) {
-  unsigned long long now = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* out) {
-        *static_cast<unsigned long long*>(out) = info->dlpi_subs;
-        return 1;  // the first says it all
-      },
-      &now);
-  if (now != unloads.load(std::memory_order_relaxed)) rebuild();
-  return token_of(function);
-}
-
-function_token token_of(void const* function) {
-  auto const address = reinterpret_cast<std::uintptr_t>(function);
-  module_table const* modules = table.load(std::memory_order_acquire);
-  module const* m = modules != nullptr ? find_address(*modules, address) : nullptr;
-  if (m == nullptr) m = find_address(rebuild(), address);
-  if (m == nullptr)
-    check_failed("rpc: the function at %p belongs to no loaded module; it cannot be called remotely",
-                 function);
-  return (std::uint64_t{m->hash} << 32) | (address - m->begin);
-}
-
-namespace {
-
 /// Where names go; null: nowhere. Guarded by the table's mutex.
 module_names* published_names = nullptr;
 
@@ -228,59 +159,52 @@ void publish_names(module_table const& modules) {
   names.count.store(count, std::memory_order_release);
 }
 
-/// What the sender calls the module, or nothing if it cannot be known.
-std::string name_at(std::int32_t source, std::uint32_t hash) {
-  if (source < 0 || !hosts.is_local(static_cast<std::uint32_t>(source))) return {};
-  auto const& names = *reinterpret_cast<module_names const*>(
-      hosts.to_address(static_cast<std::uint32_t>(source), offsetof(rank_page, modules)));
-  std::uint32_t const count = names.count.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (names.entries[i].hash == hash) return names.entries[i].name;
-  }
-  return {};
-}
-
 }  // namespace
 
-std::uint32_t last_resolved_module() noexcept { return last_resolved.hash; }
+module_table const& look_for_modules() {
+  std::lock_guard const lock(table_mutex);
+  auto fresh = std::make_unique<module_table>();
+  dl_iterate_phdr(&collect, fresh.get());
+  std::sort(fresh->begin(), fresh->end(), [](module const& a, module const& b) { return a.begin < b.begin; });
+  check_modes(*fresh);
+  name_apart(newest_modules.load(std::memory_order_relaxed), *fresh);
+  newest_modules.store(fresh.get(), std::memory_order_release);
+  publish_names(*fresh);
+  all_tables().push_back(std::move(fresh));
+  return *all_tables().back();
+}
 
-std::vector<loaded_module> loaded_modules() { return rebuild(); }
+bool modules_were_unloaded() {
+  unsigned long long now = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_subs;
+        return 1;  // the first says it all
+      },
+      &now);
+  return now != unloads.load(std::memory_order_relaxed);
+}
+
+loaded_module const* find_address(module_table const& modules, std::uintptr_t address) noexcept {
+  for (module const& m : modules) {
+    if (address >= m.begin && address < m.end) return &m;
+  }
+  return nullptr;
+}
+
+loaded_module const* find_hash(module_table const& modules, std::uint32_t hash) noexcept {
+  for (module const& m : modules) {
+    if (m.hash == hash) return &m;
+  }
+  return nullptr;
+}
 
 void publish_module_names(module_names* where) {
-  module_table const* const known = table.load(std::memory_order_acquire);
-  module_table const& modules = known != nullptr ? *known : rebuild();
+  module_table const* const known = known_modules();
+  module_table const& modules = known != nullptr ? *known : look_for_modules();
   std::lock_guard const lock(table_mutex);
   published_names = where;
   publish_names(modules);
-}
-
-void* resolve(function_token token) { return resolve_from(token, -1); }
-
-void* resolve_from(function_token token, std::int32_t source) {
-  auto const hash = static_cast<std::uint32_t>(token >> 32);
-  auto const offset = static_cast<std::uint32_t>(token);
-  module_table const* modules = table.load(std::memory_order_acquire);
-  if (hash == last_resolved.hash && modules == last_resolved.modules) [[likely]] {
-    return reinterpret_cast<void*>(last_resolved.begin + offset);
-  }
-  module const* m = modules != nullptr ? find_hash(*modules, hash) : nullptr;
-  if (m == nullptr) m = find_hash(rebuild(), hash);
-  if (m == nullptr) {
-    std::string loaded;
-    for (module const& known : *table.load()) {
-      loaded += format(" %s=%08x", known.name.empty() ? "(program)" : known.name.c_str(), known.hash);
-    }
-    std::string const name = name_at(source, hash);
-    std::string const who = source >= 0 ? format("rank %d", source) : std::string("a peer");
-    fatal("rpc",
-          "%s called a function at offset 0x%x of %s (hash %08x), which is not loaded here. "
-          "Load the same shared libraries on every rank before calling into them. Loaded:%s",
-          who.c_str(), offset, name.empty() ? "a module" : name.c_str(), hash, loaded.c_str());
-  }
-  last_resolved.modules = table.load(std::memory_order_acquire);
-  last_resolved.hash = hash;
-  last_resolved.begin = m->begin;
-  return reinterpret_cast<void*>(m->begin + offset);
 }
 
 }  // namespace atl::engine
