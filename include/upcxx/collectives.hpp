@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/collective_call.hpp>

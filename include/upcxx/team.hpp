@@ -11,6 +11,7 @@
 #include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/team.hpp>
+#include <atoll/engine/team_creation.hpp>
 #include <atoll/engine/world.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/instances.hpp>

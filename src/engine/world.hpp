@@ -44,6 +44,9 @@ void start(bool threaded);
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.
 void stop() noexcept;
 
+/// Runs what was given to call_at_end() (flags.cpp).
+void run_calls_at_end();
+
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 

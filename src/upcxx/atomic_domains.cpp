@@ -9,6 +9,7 @@
 #include <atomic>
 #include <string>
 
+#include <atoll/engine/collectives.hpp>
 #include <upcxx/atomic.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/runtime.hpp>

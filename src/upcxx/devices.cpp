@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/runtime.hpp>

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <atoll/base/check.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <upcxx/experimental/heap.hpp>
 #include <upcxx/experimental/os_env.hpp>

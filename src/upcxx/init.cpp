@@ -8,7 +8,6 @@
 #include <typeinfo>
 
 #include <atoll/base/check.hpp>
-#include <atoll/engine/flags.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
 #include "base/error.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <atoll/engine/world.hpp>
 
 #include "base/call_site.hpp"

@@ -2,11 +2,11 @@
 
 #include <exception>
 
+#include <atoll/base/check.hpp>
+#include <atoll/engine/team_creation.hpp>
 #include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/team.hpp>
-
-#include <atoll/base/check.hpp>
 
 #include "base/error.hpp"
 #include "engine/world.hpp"

@@ -7,7 +7,7 @@
 
 #include <atoll/base/config.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/on_done.hpp>
 
 namespace atl::engine {
 
@@ -37,14 +37,5 @@ ATOLL_EXPORT void poll_for_flags();
 /// Has look(context) called during progress of any level until it is true; then `done` runs. Both run under
 /// the engine's lock and may not communicate.
 ATOLL_EXPORT void watch(bool (*look)(void* context), void* context, on_done done);
-
-/// Has `function` called when the library ends, once, while memory of the own heap can still be freed and
-/// nobody communicates any more: for what exists from its first use until then.
-ATOLL_EXPORT void call_at_end(void (*function)());
-/// Does that (finalize).
-void run_calls_at_end();
-
-/// How often the library has been stopped in this process: changes when all memory of the heaps is gone.
-ATOLL_EXPORT std::uint64_t periods_ended() noexcept;
 
 }  // namespace atl::engine

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <atoll/base/check.hpp>
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <atoll/transport/message.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/object_collectives.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/collective_call.hpp>
 #include <upcxx/detail/config.hpp>

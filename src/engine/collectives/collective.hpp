@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <atoll/transport/message.hpp>
 
 #include "base/collective_signature.hpp"

@@ -1,6 +1,8 @@
 // Broadcast and reduction of objects that must be serialised: binomial trees of messages, with the program's
 // own functions at both ends. See collective.hpp.
 
+#include <atoll/engine/object_collectives.hpp>
+
 #include <atoll/engine/am.hpp>
 
 #include "engine/collectives/collective.hpp"

@@ -11,6 +11,8 @@
 // therefore always includes a barrier by messages, in the background if the program does not want to wait:
 // who has passed it knows that everybody has left the team's last flat collective.
 
+#include <atoll/engine/team_creation.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>

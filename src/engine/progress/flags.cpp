@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <atoll/engine/am.hpp>
+#include <atoll/engine/world.hpp>
 
 #include "engine/collectives/collective.hpp"
 #include "engine/progress/guard.hpp"

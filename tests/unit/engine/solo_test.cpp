@@ -1,7 +1,7 @@
 // The engine in a job of one rank: active messages to itself, collectives of one, poll.
 
 #include <atoll/engine/am.hpp>
-#include <atoll/engine/team.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <atoll/engine/token.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <atoll/engine/flags.hpp>
+#include <atoll/engine/world.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
