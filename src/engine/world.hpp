@@ -14,6 +14,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/teams.hpp"
 #include "engine/host/host_domain.hpp"
+#include "engine/progress/waiting.hpp"
 #include "memory/host/region.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -57,65 +58,10 @@ message* next_user_message(bool in_place, bool& moved);
 
 /// Sends what was kept and goes on with collectives; true if anything moved. Part of user-level progress.
 bool advance();
-/// Gives the core away once.
-void yield() noexcept;
-/// Has this process had its core for long, as far as it knows, while ranks outnumber cores? Reads the clock.
-bool turn_is_long() noexcept;
-/// After so many fruitless calls of progress() in a row, think of yielding. Also tells whether ranks
-/// outnumber cores.
-extern std::uint32_t polls_before_yielding;
-constexpr std::uint32_t polls_with_spare_cores = 1U << 15;
-inline bool crowded() noexcept { return polls_before_yielding != polls_with_spare_cores; }
-
 /// Notes for the diagnostics record that a communication call is entered.
 inline void note_call(activity what, std::int32_t peer) noexcept {
   diagnostics->last_call.store(what, std::memory_order_relaxed);
   diagnostics->peer.store(peer, std::memory_order_relaxed);
 }
-
-/// Marks the time inside a call that waits, for the diagnostics record.
-class waiting_note {
- public:
-  explicit waiting_note(activity what, std::int32_t peer = -1) noexcept;
-  ~waiting_note();
-  waiting_note(waiting_note const&) = delete;
-  waiting_note& operator=(waiting_note const&) = delete;
-
- private:
-  activity outer_;
-};
-
-/// Adaptive waiting: spin while there is a core per rank, else yield, then sleep until something arrives.
-class waiter {
- public:
-  /// `may_sleep`: whatever ends the wait rings this rank's doorbell (messages, flat collectives, tasks do).
-  explicit waiter(bool may_sleep = true) noexcept : may_sleep_(may_sleep) {}
-  ~waiter() { reset(); }
-  waiter(waiter const&) = delete;
-  waiter& operator=(waiter const&) = delete;
-
-  /// Call after each fruitless poll of all that is awaited.
-  void pause();
-  /// Call after each fruitful one.
-  void reset() {
-    fruitless_ = 0;
-    since_ns_ = 0;
-    next_look_ns_ = 0;
-    drowsy_ = false;
-    if (bell_ != 0) [[unlikely]]
-      withdraw();
-  }
-
- private:
-  void announce_or_sleep();
-  void withdraw() noexcept;
-
-  bool may_sleep_;
-  bool drowsy_ = false;     ///< has waited for long enough to sleep
-  std::uint32_t bell_ = 0;  ///< not 0: announced, so the caller looks once more before this sleeps
-  std::uint32_t fruitless_ = 0;
-  std::uint64_t since_ns_ = 0;
-  std::uint64_t next_look_ns_ = 0;  ///< after that much waiting, look whether peers do the same
-};
 
 }  // namespace atl::engine

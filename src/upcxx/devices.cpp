@@ -24,6 +24,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "engine/collectives/run_to_end.hpp"
 #include "engine/copies/descriptor_exchange.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/world.hpp"
@@ -83,15 +84,8 @@ void enter(int barrier) {
 /// Waits, with user-level progress, for a collective that `start` begins.
 template <class Start>
 void run_collective(Start start) {
-  std::atomic<bool> done{false};
-  start(engine::on_done{
-      [](void* context) { static_cast<std::atomic<bool>*>(context)->store(true, std::memory_order_release); },
-      &done});
-  wait_until(
-      [](void const* what) {
-        return static_cast<std::atomic<bool> const*>(what)->load(std::memory_order_acquire);
-      },
-      &done);
+  engine::waiting_note const note(activity::wait);
+  engine::run_to_end(&progress_user, start);
   // Who comes last waits for nobody; what the others sent before is served all the same.
   progress_user();
 }

@@ -26,17 +26,10 @@ constinit int depth = 0;
 /// Runs what is here and sends what has not left. Bounded: callbacks may queue each other for ever.
 void settle() {
   constexpr int most_rounds = 1'000'000;
-  engine::waiter idle;
-  for (int fruitful = 0; fruitful < most_rounds;) {
-    if (progress_user()) {
-      ++fruitful;
-      idle.reset();
-    } else if (engine::unsent() == 0) {
-      return;
-    } else {
-      idle.pause();
-    }
-  }
+  int fruitful = 0;
+  bool moved = true;
+  engine::wait_while([&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0; },
+                     [&] { return moved = progress_user(); });
 }
 
 std::terminate_handler previous_terminate = nullptr;

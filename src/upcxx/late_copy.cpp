@@ -65,14 +65,7 @@ void late_copy::announce_calls() noexcept { announced = &announce; }
 
 void late_copy::wait() const {
   engine::waiting_note const note(activity::copy);
-  engine::waiter idle;
-  while (!done.load(std::memory_order_acquire)) {
-    if (progress_internal()) {
-      idle.reset();
-    } else {
-      idle.pause();
-    }
-  }
+  engine::wait_while([&] { return !done.load(std::memory_order_acquire); }, &progress_internal);
 }
 
 }  // namespace atl::rt

@@ -14,7 +14,7 @@
 #include "base/call_site.hpp"
 #include "base/error.hpp"
 #include "base/settings.hpp"
-#include "engine/world.hpp"
+#include "engine/collectives/run_to_end.hpp"
 #include "memory/host/host_heap.hpp"
 #include "upcxx/runtime_state.hpp"
 
@@ -75,18 +75,10 @@ leak_totals totals_of_all() {
   std::int32_t const me = engine::job.rank_me;
   leak_totals totals{
       bytes, memory::host_heap().allocations(), bytes != 0 ? 1U : 0U, bytes, me, objects_awaited(), me};
-  bool done = false;
-  engine::on_done const note{[](void* flag) { *static_cast<bool*>(flag) = true; }, &done};
-  engine::start_reduce(engine::world_team(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
-                       note);
-  engine::waiter idle;
-  while (!done) {
-    if (engine::poll()) {
-      idle.reset();
-    } else {
-      idle.pause();
-    }
-  }
+  engine::run_to_end(&engine::poll, [&](engine::on_done done) {
+    engine::start_reduce(engine::world_team(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
+                         done);
+  });
   return totals;
 }
 

@@ -188,16 +188,8 @@ void wait_until(bool (*done)(void const*), void const* what) {
         "then() instead");
   }
   engine::waiting_note const note(activity::wait);
-  engine::waiter idle;
-  while (!done(what)) {
-    if (advance_thread(t)) {
-      idle.reset();
-    } else if (may_poll(t)) {
-      idle.pause();
-    } else {
-      engine::yield();
-    }
-  }
+  engine::wait_while([&] { return !done(what); }, [&] { return advance_thread(t); },
+                     may_poll(t) ? engine::idling::sleep : engine::idling::yield);
 }
 
 bool progress_required(scope_state&) noexcept {
@@ -208,14 +200,7 @@ bool progress_required(scope_state&) noexcept {
 void discharge(scope_state& from) {
   if (!progress_required(from)) return;
   engine::waiting_note const note(activity::discharge);
-  engine::waiter idle;
-  while (progress_required(from)) {
-    if (engine::poll()) {
-      idle.reset();
-    } else {
-      idle.pause();
-    }
-  }
+  engine::wait_while([&] { return progress_required(from); });
 }
 
 void note_rpc(std::int32_t target, bool round_trip) noexcept {

@@ -9,6 +9,7 @@
 #include <atoll/engine/am.hpp>
 
 #include "engine/collectives/flat.hpp"
+#include "engine/collectives/run_to_end.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
@@ -280,16 +281,6 @@ void wait_barrier(team_view& team, bool (*progress)()) {
 void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
   waiting_note const note(activity::barrier);
-  waiter idle;
-  auto const wait_for = [&](auto complete) {
-    while (!complete()) {
-      if (progress()) {
-        idle.reset();
-      } else {
-        idle.pause();
-      }
-    }
-  };
   noted_call call;
   bool const alone_on_channel = [&] {
     guard const held;
@@ -300,16 +291,10 @@ void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   }();
   if (alone_on_channel) {
     std::int32_t seen = 0;
-    wait_for([&] { return flat_complete(team, call, seen); });
-    return;
+    wait_while([&] { return !flat_complete(team, call, seen); }, progress);
+  } else {
+    run_to_end(progress, [&](on_done done) { start_barrier(team, signature, done); });
   }
-  // Another thread may complete it; what it and others did before is visible to who leaves the barrier.
-  std::atomic<bool> complete{false};
-  start_barrier(
-      team, signature,
-      {[](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); },
-       &complete});
-  wait_for([&] { return complete.load(std::memory_order_acquire); });
 }
 
 }  // namespace atl::engine

@@ -14,7 +14,6 @@
 #include <atoll/engine/team_creation.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,6 +22,7 @@
 
 #include "base/error.hpp"
 #include "engine/collectives/collective.hpp"
+#include "engine/collectives/run_to_end.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 
@@ -30,23 +30,10 @@ namespace atl::engine {
 
 namespace {
 
-/// Blocks until the engine has called `done`.
 template <class Start>
-void run_to_end(bool (*progress)(), Start start) {
-  // Another thread may complete it; what it and others did before is visible to who sees the flag.
-  std::atomic<bool> complete{false};
-  start(on_done{
-      [](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true, std::memory_order_release); },
-      &complete});
+void wait_for_team(bool (*progress)(), Start start) {
   waiting_note const note(activity::team);
-  waiter idle;
-  while (!complete.load(std::memory_order_acquire)) {
-    if (progress()) {
-      idle.reset();
-    } else {
-      idle.pause();
-    }
-  }
+  run_to_end(progress, start);
 }
 
 struct agreement {
@@ -99,7 +86,7 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
     ours.flat_step = teams.highest_flat;
   }
   fresh->set_members(std::move(members), static_cast<std::int32_t>(me));
-  run_to_end(progress, [&](on_done done) {
+  wait_for_team(progress, [&](on_done done) {
     collective* const c = make_tree_reduce(*fresh, signature, done,
                                            {&ours, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1});
     c->route = &parent;
@@ -148,7 +135,7 @@ team_view* split_team(team_view& view, std::int32_t color, std::int32_t key, boo
   constexpr collective_signature signature = sign(collective_kind::split);
   std::vector<membership> all(static_cast<std::size_t>(parent.rank_n));
   membership const mine{color, key};
-  run_to_end(progress, [&](on_done done) {
+  wait_for_team(progress, [&](on_done done) {
     launch(make_gather(parent, signature, done, &mine, sizeof mine, all.data()));
   });
   if (color < 0) {
@@ -192,7 +179,7 @@ void destroy_team(team_view& view, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
   constexpr collective_signature signature = sign(collective_kind::destroy);
   if (progress != nullptr) {
-    run_to_end(progress, [&](on_done done) { launch(make_dissemination(team, signature, done)); });
+    wait_for_team(progress, [&](on_done done) { launch(make_dissemination(team, signature, done)); });
     remove(team);
   } else if (has_flat_channel(team)) {
     on_done const done{[](void* ended) { remove(*static_cast<team_data*>(ended)); }, &team};

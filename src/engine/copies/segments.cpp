@@ -170,13 +170,7 @@ void adopt_segment(segment_notice const& notice, os::unique_fd descriptor) {
 
 void destroy_segment(segment_name own) {
   std::uint64_t const key = key_of(own);
-  for (waiter idle; in_use(key);) {
-    if (poll()) {
-      idle.reset();
-    } else {
-      idle.pause();
-    }
-  }
+  wait_while([&] { return in_use(key); });
   guard const held;
   if (look_up(key) == nullptr) return;
   erase(key);

@@ -64,14 +64,7 @@ void raise_flag_by_message(host_address const& flag, std::uint64_t value) {
 void wait_for(bool (*look)(void*), void* context) {
   if (!look(context)) {
     waiting_note const note(activity::wait);
-    waiter idle;
-    do {
-      if (poll()) {
-        idle.reset();
-      } else {
-        idle.pause();
-      }
-    } while (!look(context));
+    wait_while([&] { return !look(context); });
   }
   came_from_peers();
 }

@@ -55,22 +55,19 @@ status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill 
 /// Waits for room, taking arrived messages into private memory meanwhile.
 ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
   waiting_note const note(activity::backpressure, out.target);
-  waiter idle(false);  // nobody rings when there is room again
   std::uint64_t const begin_ns = now_ns();
-  for (;;) {
-    bool const moved = poll();
+  bool moved = poll();
+  auto const no_room = [&] {
     // Room may never come while callbacks that have not finished hold on to what we sent: spill a bounded
     // amount.
     status const s =
         try_begin(out, bytes, alignment, now_ns() - begin_ns < patience_ns ? spill::never : spill::bounded);
-    if (s == status::ok) return;
-    if (s == status::no_memory || (!moved && world->shm->starved())) throw_exhausted(out.target, bytes);
-    if (moved) {
-      idle.reset();
-    } else {
-      idle.pause();
-    }
-  }
+    if (s == status::no_memory || (s != status::ok && !moved && world->shm->starved()))
+      throw_exhausted(out.target, bytes);
+    return s != status::ok;
+  };
+  // Nobody rings when there is room again.
+  wait_while(no_room, [&] { return moved = poll(); }, idling::spin);
 }
 
 /// Sends what was kept; true if anything moved.

@@ -5,6 +5,8 @@
 // rings it or some time has passed. Sleeping takes two calls of pause(): the first announces it, then the
 // caller polls once more, and only if that is fruitless too does the second sleep.
 
+#include "engine/progress/waiting.hpp"
+
 #include <sched.h>
 
 #include <atomic>
@@ -39,6 +41,10 @@ bool nobody_rings() noexcept { return world->shm->unsent() != 0 || device_work_o
 constinit std::uint32_t polls_before_yielding = polls_with_spare_cores;
 
 void waiter::pause() {
+  if (how_ == idling::yield) {
+    yield();
+    return;
+  }
   ++fruitless_;
   if (world->spare_cores && fruitless_ < spins_with_spare_cores) {
     cpu_pause();
@@ -64,23 +70,23 @@ void waiter::pause() {
 void waiter::announce_or_sleep() {
   host_domain const& host = *world->host;
   answer_call_site(host);
-  if (bell_ == 0) {
+  if (announced_ == 0) {
     std::uint64_t const waited_ns = now_ns() - since_ns_;
     if (waited_ns > next_look_ns_) {
       next_look_ns_ = waited_ns + look_every_ns;
       show_last_collective();
       if (waited_ns > look_every_ns) look_for_mismatch();
     }
-    if (!may_sleep_ || nobody_rings() || world->longest_sleep_ns == 0) {
+    if (how_ != idling::sleep || nobody_rings() || world->longest_sleep_ns == 0) {
       yield();
     } else {
-      bell_ = host.announce_sleep();
+      announced_ = host.announce_sleep();
     }
     return;
   }
   // Not quiet: another thread held the engine's lock while the caller polled, or a message waits for memory.
   if (!nobody_rings() && world->shm->quiet()) {
-    host.sleep(bell_, world->longest_sleep_ns);
+    host.sleep(announced_, world->longest_sleep_ns);
   } else {
     yield();
   }
@@ -88,7 +94,7 @@ void waiter::announce_or_sleep() {
 }
 
 void waiter::withdraw() noexcept {
-  bell_ = 0;
+  announced_ = 0;
   world->host->withdraw_sleep();
 }
 
