@@ -8,7 +8,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <atoll/base/round_up.hpp>
 #include <atoll/engine/host_map.hpp>
@@ -20,9 +24,7 @@
 #include "base/os/memory.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/debugging.hpp"
-#include "engine/collectives/collective.hpp"
-#include "engine/copies/copies.hpp"
-#include "engine/copies/segments.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/start_report.hpp"
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
@@ -32,11 +34,10 @@ namespace atl::engine {
 
 constinit job_info job;
 world_state* world = nullptr;
-void (*message_sink)(message*) = nullptr;
 
 namespace {
 
-rank_diagnostics unseen_diagnostics;
+std::uint64_t periods = 0;
 
 constexpr std::uint64_t world_team_id = 1;
 constexpr std::uint64_t local_team_id = 2;
@@ -89,133 +90,159 @@ bool can_read(pid_t pid, std::uint64_t address, std::uint64_t expected) {
   return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof word && word == expected;
 }
 
-void open_shm(world_state& w, bootstrap::placement const& place, shm::region_layout const& layout) {
-  shm::endpoint_config config;
-  config.base = w.region.base();
-  config.stride = w.region.stride();
+/// What the transport must know; all ranks of the host tell each other. Also the barrier after which all
+/// regions are reserved and may be touched.
+void agree_with_host(bootstrap::channel& channel, memory::host_region const& region, start_plan& plan) {
+  bootstrap::placement const& place = channel.where();
+  shm::endpoint_config& config = plan.transport;
+  config.base = region.base();
+  config.stride = region.stride();
   config.count = static_cast<std::uint32_t>(place.local_size);
   config.me = static_cast<std::uint32_t>(place.local_rank);
   config.first = place.local_first;
-  config.layout = layout;
-  config.bells = &reinterpret_cast<rank_page*>(config.base)->bell;
+  config.bells = &reinterpret_cast<rank_page*>(region.base())->bell;
   config.private_limit = private_limit(place.local_size);
 
   auto const probe_of = [](std::uint32_t local_rank) { return 0x61746f6c6cULL + local_rank; };
-  std::byte* const own = w.region.part(config.me);
-  reinterpret_cast<rank_page*>(own)->probe = probe_of(config.me);
+  reinterpret_cast<rank_page*>(region.part(config.me))->probe = probe_of(config.me);
   introduction const mine{getpid(), reinterpret_cast<std::uint64_t>(config.base), config.private_limit,
                           os::join_remote_fences()};
-  bool remote_fences = true;
-  // Also the barrier after which all regions are reserved and may be touched.
-  std::vector<introduction> const all = exchange_values(*w.channel, mine);
+  plan.remote_fences = true;
+  std::vector<introduction> const all = exchange_values(channel, mine);
   for (introduction const& peer : all) {
     config.pids.push_back(static_cast<pid_t>(peer.pid));
     // Each saw a little more or less free memory; a message that one may send, all may receive.
     config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
-    remote_fences = remote_fences && peer.remote_fences;
+    plan.remote_fences = plan.remote_fences && peer.remote_fences;
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
   std::uint64_t const address = all[next].base + next * config.stride + offsetof(rank_page, probe);
   bool const allowed = settings::read_peers() && can_read(config.pids[next], address, probe_of(next));
   config.read_peers = true;
-  for (char const peer_allowed : exchange_values(*w.channel, static_cast<char>(allowed))) {
+  for (char const peer_allowed : exchange_values(channel, static_cast<char>(allowed))) {
     config.read_peers = config.read_peers && peer_allowed != 0;
   }
-  w.region.populate_peers(0, layout.arena_offset);
-  w.transit = std::make_unique<memory::arena>(own + layout.arena_offset, layout.arena_bytes);
-  config.transit = w.transit.get();
-  w.host = std::make_unique<host_domain>(
-      host_domain::shape{config.base, config.stride, config.count, config.me, config.first, remote_fences},
-      *w.transit);
-  w.shm = std::make_unique<shm::endpoint>(std::move(config));
+  region.populate_peers(0, config.layout.arena_offset);
 }
 
-}  // namespace
-
-rank_diagnostics* diagnostics = &unseen_diagnostics;
-
-void start(bool threaded) {
-  require_one_copy();
-  auto fresh = std::make_unique<world_state>();
-  world_state& w = *fresh;
-  bootstrap::install_debugging();
-  w.channel = &bootstrap::attach();
-  bootstrap::install_backtraces();
-  bootstrap::placement const& place = w.channel->where();
-  set_identity(place.rank, place.size, {});
-  diagnostics = &w.channel->diagnostics();
-  note_call(activity::init, -1);
+/// Lets failures of this process end the job, and only the first one speak.
+void report_failures_to_job() {
   abort_hook = [] { bootstrap::attach().abort(1); };
   first_to_fail = [] {
     // Relaxed: nothing else is read by who comes second.
     bool const first =
-        world == nullptr || world->host->page(0).failed.exchange(1, std::memory_order_relaxed) == 0;
+        world == nullptr || world->host.page(0).failed.exchange(1, std::memory_order_relaxed) == 0;
     return first && bootstrap::attach().claim_failure();
   };
+}
+
+shm::endpoint_config with_arena(shm::endpoint_config config, memory::arena& transit) {
+  config.transit = &transit;
+  return config;
+}
+
+}  // namespace
+
+world_state::world_state(bootstrap::channel& job_channel, memory::host_region memory_of_host, start_plan plan)
+    : channel(job_channel),
+      region(std::move(memory_of_host)),
+      transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
+              plan.transport.layout.arena_bytes),
+      host({region.base(), region.stride(), plan.transport.count, plan.transport.me, plan.transport.first,
+            plan.remote_fences},
+           transit),
+      shm(with_arena(std::move(plan.transport), transit)),
+      progress(shm, host, plan.waiting, plan.threaded),
+      flags(progress.open),
+      teams(host),
+      calls(progress),
+      collectives(progress.open),
+      copies(progress) {}
+
+world_state::~world_state() {
+  publish_module_names(nullptr);
+  memory::host_heap().reset();
+  hosts = host_map{};
+  job = job_info{};
+}
+
+void start(bool threaded) {
+  require_one_copy();
+  bootstrap::install_debugging();
+  bootstrap::channel& channel = bootstrap::attach();
+  bootstrap::install_backtraces();
+  bootstrap::placement const& place = channel.where();
+  set_identity(place.rank, place.size, {});
+  diagnostics = &channel.diagnostics();
+  note_call(activity::init, -1);
+  report_failures_to_job();
   if (place.hosts > 1) {
     throw startup_error(
-        format("the job spans %d hosts, and no transport between hosts is loaded. "
-               "Start it on one host.",
+        format("the job spans %d hosts, and no transport between hosts is loaded. Start it on one host.",
                place.hosts));
   }
-  w.threaded = threaded;
-  int const cores = cores_of_host(*w.channel);
+  int const cores = cores_of_host(channel);
   std::optional<bool> const oversubscribed = settings::oversubscribed();
-  w.spare_cores = !oversubscribed.value_or(place.local_size > cores);
-  polls_before_yielding = w.spare_cores ? polls_with_spare_cores : 1;
 
+  start_plan plan;
+  plan.threaded = threaded;
+  plan.waiting.spare_cores = !oversubscribed.value_or(place.local_size > cores);
   // A region: the engine's page, the transport's memory, the heap.
-  shm::region_layout const layout = shm::region_layout::compute(
+  plan.transport.layout = shm::region_layout::compute(
       sizeof(rank_page), static_cast<std::size_t>(place.local_size), settings::transit_memory());
-  std::size_t const heap = round_up(settings::shared_heap_size(place.local_size), std::size_t{4096});
-  std::size_t const region_bytes = layout.end + heap;
-  w.region = memory::host_region(*w.channel, region_bytes);
-  open_shm(w, place, layout);
-  w.longest_sleep_ns = settings::longest_sleep_ns();
+  std::size_t const heap_begin = plan.transport.layout.end;
+  std::size_t const heap_bytes = round_up(settings::shared_heap_size(place.local_size), std::size_t{4096});
+  memory::host_region region(channel, heap_begin + heap_bytes);
+  agree_with_host(channel, region, plan);
+  plan.waiting.longest_sleep_ns = settings::longest_sleep_ns();
   // In threaded programs a thread may complete what another one waits for, and does not ring.
-  if (threaded || !w.host->misses_no_wake_up()) {
-    w.longest_sleep_ns = std::min(w.longest_sleep_ns, longest_unsure_sleep_ns);
+  if (threaded || !plan.remote_fences) {
+    plan.waiting.longest_sleep_ns = std::min(plan.waiting.longest_sleep_ns, longest_unsure_sleep_ns);
   }
+  auto fresh = std::make_unique<world_state>(channel, std::move(region), std::move(plan));
+  world_state& w = *fresh;
 
   job = {place.rank,        place.size, place.local_rank, place.local_size,
          place.local_first, place.host, place.hosts};
   hosts.base = w.region.base();
   hosts.stride = w.region.stride();
-  hosts.region_bytes = region_bytes;
+  hosts.region_bytes = heap_begin + heap_bytes;
   hosts.first = static_cast<std::uint32_t>(place.local_first);
-  hosts.count = static_cast<std::uint32_t>(place.local_size);
-  hosts.me = static_cast<std::uint32_t>(place.local_rank);
-  hosts.heap_begin = layout.end;
-  hosts.heap_end = region_bytes;
-  memory::host_heap().initialise(layout.end, heap,
-                                 w.region.part(static_cast<std::uint32_t>(place.local_rank)));
+  hosts.count = w.host.count();
+  hosts.me = w.host.me();
+  hosts.heap_begin = heap_begin;
+  hosts.heap_end = heap_begin + heap_bytes;
+  memory::host_heap().initialise(heap_begin, heap_bytes, w.region.part(w.host.me()));
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
-  w.teams.free_channels = (1U << flat_channels) - 1;
-  w.world_team = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);
-  w.local_team = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
-                             place.local_size, place.local_rank, 1);
+  w.teams.world = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);
+  w.teams.local = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
+                              place.local_size, place.local_rank, 1);
   world = fresh.release();
-  publish_module_names(&w.host->own_page().modules);
+  publish_module_names(&w.host.own_page().modules);
   // Nobody sends before everybody can receive: this is also the barrier.
-  report_start(*w.channel, {heap, cores, !w.spare_cores, oversubscribed.has_value()}, settings::verbosity());
-  w.channel->mark(rank_state::initialized);
+  report_start(channel, {heap_bytes, cores, !w.progress.waiting.spare_cores, oversubscribed.has_value()},
+               settings::verbosity());
+  channel.mark(rank_state::initialized);
 }
 
 void stop() noexcept {
-  std::unique_ptr<world_state> const old(world);
-  drop_collectives();
-  drop_watches();
-  drop_devices();
-  drop_announced();
-  publish_module_names(nullptr);
-  memory::host_heap().reset();
-  old->channel->mark(rank_state::finalized);
+  std::unique_ptr<world_state> const ending(world);
+  ending->channel.mark(rank_state::finalized);
   world = nullptr;
-  polls_before_yielding = polls_with_spare_cores;
-  hosts = host_map{};
-  job = job_info{};
+  ++periods;
 }
+
+void call_at_end(void (*function)()) {
+  guard const held;
+  world->calls_at_end.push_back(function);
+}
+
+void run_calls_at_end() {
+  for (auto* const function : std::exchange(world->calls_at_end, {})) function();
+}
+
+std::uint64_t periods_ended() noexcept { return periods; }
 
 }  // namespace atl::engine

@@ -1,67 +1,65 @@
 #pragma once
 
-/// The engine's state in this process, and its start and stop.
+/// Everything of the engine that exists between start and stop of the library, in the order of its making.
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <vector>
 
-#include <atoll/engine/am.hpp>
 #include <atoll/engine/world.hpp>
 
-#include "base/diagnostics.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "engine/collectives/matching.hpp"
 #include "engine/collectives/teams.hpp"
+#include "engine/collectives/under_way.hpp"
+#include "engine/copies/copies.hpp"
 #include "engine/host/host_domain.hpp"
-#include "engine/progress/waiting.hpp"
+#include "engine/progress/flags.hpp"
+#include "engine/progress/progress_engine.hpp"
+#include "memory/host/arena.hpp"
 #include "memory/host/region.hpp"
 #include "transport/shm/endpoint.hpp"
 
 namespace atl::engine {
 
-/// Everything that exists between start and stop.
+/// What start() has found out before anything can be made.
+struct start_plan {
+  shm::endpoint_config transport;
+  bool remote_fences = false;  ///< of all ranks of this host (base/doorbell.hpp)
+  waiting_policy waiting;
+  bool threaded = false;
+};
+
+/// Its destructor is the stop: nothing of a period is left for the next one.
 struct world_state {
-  bootstrap::channel* channel = nullptr;
+  world_state(bootstrap::channel& job_channel, memory::host_region memory_of_host, start_plan plan);
+  world_state(world_state const&) = delete;
+  world_state& operator=(world_state const&) = delete;
+  ~world_state();
+
+  bootstrap::channel& channel;
   memory::host_region region;
-  std::unique_ptr<memory::arena> transit;
-  std::unique_ptr<host_domain> host;
-  std::unique_ptr<shm::endpoint> shm;
+  memory::arena transit;
+  host_domain host;
+  shm::endpoint shm;
+  progress_engine progress;
+  watched_flags flags;
   team_registry teams;
-  team_data* world_team = nullptr;
-  team_data* local_team = nullptr;
-  bool threaded = false;              ///< several threads may communicate (par)
-  bool spare_cores = false;           ///< a core for each rank of this host: spinning disturbs nobody
-  std::int64_t longest_sleep_ns = 0;  ///< 0: never sleep
+  call_log calls;
+  collectives_under_way collectives;
+  device_copies copies;
+  std::vector<void (*)()> calls_at_end;
 };
 
 /// Null before start and after stop.
 extern world_state* world;
-/// Never null; private memory until a launcher gives a record that it can see.
-extern rank_diagnostics* diagnostics;
 
 /// Collective. Joins the job, maps the host's memory, opens the transports. Throws startup_error.
 void start(bool threaded);
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.
 void stop() noexcept;
 
-/// Runs what was given to call_at_end() (flags.cpp).
+/// Runs what was given to call_at_end() (finalize).
 void run_calls_at_end();
-
-/// Takes user-level messages that poll() finds. Set by the front end before start.
-extern void (*message_sink)(message*);
-
-/// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none.
-/// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as held in
-/// private memory. Sets `moved` if any message was taken, engine-level ones included.
-message* next_user_message(bool in_place, bool& moved);
-
-/// Sends what was kept and goes on with collectives; true if anything moved. Part of user-level progress.
-bool advance();
-/// Notes for the diagnostics record that a communication call is entered.
-inline void note_call(activity what, std::int32_t peer) noexcept {
-  diagnostics->last_call.store(what, std::memory_order_relaxed);
-  diagnostics->peer.store(peer, std::memory_order_relaxed);
-}
 
 }  // namespace atl::engine

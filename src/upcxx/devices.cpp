@@ -63,7 +63,7 @@ char const* name_of(unsigned kind) noexcept { return memory::to_string(static_ca
 
 void end_segment(device_state& d) {
   if (d.segment == 0) return;
-  engine::destroy_segment({engine::job.rank_me, d.segment});
+  engine::segment_table::here().destroy({engine::job.rank_me, d.segment});
   d.segment = 0;
   d.allocator.reset();
 }
@@ -160,16 +160,32 @@ device_handle find_own(std::uint64_t owner) {
 
 }  // namespace
 
+namespace {
+
+/// What `question` answers of a kind, which is null if it has no device here. Before init and after finalize
+/// drivers are opened for the question alone.
+template <class Question>
+auto ask_kind(unsigned kind, Question question) {
+  auto const id = static_cast<kind_id>(kind);
+  if (engine::segment_table::exists()) return question(engine::segment_table::here().find_kind(id));
+  for (auto const& each : memory::make_kinds()) {
+    if (each->id() == id) return question(each.get());
+  }
+  return question(static_cast<memory::kind*>(nullptr));
+}
+
+}  // namespace
+
 int device_count(unsigned kind) {
-  memory::kind const* const found = engine::find_kind(static_cast<kind_id>(kind));
-  return found == nullptr ? 0 : found->device_n();
+  return ask_kind(kind, [](memory::kind const* k) { return k == nullptr ? 0 : k->device_n(); });
 }
 
 std::string device_report(unsigned kind) {
-  memory::kind const* const found = engine::find_kind(static_cast<kind_id>(kind));
-  if (found != nullptr) return found->info();
-  std::string const why = memory::why_absent(static_cast<kind_id>(kind));
-  return format("%s: no device in this process%s%s\n", name_of(kind), why.empty() ? "" : ": ", why.c_str());
+  return ask_kind(kind, [kind](memory::kind const* k) {
+    if (k != nullptr) return k->info();
+    std::string const why = memory::why_absent(static_cast<kind_id>(kind));
+    return format("%s: no device in this process%s%s\n", name_of(kind), why.empty() ? "" : ": ", why.c_str());
+  });
 }
 
 std::string device_uuid(unsigned kind, int device) {
@@ -177,7 +193,8 @@ std::string device_uuid(unsigned kind, int device) {
   if (device < 0 || device >= count) {
     check_failed("device: uuid: there is no %s device %d; this process has %d", name_of(kind), device, count);
   }
-  return engine::find_kind(static_cast<kind_id>(kind))->uuid(device);
+  return ask_kind(kind,
+                  [device](memory::kind const* k) { return k == nullptr ? std::string() : k->uuid(device); });
 }
 
 device_handle open_device(unsigned kind, int device) {
@@ -251,8 +268,8 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
     if (device && device->active) {
       if (device->segment != 0) check_failed("device_allocator: the device has an allocator already");
       if (bytes == 0) throw memory::segment_error("a segment of 0 bytes");
-      mine =
-          engine::create_segment(*engine::find_kind(device->kind), device->device, bytes, memory, descriptor);
+      mine = engine::segment_table::here().create(*engine::segment_table::here().find_kind(device->kind),
+                                                  device->device, bytes, memory, descriptor);
       device->allocator.emplace(mine.base, mine.bytes);
       device->segment = mine.name.number;
       device->base = mine.base;
@@ -265,7 +282,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   }
   all = agree(all);
   if (all.failed != 0) {
-    if (mine.name.number != 0) engine::destroy_segment(mine.name);
+    if (mine.name.number != 0) engine::segment_table::here().destroy(mine.name);
     if (device) {
       device->segment = 0;
       device->allocator.reset();

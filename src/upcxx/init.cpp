@@ -12,7 +12,10 @@
 
 #include "base/error.hpp"
 #include "base/symbols.hpp"
+#include "engine/collectives/barrier.hpp"
 #include "engine/progress/quiet.hpp"
+#include "engine/progress/waiting.hpp"
+#include "engine/world.hpp"
 #include "upcxx/leaks.hpp"
 #include "upcxx/runtime_state.hpp"
 
@@ -67,7 +70,7 @@ void init(bool threaded, bool checked) {
           "init: the library is initialised already, and then only the thread that holds the master persona "
           "may call init again");
     }
-    if (threaded != engine::world->threaded) {
+    if (threaded != engine::world->progress.threaded) {
       check_failed(
           "init: the library was initialised in the other thread mode; compile the whole program with one "
           "UPCXX_THREADMODE");
@@ -124,7 +127,7 @@ void finalize(bool report_leaks) {
 }
 
 char* getenv_console(char const* name) {
-  char const* value = engine::world != nullptr ? engine::world->channel->console_env(name) : nullptr;
+  char const* value = engine::world != nullptr ? engine::world->channel.console_env(name) : nullptr;
   if (value == nullptr) value = std::getenv(name);
   return const_cast<char*>(value);
 }

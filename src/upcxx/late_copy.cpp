@@ -5,7 +5,7 @@
 #include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/exceptions.hpp>
 
-#include "engine/world.hpp"
+#include "engine/progress/waiting.hpp"
 
 namespace atl::rt {
 namespace {

@@ -9,7 +9,7 @@
 #include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
-#include "engine/world.hpp"
+#include "engine/progress/progress_engine.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -130,8 +130,9 @@ void enqueue_from_elsewhere(persona_state& target, task* work) {
     // Release: pairs with the acquire in take_inbox; what the task needs is visible to who runs it.
   } while (!target.inbox.compare_exchange_weak(newest, work, std::memory_order_release,
                                                std::memory_order_relaxed));
-  if (engine::world_state* const w = engine::world; w != nullptr) {
-    w->host->wake(w->host->me());
+  if (engine::progress_engine::exists()) {
+    engine::host_domain const& host = engine::progress_engine::here().host;
+    host.wake(host.me());
   }
 }
 

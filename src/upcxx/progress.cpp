@@ -14,7 +14,9 @@
 #include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
+#include "engine/progress/messages.hpp"
 #include "engine/progress/quiet.hpp"
+#include "engine/progress/waiting.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -29,7 +31,7 @@ constexpr int messages_per_call = 32;
 
 /// Adds to a counter of the diagnostics record; a locked instruction only where several threads count.
 void count(std::atomic<std::uint64_t>& counter, std::uint64_t change) {
-  if (engine::world->threaded) {
+  if (engine::progress_engine::here().threaded) {
     counter.fetch_add(change, std::memory_order_relaxed);
   } else {
     counter.store(counter.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
@@ -85,7 +87,7 @@ void run_or_hold(thread_state& t, message* m) {
 
 /// In the seq thread mode only the holder of the master persona touches the engine.
 bool may_poll(thread_state const& t) {
-  return engine::world != nullptr && (t.holds_master || engine::world->threaded);
+  return engine::progress_engine::exists() && (t.holds_master || engine::progress_engine::here().threaded);
 }
 
 /// A look at a handful of words that stay in the cache, for callers that call us over and over.
@@ -194,7 +196,7 @@ void wait_until(bool (*done)(void const*), void const* what) {
 
 bool progress_required(scope_state&) noexcept {
   // Outgoing messages are the process's, whoever initiated them: the answer is the same for every persona.
-  return engine::world != nullptr && engine::unsent() != 0;
+  return engine::progress_engine::exists() && engine::unsent() != 0;
 }
 
 void discharge(scope_state& from) {

@@ -9,7 +9,7 @@
 #include <upcxx/team.hpp>
 
 #include "base/error.hpp"
-#include "engine/world.hpp"
+#include "engine/collectives/teams.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -36,13 +36,13 @@ void bind_teams() noexcept {
 }
 
 void reset_teams() noexcept {
-  engine::world->teams.for_each([](engine::team_data& team) {
+  engine::team_registry::here().for_each([](engine::team_data& team) {
     if (team_state* const object = object_of(&team)) object->view = nullptr;
   });
 }
 
 team_state* find_team_state(std::uint64_t id) {
-  return engine::world == nullptr ? nullptr : object_of(engine::find_team(id));
+  return engine::team_registry::exists() ? object_of(engine::find_team(id)) : nullptr;
 }
 
 void adopt_team(team_state& object, engine::team_view* view) {

@@ -1,35 +1,17 @@
-// Barriers, and the algorithms by messages. See collective.hpp.
+#include "engine/collectives/by_messages.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <new>
 #include <vector>
 
 #include <atoll/engine/am.hpp>
 
-#include "engine/collectives/flat.hpp"
-#include "engine/collectives/run_to_end.hpp"
-#include "engine/progress/guard.hpp"
-#include "engine/world.hpp"
+#include "engine/collectives/steps.hpp"
 
 namespace atl::engine {
 
-using transport::message;
-
 namespace {
-
-class flat_barrier final : public flat_collective {
- public:
-  void begin() override { published_ = publish(nullptr, 0); }
-  bool advance() override {
-    if (!published_) begin();
-    return published_ && all_there();
-  }
-
- private:
-  bool published_ = false;
-};
 
 /// Dissemination: in round k tell rank me + 2^k, hear from rank me - 2^k.
 class dissemination_barrier final : public collective {
@@ -213,88 +195,9 @@ collective* make_tree_reduce(team_view& team, collective_signature signature, on
   return make<tree_reduce>(team, signature, done, what);
 }
 
-scratch::~scratch() { ::operator delete(memory_, std::align_val_t(alignment_)); }
-
-std::byte* scratch::get(std::size_t count, std::size_t element_bytes) {
-  if (memory_ == nullptr) {
-    // The largest power of two that divides the size is a multiple of any alignment.
-    alignment_ = std::max(element_bytes & (~element_bytes + 1), std::size_t{64});
-    memory_ = ::operator new(count* element_bytes, std::align_val_t(alignment_));
-  }
-  return static_cast<std::byte*>(memory_);
-}
-
 collective* make_gather(team_view& team, collective_signature signature, on_done done, void const* mine,
                         std::size_t bytes, void* all) {
   return make<bruck_gather>(team, signature, done, mine, bytes, all);
-}
-
-namespace {
-
-/// By lines and blocks inside a host; what only this rank is in needs neither.
-bool goes_flat(team_view& team) { return has_flat_channel(static_cast<team_data&>(team)) && team.rank_n > 1; }
-
-void start_barrier(team_view& team, collective_signature signature, on_done done) {
-  if (goes_flat(team)) {
-    launch_flat(make<flat_barrier>(team, signature, done));
-  } else {
-    launch(make_dissemination(team, signature, done));
-  }
-}
-
-}  // namespace
-
-void start_barrier(team_view& team, on_done done) {
-  start_barrier(team, sign(collective_kind::barrier), done);
-}
-
-void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root, on_done done) {
-  collective_signature const signature = sign(collective_kind::broadcast, root, bytes);
-  if (goes_flat(team)) {
-    launch_flat(make_flat_broadcast(team, signature, done, buffer, bytes, root));
-  } else {
-    launch(make_tree_broadcast(team, signature, done, buffer, bytes, root));
-  }
-}
-
-void start_reduce(team_view& team, void const* source, void* target, std::size_t count,
-                  std::size_t element_bytes, combine_function combine, void const* operation,
-                  std::int32_t root, on_done done, std::uint8_t operation_code) {
-  auto const kind = root < 0 ? collective_kind::reduce_all : collective_kind::reduce_one;
-  collective_signature const signature = sign(kind, root, count * element_bytes, operation_code);
-  reduction const what{source, target, count, element_bytes, combine, operation, root};
-  if (goes_flat(team)) {
-    launch_flat(make_flat_reduce(team, signature, done, what));
-  } else {
-    launch(make_tree_reduce(team, signature, done, what));
-  }
-}
-
-void start_gather_all(team_view& team, void const* mine, std::size_t bytes, void* all, on_done done) {
-  launch(make_gather(team, sign(collective_kind::gather, -1, bytes), done, mine, bytes, all));
-}
-
-void wait_barrier(team_view& team, bool (*progress)()) {
-  meet(team, sign(collective_kind::barrier), progress);
-}
-
-void meet(team_view& view, collective_signature signature, bool (*progress)()) {
-  auto& team = static_cast<team_data&>(view);
-  waiting_note const note(activity::barrier);
-  noted_call call;
-  bool const alone_on_channel = [&] {
-    guard const held;
-    if (!goes_flat(team) || !team.flat_queue.empty() || !flat_room(team)) return false;
-    call = note_collective(team, signature);
-    flat_publish(team, call, nullptr, 0);
-    return true;
-  }();
-  if (alone_on_channel) {
-    std::int32_t seen = 0;
-    wait_while([&] { return !flat_complete(team, call, seen); }, progress);
-  } else {
-    run_to_end(progress, [&](on_done done) { start_barrier(team, signature, done); });
-  }
 }
 
 }  // namespace atl::engine

@@ -5,21 +5,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/collectives/matching.hpp"
 #include "engine/progress/peer_order.hpp"
-#include "engine/world.hpp"
 
 namespace atl::engine {
 
-std::uint32_t local_rank_of(team_data const& team, std::int32_t team_rank) {
-  return world->host->local_rank(team.to_world(team_rank));
-}
-
 namespace {
+
+/// Of a member of a team that has a channel.
+std::uint32_t local_rank_of(team_data const& team, std::int32_t team_rank) {
+  return team.host.local_rank(team.to_world(team_rank));
+}
 
 constexpr unsigned history_bits = 20;
 
 flat_channel& channel_of(team_data const& team, std::int32_t team_rank) {
-  return world->host->page(local_rank_of(team, team_rank)).flat[team.channel];
+  return team.host.page(local_rank_of(team, team_rank)).flat[team.channel];
 }
 
 flat_line& line_of(team_data const& team, std::int32_t team_rank) {
@@ -31,12 +32,10 @@ std::uint64_t stamp_of(std::uint64_t step, noted_call const& call) {
   return step << history_bits | (call.history & ((1U << history_bits) - 1));
 }
 
-bool anybody_sleeps() { return world->host->anybody_sleeps(); }
-
 /// Wakes the member, or all of them (-1).
 void wake(team_data const& team, std::int32_t member) {
   if (member >= 0) {
-    world->host->wake(local_rank_of(team, member));
+    team.host.wake(local_rank_of(team, member));
     return;
   }
   for (std::int32_t rank = 0; rank < team.rank_n; ++rank) wake(team, rank);
@@ -90,7 +89,7 @@ void flat_publish(team_data& team, noted_call const& call, void const* payload, 
   leaves_for_peers();
   // Pairs with the acquire in line_is_there(): who sees the stamp sees the payload and all stores before.
   mine.stamp.store(stamp_of(step, call), std::memory_order_release);
-  if (anybody_sleeps()) [[unlikely]]
+  if (team.host.anybody_sleeps()) [[unlikely]]
     wake(team, reader);
 }
 
@@ -120,14 +119,14 @@ void flat_collective::leave(std::int32_t writer) {
   // Pairs with the acquire in flat_all_left().
   leaves_for_peers();
   channel_of(*team, team->rank_me).left.store(team->flat_step, std::memory_order_release);
-  if (anybody_sleeps()) [[unlikely]]
+  if (team->host.anybody_sleeps()) [[unlikely]]
     wake(*team, writer);
 }
 
 std::byte const* flat_collective::payload_of(std::int32_t rank) const { return line_of(*team, rank).payload; }
 
 std::byte const* flat_collective::block_at(std::int32_t rank, std::uint64_t offset) const {
-  return world->host->at(local_rank_of(*team, rank), offset);
+  return team->host.at(local_rank_of(*team, rank), offset);
 }
 
 }  // namespace atl::engine

@@ -33,6 +33,12 @@ bool flat_complete(team_data& team, noted_call const& call, std::int32_t& seen);
 /// Block of staging memory for the next step; staging_blocks::none or later if there is none, or not yet.
 std::uint64_t flat_block(team_data& team, std::size_t bytes);
 
+inline bool has_flat_channel(team_data const& team) { return team.channel >= 0; }
+/// By lines and blocks inside a host; what only this rank is in needs neither.
+inline bool goes_flat(team_view& team) {
+  return has_flat_channel(static_cast<team_data&>(team)) && team.rank_n > 1;
+}
+
 class flat_collective : public collective {
  protected:
   /// Next step, with a line of this rank. False: no room yet.
@@ -56,6 +62,7 @@ class flat_collective : public collective {
 
   std::byte const* payload_of(std::int32_t rank) const;
   std::byte const* block_at(std::int32_t rank, std::uint64_t offset) const;
+  std::byte* own_block_at(std::uint64_t offset) const { return team->host.at(team->host.me(), offset); }
 
  private:
   std::int32_t seen_ = 0;

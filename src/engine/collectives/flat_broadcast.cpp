@@ -1,15 +1,13 @@
-// Broadcasts inside a host. What fits into a line travels in it: one line from the root, which every member
-// reads.
-//
-// Longer arrays go piece by piece through blocks of the root's transit memory: it copies a piece into a block
-// and publishes where that is, the others copy it out, while the root is at the next piece. If transit memory
-// is used up, the line says so, and all go on with the tree by messages.
+#include "engine/collectives/flat_broadcast.hpp"
 
 #include <algorithm>
 #include <cstring>
 
+#include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat.hpp"
-#include "engine/world.hpp"
+#include "engine/collectives/steps.hpp"
+#include "engine/collectives/under_way.hpp"
+#include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 
@@ -45,7 +43,7 @@ class line_broadcast final : public flat_collective {
 std::size_t piece_of(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{128} << 10;  // stays in the second-level cache
   constexpr std::size_t least = std::size_t{8} << 10;
-  if (!world->spare_cores) return most;
+  if (!progress_engine::here().waiting.spare_cores) return most;
   return std::clamp(bytes / 8 / 64 * 64, least, most);
 }
 
@@ -68,8 +66,7 @@ class staged_broadcast final : public flat_collective {
       std::size_t const bytes = next_piece();
       std::uint64_t const block = flat_block(*team, bytes);
       if (block == staging_blocks::later) return false;
-      if (block != staging_blocks::none)
-        std::memcpy(world->host->at(world->host->me(), block), buffer_ + done_, bytes);
+      if (block != staging_blocks::none) std::memcpy(own_block_at(block), buffer_ + done_, bytes);
       flat_publish(*team, call, &block, sizeof block);
       leave(root_);
       if (block == staging_blocks::none) return go_on_by_messages();
@@ -96,8 +93,8 @@ class staged_broadcast final : public flat_collective {
   }
 
   bool go_on_by_messages() {
-    launch_rest(*this,
-                make_tree_broadcast(*team, call.signature, done, buffer_ + done_, bytes_ - done_, root_));
+    collectives_under_way::here().launch_rest(
+        *this, make_tree_broadcast(*team, call.signature, done, buffer_ + done_, bytes_ - done_, root_));
     return true;
   }
 

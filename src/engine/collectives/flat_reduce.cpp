@@ -1,22 +1,17 @@
-// Reductions inside a host, to all or to one. What fits into a line travels in it. Longer arrays go piece by
-// piece through blocks of transit memory that peers read:
-//
-//   small pieces  publish a copy of the contribution; when all have, combine everybody's, in rank order: all
-//                 ranks or only the root, for which the others do not wait.
-//   others        publish a copy of the contribution; when all have, combine everybody's share of this rank
-//                 and publish that. All ranks or only the root copy the others' shares when they are there.
-//
-// Every share is combined by one rank, or by all in the same order, so all get the same bits. If transit
-// memory is used up somewhere, the line says so. Then all go on with the tree by messages; where only the
-// root reads the lines, it gets the piece by a message instead.
+#include "engine/collectives/flat_reduce.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
+#include <atoll/engine/am.hpp>
+
+#include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat.hpp"
-#include "engine/world.hpp"
+#include "engine/collectives/steps.hpp"
+#include "engine/collectives/under_way.hpp"
+#include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 
@@ -135,7 +130,7 @@ class staged_reduce final : public flat_collective {
   std::size_t bytes(std::size_t elements) const { return elements * r_.element_bytes; }
   std::byte const* source() const { return r_.from() + bytes(begin_); }
   std::byte* target() const { return r_.to() + bytes(begin_); }
-  std::byte* own_block() const { return world->host->at(world->host->me(), block_); }
+  std::byte* own_block() const { return own_block_at(block_); }
 
   /// Elements of the piece that `rank` combines: whole cache lines where that is possible.
   range share_of(std::int32_t rank) const {
@@ -213,7 +208,10 @@ class staged_reduce final : public flat_collective {
     return true;
   }
 
-  void drop_messages();
+  void drop_messages() {
+    for (transport::message* m : messages_) release(m);
+    messages_.clear();
+  }
 
   void combine_all() const {
     // In the same order everywhere: programs rely on equal results even where the operation prefers its first
@@ -277,7 +275,8 @@ class staged_reduce final : public flat_collective {
 
   bool go_on_by_messages() {
     leave_piece();
-    launch_rest(*this, make_tree_reduce(*team, call.signature, done, r_.rest(begin_)));
+    collectives_under_way::here().launch_rest(*this,
+                                              make_tree_reduce(*team, call.signature, done, r_.rest(begin_)));
     return true;
   }
 
@@ -292,11 +291,6 @@ class staged_reduce final : public flat_collective {
   scratch scratch_;
   bool whole_ = false;
 };
-
-void staged_reduce::drop_messages() {
-  for (transport::message* m : messages_) release(m);
-  messages_.clear();
-}
 
 }  // namespace
 

@@ -1,14 +1,12 @@
-// Do all members of a team start the same collectives in the same order? What a rank called travels with its
-// steps and publications, which finds most mistakes at once. What is left are ranks that wait for something
-// that nobody sends: each rank notes in its region what it started last, and who has waited long looks there.
+#include "engine/collectives/matching.hpp"
 
 #include <string>
 
+#include <atoll/engine/world.hpp>
+
 #include "base/error.hpp"
-#include "engine/collectives/collective.hpp"
 #include "engine/host/call_sites.hpp"
 #include "engine/progress/guard.hpp"
-#include "engine/world.hpp"
 
 namespace atl::engine {
 
@@ -34,15 +32,9 @@ bool read(started_collective const& from, started& s) {
   return from.check.load(std::memory_order_relaxed) == check_of(s);
 }
 
-std::uint32_t started_ever = 0;  ///< collectives of this process, on any team; under the guard
+constexpr std::uint32_t slot_of(std::uint32_t started) { return started & (remembered_collectives - 1); }
 
-/// A peer's call with the number of one of ours that does not match, the first that both remember.
-struct difference {
-  bool found = false;
-  std::uint64_t team = 0;
-  noted_call mine;
-  collective_signature theirs = 0;
-};
+}  // namespace
 
 difference find_difference(rank_page const& own, rank_page const& peer) {
   difference first;
@@ -61,7 +53,15 @@ difference find_difference(rank_page const& own, rank_page const& peer) {
   return first;
 }
 
-}  // namespace
+void note_started(rank_page& own, std::uint32_t started, std::uint64_t team,
+                  noted_call const& call) noexcept {
+  started_collective& note = own.started[slot_of(started)];
+  note.team.store(team, std::memory_order_relaxed);
+  note.number.store(call.number, std::memory_order_relaxed);
+  note.history.store(call.history, std::memory_order_relaxed);
+  note.signature.store(call.signature, std::memory_order_relaxed);
+  note.check.store(check_of({team, call}), std::memory_order_relaxed);
+}
 
 noted_call note_collective(team_data& team, collective_signature signature) noexcept {
   // The operation is left out: one of the program's own may stand for a predefined one.
@@ -69,12 +69,7 @@ noted_call note_collective(team_data& team, collective_signature signature) noex
   team.history ^= team.history >> 29U;  // products carry differences upwards only
   noted_call const call{signature, team.next_number++, static_cast<std::uint32_t>(team.history >> 32U)};
   team.called[call.number & (team_data::history_size - 1)] = signature;
-  started_collective& note = world->host->own_page().started[started_ever++ & (remembered_collectives - 1)];
-  note.team.store(team.id, std::memory_order_relaxed);
-  note.number.store(call.number, std::memory_order_relaxed);
-  note.history.store(call.history, std::memory_order_relaxed);
-  note.signature.store(signature, std::memory_order_relaxed);
-  note.check.store(check_of({team.id, call}), std::memory_order_relaxed);
+  call_log::here().note(team.id, call);
   return call;
 }
 
@@ -82,7 +77,7 @@ void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
               collective_signature theirs) {
   noted_call call = mine;
   std::string site;
-  host_domain const& host = *world->host;
+  host_domain const& host = team.host;
   if (host.has(other)) {
     // What was found may be a consequence: look for the first difference.
     difference const d = find_difference(host.own_page(), host.page(host.local_rank(other)));
@@ -109,25 +104,41 @@ void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
              what.c_str(), site.c_str(), job.rank_me));
 }
 
-void look_for_mismatch() noexcept {
-  // Others may start collectives meanwhile; who is busy with that will look itself when it waits.
-  try_guard const held;
-  if (!held) return;
-  host_domain const& host = *world->host;
+namespace {
+
+/// Others may start collectives meanwhile; who is busy with that will look itself when it waits.
+void look_for_mismatch(host_domain const& host) {
   for (std::uint32_t r = 0; r < host.count(); ++r) {
     if (r == host.me()) continue;
     difference const d = find_difference(host.own_page(), host.page(r));
-    auto const* const team = d.found ? static_cast<team_data const*>(find_team(d.team)) : nullptr;
+    team_data const* const team = d.found ? team_registry::here().find(d.team) : nullptr;
     if (team != nullptr) mismatch(*team, d.mine, host.world_rank(r), d.theirs);
   }
 }
 
-void show_last_collective() noexcept {
+void look_around(std::uint64_t waited_ns) noexcept {
+  constexpr std::uint64_t suspicious_ns = 500'000'000;
   try_guard const held;
   if (!held) return;
+  call_log::here().show_last();
+  if (waited_ns > suspicious_ns) look_for_mismatch(progress_engine::here().host);
+}
+
+}  // namespace
+
+call_log::call_log(progress_engine& engine) : of_period(this), engine_(engine) {
+  engine.long_wait = &look_around;
+}
+
+call_log::~call_log() { engine_.long_wait = nullptr; }
+
+void call_log::note(std::uint64_t team, noted_call const& call) noexcept {
+  note_started(engine_.host.own_page(), started_++, team, call);
+}
+
+void call_log::show_last() const noexcept {
   started mine{};
-  std::uint32_t const last = (started_ever - 1) & (remembered_collectives - 1);
-  if (!read(world->host->own_page().started[last], mine)) return;
+  if (!read(engine_.host.own_page().started[slot_of(started_ - 1)], mine)) return;
   diagnostics->collective_number.store(mine.call.number, std::memory_order_relaxed);
   diagnostics->collective_signature.store(mine.call.signature, std::memory_order_relaxed);
   diagnostics->collective_team.store(mine.team, std::memory_order_relaxed);

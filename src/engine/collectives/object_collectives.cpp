@@ -1,11 +1,13 @@
 // Broadcast and reduction of objects that must be serialised: binomial trees of messages, with the program's
-// own functions at both ends. See collective.hpp.
+// own functions at both ends.
 
 #include <atoll/engine/object_collectives.hpp>
 
 #include <atoll/engine/am.hpp>
 
-#include "engine/collectives/collective.hpp"
+#include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/steps.hpp"
+#include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/world.hpp"
-
 namespace atl::engine {
 
 staging_blocks::~staging_blocks() {
-  if (world == nullptr) return;
   for (block const& b : blocks_) {
-    if (b.offset != none) world->host->give_staging(b.offset);
+    if (b.offset != none) host_.give_staging(b.offset);
   }
 }
 
@@ -30,9 +27,9 @@ std::uint64_t staging_blocks::next(std::size_t bytes, std::uint64_t all_left) {
   }
   if (too_small == count) return later;
   block& b = blocks_[too_small];
-  if (b.offset != none) world->host->give_staging(b.offset);
+  if (b.offset != none) host_.give_staging(b.offset);
   std::size_t const enough = std::bit_ceil(std::max(bytes, std::size_t{1024}));
-  b.offset = world->host->take_staging(enough);
+  b.offset = host_.take_staging(enough);
   b.bytes = b.offset == none ? 0 : enough;
   current_ = too_small;
   return b.offset == none && wait ? later : b.offset;

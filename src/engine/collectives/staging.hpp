@@ -6,16 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/host/host_domain.hpp"
+
 namespace atl::engine {
 
 /// Reductions to all need two, used in turn; the root of a broadcast is ahead of the others by as many as
 /// there are.
 class staging_blocks {
  public:
-  static constexpr std::uint64_t none = ~std::uint64_t{0};       ///< there is no room
+  static constexpr std::uint64_t none = host_domain::no_room;
   static constexpr std::uint64_t later = ~std::uint64_t{0} - 1;  ///< peers still read all there are
 
-  staging_blocks() = default;
+  explicit staging_blocks(host_domain const& host) : host_(host) {}
   staging_blocks(staging_blocks const&) = delete;
   staging_blocks& operator=(staging_blocks const&) = delete;
   ~staging_blocks();
@@ -34,6 +36,7 @@ class staging_blocks {
     std::size_t bytes = 0;
     std::uint64_t used = 0;
   };
+  host_domain const& host_;
   block blocks_[count];
   unsigned current_ = 0;
 };

@@ -19,12 +19,15 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
+#include <atoll/engine/world.hpp>
 
 #include "base/error.hpp"
-#include "engine/collectives/collective.hpp"
+#include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/flat.hpp"
+#include "engine/collectives/matching.hpp"
 #include "engine/collectives/run_to_end.hpp"
+#include "engine/collectives/under_way.hpp"
 #include "engine/progress/guard.hpp"
-#include "engine/world.hpp"
 
 namespace atl::engine {
 
@@ -74,8 +77,8 @@ void stand_aside(team_data& parent, collective_signature signature) {
 /// `members` in world ranks.
 team_view* form(team_data& parent, std::vector<std::int32_t> members, collective_signature signature,
                 bool (*progress)()) {
-  auto fresh = std::make_unique<team_data>();
-  team_registry& teams = world->teams;
+  auto fresh = std::make_unique<team_data>(parent.host);
+  team_registry& teams = team_registry::here();
   agreement ours;
   ours.members = hash(members);
   auto const me = std::find(members.begin(), members.end(), job.rank_me) - members.begin();
@@ -109,7 +112,7 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
   }
   team_data& team = *fresh;
   teams.add(std::move(fresh));
-  adopt_orphans(team);
+  collectives_under_way::here().adopt_orphans(team);
   return &team;
 }
 
@@ -120,7 +123,7 @@ void remove(team_data& team) {
         "team::destroy: %zu collectives over %s are still under way on this rank; wait for them first",
         team.open.size() + team.flat_queue.size() + team.early.size(), describe_team(team.id).c_str());
   }
-  world->teams.remove(team);
+  team_registry::here().remove(team);
 }
 
 struct membership {

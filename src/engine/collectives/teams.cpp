@@ -4,9 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/collectives/collective.hpp"
 #include "engine/progress/guard.hpp"
-#include "engine/world.hpp"
 
 namespace atl::engine {
 
@@ -53,7 +51,7 @@ void team_data::set_members(std::vector<std::int32_t> world_ranks, std::int32_t 
 
 team_data* team_registry::add(std::uint64_t id, std::int32_t first, std::int32_t rank_n, std::int32_t rank_me,
                               int channel) {
-  auto team = std::make_unique<team_data>();
+  auto team = std::make_unique<team_data>(host_);
   team->id = id;
   team->first = first;
   team->rank_n = rank_n;
@@ -83,8 +81,8 @@ team_data* team_registry::find(std::uint64_t id) {
   return found == teams_.end() ? nullptr : found->second.get();
 }
 
-team_view& world_team() { return *world->world_team; }
-team_view& local_team() { return *world->local_team; }
+team_view& world_team() { return *team_registry::here().world; }
+team_view& local_team() { return *team_registry::here().local; }
 
 std::int32_t team_to_world(team_view const& team, std::int32_t team_rank) {
   return static_cast<team_data const&>(team).to_world(team_rank);
@@ -96,7 +94,7 @@ std::int32_t team_from_world(team_view const& team, std::int32_t world_rank, std
 
 team_view* find_team(std::uint64_t id) {
   guard const held;
-  return world->teams.find(id);
+  return team_registry::here().find(id);
 }
 
 }  // namespace atl::engine

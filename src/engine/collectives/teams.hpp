@@ -13,7 +13,8 @@
 #include <atoll/transport/message.hpp>
 
 #include "engine/collectives/staging.hpp"
-#include "engine/host/page.hpp"
+#include "engine/host/host_domain.hpp"
+#include "engine/of_period.hpp"
 
 namespace atl::engine {
 
@@ -29,6 +30,9 @@ struct member_table {
 struct team_data : team_view {
   static constexpr std::uint32_t history_size = 16;  // a power of two
 
+  explicit team_data(host_domain const& ranks_of_host) : host(ranks_of_host), staging(ranks_of_host) {}
+
+  host_domain const& host;
   std::unique_ptr<member_table> table;                ///< if stride == 0
   int channel = -1;                                   ///< flat channel, or -1
   std::uint64_t flat_step = 0;                        ///< of the channel: what is published now
@@ -52,8 +56,10 @@ struct team_data : team_view {
 };
 
 /// The teams of this process.
-class team_registry {
+class team_registry : public of_period<team_registry> {
  public:
+  explicit team_registry(host_domain const& host) : of_period(this), host_(host) {}
+
   team_data* add(std::uint64_t id, std::int32_t first, std::int32_t rank_n, std::int32_t rank_me,
                  int channel);
   void add(std::unique_ptr<team_data> team);
@@ -66,13 +72,14 @@ class team_registry {
     for (auto& [id, team] : teams_) function(*team);
   }
 
-  std::vector<transport::message*> orphans;  ///< messages for teams that do not exist here yet
-  std::vector<team_data*> flat_busy;         ///< teams whose flat queue is not empty
-  std::uint32_t free_channels = 0;           ///< bit i: channel i
-  std::uint64_t highest_flat = 0;            ///< no free channel has come to a higher step
-  std::uint32_t led = 0;                     ///< teams created with this process as their rank 0, ever
+  team_data* world = nullptr;                               ///< all ranks of the job
+  team_data* local = nullptr;                               ///< those of this host
+  std::uint32_t free_channels = (1U << flat_channels) - 1;  ///< bit i: channel i
+  std::uint64_t highest_flat = 0;                           ///< no free channel has come to a higher step
+  std::uint32_t led = 0;  ///< teams created with this process as their rank 0, ever
 
  private:
+  host_domain const& host_;
   std::unordered_map<std::uint64_t, std::unique_ptr<team_data>> teams_;
 };
 

@@ -1,51 +1,46 @@
 #pragma once
 
-/// Copies of device memory under way, and calls that wait for data of copies that peers started.
+/// Copies of device memory under way, and what this rank does for copies of its peers.
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <span>
+#include <vector>
 
-#include <atoll/engine/am.hpp>
 #include <atoll/engine/memory_copy.hpp>
 
-#include "memory/kind.hpp"
+#include "engine/copies/arrivals.hpp"
+#include "engine/copies/segments.hpp"
+#include "engine/copies/staged_copies.hpp"
+#include "engine/of_period.hpp"
+#include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 
-/// Copies that this rank started and that are not complete.
-extern std::atomic<std::size_t> copies_under_way;
-inline std::size_t copies_open() noexcept { return copies_under_way.load(std::memory_order_relaxed); }
+/// While anything here is open, progress looks for it and nobody sleeps, since no message tells of it. Under
+/// the engine's lock.
+class device_copies final : public of_period<device_copies>, public work_source {
+ public:
+  explicit device_copies(progress_engine& engine);
+  ~device_copies() override;
 
-/// That, and work for peers: announced calls whose data has not arrived, copies that this rank does for
-/// others. While there is any, progress looks for it and nobody sleeps, since no message tells of it.
-extern std::atomic<std::size_t> device_work;
-inline bool device_work_open() noexcept { return device_work.load(std::memory_order_relaxed) != 0; }
+  /// See start_copy().
+  void start(memory_place to, memory_place from, std::size_t bytes, copy_completion* completion);
+  /// A call arrived ahead of its data: keeps it until its word says that the data is there.
+  void keep_announced(message* m);
 
-/// Changes one of the counts; under the engine's lock, so that no other thread changes it meanwhile.
-inline void count(std::atomic<std::size_t>& items, std::ptrdiff_t more) noexcept {
-  items.store(items.load(std::memory_order_relaxed) + static_cast<std::size_t>(more),
-              std::memory_order_relaxed);
-}
+  segment_table& segments() noexcept { return segments_; }
+  staged_copies& staged() noexcept { return staged_; }
 
-/// Completes copies and lets calls go whose data is there; true if any. Under the engine's lock.
-bool advance_copies();
+ private:
+  struct transfer;
+  bool advance() override;
+  bool deliver(transfer* t) noexcept;
+  static void landed(memory::copy_record* record) noexcept;
 
-/// A call arrived ahead of its data: keeps it until its word says that the data is there.
-void hold_announced(message* m);
-/// Lets those go whose data is there; true if any.
-bool release_announced();
-void drop_announced() noexcept;
-
-/// A copy in pieces through host memory: between devices of different kinds, or where one end is out of this
-/// process' reach, so that its owner must do that half. `done` is called as a copy's record is. Both places
-/// have been checked.
-void start_staged(memory_place to, memory_place from, std::size_t bytes, memory::copy_record* done);
-/// Tries again what found no memory for messages; true if anything moved.
-bool retry_staged();
-
-/// Words of this rank's region through which its copies announce themselves.
-std::span<memory::announcement_line> own_announcements() noexcept;
+  progress_engine& engine_;
+  segment_table segments_;
+  arrivals announced_{*this};
+  staged_copies staged_{segments_, *this};
+  std::vector<transfer*> undelivered_;  ///< in place, but the news found no memory
+};
 
 }  // namespace atl::engine

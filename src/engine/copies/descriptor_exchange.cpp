@@ -34,7 +34,7 @@ void descriptor_exchange::begin(std::vector<offer> offers) {
     if (theirs.sharing.reach == memory::export_record::way::descriptor) {
       ++missing_;
     } else {
-      adopt_segment(theirs, {});
+      segment_table::here().adopt(theirs, {});
     }
   }
   if (!own_) next_ = offers_.size();
@@ -58,8 +58,8 @@ void descriptor_exchange::receive() {
     std::size_t const bytes = box_.try_receive(&got, sizeof got, descriptor);
     if (bytes == 0) return;
     if (bytes != sizeof got || got.token != token_ || !descriptor) continue;
-    adopt_segment(offers_[static_cast<std::size_t>(got.rank - job.local_first)].segment,
-                  std::move(descriptor));
+    segment_table::here().adopt(offers_[static_cast<std::size_t>(got.rank - job.local_first)].segment,
+                                std::move(descriptor));
     --missing_;
   }
 }

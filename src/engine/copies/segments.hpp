@@ -2,20 +2,22 @@
 
 /// Device memory in this process: the kinds there are, and the segments that can be named.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include <atoll/engine/am.hpp>
 #include <atoll/engine/memory_copy.hpp>
 
 #include "base/os/unique_fd.hpp"
+#include "engine/of_period.hpp"
 #include "memory/kind.hpp"
 
 namespace atl::engine {
-
-/// The kind if it has devices here, else null. Opens drivers at first use.
-memory::kind* find_kind(memory::kind_id id);
 
 /// A segment as it is named in global pointers: by owner and number. Number 0 is the owner's host memory.
 struct segment_name {
@@ -33,23 +35,6 @@ struct segment_notice {
   memory::export_record sharing;
 };
 
-/// Makes a segment of this process. Throws memory::segment_error. `descriptor` is for peers, if that is how
-/// they import it.
-segment_notice create_segment(memory::kind& kind, int device, std::uint64_t bytes, void* memory,
-                              os::unique_fd& descriptor);
-/// Learns of a peer's segment, which will be imported when it is first used.
-void adopt_segment(segment_notice const& notice, os::unique_fd descriptor);
-/// Ends a segment of this process, once the copies that this rank started with it are over: one that is
-/// announced at its target alone may have arrived there before its initiator has looked. Peers forget the
-/// segment when they hear of it.
-void destroy_segment(segment_name own);
-/// Device of a segment of this process, -1 if there is none.
-int device_of(segment_name own);
-/// Closes everything (stop).
-void drop_devices() noexcept;
-
-// For copies; under the engine's lock.
-
 struct segment {
   segment_notice known;
   memory::kind* kind = nullptr;
@@ -59,22 +44,82 @@ struct segment {
   std::size_t copies = 0;                          ///< started here, not complete
 };
 
-/// The segment that holds the place; a peer's has been imported unless it is out of reach. Ends the job if no
-/// open segment holds `bytes` bytes there.
-segment& find_segment(memory_place place, std::size_t bytes);
-/// Lets the kind's devices reach the host memory of a local rank.
-void prepare_host(memory::kind& kind, std::int32_t rank);
-/// All that have devices here and have been used.
-bool poll_kinds();
-/// Starts the gathered copies of all kinds.
-void submit_kinds();
+/// One end of a copy, found and checked.
+struct copy_place {
+  memory_place name;
+  segment* device = nullptr;  ///< null: host memory
+  std::uint64_t address = 0;  ///< in the owner's terms, or of host memory in this process
+
+  [[nodiscard]] std::int32_t owner() const noexcept;  ///< world rank
+  [[nodiscard]] memory::copy_end end() const noexcept {
+    return {device == nullptr ? nullptr : device->memory.get(), address};
+  }
+  [[nodiscard]] bool out_of_reach() const noexcept { return device != nullptr && device->out_of_reach; }
+  [[nodiscard]] std::byte* on_host() const noexcept {
+    return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address));
+  }
+  [[nodiscard]] copy_place moved_by(std::size_t offset) const noexcept {
+    return {{name.owner, name.address + offset}, device, address + offset};
+  }
+};
+
+/// All kinds and segments. Members without another word are for copies, under the engine's lock.
+class segment_table final : public of_period<segment_table> {
+ public:
+  segment_table() : of_period(this) {}
+
+  /// The kind if it has devices here, else null. Opens drivers at first use.
+  memory::kind* find_kind(memory::kind_id id);
+
+  /// Makes a segment of this process. Throws memory::segment_error. `descriptor` is for peers, if that is how
+  /// they import it. Takes the lock.
+  segment_notice create(memory::kind& kind, int device, std::uint64_t bytes, void* memory,
+                        os::unique_fd& descriptor);
+  /// Learns of a peer's segment, which will be imported when it is first used. Takes the lock.
+  void adopt(segment_notice const& notice, os::unique_fd descriptor);
+  /// Ends a segment of this process, once the copies that this rank started with it are over: one that is
+  /// announced at its target alone may have arrived there before its initiator has looked. Peers forget the
+  /// segment when they hear of it. Makes internal progress.
+  void destroy(segment_name own);
+
+  /// Finds a place, with `bytes` bytes there; a peer's segment has been imported unless it is out of reach.
+  /// Ends the job if the place is in no segment that is open.
+  copy_place resolve(memory_place place, std::size_t bytes);
+  /// Lets the kind's devices reach the host memory of a local rank.
+  void prepare_host(memory::kind& kind, std::int32_t rank);
+  /// Calls what has landed on devices of all kinds that have been used; true if there was anything.
+  bool poll();
+  /// Starts the gathered copies of all kinds.
+  void submit();
+  /// A peer's segment is gone.
+  void forget(std::uint64_t key);
+
+ private:
+  /// A kind and whose host memory its devices have been told of.
+  struct known_kind {
+    std::unique_ptr<memory::kind> kind;
+    std::vector<bool> hosts;  ///< by local rank
+  };
+
+  segment* look_up(std::uint64_t key);
+  segment& find(memory_place place, std::size_t bytes);
+  bool in_use(std::uint64_t key);
+  void erase(std::uint64_t key);
+  void erase_outlived();
+
+  std::vector<known_kind> kinds_;
+  bool kinds_known_ = false;
+  std::unordered_map<std::uint64_t, segment> segments_;
+  /// Segments found last, by key: copies mostly concern a few.
+  std::array<std::pair<std::uint64_t, segment*>, 8> recent_{};
+  /// Keys of peers' segments that are gone while copies of this rank are under way.
+  std::vector<std::uint64_t> outlived_;
+  std::uint16_t last_number_ = 0;
+};
 
 constexpr memory::kind_id kind_of(std::uint64_t owner) noexcept {
   return static_cast<memory::kind_id>(owner >> 48);
 }
 constexpr std::int32_t rank_of(std::uint64_t owner) noexcept { return static_cast<std::int32_t>(owner); }
-constexpr bool on_host(memory_place place) noexcept {
-  return place.owner == 0 || kind_of(place.owner) == memory::kind_id::host;
-}
 
 }  // namespace atl::engine

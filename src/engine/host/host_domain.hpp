@@ -17,11 +17,11 @@ namespace atl::engine {
 class host_domain {
  public:
   struct shape {
-    std::byte* base = nullptr;  ///< region of local rank 0 in this process
-    std::size_t stride = 0;     ///< from one rank's region to the next one's
-    std::uint32_t count = 1;    ///< ranks of this host
-    std::uint32_t me = 0;       ///< local rank of this process
-    std::int32_t first = 0;     ///< world rank of local rank 0
+    std::byte* base = nullptr;   ///< region of local rank 0 in this process
+    std::size_t stride = 0;      ///< from one rank's region to the next one's
+    std::uint32_t count = 1;     ///< ranks of this host
+    std::uint32_t me = 0;        ///< local rank of this process
+    std::int32_t first = 0;      ///< world rank of local rank 0
     bool remote_fences = false;  ///< of all ranks: no wake-up is missed (base/doorbell.hpp)
   };
 

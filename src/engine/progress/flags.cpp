@@ -1,33 +1,18 @@
 // Flags between ranks, and what waits for them.
 
-#include <atoll/engine/flags.hpp>
+#include "engine/progress/flags.hpp"
 
 #include <cstring>
-#include <utility>
-#include <vector>
 
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/world.hpp>
 
-#include "engine/collectives/collective.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/peer_order.hpp"
-#include "engine/progress/quiet.hpp"
-#include "engine/world.hpp"
+#include "engine/progress/waiting.hpp"
 
 namespace atl::engine {
 namespace {
-
-struct watched {
-  bool (*look)(void*);
-  void* context;
-  on_done done;
-};
-
-// Under the engine's lock.
-std::vector<watched> watched_flags;
-std::vector<void (*)()> calls_at_end;
-std::uint64_t ended = 0;
 
 struct raised {
   std::uint64_t offset;
@@ -53,7 +38,7 @@ void raise_flag(host_address const& flag, std::uint64_t value) {
   if (!hosts.is_local(flag.rank)) [[unlikely]]
     return raise_flag_by_message(flag, value);
   store_flag(flag, value);
-  world->host->wake(flag.rank - hosts.first);
+  progress_engine::here().host.wake(flag.rank - hosts.first);
 }
 
 void raise_flag_by_message(host_address const& flag, std::uint64_t value) {
@@ -83,47 +68,34 @@ void poll_for_flags() {
 
 void watch(bool (*look)(void*), void* context, on_done done) {
   guard const held;
+  watched_flags::here().add(look, context, done);
+}
+
+void watched_flags::add(bool (*look)(void*), void* context, on_done done) {
   if (look(context)) {
     done.call(done.context);
     return;
   }
-  watched_flags.push_back({look, context, done});
-  count_watches(watched_flags.size());
+  flags_.push_back({look, context, done});
+  count(1);
 }
 
-bool advance_watches() {
+bool watched_flags::advance() {
   bool any = false;
-  for (std::size_t i = 0; i < watched_flags.size();) {
-    watched const each = watched_flags[i];
+  for (std::size_t i = 0; i < flags_.size();) {
+    watched const each = flags_[i];
     if (!each.look(each.context)) {
       ++i;
       continue;
     }
-    watched_flags[i] = watched_flags.back();
-    watched_flags.pop_back();
+    flags_[i] = flags_.back();
+    flags_.pop_back();
+    count(-1);
     came_from_peers();
     each.done.call(each.done.context);
     any = true;
   }
-  if (any) count_watches(watched_flags.size());
   return any;
 }
-
-void drop_watches() {
-  watched_flags.clear();
-  count_watches(0);
-  ++ended;
-}
-
-void call_at_end(void (*function)()) {
-  guard const held;
-  calls_at_end.push_back(function);
-}
-
-void run_calls_at_end() {
-  for (auto* const function : std::exchange(calls_at_end, {})) function();
-}
-
-std::uint64_t periods_ended() noexcept { return ended; }
 
 }  // namespace atl::engine

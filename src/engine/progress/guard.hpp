@@ -4,35 +4,32 @@
 /// finds it taken while it polls leaves the work to its holder; who sends, or starts a collective, waits for
 /// it.
 
-#include "base/spin_lock.hpp"
-#include "engine/world.hpp"
+#include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
-
-extern recursive_spin_lock engine_lock;
 
 /// Held around everything but reserving and publishing in a ring; costs nothing in the seq thread mode.
 class guard {
  public:
-  guard() : held_(world->threaded) {
-    if (held_) engine_lock.lock();
+  guard() : engine_(progress_engine::here()) {
+    if (engine_.threaded) engine_.lock.lock();
   }
   ~guard() {
-    if (held_) engine_lock.unlock();
+    if (engine_.threaded) engine_.lock.unlock();
   }
   guard(guard const&) = delete;
   guard& operator=(guard const&) = delete;
 
  private:
-  bool held_;
+  progress_engine& engine_;
 };
 
 /// The same without waiting: false if another thread has it.
 class try_guard {
  public:
-  try_guard() : locks_(world->threaded), held_(!locks_ || engine_lock.try_lock()) {}
+  try_guard() : engine_(progress_engine::here()), held_(!engine_.threaded || engine_.lock.try_lock()) {}
   ~try_guard() {
-    if (locks_ && held_) engine_lock.unlock();
+    if (engine_.threaded && held_) engine_.lock.unlock();
   }
   try_guard(try_guard const&) = delete;
   try_guard& operator=(try_guard const&) = delete;
@@ -40,7 +37,7 @@ class try_guard {
   explicit operator bool() const { return held_; }
 
  private:
-  bool locks_;
+  progress_engine& engine_;
   bool held_;
 };
 

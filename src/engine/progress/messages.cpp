@@ -6,7 +6,7 @@
 // so that nothing the callback holds can be in the way. Private memory has a limit; when it is reached, the
 // injection throws and nothing already accepted is lost.
 
-#include <atoll/engine/am.hpp>
+#include "engine/progress/messages.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -15,21 +15,16 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "engine/collectives/collective.hpp"
-#include "engine/copies/copies.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/peer_order.hpp"
-#include "engine/world.hpp"
+#include "engine/progress/waiting.hpp"
 
 namespace atl::engine {
 
 using transport::spill;
 using transport::status;
 
-recursive_spin_lock engine_lock;
-#if defined(ATOLL_THREAD_SANITIZER)
-char all_peers;
-#endif
+void (*message_sink)(message*) = nullptr;
 
 namespace {
 
@@ -37,7 +32,7 @@ namespace {
 constexpr std::uint64_t patience_ns = 2'000'000;
 
 [[noreturn]] ATOLL_COLD void throw_exhausted(std::int32_t target, std::size_t bytes) {
-  shm::endpoint const& shm = *world->shm;
+  shm::endpoint const& shm = progress_engine::here().shm;
   char text[256];
   std::snprintf(
       text, sizeof text,
@@ -49,12 +44,13 @@ constexpr std::uint64_t patience_ns = 2'000'000;
 
 status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
   guard const held;
-  return world->shm->begin(out, bytes, alignment, allowed);
+  return progress_engine::here().shm.begin(out, bytes, alignment, allowed);
 }
 
 /// Waits for room, taking arrived messages into private memory meanwhile.
 ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
   waiting_note const note(activity::backpressure, out.target);
+  shm::endpoint const& shm = progress_engine::here().shm;
   std::uint64_t const begin_ns = now_ns();
   bool moved = poll();
   auto const no_room = [&] {
@@ -62,21 +58,22 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
     // amount.
     status const s =
         try_begin(out, bytes, alignment, now_ns() - begin_ns < patience_ns ? spill::never : spill::bounded);
-    if (s == status::no_memory || (s != status::ok && !moved && world->shm->starved()))
+    if (s == status::no_memory || (s != status::ok && !moved && shm.starved()))
       throw_exhausted(out.target, bytes);
     return s != status::ok;
   };
   // Nobody rings when there is room again.
-  wait_while(no_room, [&] { return moved = poll(); }, idling::spin);
+  wait_while(
+      no_room, [&] { return moved = poll(); }, idling::spin);
 }
 
 /// Sends what was kept; true if anything moved.
-bool flush() {
-  if (world->shm->unsent() == 0) [[likely]]
+bool flush(shm::endpoint& shm) {
+  if (shm.unsent() == 0) [[likely]]
     return false;
-  bool const moved = world->shm->flush();
-  diagnostics->messages_parked.store(world->shm->unsent(), std::memory_order_relaxed);
-  diagnostics->bytes_in_private.store(world->shm->private_bytes(), std::memory_order_relaxed);
+  bool const moved = shm.flush();
+  diagnostics->messages_parked.store(shm.unsent(), std::memory_order_relaxed);
+  diagnostics->bytes_in_private.store(shm.private_bytes(), std::memory_order_relaxed);
   return moved;
 }
 
@@ -84,7 +81,7 @@ void dispatch(message* m) {
   if (m->kind == message_kind::active) {
     reinterpret_cast<handler>(resolve_from(m->token, m->source))(m);
   } else if (m->kind == message_kind::announced) {
-    hold_announced(m);
+    progress_engine::here().announced_sink(m);
   } else {
     message_sink(m);
   }
@@ -95,7 +92,7 @@ void dispatch(message* m) {
 void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
               std::size_t alignment) {
   out.target = target;
-  if (world->shm->begin_in_ring(out, bytes, alignment)) [[likely]]
+  if (progress_engine::here().shm.begin_in_ring(out, bytes, alignment)) [[likely]]
     return;
   status const s =
       try_begin(out, bytes, alignment, when_full == pressure::park ? spill::always : spill::never);
@@ -130,30 +127,31 @@ void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t ali
 
 void am_commit(outgoing& out, message_kind kind, function_token token, std::size_t bytes) {
   leaves_for_peers();
+  shm::endpoint& shm = progress_engine::here().shm;
   if (out.where == transport::storage::ring) [[likely]] {
-    world->shm->commit_in_ring(out, kind, token, bytes);
+    shm.commit_in_ring(out, kind, token, bytes);
     return;
   }
   guard const held;
-  world->shm->commit(out, kind, token, bytes);
-  diagnostics->messages_parked.store(world->shm->unsent(), std::memory_order_relaxed);
+  shm.commit(out, kind, token, bytes);
+  diagnostics->messages_parked.store(shm.unsent(), std::memory_order_relaxed);
 }
 
 void am_cancel(outgoing& out) noexcept {
   guard const held;
-  world->shm->cancel(out);
+  progress_engine::here().shm.cancel(out);
 }
 
 void release(message* arrived) noexcept {
   leaves_for_peers();  // its memory, for the sender's next message
-  world->shm->release(arrived);
+  progress_engine::here().shm.release(arrived);
 }
 
 message* next_user_message(bool in_place, bool& moved) {
   for (;;) {
     try_guard const held;
     if (!held) return nullptr;
-    message* const m = world->shm->receive(in_place);
+    message* const m = progress_engine::here().shm.receive(in_place);
     if (m == nullptr) return nullptr;
     came_from_peers();
     moved = true;
@@ -165,10 +163,11 @@ message* next_user_message(bool in_place, bool& moved) {
 bool poll() {
   try_guard const held;
   if (!held) return false;
-  bool moved = flush();
+  progress_engine& engine = progress_engine::here();
+  bool moved = flush(engine.shm);
   // Bounded, so that a flood cannot keep a caller here for ever.
   for (int i = 0; i < 256; ++i) {
-    message* const m = world->shm->receive(false);
+    message* const m = engine.shm.receive(false);
     if (m == nullptr) break;
     came_from_peers();
     moved = true;
@@ -177,17 +176,16 @@ bool poll() {
     // Looking for the next one costs a line transfer; who waited for this one should hear of it first.
     if (handled) break;
   }
-  if (collectives_open()) moved |= advance_collectives();
-  if (device_work_open()) moved |= advance_copies();
+  if (engine.open.items() != 0) moved |= engine.open.advance();
   return moved;
 }
 
 bool advance() {
   try_guard const held;
   if (!held) return false;
-  bool moved = flush();
-  if (collectives_open()) moved |= advance_collectives();
-  if (device_work_open()) moved |= advance_copies();
+  progress_engine& engine = progress_engine::here();
+  bool moved = flush(engine.shm);
+  if (engine.open.items() != 0) moved |= engine.open.advance();
   return moved;
 }
 

@@ -25,7 +25,7 @@ namespace atl::engine {
 
 #if defined(ATOLL_THREAD_SANITIZER)
 /// Stands for all peers. Not an atomic: a store to one would replace what was released before.
-extern char all_peers;
+inline char all_peers;
 #endif
 
 /// Call it before something becomes visible to peers.

@@ -14,7 +14,7 @@
 #include "base/clock.hpp"
 #include "base/pause.hpp"
 #include "engine/host/call_sites.hpp"
-#include "engine/progress/quiet.hpp"
+#include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 namespace {
@@ -34,7 +34,9 @@ constexpr std::uint64_t long_turn_ns = 50'000;
 constinit std::atomic<std::uint64_t> turn_began_ns{0};
 
 /// Nothing would wake us when a peer has read what is unsent, or a device is done.
-bool nobody_rings() noexcept { return world->shm->unsent() != 0 || device_work_open(); }
+bool nobody_rings(progress_engine const& engine) noexcept {
+  return engine.shm.unsent() != 0 || engine.open.silent() != 0;
+}
 
 }  // namespace
 
@@ -45,8 +47,9 @@ void waiter::pause() {
     yield();
     return;
   }
+  bool const spare_cores = progress_engine::here().waiting.spare_cores;
   ++fruitless_;
-  if (world->spare_cores && fruitless_ < spins_with_spare_cores) {
+  if (spare_cores && fruitless_ < spins_with_spare_cores) {
     cpu_pause();
     return;
   }
@@ -57,9 +60,8 @@ void waiter::pause() {
     }
   }
   // Reading the clock costs as much as a few polls: look at every eighth.
-  if (!drowsy_ &&
-      ((fruitless_ & 7U) != 0 ||
-       now_ns() - since_ns_ < (world->spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns))) {
+  if (!drowsy_ && ((fruitless_ & 7U) != 0 ||
+                   now_ns() - since_ns_ < (spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns))) {
     yield();
     return;
   }
@@ -68,25 +70,24 @@ void waiter::pause() {
 }
 
 void waiter::announce_or_sleep() {
-  host_domain const& host = *world->host;
-  answer_call_site(host);
+  progress_engine& engine = progress_engine::here();
+  answer_call_site(engine.host);
   if (announced_ == 0) {
     std::uint64_t const waited_ns = now_ns() - since_ns_;
     if (waited_ns > next_look_ns_) {
       next_look_ns_ = waited_ns + look_every_ns;
-      show_last_collective();
-      if (waited_ns > look_every_ns) look_for_mismatch();
+      if (engine.long_wait != nullptr) engine.long_wait(waited_ns);
     }
-    if (how_ != idling::sleep || nobody_rings() || world->longest_sleep_ns == 0) {
+    if (how_ != idling::sleep || nobody_rings(engine) || engine.waiting.longest_sleep_ns == 0) {
       yield();
     } else {
-      announced_ = host.announce_sleep();
+      announced_ = engine.host.announce_sleep();
     }
     return;
   }
   // Not quiet: another thread held the engine's lock while the caller polled, or a message waits for memory.
-  if (!nobody_rings() && world->shm->quiet()) {
-    host.sleep(announced_, world->longest_sleep_ns);
+  if (!nobody_rings(engine) && engine.shm.quiet()) {
+    engine.host.sleep(announced_, engine.waiting.longest_sleep_ns);
   } else {
     yield();
   }
@@ -95,7 +96,7 @@ void waiter::announce_or_sleep() {
 
 void waiter::withdraw() noexcept {
   announced_ = 0;
-  world->host->withdraw_sleep();
+  progress_engine::here().host.withdraw_sleep();
 }
 
 void yield() noexcept {

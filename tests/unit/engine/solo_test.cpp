@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 #include <upcxx/detail/persona_state.hpp>
 
-#include "engine/collectives/collective.hpp"
+#include "engine/collectives/under_way.hpp"
 #include "engine/progress/quiet.hpp"
 
 namespace atl::engine {
@@ -134,9 +134,9 @@ TEST_F(solo, collectives_of_one_rank_complete_with_its_own_values) {
       start_reduce(*team, values.data(), values.data(), count, sizeof(long), &add, nullptr, -1,
                    {&set_flag, &done[3]});
       start_gather_all(*team, values.data(), bytes, all.data(), {&set_flag, &done[4]});
-      EXPECT_TRUE(collectives_open());
-      for (int i = 0; i < 100 && collectives_open(); ++i) poll();
-      EXPECT_FALSE(collectives_open());
+      EXPECT_NE(collectives_under_way::here().open(), 0U);
+      for (int i = 0; i < 100 && collectives_under_way::here().open() != 0; ++i) poll();
+      EXPECT_EQ(collectives_under_way::here().open(), 0U);
       for (bool const one : done) EXPECT_TRUE(one);
       EXPECT_EQ(values, before);
       EXPECT_EQ(all, before);

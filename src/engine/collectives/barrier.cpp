@@ -1,0 +1,63 @@
+#include "engine/collectives/barrier.hpp"
+
+#include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/flat.hpp"
+#include "engine/collectives/matching.hpp"
+#include "engine/collectives/run_to_end.hpp"
+#include "engine/collectives/under_way.hpp"
+#include "engine/progress/guard.hpp"
+
+namespace atl::engine {
+
+namespace {
+
+class flat_barrier final : public flat_collective {
+ public:
+  void begin() override { published_ = publish(nullptr, 0); }
+  bool advance() override {
+    if (!published_) begin();
+    return published_ && all_there();
+  }
+
+ private:
+  bool published_ = false;
+};
+
+void start_barrier(team_view& team, collective_signature signature, on_done done) {
+  if (goes_flat(team)) {
+    launch_flat(make<flat_barrier>(team, signature, done));
+  } else {
+    launch(make_dissemination(team, signature, done));
+  }
+}
+
+}  // namespace
+
+void start_barrier(team_view& team, on_done done) {
+  start_barrier(team, sign(collective_kind::barrier), done);
+}
+
+void wait_barrier(team_view& team, bool (*progress)()) {
+  meet(team, sign(collective_kind::barrier), progress);
+}
+
+void meet(team_view& view, collective_signature signature, bool (*progress)()) {
+  auto& team = static_cast<team_data&>(view);
+  waiting_note const note(activity::barrier);
+  noted_call call;
+  bool const alone_on_channel = [&] {
+    guard const held;
+    if (!goes_flat(team) || !team.flat_queue.empty() || !flat_room(team)) return false;
+    call = note_collective(team, signature);
+    flat_publish(team, call, nullptr, 0);
+    return true;
+  }();
+  if (alone_on_channel) {
+    std::int32_t seen = 0;
+    wait_while([&] { return !flat_complete(team, call, seen); }, progress);
+  } else {
+    run_to_end(progress, [&](on_done done) { start_barrier(team, signature, done); });
+  }
+}
+
+}  // namespace atl::engine

@@ -1,0 +1,39 @@
+// Which algorithm a collective goes by.
+
+#include <atoll/engine/collectives.hpp>
+
+#include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/flat.hpp"
+#include "engine/collectives/flat_broadcast.hpp"
+#include "engine/collectives/flat_reduce.hpp"
+#include "engine/collectives/under_way.hpp"
+
+namespace atl::engine {
+
+void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root, on_done done) {
+  collective_signature const signature = sign(collective_kind::broadcast, root, bytes);
+  if (goes_flat(team)) {
+    launch_flat(make_flat_broadcast(team, signature, done, buffer, bytes, root));
+  } else {
+    launch(make_tree_broadcast(team, signature, done, buffer, bytes, root));
+  }
+}
+
+void start_reduce(team_view& team, void const* source, void* target, std::size_t count,
+                  std::size_t element_bytes, combine_function combine, void const* operation,
+                  std::int32_t root, on_done done, std::uint8_t operation_code) {
+  auto const kind = root < 0 ? collective_kind::reduce_all : collective_kind::reduce_one;
+  collective_signature const signature = sign(kind, root, count * element_bytes, operation_code);
+  reduction const what{source, target, count, element_bytes, combine, operation, root};
+  if (goes_flat(team)) {
+    launch_flat(make_flat_reduce(team, signature, done, what));
+  } else {
+    launch(make_tree_reduce(team, signature, done, what));
+  }
+}
+
+void start_gather_all(team_view& team, void const* mine, std::size_t bytes, void* all, on_done done) {
+  launch(make_gather(team, sign(collective_kind::gather, -1, bytes), done, mine, bytes, all));
+}
+
+}  // namespace atl::engine

@@ -1,0 +1,61 @@
+#pragma once
+
+/// Do all members of a team start the same collectives in the same order? What a rank called travels with its
+/// steps and publications, which finds most mistakes at once. What is left are ranks that wait for something
+/// that nobody sends: each rank notes in its page what it started last, and who has waited long looks there.
+
+#include <cstdint>
+
+#include "base/collective_signature.hpp"
+#include "engine/collectives/collective.hpp"
+#include "engine/host/host_domain.hpp"
+#include "engine/of_period.hpp"
+#include "engine/progress/progress_engine.hpp"
+
+namespace atl::engine {
+
+/// What this rank has started, on any team, for its peers to see.
+class call_log final : public of_period<call_log> {
+ public:
+  /// Looks for mismatches from now on whenever a thread has waited for long.
+  explicit call_log(progress_engine& engine);
+  ~call_log();
+
+  /// Under the engine's lock.
+  void note(std::uint64_t team, noted_call const& call) noexcept;
+  /// Shows the launcher what this rank started last.
+  void show_last() const noexcept;
+
+ private:
+  progress_engine& engine_;
+  std::uint32_t started_ = 0;  ///< collectives, ever
+};
+
+/// A peer's call with the number of one of ours that does not match, the first that both remember.
+struct difference {
+  bool found = false;
+  std::uint64_t team = 0;
+  noted_call mine;
+  collective_signature theirs = 0;
+};
+difference find_difference(rank_page const& own, rank_page const& peer);
+
+/// Writes down what a rank has started; `started` counts all that it has started before.
+void note_started(rank_page& own, std::uint32_t started, std::uint64_t team, noted_call const& call) noexcept;
+
+/// Numbers a collective that starts now and notes it for comparisons; under the engine's lock.
+noted_call note_collective(team_data& team, collective_signature signature) noexcept;
+
+/// Ends the job: ranks called different things, or in different orders.
+[[noreturn]] void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
+                           collective_signature theirs);
+
+/// Compares a peer's call of the same number with ours.
+inline void compare(team_data const& team, noted_call const& mine, std::int32_t other,
+                    collective_signature theirs, std::uint32_t their_history) {
+  bool const same = mine.signature == theirs || matches(mine.signature, theirs);
+  if (!same || mine.history != their_history) [[unlikely]]
+    mismatch(team, mine, other, theirs);
+}
+
+}  // namespace atl::engine

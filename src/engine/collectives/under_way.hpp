@@ -1,0 +1,50 @@
+#pragma once
+
+/// The collectives under way in this process: progresses them, and brings step messages to them.
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/collectives/collective.hpp"
+#include "engine/of_period.hpp"
+#include "engine/progress/work.hpp"
+
+namespace atl::engine {
+
+/// Collectives are started by the holder of the master persona and progressed by whichever thread polls:
+/// everything here is under the engine's lock.
+class collectives_under_way final : public of_period<collectives_under_way>, public work_source {
+ public:
+  explicit collectives_under_way(open_work& all) : of_period(this), work_source(all, ending::rings) {}
+  /// Drops what is not complete.
+  ~collectives_under_way() override;
+
+  /// Registers and starts a collective by messages.
+  void launch(collective* c);
+  /// Goes on by messages with what a flat collective could not do.
+  void launch_rest(collective& flat, collective* rest);
+  /// Queues a flat collective on its team's channel.
+  void launch_flat(collective* c);
+
+  /// A step message for whichever collective it belongs to, also one that has not begun here.
+  void take_in(transport::message* m);
+  /// A team that was just registered gets the messages that came for it before.
+  void adopt_orphans(team_data& team);
+
+ private:
+  bool advance() override;
+  bool advance_all_flat();
+  bool advance_flat(team_data& team);
+  void enter(collective* c);
+  void show_open() const noexcept;
+
+  std::vector<collective*> by_messages_;
+  std::vector<team_data*> flat_;              ///< teams whose flat queue is not empty
+  std::vector<transport::message*> orphans_;  ///< for teams that do not exist here yet
+};
+
+/// The same, of this period, taking the lock.
+void launch(collective* c);
+void launch_flat(collective* c);
+
+}  // namespace atl::engine

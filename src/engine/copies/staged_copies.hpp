@@ -1,0 +1,57 @@
+#pragma once
+
+/// Copies in pieces through host memory of the initiator: between devices of different kinds, or where one end
+/// is out of this process' reach. Each piece is loaded into a buffer and stored from there; an end that is
+/// host memory here needs no buffer. A half whose memory is out of reach is done by the owner, asked by a
+/// message: to load it sends the bytes, to store it acknowledges.
+
+#include <cstddef>
+#include <vector>
+
+#include <atoll/engine/am.hpp>
+
+#include "engine/copies/segments.hpp"
+#include "engine/progress/work.hpp"
+
+namespace atl::engine {
+
+/// Under the engine's lock.
+class staged_copies {
+ public:
+  /// Counts what it does for peers as part of `work`.
+  staged_copies(segment_table& segments, work_source& work) : segments_(segments), work_(work) {}
+
+  /// `done->landed` is called when all is in place.
+  void start(copy_place const& to, copy_place const& from, std::size_t bytes, memory::copy_record* done);
+  /// Tries again what found no memory for messages; true if anything moved.
+  bool retry();
+
+  // Called by messages: the owner's side …
+  void serve_load(message* m);
+  void serve_store(message* m);
+  // … and the initiator's.
+  void loaded(message* m);
+  void stored(message* m);
+
+ private:
+  struct staged;
+  struct piece;
+  struct service;
+
+  void begin_pieces(staged* w);
+  void finish(piece* p);
+  bool advance(piece* p);
+  bool do_half(piece* p, copy_place const& device, std::byte* host);
+  service* begin_service(message* m);
+  bool answer(service* s) noexcept;
+  static void half_landed(memory::copy_record* record) noexcept;
+  static void service_landed(memory::copy_record* record) noexcept;
+
+  segment_table& segments_;
+  work_source& work_;
+  // What could not be sent for want of memory.
+  std::vector<piece*> waiting_pieces_;
+  std::vector<service*> waiting_services_;
+};
+
+}  // namespace atl::engine

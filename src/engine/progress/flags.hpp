@@ -1,0 +1,32 @@
+#pragma once
+
+/// Flags that somebody watches (<atoll/engine/flags.hpp>), as work that progress looks after.
+
+#include <vector>
+
+#include <atoll/engine/flags.hpp>
+
+#include "engine/of_period.hpp"
+#include "engine/progress/work.hpp"
+
+namespace atl::engine {
+
+class watched_flags final : public of_period<watched_flags>, public work_source {
+ public:
+  explicit watched_flags(open_work& all) : of_period(this), work_source(all, ending::rings) {}
+
+  /// See watch(). Under the engine's lock.
+  void add(bool (*look)(void*), void* context, on_done done);
+
+ private:
+  struct watched {
+    bool (*look)(void*);
+    void* context;
+    on_done done;
+  };
+  bool advance() override;
+
+  std::vector<watched> flags_;
+};
+
+}  // namespace atl::engine

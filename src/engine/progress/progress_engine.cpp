@@ -1,0 +1,21 @@
+#include "engine/progress/progress_engine.hpp"
+
+#include "engine/progress/waiting.hpp"
+
+namespace atl::engine {
+
+namespace {
+rank_diagnostics unseen_diagnostics;
+}  // namespace
+
+rank_diagnostics* diagnostics = &unseen_diagnostics;
+
+progress_engine::progress_engine(shm::endpoint& transport, host_domain& ranks, waiting_policy policy,
+                                 bool several_threads)
+    : of_period(this), shm(transport), host(ranks), threaded(several_threads), waiting(policy) {
+  polls_before_yielding = policy.spare_cores ? polls_with_spare_cores : 1;
+}
+
+progress_engine::~progress_engine() { polls_before_yielding = polls_with_spare_cores; }
+
+}  // namespace atl::engine

@@ -1,0 +1,52 @@
+#pragma once
+
+/// What all that makes progress works with: the transport, the host's ranks, the work that is open.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <atoll/transport/message.hpp>
+
+#include "base/diagnostics.hpp"
+#include "base/spin_lock.hpp"
+#include "engine/host/host_domain.hpp"
+#include "engine/of_period.hpp"
+#include "engine/progress/work.hpp"
+#include "transport/shm/endpoint.hpp"
+
+namespace atl::engine {
+
+/// How ranks of this host wait.
+struct waiting_policy {
+  bool spare_cores = false;           ///< a core for each rank of this host: spinning disturbs nobody
+  std::int64_t longest_sleep_ns = 0;  ///< 0: never sleep
+};
+
+struct progress_engine : of_period<progress_engine> {
+  progress_engine(shm::endpoint& transport, host_domain& ranks, waiting_policy policy, bool several_threads);
+  ~progress_engine();
+
+  shm::endpoint& shm;
+  host_domain& host;
+  open_work open;
+  bool const threaded;  ///< several threads may communicate (par)
+  waiting_policy const waiting;
+  recursive_spin_lock lock;  ///< see guard.hpp
+
+  /// Takes calls that arrive ahead of their data (message_kind::announced).
+  void (*announced_sink)(transport::message*) = nullptr;
+  /// Called now and then by a thread that has waited for long; under no lock.
+  void (*long_wait)(std::uint64_t waited_ns) noexcept = nullptr;
+};
+
+/// What this rank shows of itself. Never null; private memory until a launcher gives a record that it can see.
+extern rank_diagnostics* diagnostics;
+
+/// Notes for the diagnostics record that a communication call is entered.
+inline void note_call(activity what, std::int32_t peer) noexcept {
+  diagnostics->last_call.store(what, std::memory_order_relaxed);
+  diagnostics->peer.store(peer, std::memory_order_relaxed);
+}
+
+}  // namespace atl::engine
