@@ -10,9 +10,9 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
+#include <atoll/engine/job.hpp>
 #include <atoll/engine/team.hpp>
 #include <atoll/engine/team_creation.hpp>
-#include <atoll/engine/world.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/persona_state.hpp>

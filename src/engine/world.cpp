@@ -16,6 +16,7 @@
 
 #include <atoll/base/round_up.hpp>
 #include <atoll/engine/host_map.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "base/doorbell.hpp"
 #include "base/error.hpp"
@@ -24,7 +25,6 @@
 #include "base/os/memory.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/debugging.hpp"
-#include "engine/progress/guard.hpp"
 #include "engine/start_report.hpp"
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
@@ -32,12 +32,9 @@
 
 namespace atl::engine {
 
-constinit job_info job;
 world_state* world = nullptr;
 
 namespace {
-
-std::uint64_t periods = 0;
 
 constexpr std::uint64_t world_team_id = 1;
 constexpr std::uint64_t local_team_id = 2;
@@ -231,18 +228,6 @@ void stop() noexcept {
   std::unique_ptr<world_state> const ending(world);
   ending->channel.mark(rank_state::finalized);
   world = nullptr;
-  ++periods;
 }
-
-void call_at_end(void (*function)()) {
-  guard const held;
-  world->calls_at_end.push_back(function);
-}
-
-void run_calls_at_end() {
-  for (auto* const function : std::exchange(world->calls_at_end, {})) function();
-}
-
-std::uint64_t periods_ended() noexcept { return periods; }
 
 }  // namespace atl::engine

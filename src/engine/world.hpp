@@ -4,9 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
-
-#include <atoll/engine/world.hpp>
 
 #include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/matching.hpp"
@@ -14,6 +11,7 @@
 #include "engine/collectives/under_way.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/host/host_domain.hpp"
+#include "engine/period.hpp"
 #include "engine/progress/flags.hpp"
 #include "engine/progress/progress_engine.hpp"
 #include "memory/host/arena.hpp"
@@ -48,7 +46,7 @@ struct world_state {
   call_log calls;
   collectives_under_way collectives;
   device_copies copies;
-  std::vector<void (*)()> calls_at_end;
+  calls_at_end ends;
 };
 
 /// Null before start and after stop.
@@ -58,8 +56,5 @@ extern world_state* world;
 void start(bool threaded);
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.
 void stop() noexcept;
-
-/// Runs what was given to call_at_end() (finalize).
-void run_calls_at_end();
 
 }  // namespace atl::engine

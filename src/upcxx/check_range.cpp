@@ -4,7 +4,7 @@
 #include <string>
 
 #include <atoll/engine/host_map.hpp>
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/persona_state.hpp>
 

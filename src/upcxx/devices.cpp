@@ -16,6 +16,7 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/collectives.hpp>
+#include <atoll/engine/job.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/runtime.hpp>

@@ -10,8 +10,10 @@
 #include <string>
 
 #include <atoll/base/check.hpp>
+#include <atoll/base/round_up.hpp>
 #include <atoll/engine/collectives.hpp>
 #include <atoll/engine/host_map.hpp>
+#include <atoll/engine/job.hpp>
 #include <upcxx/experimental/heap.hpp>
 #include <upcxx/experimental/os_env.hpp>
 #include <upcxx/experimental/say.hpp>
@@ -87,7 +89,7 @@ struct page_range {
 page_range heap_pages() {
   constexpr std::uint64_t page = 4096;
   engine::host_map const& hosts = engine::hosts;
-  std::uint64_t const begin = (hosts.heap_begin + page - 1) / page * page;
+  std::uint64_t const begin = round_up(hosts.heap_begin, page);
   std::uint64_t const end = hosts.heap_end / page * page;
   return {engine::world->region.part(hosts.me) + begin, end > begin ? end - begin : 0};
 }

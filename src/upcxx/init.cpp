@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/symbols.hpp"
 #include "engine/collectives/barrier.hpp"
+#include "engine/period.hpp"
 #include "engine/progress/quiet.hpp"
 #include "engine/progress/waiting.hpp"
 #include "engine/world.hpp"
@@ -114,7 +115,7 @@ void finalize(bool report_leaks) {
   settle();
   engine::meet(engine::world_team(), signature, &progress_user);
   settle();
-  engine::run_calls_at_end();
+  engine::calls_at_end::here().run();
   if (report_leaks) report_leaks_of_all();
   engine::meet(engine::world_team(), signature, &progress_internal);
   check_thread_ends(false);

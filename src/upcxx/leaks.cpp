@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <atoll/engine/collectives.hpp>
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "base/call_site.hpp"
 #include "base/error.hpp"

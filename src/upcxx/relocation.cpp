@@ -6,8 +6,8 @@
 #include <iostream>
 #include <string>
 
+#include <atoll/engine/job.hpp>
 #include <atoll/engine/token.hpp>
-#include <atoll/engine/world.hpp>
 #include <upcxx/experimental/relocation.hpp>
 
 #include "base/error.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
 #include "engine/host/call_sites.hpp"
@@ -126,7 +126,7 @@ void look_around(std::uint64_t waited_ns) noexcept {
 
 }  // namespace
 
-call_log::call_log(progress_engine& engine) : of_period(this), engine_(engine) {
+call_log::call_log(progress_engine& engine) : single(this), engine_(engine) {
   engine.long_wait = &look_around;
 }
 

@@ -7,15 +7,15 @@
 #include <cstdint>
 
 #include "base/collective_signature.hpp"
+#include "base/single.hpp"
 #include "engine/collectives/collective.hpp"
 #include "engine/host/host_domain.hpp"
-#include "engine/of_period.hpp"
 #include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 
 /// What this rank has started, on any team, for its peers to see.
-class call_log final : public of_period<call_log> {
+class call_log final : public single<call_log> {
  public:
   /// Looks for mismatches from now on whenever a thread has waited for long.
   explicit call_log(progress_engine& engine);

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
 #include "engine/collectives/by_messages.hpp"

@@ -12,9 +12,9 @@
 #include <atoll/engine/team.hpp>
 #include <atoll/transport/message.hpp>
 
+#include "base/single.hpp"
 #include "engine/collectives/staging.hpp"
 #include "engine/host/host_domain.hpp"
-#include "engine/of_period.hpp"
 
 namespace atl::engine {
 
@@ -56,9 +56,9 @@ struct team_data : team_view {
 };
 
 /// The teams of this process.
-class team_registry : public of_period<team_registry> {
+class team_registry : public single<team_registry> {
  public:
-  explicit team_registry(host_domain const& host) : of_period(this), host_(host) {}
+  explicit team_registry(host_domain const& host) : single(this), host_(host) {}
 
   team_data* add(std::uint64_t id, std::int32_t first, std::int32_t rank_n, std::int32_t rank_me,
                  int channel);

@@ -5,17 +5,17 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/single.hpp"
 #include "engine/collectives/collective.hpp"
-#include "engine/of_period.hpp"
 #include "engine/progress/work.hpp"
 
 namespace atl::engine {
 
 /// Collectives are started by the holder of the master persona and progressed by whichever thread polls:
 /// everything here is under the engine's lock.
-class collectives_under_way final : public of_period<collectives_under_way>, public work_source {
+class collectives_under_way final : public single<collectives_under_way>, public work_source {
  public:
-  explicit collectives_under_way(open_work& all) : of_period(this), work_source(all, ending::rings) {}
+  explicit collectives_under_way(open_work& all) : single(this), work_source(all, ending::rings) {}
   /// Drops what is not complete.
   ~collectives_under_way() override;
 

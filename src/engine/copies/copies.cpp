@@ -8,7 +8,7 @@
 
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "engine/progress/guard.hpp"
 
@@ -36,7 +36,7 @@ struct device_copies::transfer final : memory::copy_record {
 };
 
 device_copies::device_copies(progress_engine& engine)
-    : of_period(this), work_source(engine.open, ending::silent), engine_(engine) {
+    : single(this), work_source(engine.open, ending::silent), engine_(engine) {
   engine.announced_sink = [](message* m) { here().keep_announced(m); };
 }
 

@@ -7,17 +7,17 @@
 
 #include <atoll/engine/memory_copy.hpp>
 
+#include "base/single.hpp"
 #include "engine/copies/arrivals.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/copies/staged_copies.hpp"
-#include "engine/of_period.hpp"
 #include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 
 /// While anything here is open, progress looks for it and nobody sleeps, since no message tells of it. Under
 /// the engine's lock.
-class device_copies final : public of_period<device_copies>, public work_source {
+class device_copies final : public single<device_copies>, public work_source {
  public:
   explicit device_copies(progress_engine& engine);
   ~device_copies() override;

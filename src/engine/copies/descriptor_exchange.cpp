@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"

@@ -9,7 +9,7 @@
 
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/host_map.hpp>
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
 #include "engine/progress/guard.hpp"

@@ -14,7 +14,7 @@
 #include <atoll/engine/memory_copy.hpp>
 
 #include "base/os/unique_fd.hpp"
-#include "engine/of_period.hpp"
+#include "base/single.hpp"
 #include "memory/kind.hpp"
 
 namespace atl::engine {
@@ -64,9 +64,9 @@ struct copy_place {
 };
 
 /// All kinds and segments. Members without another word are for copies, under the engine's lock.
-class segment_table final : public of_period<segment_table> {
+class segment_table final : public single<segment_table> {
  public:
-  segment_table() : of_period(this) {}
+  segment_table() : single(this) {}
 
   /// The kind if it has devices here, else null. Opens drivers at first use.
   memory::kind* find_kind(memory::kind_id id);

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include <atoll/engine/am.hpp>
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "engine/progress/guard.hpp"
 #include "engine/progress/peer_order.hpp"

@@ -6,14 +6,14 @@
 
 #include <atoll/engine/flags.hpp>
 
-#include "engine/of_period.hpp"
+#include "base/single.hpp"
 #include "engine/progress/work.hpp"
 
 namespace atl::engine {
 
-class watched_flags final : public of_period<watched_flags>, public work_source {
+class watched_flags final : public single<watched_flags>, public work_source {
  public:
-  explicit watched_flags(open_work& all) : of_period(this), work_source(all, ending::rings) {}
+  explicit watched_flags(open_work& all) : single(this), work_source(all, ending::rings) {}
 
   /// See watch(). Under the engine's lock.
   void add(bool (*look)(void*), void* context, on_done done);

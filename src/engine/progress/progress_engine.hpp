@@ -9,9 +9,9 @@
 #include <atoll/transport/message.hpp>
 
 #include "base/diagnostics.hpp"
+#include "base/single.hpp"
 #include "base/spin_lock.hpp"
 #include "engine/host/host_domain.hpp"
-#include "engine/of_period.hpp"
 #include "engine/progress/work.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -23,7 +23,7 @@ struct waiting_policy {
   std::int64_t longest_sleep_ns = 0;  ///< 0: never sleep
 };
 
-struct progress_engine : of_period<progress_engine> {
+struct progress_engine : single<progress_engine> {
   progress_engine(shm::endpoint& transport, host_domain& ranks, waiting_policy policy, bool several_threads);
   ~progress_engine();
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/period.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>

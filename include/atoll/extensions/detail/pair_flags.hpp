@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <atoll/engine/flags.hpp>
-#include <atoll/engine/world.hpp>
+#include <atoll/engine/period.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/detail/config.hpp>

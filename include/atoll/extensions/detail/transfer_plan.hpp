@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/round_up.hpp>
 #include <atoll/engine/host_map.hpp>
+#include <atoll/engine/job.hpp>
 #include <atoll/engine/strided.hpp>
 #include <atoll/extensions/array/domain.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
@@ -231,7 +233,7 @@ class transfer_plan {
   static std::size_t inbox_bytes(std::vector<task> const& tasks, std::size_t element_bytes) {
     std::size_t bytes = 0;
     for (task const& t : tasks) bytes += t.packed ? t.elements() * element_bytes : 0;
-    return (bytes + sizeof(inbox_line) - 1) / sizeof(inbox_line) * sizeof(inbox_line);
+    return round_up(bytes, sizeof(inbox_line));
   }
 
   /// What comes to this rank.

@@ -1,0 +1,18 @@
+#pragma once
+
+/// Periods of the library: from start to stop. A process may have several, one after the other.
+
+#include <cstdint>
+
+#include <atoll/base/config.hpp>
+
+namespace atl::engine {
+
+/// Has `function` called when the library ends, once, while memory of the own heap can still be freed and
+/// nobody communicates any more: for what exists from its first use until then.
+ATOLL_EXPORT void call_at_end(void (*function)());
+
+/// How often the library has been stopped in this process: changes when all memory of the heaps is gone.
+ATOLL_EXPORT std::uint64_t periods_ended() noexcept;
+
+}  // namespace atl::engine

@@ -1,0 +1,7 @@
+#include <atoll/engine/job.hpp>
+
+namespace atl::engine {
+
+constinit job_info job;
+
+}  // namespace atl::engine
