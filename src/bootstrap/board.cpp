@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/error.hpp"
 #include "base/os/futex.hpp"
 #include "base/os/memfd.hpp"
@@ -18,7 +20,7 @@ namespace atl::bootstrap {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t slots_at = (sizeof(board_header) + page - 1) / page * page;
+constexpr std::size_t slots_at = round_up(sizeof(board_header), page);
 
 void* map(int descriptor, std::size_t bytes) {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -37,7 +39,7 @@ board board::create(int ranks, std::string_view job_id, std::vector<std::string>
   std::size_t const text_at = slots_at + static_cast<std::size_t>(ranks) * sizeof(rank_slot);
 
   board made;
-  made.bytes_ = (text_at + text_bytes + page - 1) / page * page;
+  made.bytes_ = round_up(text_at + text_bytes, page);
   made.fd_ = os::make_sealed_memfd("atoll-board", made.bytes_);
   made.memory_ = map(made.fd_.get(), made.bytes_);
 

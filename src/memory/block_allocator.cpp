@@ -10,14 +10,12 @@
 #include <bit>
 #include <cstddef>
 
+#include <atoll/base/round_up.hpp>
+
 namespace atl::memory {
 namespace {
 
 constexpr unsigned few = 8;  // blocks of a bin looked at before a larger bin is tried
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t power_of_two) noexcept {
-  return (value + power_of_two - 1) & ~(power_of_two - 1);
-}
 
 }  // namespace
 
@@ -36,7 +34,7 @@ std::uint64_t block_allocator::allocate(std::uint64_t size, std::uint64_t alignm
   reserve_records();  // the last thing that can fail
 
   take_from_bin(chosen);
-  std::uint64_t const start = round_up(blocks_[chosen].offset, alignment);
+  std::uint64_t const start = align_up(blocks_[chosen].offset, alignment);
   if (std::uint64_t const skipped = start - blocks_[chosen].offset; skipped > 0) {
     index const front = new_record();
     block& b = blocks_[chosen];
@@ -139,7 +137,7 @@ std::size_t block_allocator::occupied_bin(std::size_t from) const noexcept {
 
 bool block_allocator::fits(block const& candidate, std::uint64_t size,
                            std::uint64_t alignment) const noexcept {
-  std::uint64_t const start = round_up(candidate.offset, alignment);
+  std::uint64_t const start = align_up(candidate.offset, alignment);
   std::uint64_t const skipped = start - candidate.offset;
   // A start that wrapped around lies before the block.
   return start >= candidate.offset && skipped <= candidate.size && candidate.size - skipped >= size;

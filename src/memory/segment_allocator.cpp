@@ -12,6 +12,8 @@
 #include <new>
 #include <utility>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/pause.hpp"
 
 namespace atl::memory {
@@ -45,13 +47,9 @@ constexpr auto class_inverse = [] {
   return table;
 }();
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t power_of_two) noexcept {
-  return (value + power_of_two - 1) & ~(power_of_two - 1);
-}
-
 /// The part of a range that whole granules fill.
 constexpr std::uint64_t usable_capacity(std::uint64_t first, std::uint64_t capacity) noexcept {
-  std::uint64_t const skipped = round_up(first, segment_allocator::granule) - first;
+  std::uint64_t const skipped = align_up(first, segment_allocator::granule) - first;
   return capacity <= skipped ? 0
                              : (capacity - skipped) / segment_allocator::granule * segment_allocator::granule;
 }
@@ -85,7 +83,7 @@ class segment_allocator::guard {
 };
 
 segment_allocator::segment_allocator(std::uint64_t first, std::uint64_t capacity, locking mode)
-    : first_(round_up(first, granule)),
+    : first_(align_up(first, granule)),
       capacity_(usable_capacity(first, capacity)),
       lock_needed_(mode == locking::spin),
       slabs_wanted_(capacity_ >= smallest_segment_with_slabs),
@@ -101,7 +99,7 @@ segment_allocator::segment_allocator(std::uint64_t first, std::uint64_t capacity
 
 std::uint64_t segment_allocator::allocate(std::uint64_t size, std::uint64_t alignment) noexcept {
   if (!std::has_single_bit(alignment) || size > capacity_) return npos;
-  size = size == 0 ? granule : round_up(size, granule);
+  size = size == 0 ? granule : align_up(size, granule);
   if (alignment < granule) alignment = granule;
   guard const lock(*this);
   if (slabs_wanted_ && size <= largest_small && alignment <= largest_small) {

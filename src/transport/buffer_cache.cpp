@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/pause.hpp"
 
 namespace atl::transport {
@@ -13,7 +15,7 @@ constexpr std::size_t page = 4096;
 /// Sizes are rounded to quarters of powers of two, so that a buffer serves messages of about its size.
 std::size_t room_for(std::size_t bytes) {
   std::size_t const step = std::bit_floor(bytes) / 4;
-  return (bytes + step - 1) / step * step;
+  return round_up(bytes, step);
 }
 
 }  // namespace
@@ -37,11 +39,11 @@ buffer_cache::~buffer_cache() {
 
 std::byte* buffer_cache::take(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes < smallest_kept) {
-    return static_cast<std::byte*>(std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1)));
+    return static_cast<std::byte*>(std::aligned_alloc(alignment, align_up(bytes, alignment)));
   }
   std::size_t const room = room_for(bytes);
   if (alignment > page) {
-    return static_cast<std::byte*>(std::aligned_alloc(alignment, (room + alignment - 1) & ~(alignment - 1)));
+    return static_cast<std::byte*>(std::aligned_alloc(alignment, align_up(room, alignment)));
   }
   {
     guard const held(locked_);

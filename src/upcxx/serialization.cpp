@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <atoll/base/check.hpp>
+#include <atoll/base/round_up.hpp>
 
 #include "upcxx/view.hpp"
 
@@ -27,7 +28,7 @@ std::byte* heap_buffer::grow(void* self, std::byte* old, std::size_t used, std::
   // The first time the caller may know the exact size; growing again means that it did not.
   std::size_t const wanted =
       buffer.data_ == nullptr ? std::max<std::size_t>(needed, 1024) : std::max(needed, 2 * used);
-  std::size_t const room = (wanted + alignment - 1) & ~(alignment - 1);
+  std::size_t const room = align_up(wanted, alignment);
   auto* const data = static_cast<std::byte*>(std::aligned_alloc(alignment, room));
   if (data == nullptr) throw std::bad_alloc();
   if (used != 0) std::memcpy(data, old, used);

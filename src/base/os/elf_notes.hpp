@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string_view>
 
+#include <atoll/base/round_up.hpp>
+
 namespace atl::os {
 
 /// Calls `visit(name, type, content)` for every note in `bytes` bytes at `notes`; stops when it returns true.
@@ -16,7 +18,7 @@ namespace atl::os {
 template <typename Visit>
 bool find_note(char const* notes, std::size_t bytes, std::size_t alignment, Visit const& visit) {
   std::size_t const unit = alignment == 8 ? 8 : 4;
-  auto const padded = [unit](std::size_t size) { return (size + unit - 1) / unit * unit; };
+  auto const padded = [unit](std::size_t size) { return round_up<std::size_t>(size, unit); };
   std::size_t at = 0;
   while (at + sizeof(Elf64_Nhdr) <= bytes) {
     Elf64_Nhdr header;  // the same in 32-bit files

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/error.hpp"
 #include "base/settings.hpp"
 
@@ -212,7 +214,7 @@ block cuda_driver::create(int device, std::uint64_t bytes) {
   wanted.location = {location_device, device};
   std::size_t grain = 0;
   check(cu_.granularity(&grain, &wanted, granularity_recommended), "ask for the granularity of memory");
-  std::uint64_t const whole = (bytes + grain - 1) / grain * grain;
+  std::uint64_t const whole = round_up<std::uint64_t>(bytes, grain);
   memory_handle handle = 0;
   if (cu_result const code = cu_.memory_create(&handle, whole, &wanted, 0); code != success) refuse(code);
   try {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/error.hpp"
 #include "base/settings.hpp"
 
@@ -210,7 +212,7 @@ block hip_driver::create(int device, std::uint64_t bytes) {
   wanted.location = {location_device, device};
   std::size_t grain = 0;
   check(hip_.granularity(&grain, &wanted, granularity_recommended), "ask for the granularity of memory");
-  std::uint64_t const whole = (bytes + grain - 1) / grain * grain;
+  std::uint64_t const whole = round_up<std::uint64_t>(bytes, grain);
   memory_handle handle = nullptr;
   if (hip_result const code = hip_.memory_create(&handle, whole, &wanted, 0); code != success) refuse(code);
   try {

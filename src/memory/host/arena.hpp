@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <atoll/base/round_up.hpp>
+
 #include "memory/segment_allocator.hpp"
 
 namespace atl::memory {
@@ -37,8 +39,7 @@ class arena {
       if (block == segment_allocator::npos) return npos;
     }
     auto const address = reinterpret_cast<std::uintptr_t>(base_) + block + block_flag_bytes;
-    std::uint64_t const buffer =
-        ((address + alignment - 1) & ~(alignment - 1)) - reinterpret_cast<std::uintptr_t>(base_);
+    std::uint64_t const buffer = align_up(address, alignment) - reinterpret_cast<std::uintptr_t>(base_);
     flag_of(base_ + buffer).store(1, std::memory_order_relaxed);
     used_.push_back({block, buffer});
     return buffer;

@@ -29,6 +29,8 @@
 #include <system_error>
 #include <utility>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/memory.hpp"
@@ -50,10 +52,6 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_stride = std::size_t{64} << 10;
 constexpr std::size_t block = std::size_t{32} << 20;  // one system call's work: signals are served in between
 constexpr std::size_t populate_bytes_per_host = std::size_t{512} << 20;
-
-std::size_t round_up(std::size_t value, std::size_t multiple) noexcept {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 std::string error_text(int code) { return std::generic_category().message(code); }
 

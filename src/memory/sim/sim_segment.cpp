@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/memory.hpp"
@@ -20,7 +22,7 @@ namespace {
 std::uint64_t page_bytes() noexcept { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
 std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
-  return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  return round_up<std::uint64_t>(bytes, page_bytes());
 }
 
 [[noreturn]] void fail(char const* what, std::uint64_t bytes, int code) {

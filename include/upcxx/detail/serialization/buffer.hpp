@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <atoll/base/check.hpp>
+#include <atoll/base/round_up.hpp>
 #include <upcxx/detail/serialization/traits.hpp>
 #include <upcxx/detail/std_parts.hpp>
 
@@ -70,9 +71,7 @@ namespace upcxx::inline UPCXX_MODE::detail {
 /// Every message buffer starts at a multiple of this.
 inline constexpr std::size_t message_alignment = 64;
 
-constexpr std::size_t align_up(std::size_t position, std::size_t alignment) {
-  return (position + alignment - 1) & ~(alignment - 1);
-}
+using atl::align_up;
 
 /// What trivially serializable types take in a message. An empty class has no state and takes nothing.
 template <typename T>
