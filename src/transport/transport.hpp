@@ -30,7 +30,7 @@ class endpoint {
 
   /// Negotiates a buffer for a message of at most `bytes` (header included) to `out.target`.
   virtual status begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) = 0;
-  /// Sends `bytes` of the buffer. Always succeeds: what finds no room is kept and sent by flush().
+  /// Sends `bytes` of the buffer. Always succeeds: what finds no room is parked, and sent by flush().
   virtual void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) = 0;
   /// Gives the buffer back unsent.
   virtual void cancel(outgoing& out) noexcept = 0;
@@ -40,9 +40,9 @@ class endpoint {
   virtual message* receive(bool in_place) = 0;
   virtual void release(message* arrived) noexcept = 0;
 
-  /// Sends what was kept; true if anything moved.
+  /// Sends what was parked; true if anything moved.
   virtual bool flush() = 0;
-  /// Messages kept, or sent but still read from this rank's private memory.
+  /// Messages parked, or sent but still read from this rank's private memory.
   virtual std::size_t unsent() const = 0;
 };
 

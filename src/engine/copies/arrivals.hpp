@@ -27,14 +27,14 @@ class arrivals {
   bool let_go();
 
  private:
-  struct kept {
+  struct announced_call {
     std::uint64_t value;
     transport::message* call;
   };
   /// Calls that wait for one word. A device writes growing numbers there.
   struct word_queue {
     std::atomic<std::uint64_t> const* word;
-    std::deque<kept> calls;
+    std::deque<announced_call> calls;
   };
   word_queue& queue_of(std::atomic<std::uint64_t> const& word);
 

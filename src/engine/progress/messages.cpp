@@ -2,7 +2,7 @@
 //
 // Sending never deadlocks although it runs nothing of the user's: a rank that waits for room takes arrived
 // messages into private memory, which frees its peers' queues and arenas, so some rank's wait always ends. A
-// rank inside a callback does not wait at all: what finds no room is kept in private memory and leaves later,
+// rank inside a callback does not wait at all: what finds no room is parked in private memory and leaves later,
 // so that nothing the callback holds can be in the way. Private memory has a limit; when it is reached, the
 // injection throws and nothing already accepted is lost.
 
@@ -67,7 +67,7 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
       no_room, [&] { return moved = poll(); }, idling::spin);
 }
 
-/// Sends what was kept; true if anything moved.
+/// Sends what was parked; true if anything moved.
 bool flush(shm::endpoint& shm) {
   if (shm.unsent() == 0) [[likely]]
     return false;
@@ -107,11 +107,11 @@ void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t ali
   if (out.where == transport::storage::ring) {
     // Cells that are reserved but not published hold back what others send to the target. Do not wait with
     // them.
-    alignas(buffer_alignment) std::byte kept[shm::max_cells * shm::cell_bytes];
-    std::memcpy(kept + header_bytes, out.begin + header_bytes, used - header_bytes);
+    alignas(buffer_alignment) std::byte written[shm::max_cells * shm::cell_bytes];
+    std::memcpy(written + header_bytes, out.begin + header_bytes, used - header_bytes);
     am_cancel(out);
     am_begin(larger, out.target, bytes, when_full, alignment);
-    std::memcpy(larger.begin + header_bytes, kept + header_bytes, used - header_bytes);
+    std::memcpy(larger.begin + header_bytes, written + header_bytes, used - header_bytes);
   } else {
     try {
       am_begin(larger, out.target, bytes, when_full, alignment);

@@ -10,11 +10,11 @@ namespace atl::engine {
 extern void (*message_sink)(message*);
 
 /// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none.
-/// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as held in
-/// private memory. Sets `moved` if any message was taken, engine-level ones included.
+/// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as part
+/// of private memory. Sets `moved` if any message was taken, engine-level ones included.
 message* next_user_message(bool in_place, bool& moved);
 
-/// Sends what was kept and goes on with all work that is open; true if anything moved. Part of user-level
+/// Sends what was parked and goes on with all work that is open; true if anything moved. Part of user-level
 /// progress.
 bool advance();
 

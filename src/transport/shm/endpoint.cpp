@@ -49,7 +49,7 @@ endpoint::endpoint(endpoint_config config)
     : inbox_(counters_of(config, config.me), cells_of(config, config.me), config.layout.ring_cells),
       config_(std::move(config)),
       arena_(*config_.transit),
-      kept_(config_.count) {
+      parked_(config_.count) {
   if (!config_.read_peers) {
     fragments_bytes_ = arena_.bytes() / 4 & ~std::size_t{63};
     fragments_begin_ = arena_.reserve(fragments_bytes_);
@@ -63,8 +63,8 @@ endpoint::endpoint(endpoint_config config)
 }
 
 endpoint::~endpoint() {
-  for (auto& queue : kept_) {
-    for (kept& item : queue) forget(item);
+  for (auto& queue : parked_) {
+    for (parked& item : queue) forget(item);
   }
   for (auto& [id, item] : awaiting_pull_) forget(item);
   for (auto& [id, part] : assemblies_) std::free(part.buffer);
@@ -137,7 +137,7 @@ void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std
       return;
     }
     case storage::privately: {
-      kept item{};
+      parked item{};
       item.kind = kind;
       item.token = token;
       item.buffer = out.begin;
@@ -149,7 +149,7 @@ void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std
         spilled_ -= out.capacity - bytes;
         item.bytes = bytes;
       }
-      keep(target, item);
+      park(target, item);
       flush();
       return;
     }
@@ -191,21 +191,21 @@ bool endpoint::put_in_ring(std::uint32_t target, message_kind kind, std::uint64_
 void endpoint::send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token,
                                void const* payload, std::size_t payload_bytes) {
   if (put_in_ring(target, kind, token, payload, payload_bytes, 6)) return;
-  kept item{};
+  parked item{};
   item.kind = kind;
   item.token = token;
   item.descriptor_bytes = static_cast<std::uint8_t>(payload_bytes);
   std::memcpy(item.descriptor, payload, payload_bytes);
-  keep(target, item);
+  park(target, item);
 }
 
-void endpoint::keep(std::uint32_t target, kept item) {
-  kept_[target].push_back(item);
-  ++kept_count_;
+void endpoint::park(std::uint32_t target, parked item) {
+  parked_[target].push_back(item);
+  ++parked_count_;
   unsent_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void endpoint::forget(kept& item) {
+void endpoint::forget(parked& item) {
   if (item.buffer == nullptr) return;
   spilled_ -= item.bytes;
   give_private(item.buffer, item.bytes);
@@ -213,19 +213,19 @@ void endpoint::forget(kept& item) {
 }
 
 bool endpoint::flush() {
-  if (kept_count_ == 0) return false;
+  if (parked_count_ == 0) return false;
   bool moved = false;
   for (std::uint32_t target = 0; target < config_.count; ++target) {
-    auto& queue = kept_[target];
+    auto& queue = parked_[target];
     while (!queue.empty()) {
-      kept& item = queue.front();
+      parked& item = queue.front();
       std::uint64_t const sent = item.sent;
-      if (!send_kept(target, item)) {
+      if (!send_parked(target, item)) {
         moved |= item.sent != sent;
         break;
       }
       queue.pop_front();
-      --kept_count_;
+      --parked_count_;
       unsent_.fetch_sub(1, std::memory_order_relaxed);
       moved = true;
     }
@@ -233,7 +233,7 @@ bool endpoint::flush() {
   return moved;
 }
 
-bool endpoint::send_kept(std::uint32_t target, kept& item) {
+bool endpoint::send_parked(std::uint32_t target, parked& item) {
   if (item.buffer == nullptr) {
     return put_in_ring(target, item.kind, item.token, item.descriptor, item.descriptor_bytes, 6);
   }
@@ -274,7 +274,7 @@ bool endpoint::send_kept(std::uint32_t target, kept& item) {
   return true;
 }
 
-bool endpoint::send_fragments(std::uint32_t target, kept& item) {
+bool endpoint::send_fragments(std::uint32_t target, parked& item) {
   std::size_t const largest = fragments_bytes_ / pieces_at_once - block_flag_bytes;
   while (item.sent < item.bytes) {
     std::size_t const piece = std::min<std::size_t>(item.bytes - item.sent, largest);
@@ -328,6 +328,17 @@ message* endpoint::receive_any(bool in_place) {
   return nullptr;
 }
 
+message* endpoint::record_of(arrival const& a) const {
+  message* const m = transport::take_message(0);
+  m->base = a.base;
+  m->bytes = a.bytes;
+  m->token = a.token;
+  m->source = config_.first + static_cast<std::int32_t>(a.source);
+  m->kind = a.kind;
+  m->where = a.where;
+  return m;
+}
+
 message* endpoint::take_from_arena(cell const* first, ring_header const& header, bool in_place) {
   auto const d = read_descriptor<arena_descriptor>(first);
   std::byte* base = at(header.source, config_.layout.arena_offset + d.buffer);
@@ -340,14 +351,7 @@ message* endpoint::take_from_arena(cell const* first, ring_header const& header,
     base = copy;
     where = storage::privately;
   }
-  message* const m = transport::take_message(0);
-  m->base = base;
-  m->bytes = d.bytes;
-  m->token = first->token;
-  m->source = config_.first + header.source;
-  m->kind = d.kind;
-  m->where = where;
-  return m;
+  return record_of({base, d.bytes, first->token, header.source, d.kind, where});
 }
 
 message* endpoint::pull(cell const* first, ring_header const& header) {
@@ -370,26 +374,14 @@ message* endpoint::pull(cell const* first, ring_header const& header) {
     done += static_cast<std::size_t>(n);
   }
   send_descriptor(header.source, message_kind::pulled, 0, &d.id, sizeof d.id);
-  message* const m = transport::take_message(0);
-  m->base = copy;
-  m->bytes = d.bytes;
-  m->token = first->token;
-  m->source = config_.first + header.source;
-  m->kind = d.kind;
-  m->where = storage::privately;
-  return m;
+  return record_of({copy, d.bytes, first->token, header.source, d.kind, storage::privately});
 }
 
 /// A message to this rank itself: the buffer changes hands, no byte moves.
 message* endpoint::pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token) {
   auto const found = awaiting_pull_.find(descriptor.id);
-  message* const m = transport::take_message(0);
-  m->base = found->second.buffer;
-  m->bytes = descriptor.bytes;
-  m->token = token;
-  m->source = config_.first + static_cast<std::int32_t>(config_.me);
-  m->kind = descriptor.kind;
-  m->where = storage::privately;
+  message* const m = record_of(
+      {found->second.buffer, descriptor.bytes, token, config_.me, descriptor.kind, storage::privately});
   spilled_ -= descriptor.bytes;  // now counts as arrived
   awaiting_pull_.erase(found);
   unsent_.fetch_sub(1, std::memory_order_relaxed);
@@ -417,13 +409,8 @@ message* endpoint::take_fragment(cell const* first, ring_header const& header) {
   arena::hand_back(piece);
   found->second.arrived += d.bytes;
   if (found->second.arrived < d.total) return nullptr;
-  message* const m = transport::take_message(0);
-  m->base = found->second.buffer;
-  m->bytes = d.total;
-  m->token = first->token;
-  m->source = config_.first + header.source;
-  m->kind = d.kind;
-  m->where = storage::privately;
+  message* const m =
+      record_of({found->second.buffer, d.total, first->token, header.source, d.kind, storage::privately});
   assemblies_.erase(found);
   return m;
 }

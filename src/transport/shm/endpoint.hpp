@@ -18,7 +18,7 @@
 /// else that arrived is there: a message is never too large to be received, and two ranks that send each
 /// other the most that fits do not wait for each other for ever.
 ///
-/// Nothing here waits. Messages that were committed but found no room are kept per target and sent by
+/// Nothing here waits. Messages that were committed but found no room are parked per target and sent by
 /// flush().
 
 #include <atomic>
@@ -137,7 +137,7 @@ class endpoint final : public transport::endpoint {
 
  private:
   /// A committed message that found no room.
-  struct kept {
+  struct parked {
     message_kind kind;
     std::uint64_t token;
     std::byte* buffer;  ///< private; null for a bare descriptor
@@ -191,10 +191,10 @@ class endpoint final : public transport::endpoint {
                    std::size_t payload_bytes, std::uint8_t alignment_log2);
   void send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
                        std::size_t payload_bytes);
-  void keep(std::uint32_t target, kept item);
-  bool send_kept(std::uint32_t target, kept& item);
-  bool send_fragments(std::uint32_t target, kept& item);
-  void forget(kept& item);
+  void park(std::uint32_t target, parked item);
+  bool send_parked(std::uint32_t target, parked& item);
+  bool send_fragments(std::uint32_t target, parked& item);
+  void forget(parked& item);
 
   std::byte* take_private(std::size_t bytes, std::size_t alignment);
   std::byte* take_unlimited(std::size_t bytes, std::size_t alignment);
@@ -235,6 +235,16 @@ class endpoint final : public transport::endpoint {
     m->charged = charged;
     return m;
   }
+  /// A message whose payload does not lie in its record.
+  struct arrival {
+    std::byte* base;
+    std::size_t bytes;
+    std::uint64_t token;
+    std::uint32_t source;  ///< local rank
+    message_kind kind;
+    storage where;
+  };
+  message* record_of(arrival const& a) const;
   message* receive_any(bool in_place);
   /// Gives back what an arrived message occupies beside its record.
   void return_room(message* arrived) noexcept;
@@ -247,7 +257,7 @@ class endpoint final : public transport::endpoint {
   // Looked at in every call of progress(): kept together.
   ring_consumer inbox_;
   // Atomic only because other threads look at them without the engine's lock.
-  std::atomic<std::size_t> unsent_{0};  ///< messages kept, or waiting to be pulled
+  std::atomic<std::size_t> unsent_{0};  ///< messages parked, or waiting to be pulled
   std::atomic<bool> starved_{false};
 
   endpoint_config config_;
@@ -258,11 +268,11 @@ class endpoint final : public transport::endpoint {
   std::optional<arena> fragments_;  ///< if peers cannot read our memory
   std::size_t arena_largest_;
   std::vector<ring_producer> outboxes_;
-  std::vector<std::deque<kept>> kept_;                      ///< by local rank
-  std::unordered_map<std::uint64_t, kept> awaiting_pull_;   ///< by id
-  std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and id
+  std::vector<std::deque<parked>> parked_;                   ///< by local rank
+  std::unordered_map<std::uint64_t, parked> awaiting_pull_;  ///< by id
+  std::unordered_map<std::uint64_t, assembly> assemblies_;   ///< by sender and id
   std::atomic<std::size_t> private_used_{0};
-  std::size_t kept_count_ = 0;
+  std::size_t parked_count_ = 0;
   std::size_t spilled_ = 0;  ///< bytes of outgoing messages in private memory
   std::uint64_t next_id_ = 1;
 };
