@@ -15,23 +15,13 @@ namespace atl {
 enum class activity : std::uint32_t {
   none,
   init,
-  finalize,
   barrier,
-  barrier_async,
-  broadcast,
-  reduce,
-  gather,
   rpc,
   rpc_ff,
   copy,
-  put,
-  get,
   wait,
-  progress,
   discharge,
-  dist_object_fetch,
   team,
-  am,
   backpressure,
 };
 
@@ -47,7 +37,6 @@ struct alignas(64) rank_diagnostics {
   std::atomic<std::int32_t> peer{-1};        ///< world rank that the last call concerned, or -1
   std::atomic<std::uint64_t> entered_ns{0};  ///< steady clock when the last call was entered
   std::atomic<std::uint32_t> inside{0};      ///< non-zero while inside that call
-  std::atomic<std::uint32_t> depth_of_waits{0};
   std::atomic<std::uint64_t> rpcs_sent{0};
   std::atomic<std::uint64_t> rpcs_run{0};
   std::atomic<std::uint64_t> replies_awaited{0};  ///< round trips whose reply has not come

@@ -82,8 +82,8 @@ struct copy_record {
   bool gathered = false;        ///< the kind may keep it until submit() or poll(), to start several at once
 };
 
-/// A word that will be at least `value` once a copy's data is in place, without help of this process. In the
-/// memory that watch() gave.
+/// A word that will be at least `value` once a copy's data is in place, without help of this process: one of
+/// those that use_announcements() gave.
 struct announcement {
   std::atomic<std::uint64_t>* word = nullptr;  ///< null: nothing announces this copy
   std::uint64_t value = 0;
