@@ -1,0 +1,216 @@
+// Parts of collectives alone: lines of a channel, what ranks remember of each other's calls, members of teams.
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/collectives/flat.hpp"
+#include "engine/collectives/matching.hpp"
+#include "engine/collectives/teams.hpp"
+#include "ranks_in_memory.hpp"
+
+namespace atl::engine {
+namespace {
+
+// ---- lines of a channel
+
+/// A team of all ranks, as each of them has it.
+class channel : public testing::Test {
+ protected:
+  void make(std::uint32_t ranks) {
+    ranks_ = std::make_unique<ranks_in_memory>(ranks);
+    for (std::uint32_t me = 0; me < ranks; ++me) {
+      auto team = std::make_unique<team_data>(ranks_->seen_by(me));
+      team->rank_n = static_cast<std::int32_t>(ranks);
+      team->rank_me = static_cast<std::int32_t>(me);
+      team->channel = 2;
+      teams_.push_back(std::move(team));
+    }
+  }
+  team_data& team(std::size_t rank) { return *teams_[rank]; }
+  void publish(std::size_t rank, std::uint64_t value) {
+    flat_publish(team(rank), call_, &value, sizeof value);
+  }
+  bool complete(std::size_t rank) {
+    std::int32_t seen = 0;
+    return flat_complete(team(rank), call_, seen);
+  }
+
+  noted_call call_{sign(collective_kind::barrier), 0, 0x12345};
+  std::unique_ptr<ranks_in_memory> ranks_;
+  std::vector<std::unique_ptr<team_data>> teams_;
+};
+
+TEST_F(channel, a_step_is_complete_when_all_others_have_published) {
+  make(3);
+  publish(0, 1);
+  EXPECT_FALSE(complete(0));
+  publish(2, 1);
+  EXPECT_FALSE(complete(0));
+  EXPECT_FALSE(complete(2));
+  publish(1, 1);
+  for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(complete(rank)) << rank;
+}
+
+TEST_F(channel, lines_of_an_earlier_lap_are_not_taken_for_new_ones) {
+  make(2);
+  for (unsigned step = 0; step < 3 * flat_lines; ++step) {
+    ASSERT_TRUE(flat_room(team(0)));
+    publish(0, step);
+    EXPECT_FALSE(complete(0)) << "step " << step;
+    publish(1, step);
+    EXPECT_TRUE(complete(0));
+    EXPECT_TRUE(complete(1));
+  }
+}
+
+/// Reads the root's line, as members of a broadcast do.
+class reader final : public flat_collective {
+ public:
+  explicit reader(team_data& team_of_all, noted_call const& what) {
+    team = &team_of_all;
+    call = what;
+  }
+  void begin() override { skip(); }
+  bool advance() override {
+    if (!is_there(0)) return false;
+    std::memcpy(&value, payload_of(0), sizeof value);
+    leave(0);
+    return true;
+  }
+  std::uint64_t value = 0;
+};
+
+TEST_F(channel, a_root_is_ahead_by_as_many_lines_as_there_are) {
+  make(2);
+  for (std::uint64_t step = 0; step < flat_lines; ++step) {
+    ASSERT_TRUE(flat_room(team(0))) << "step " << step;
+    publish(0, 100 + step);
+  }
+  EXPECT_FALSE(flat_room(team(0))) << "the first line has not been read";
+  for (std::uint64_t step = 0; step < flat_lines; ++step) {
+    reader member(team(1), call_);
+    member.begin();
+    ASSERT_TRUE(member.advance());
+    EXPECT_EQ(member.value, 100 + step);
+    EXPECT_TRUE(flat_room(team(0)));
+  }
+  reader early(team(1), call_);
+  early.begin();
+  EXPECT_FALSE(early.advance());
+}
+
+// ---- what ranks have started
+
+noted_call call(collective_kind kind, std::uint32_t number, std::uint32_t history) {
+  return {sign(kind), number, history};
+}
+
+class started_calls : public testing::Test {
+ protected:
+  void start(int rank, std::uint64_t team, noted_call const& what) {
+    note_started(pages_[rank], started_[rank]++, team, what);
+  }
+  difference find() const { return find_difference(pages_[0], pages_[1]); }
+
+  std::unique_ptr<rank_page[]> pages_ = std::make_unique<rank_page[]>(2);
+  std::uint32_t started_[2] = {};
+};
+
+TEST_F(started_calls, that_match_differ_nowhere) {
+  EXPECT_FALSE(find().found) << "nothing was started";
+  for (std::uint32_t i = 0; i < 3 * remembered_collectives; ++i) {
+    start(0, 1, call(collective_kind::barrier, i, 7 * i));
+    EXPECT_FALSE(find().found) << "one rank is ahead";
+    start(1, 1, call(collective_kind::barrier, i, 7 * i));
+    EXPECT_FALSE(find().found);
+  }
+}
+
+TEST_F(started_calls, the_first_difference_is_found) {
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    start(0, 9, call(collective_kind::barrier, i, i));
+    start(1, 9, call(i < 2 ? collective_kind::barrier : collective_kind::broadcast, i, i < 2 ? i : 100 + i));
+  }
+  difference const d = find();
+  ASSERT_TRUE(d.found);
+  EXPECT_EQ(d.team, 9U);
+  EXPECT_EQ(d.mine.number, 2U);
+  EXPECT_EQ(d.mine.signature, sign(collective_kind::barrier));
+  EXPECT_EQ(d.theirs, sign(collective_kind::broadcast));
+}
+
+TEST_F(started_calls, equal_calls_after_different_ones_differ_too) {
+  start(0, 1, call(collective_kind::barrier, 3, 1));
+  start(1, 1, call(collective_kind::barrier, 3, 2));
+  EXPECT_TRUE(find().found);
+}
+
+TEST_F(started_calls, of_different_teams_are_not_compared) {
+  start(0, 1, call(collective_kind::barrier, 0, 1));
+  start(1, 2, call(collective_kind::broadcast, 0, 2));
+  EXPECT_FALSE(find().found);
+}
+
+TEST_F(started_calls, a_note_that_is_being_written_means_nothing) {
+  start(0, 1, call(collective_kind::barrier, 0, 1));
+  start(1, 1, call(collective_kind::broadcast, 0, 2));
+  ASSERT_TRUE(find().found);
+  pages_[1].started[0].signature.store(sign(collective_kind::gather));
+  EXPECT_FALSE(find().found);
+}
+
+// ---- members of teams
+
+void expect_members(std::vector<std::int32_t> const& members, std::int32_t job_size) {
+  ranks_in_memory ranks(1);
+  team_data team(ranks.seen_by(0));
+  team.set_members(members, 0);
+  ASSERT_EQ(team.rank_n, static_cast<std::int32_t>(members.size()));
+  for (std::int32_t rank = -1; rank <= job_size; ++rank) {
+    std::int32_t expected = -7;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (members[i] == rank) expected = static_cast<std::int32_t>(i);
+    }
+    EXPECT_EQ(team.from_world(rank, -7), expected) << "world rank " << rank;
+    if (expected >= 0) {
+      EXPECT_EQ(team.to_world(expected), rank);
+    }
+  }
+}
+
+TEST(team_members, evenly_spaced_need_no_table) {
+  for (std::vector<std::int32_t> const& members :
+       {std::vector<std::int32_t>{0, 1, 2, 3}, {4}, {1, 4, 7, 10}, {9, 6, 3, 0}, {5, 4}}) {
+    expect_members(members, 12);
+    ranks_in_memory ranks(1);
+    team_data team(ranks.seen_by(0));
+    team.set_members(members, 0);
+    EXPECT_EQ(team.table, nullptr);
+  }
+}
+
+TEST(team_members, of_any_order_are_found) {
+  expect_members({0, 1, 3}, 5);
+  expect_members({7, 2, 11, 0}, 12);
+  expect_members({1, 2, 4, 8, 16, 32}, 40);
+}
+
+TEST(team_registry, a_channel_is_free_again_when_its_team_ends) {
+  ranks_in_memory ranks(2);
+  team_registry teams(ranks.seen_by(0));
+  std::uint32_t const all = teams.free_channels;
+  team_data* const team = teams.add(5, 0, 2, 0, 3);
+  EXPECT_EQ(teams.free_channels, all & ~(1U << 3));
+  EXPECT_EQ(teams.find(5), team);
+  team->flat_step = 17;
+  teams.remove(*team);
+  EXPECT_EQ(teams.free_channels, all);
+  EXPECT_EQ(teams.highest_flat, 17U) << "the next team on a free channel must not take old lines for new";
+  EXPECT_EQ(teams.find(5), nullptr);
+}
+
+}  // namespace
+}  // namespace atl::engine
