@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "closed_forms.hpp"
+#include "field_check.hpp"
 
 namespace heat3d {
 namespace {

@@ -6,7 +6,9 @@
 #include <functional>
 #include <vector>
 
+#include "backend.hpp"
 #include "checks.hpp"
+#include "communicator.hpp"
 
 namespace heat3d {
 

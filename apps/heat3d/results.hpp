@@ -7,6 +7,8 @@
 
 #include "checks.hpp"
 #include "common/database.hpp"
+#include "decomposition.hpp"
+#include "problem.hpp"
 
 namespace heat3d {
 

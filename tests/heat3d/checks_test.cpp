@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "field_check.hpp"
+
 namespace heat3d {
 namespace {
 
