@@ -1,8 +1,9 @@
 // Which loops run here, and those that are done once.
 
+#include "loops.hpp"
+
 #include <array>
 
-#include "box.hpp"
 #include "colours.hpp"
 
 namespace hpgmg {

@@ -8,6 +8,7 @@
 
 #include "boundary.hpp"
 #include "level.hpp"
+#include "loops.hpp"
 #include "problem.hpp"
 #include "runtime.hpp"
 #include "timing.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "box.hpp"
+#include "loops.hpp"
 
 namespace hpgmg {
 namespace {
