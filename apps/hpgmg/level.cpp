@@ -1,10 +1,10 @@
 #include "level.hpp"
 
-#include "runtime.hpp"
+#include "job.hpp"
 
 namespace hpgmg {
 
-level::level(runtime& all, grid_shape shape, int ghosts, bool periodic, box_order order, int vectors)
+level::level(job& all, grid_shape shape, int ghosts, bool periodic, box_order order, int vectors)
     : shape_(shape), layout_(shape.box, ghosts), periodic_(periodic), vectors_(vectors), me_(all.rank()) {
   owner_ = assign_boxes(shape.boxes, shape.ranks, order);
   std::vector<int> count(static_cast<std::size_t>(shape.ranks));

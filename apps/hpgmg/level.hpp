@@ -16,12 +16,12 @@ enum vector_id : int { temp, u, f, work, r, inverse_diagonal, beta_i, beta_j, be
 inline constexpr int bottom_vector_n = 8;
 
 class group;
-class runtime;
+class job;
 
 class level {
  public:
   /// Collective. Memory is zero.
-  level(runtime& ranks, grid_shape shape, int ghosts, bool periodic, box_order order, int vectors);
+  level(job& ranks, grid_shape shape, int ghosts, bool periodic, box_order order, int vectors);
 
   struct own_box {
     int id;

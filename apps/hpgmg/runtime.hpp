@@ -9,18 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "job.hpp"
 #include "plan.hpp"
 
 namespace hpgmg {
-
-/// Some of the ranks; calls are collective among them.
-class group {
- public:
-  virtual ~group() = default;
-  virtual double max(double mine) = 0;
-  virtual double sum(double mine) = 0;
-  virtual void barrier() = 0;
-};
 
 /// Seconds of one phase of communication.
 struct move_times {
@@ -50,16 +42,9 @@ struct failure {
   std::string text;
 };
 
-class runtime {
+/// The job, and movers between its ranks.
+class runtime : public job {
  public:
-  virtual ~runtime() = default;
-  [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int size() const = 0;
-  [[nodiscard]] virtual group& world() = 0;
-  /// The ranks that want to be in it, for those; else null. Collective over the world.
-  virtual std::unique_ptr<group> split(bool in) = 0;
-  /// Zeroed memory of each rank, which its peers may reach. Collective over the world.
-  virtual std::unique_ptr<arena> allocate(std::ptrdiff_t doubles) = 0;
   // Collective over the world; runs are collective over `members`, null where this rank is none.
 
   virtual std::unique_ptr<mover> make_mover(plan const& moves, group* members) = 0;
