@@ -1,6 +1,6 @@
 // Back ends against a plain rendering of the definition, on one block and on many blocks that exchange halos.
 
-#include "backend.hpp"
+#include "backends/backend.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-#include "problem.hpp"
+#include "problem/problem.hpp"
 
 namespace heat3d {
 namespace {

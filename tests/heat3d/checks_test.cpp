@@ -1,11 +1,11 @@
-#include "checks.hpp"
+#include "problem/checks.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "field_check.hpp"
+#include "program/field_check.hpp"
 
 namespace heat3d {
 namespace {

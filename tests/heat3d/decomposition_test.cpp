@@ -1,4 +1,4 @@
-#include "decomposition.hpp"
+#include "problem/decomposition.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "driver.hpp"
+#include "program/driver.hpp"
 #include "thread_ranks.hpp"
 
 namespace heat3d {

@@ -1,4 +1,4 @@
-#include "options.hpp"
+#include "program/options.hpp"
 
 #include <gtest/gtest.h>
 

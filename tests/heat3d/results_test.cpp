@@ -1,4 +1,4 @@
-#include "results.hpp"
+#include "program/results.hpp"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "accelerator.hpp"
-#include "device_cells.hpp"
+#include "backends/accelerator.hpp"
+#include "backends/device_cells.hpp"
 
 namespace heat3d {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "communicator.hpp"
+#include "exchanges/communicator.hpp"
 #include "thread_device.hpp"
 
 namespace heat3d {

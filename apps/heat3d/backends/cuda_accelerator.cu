@@ -1,0 +1,185 @@
+// `--backend cuda`: kernels and streams of the CUDA run time. Compiled without contraction of multiply and
+// add, so that the field equals the host's bit for bit.
+
+#include <array>
+
+#include "backends/cuda_streams.hpp"
+#include "backends/device_cells.hpp"
+
+namespace heat3d {
+namespace {
+
+constexpr int block_threads = 256;
+constexpr int block_width = 32;  ///< in x
+constexpr int block_height = block_threads / block_width;
+
+/// Adds up over the block; the result is with thread 0. Every thread must call it.
+__device__ double block_sum(double value) {
+  __shared__ double warp_sums[block_threads / 32];
+  int const thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(~0U, value, offset);
+  if (thread % 32 == 0) warp_sums[thread / 32] = value;
+  __syncthreads();
+  value = 0;
+  if (thread == 0) {
+    for (double w : warp_sums) value += w;
+  }
+  return value;
+}
+
+/// Adds what a block's cells radiate to the slot of the block. Only blocks at the outer surface have any.
+__device__ void add_radiated(radiation const& found, compensated_sum* slots, unsigned slot) {
+  if (__syncthreads_or(found.exposed) == 0) return;
+  double const sum = block_sum(found.sum);
+  if (threadIdx.x == 0 && threadIdx.y == 0) slots[slot].add(sum);
+}
+
+/// Inner cells: each thread walks up `chunk` cells in z.
+__global__ void __launch_bounds__(block_threads)
+    inner_kernel(sweep_work const w, int chunk, compensated_sum* slots) {
+  auto const x = w.part.low[0] + blockIdx.x * block_width + threadIdx.x;
+  auto const y = w.part.low[1] + blockIdx.y * block_height + threadIdx.y;
+  radiation found;
+  if (x < w.part.high[0] && y < w.part.high[1]) found = sweep_column(w, x, y, blockIdx.z, chunk);
+  add_radiated(found, slots, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z));
+}
+
+/// Any cells, one per thread.
+__global__ void __launch_bounds__(block_threads)
+    surface_kernel(sweep_work const w, std::uint32_t cell_n, compensated_sum* slots) {
+  auto const i = blockIdx.x * block_threads + threadIdx.x;
+  radiation found;
+  if (i < cell_n) found = sweep_cell(w, i);
+  add_radiated(found, slots, blockIdx.x);
+}
+
+__global__ void pack_kernel(plane_work const w, double* to) {
+  auto const i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  auto const j = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+  if (i < w.width && j < w.height) to[i + w.width * j] = w.origin[i * w.stride_i + j * w.stride_j];
+}
+
+__global__ void __launch_bounds__(block_threads)
+    sum_kernel(double const* field, std::int64_t n, compensated_sum* slots) {
+  compensated_sum mine;
+  for (auto i = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x; i < n;
+       i += static_cast<std::int64_t>(gridDim.x) * block_threads) {
+    mine.add(field[i]);
+  }
+  double const low = block_sum(mine.low);
+  __syncthreads();
+  double const high = block_sum(mine.high);
+  if (threadIdx.x == 0) slots[blockIdx.x] = {high, low};
+}
+
+/// One block adds up slots of both kinds, and clears them.
+__global__ void __launch_bounds__(block_threads)
+    collect_kernel(compensated_sum* field, std::int64_t field_n, compensated_sum* radiated,
+                   std::int64_t radiated_n, accelerator::sums* result) {
+  __shared__ compensated_sum all[block_threads];
+  auto const collect = [&](compensated_sum* slots, std::int64_t n) {
+    compensated_sum mine;
+    for (std::int64_t i = threadIdx.x; i < n; i += block_threads) {
+      mine.add(slots[i]);
+      slots[i] = {};
+    }
+    all[threadIdx.x] = mine;
+    __syncthreads();
+    compensated_sum total;
+    if (threadIdx.x == 0) {
+      for (auto const& part : all) total.add(part);
+    }
+    __syncthreads();
+    return total;
+  };
+  auto const of_field = collect(field, field_n);
+  auto const of_radiated = collect(radiated, radiated_n);
+  if (threadIdx.x == 0) *result = {of_field, of_radiated};
+}
+
+constexpr unsigned blocks_for(std::int64_t n, std::int64_t per_block) {
+  return static_cast<unsigned>((n + per_block - 1) / per_block);
+}
+
+class cuda_accelerator final : public cuda_streams {
+ public:
+  explicit cuda_accelerator(backend_setup const& setup);
+  ~cuda_accelerator() override;
+
+  void sweep_inner(sweep_work const& work) override {
+    auto const e = work.part.extent();
+    dim3 const grid(blocks_for(e[0], block_width), blocks_for(e[1], block_height), blocks_for(e[2], chunk_));
+    inner_kernel<<<grid, dim3(block_width, block_height), 0, stream(inner_stream)>>>(work, chunk_,
+                                                                                     slots_[inner_stream]);
+    check_cuda(cudaGetLastError(), "inner cells");
+  }
+  void sweep_surface(face f, sweep_work const& work) override {
+    auto const n = work.part.cell_n();
+    surface_kernel<<<blocks_for(n, block_threads), block_threads, 0, stream(f)>>>(
+        work, static_cast<std::uint32_t>(n), slots_[f]);
+    check_cuda(cudaGetLastError(), "cells at a face");
+  }
+  void pack(face f, plane_work const& work, double* to) override {
+    dim3 const threads(block_width, block_height);
+    dim3 const grid(blocks_for(work.width, block_width), blocks_for(work.height, block_height));
+    pack_kernel<<<grid, threads, 0, stream(f)>>>(work, to);
+    check_cuda(cudaGetLastError(), "packing");
+  }
+
+  void sum(double const* field, std::int64_t n) override {
+    auto* const inner = stream(inner_stream);
+    sum_kernel<<<sum_blocks, block_threads, 0, inner>>>(field, n, sum_slots_);
+    collect_kernel<<<1, block_threads, 0, inner>>>(sum_slots_, sum_blocks, slots_[0], slot_n_, result_);
+    check_cuda(cudaGetLastError(), "sum");
+    record_sum(inner_stream);
+  }
+  sums finish_sum() override {
+    wait_for_sum();
+    return *result_;
+  }
+
+ private:
+  static constexpr int sum_blocks = 528;
+
+  int chunk_ = 1;
+  std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
+  std::int64_t slot_n_ = 0;
+  compensated_sum* sum_slots_ = nullptr;
+  sums* result_ = nullptr;  ///< on the host
+};
+
+cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(setup) {
+  auto const n = setup.own.extent();
+  auto const columns =
+      static_cast<std::int64_t>(blocks_for(n[0], block_width)) * blocks_for(n[1], block_height);
+  chunk_ = column_chunk(columns * n[2], processors());
+
+  std::array<std::int64_t, stream_n> first{};
+  for (int f = 0; f < face_n; ++f) {
+    first[f] = slot_n_;
+    slot_n_ += blocks_for(face_cells(n, face(f)), block_threads);
+  }
+  first[inner_stream] = slot_n_;
+  slot_n_ += columns * blocks_for(n[2], chunk_);
+  check_cuda(cudaMalloc(&slots_[0], slot_n_ * sizeof(compensated_sum)), "memory");
+  check_cuda(cudaMemset(slots_[0], 0, slot_n_ * sizeof(compensated_sum)), "memory");
+  for (int s = 0; s < stream_n; ++s) slots_[s] = slots_[0] + first[s];
+  check_cuda(cudaMalloc(&sum_slots_, sum_blocks * sizeof(compensated_sum)), "memory");
+  check_cuda(cudaMallocHost(&result_, sizeof(sums)), "memory");
+  check_cuda(cudaDeviceSynchronize(), "device");
+}
+
+cuda_accelerator::~cuda_accelerator() {
+  cudaDeviceSynchronize();
+  cudaFree(slots_[0]);
+  cudaFree(sum_slots_);
+  cudaFreeHost(result_);
+}
+
+}  // namespace
+
+std::unique_ptr<backend> make_cuda_backend(backend_setup const& setup) {
+  return make_device_backend(setup, std::make_unique<cuda_accelerator>(setup));
+}
+
+}  // namespace heat3d

@@ -1,0 +1,133 @@
+// Compiled by the C++ compiler: no kernels here.
+
+#include "backends/cuda_streams.hpp"
+
+#include <new>
+#include <string>
+#include <vector>
+
+namespace heat3d {
+
+void check_cuda(cudaError_t status, char const* what) {
+  if (status == cudaSuccess) return;
+  if (status == cudaErrorMemoryAllocation) throw std::bad_alloc();
+  device_failed(std::string(what) + ": " + cudaGetErrorString(status));
+}
+
+cuda_streams::cuda_streams(backend_setup const& setup) {
+  int const device = setup.device->device();
+  check_cuda(cudaSetDevice(device), "device");
+  check_cuda(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device), "device");
+  int least = 0;
+  int greatest = 0;
+  check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "device");
+  for (int s = 0; s < stream_n; ++s) {
+    // Cells at faces go first: neighbours wait for them.
+    check_cuda(cudaStreamCreateWithPriority(&streams_[s], cudaStreamNonBlocking,
+                                            s == inner_stream ? least : greatest),
+               "stream");
+  }
+  for (auto& m : marks_) check_cuda(cudaEventCreateWithFlags(&m, cudaEventDisableTiming), "event");
+  check_cuda(cudaEventCreateWithFlags(&summed_, cudaEventDisableTiming), "event");
+}
+
+cuda_streams::~cuda_streams() {
+  for (auto* s : streams_) cudaStreamDestroy(s);
+  for (auto* m : marks_) cudaEventDestroy(m);
+  cudaEventDestroy(summed_);
+}
+
+void cuda_streams::copy_in(face stream, double* to, double const* host, std::int64_t n) {
+  check_cuda(cudaMemcpyAsync(to, host, n * sizeof(double), cudaMemcpyHostToDevice, streams_[stream]), "copy");
+}
+
+void cuda_streams::copy_out(face stream, double* host, double const* from, std::int64_t n) {
+  check_cuda(cudaMemcpyAsync(host, from, n * sizeof(double), cudaMemcpyDeviceToHost, streams_[stream]),
+             "copy");
+}
+
+void cuda_streams::record(mark m, int stream) {
+  check_cuda(cudaEventRecord(marks_[static_cast<int>(m)], streams_[stream]), "event");
+}
+
+void cuda_streams::wait(int stream, mark m) {
+  check_cuda(cudaStreamWaitEvent(streams_[stream], marks_[static_cast<int>(m)], 0), "event");
+}
+
+bool cuda_streams::reached(mark m) {
+  auto const status = cudaEventQuery(marks_[static_cast<int>(m)]);
+  if (status == cudaErrorNotReady) return false;
+  check_cuda(status, "kernels");
+  return true;
+}
+
+void cuda_streams::record_sum(int stream) { check_cuda(cudaEventRecord(summed_, streams_[stream]), "sum"); }
+
+void cuda_streams::wait_for_sum() { check_cuda(cudaEventSynchronize(summed_), "sum"); }
+
+void cuda_streams::synchronize() { check_cuda(cudaDeviceSynchronize(), "kernels"); }
+
+void cuda_streams::load(double* to, double const* host, std::int64_t n) {
+  check_cuda(cudaMemcpy(to, host, n * sizeof(double), cudaMemcpyHostToDevice), "copy");
+}
+
+void cuda_streams::store(double* host, double const* from, std::int64_t n) const {
+  check_cuda(cudaMemcpy(host, from, n * sizeof(double), cudaMemcpyDeviceToHost), "copy");
+}
+
+void cuda_streams::pin(void const* memory, std::int64_t bytes) {
+  // Memory that is pinned already, or cannot be, is copied all the same.
+  cudaHostRegister(const_cast<void*>(memory), bytes, cudaHostRegisterPortable);
+  (void)cudaGetLastError();
+}
+
+namespace {
+
+/// Memory for programs that do not use the library: nobody else copies to or from it.
+class cuda_memory final : public device_memory {
+ public:
+  explicit cuda_memory(int number) : device_(number) {
+    int n = 0;
+    check_cuda(cudaGetDeviceCount(&n), "CUDA devices");
+    device_ = number % n;
+    check_cuda(cudaSetDevice(device_), "device");
+  }
+  ~cuda_memory() override {
+    for (auto* p : pieces_) cudaFree(p);
+  }
+  int device() const override { return device_; }
+  std::string name() const override { return properties().name; }
+  std::string uuid() const override {
+    auto const id = properties().uuid;
+    return {id.bytes, sizeof id.bytes};
+  }
+  double* allocate(std::int64_t n) override {
+    double* p = nullptr;
+    check_cuda(cudaMalloc(&p, n * sizeof(double)), "memory");
+    pieces_.push_back(p);
+    return p;
+  }
+  void put(double* device, double const* host, std::int64_t n) override {
+    check_cuda(cudaMemcpy(device, host, n * sizeof(double), cudaMemcpyHostToDevice), "copy");
+  }
+  void get(double* host, double const* device, std::int64_t n) override {
+    check_cuda(cudaMemcpy(host, device, n * sizeof(double), cudaMemcpyDeviceToHost), "copy");
+  }
+  void finish() override {}
+
+ private:
+  cudaDeviceProp properties() const {
+    cudaDeviceProp found{};
+    check_cuda(cudaGetDeviceProperties(&found, device_), "device");
+    return found;
+  }
+
+  int device_;
+  std::vector<double*> pieces_;
+};
+
+}  // namespace
+
+std::unique_ptr<device_memory> make_cuda_memory(int number) { return std::make_unique<cuda_memory>(number); }
+
+}  // namespace heat3d

@@ -1,0 +1,164 @@
+// `--backend kokkos` where Kokkos computes on CUDA devices: the order of kernels of the device back end, and
+// Kokkos' kernels in one execution-space instance per face and one for the inner cells. Written to what
+// Kokkos 3.4 offers: instances wrap streams, and between them are the events of the CUDA run time.
+//
+// Compiled by the CUDA compiler, without contraction of multiply and add.
+
+#include "backends/kokkos_common.hpp"
+// After Kokkos, so that cell functions are marked for its execution spaces.
+#include <array>
+
+#include "backends/cuda_streams.hpp"
+#include "backends/device_cells.hpp"
+
+namespace heat3d {
+namespace {
+
+using instance = Kokkos::Cuda;
+using index = Kokkos::IndexType<std::int64_t>;
+using line_policy = Kokkos::RangePolicy<instance, index>;
+// Narrow indices and few registers, so that three tiles of threads fit on a multiprocessor: an extent has
+// fewer than 2^31 cells.
+template <int Rank>
+using box_policy =
+    Kokkos::MDRangePolicy<instance, Kokkos::Rank<Rank, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                          Kokkos::IndexType<int>, Kokkos::LaunchBounds<256, 3>>;
+
+constexpr std::int64_t tile_width = 32;
+constexpr std::int64_t tile_height = 8;
+
+/// Kernels as small as ours are launched with their arguments at hand, whatever their size.
+template <class Policy>
+auto light(Policy const& policy) {
+  return Kokkos::Experimental::require(policy, Kokkos::Experimental::WorkItemProperty::HintLightWeight);
+}
+
+/// Each thread of a sweep has a slot, and adds what its cells radiate to it, if they do.
+KOKKOS_INLINE_FUNCTION void add_radiated(radiation const& found, compensated_sum& slot) {
+  if (found.exposed) slot.add(found.sum);
+}
+
+/// Columns of cells, each thread one piece of `chunk` cells.
+struct inner_kernel {
+  sweep_work work;
+  std::int64_t width, height;  ///< of the part
+  int chunk;
+  compensated_sum* slots;
+
+  KOKKOS_INLINE_FUNCTION void operator()(int i, int j, int walk) const {
+    add_radiated(sweep_column(work, work.part.low[0] + i, work.part.low[1] + j, walk, chunk),
+                 slots[i + width * (j + height * walk)]);
+  }
+};
+
+struct surface_kernel {
+  sweep_work work;
+  compensated_sum* slots;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    add_radiated(sweep_cell(work, static_cast<std::uint32_t>(i)), slots[i]);
+  }
+};
+
+struct pack_kernel {
+  plane_work work;
+  double* to;
+
+  KOKKOS_INLINE_FUNCTION void operator()(int i, int j) const {
+    to[i + work.width * j] = work.origin[i * work.stride_i + j * work.stride_j];
+  }
+};
+
+struct sum_kernel {
+  double const* field;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, kokkos_sum& into) const { into.sum.add(field[i]); }
+};
+
+/// Adds up the slots and clears them.
+struct collect_kernel {
+  compensated_sum* slots;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i, kokkos_sum& into) const {
+    into.sum.add(slots[i]);
+    slots[i] = compensated_sum{};
+  }
+};
+
+class kokkos_accelerator final : public cuda_streams {
+ public:
+  explicit kokkos_accelerator(backend_setup const& setup);
+  ~kokkos_accelerator() override { synchronize(); }
+
+  void sweep_inner(sweep_work const& work) override {
+    auto const e = work.part.extent();
+    Kokkos::parallel_for(
+        "inner",
+        light(box_policy<3>(instances_[inner_stream], {0, 0, 0}, {e[0], e[1], (e[2] + chunk_ - 1) / chunk_},
+                            {tile_width, tile_height, 1})),
+        inner_kernel{work, e[0], e[1], chunk_, slots_of(inner_stream)});
+  }
+  void sweep_surface(face f, sweep_work const& work) override {
+    Kokkos::parallel_for("surface", light(line_policy(instances_[f], 0, work.part.cell_n())),
+                         surface_kernel{work, slots_of(f)});
+  }
+  void pack(face f, plane_work const& work, double* to) override {
+    Kokkos::parallel_for(
+        "pack",
+        light(box_policy<2>(instances_[f], {0, 0}, {work.width, work.height}, {tile_width, tile_height})),
+        pack_kernel{work, to});
+  }
+
+  // Results in memory that the device reaches: nothing here waits.
+  void sum(double const* field, std::int64_t n) override {
+    auto const& inner = instances_[inner_stream];
+    Kokkos::parallel_reduce("sum", line_policy(inner, 0, n), sum_kernel{field}, total(field_sum_));
+    Kokkos::parallel_reduce("radiated", line_policy(inner, 0, static_cast<std::int64_t>(slots_.size())),
+                            collect_kernel{slots_.data()}, total(radiated_sum_));
+    record_sum(inner_stream);
+  }
+  sums finish_sum() override {
+    wait_for_sum();
+    return {field_sum_().sum, radiated_sum_().sum};
+  }
+
+ private:
+  using result = Kokkos::View<kokkos_sum, Kokkos::CudaHostPinnedSpace>;
+  static Kokkos::Sum<kokkos_sum, Kokkos::CudaHostPinnedSpace> total(result const& into) {
+    return Kokkos::Sum<kokkos_sum, Kokkos::CudaHostPinnedSpace>(into);
+  }
+  compensated_sum* slots_of(int stream) const { return slots_.data() + first_slot_[stream]; }
+
+  kokkos_runtime runtime_;  // first: what follows must be gone when it ends
+  std::array<instance, stream_n> instances_;
+  int chunk_;
+  std::array<std::int64_t, stream_n> first_slot_{};  ///< kernels of different streams run at the same time
+  Kokkos::View<compensated_sum*, Kokkos::CudaSpace> slots_;
+  result field_sum_{"sum"};
+  result radiated_sum_{"radiated"};
+};
+
+kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
+    : cuda_streams(setup), runtime_(setup.device->device()) {
+  for (int s = 0; s < stream_n; ++s) instances_[s] = instance(stream(s));
+  auto const n = setup.own.extent();
+  auto const tiles = ((n[0] + tile_width - 1) / tile_width) * ((n[1] + tile_height - 1) / tile_height);
+  chunk_ = column_chunk(tiles * n[2], processors());
+  std::int64_t slot_n = 0;
+  for (int f = 0; f < face_n; ++f) {
+    first_slot_[f] = slot_n;
+    slot_n += face_cells(n, face(f));
+  }
+  first_slot_[inner_stream] = slot_n;
+  slot_n += n[0] * n[1] * ((n[2] + chunk_ - 1) / chunk_);
+  slots_ = Kokkos::View<compensated_sum*, Kokkos::CudaSpace>("radiated", slot_n);
+  synchronize();
+}
+
+}  // namespace
+
+std::unique_ptr<backend> make_kokkos_backend(backend_setup const& setup) {
+  return make_device_backend(setup, std::make_unique<kokkos_accelerator>(setup));
+}
+
+}  // namespace heat3d

@@ -1,0 +1,173 @@
+// `--backend device-sim`: the device back end without a device, for tests. Its memory is that of the
+// library's simulated devices (ATOLL_SIM_DEVICES), which only copies of the library reach, as real device
+// memory.
+//
+// Streams are queues. What is started runs later, when the host waits, and streams are served in random
+// order: a mark that is not waited for gives a wrong field.
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <random>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/accelerator.hpp"
+#include "backends/device_cells.hpp"
+
+namespace heat3d {
+namespace {
+
+class sim_accelerator final : public accelerator {
+ public:
+  explicit sim_accelerator(device_memory& memory) : memory_(memory), random_(memory.device() + 1) {
+    auto const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
+    if (fault != nullptr && std::string_view(fault) == "device" && memory.device() == 1) steps_left_ = 4;
+  }
+
+  void sweep_inner(sweep_work const& work) override {
+    if (steps_left_ > 0 && --steps_left_ == 0) device_failed("inner cells: it was told to fail");
+    start(inner_stream, [this, work] { sweep(work, true); });
+  }
+  void sweep_surface(face stream, sweep_work const& work) override {
+    start(stream, [this, work] { sweep(work, false); });
+  }
+  void pack(face stream, plane_work const& work, double* to) override {
+    start(stream, [this, work, to] {
+      // A plane as the device sees it: the cells from the first to the last one, of which some are taken.
+      auto const span = (work.width - 1) * work.stride_i + (work.height - 1) * work.stride_j + 1;
+      auto const cells = fetch(work.origin, span);
+      std::vector<double> plane;
+      for (std::int64_t j = 0; j < work.height; ++j) {
+        for (std::int64_t i = 0; i < work.width; ++i)
+          plane.push_back(cells[i * work.stride_i + j * work.stride_j]);
+      }
+      memory_.put(to, plane.data(), work.width * work.height);
+      memory_.finish();
+    });
+  }
+  void copy_in(face stream, double* to, double const* host, std::int64_t n) override {
+    start(stream, [this, to, host, n] { load(to, host, n); });
+  }
+  void copy_out(face stream, double* host, double const* from, std::int64_t n) override {
+    start(stream, [this, host, from, n] { store(host, from, n); });
+  }
+
+  void sum(double const* field, std::int64_t n) override {
+    start(inner_stream, [this, field, n] {
+      sums_ = {{}, std::exchange(radiated_, {})};
+      for (double value : fetch(field, n)) sums_.field.add(value);
+    });
+  }
+  sums finish_sum() override {
+    synchronize();
+    return sums_;
+  }
+
+  void record(mark m, int stream) override {
+    auto const at = static_cast<std::size_t>(m);
+    auto const ticket = ++recorded_[at];
+    streams_[stream].push_back({[this, at, ticket] { passed_[at] = ticket; }, at, 0});
+  }
+  void wait(int stream, mark m) override {
+    auto const at = static_cast<std::size_t>(m);
+    streams_[stream].push_back({[] {}, at, recorded_[at]});
+  }
+  bool reached(mark m) override {
+    run_something();
+    auto const at = static_cast<std::size_t>(m);
+    return passed_[at] >= recorded_[at];
+  }
+  void synchronize() override {
+    auto const busy = [](auto const& stream) { return !stream.empty(); };
+    while (std::ranges::any_of(streams_, busy)) run_something();
+  }
+
+  void load(double* to, double const* host, std::int64_t n) override {
+    memory_.put(to, host, n);
+    memory_.finish();
+  }
+  void store(double* host, double const* from, std::int64_t n) const override {
+    memory_.get(host, from, n);
+    memory_.finish();
+  }
+
+ private:
+  struct task {
+    std::function<void()> run;
+    std::size_t at = 0;        ///< mark that must have been passed ...
+    std::int64_t awaited = 0;  ///< ... as recorded that time
+  };
+
+  void start(int stream, std::function<void()> run) { streams_[stream].push_back({std::move(run), 0, 0}); }
+  /// The first task of a random stream, unless it has to wait.
+  void run_something() {
+    auto& stream = streams_[random_() % stream_n];
+    if (stream.empty() || passed_[stream.front().at] < stream.front().awaited) return;
+    auto const run = std::move(stream.front().run);
+    stream.pop_front();
+    run();
+  }
+  std::vector<double> fetch(double const* from, std::int64_t n) const {
+    std::vector<double> host(n);
+    store(host.data(), from, n);
+    return host;
+  }
+  void sweep(sweep_work const& work, bool inner);
+
+  device_memory& memory_;
+  std::minstd_rand random_;
+  std::array<std::deque<task>, stream_n> streams_;
+  std::array<std::int64_t, mark_n> recorded_{};
+  std::array<std::int64_t, mark_n> passed_{};
+  compensated_sum radiated_;
+  sums sums_;
+  int steps_left_ = -1;  ///< until it fails; negative: it does not
+};
+
+void sim_accelerator::sweep(sweep_work const& work, bool inner) {
+  // The same work with addresses that the host can follow.
+  auto seen = work;
+  auto const field = fetch(work.from, work.extent[0] * work.extent[1] * work.extent[2]);
+  seen.from = field.data();
+  std::array<std::vector<double>, face_n> halos;
+  for (int f = 0; f < face_n; ++f) {
+    if (work.halos[f] == nullptr) continue;
+    halos[f] = fetch(work.halos[f], face_cells(work.extent, face(f)));
+    seen.halos[f] = halos[f].data();
+  }
+  std::vector<double> to(field.size());
+  seen.to = to.data();
+
+  // As the threads of a device do it.
+  auto const [low, high] = work.part;
+  auto const n = work.part.extent();
+  if (inner) {
+    constexpr int chunk = 3;
+    for (std::int64_t walk = 0; walk * chunk < n[2]; ++walk) {
+      for (auto y = low[1]; y < high[1]; ++y) {
+        for (auto x = low[0]; x < high[0]; ++x) radiated_.add(sweep_column(seen, x, y, walk, chunk).sum);
+      }
+    }
+  } else {
+    for (std::uint32_t i = 0; i < work.part.cell_n(); ++i) radiated_.add(sweep_cell(seen, i).sum);
+  }
+  for (auto z = low[2]; z < high[2]; ++z) {
+    for (auto y = low[1]; y < high[1]; ++y) {
+      auto const row = position(work.extent, low[0], y, z);
+      memory_.put(work.to + row, to.data() + row, n[0]);
+    }
+  }
+  memory_.finish();
+}
+
+}  // namespace
+
+std::unique_ptr<backend> make_device_sim_backend(backend_setup const& setup) {
+  return make_device_backend(setup, std::make_unique<sim_accelerator>(*setup.device));
+}
+
+}  // namespace heat3d

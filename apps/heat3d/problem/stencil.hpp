@@ -1,0 +1,121 @@
+#pragma once
+
+/// One sweep over a part of a block, as back ends on devices compute it: what a kernel is told, and the value
+/// of one cell. Compiled for the host and for devices.
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "problem/cell.hpp"
+#include "problem/geometry.hpp"
+
+namespace heat3d {
+
+/// What a kernel is told. Pointers are addresses on the device.
+struct sweep_work {
+  double const* from;  ///< the present field
+  double* to;          ///< the field to be
+  double const* halos[face_n];
+  triple extent;  ///< of the block
+  box part;       ///< cells to compute, in local coordinates
+  coefficients k;
+  bool heated;         ///< the block touches the heated face
+  std::uint32_t tiny;  ///< see is_tiny(); 0 keeps denormal numbers
+};
+
+/// A double whose operations flush denormal results to zero, as the host's processor is told to do. Devices
+/// have no such mode for double precision.
+struct flushing {
+  double value;
+
+  HEAT3D_CELL static flushing of(double v) {
+    constexpr double smallest_normal = 2.2250738585072014e-308;
+    return {std::fabs(v) < smallest_normal ? std::copysign(0.0, v) : v};
+  }
+  HEAT3D_CELL friend flushing operator+(flushing a, flushing b) { return of(a.value + b.value); }
+  HEAT3D_CELL friend flushing operator-(flushing a, flushing b) { return of(a.value - b.value); }
+  HEAT3D_CELL friend flushing operator*(flushing a, flushing b) { return of(a.value * b.value); }
+};
+
+/// sweep_work::tiny of these constants. Nonzero numbers of at least 1e-250 are multiples of 1e-267, and so
+/// are their differences and the sums of those. Multiplied by q and dt of at least 1e-20 they are still
+/// normal: no operation of the conduction can give a denormal number, and nothing needs to be flushed.
+inline std::uint32_t tiny_limit(coefficients const& k, bool flush_denormals) {
+  if (!flush_denormals) return 0;
+  bool const moderate = (k.q == 0 || k.q >= 1e-20) && k.dt >= 1e-20;
+  double const limit = moderate ? 1e-250 : INFINITY;
+  return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(limit) >> 32U) - 1;
+}
+
+/// Nonzero, and so small that results may be denormal. Looks at the upper half only; zero wraps around.
+HEAT3D_CELL bool is_tiny(double v, std::uint32_t limit) {
+  auto const upper = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(v) >> 32U) & 0x7fffffffU;
+  return upper - 1 < limit;
+}
+
+/// A cell and its neighbours; those beyond the outer surface equal the cell, and are counted as exposed.
+struct neighborhood {
+  double c, x_low, x_high, y_low, y_high, z_low, z_high;
+  double power;
+  int exposed;
+};
+
+template <class Real>
+HEAT3D_CELL double advanced_as(neighborhood const& a, coefficients const& k) {
+  Real const c{a.c};
+  Real rate = conduction(c, Real{a.x_low}, Real{a.x_high}, Real{a.y_low}, Real{a.y_high}, Real{a.z_low},
+                         Real{a.z_high}, Real{k.q});
+  if (a.exposed != 0) rate = with_outside(rate, c, Real{a.power}, Real{k.sigma * a.exposed});
+  return std::bit_cast<double>(advanced(c, rate, Real{k.dt}));
+}
+
+/// The new value of a cell, the same bit for bit as the host's.
+HEAT3D_CELL double advanced_cell(neighborhood const& a, sweep_work const& w) {
+  bool const careful =
+      w.tiny != 0 && (a.exposed != 0 || is_tiny(a.c, w.tiny) || is_tiny(a.x_low, w.tiny) ||
+                      is_tiny(a.x_high, w.tiny) || is_tiny(a.y_low, w.tiny) || is_tiny(a.y_high, w.tiny) ||
+                      is_tiny(a.z_low, w.tiny) || is_tiny(a.z_high, w.tiny));
+  return careful ? advanced_as<flushing>(a, w.k) : advanced_as<double>(a, w.k);
+}
+
+/// Any cell with its neighbours, from the block or from halos.
+HEAT3D_CELL neighborhood neighbors_of(sweep_work const& w, std::int64_t x, std::int64_t y, std::int64_t z) {
+  auto const nx = w.extent[0];
+  auto const ny = w.extent[1];
+  auto const nz = w.extent[2];
+  double const* const at = w.from + position(w.extent, x, y, z);
+  neighborhood a{};
+  a.c = *at;
+  auto const side = [&](bool inside, std::int64_t offset, face f, std::int64_t in_halo) {
+    if (inside) return at[offset];
+    if (w.halos[f] != nullptr) return w.halos[f][in_halo];
+    ++a.exposed;
+    return a.c;
+  };
+  a.x_low = side(x > 0, -1, left, y + ny * z);
+  a.x_high = side(x + 1 < nx, 1, right, y + ny * z);
+  a.y_low = side(y > 0, -nx, down, x + nx * z);
+  a.y_high = side(y + 1 < ny, nx, up, x + nx * z);
+  a.z_low = side(z > 0, -nx * ny, front, x + nx * y);
+  a.z_high = side(z + 1 < nz, nx * ny, back, x + nx * y);
+  a.power = w.heated && x == 0 ? w.k.power : 0.0;
+  return a;
+}
+
+/// Where a plane comes from: cells `origin + i * stride_i + j * stride_j` of the field, i fastest.
+struct plane_work {
+  double const* origin;
+  std::int64_t stride_i, stride_j;
+  std::int64_t width, height;
+};
+
+inline plane_work plane_of(double const* field, triple const& n, face f) {
+  auto const axis = axis_of(f);
+  triple const stride = {1, n[0], n[0] * n[1]};
+  int const i = axis == 0 ? 1 : 0;
+  int const j = axis == 2 ? 1 : 2;
+  return {field + (is_high(f) ? (n[axis] - 1) * stride[axis] : 0), stride[i], stride[j], n[i], n[j]};
+}
+
+}  // namespace heat3d

@@ -1,0 +1,161 @@
+// One step: start packing, start the inner cells, send each plane when it is packed, compute the inner cells
+// while the halos travel, wait for halos, compute the cells next to neighbours, update.
+//
+// There is no barrier, and sums over all ranks do not hold the loop up either: they are started in the steps
+// that ask for them and picked up in a later step. So ranks may be one step apart, which the exchanges allow
+// for.
+
+#include "program/driver.hpp"
+
+#include <chrono>
+
+#include "problem/closed_forms.hpp"
+#include "program/field_check.hpp"
+
+namespace heat3d {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Adds the time since the last call to one counter after the other.
+class lap_timer {
+ public:
+  lap_timer() : last_(now()) {}
+  void lap(double& counter) {
+    double const t = now();
+    counter += t - last_;
+    last_ = t;
+  }
+
+ private:
+  double last_;
+};
+
+}  // namespace
+
+void driver::load_initial() {
+  std::vector<double> values(own_.cells.cell_n());
+  std::size_t i = 0;
+  for (auto z = own_.cells.low[2]; z < own_.cells.high[2]; ++z) {
+    for (auto y = own_.cells.low[1]; y < own_.cells.high[1]; ++y) {
+      for (auto x = own_.cells.low[0]; x < own_.cells.high[0]; ++x)
+        values[i++] = initial_value(problem_, x, y, z);
+    }
+  }
+  engine_.load(values);
+}
+
+block_sums driver::compute(coefficients const& k, bool sum_field) {
+  lap_timer timer;
+  std::array<double const*, face_n> sent{};
+  for (face f : send_order) {
+    if (own_.has_neighbor(f)) sent[f] = engine_.pack_async(f, halos_.outgoing(f));
+  }
+  timer.lap(phases_.pack);
+  engine_.launch_inner(k, sum_field);
+  timer.lap(phases_.inner);
+  for (face f : send_order) {
+    if (!own_.has_neighbor(f) || !halos_.sends()) continue;
+    engine_.packed(f);
+    halos_.start(f, sent[f]);
+  }
+  timer.lap(phases_.send);
+  engine_.complete_inner();
+  timer.lap(phases_.inner);
+  halo_planes planes{};
+  for (int missing = own_.neighbor_n(); missing > 0;) {
+    for (face f : send_order) {
+      if (!own_.has_neighbor(f) || planes[f] != nullptr || !halos_.arrived(f)) continue;
+      planes[f] = halos_.incoming(f);
+      engine_.face_arrived(f, planes[f]);
+      --missing;
+    }
+  }
+  halos_.wait();
+  timer.lap(phases_.wait);
+  engine_.surface(planes);
+  auto const sums = engine_.update();
+  halos_.next_step();
+  timer.lap(phases_.surface);
+  return sums;
+}
+
+void driver::warm_up(std::int64_t steps) {
+  load_initial();
+  for (std::int64_t t = 0; t < steps; ++t) compute(problem_.coefficients_at(0), true);
+  if (steps > 0) load_initial();
+}
+
+void driver::run() {
+  step_seconds_.assign(problem_.update_n(), 0.0);
+  phases_ = {};
+  ranks_.barrier();
+  started_ = now();
+  double step_began = started_;
+  for (std::int64_t t = 0; t <= problem_.final_step(); ++t) {
+    bool const reduced = is_reduced(t);
+    // Radiated before this step belongs to the field before this update, as the field's sum does.
+    auto const sums = compute(problem_.coefficients_at(t), reduced);
+    radiated_.add(sums.earlier);
+    double const radiated_before = radiated_.value();
+    radiated_.add(sums.radiated);
+    if (t == problem_.final_step()) engine_.synchronize();
+    lap_timer timer;
+    if (reduction_step_ >= 0 && (reduced || ranks_.sum_done())) complete_reduction();
+    if (reduced) {
+      reduced_[1] = radiated_before;
+      start_reduction(t, sums.field.value());
+    }
+    if (t == problem_.final_step()) complete_reduction();
+    timer.lap(phases_.reduce);
+    double const step_ended = now();
+    step_seconds_[t] = step_ended - step_began;
+    step_began = step_ended;
+    phases_.total = step_ended - started_;
+    if (on_step) on_step(t, phases_.total);
+  }
+}
+
+void driver::start_reduction(std::int64_t step, double field) {
+  reduced_[0] = field;
+  reduction_step_ = step;
+  reduction_elapsed_ = now() - started_;
+  reduction_communicating_ = phases_.communicating();
+  ranks_.start_sum(reduced_);
+}
+
+void driver::complete_reduction() {
+  ranks_.finish_sum();
+  auto const step = reduction_step_;
+  reduction_step_ = -1;
+  double const mean = reduced_[0] / static_cast<double>(problem_.cell_n());
+  energy_.enter(step, reduced_[0], reduced_[1]);
+  means_.enter(step, mean);
+  final_mean_ = mean;
+  if (!is_printed(step) || !on_report) return;
+  // The times are those of the step, not of the arrival of its sums a step or so later.
+  double const interval = reduction_elapsed_ - last_report_seconds_;
+  double const communicating = reduction_communicating_ - last_report_communicating_;
+  on_report({step, mean, reduction_elapsed_, interval, step - last_report_step_,
+             interval > 0 ? communicating / interval : 0.0});
+  last_report_seconds_ = reduction_elapsed_;
+  last_report_communicating_ = reduction_communicating_;
+  last_report_step_ = step;
+}
+
+std::vector<check_result> driver::verify() {
+  auto const found = engine_.scan();
+  radiated_.add(found.radiated);
+  std::array<double, 2> sums = {found.sum.value(), radiated_.value()};
+  ranks_.sum(sums);
+  energy_.enter(problem_.update_n(), sums[0], sums[1]);
+  means_.enter(problem_.update_n(), sums[0] / static_cast<double>(problem_.cell_n()));
+  std::vector<check_result> results = {energy_.result()};
+  if (auto const means = means_.result()) results.push_back(*means);
+  for (auto& result : check_field(problem_, own_, engine_, found, ranks_)) results.push_back(result);
+  return results;
+}
+
+}  // namespace heat3d

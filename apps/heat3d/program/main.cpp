@@ -1,0 +1,274 @@
+// atoll-heat3d: heat conduction in a box on many ranks. docs/guide/heat3d.md tells how to use it,
+// docs/design/heat3d.md how it works.
+//
+// Exit status: 0 when the run is right, 1 when a check failed, 2 when it could not be done.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "backends/accelerator.hpp"
+#include "exchanges/communicator.hpp"
+#include "program/console.hpp"
+#include "program/driver.hpp"
+#include "program/memory.hpp"
+#include "program/options.hpp"
+#include "program/outputs.hpp"
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace heat3d {
+namespace {
+
+/// Ahead of the heat front temperatures fall tenfold per cell, below what a double holds in full: such
+/// numbers take a hundred times longer to compute with. Zero is as good there.
+void flush_denormals() {
+#if defined(__x86_64__)
+  constexpr unsigned flush_to_zero_and_denormals_are_zero = 0x8040;
+  _mm_setcsr(_mm_getcsr() | flush_to_zero_and_denormals_are_zero);
+#endif
+}
+
+/// Runs `work` on rank 0 and tells every rank whether it succeeded; rank 0 prints the reason if not.
+template <class Work>
+bool on_rank_0(communicator& ranks, Work work) {
+  double failed = 0;
+  if (ranks.rank() == 0) {
+    try {
+      work();
+    } catch (file_problem const& p) {
+      std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
+      failed = 1;
+    }
+  }
+  ranks.max({&failed, 1});
+  return failed == 0;
+}
+
+double quantile(std::vector<double> sorted, double at) {
+  return sorted[static_cast<std::size_t>(std::lround(at * static_cast<double>(sorted.size() - 1)))];
+}
+
+/// Fills in what is known after the run.
+void summarize(run_record& record, driver const& run, communicator& ranks) {
+  record.step_rank0_s = run.step_seconds();
+  record.step_max_s = record.step_rank0_s;
+  constexpr std::size_t piece = 4096;
+  for (std::size_t i = 0; i < record.step_max_s.size(); i += piece) {
+    ranks.max(std::span(record.step_max_s).subspan(i, std::min(piece, record.step_max_s.size() - i)));
+  }
+  // Rank 0's steps add up to the whole; the slowest rank's of each do not, since ranks are slow at different
+  // times.
+  auto sorted = record.step_rank0_s;
+  std::ranges::sort(sorted);
+  record.median_s = quantile(sorted, 0.5);
+  record.p10_s = quantile(sorted, 0.1);
+  record.p90_s = quantile(sorted, 0.9);
+  auto const& phases = run.phases();
+  double share = phases.communicating() / phases.total;
+  ranks.sum({&share, 1});
+  record.comm_share = share / record.ranks;
+  record.seconds = phases.total;
+  record.cells_per_s =
+      static_cast<double>(record.physics.cell_n() * record.physics.update_n()) / record.seconds;
+  record.mean = run.final_mean();
+}
+
+/// Gathers and writes what was asked for of the final field. Collective.
+bool write_field(options const& o, run_record const& record, communicator& ranks, backend const& engine,
+                 block const& own, output_files& files, console const& out) {
+  if (o.dump.empty() && o.slice.empty() && o.probes.empty()) return true;
+  std::vector<double> field(own.cells.cell_n());
+  engine.store(field);
+  bool good = true;
+  for (auto const& c : o.probes) {
+    double value = 0;  // adding zeros changes no bit of the one value
+    if (std::ranges::all_of(std::array{0, 1, 2},
+                            [&](int d) { return c[d] >= own.cells.low[d] && c[d] < own.cells.high[d]; })) {
+      auto const& low = own.cells.low;
+      value = field[position(own.extent(), c[0] - low[0], c[1] - low[1], c[2] - low[2])];
+    }
+    ranks.sum({&value, 1});
+    out.probe(c, value);
+  }
+  if (!o.dump.empty()) {
+    auto const whole = gather_field(o.physics.domain, record.grid, ranks, field);
+    good = on_rank_0(ranks,
+                     [&] {
+                       files.dump->write(whole.data(), whole.size() * sizeof(double));
+                       files.dump->close();
+                     }) &&
+           good;
+  }
+  if (!o.slice.empty()) {
+    auto const plane = gather_plane(o, record.grid, ranks, field);
+    good = on_rank_0(ranks, [&] { draw(plane, o, files.python); }) && good;
+  }
+  return good;
+}
+
+/// Memory for back ends on devices, from the communication library where it offers some.
+std::unique_ptr<device_memory> make_device_memory(options const& o, block const& own, communicator& ranks) {
+  if (!backend_on_device(o.backend)) return nullptr;
+  if (auto memory = ranks.open_device(device_bytes(own))) return memory;
+#ifdef HEAT3D_HAS_CUDA
+  if (o.backend != "device-sim") return make_cuda_memory(ranks.rank());
+#endif
+  throw runtime_problem{"--backend " + o.backend + " needs an exchange of the library, such as rma"};
+}
+
+/// What `make` returns, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
+template <class Make>
+auto make_on_all(communicator& ranks, char const* what, Make make) {
+  decltype(make()) made;
+  double failed = 0;
+  try {
+    made = make();
+  } catch (std::bad_alloc const&) {
+    failed = 1;
+  }
+  ranks.max({&failed, 1});
+  if (failed == 0) return made;
+  if (ranks.rank() == 0) {
+    std::fprintf(stderr, "atoll-heat3d: memory does not suffice for %s; use a smaller domain or more hosts\n",
+                 what);
+  }
+  return decltype(make()){};
+}
+
+/// The back end, or nothing on every rank.
+std::unique_ptr<backend> make_engine(options const& o, block const& own, communicator& ranks,
+                                     device_memory* device) {
+  auto const grid = o.grid.value_or(default_grid(ranks.size()));
+  auto const problem = memory_problem(o.physics.domain, grid, ranks, device != nullptr);
+  double failed = problem ? 1 : 0;
+  ranks.max({&failed, 1});
+  if (failed != 0) {
+    if (problem) std::fprintf(stderr, "atoll-heat3d: %s\n", problem->c_str());
+    return nullptr;
+  }
+  return make_on_all(ranks, "the fields", [&] {
+    return make_backend(o.backend,
+                        {own, o.physics.domain, device, exchange_on_device(o.exchange), !o.keep_denormals});
+  });
+}
+
+int simulate(options const& o, communicator& ranks) {
+  auto const grid = o.grid.value_or(default_grid(ranks.size()));
+  if (auto const problem = grid_problem(o.physics.domain, grid, ranks.size())) {
+    if (ranks.rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", problem->c_str());
+    return 2;
+  }
+  output_files files;
+  if (!on_rank_0(ranks, [&] { files = output_files::open(o); })) return 2;
+
+  auto const own = make_block(o.physics.domain, grid, ranks.rank());
+  auto const device = make_device_memory(o, own, ranks);
+  auto const engine = make_engine(o, own, ranks, device.get());
+  if (!engine) return 2;
+  auto* const planes = exchange_on_device(o.exchange) ? device.get() : nullptr;
+  char const* const fault = planes == nullptr ? std::getenv("ATOLL_HEAT3D_FAULT") : nullptr;
+  auto halos = make_on_all(ranks, "the halos", [&] { return ranks.make_exchange(own, planes); });
+  if (!halos) return 2;
+  halos = with_fault(std::move(halos), fault != nullptr ? fault : "", own);
+
+  run_record record;
+  record.physics = o.physics;
+  record.grid = grid;
+  record.ranks = ranks.size();
+  record.exchange = o.exchange;
+  record.backend = o.backend;
+  record.warmup = o.warmup;
+  record.reduce_interval = o.reduce_interval > 0 ? o.reduce_interval : o.print_interval;
+  record.checked = o.check && halos->sends();
+  if (device) {
+    record.devices = device_n(*device, ranks);
+    record.device = device->name();
+  }
+
+  console out(o, ranks.rank());
+  out.configuration(record, own);
+  driver run(o.physics, own, ranks, *engine, *halos);
+  run.is_reduced = [&](std::int64_t step) { return o.is_reduced(step); };
+  run.is_printed = [&](std::int64_t step) { return o.is_printed(step); };
+  run.on_report = [&](report const& r) { out.line(r); };
+  run.on_step = [&](std::int64_t step, double elapsed) { out.live(step, elapsed); };
+  run.warm_up(o.warmup);
+  run.run();
+  summarize(record, run, ranks);
+  if (record.checked) {
+    record.checks = run.verify();
+    record.residual = run.energy().residual();
+    // Sums may differ between ranks in their last bit, so one rank's verdict counts.
+    double failed = ranks.rank() == 0 && !std::ranges::all_of(record.checks, &check_result::passed) ? 1 : 0;
+    ranks.max({&failed, 1});
+    record.passed = failed == 0;
+  }
+
+  out.summary(record, run.phases(), engine->bytes_per_cell());
+  bool good = write_field(o, record, ranks, *engine, own, files, out);
+  out.checks(record);
+  good = on_rank_0(ranks,
+                   [&] {
+                     if (files.times) write_times(*files.times, record);
+                     if (files.results) files.results->add(record);
+                     if (!console::flush())
+                       throw file_problem{"standard output: cannot write; is the disk full?"};
+                   }) &&
+         good;
+  if (!good) return 2;
+  return record.checked && !record.passed ? 1 : 0;
+}
+
+int run_program(int argc, char** argv) {
+  auto words = parse_options(argc, argv);
+  auto const& o = words.value;
+  // Help and complaints are printed by one rank, so the ranks must know who they are even then.
+  auto library = o.exchange;
+  if (words.error.empty() && std::getenv("ATOLL_JOB") != nullptr) {
+    // `atoll run` started us: MPI would take each rank for a job of its own, and so would no library at all.
+    if (o.exchange.starts_with("mpi")) {
+      words.error =
+          "--exchange " + o.exchange + ": `atoll run` starts no MPI ranks; use mpirun -n 4 atoll-heat3d ...";
+    }
+    if (o.exchange.starts_with("mpi") || o.exchange == "none") library = "rma";
+  }
+  auto const ranks = make_communicator(library, &argc, &argv);
+  if (words.error.empty() && o.exchange == "none" && ranks->size() > 1) {
+    words.error = "--exchange none: the job has several ranks; use rma, or start one";
+  }
+  if (!words.help.empty()) {
+    if (ranks->rank() == 0) std::fputs(words.help.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : 2;
+  }
+  if (!words.error.empty()) {
+    if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", words.error.c_str());
+    return 2;
+  }
+  if (!o.keep_denormals) flush_denormals();
+  try {
+    return simulate(o, *ranks);
+  } catch (runtime_problem const& p) {
+    if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
+    return 2;
+  }
+}
+
+}  // namespace
+}  // namespace heat3d
+
+int main(int argc, char** argv) {
+  try {
+    return heat3d::run_program(argc, argv);
+  } catch (heat3d::runtime_problem const& p) {
+    std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
+  } catch (std::bad_alloc const&) {
+    std::fprintf(stderr, "atoll-heat3d: memory does not suffice; use a smaller domain or more ranks\n");
+  }
+  return 2;
+}
