@@ -14,18 +14,18 @@ import sys
 
 FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "apps", "hpgmg")
 # Files of each variant; what is missing is a variant that does not exist.
-PLAN = ["plan.hpp", "plan.cpp"]
-PACKING = ["packing.hpp", "packing.cpp"]
-NATURAL = [*PLAN, "natural_movers.hpp", "natural_movers.cpp"]
+PLAN = ["grid/plan.hpp", "grid/plan.cpp"]
+PACKING = ["movers/packing.hpp", "movers/packing.cpp"]
+NATURAL = [*PLAN, "movers/natural_movers.hpp", "movers/natural_movers.cpp"]
 FILES = {
     "baseline": NATURAL,
     "+shm": NATURAL,
     "+local": NATURAL,
     "+vis": NATURAL,
     "+group": NATURAL,
-    "bulk": [*PLAN, *PACKING, "bulk_mover.hpp", "bulk_mover.cpp"],
-    "mpi": [*PLAN, *PACKING, "mpi_runtime.cpp"],
-    "array": ["array_mover.hpp", "array_mover.cpp"],
+    "bulk": [*PLAN, *PACKING, "movers/bulk_mover.hpp", "movers/bulk_mover.cpp"],
+    "mpi": [*PLAN, *PACKING, "movers/mpi_runtime.cpp"],
+    "array": ["movers/array_mover.hpp", "movers/array_mover.cpp"],
 }
 
 

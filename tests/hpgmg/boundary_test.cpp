@@ -1,6 +1,6 @@
 // Ghosts beyond the domain, against products of the one-dimensional formulas over the whole grid.
 
-#include "boundary.hpp"
+#include "solver/boundary.hpp"
 
 #include <gtest/gtest.h>
 

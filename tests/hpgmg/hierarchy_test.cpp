@@ -1,4 +1,4 @@
-#include "hierarchy.hpp"
+#include "grid/hierarchy.hpp"
 
 #include <gtest/gtest.h>
 

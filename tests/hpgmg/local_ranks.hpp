@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "level.hpp"
-#include "runtime.hpp"
+#include "grid/level.hpp"
+#include "movers/runtime.hpp"
 
 namespace hpgmg {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "loops.hpp"
+#include "solver/loops.hpp"
 
 namespace hpgmg {
 namespace {

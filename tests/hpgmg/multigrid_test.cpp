@@ -1,6 +1,6 @@
 // The stages of the solver on one rank, number by number against an independent implementation.
 
-#include "multigrid.hpp"
+#include "solver/multigrid.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "local_ranks.hpp"
-#include "reference.hpp"
+#include "solver/reference.hpp"
 
 namespace hpgmg {
 namespace {

@@ -1,6 +1,6 @@
 // Plans of all ranks of a job, built, compared with each other and carried out in one process.
 
-#include "plan.hpp"
+#include "grid/plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "local_ranks.hpp"
-#include "multigrid.hpp"
-#include "reference.hpp"
+#include "solver/multigrid.hpp"
+#include "solver/reference.hpp"
 #include "troubled_runtime.hpp"
 
 namespace hpgmg {

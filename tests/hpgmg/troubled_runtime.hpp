@@ -8,8 +8,8 @@
 #include <random>
 #include <thread>
 
-#include "level.hpp"
-#include "runtime.hpp"
+#include "grid/level.hpp"
+#include "movers/runtime.hpp"
 
 namespace hpgmg {
 

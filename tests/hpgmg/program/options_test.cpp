@@ -1,9 +1,9 @@
-#include "options.hpp"
+#include "program/options.hpp"
 
 #include <gtest/gtest.h>
 
-#include "reference.hpp"
-#include "traffic.hpp"
+#include "movers/traffic.hpp"
+#include "solver/reference.hpp"
 
 namespace hpgmg {
 namespace {

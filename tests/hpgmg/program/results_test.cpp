@@ -1,4 +1,4 @@
-#include "results.hpp"
+#include "program/results.hpp"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "checks.hpp"
+#include "program/checks.hpp"
 
 namespace hpgmg {
 namespace {

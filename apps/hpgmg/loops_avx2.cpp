@@ -1,4 +1,0 @@
-// Compiled for avx2.
-
-#define HPGMG_LOOPS loops_avx2
-#include "loops.inc"

@@ -1,4 +1,0 @@
-// Compiled for avx512.
-
-#define HPGMG_LOOPS loops_avx512
-#include "loops.inc"

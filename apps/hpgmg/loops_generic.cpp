@@ -1,4 +1,0 @@
-// Compiled for any processor.
-
-#define HPGMG_LOOPS loops_generic
-#include "loops.inc"

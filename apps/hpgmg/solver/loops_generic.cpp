@@ -1,0 +1,4 @@
+// Compiled for any processor.
+
+#define HPGMG_LOOPS loops_generic
+#include "solver/loops.inc"
