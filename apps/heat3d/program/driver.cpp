@@ -7,33 +7,13 @@
 
 #include "program/driver.hpp"
 
-#include <chrono>
-
+#include "common/timing.hpp"
 #include "problem/closed_forms.hpp"
 #include "program/field_check.hpp"
 
 namespace heat3d {
-namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// Adds the time since the last call to one counter after the other.
-class lap_timer {
- public:
-  lap_timer() : last_(now()) {}
-  void lap(double& counter) {
-    double const t = now();
-    counter += t - last_;
-    last_ = t;
-  }
-
- private:
-  double last_;
-};
-
-}  // namespace
+using apps::now;
 
 void driver::load_initial() {
   std::vector<double> values(own_.cells.cell_n());
@@ -48,22 +28,22 @@ void driver::load_initial() {
 }
 
 block_sums driver::compute(coefficients const& k, bool sum_field) {
-  lap_timer timer;
+  apps::lap_timer timer;
   std::array<double const*, face_n> sent{};
   for (face f : send_order) {
     if (own_.has_neighbor(f)) sent[f] = engine_.pack_async(f, halos_.outgoing(f));
   }
-  timer.lap(phases_.pack);
+  timer.add_to(phases_.pack);
   engine_.launch_inner(k, sum_field);
-  timer.lap(phases_.inner);
+  timer.add_to(phases_.inner);
   for (face f : send_order) {
     if (!own_.has_neighbor(f) || !halos_.sends()) continue;
     engine_.packed(f);
     halos_.start(f, sent[f]);
   }
-  timer.lap(phases_.send);
+  timer.add_to(phases_.send);
   engine_.complete_inner();
-  timer.lap(phases_.inner);
+  timer.add_to(phases_.inner);
   halo_planes planes{};
   for (int missing = own_.neighbor_n(); missing > 0;) {
     for (face f : send_order) {
@@ -74,11 +54,11 @@ block_sums driver::compute(coefficients const& k, bool sum_field) {
     }
   }
   halos_.wait();
-  timer.lap(phases_.wait);
+  timer.add_to(phases_.wait);
   engine_.surface(planes);
   auto const sums = engine_.update();
   halos_.next_step();
-  timer.lap(phases_.surface);
+  timer.add_to(phases_.surface);
   return sums;
 }
 
@@ -102,14 +82,14 @@ void driver::run() {
     double const radiated_before = radiated_.value();
     radiated_.add(sums.radiated);
     if (t == problem_.final_step()) engine_.synchronize();
-    lap_timer timer;
+    apps::lap_timer timer;
     if (reduction_step_ >= 0 && (reduced || ranks_.sum_done())) complete_reduction();
     if (reduced) {
       reduced_[1] = radiated_before;
       start_reduction(t, sums.field.value());
     }
     if (t == problem_.final_step()) complete_reduction();
-    timer.lap(phases_.reduce);
+    timer.add_to(phases_.reduce);
     double const step_ended = now();
     step_seconds_[t] = step_ended - step_began;
     step_began = step_ended;

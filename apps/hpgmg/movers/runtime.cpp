@@ -1,7 +1,5 @@
 #include "movers/runtime.hpp"
 
-#include <chrono>
-
 namespace hpgmg {
 
 std::unique_ptr<runtime> make_upcxx_runtime(std::string_view communication);
@@ -25,10 +23,6 @@ std::unique_ptr<runtime> make_runtime(std::string_view communication, [[maybe_un
   if (communication == "mpi") return make_mpi_runtime(argc, argv);
 #endif
   return make_upcxx_runtime(communication);
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace hpgmg

@@ -9,10 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "common/timing.hpp"
 #include "grid/job.hpp"
 #include "grid/plan.hpp"
 
 namespace hpgmg {
+
+using apps::lap_timer;
+using apps::now;
 
 /// Seconds of one phase of communication.
 struct move_times {
@@ -66,20 +70,5 @@ class runtime : public job {
 std::vector<std::string> communication_names();
 /// The library that a variant needs, started. Throws failure.
 std::unique_ptr<runtime> make_runtime(std::string_view communication, int* argc, char*** argv);
-
-double now();  ///< seconds
-
-/// Time since it was made or last asked.
-class lap_timer {
- public:
-  void add_to(double& seconds) {
-    double const end = now();
-    seconds += end - begin_;
-    begin_ = end;
-  }
-
- private:
-  double begin_ = now();
-};
 
 }  // namespace hpgmg
