@@ -6,11 +6,9 @@
 #include "version.hpp"
 
 namespace heat3d {
-console::console(options const& o, int rank)
-    : options_(o), prints_(rank == 0), is_terminal_(prints_ && !o.quiet && apps::at_terminal()) {}
 
 void console::configuration(run_record const& r, block const& own) const {
-  if (!prints_ || options_.quiet) return;
+  if (!speaks()) return;
   auto const& p = r.physics;
   auto const e = own.extent();
   std::printf(
@@ -33,13 +31,8 @@ void console::configuration(run_record const& r, block const& own) const {
   std::fflush(stdout);
 }
 
-void console::clear_live() {
-  if (live_shown_) std::fputs("\r\033[K", stdout);
-  live_shown_ = false;
-}
-
 void console::line(report const& r) {
-  if (!prints_ || options_.quiet) return;
+  if (!speaks()) return;
   clear_live();
   auto const& p = options_.physics;
   auto const steps = static_cast<double>(r.interval_steps > 0 ? r.interval_steps : 1);
@@ -54,22 +47,18 @@ void console::line(report const& r) {
 }
 
 void console::live(std::int64_t step, double elapsed_seconds) {
-  if (!is_terminal_ || elapsed_seconds - last_live_ < 0.2) return;
   if (step == options_.physics.final_step()) return;  // its line stays, and the summary follows
-  last_live_ = elapsed_seconds;
+  if (!live_is_due(elapsed_seconds)) return;
   auto const& p = options_.physics;
   auto const done = static_cast<double>(step + 1);
-  std::printf("\r\033[Kstep %lld of %lld  %.0f %%  %.3f ms/step  %.1f Mcell/s  %s left",
-              static_cast<long long>(step), static_cast<long long>(p.final_step()),
-              100 * done / static_cast<double>(p.update_n()), 1e3 * elapsed_seconds / done,
-              static_cast<double>(p.cell_n()) * done / elapsed_seconds * 1e-6,
-              apps::duration(elapsed_seconds / done * (static_cast<double>(p.update_n()) - done)).c_str());
-  std::fflush(stdout);
-  live_shown_ = true;
+  live_line("step %lld of %lld  %.0f %%  %.3f ms/step  %.1f Mcell/s  %s left", static_cast<long long>(step),
+            static_cast<long long>(p.final_step()), 100 * done / static_cast<double>(p.update_n()),
+            1e3 * elapsed_seconds / done, static_cast<double>(p.cell_n()) * done / elapsed_seconds * 1e-6,
+            apps::duration(elapsed_seconds / done * (static_cast<double>(p.update_n()) - done)).c_str());
 }
 
 void console::summary(run_record const& r, phase_seconds const& phases, int bytes_per_cell) const {
-  if (!prints_ || options_.quiet) return;
+  if (!speaks()) return;
   auto const share = [&](double seconds) { return phases.total > 0 ? 100 * seconds / phases.total : 0.0; };
   std::printf("\n");
   auto const steps = static_cast<double>(r.physics.update_n());
@@ -88,13 +77,13 @@ void console::summary(run_record const& r, phase_seconds const& phases, int byte
 }
 
 void console::probe(triple const& c, double value) const {
-  if (!prints_) return;
+  if (!prints()) return;
   std::printf("cell %lld,%lld,%lld %.17g\n", static_cast<long long>(c[0]), static_cast<long long>(c[1]),
               static_cast<long long>(c[2]), value);
 }
 
 void console::checks(run_record const& r) const {
-  if (!prints_) return;
+  if (!prints()) return;
   if (!r.checked) {
     if (!options_.quiet) std::printf("check off\n");
     return;
@@ -106,7 +95,5 @@ void console::checks(run_record const& r) const {
   }
   std::printf("check %s\n", r.passed ? "passed" : "FAILED");
 }
-
-bool console::flush() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 }  // namespace heat3d

@@ -2,6 +2,7 @@
 
 /// What rank 0 prints.
 
+#include "common/console.hpp"
 #include "program/driver.hpp"
 #include "program/options.hpp"
 #include "program/results.hpp"
@@ -9,9 +10,9 @@
 namespace heat3d {
 
 /// Progress and summary on standard output. Prints nothing on other ranks.
-class console {
+class console : public apps::console {
  public:
-  console(options const& o, int rank);
+  console(options const& o, int rank) : apps::console(rank, o.quiet), options_(o) {}
 
   void configuration(run_record const& record, block const& own) const;
   /// The line of each report: step, mean temperature times 1e9, elapsed time and time since the line before
@@ -24,17 +25,8 @@ class console {
   void probe(triple const& cell, double value) const;
   void checks(run_record const& record) const;
 
-  /// False when some of it could not be written, as on a full disk.
-  static bool flush();
-
  private:
-  void clear_live();
-
   options const& options_;
-  bool prints_;
-  bool is_terminal_;
-  double last_live_ = 0;
-  bool live_shown_ = false;
 };
 
 }  // namespace heat3d

@@ -60,11 +60,8 @@ void breakdown(size_record const& size) {
 
 }  // namespace
 
-console::console(options const& o, int rank)
-    : options_(o), prints_(rank == 0), is_terminal_(prints_ && !o.quiet && apps::at_terminal()) {}
-
 void console::configuration(run_record const& r) const {
-  if (!prints_ || options_.quiet) return;
+  if (!speaks()) return;
   auto const& finest = r.levels.front();
   int const boxes = finest.boxes * finest.boxes * finest.boxes;
   std::string const threads = r.what.threads > 1 ? " of " + std::to_string(r.what.threads) + " threads" : "";
@@ -86,30 +83,22 @@ void console::configuration(run_record const& r) const {
   std::fflush(stdout);
 }
 
-void console::clear_live() {
-  if (live_shown_) std::fputs("\r\033[K", stdout);
-  live_shown_ = false;
-}
-
 void console::live(size_record const& size, int done, int count) {
   double const t = now();
   if (done == 1) size_began_ = t;
-  if (!is_terminal_ || t - last_live_ < 0.2) return;
-  last_live_ = t;
+  if (!live_is_due(t)) return;
   if (count == 0) {
-    std::printf("\r\033[K%d^3: warm-up, solve %d of %d", size.cells, done, options_.warmup);
+    live_line("%d^3: warm-up, solve %d of %d", size.cells, done, options_.warmup);
   } else if (done > 1) {
     double const each = (t - size_began_) / (done - 1);
-    std::printf("\r\033[K%d^3: solve %d of %d  %.0f %%  %.3f ms  %.3g DOF/s  %s left", size.cells, done,
-                count, 100.0 * done / count, 1e3 * each, size.unknowns() / each,
-                apps::duration(each * (count - done)).c_str());
+    live_line("%d^3: solve %d of %d  %.0f %%  %.3f ms  %.3g DOF/s  %s left", size.cells, done, count,
+              100.0 * done / count, 1e3 * each, size.unknowns() / each,
+              apps::duration(each * (count - done)).c_str());
   }
-  std::fflush(stdout);
-  live_shown_ = true;
 }
 
 void console::size(size_record const& s) {
-  if (!prints_ || options_.quiet) return;
+  if (!speaks()) return;
   clear_live();
   std::printf("\n%s = 1/%d: %d solves timed, mean %.3f ms, best %.3f ms: %.4g DOF/s, best %.4g DOF/s\n",
               size_names[static_cast<std::size_t>(s.level)], s.cells, static_cast<int>(s.solve_s.size()),
@@ -126,7 +115,7 @@ void console::size(size_record const& s) {
 }
 
 void console::summary(run_record const& r) const {
-  if (!prints_ || options_.quiet) return;
+  if (!speaks()) return;
   double const bound = r.bound_ns_per_cell();
   std::printf(
       "\nsmoother         %.3f ns per cell and sweep on h, all cores together; %d bytes per cell at the "
@@ -149,7 +138,7 @@ void console::summary(run_record const& r) const {
 }
 
 void console::checks(run_record const& r) const {
-  if (!prints_) return;
+  if (!prints()) return;
   if (!r.checked) {
     if (!options_.quiet) std::printf("check off\n");
     return;
@@ -165,7 +154,5 @@ void console::checks(run_record const& r) const {
   if (!options_.quiet) std::printf(": %d numbers compared", static_cast<int>(r.checks.size()));
   std::printf("\n");
 }
-
-bool console::flush() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 }  // namespace hpgmg

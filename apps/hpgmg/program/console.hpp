@@ -2,15 +2,16 @@
 
 /// What rank 0 prints.
 
+#include "common/console.hpp"
 #include "program/options.hpp"
 #include "program/record.hpp"
 
 namespace hpgmg {
 
 /// Progress and results on standard output. Prints nothing on other ranks.
-class console {
+class console : public apps::console {
  public:
-  console(options const& o, int rank);
+  console(options const& o, int rank) : apps::console(rank, o.quiet), options_(o) {}
 
   /// The grids, when they are built.
   void configuration(run_record const& run) const;
@@ -21,18 +22,9 @@ class console {
   void summary(run_record const& run) const;
   void checks(run_record const& run) const;
 
-  /// False when some of it could not be written, as on a full disk.
-  static bool flush();
-
  private:
-  void clear_live();
-
   options const& options_;
-  bool prints_;
-  bool is_terminal_;
-  double last_live_ = 0;
   double size_began_ = 0;
-  bool live_shown_ = false;
 };
 
 }  // namespace hpgmg
