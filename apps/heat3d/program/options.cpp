@@ -13,22 +13,13 @@ namespace {
 /// Long options that the reference program spells with one dash, which is not a form that CLI11 knows.
 constexpr char const* one_dash[] = {"T0", "dt", "sigma"};
 
-std::vector<std::string> normalized(int argc, char const* const* argv) {
-  std::vector<std::string> words;
-  for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them last first
-    std::string word = argv[i];
+std::vector<std::string> normalized(std::vector<std::string> words) {
+  for (auto& word : words) {
     for (auto const* name : one_dash) {
       if (word.starts_with('-') && word.substr(1) == name) word.insert(0, 1, '-');
     }
-    words.push_back(word);
   }
   return words;
-}
-
-std::string one_line(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
 }
 
 /// Restrictions that involve several options or the build. Empty when all is well.
@@ -90,8 +81,7 @@ parsed parse_options(int argc, char const* const* argv) {
       "Heat conduction in a box, heated on one face and radiating from all, on many ranks.\n"
       "Run it as: atoll run -n 4 atoll-heat3d -X 200 -Y 200 -Z 200 -N 500",
       "atoll-heat3d");
-  app.set_help_flag("-h,--help", "Print this and end");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  apps::prepare(app);
 
   auto* const physics = app.add_option_group("Problem (dimensionless)");
   auto const cells = CLI::Range(std::int64_t{1}, std::int64_t{1'000'000});
@@ -151,15 +141,7 @@ parsed parse_options(int argc, char const* const* argv) {
       ->take_all();
   output->add_flag("--quiet", o.quiet, "Print the verdict only");
 
-  try {
-    app.parse(normalized(argc, argv));
-  } catch (CLI::CallForHelp const&) {
-    result.help = app.help();
-    return result;
-  } catch (CLI::ParseError const& e) {
-    result.error = one_line(e.what()) + "; atoll-heat3d --help lists the options";
-    return result;
-  }
+  if (!apps::read(app, normalized(apps::words_of(argc, argv)), result)) return result;
 
   auto const read = [&](char const* name, std::string const& text, std::int64_t least, auto store) {
     auto const three = three_numbers(text);

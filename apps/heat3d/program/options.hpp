@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/command_line.hpp"
 #include "problem/decomposition.hpp"
 #include "problem/problem.hpp"
 
@@ -40,12 +41,7 @@ struct options {
   }
 };
 
-/// What came of reading the command line: options, or a text to print (help or an error) and end with.
-struct parsed {
-  options value;
-  std::string help;   ///< not empty: print this and end well
-  std::string error;  ///< not empty: print this and end with status 2
-};
+using parsed = apps::parsed<options>;
 
 /// Every rank gets the same answer; nothing is printed here.
 parsed parse_options(int argc, char const* const* argv);

@@ -44,12 +44,6 @@ CLI::Option* add_choice(CLI::App* group, char const* option, T& value, names<T, 
       ->default_str(name_in(table, value));
 }
 
-std::string one_line(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
 std::string joined(std::vector<std::string> const& words) {
   std::string text;
   for (auto const& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -85,8 +79,7 @@ parsed parse_options(int argc, char const* const* argv) {
       "compares with the results of the public reference.\n"
       "Run it as: atoll run -n 2 atoll-hpgmg 5 8 --operator fv4 --comm array",
       "atoll-hpgmg");
-  app.set_help_flag("-h,--help", "Print this and end");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  apps::prepare(app);
   app.footer(
       "N is (boxes per side) * 2^LOG2_BOX, with as many boxes as the ranks together may have, so that the "
       "grid "
@@ -142,15 +135,7 @@ parsed parse_options(int argc, char const* const* argv) {
   output->add_option("--json", o.json, "Write the same numbers to this file");
   output->add_flag("--quiet", o.quiet, "Print the verdict only");
 
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::CallForHelp const&) {
-    result.help = app.help();
-    return result;
-  } catch (CLI::ParseError const& e) {
-    result.error = one_line(e.what()) + "; atoll-hpgmg --help lists the options";
-    return result;
-  }
+  if (!apps::read(app, apps::words_of(argc, argv), result)) return result;
   auto const built = communication_names();
   if (std::ranges::find(built, o.communication) == built.end()) {
     result.error = "--comm " + o.communication + ": unknown; this build has " + joined(built);

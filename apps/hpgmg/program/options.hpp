@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "common/command_line.hpp"
 #include "solver/multigrid.hpp"
 
 namespace hpgmg {
@@ -20,12 +21,7 @@ struct options {
   bool quiet = false;
 };
 
-/// What came of reading the command line: options, or a text to print (help or an error) and end with.
-struct parsed {
-  options value;
-  std::string help;   ///< not empty: print this and end well
-  std::string error;  ///< not empty: print this and end with status 2
-};
+using parsed = apps::parsed<options>;
 
 /// Every rank gets the same answer; nothing is printed here.
 parsed parse_options(int argc, char const* const* argv);
