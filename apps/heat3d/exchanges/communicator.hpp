@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "backends/device_memory.hpp"
+#include "common/failure.hpp"
 #include "problem/decomposition.hpp"
 
 namespace heat3d {
+
+using apps::failure;
 
 /// Moves the planes next to neighbours, once per step. Every rank makes the same calls in the same order:
 /// outgoing / start for each face with a neighbour, arrived until it was true for each, wait, then incoming,
@@ -72,11 +75,17 @@ class communicator {
   virtual std::vector<std::vector<double>> gather(std::span<double const> mine) = 0;
 
   /// Memory of this rank's device for that many bytes; null where the library offers none. Collective. Throws
-  /// runtime_problem.
+  /// failure.
   virtual std::unique_ptr<device_memory> open_device(std::uint64_t /*bytes*/) { return nullptr; }
   /// With a device, buffers are allocated there.
   virtual std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory* device) = 0;
 
+  /// True on all ranks where it is true on one.
+  bool any(bool mine) {
+    double most = mine ? 1 : 0;
+    max({&most, 1});
+    return most != 0;
+  }
   /// Adds up and waits.
   void sum(std::span<double> values) {
     start_sum(values);
@@ -93,13 +102,8 @@ bool exchange_exists(std::string_view name);
 /// True when this exchange copies from device to device; others need planes in host memory.
 bool exchange_on_device(std::string_view name);
 
-/// Starts the communication library that the exchange needs; ended by the destructor. Throws runtime_problem.
+/// Starts the communication library that the exchange needs; ended by the destructor. Throws failure.
 std::unique_ptr<communicator> make_communicator(std::string_view exchange, int* argc, char*** argv);
-
-/// Communication cannot be set up; the text says why and what to try.
-struct runtime_problem {
-  std::string text;
-};
 
 /// How planes travel one-sidedly; `nothing` leaves them where they are.
 enum class one_sided { copy, signalling_put, nothing };

@@ -162,7 +162,7 @@ void try_device_memory(device_memory& device, int rank) {
   device.get(got.data(), to, n);
   device.finish();
   if (got != sent) {
-    throw runtime_problem{
+    throw failure{
         "--exchange mpi-cuda: MPI does not move device memory as it should; use mpi, which is staged"};
   }
 }
@@ -198,7 +198,7 @@ class mpi_communicator final : public communicator {
     if (device != nullptr) try_device_memory(*device, rank_);
     for (int f = 0; f < face_n; ++f) {
       if (face_cells(own.extent(), face(f)) > std::numeric_limits<int>::max()) {
-        throw runtime_problem{"a face of this block has more cells than an MPI message; use more ranks"};
+        throw failure{"a face of this block has more cells than an MPI message; use more ranks"};
       }
     }
     if (tuned_) return std::make_unique<tuned_exchange>(own);

@@ -46,17 +46,16 @@ class segment final : public device_memory {
     try {
       allocator_ = upcxx::make_gpu_allocator(bytes);
     } catch (upcxx::bad_segment_alloc const&) {
-      throw runtime_problem{
-          "memory does not suffice: the fields (" + std::to_string(bytes >> 20U) +
-          " MiB on this rank) do not fit into device memory; use a smaller domain or more devices"};
+      throw failure{"memory does not suffice: the fields (" + std::to_string(bytes >> 20U) +
+                    " MiB on this rank) do not fit into device memory; use a smaller domain or more devices"};
     }
     // Without a device on any rank all give up.
     auto const without = allocator_.is_active() ? upcxx::rank_n() : upcxx::rank_me();
     auto const first = upcxx::reduce_all(without, upcxx::op_fast_min).wait();
     if (first != upcxx::rank_n()) {
       allocator_.destroy();
-      throw runtime_problem{"rank " + std::to_string(first) +
-                            " has no device; `atoll info` lists those that a process sees"};
+      throw failure{"rank " + std::to_string(first) +
+                    " has no device; `atoll info` lists those that a process sees"};
     }
   }
   ~segment() override { allocator_.destroy(); }
@@ -167,9 +166,9 @@ one_sided_exchange<Planes>::one_sided_exchange(block const& own, Planes planes, 
     std::int64_t cells = 0;
     for (int f = 0; f < face_n; ++f)
       cells += own.has_neighbor(face(f)) ? face_cells(own.extent(), face(f)) : 0;
-    throw runtime_problem{"the halo buffers do not fit into the shared heap (this rank needs " +
-                          std::to_string(cells * 32 / 1024 + 1) +
-                          " KiB); set UPCXX_SHARED_HEAP_SIZE to more, for example 512MB"};
+    throw failure{"the halo buffers do not fit into the shared heap (this rank needs " +
+                  std::to_string(cells * 32 / 1024 + 1) +
+                  " KiB); set UPCXX_SHARED_HEAP_SIZE to more, for example 512MB"};
   }
 
   published_.emplace(mine_);

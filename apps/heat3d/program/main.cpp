@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
 #include "backends/accelerator.hpp"
+#include "common/program.hpp"
 #include "exchanges/communicator.hpp"
 #include "program/console.hpp"
 #include "program/driver.hpp"
@@ -25,6 +25,8 @@
 namespace heat3d {
 namespace {
 
+constexpr apps::program self("atoll-heat3d", "use a smaller domain or more ranks");
+
 /// Ahead of the heat front temperatures fall tenfold per cell, below what a double holds in full: such
 /// numbers take a hundred times longer to compute with. Zero is as good there.
 void flush_denormals() {
@@ -32,22 +34,6 @@ void flush_denormals() {
   constexpr unsigned flush_to_zero_and_denormals_are_zero = 0x8040;
   _mm_setcsr(_mm_getcsr() | flush_to_zero_and_denormals_are_zero);
 #endif
-}
-
-/// Runs `work` on rank 0 and tells every rank whether it succeeded; rank 0 prints the reason if not.
-template <class Work>
-bool on_rank_0(communicator& ranks, Work work) {
-  double failed = 0;
-  if (ranks.rank() == 0) {
-    try {
-      work();
-    } catch (file_problem const& p) {
-      std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
-      failed = 1;
-    }
-  }
-  ranks.max({&failed, 1});
-  return failed == 0;
 }
 
 double quantile(std::vector<double> sorted, double at) {
@@ -98,16 +84,14 @@ bool write_field(options const& o, run_record const& record, communicator& ranks
   }
   if (!o.dump.empty()) {
     auto const whole = gather_field(o.physics.domain, record.grid, ranks, field);
-    good = on_rank_0(ranks,
-                     [&] {
-                       files.dump->write(whole.data(), whole.size() * sizeof(double));
-                       files.dump->close();
-                     }) &&
-           good;
+    good = self.on_rank_0(ranks, [&] {
+      files.dump->write(whole.data(), whole.size() * sizeof(double));
+      files.dump->close();
+    }) && good;
   }
   if (!o.slice.empty()) {
     auto const plane = gather_plane(o, record.grid, ranks, field);
-    good = on_rank_0(ranks, [&] { draw(plane, o, files.python); }) && good;
+    good = self.on_rank_0(ranks, [&] { draw(plane, o, files.python); }) && good;
   }
   return good;
 }
@@ -119,24 +103,23 @@ std::unique_ptr<device_memory> make_device_memory(options const& o, block const&
 #ifdef HEAT3D_HAS_CUDA
   if (o.backend != "device-sim") return make_cuda_memory(ranks.rank());
 #endif
-  throw runtime_problem{"--backend " + o.backend + " needs an exchange of the library, such as rma"};
+  throw failure{"--backend " + o.backend + " needs an exchange of the library, such as rma"};
 }
 
 /// What `make` returns, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
 template <class Make>
 auto make_on_all(communicator& ranks, char const* what, Make make) {
   decltype(make()) made;
-  double failed = 0;
+  bool failed = false;
   try {
     made = make();
   } catch (std::bad_alloc const&) {
-    failed = 1;
+    failed = true;
   }
-  ranks.max({&failed, 1});
-  if (failed == 0) return made;
+  if (!ranks.any(failed)) return made;
   if (ranks.rank() == 0) {
-    std::fprintf(stderr, "atoll-heat3d: memory does not suffice for %s; use a smaller domain or more hosts\n",
-                 what);
+    self.complain(std::string("memory does not suffice for ") + what +
+                  "; use a smaller domain or more hosts");
   }
   return decltype(make()){};
 }
@@ -146,10 +129,8 @@ std::unique_ptr<backend> make_engine(options const& o, block const& own, communi
                                      device_memory* device) {
   auto const grid = o.grid.value_or(default_grid(ranks.size()));
   auto const problem = memory_problem(o.physics.domain, grid, ranks, device != nullptr);
-  double failed = problem ? 1 : 0;
-  ranks.max({&failed, 1});
-  if (failed != 0) {
-    if (problem) std::fprintf(stderr, "atoll-heat3d: %s\n", problem->c_str());
+  if (ranks.any(problem.has_value())) {
+    if (problem) self.complain(*problem);
     return nullptr;
   }
   return make_on_all(ranks, "the fields", [&] {
@@ -161,11 +142,11 @@ std::unique_ptr<backend> make_engine(options const& o, block const& own, communi
 int simulate(options const& o, communicator& ranks) {
   auto const grid = o.grid.value_or(default_grid(ranks.size()));
   if (auto const problem = grid_problem(o.physics.domain, grid, ranks.size())) {
-    if (ranks.rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", problem->c_str());
+    if (ranks.rank() == 0) self.complain(*problem);
     return 2;
   }
   output_files files;
-  if (!on_rank_0(ranks, [&] { files = output_files::open(o); })) return 2;
+  if (!self.on_rank_0(ranks, [&] { files = output_files::open(o); })) return 2;
 
   auto const own = make_block(o.physics.domain, grid, ranks.rank());
   auto const device = make_device_memory(o, own, ranks);
@@ -205,21 +186,18 @@ int simulate(options const& o, communicator& ranks) {
     record.checks = run.verify();
     record.residual = run.energy().residual();
     // Sums may differ between ranks in their last bit, so one rank's verdict counts.
-    double failed = ranks.rank() == 0 && !std::ranges::all_of(record.checks, &check_result::passed) ? 1 : 0;
-    ranks.max({&failed, 1});
-    record.passed = failed == 0;
+    bool const failed = ranks.rank() == 0 && !std::ranges::all_of(record.checks, &check_result::passed);
+    record.passed = !ranks.any(failed);
   }
 
   out.summary(record, run.phases(), engine->bytes_per_cell());
   bool good = write_field(o, record, ranks, *engine, own, files, out);
   out.checks(record);
-  good = on_rank_0(ranks,
-                   [&] {
-                     if (files.times) write_times(*files.times, record);
-                     if (files.results) files.results->add(record);
-                     console::flush();
-                   }) &&
-         good;
+  good = self.on_rank_0(ranks, [&] {
+    if (files.times) write_times(*files.times, record);
+    if (files.results) files.results->add(record);
+    console::flush();
+  }) && good;
   if (!good) return 2;
   return record.checked && !record.passed ? 1 : 0;
 }
@@ -229,45 +207,24 @@ int run_program(int argc, char** argv) {
   auto const& o = words.value;
   // Help and complaints are printed by one rank, so the ranks must know who they are even then.
   auto library = o.exchange;
-  if (words.error.empty() && std::getenv("ATOLL_JOB") != nullptr) {
-    // `atoll run` started us: MPI would take each rank for a job of its own, and so would no library at all.
-    if (o.exchange.starts_with("mpi")) {
-      words.error =
-          "--exchange " + o.exchange + ": `atoll run` starts no MPI ranks; use mpirun -n 4 atoll-heat3d ...";
-    }
+  if (words.error.empty() && apps::program::started_by_atoll()) {
+    // Without a library each rank would take itself for the only one, too.
+    if (o.exchange.starts_with("mpi")) words.error = self.needs_mpirun("--exchange " + o.exchange);
     if (o.exchange.starts_with("mpi") || o.exchange == "none") library = "rma";
   }
   auto const ranks = make_communicator(library, &argc, &argv);
   if (words.error.empty() && o.exchange == "none" && ranks->size() > 1) {
     words.error = "--exchange none: the job has several ranks; use rma, or start one";
   }
-  if (!words.help.empty()) {
-    if (ranks->rank() == 0) std::fputs(words.help.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : 2;
-  }
-  if (!words.error.empty()) {
-    if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", words.error.c_str());
-    return 2;
-  }
-  if (!o.keep_denormals) flush_denormals();
-  try {
+  return self.run(ranks->rank(), words, [&] {
+    if (!o.keep_denormals) flush_denormals();
     return simulate(o, *ranks);
-  } catch (runtime_problem const& p) {
-    if (ranks->rank() == 0) std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
-    return 2;
-  }
+  });
 }
 
 }  // namespace
 }  // namespace heat3d
 
 int main(int argc, char** argv) {
-  try {
-    return heat3d::run_program(argc, argv);
-  } catch (heat3d::runtime_problem const& p) {
-    std::fprintf(stderr, "atoll-heat3d: %s\n", p.text.c_str());
-  } catch (std::bad_alloc const&) {
-    std::fprintf(stderr, "atoll-heat3d: memory does not suffice; use a smaller domain or more ranks\n");
-  }
-  return 2;
+  return heat3d::self.guard([&] { return heat3d::run_program(argc, argv); });
 }

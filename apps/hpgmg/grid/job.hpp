@@ -29,6 +29,9 @@ class job {
   virtual std::unique_ptr<group> split(bool in) = 0;
   /// Zeroed memory of each rank, which its peers may reach. Collective over the world.
   virtual std::unique_ptr<arena> allocate(std::ptrdiff_t doubles) = 0;
+
+  /// True on all ranks where it is true on one. Collective.
+  bool any(bool mine) { return world().max(mine ? 1 : 0) != 0; }
 };
 
 }  // namespace hpgmg

@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "common/failure.hpp"
 #include "common/timing.hpp"
 #include "grid/job.hpp"
 #include "grid/plan.hpp"
 
 namespace hpgmg {
 
+using apps::failure;
 using apps::lap_timer;
 using apps::now;
 
@@ -39,11 +41,6 @@ class mover {
   /// The offsets choose the vectors; they are the same on all ranks.
   virtual void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, bool disturbed,
                    move_times& times) = 0;
-};
-
-/// What ends the run with a message.
-struct failure {
-  std::string text;
 };
 
 /// The job, and movers between its ranks.

@@ -98,7 +98,7 @@ size_record measure_size(options const& o, multigrid& m, counting_runtime& ranks
 int cores_of(runtime& ranks) {
   int cores = 0;
   for (int core = 0; core < apps::known_cores(); ++core) {
-    cores += ranks.world().max(apps::is_usable(core) ? 1 : 0) > 0 ? 1 : 0;
+    cores += ranks.any(apps::is_usable(core)) ? 1 : 0;
   }
   return cores;
 }
