@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <functional>
 #include <limits>
 
 namespace apps {
@@ -68,6 +70,21 @@ double available_bytes() {
   auto const used = number_in("/sys/fs/cgroup/memory.current");
   if (limit < unlimited && used < unlimited) available = std::min(available, std::max(0.0, limit - used));
   return available;
+}
+
+std::optional<std::string> memory_shortage(std::string const& what, double needed,
+                                           std::string const& advice) {
+  double const available = available_bytes();
+  if (needed <= available) return std::nullopt;
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  std::array<char, 80> numbers{};
+  std::snprintf(numbers.data(), numbers.size(), " need %.1f GiB, but %.1f GiB are free; use ", needed / gib,
+                available / gib);
+  return "memory does not suffice: " + what + numbers.data() + advice;
+}
+
+double number_of(std::string_view name) {
+  return static_cast<double>(std::hash<std::string_view>{}(name) >> 12U);
 }
 
 std::string duration(double seconds) {

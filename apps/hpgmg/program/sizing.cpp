@@ -1,11 +1,5 @@
 #include "program/sizing.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdio>
-#include <functional>
-
 #include "common/host.hpp"
 
 namespace hpgmg {
@@ -37,22 +31,15 @@ double most_bytes_per_rank(problem const& what) {
 
 std::optional<std::string> memory_problem(problem const& what, runtime& ranks) {
   // Comparing with what is free makes sense where all look at the same memory.
-  auto const host = static_cast<double>(std::hash<std::string>{}(apps::host_name()) >> 12U);
+  auto const host = apps::number_of(apps::host_name());
   bool const together = ranks.world().max(host) == -ranks.world().max(-host);
   int const box = 1 << what.log2_box;
-  double const m = boxes_per_side(box, what.boxes_per_rank, ranks.size());
-  double const needed =
-      8.0 * 8 / 7 * cube(m) * static_cast<double>(box_layout(box, what.radius()).volume()) * int{vector_n};
-  double const available = apps::available_bytes();
-  if (ranks.rank() != 0 || !together || needed <= available) return std::nullopt;
-  constexpr double gib = 1024.0 * 1024 * 1024;
-  std::array<char, 200> text{};
-  std::snprintf(
-      text.data(), text.size(),
-      "memory does not suffice: the grids of %g^3 cells need %.1f GiB, but %.1f GiB are free; use smaller "
-      "or fewer boxes",
-      m * box, needed / gib, available / gib);
-  return text.data();
+  int const boxes = boxes_per_side(box, what.boxes_per_rank, ranks.size());
+  double const needed = 8.0 * 8 / 7 * cube(boxes) *
+                        static_cast<double>(box_layout(box, what.radius()).volume()) * int{vector_n};
+  if (ranks.rank() != 0 || !together) return std::nullopt;
+  return apps::memory_shortage("the grids of " + std::to_string(boxes * box) + "^3 cells", needed,
+                               "smaller or fewer boxes");
 }
 
 }  // namespace hpgmg
