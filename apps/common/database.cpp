@@ -87,7 +87,9 @@ statement& statement::bind(std::string const& value) {
   return bound(sqlite3_bind_text(statement_, ++bound_, value.c_str(), -1, SQLITE_TRANSIENT));
 }
 
-statement& statement::bind_null() { return bound(sqlite3_bind_null(statement_, ++bound_)); }
+statement& statement::bind(std::optional<std::int64_t> value) {
+  return value ? bind(*value) : bound(sqlite3_bind_null(statement_, ++bound_));
+}
 
 void statement::run() {
   if (sqlite3_step(statement_) != SQLITE_DONE) in_.fail("write");

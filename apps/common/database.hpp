@@ -6,6 +6,7 @@
 /// writers never deadlock half-way, and a writer that finds the lock taken waits instead of giving up.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -65,7 +66,8 @@ class statement {
   statement& bind(int value) { return bind(static_cast<std::int64_t>(value)); }
   statement& bind(double value);
   statement& bind(std::string const& value);
-  statement& bind_null();
+  /// Nothing becomes null.
+  statement& bind(std::optional<std::int64_t> value);
   void run();
 
  private:

@@ -3,6 +3,8 @@
 
 #include "program/results.hpp"
 
+#include <optional>
+
 #include "common/host.hpp"
 #include "version.hpp"
 
@@ -89,11 +91,7 @@ void results_file::add(run_record const& r) {
   run.bind(std::string(p.start == initial::uniform ? "uniform" : "eigenmode"));
   run.bind(r.seconds).bind(r.median_s).bind(r.p10_s).bind(r.p90_s).bind(r.cells_per_s).bind(r.comm_share);
   run.bind(r.mean);
-  if (r.checked) {
-    run.bind(r.passed ? 1 : 0);
-  } else {
-    run.bind_null();
-  }
+  run.bind(r.checked ? std::optional<std::int64_t>(r.passed) : std::nullopt);
   run.bind(r.residual).bind(r.devices).bind(r.device).run();
 
   std::int64_t const id = database_.last_row();

@@ -6,6 +6,7 @@
 #include "program/results.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "common/host.hpp"
 #include "communication_lines.hpp"
@@ -90,11 +91,12 @@ CREATE TABLE IF NOT EXISTS hpgmg_checks (
 );
 )sql";
 
-int lines_of(std::string const& communication) {
+/// Nothing where they were not counted.
+std::optional<std::int64_t> lines_of(std::string const& communication) {
   for (auto const& entry : communication_lines) {
     if (communication == entry.name) return entry.lines;
   }
-  return 0;
+  return std::nullopt;
 }
 
 void add_sizes(apps::database& to, std::int64_t id, run_record const& run) {
@@ -156,23 +158,14 @@ void results_file::add(run_record const& run) {
   row.bind(std::string(name_of(run.what.op))).bind(std::string(name_of(run.what.smooth)));
   row.bind(std::string(name_of(run.what.start))).bind(std::string(name_of(run.what.order)));
   row.bind(run.what.periodic ? 1 : 0).bind(run.what.helmholtz ? 1 : 0).bind(run.communication);
-  if (int const lines = lines_of(run.communication); lines > 0) {
-    row.bind(lines);
-  } else {
-    row.bind_null();
-  }
+  row.bind(lines_of(run.communication));
   row.bind(run.warmup)
       .bind(run.build_s)
       .bind(run.triad_rate)
       .bind(bytes_per_cell(run.what))
       .bind(run.sweep_s);
   row.bind(run.error).bind(run.order);
-  if (run.checked) {
-    row.bind(run.passed() ? 1 : 0);
-  } else {
-    row.bind_null();
-  }
-  row.run();
+  row.bind(run.checked ? std::optional<std::int64_t>(run.passed()) : std::nullopt).run();
 
   std::int64_t const id = database_.last_row();
   add_sizes(database_, id, run);
