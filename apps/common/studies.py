@@ -1,4 +1,4 @@
-"""What the studies share: programs of the installation, and runs whose output is kept in a log."""
+"""What the studies share: programs of the installation, runs that land in a database, and what is said of them."""
 
 import argparse
 import os
@@ -6,7 +6,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 
+NO_MPI = "message passing is left out: no MPI in this build, no mpirun in PATH, or not asked for"
 # Of Open MPI: more ranks than cores, as root in a container.
 MPI_SETTINGS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                 "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
@@ -55,6 +57,74 @@ def run_logged(command, settings, timeout, log):
         shown = [f"{name}={value}" for name, value in settings.items() if name not in MPI_SETTINGS]
         file.write(f"$ {' '.join([*shown, *command])}\n{text}[status {status}]\n\n")
     return status, text
+
+
+class Study:
+    """Runs of an application, one after the other. What they find is added to a database, so that an interrupted study goes on
+    where it was. Those that derive from this one say what is run: run_all()."""
+
+    def __init__(self, folder, application, options):
+        self.options = options
+        self.launcher, self.application = program(folder, "atoll"), program(folder, application)
+        self.mpirun = shutil.which("mpirun")
+        os.makedirs(options.output, exist_ok=True)
+        self.database = os.path.join(options.output, "runs.db")
+        self.log = os.path.join(options.output, "study.log")
+        self.failures = 0
+        self.began = time.monotonic()
+
+    def rows(self, query, values):
+        """What the database says. Nothing before the first run has added tables and columns to it."""
+        if not os.path.exists(self.database):
+            return []
+        connection = sqlite3.connect(self.database, timeout=60)
+        try:
+            return connection.execute(query, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such" in str(error):
+                return []
+            raise
+        finally:
+            connection.close()
+
+    def start(self, ranks, words, with_mpi, settings=None):
+        """One run of the application. Returns its status and output."""
+        timeout = self.options.timeout
+        launch = [self.mpirun, "-n", ranks] if with_mpi else [self.launcher, "run", "-n", ranks, "--timeout", timeout]
+        command = [str(word) for word in (*launch, self.application, *words, "--results", self.database)]
+        return run_logged(command, {**(MPI_SETTINGS if with_mpi else {}), **(settings or {})}, timeout, self.log)
+
+    def failed(self, why):
+        """What to print of a run that failed."""
+        self.failures += 1
+        return f"FAILED: {why}; see {self.log}"
+
+    def show_running(self, what):
+        """On a terminal, until say() prints what came of it."""
+        if sys.stdout.isatty():
+            minutes = (time.monotonic() - self.began) / 60
+            sys.stdout.write(f"\r\033[K{what} ...  ({minutes:.1f} min so far)")
+            sys.stdout.flush()
+
+    def say(self, line):
+        if sys.stdout.isatty():
+            sys.stdout.write("\r\033[K")
+        print(line, flush=True)
+
+
+def argument_parser(name, description, folder):
+    """To which each study adds what only it can be told."""
+    parser = argparse.ArgumentParser(prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", default=folder, metavar="FOLDER", help="folder of the results (%(default)s)")
+    return parser
+
+
+def parse(parser):
+    """Reads the command line, which may have what all studies can be told."""
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each variant, in turn (%(default)s)")
+    parser.add_argument("--timeout", type=int, default=3600, help="seconds that a run may take (%(default)s)")
+    parser.add_argument("--no-report", action="store_true", help="draw nothing at the end")
+    return parser.parse_args()
 
 
 def draw(launcher, database, folder):

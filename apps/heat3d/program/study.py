@@ -6,17 +6,13 @@ Cubes whose edge doubles from 100 until the memory is full, 3 steps that are thr
 `atoll report` draws; a study that was interrupted is continued by the same command.
 """
 
-import argparse
 import os
 import re
-import shutil
-import sqlite3
 import sys
-import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "share", "atoll"))
-from studies import MPI_SETTINGS, CannotStudy, numbers, output_of, program, run_logged, run_study  # noqa: E402
+from studies import NO_MPI, CannotStudy, Study, argument_parser, numbers, output_of, parse, run_study  # noqa: E402
 
 MEMORY_FULL = "memory does not suffice"
 NO_CUDA_IN_MPI = ("does not take device memory", "does not move device memory")
@@ -60,15 +56,10 @@ class Setup:
         return f"{ranks} on {self.devices} device{'s' if self.devices > 1 else ''}"
 
 
-class Study:
+class HeatStudy(Study):
     def __init__(self, options):
-        self.options = options
-        self.launcher, self.heat3d = program(HERE, "atoll"), program(HERE, "atoll-heat3d")
-        self.mpirun = shutil.which("mpirun")
-        os.makedirs(options.output, exist_ok=True)
-        self.database = os.path.join(options.output, "runs.db")
-        self.log = os.path.join(options.output, "study.log")
-        _, help_text, _ = output_of([self.heat3d, "--help"])
+        super().__init__(HERE, "atoll-heat3d", options)
+        _, help_text, _ = output_of([self.application, "--help"])
         backends = choices(help_text, "What computes")
         self.visible = devices_here(self.launcher)
         self.backend = options.backend or ("cuda" if "cuda" in backends and self.visible else "plain-fused")
@@ -80,8 +71,6 @@ class Study:
         exchanges = choices(help_text, "How halos travel")
         self.variants = self.chosen_variants(exchanges)
         self.setups = self.chosen_setups()
-        self.failures = 0
-        self.began = time.monotonic()
 
     def chosen_variants(self, exchanges):
         wanted = self.options.variants.split(",") if self.options.variants else None
@@ -121,37 +110,19 @@ class Study:
             settings["CUDA_VISIBLE_DEVICES"] = ",".join(visible[:setup.devices])
         return settings
 
-    def command(self, setup, edge, variant):
-        o = self.options
-        words = [self.heat3d, "-X", edge, "-Y", edge, "-Z", edge, "-N", o.steps - 1, "-I", 100, "--warmup", o.warmup,
-                 "--exchange", variant, "--backend", self.backend, "--results", self.database]
-        start = ([self.mpirun, "-n", setup.ranks] if variant.startswith("mpi") else
-                 [self.launcher, "run", "-n", setup.ranks, "--timeout", o.timeout])
-        return [str(word) for word in start + words]
-
-    def rows(self, setup, edge, variant):
-        """Seconds a step of the runs of this kind that are in the database."""
-        if not os.path.exists(self.database):
-            return []
-        connection = sqlite3.connect(self.database, timeout=60)
-        try:
-            found = connection.execute(
-                "SELECT seconds / steps FROM runs WHERE x = ? AND y = x AND z = x AND ranks = ? AND devices = ? AND "
-                "exchange = ? AND backend = ? AND steps = ? AND warmup = ? ORDER BY run",
-                (edge, setup.ranks, setup.devices, variant, self.backend, self.options.steps, self.options.warmup))
-            return [row[0] for row in found]
-        except sqlite3.OperationalError as error:
-            if "no such" in str(error):  # table or column: nothing was added yet
-                return []
-            raise
-        finally:
-            connection.close()
+    def step_seconds(self, setup, edge, variant):
+        """Of the runs of this kind that are in the database."""
+        found = self.rows("SELECT seconds / steps FROM runs WHERE x = ? AND y = x AND z = x AND ranks = ? AND devices = ? AND "
+                          "exchange = ? AND backend = ? AND steps = ? AND warmup = ? ORDER BY run",
+                          (edge, setup.ranks, setup.devices, variant, self.backend, self.options.steps, self.options.warmup))
+        return [row[0] for row in found]
 
     def run(self, setup, edge, variant):
-        """One run. Returns what to print of it."""
-        command = self.command(setup, edge, variant)
-        settings = {**(MPI_SETTINGS if variant.startswith("mpi") else {}), **self.environment(setup, edge)}
-        status, text = run_logged(command, settings, self.options.timeout, self.log)
+        """One run. Returns what to print of it if it did not end well."""
+        o = self.options
+        words = ["-X", edge, "-Y", edge, "-Z", edge, "-N", o.steps - 1, "-I", 100, "--warmup", o.warmup, "--exchange", variant,
+                 "--backend", self.backend]
+        status, text = self.start(setup.ranks, words, variant.startswith("mpi"), self.environment(setup, edge))
         ours = [line[len("atoll-heat3d: "):] for line in text.splitlines() if line.startswith("atoll-heat3d: ")]
         if status != 0 and any(MEMORY_FULL in line for line in ours):
             setup.is_full = True
@@ -160,35 +131,24 @@ class Study:
             self.variants.remove(variant)
             return "left out: this MPI does not take device memory"
         if status != 0:
-            self.failures += 1
             setup.broken.add(variant)
-            why = ours[0] if ours else "the result is wrong" if status == 1 else f"it ran for more than {self.options.timeout} s" \
-                if status == 124 else f"status {status}"
-            return f"FAILED: {why}; see {self.log}"
+            return self.failed(ours[0] if ours else "the result is wrong" if status == 1 else
+                               f"it ran for more than {o.timeout} s" if status == 124 else f"status {status}")
         return None
 
-    def say(self, edge, setup, variant, rest):
-        if sys.stdout.isatty():
-            sys.stdout.write("\r\033[K")
-        print(f"{edge:>5}³  {str(setup):<20}  {NAMES[variant]:<43}  {rest}", flush=True)
-
-    def one(self, edge, setup, variant, turn):
-        done = self.rows(setup, edge, variant)
+    def result(self, edge, setup, variant, turn):
+        """What to print of a run, which is made unless it was before."""
+        done = self.step_seconds(setup, edge, variant)
         if len(done) > turn:
-            self.say(edge, setup, variant, f"{1e3 * done[turn]:10.4f} ms a step  (done before)")
-            return
-        if sys.stdout.isatty():
-            minutes = (time.monotonic() - self.began) / 60
-            sys.stdout.write(f"\r\033[K{edge}³  {setup}  {NAMES[variant]} ...  ({minutes:.1f} min so far)")
-            sys.stdout.flush()
+            return f"{1e3 * done[turn]:10.4f} ms a step  (done before)"
+        self.show_running(f"{edge}³  {setup}  {NAMES[variant]}")
         problem = self.run(setup, edge, variant)
         if problem:
-            self.say(edge, setup, variant, problem)
-            return
-        step = self.rows(setup, edge, variant)[-1]
-        alone = self.rows(setup, edge, "off")
+            return problem
+        step = self.step_seconds(setup, edge, variant)[-1]
+        alone = self.step_seconds(setup, edge, "off")
         beyond = f"  {1e6 * (step - alone[-1]):+9.1f} µs beyond the kernels" if alone and variant != "off" else ""
-        self.say(edge, setup, variant, f"{1e3 * step:10.4f} ms a step{beyond}")
+        return f"{1e3 * step:10.4f} ms a step{beyond}"
 
     def run_size(self, edge):
         for setup in self.setups:
@@ -197,7 +157,7 @@ class Study:
                 variants = sorted(self.variants, key=lambda v: v != "off") if setup.ranks > 1 else ["rma"]
                 for variant in variants:
                     if not setup.is_full and variant not in setup.broken and variant in [*self.variants, "rma"]:
-                        self.one(edge, setup, variant, turn)
+                        self.say(f"{edge:>5}³  {str(setup):<20}  {NAMES[variant]:<43}  {self.result(edge, setup, variant, turn)}")
         self.setups = [s for s in self.setups if not s.is_full and not s.broken.issuperset(self.variants)]
 
     def run_all(self):
@@ -205,7 +165,7 @@ class Study:
         print(f"heat-study: {o.warmup} + {o.steps} steps, back end {self.backend}, {o.repeat} time{'s' if o.repeat > 1 else ''} "
               f"each, on {', '.join(map(str, self.setups))}\nvariants: {', '.join(NAMES[v] for v in self.variants)}")
         if not any(v.startswith("mpi") for v in self.variants):
-            print("message passing is left out: no MPI in this build, no mpirun in PATH, or not asked for")
+            print(NO_MPI)
         sizes = iter(o.sizes) if o.sizes else (100 * 2**i for i in range(15))
         for edge in sizes:
             if (o.to and edge > o.to) or not self.setups:
@@ -216,9 +176,7 @@ class Study:
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="atoll heat-study", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", default="heat-study", metavar="FOLDER", help="folder of the results (%(default)s)")
+    parser = argument_parser("atoll heat-study", __doc__, "heat-study")
     parser.add_argument("--backend", help="what computes: plain, plain-fused, kokkos, cuda, device-sim (cuda where there is a "
                                           "device, else plain-fused)")
     parser.add_argument("--ranks", type=numbers, help="numbers of ranks (1,2,4, as far as there are cores or devices)")
@@ -228,12 +186,9 @@ def main():
     parser.add_argument("--to", type=int, metavar="EDGE", help="largest edge")
     parser.add_argument("--steps", type=int, default=500, help="timed steps (%(default)s)")
     parser.add_argument("--warmup", type=int, default=3, help="steps before them (%(default)s)")
-    parser.add_argument("--repeat", type=int, default=1, help="runs of each variant, in turn (%(default)s)")
     parser.add_argument("--variants", help=f"which of {','.join(NAMES)} (all that make sense)")
-    parser.add_argument("--timeout", type=int, default=3600, help="seconds that a run may take (%(default)s)")
-    parser.add_argument("--no-report", action="store_true", help="draw nothing at the end")
-    options = parser.parse_args()
-    run_study("atoll heat-study", Study, options)
+    options = parse(parser)
+    run_study("atoll heat-study", HeatStudy, options)
 
 
 if __name__ == "__main__":

@@ -6,33 +6,22 @@ turns at each rank count, so that they meet the same machine. All runs land in F
 study that was interrupted is continued by the same command.
 """
 
-import argparse
 import os
 import re
-import shutil
-import sqlite3
 import sys
-import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "share", "atoll"))
-from studies import MPI_SETTINGS, CannotStudy, numbers, program, run_logged, run_study  # noqa: E402
+from studies import NO_MPI, CannotStudy, Study, argument_parser, numbers, output_of, parse, run_study  # noqa: E402
 
 
-class Study:
+class MultigridStudy(Study):
     def __init__(self, options):
-        self.options = options
-        self.launcher, self.hpgmg = program(HERE, "atoll"), program(HERE, "atoll-hpgmg")
-        self.mpirun = shutil.which("mpirun")
-        os.makedirs(options.output, exist_ok=True)
-        self.database = os.path.join(options.output, "runs.db")
-        self.log = os.path.join(options.output, "study.log")
+        super().__init__(HERE, "atoll-hpgmg", options)
         self.variants = self.chosen_variants()
-        self.failures = 0
-        self.began = time.monotonic()
 
     def chosen_variants(self):
-        _, text = run_logged([self.hpgmg, "--help"], {}, 60, os.devnull)
+        _, text, _ = output_of([self.application, "--help"])
         listed = re.search(r"How data moves between ranks: ([^\n]*(?:\n {20,}[^\n]*)*)", text)
         built = re.findall(r"[+a-z]+", listed.group(1)) if listed else []
         wanted = self.options.variants.split(",") if self.options.variants else None
@@ -53,52 +42,32 @@ class Study:
 
     def runs(self, ranks, variant):
         """Best solves, mean solves and cells of the runs of this kind that are in the database."""
-        if not os.path.exists(self.database):
-            return []
-        connection = sqlite3.connect(self.database, timeout=60)
-        try:
-            return connection.execute(
-                "SELECT best_s, mean_s, hpgmg_runs.cells FROM hpgmg_runs JOIN hpgmg_sizes USING (run) WHERE level = 0 AND log2_box = ? "
-                "AND boxes_per_rank = ? AND ranks = ? AND threads = ? AND comm = ? AND operator = ? AND smoother = ? AND box_order = ? AND "
-                "cycle = 'f' AND periodic = 0 AND helmholtz = 0 ORDER BY run", self.key(ranks, variant)).fetchall()
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error):
-                return []
-            raise
-        finally:
-            connection.close()
+        return self.rows(
+            "SELECT best_s, mean_s, hpgmg_runs.cells FROM hpgmg_runs JOIN hpgmg_sizes USING (run) WHERE level = 0 AND log2_box = ? "
+            "AND boxes_per_rank = ? AND ranks = ? AND threads = ? AND comm = ? AND operator = ? AND smoother = ? AND box_order = ? AND "
+            "cycle = 'f' AND periodic = 0 AND helmholtz = 0 ORDER BY run", self.key(ranks, variant))
 
     def run(self, ranks, variant):
         """One run. Returns what to print of it if it failed."""
         o = self.options
-        words = [self.hpgmg, o.box, self.boxes_per_rank(ranks), "--operator", o.operator, "--smoother", o.smoother, "--order", o.order,
-                 "--comm", variant, "--threads", o.threads, "--seconds", o.seconds, "--solves", o.solves, "--warmup", o.warmup, "--results", self.database]
-        start = [self.mpirun, "-n", ranks] if variant == "mpi" else [self.launcher, "run", "-n", ranks, "--timeout", o.timeout]
-        status, text = run_logged([str(word) for word in start + words], MPI_SETTINGS if variant == "mpi" else {}, o.timeout, self.log)
+        words = [o.box, self.boxes_per_rank(ranks), "--operator", o.operator, "--smoother", o.smoother, "--order", o.order,
+                 "--comm", variant, "--threads", o.threads, "--seconds", o.seconds, "--solves", o.solves, "--warmup", o.warmup]
+        status, text = self.start(ranks, words, variant == "mpi")
         if status == 0:
             return None
-        self.failures += 1
         ours = [line.split(": ", 1)[1] for line in text.splitlines() if line.startswith(("atoll-hpgmg: ", "WRONG: "))]
-        why = ours[0] if ours else "it took too long" if status == 124 else f"status {status}"
-        return f"FAILED: {why}; see {self.log}"
+        return self.failed(ours[0] if ours else "it took too long" if status == 124 else f"status {status}")
 
-    def one(self, ranks, variant, turn):
-        before = self.runs(ranks, variant)
-        problem = None
-        if len(before) <= turn:
-            if sys.stdout.isatty():
-                minutes = (time.monotonic() - self.began) / 60
-                sys.stdout.write(f"\r\033[K{ranks} ranks  {variant} ...  ({minutes:.1f} min so far)")
-                sys.stdout.flush()
+    def result(self, ranks, variant, turn):
+        """What to print of a run, which is made unless it was before."""
+        done_before = len(self.runs(ranks, variant)) > turn
+        if not done_before:
+            self.show_running(f"{ranks} ranks  {variant}")
             problem = self.run(ranks, variant)
-        if sys.stdout.isatty():
-            sys.stdout.write("\r\033[K")
-        if problem:
-            rest = problem
-        else:
-            best, mean, cells = self.runs(ranks, variant)[turn]
-            rest = f"{1e3 * best:10.4f} ms best, {1e3 * mean:10.4f} mean, {cells}³ cells{'  (done before)' if len(before) > turn else ''}"
-        print(f"{ranks:>3} rank{'s' if ranks > 1 else ' '}  {variant:<9} {rest}", flush=True)
+            if problem:
+                return problem
+        best, mean, cells = self.runs(ranks, variant)[turn]
+        return f"{1e3 * best:10.4f} ms best, {1e3 * mean:10.4f} mean, {cells}³ cells{'  (done before)' if done_before else ''}"
 
     def run_all(self):
         o = self.options
@@ -107,17 +76,15 @@ class Study:
               f"{o.repeat} time{'s' if o.repeat > 1 else ''} each, on {', '.join(map(str, o.ranks))} ranks\n"
               f"variants: {', '.join(self.variants)}")
         if "mpi" not in self.variants:
-            print("message passing is left out: no MPI in this build, no mpirun in PATH, or not asked for")
+            print(NO_MPI)
         for turn in range(o.repeat):
             for ranks in o.ranks:
                 for variant in self.variants:
-                    self.one(ranks, variant, turn)
+                    self.say(f"{ranks:>3} rank{'s' if ranks > 1 else ' '}  {variant:<9} {self.result(ranks, variant, turn)}")
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="atoll hpgmg-study", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", default="hpgmg-study", metavar="FOLDER", help="folder of the results (%(default)s)")
+    parser = argument_parser("atoll hpgmg-study", __doc__, "hpgmg-study")
     parser.add_argument("--ranks", type=numbers, default=[1, 2, 4, 8, 16], help="numbers of ranks (1,2,4,8,16)")
     parser.add_argument("--threads", type=int, default=1, help="of each rank (%(default)s)")
     parser.add_argument("--box", type=int, default=4, choices=range(4, 10), metavar="LOG2",
@@ -131,13 +98,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=2.0, help="of timed solves of each size (%(default)s)")
     parser.add_argument("--solves", type=int, default=10, help="at least (%(default)s)")
     parser.add_argument("--warmup", type=int, default=3, help="solves before them (%(default)s)")
-    parser.add_argument("--repeat", type=int, default=1, help="runs of each variant, in turn (%(default)s)")
-    parser.add_argument("--timeout", type=int, default=3600, help="seconds that a run may take (%(default)s)")
-    parser.add_argument("--no-report", action="store_true", help="draw nothing at the end")
-    options = parser.parse_args()
+    options = parse(parser)
     if options.boxes is None:
         options.boxes = 1 if options.weak else 64
-    run_study("atoll hpgmg-study", Study, options)
+    run_study("atoll hpgmg-study", MultigridStudy, options)
 
 
 if __name__ == "__main__":
