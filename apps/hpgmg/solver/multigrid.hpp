@@ -79,7 +79,17 @@ class multigrid {
 
   void build_finest();
   void restrict_operator(int coarse);
+  /// The diagonal's inverse, and Gershgorin's bound on the eigenvalues.
   void finish_operator(int l);
+  void fill_coefficient_ghosts(int l);
+  // Add up the entries of the matrix: on the diagonal in inverse_diagonal, beside it in `work`.
+
+  /// Of seven points, whose entries are the coefficients of faces.
+  void add_up_faces(level const& here);
+  /// Of any operator, by applying it to the cells of one colour after the other.
+  void add_up_colours(int l);
+  /// Inverts the sums on the diagonal; returns the bound of this rank's rows.
+  double invert_diagonal(level const& here);
   void exchange(int l, int vector, ghost_shape shape);
   void exchange_and_fill(int l, int vector);
   void restrict_faces_to(int coarse, int d);

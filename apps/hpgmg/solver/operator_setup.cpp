@@ -6,6 +6,53 @@
 #include "solver/multigrid_parts.hpp"
 
 namespace hpgmg {
+namespace {
+
+/// A row of the matrix: the entry on the diagonal, and the sum of those beside it.
+struct row_sums {
+  double diagonal = 0;
+  double beside = 0;
+};
+
+/// Whether a cell's face of direction d is on the low or high end of the domain.
+bool is_on_boundary(level const& l, level::own_box const& own, box_index cell, std::size_t d, int side) {
+  return cell[d] == (side == 0 ? 0 : l.layout().n - 1) && own.at[d] == (side == 0 ? 0 : l.shape().boxes - 1);
+}
+
+/// Of div(beta grad u) with seven points, times h^2.
+row_sums sums_of_row(level const& l, level::own_box const& own, box_index cell,
+                     std::array<double const*, 3> const& beta) {
+  box_layout const& b = l.layout();
+  std::array<std::ptrdiff_t, 3> const step{1, b.row, b.plane};
+  std::ptrdiff_t const x = b.at(cell[0], cell[1], cell[2]);
+  row_sums sums;
+  for (std::size_t d = 0; d < 3; ++d) {
+    for (int const side : {0, 1}) {
+      // u beyond a wall is -u of the cell.
+      bool const wall = !l.periodic() && is_on_boundary(l, own, cell, d, side);
+      double const through = beta[d][x + side * step[d]];
+      sums.diagonal += through * ((wall ? 0 : 1) - 2);
+      sums.beside += through * (wall ? 0 : 1);
+    }
+  }
+  return sums;
+}
+
+/// Makes a vector 1 in the cells of a colour, which repeats every `colours` cells of each direction, else 0.
+void paint(level const& l, level::own_box const& own, int vector, box_index colour, int colours) {
+  int const n = l.layout().n;
+  box_index const first = l.first_cell(own);
+  auto const has_colour = [&](std::size_t d, int i) { return (first[d] + i + colour[d]) % colours == 0; };
+  for (int k = 0; k < n; ++k) {
+    for (int j = 0; j < n; ++j) {
+      double* const row = l.cells(own, vector) + l.layout().at(0, j, k);
+      bool const in = has_colour(1, j) && has_colour(2, k);
+      for (int i = 0; i < n; ++i) row[i] = in && has_colour(0, i) ? 1 : 0;
+    }
+  }
+}
+
+}  // namespace
 
 void multigrid::build_finest() {
   level const& l = at(0);
@@ -61,8 +108,21 @@ void multigrid::restrict_faces_to(int coarse, int d) {
 }
 
 void multigrid::finish_operator(int l) {
-  level& here = *levels_[static_cast<std::size_t>(l)];
+  fill_coefficient_ghosts(l);
   double bound = 0;
+  if (members(l) != nullptr) {
+    if (what_.op == stencil::point7) {
+      add_up_faces(at(l));
+    } else {
+      add_up_colours(l);
+    }
+    bound = invert_diagonal(at(l));
+  }
+  levels_[static_cast<std::size_t>(l)]->largest_eigenvalue = ranks_.world().max(bound);
+}
+
+void multigrid::fill_coefficient_ghosts(int l) {
+  level const& here = at(l);
   for (int d = 0; d < 3; ++d) {
     auto const faces = ranks_.make_mover(plan_exchange(here, ghost_shape::box, d), members(l));
     if (members(l) == nullptr) continue;
@@ -70,86 +130,59 @@ void multigrid::finish_operator(int l) {
     move_times ignored;
     faces->run(here.vector_offset(beta_i + d), here.vector_offset(beta_i + d), false, ignored);
   }
-  if (members(l) != nullptr) {
-    // A_ii is summed up in inverse_diagonal, what is beside it in `work`.
-    if (what_.op == stencil::point7) {
-      box_layout const& b = here.layout();
-      std::array<std::ptrdiff_t, 3> const step{1, b.row, b.plane};
-      for (auto const& own : here.boxes()) {
-        auto const c = coefficients_of(here, own);
-        for (int k = 0; k < b.n; ++k) {
-          for (int j = 0; j < b.n; ++j) {
-            for (int i = 0; i < b.n; ++i) {
-              std::array<int, 3> const cell{i, j, k};
-              std::ptrdiff_t const x = b.at(i, j, k);
-              double diagonal = 0;
-              double beside = 0;
-              for (std::size_t d = 0; d < 3; ++d) {
-                for (int const side : {0, 1}) {
-                  bool const wall = !what_.periodic && cell[d] == (side == 0 ? 0 : b.n - 1) &&
-                                    own.at[d] == (side == 0 ? 0 : here.shape().boxes - 1);
-                  double const beta = c.beta[d][x + side * step[d]];
-                  diagonal += beta * ((wall ? 0 : 1) - 2);
-                  beside += beta * (wall ? 0 : 1);
-                }
-              }
-              here.cells(own, inverse_diagonal)[x] =
-                  (c.alpha != nullptr ? c.a * c.alpha[x] : 0) - c.b_over_h2 * diagonal;
-              here.cells(own, work)[x] = std::abs(c.b_over_h2 * beside);
-            }
-          }
+}
+
+void multigrid::add_up_faces(level const& here) {
+  int const n = here.layout().n;
+  for (auto const& own : here.boxes()) {
+    auto const c = coefficients_of(here, own);
+    for (int k = 0; k < n; ++k) {
+      for (int j = 0; j < n; ++j) {
+        for (int i = 0; i < n; ++i) {
+          std::ptrdiff_t const x = here.layout().at(i, j, k);
+          auto const [diagonal, beside] = sums_of_row(here, own, {i, j, k}, c.beta);
+          here.cells(own, inverse_diagonal)[x] =
+              (c.alpha != nullptr ? c.a * c.alpha[x] : 0) - c.b_over_h2 * diagonal;
+          here.cells(own, work)[x] = std::abs(c.b_over_h2 * beside);
         }
       }
-    } else {
-      // A applied to cells so far apart that they do not see each other, but for the bound of small grids.
-      int const colours = std::min(what_.op == stencil::fv4 ? 4 : 2, here.shape().cells);
-      for (auto const& own : here.boxes()) {
-        for_rows(here.layout(), [&](std::ptrdiff_t x) {
-          std::fill_n(here.cells(own, inverse_diagonal) + x, here.layout().n, 0.0);
-          std::fill_n(here.cells(own, work) + x, here.layout().n, 0.0);
-        });
-      }
-      for (int colour = 0; colour < colours * colours * colours; ++colour) {
-        box_index const c = box_at(colour, colours);
-        for (auto const& own : here.boxes()) {
-          box_index const first = here.first_cell(own);
-          for (int k = 0; k < here.layout().n; ++k) {
-            for (int j = 0; j < here.layout().n; ++j) {
-              double* const row = here.cells(own, u) + here.layout().at(0, j, k);
-              bool const in = (first[1] + j + c[1]) % colours == 0 && (first[2] + k + c[2]) % colours == 0;
-              for (int i = 0; i < here.layout().n; ++i)
-                row[i] = in && (first[0] + i + c[0]) % colours == 0 ? 1 : 0;
-            }
-          }
-        }
-        apply(l, temp, u);
-        for (auto const& own : here.boxes()) {
-          double const* const x = here.cells(own, u);
-          double const* const ax = here.cells(own, temp);
-          for_rows(here.layout(), [&](std::ptrdiff_t start) {
-            for (std::ptrdiff_t i = start; i < start + here.layout().n; ++i) {
-              here.cells(own, inverse_diagonal)[i] += x[i] * ax[i];
-              here.cells(own, work)[i] += std::abs((1 - x[i]) * ax[i]);
-            }
-          });
-        }
-      }
-      for (auto const& own : here.boxes()) {
-        for (int const v : {temp, u})
-          std::fill_n(own.memory + here.vector_offset(v), here.layout().volume(), 0.0);
-      }
-    }
-    for (auto const& own : here.boxes()) {
-      double* const diagonal = here.cells(own, inverse_diagonal);
-      for_rows(here.layout(), [&](std::ptrdiff_t start) {
-        for (std::ptrdiff_t i = start; i < start + here.layout().n; ++i) {
-          bound = std::max(bound, (diagonal[i] + here.cells(own, work)[i]) / diagonal[i]);
-          diagonal[i] = 1 / diagonal[i];
-        }
-      });
     }
   }
-  here.largest_eigenvalue = ranks_.world().max(bound);
+}
+
+void multigrid::add_up_colours(int l) {
+  level const& here = at(l);
+  for_cells(here, [&](level::own_box const& own, std::ptrdiff_t x) {
+    here.cells(own, inverse_diagonal)[x] = 0;
+    here.cells(own, work)[x] = 0;
+  });
+  // Cells of one colour are so far apart that they do not see each other, but for the bound of small grids.
+  int const colours = std::min(what_.op == stencil::fv4 ? 4 : 2, here.shape().cells);
+  for (int colour = 0; colour < colours * colours * colours; ++colour) {
+    for (auto const& own : here.boxes()) paint(here, own, u, box_at(colour, colours), colours);
+    apply(l, temp, u);
+    for_cells(here, [&](level::own_box const& own, std::ptrdiff_t x) {
+      double const painted = here.cells(own, u)[x];
+      double const applied = here.cells(own, temp)[x];
+      here.cells(own, inverse_diagonal)[x] += painted * applied;
+      here.cells(own, work)[x] += std::abs((1 - painted) * applied);
+    });
+  }
+  for (auto const& own : here.boxes()) {
+    for (int const v : {temp, u}) {
+      std::fill_n(own.memory + here.vector_offset(v), here.layout().volume(), 0.0);
+    }
+  }
+}
+
+double multigrid::invert_diagonal(level const& here) {
+  double bound = 0;
+  for_cells(here, [&](level::own_box const& own, std::ptrdiff_t x) {
+    double& diagonal = here.cells(own, inverse_diagonal)[x];
+    bound = std::max(bound, (diagonal + here.cells(own, work)[x]) / diagonal);
+    diagonal = 1 / diagonal;
+  });
+  return bound;
 }
 
 }  // namespace hpgmg
