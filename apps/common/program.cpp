@@ -5,6 +5,7 @@
 #include <new>
 
 #include "common/failure.hpp"
+#include "common/files.hpp"
 
 namespace apps {
 namespace {

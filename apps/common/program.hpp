@@ -7,7 +7,6 @@
 #include <string>
 
 #include "common/command_line.hpp"
-#include "common/files.hpp"
 
 namespace apps {
 
