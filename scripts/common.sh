@@ -15,11 +15,14 @@ die() {
   exit 1
 }
 
-# Debian packages by purpose. Nothing is built without `build`; `use` makes demo.sh's picture and comparison.
+# Debian packages by purpose. Nothing is built without `build`; `use` makes demo.sh's picture and comparison; `test` has
+# what tests call beside libraries: a user's makefile is one of them.
 packages_build="g++ cmake ninja-build ccache pkg-config binutils libcli11-dev libsqlite3-dev libpmix-dev"
 packages_use="libopenmpi-dev openmpi-bin libtrilinos-kokkos-dev python3 python3-matplotlib"
-packages_test="libgtest-dev libgmock-dev libbenchmark-dev"
+packages_test="libgtest-dev libgmock-dev libbenchmark-dev make git"
 packages_docs="doxygen python3-sphinx python3-myst-parser python3-breathe furo python3-matplotlib"
+packages_format="clang-format-14 git"
+packages_tidy="clang-tidy-16 git"
 
 # Installs the Debian packages that are missing; says so first. Does nothing when all are there.
 install_packages() {

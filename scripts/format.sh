@@ -4,10 +4,12 @@
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# Releases differ in small things, so the tree follows one of them: 14, Debian 12's.
-clang_format=$(command -v clang-format-14 || command -v clang-format) || {
-  install_packages clang-format
-  clang_format=$(command -v clang-format) || die "clang-format not found (Debian package clang-format)"
+# Releases differ in small things, so the tree follows one of them: 14, Debian 12's, which Ubuntu 24.04 has as well.
+find_clang_format() { command -v clang-format-14 || command -v clang-format; }
+clang_format=$(find_clang_format) || {
+  # shellcheck disable=SC2086
+  install_packages $packages_format
+  clang_format=$(find_clang_format) || die "clang-format not found (Debian package clang-format-14)"
 }
 version=$("$clang_format" --version | sed 's/.*version \([0-9]*\).*/\1/')
 mapfile -t files < <(git ls-files '*.cpp' '*.hpp' '*.cuh' '*.cu')

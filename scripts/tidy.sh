@@ -4,7 +4,12 @@
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-tidy=$(command -v clang-tidy-16 || command -v clang-tidy) || die "clang-tidy not found (Debian package clang-tidy)"
+find_clang_tidy() { command -v clang-tidy-16 || command -v clang-tidy; }
+tidy=$(find_clang_tidy) || {
+  # shellcheck disable=SC2086
+  install_packages $packages_tidy
+  tidy=$(find_clang_tidy) || die "clang-tidy not found (Debian package clang-tidy-16)"
+}
 [ -f build/dev/compile_commands.json ] || configure dev
 if [ $# -eq 0 ]; then
   mapfile -t files < <(git ls-files 'src/*.cpp' 'tools/*.cpp' 'apps/*.cpp')
