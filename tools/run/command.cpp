@@ -17,6 +17,7 @@
 #include "run/facts.hpp"
 #include "run/job.hpp"
 #include "run/options.hpp"
+#include "run/show.hpp"
 #include "run/spawn.hpp"
 
 namespace atl::tools {
@@ -130,67 +131,6 @@ void add_environment(std::string const& text, std::vector<std::string>& to) {
   for (std::string name; std::getline(names, name, ',');) {
     if (char const* const value = std::getenv(name.c_str())) to.push_back(name + "=" + value);
   }
-}
-
-/// A heap size as GASNET_MAX_SEGSIZE has it.
-std::string segment_size(std::string const& heap) {
-  settings::size_value const size = settings::parse_heap_size(heap, "--shared-heap");
-  return size.percent < 0 ? format("%lluB/P", static_cast<unsigned long long>(size.bytes))
-                          : format("%.4f/H", size.percent / 100);
-}
-
-/// The variables that decide how the library starts, as a rank will see them.
-std::vector<std::string> launch_environment(run_options const& options) {
-  std::vector<std::string> chosen;
-  auto const asked_for = [&](std::string_view name) {
-    return std::any_of(options.environment.begin(), options.environment.end(), [&](std::string const& line) {
-      return line.starts_with(name) && line.substr(name.size()).starts_with('=');
-    });
-  };
-  for (auto const& item : settings::all()) {
-    char const* const set = std::getenv(item.name);
-    if (set != nullptr && !asked_for(item.name)) chosen.push_back(std::string(item.name) + "=" + set);
-  }
-  std::erase_if(chosen, [](std::string const& line) { return line.starts_with("GASNET_PSHM_NODES="); });
-  chosen.push_back(format("GASNET_PSHM_NODES=%d", options.ranks));
-  chosen.insert(chosen.end(), options.environment.begin(), options.environment.end());
-  auto const has = [&](std::string const& name) {
-    return std::any_of(chosen.begin(), chosen.end(),
-                       [&](std::string const& line) { return line.starts_with(name + "="); });
-  };
-  if (!has("UPCXX_SHARED_HEAP_SIZE")) {
-    char const* const old_name = std::getenv("UPCXX_SEGMENT_MB");
-    chosen.push_back(std::string("UPCXX_SHARED_HEAP_SIZE=") + (old_name != nullptr ? old_name : "128MB"));
-  }
-  if (!has("GASNET_MAX_SEGSIZE")) {
-    auto const heap = std::find_if(chosen.begin(), chosen.end(), [](std::string const& line) {
-      return line.starts_with("UPCXX_SHARED_HEAP_SIZE=");
-    });
-    chosen.push_back("GASNET_MAX_SEGSIZE=" + segment_size(heap->substr(heap->find('=') + 1)));
-  }
-  return chosen;
-}
-
-std::string quoted(std::string const& word) {
-  bool const plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
-  if (plain) return word;
-  std::string result = "'";
-  for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-/// The environment that a rank is given: what was asked for, and with -v all that concerns the start.
-void show(run_options const& options) {
-  bool const all = options.verbosity > 0;
-  for (auto const& line : all ? launch_environment(options) : options.environment) {
-    auto const equals = line.find('=');
-    std::printf("%s=%s%s", line.substr(0, equals).c_str(), quoted(line.substr(equals + 1)).c_str(),
-                all ? "\n" : " ");
-  }
-  std::printf("atoll run -n %d", options.ranks);
-  std::printf(" %s", quoted(options.path).c_str());
-  for (auto const& word : options.arguments) std::printf(" %s", quoted(word).c_str());
-  std::printf("\n");
 }
 
 /// The facts that are embedded in each program; the exit status.
@@ -345,7 +285,7 @@ int run_command(int argc, char** argv) {
   options.path = find_program(options.program, status);
   if (options.path.empty()) return status;
   if (options.show) {
-    show(options);
+    show_command(options);
     return 0;
   }
   return job(options).run();

@@ -27,6 +27,9 @@ struct run_options {
   int verbosity = 0;
 };
 
+/// A heap size, as --shared-heap takes it, as GASNET_MAX_SEGSIZE has it.
+std::string segment_size(std::string const& heap);
+
 /// Exit statuses that are the launcher's own.
 namespace exit_status {
 inline constexpr int usage = 2;
