@@ -1,11 +1,114 @@
 #include "run/options.hpp"
 
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "run/command_line.hpp"
+#include "run/spawn.hpp"
 
 namespace atl::tools {
+namespace {
+
+int parse_ranks(std::string const& text) {
+  if (text.empty())
+    throw startup_error("-n is required: the number of ranks; `atoll run --help` lists the options");
+  char* rest = nullptr;
+  long const count = std::strtol(text.c_str(), &rest, 10);
+  if (*rest != '\0') throw startup_error("-n " + text + ": not a number");
+  if (count < 1) throw startup_error("-n " + text + ": at least one rank is needed");
+  if (count > most_ranks()) {
+    throw startup_error(
+        format("-n %s: more than the %d ranks that the limit on open files (ulimit -n) leaves room for",
+               text.c_str(), most_ranks()));
+  }
+  return static_cast<int>(count);
+}
+
+/// "2.5", "90s", "5m", "1h".
+std::chrono::nanoseconds parse_duration(std::string const& text) {
+  char* rest = nullptr;
+  double seconds = std::strtod(text.c_str(), &rest);
+  std::string_view const unit = rest;
+  if (unit == "m") seconds *= 60;
+  if (unit == "h") seconds *= 3600;
+  bool const known = unit.empty() || unit == "s" || unit == "m" || unit == "h";
+  if (rest == text.c_str() || !known || !std::isfinite(seconds) || seconds <= 0 || seconds > 1e9) {
+    throw startup_error("--timeout " + text + ": not a time; write for example 60, 2.5, 5m or 1h");
+  }
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+binding_mode parse_binding(std::string const& text) {
+  if (text == "auto") return binding_mode::automatic;
+  if (text == "core") return binding_mode::core;
+  if (text == "none") return binding_mode::none;
+  throw startup_error("--bind " + text + ": not one of none, core, auto");
+}
+
+input_mode parse_input(std::string const& text) {
+  if (text == "0") return input_mode::first;
+  if (text == "all") return input_mode::all;
+  if (text == "none") return input_mode::none;
+  throw startup_error("--stdin " + text + ": not one of 0, all, none");
+}
+
+/// NAME=VALUE sets; NAME[,NAME...] is forwarded anyway, since ranks inherit the environment.
+void add_environment(std::string const& text, std::vector<std::string>& to) {
+  if (auto const equals = text.find('='); equals != std::string::npos) {
+    if (equals == 0) throw startup_error("--env " + text + ": no name before the =");
+    to.push_back(text);
+    return;
+  }
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (char const* const value = std::getenv(name.c_str())) to.push_back(name + "=" + value);
+  }
+}
+
+/// What ranks get besides our own environment: the user's settings, then those that options stand for.
+std::vector<std::string> added_environment(command_line const& line) {
+  std::vector<std::string> result;
+  for (auto const& text : line.environment) add_environment(text, result);
+  if (!line.heap.empty()) {
+    settings::parse_heap_size(line.heap, "--shared-heap");
+    result.push_back("UPCXX_SHARED_HEAP_SIZE=" + line.heap);
+    result.push_back("GASNET_MAX_SEGSIZE=" + segment_size(line.heap));
+  }
+  if (line.verbosity > 1 && std::getenv("UPCXX_VERBOSE") == nullptr) {
+    result.push_back(format("UPCXX_VERBOSE=%d", line.verbosity - 1));
+  }
+  return result;
+}
+
+}  // namespace
+
+run_options checked_options(command_line const& line) {
+  run_options options;
+  options.ranks = parse_ranks(line.ranks);
+  if (line.hosts != 1 || !line.servers.empty()) {
+    throw startup_error("several hosts need the ucx transport, which is not in this build; use -N 1");
+  }
+  if (!line.timeout.empty()) options.timeout = parse_duration(line.timeout);
+  options.binding = parse_binding(line.bind);
+  options.input = parse_input(line.input);
+  options.environment = added_environment(line);
+  options.tag = line.tag;
+  options.terminal = line.terminal;
+  options.show = line.show;
+  options.verbosity = line.verbosity;
+  if (line.words.empty()) throw startup_error("no program given; `atoll run --help` shows how");
+  options.program = line.words.front();
+  options.arguments.assign(line.words.begin() + 1, line.words.end());
+  return options;
+}
 
 std::string segment_size(std::string const& heap) {
   settings::size_value const size = settings::parse_heap_size(heap, "--shared-heap");

@@ -27,6 +27,11 @@ struct run_options {
   int verbosity = 0;
 };
 
+struct command_line;
+
+/// What the words of the user mean, but for `path`. Throws startup_error where they mean nothing.
+run_options checked_options(command_line const& line);
+
 /// A heap size, as --shared-heap takes it, as GASNET_MAX_SEGSIZE has it.
 std::string segment_size(std::string const& heap);
 

@@ -1,0 +1,156 @@
+#include "run/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace atl::tools {
+namespace {
+
+constexpr char const* description =
+    "Starts a program on several ranks of this machine.\n"
+    "Everything after the program's name is the program's.";
+
+constexpr char const* footer =
+    "Examples:\n"
+    "  atoll run -n 4 ./simulation --steps 100\n"
+    "  atoll run -n 4 --tag --timeout 60 ./test\n"
+    "  atoll run -n 2 -E MODE=fast --shared-heap 1G ./simulation\n"
+    "\n"
+    "Exit status: that of the first rank that failed (128 + number for a signal), 0 when none did; 124 when "
+    "the time\n"
+    "was up; 128 + number when the launcher got a signal; 126 and 127 when the program cannot be run or "
+    "found; 2 for\n"
+    "wrong options.\n"
+    "\n"
+    "Ctrl-C, SIGTERM and SIGHUP end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, then ends "
+    "them.";
+
+/// Options of other launchers of this kind, which write long names with one dash, in our spelling. Looks only
+/// at what stands before the program.
+std::vector<std::string> normalise(int argc, char** argv) {
+  struct spelling {
+    std::string_view theirs;
+    std::string_view ours;
+    bool takes_value;
+  };
+  static constexpr std::array spellings{
+      spelling{"-np", "-n", true},
+      spelling{"-shared-heap", "--shared-heap", true},
+      spelling{"-ssh-servers", "--ssh-servers", true},
+      spelling{"-show", "--show", false},
+      spelling{"-info", "--info", false},
+      spelling{"-i", "--info", false},
+      spelling{"-backtrace", "--backtrace", false},
+      spelling{"-localhost", "--localhost", false},
+      spelling{"-help", "--help", false},
+      spelling{"-n", "-n", true},
+      spelling{"-N", "-N", true},
+      spelling{"-E", "-E", true},
+      spelling{"--env", "--env", true},
+      spelling{"--ranks", "--ranks", true},
+      spelling{"--nodes", "--nodes", true},
+      spelling{"--timeout", "--timeout", true},
+      spelling{"--bind", "--bind", true},
+      spelling{"--stdin", "--stdin", true},
+      spelling{"--shared-heap", "--shared-heap", true},
+      spelling{"--ssh-servers", "--ssh-servers", true},
+  };
+  std::vector<std::string> words;
+  int at = 1;
+  for (; at < argc; ++at) {
+    std::string word = argv[at];
+    if (word == "--") {
+      ++at;
+      break;
+    }
+    if (word.size() < 2 || word[0] != '-') break;
+    std::string value;
+    bool has_value = false;
+    if (auto const equals = word.find('='); equals != std::string::npos) {
+      value = word.substr(equals + 1);
+      word.erase(equals);
+      has_value = true;
+    }
+    auto const found =
+        std::find_if(spellings.begin(), spellings.end(), [&](spelling const& s) { return s.theirs == word; });
+    if (found == spellings.end()) {
+      words.emplace_back(argv[at]);
+      continue;
+    }
+    words.emplace_back(found->ours);
+    if (has_value) {
+      words.push_back(value);
+    } else if (found->takes_value && at + 1 < argc) {
+      words.emplace_back(argv[++at]);
+    }
+  }
+  words.emplace_back("--");
+  for (; at < argc; ++at) words.emplace_back(argv[at]);
+  return words;
+}
+
+void declare_options(CLI::App& app, command_line& line) {
+  app.add_option("-n,--ranks", line.ranks, "number of ranks (also -np)")->type_name("N");
+  app.add_option("-N,--nodes", line.hosts, "number of hosts; only 1")->type_name("N");
+  app.add_flag("-t,--tag", line.tag, "put the rank before every line of output, as in \"[3] \"");
+  app.add_option("--timeout", line.timeout,
+                 "end the job after so many seconds (or 5m, 1h), saying what each rank was doing")
+      ->type_name("SECONDS");
+  app.add_option("-E,--env", line.environment, "set or forward an environment variable; may be repeated")
+      ->type_name("NAME[=VALUE]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--shared-heap", line.heap,
+                 "shared heap of each rank: 64M, 2G, 10% (of the host's memory, for all ranks); "
+                 "a bare number is in MB")
+      ->type_name("SIZE");
+  app.add_option("--bind", line.bind,
+                 "none, core, or auto: one core for each rank when the ranks are as many as the cores "
+                 "and no other job is bound")
+      ->type_name("HOW");
+  app.add_option("--stdin", line.input, "who reads standard input: 0 (rank 0), all, none")->type_name("WHO");
+  app.add_flag("--pty", line.terminal,
+               "give the ranks a terminal as standard output, for programs that would otherwise print late");
+  app.add_flag("--show", line.show,
+               "print the command that would be used, with -v also the environment, and stop");
+  app.add_flag("-i,--info", line.facts,
+               "print what the program says about itself (modes, network, kinds), and stop");
+  app.add_flag("-v", line.verbosity,
+               "say more: job layout (-v), each rank and the library's report (-vv), its details (-vvv)");
+  app.add_flag("--backtrace", line.backtrace, "accepted for compatibility: backtraces are always printed")
+      ->group("");
+  app.add_flag("--localhost", line.localhost, "accepted for compatibility")->group("");
+  app.add_option("--ssh-servers", line.servers, "not supported")->group("");
+  app.add_option("program", line.words, "program and its arguments")->group("");
+  app.positionals_at_end();
+}
+
+}  // namespace
+
+std::optional<command_line> read_command_line(int argc, char** argv) {
+  command_line line;
+  CLI::App app(description, "atoll run");
+  app.footer(footer);
+  declare_options(app, line);
+  auto normal = normalise(argc, argv);
+  std::reverse(normal.begin(), normal.end());
+  try {
+    app.parse(normal);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    return std::nullopt;
+  } catch (CLI::ParseError const& error) {
+    throw startup_error(std::string(error.what()) + "; `atoll run --help` lists the options");
+  }
+  return line;
+}
+
+}  // namespace atl::tools
