@@ -1,35 +1,30 @@
 #include "run/job.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <pty.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/os/cores.hpp"
 #include "base/os/memfd.hpp"
 #include "run/descendants.hpp"
 #include "run/keeper.hpp"
-#include "run/spawn.hpp"
 
 // One thread and one poll() loop. The job is `running` until a rank fails, the time is up or a signal asks
 // for the end; then it is `ending`: ranks get SIGTERM, after a second SIGKILL. It is over when the processes
 // started here have ended. Processes are not reaped before that: a zombie keeps its number, so that killing
 // its process group cannot meet strangers.
+//
+// How it starts is in job_start.cpp, how output is passed on in job_output.cpp.
 //
 // Nothing here polls on a timer, with one exception: until a rank's program has attached to the board, we
 // look four times a second whether it has, because the program may be the child of a wrapper, whose end would
@@ -73,30 +68,6 @@ os::unique_fd watch_signals() {
   return os::unique_fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-void make_pipe(os::unique_fd& reading, os::unique_fd& writing) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw startup_error(format("cannot create a pipe: %s", std::strerror(errno)));
-  }
-  reading.reset(ends[0]);
-  writing.reset(ends[1]);
-}
-
-/// Like make_pipe, but the writer sees a terminal. Raw: bytes pass through unchanged.
-void make_terminal(os::unique_fd& reading, os::unique_fd& writing) {
-  int master = -1;
-  int slave = -1;
-  termios settings{};
-  ::cfmakeraw(&settings);
-  if (::openpty(&master, &slave, nullptr, &settings, nullptr) != 0) {
-    throw startup_error(format("cannot create a terminal (--pty): %s", std::strerror(errno)));
-  }
-  ::fcntl(master, F_SETFD, FD_CLOEXEC);
-  ::fcntl(slave, F_SETFD, FD_CLOEXEC);
-  reading.reset(master);
-  writing.reset(slave);
-}
-
 }  // namespace
 
 job::job(run_options const& options)
@@ -131,75 +102,6 @@ int job::run() {
   end_children(guard.pid());
   finish();
   return status_;
-}
-
-// --- starting ---
-
-void job::start() {
-  cores_ = plan_cores(options_);
-  input_.emplace(options_.input, options_.ranks);
-  auto const environment = rank_environment(options_);
-  os::unique_fd failures;
-  os::unique_fd failure_end;
-  make_pipe(failures, failure_end);
-  ranks_.reserve(static_cast<std::size_t>(options_.ranks));
-  for (int rank = 0; rank < options_.ranks; ++rank) {
-    start_rank(rank, environment, cores_.core_of_rank[static_cast<std::size_t>(rank)], failure_end.get());
-  }
-  failure_end.reset();
-  input_->ranks_started();
-  end_after_failed_exec(failures.get());
-  if (options_.verbosity > 0) print_layout(cores_);
-}
-
-void job::start_rank(int rank, std::vector<std::string> const& environment, int core, int failure_pipe) {
-  std::string const prefix = options_.tag ? format("[%d] ", rank) : "";
-  bool const whole = options_.ranks > 1 || options_.tag;
-  rank_process made{-1, false, 0, {}, {{}, {prefix, whole}, &output_}, {{}, {prefix, whole}, &messages_}};
-  os::unique_fd output;
-  os::unique_fd errors;
-  if (options_.terminal) {
-    make_terminal(made.output.end, output);
-  } else {
-    make_pipe(made.output.end, output);
-  }
-  make_pipe(made.errors.end, errors);
-  ::fcntl(made.output.end.get(), F_SETFL, O_NONBLOCK);
-  ::fcntl(made.errors.end.get(), F_SETFL, O_NONBLOCK);
-  rank_start const how{rank, input_->descriptor_for(rank), output.get(), errors.get(), core, failure_pipe};
-  made.pid = spawn(options_, board_, environment, how);
-  made.running = true;
-  board_.slot(rank).spawned_pid.store(made.pid, std::memory_order_release);
-  ranks_.push_back(std::move(made));
-}
-
-void job::end_after_failed_exec(int failure_pipe) {
-  // Every successful exec closes its copy of the other end, so this ends when all ranks have got that far.
-  exec_failure failure{};
-  ssize_t got = 0;
-  do {
-    got = ::read(failure_pipe, &failure, sizeof failure);
-  } while (got < 0 && errno == EINTR);
-  if (got != sizeof failure) return;
-  status_ = failure.error == ENOENT ? exit_status::not_found : exit_status::not_executable;
-  decided_ = true;
-  phase_ = phase::over;
-  tell(format("atoll run: cannot run %s: %s%s\n", options_.path.c_str(), std::strerror(failure.error),
-              failure.error == ENOENT ? " (the interpreter that its first line or header names?)" : ""));
-}
-
-void job::print_layout(core_plan const& cores) {
-  std::string text = format("atoll run: %d rank%s on %s, %d usable core%s, %s\n", options_.ranks,
-                            options_.ranks == 1 ? "" : "s", host_.c_str(), os::usable_cores(),
-                            os::usable_cores() == 1 ? "" : "s", cores.reason);
-  if (options_.verbosity > 1) {
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      int const core = cores.core_of_rank[rank];
-      text += format("atoll run: rank %zu: pid %d%s\n", rank, ranks_[rank].pid,
-                     core < 0 ? "" : format(", core %d", core).c_str());
-    }
-  }
-  tell(text);
 }
 
 // --- the loop ---
@@ -468,62 +370,6 @@ void job::begin_end(int status, int signal) {
 
 void job::kill_groups(int signal) {
   for (auto const& r : ranks_) ::kill(-r.pid, signal);
-}
-
-// --- output ---
-
-bool job::drain(stream& from) {
-  std::array<char, 64 * 1024> part;
-  while (from.end && !from.to->full()) {
-    ssize_t const got = ::read(from.end.get(), part.data(), part.size());
-    if (got > 0) {
-      from.lines.add({part.data(), static_cast<std::size_t>(got)}, *from.to);
-      from.to->flush();
-      continue;
-    }
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return true;
-    // End; a terminal reports it as EIO.
-    from.lines.finish(*from.to);
-    from.end.reset();
-  }
-  return static_cast<bool>(from.end);
-}
-
-void job::drain_all() {
-  for (auto& r : ranks_) {
-    drain(r.output);
-    drain(r.errors);
-  }
-}
-
-void job::flush() {
-  output_.flush();
-  errors_.flush();
-}
-
-/// Passes on everything that is left. Whoever reads our output may be slow; a second signal ends the wait.
-void job::finish() {
-  for (;;) {
-    drain_all();
-    flush();
-    bool const waiting = (!output_.empty() && !output_.broken()) || (!errors_.empty() && !errors_.broken());
-    if (!waiting) break;
-    std::array<pollfd, 3> items{{{signals_.get(), POLLIN, 0}, {-1, POLLOUT, 0}, {-1, POLLOUT, 0}}};
-    if (!output_.empty()) items[1].fd = output_.descriptor();
-    if (!errors_.empty()) items[2].fd = errors_.descriptor();
-    ::poll(items.data(), items.size(), -1);
-    signalfd_siginfo info{};
-    bool stop = false;
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      stop = stop || info.ssi_signo != SIGCHLD;
-    if (stop) return;
-  }
-  for (auto& r : ranks_) {
-    r.output.lines.finish(*r.output.to);
-    r.errors.lines.finish(*r.errors.to);
-  }
-  flush();
 }
 
 bool job::anyone_running() const {
