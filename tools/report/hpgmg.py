@@ -51,6 +51,11 @@ class Group:
         values = [size["mean_s"] for size in self.sizes if size["level"] == level]
         return sum(values) / len(values)
 
+    def seconds(self, level, communicating):
+        """Of a solve on a level: those of communication, or the others."""
+        return sum(seconds for (at, _, phase), seconds in self.phases.items()
+                   if at == level and (phase in COMMUNICATION) == communicating)
+
     @property
     def share(self):
         total = sum(self.phases.values())

@@ -148,17 +148,13 @@ def draw_levels(plt, groups):
     members = [g for g in widest(groups) if g.phases]
     if not members:
         return None
-    from hpgmg import COMMUNICATION
-
     levels = sorted({(level, cells) for g in members for level, cells, _ in g.phases})
     figure, axes = plt.subplots(figsize=(9.2, 4.4), layout="constrained")
     width = 0.84 / len(members)
     for i, g in enumerate(members):
         at = [n - 0.42 + (i + 0.5) * width for n in range(len(levels))]
-        work = [1e3 * sum(s for (l, _, phase), s in g.phases.items() if l == level and phase not in COMMUNICATION)
-                for level, _ in levels]
-        sent = [1e3 * sum(s for (l, _, phase), s in g.phases.items() if l == level and phase in COMMUNICATION)
-                for level, _ in levels]
+        work = [1e3 * g.seconds(level, communicating=False) for level, _ in levels]
+        sent = [1e3 * g.seconds(level, communicating=True) for level, _ in levels]
         axes.bar(at, work, width * 0.92, color=color_of(g.comm), alpha=0.35)
         axes.bar(at, sent, width * 0.92, bottom=work, color=color_of(g.comm), label=f"{g.comm}: {1e3 * g.mean():.3g} ms")
     axes.set_xticks(range(len(levels)), [f"{cells}³" for _, cells in levels])
