@@ -122,8 +122,8 @@ void write_json(std::string const& file, configuration const& c, std::vector<res
 
 void write_csv(std::string const& file, std::vector<result> const& results) {
   std::string text =
-      "suite,key,bytes,ranks,iterations,blocks,disturbed,median_ns,p10_ns,p90_ns,mad_ns,lines,line_ns,limit,"
-      "limit_ns,share,";
+      "suite,key,bytes,ranks,iterations,blocks,disturbed,median_ns,p10_ns,p90_ns,mad_ns,"
+      "lines,line_ns,limit,limit_ns,share,";
   for (std::size_t i = 0; i < peers.size(); ++i) text += field_of(i) + ',';
   text += "value,unit,goal,reached\n";
   for (result const& r : results) {

@@ -11,8 +11,8 @@ namespace atl::tools {
 namespace {
 
 constexpr char const* description =
-    "Measures latency, rate and bandwidth between ranks on this machine, beside the machine's own limits "
-    "and,\n"
+    "Measures latency, rate and bandwidth between ranks on this machine, beside "
+    "the machine's own limits and,\n"
     "where it is installed, message passing.";
 
 constexpr char const* footer =
@@ -71,9 +71,8 @@ std::vector<suite_description> const& all_suites() {
       {"neighbors", "synchronisation with the neighbours in a ring; ghost exchange of boxes"},
       {"memory", "allocations of transfers; memory taken by a flood of large calls from both sides"},
       {"gpu",
-       "copies to, from and between GPUs of two ranks, beside the driver's own, MPI, NVSHMEM and UCX; only "
-       "when "
-       "it is named",
+       "copies to, from and between GPUs of two ranks, beside the driver's own, MPI, NVSHMEM and UCX; "
+       "only when it is named",
        false},
   };
   return suites;

@@ -14,8 +14,8 @@ struct problem {
   std::string text;
 };
 
-/// Path of an interpreter that has matplotlib: $ATOLL_PYTHON, python3 on PATH, then the system's. Throws
-/// problem.
+/// Path of an interpreter that has matplotlib: $ATOLL_PYTHON, python3 on PATH, then the system's.
+/// Throws problem.
 std::string interpreter();
 
 /// Path of a script in ../share/atoll, seen from the running program. Throws problem.

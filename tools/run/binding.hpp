@@ -16,9 +16,9 @@ struct core_plan {
   char const* reason = "";  ///< for -v
 };
 
-/// `core` binds rank i to the i-th free core, starting over when there are more ranks than cores. `automatic`
-/// does so only when the job has exactly one rank for each usable core and no other job has claimed any of
-/// them.
+/// `core` binds rank i to the i-th free core, starting over when there are more ranks than cores.
+/// `automatic` does so only when the job has exactly one rank for each usable core and no other job
+/// has claimed any of them.
 core_plan plan_cores(run_options const& options);
 
 }  // namespace atl::tools

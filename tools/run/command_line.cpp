@@ -24,14 +24,14 @@ constexpr char const* footer =
     "  atoll run -n 4 --tag --timeout 60 ./test\n"
     "  atoll run -n 2 -E MODE=fast --shared-heap 1G ./simulation\n"
     "\n"
-    "Exit status: that of the first rank that failed (128 + number for a signal), 0 when none did; 124 when "
-    "the time\n"
-    "was up; 128 + number when the launcher got a signal; 126 and 127 when the program cannot be run or "
-    "found; 2 for\n"
+    "Exit status: that of the first rank that failed (128 + number for a signal), 0 when none did; "
+    "124 when the time\n"
+    "was up; 128 + number when the launcher got a signal; 126 and 127 when the program cannot be run "
+    "or found; 2 for\n"
     "wrong options.\n"
     "\n"
-    "Ctrl-C, SIGTERM and SIGHUP end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, then ends "
-    "them.";
+    "Ctrl-C, SIGTERM and SIGHUP end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, "
+    "then ends them.";
 
 /// Options of other launchers of this kind, which write long names with one dash, in our spelling. Looks only
 /// at what stands before the program.

@@ -28,8 +28,8 @@ struct command_line {
   int verbosity = 0;
 };
 
-/// Reads the options. Empty when help was asked for, which has been printed; throws startup_error for what no
-/// option is.
+/// Reads the options. Empty when help was asked for, which has been printed; throws startup_error
+/// for what no option is.
 std::optional<command_line> read_command_line(int argc, char** argv);
 
 }  // namespace atl::tools

@@ -60,8 +60,8 @@ os::unique_fd watch_signals() {
   ::sigemptyset(&set);
   for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGTSTP}) ::sigaddset(&set, signal);
   sigset_t blocked = set;
-  // Blocked, reading from the terminal in the background is an error instead of a stop, and writing just
-  // works.
+  // Blocked, reading from the terminal in the background is an error instead of a stop,
+  // and writing just works.
   ::sigaddset(&blocked, SIGTTIN);
   ::sigaddset(&blocked, SIGTTOU);
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);

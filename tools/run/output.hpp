@@ -12,8 +12,8 @@ namespace atl::tools {
 /// One of our own output streams. Never blocks: what cannot be written yet is kept.
 class sink {
  public:
-  /// `descriptor` stays the caller's and stays as it is (it may be shared with other programs, so it is not
-  /// made non-blocking).
+  /// `descriptor` stays the caller's and stays as it is (it may be shared with other programs,
+  /// so it is not made non-blocking).
   explicit sink(int descriptor) noexcept : descriptor_(descriptor) {}
 
   void add(std::string_view text);

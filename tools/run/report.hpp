@@ -37,8 +37,8 @@ std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view>
 /// The exception and backtrace of a report, indented, or an empty text.
 std::string backtrace_text(bootstrap::crash_report const& report, symbolizer& names);
 
-/// Where every rank is, from live reports to question number `question`; ranks in the same place are put
-/// together.
+/// Where every rank is, from live reports to question number `question`; ranks in the same place
+/// are put together.
 std::string where_all_are(bootstrap::board const& board, std::uint32_t question, symbolizer& names);
 
 /// "SIGSEGV (Segmentation fault)".
