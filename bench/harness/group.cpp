@@ -112,8 +112,8 @@ void group::hand_over(void const* from, void* between, void* to, std::size_t byt
 double group::turn_of_all(unsigned turns) {
   meet();
   double const start = now_ns();
-  // The others go on for longer: turns are not dealt out evenly, and one that has ended would make the rest
-  // faster.
+  // The others go on for longer: turns are not dealt out evenly, and one that has ended would make
+  // the rest faster.
   for (unsigned i = 0; i < (first() ? turns : 3 * turns); ++i) sched_yield();
   return (now_ns() - start) / turns;
 }

@@ -2,11 +2,11 @@
 
 /// Measuring between the ranks of a job, in short blocks.
 ///
-/// A row is measured in blocks of a fraction of a millisecond. With two ranks, every block first lets single
-/// cache lines travel between the two cores (the machine's limit for a message), then runs the operation, so
-/// that the quotient of both survives a change of the machine's speed. A block in which the kernel took a
-/// core from either rank is measured again; if too few blocks stay undisturbed, all are used and the row says
-/// so.
+/// A row is measured in blocks of a fraction of a millisecond. With two ranks, every block first
+/// lets single cache lines travel between the two cores (the machine's limit for a message),
+/// then runs the operation, so that the quotient of both survives a change of the machine's speed.
+/// A block in which the kernel took a core from either rank is measured again; if too few blocks stay
+/// undisturbed, all are used and the row says so.
 ///
 /// Ranks meet through the shared lines below, not through the library that is measured, so that the
 /// message-passing peer runs under the same rules.
@@ -61,8 +61,8 @@ struct row {
   std::string peer = {};  ///< key of the same pattern in message passing
   std::size_t bytes = 0;
   std::string show = "time";  ///< time, rate or bandwidth
-  std::string limit =
-      "line";  ///< what the machine's own figure beside it is: line, none, or the name of `limit` below
+  /// What the machine's own figure beside it is: line, none, or the name of `limit` below.
+  std::string limit = "line";
   bool limit_of_both = false;
   std::size_t least = 1;  ///< iterations, at least
   std::size_t most = std::size_t{1} << 22;
@@ -81,8 +81,8 @@ class group {
   void symmetric(row const& r, body const& operate);
 
   /// Rank 0 runs `operate`, which returns when everything is done; the others make progress meanwhile.
-  /// `limit`, if given, is timed as well, by rank 0 in the same block, and with `row::limit_of_both` run by
-  /// both.
+  /// `limit`, if given, is timed as well, by rank 0 in the same block, and with `row::limit_of_both`
+  /// run by both.
   /// `settle`, if given, runs after each of them and is not timed: it waits for what they have only started.
   void served(row const& r, body const& operate, body const& limit = {}, body const& settle = {});
 

@@ -18,8 +18,8 @@ class raw_copies {
   using handle = memory::cuda::ipc_handle;
 
   /// Memory on a device of this process, by its number modulo how many there are, whose primary context
-  /// becomes current here, as in a program that has chosen its device. Says what the driver refused; empty if
-  /// nothing.
+  /// becomes current here, as in a program that has chosen its device. Says what the driver refused;
+  /// empty if nothing.
   std::string open(int device, std::size_t bytes);
   /// Opens the peer's memory.
   std::string open_peer(handle const& peers);

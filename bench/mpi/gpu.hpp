@@ -1,7 +1,7 @@
 #pragma once
 
-/// Message passing of GPU memory: columns beside the rows of `atoll bench gpu`, so their keys are those
-/// rows'.
+/// Message passing of GPU memory: columns beside the rows of `atoll bench gpu`, so their keys
+/// are those rows'.
 
 #include <cstddef>
 #include <string>

@@ -73,8 +73,8 @@ void start_nvshmem(int rank, meeting& m) {
   }
 }
 
-/// A way to copy from rank 0 to rank 1 or back: how it is started, and how all that was started is waited
-/// for.
+/// A way to copy from rank 0 to rank 1 or back: how it is started, and how all that was started
+/// is waited for.
 struct way {
   char const* suite;
   char const* direction;  ///< put or get
@@ -215,8 +215,8 @@ int main(int argc, char** argv) {
     }
   }
   if (sizes.empty()) sizes = {8};
-  // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies; nothing here
-  // needs it.
+  // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies;
+  // nothing here needs it.
   setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
   void* const shared =
       mmap(nullptr, sizeof(meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Counts this process' allocations. Where malloc cannot be replaced (sanitizers, other C libraries), it says
-/// so.
+/// Counts this process' allocations. Where malloc cannot be replaced
+/// (sanitizers, other C libraries), it says so.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Gets that are waited for, one after the other: from own memory, from the neighbour's, and arrays of all
-// sizes.
+// Gets that are waited for, one after the other: from own memory, from the neighbour's,
+// and arrays of all sizes.
 
 #include <cstring>
 #include <upcxx/upcxx.hpp>

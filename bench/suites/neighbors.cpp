@@ -1,5 +1,5 @@
-// Ranks in a ring: synchronisation with the two neighbours only, and ghost exchange, which does it with the
-// data.
+// Ranks in a ring: synchronisation with the two neighbours only, and ghost exchange,
+// which does it with the data.
 
 #include <atoll/array.hpp>
 #include <atoll/neighbors.hpp>
