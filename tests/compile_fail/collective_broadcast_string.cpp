@@ -1,5 +1,4 @@
-// expect: broadcast: T must be TriviallySerializable; for others there is
-// upcxx::experimental::broadcast_nontrivial
+// expect: broadcast: T must be TriviallySerializable; for others there is upcxx::experimental::broadcast_nontrivial
 
 #include <string>
 

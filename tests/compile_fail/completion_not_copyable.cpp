@@ -1,5 +1,4 @@
-// expect: as_lpc: the function must be copyable.*as_rpc: the function and arguments that are passed as
-// rvalues
+// expect: as_lpc: the function must be copyable.*as_rpc: the function and arguments that are passed as rvalues
 #include <memory>
 #include <utility>
 

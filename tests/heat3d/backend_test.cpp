@@ -147,8 +147,8 @@ std::vector<shape> shapes() {
           {{9, 8, 7}, {1, 8, 1}},    {{9, 8, 7}, {1, 1, 7}}};
 }
 
-/// The names of back ends that can be made in one process many times (Kokkos starts and ends once per
-/// process).
+/// The names of back ends that can be made in one process many times (Kokkos starts and ends
+/// once per process).
 class backends : public testing::TestWithParam<std::string> {};
 
 TEST_P(backends, follow_the_definition_bit_for_bit_on_every_grid) {

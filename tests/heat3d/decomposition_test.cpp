@@ -18,8 +18,8 @@ TEST(decomposition, default_grids_are_those_of_the_reference_program) {
   for (auto const& [ranks, grid] : expected) EXPECT_EQ(default_grid(ranks), grid) << ranks << " ranks";
 }
 
-/// Every cell has one owner, blocks differ by at most one cell per direction, neighbours agree about each
-/// other.
+/// Every cell has one owner, blocks differ by at most one cell per direction, neighbours agree
+/// about each other.
 void expect_sound(triple const& domain, process_grid const& grid) {
   int const ranks = grid[0] * grid[1] * grid[2];
   std::int64_t cells = 0;

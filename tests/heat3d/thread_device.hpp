@@ -3,9 +3,9 @@
 /// A device whose streams are threads, over memory of this process: kernels really run at the same time, and
 /// ThreadSanitizer sees every access that no mark orders.
 ///
-/// Nothing may order threads but what orders streams on a device, or races would go unseen. So there is no
-/// lock: work goes from the host to a stream through a list that only the stream takes from, and back come
-/// marks alone.
+/// Nothing may order threads but what orders streams on a device, or races would go unseen.
+/// So there is no lock: work goes from the host to a stream through a list that only the stream takes from,
+/// and back come marks alone.
 
 #include <algorithm>
 #include <array>

@@ -144,8 +144,8 @@ TEST(loops, restriction_of_faces_is_their_mean) {
 }
 
 TEST(loops, prolongations_reproduce_the_polynomials_of_their_order) {
-  // The linear one interpolates values at centres; the others averages, up to the power that they are exact
-  // for.
+  // The linear one interpolates values at centres; the others averages, up to the power that they
+  // are exact for.
   struct {
     prolongation order;
     int power;

@@ -125,8 +125,8 @@ void compare(outcome const& got, problem const& what) {
     if (known->residual_norm)
       expect_close(got.history[l].front().norm, (*known->residual_norm)[l], norms, "residual norm");
     if (known->bottom_iterations) {
-      // On a grid of one cell the first right-hand side of fv2 is the mean of f: 0, or what rounding left of
-      // it.
+      // On a grid of one cell the first right-hand side of fv2 is the mean of f: 0,
+      // or what rounding left of it.
       int const more = got.bottom_iterations[l] - (*known->bottom_iterations)[l];
       if (more != 0 && !(what.op == stencil::fv2 && more == 1))
         find("%d bottom iterations, expected %d", got.bottom_iterations[l], (*known->bottom_iterations)[l]);
@@ -238,8 +238,8 @@ std::vector<test_case> largest_cases(int ranks) {
   return cases;
 }
 
-/// 24^3 in 27 boxes of 8^3: several boxes on three of four levels, fewer and fewer ranks. No results are
-/// known.
+/// 24^3 in 27 boxes of 8^3: several boxes on three of four levels, fewer and fewer ranks.
+/// No results are known.
 std::vector<test_case> small_cases(int ranks) {
   std::vector<test_case> cases;
   for (int both = 0; both < 6; ++both) {

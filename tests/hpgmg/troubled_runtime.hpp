@@ -15,8 +15,8 @@ namespace hpgmg {
 
 struct trouble {
   unsigned pauses = 0;  ///< seed of random ones; 0: none
-  int spoilt_run =
-      0;  ///< the run in which what arrives on the last rank is changed, counting those with arrivals
+  /// The run in which what arrives on the last rank is changed, counting those with arrivals.
+  int spoilt_run = 0;
   bool no_waiting = false;  ///< barriers do nothing
   int death = 0;            ///< the run in which rank 1 dies
 };

@@ -1,5 +1,5 @@
-// What the tests of `atoll run` start: a program that knows the bootstrap layer only, and misbehaves on
-// request.
+// What the tests of `atoll run` start: a program that knows the bootstrap layer only,
+// and misbehaves on request.
 //
 //   rank_program MODE [arguments]
 

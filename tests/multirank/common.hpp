@@ -91,8 +91,8 @@ inline bool all_guard(std::uint8_t const* begin, std::uint8_t const* end) {
   return true;
 }
 
-/// Checks a buffer of `total` bytes that was all guard bytes before `count` patterned bytes arrived at
-/// `offset`.
+/// Checks a buffer of `total` bytes that was all guard bytes before `count` patterned bytes
+/// arrived at `offset`.
 inline testing::AssertionResult holds_only(std::uint8_t const* buffer, std::size_t total, std::size_t offset,
                                            std::size_t count, int rank, int salt = 0) {
   std::size_t const bad = first_mismatch(buffer + offset, count, rank, salt);

@@ -1,5 +1,5 @@
-// Every form of completion with collectives (communication digest, chapter 10). They complete in later
-// progress.
+// Every form of completion with collectives (communication digest, chapter 10).
+// They complete in later progress.
 
 #include "completion_forms_cases.hpp"
 #include "completion_together_cases.hpp"

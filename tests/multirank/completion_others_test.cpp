@@ -1,6 +1,6 @@
 // Every form of completion with copies, non-contiguous transfers and atomic operations (communication digest,
-// chapter 10). In host memory they complete as the transfers of completion_rma_test.cpp do, while the call is
-// made.
+// chapter 10). In host memory they complete as the transfers of completion_rma_test.cpp do,
+// while the call is made.
 
 #include <optional>
 

@@ -1,5 +1,5 @@
-// init, finalize and initialized: counting, and new periods after a complete finalize (core digest, chapter
-// 2).
+// init, finalize and initialized: counting, and new periods after a complete finalize
+// (core digest, chapter 2).
 
 #include <cstdlib>
 #include <string>

@@ -36,8 +36,8 @@ TEST_F(persona_test, the_initial_stack_is_master_above_default) {
                 !std::is_move_constructible_v<upcxx::persona>);
 }
 
-static_assert(
-    std::is_convertible_v<upcxx::persona&, upcxx::persona_scope>);  // the constructor is not explicit
+// The constructor is not explicit.
+static_assert(std::is_convertible_v<upcxx::persona&, upcxx::persona_scope>);
 
 TEST_F(persona_test, scopes_nest_and_the_top_is_current) {
   upcxx::persona a, b;

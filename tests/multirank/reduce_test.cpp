@@ -77,8 +77,8 @@ void expect_float_operations() {
 using reduce_test = multirank::fixture;
 
 TEST_F(reduce_test, fast_operations_work_on_every_integer_type) {
-  // Everything with a small type, which promotion widens, and a large one; the others where sign and width
-  // matter.
+  // Everything with a small type, which promotion widens, and a large one; the others where sign
+  // and width matter.
   expect_integer_operations<signed char>();
   expect_integer_operations<unsigned long long>();
   expect_extremes_and_sum<char>();

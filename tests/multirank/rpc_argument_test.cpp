@@ -22,9 +22,9 @@
 
 namespace {
 
-/// Sends the values together to the right neighbour, which returns them; the way there and back must preserve
-/// each, whatever its neighbours in the message are. (One call for many types: each call takes long to
-/// compile.)
+/// Sends the values together to the right neighbour, which returns them; the way there and back
+/// must preserve each, whatever its neighbours in the message are. (One call for many types:
+/// each call takes long to compile.)
 template <class... T>
 void expect_round_trip(int target, T const&... values) {
   upcxx::future<std::tuple<T...>> f = upcxx::rpc(
@@ -307,8 +307,8 @@ TEST_F(rpc_argument_test, const_and_reference_parameters_accept_any_argument_cat
   EXPECT_EQ(upcxx::rpc(right, by_value, std::string("rvalue")).wait(), "rvalue");
   EXPECT_EQ(upcxx::rpc(right, by_rvalue, std::string("rvalue")).wait(), "rvalue");
   EXPECT_EQ(lvalue, "lvalue");
-  EXPECT_EQ(upcxx::rpc(right, by_value, std::ref(lvalue)).wait(),
-            "lvalue");  // reference_wrapper, as its referent
+  // A reference_wrapper travels as its referent.
+  EXPECT_EQ(upcxx::rpc(right, by_value, std::ref(lvalue)).wait(), "lvalue");
 }
 
 TEST_F(rpc_argument_test, classes_with_macros_travel) {

@@ -1,5 +1,5 @@
-// Class serialisation over the wire: inheritance, bases, arrays, sequences, in-place reading (digest chapters
-// 3, 4).
+// Class serialisation over the wire: inheritance, bases, arrays, sequences, in-place reading
+// (digest chapters 3, 4).
 
 #include <cstdint>
 #include <list>

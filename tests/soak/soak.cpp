@@ -21,8 +21,8 @@ using soak::settings;
 
 char const usage[] =
     "usage: atoll run -n N soak_test [options]\n"
-    "  --seed N     decides everything but the order in which things happen to meet (default: random, "
-    "printed)\n"
+    "  --seed N     decides everything but the order in which things happen to meet "
+    "(default: random, printed)\n"
     "  --seconds S  how long (default 5)\n"
     "  --phases N   how many phases instead\n"
     "  --ops N      operations of a phase, over all ranks (default 300)\n"

@@ -192,8 +192,8 @@ TEST_F(kinds_test, blocking_source_completion_leaves_the_buffer_free) {
 }
 
 TEST_F(kinds_test, remote_completion_finds_the_data_and_carries_arguments_serialised_at_once) {
-  // Both destinations' owners look at their memory: the host directly, the device by a copy started in the
-  // callback.
+  // Both destinations' owners look at their memory: the host directly, the device by a copy
+  // started in the callback.
   everywhere const landing(static_cast<std::size_t>(100 * n));
   everywhere const origin(100);
   origin.fill(2, numbers(me * 1000, 100));

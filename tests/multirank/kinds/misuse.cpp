@@ -1,5 +1,5 @@
-// Misuse of device memory, one for each value of the first argument; see CMakeLists.txt for what must be
-// said.
+// Misuse of device memory, one for each value of the first argument; see CMakeLists.txt
+// for what must be said.
 
 #include <signal.h>
 #include <unistd.h>

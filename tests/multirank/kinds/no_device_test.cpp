@@ -1,5 +1,5 @@
-// Devices on a machine that has none: everything exists, nothing is active, collectives are still
-// collectives.
+// Devices on a machine that has none: everything exists, nothing is active, collectives
+// are still collectives.
 
 #define UPCXX_GPU_DEFAULT_DEVICE_HIP 1
 #include "multirank/common.hpp"

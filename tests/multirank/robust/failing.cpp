@@ -1,5 +1,5 @@
-// Jobs that fail, each in its own way; the first argument chooses. See CMakeLists.txt for what must be
-// reported.
+// Jobs that fail, each in its own way; the first argument chooses. See CMakeLists.txt
+// for what must be reported.
 
 #include <dlfcn.h>
 #include <signal.h>

@@ -10,11 +10,10 @@
 ///   seed=N             which stream goes on when several could
 ///   reachable          the host can touch devices' memory
 ///   fail_copy=N        the N-th copy of the process fails on the device, from 1
-///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for memory
-///   of
-///                      stream-ordered pools. vmm: no memory objects. export: no descriptors of them.
-///                      register: cuMemHostRegister. write: no stream writes. start: cuInit. submit: copies.
-///                      batch: cuMemcpyBatchAsync; batch_function: it does not
+///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for
+///                      memory of stream-ordered pools. vmm: no memory objects. export: no descriptors of
+///                      them. register: cuMemHostRegister. write: no stream writes. start: cuInit.
+///                      submit: copies. batch: cuMemcpyBatchAsync; batch_function: it does not
 ///                      exist. streams_alone: calls on streams while no context is current
 
 #include <condition_variable>

@@ -262,8 +262,8 @@ TEST(then, nested_fulfilment_runs_its_callbacks_before_it_returns) {
 }
 
 TEST(then, callbacks_see_consistent_readiness) {
-  // Both inputs of `both` are ready once `inner` is fulfilled, though `outer` is still telling its
-  // dependents.
+  // Both inputs of `both` are ready once `inner` is fulfilled, though `outer` is still telling
+  // its dependents.
   promise<> outer;
   promise<> inner;
   future<> both;
