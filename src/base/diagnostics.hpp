@@ -28,8 +28,8 @@ enum class activity : std::uint32_t {
 /// Life of a rank as the launcher sees it.
 enum class rank_state : std::uint32_t { absent, attached, initialized, finalized };
 
-/// One rank's record. All counters are written by the rank alone, relaxed: they are a picture, not a
-/// protocol.
+/// One rank's record. All counters are written by the rank alone, relaxed: they are a picture,
+/// not a protocol.
 struct alignas(64) rank_diagnostics {
   std::atomic<rank_state> state{rank_state::absent};
   std::atomic<std::int32_t> pid{0};

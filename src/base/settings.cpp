@@ -14,8 +14,8 @@
 namespace atl::settings {
 namespace {
 
-// The order is that of `atoll info`; `find` looks names up here, so a getter cannot name a setting that is
-// not listed.
+// The order is that of `atoll info`; `find` looks names up here, so a getter cannot name a setting
+// that is not listed.
 constexpr std::array table{
     entry{"UPCXX_SHARED_HEAP_SIZE", kind::heap_size, "128MB", "",
           "shared heap of each rank; a percentage is of the host's memory, shared by the job's ranks on it"},

@@ -5,9 +5,9 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/factories.hpp"
 
-// Which bootstrap: the environment decides. A PMIx server comes before `atoll run`, because `atoll run` takes
-// PMIx variables out of the environment of its ranks: where both are present, the PMIx server is the inner
-// launcher.
+// Which bootstrap: the environment decides. A PMIx server comes before `atoll run`,
+// because `atoll run` takes PMIx variables out of the environment of its ranks: where both are present,
+// the PMIx server is the inner launcher.
 
 namespace atl::bootstrap {
 namespace {

@@ -50,8 +50,8 @@ board board::create(int ranks, std::string_view job_id, std::vector<std::string>
   head->overrides_offset = text_at;
   head->overrides_bytes = text_bytes;
   job_id.copy(head->job_id, sizeof head->job_id - 1);
-  // Slots need no construction: zero bytes are their initial state except for `peer`, and untouched pages
-  // cost nothing.
+  // Slots need no construction: zero bytes are their initial state except for `peer`,
+  // and untouched pages cost nothing.
   auto* text = static_cast<char*>(made.memory_) + text_at;
   for (auto const& line : overrides) {
     std::memcpy(text, line.c_str(), line.size() + 1);
@@ -74,9 +74,8 @@ board board::open(int descriptor, std::string_view job_id) {
   }
   if (head.magic != board_magic || head.slot_bytes != sizeof(rank_slot) || head.bytes != opened.bytes_) {
     throw startup_error(
-        "the launcher `atoll run` and the library in this program are of different versions; use the "
-        "launcher that "
-        "was installed with the library");
+        "the launcher `atoll run` and the library in this program are of different versions; "
+        "use the launcher that was installed with the library");
   }
   opened.fd_.reset(descriptor);
   return opened;

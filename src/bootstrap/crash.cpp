@@ -50,8 +50,8 @@ std::uint64_t instruction_of(void const* context) noexcept {
 #endif
 }
 
-/// Fills `frames`; the faulting instruction comes first when the unwinder found it, without the handler's own
-/// frames.
+/// Fills `frames`; the faulting instruction comes first when the unwinder found it,
+/// without the handler's own frames.
 void collect_frames(crash_report& into, std::uint64_t instruction) noexcept {
   constexpr int handler_frames = 8;
   std::array<void*, frame_limit + handler_frames> raw{};

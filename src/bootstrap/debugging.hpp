@@ -12,8 +12,8 @@ void install_debugging();
 /// Call after `attach`.
 void install_backtraces();
 
-/// Prints who waits and how to go on, then waits for a debugger to set `atl::bootstrap::frozen` to 0, or for
-/// SIGCONT.
+/// Prints who waits and how to go on, then waits for a debugger to set `atl::bootstrap::frozen` to 0,
+/// or for SIGCONT.
 void freeze(char const* why) noexcept;
 
 }  // namespace atl::bootstrap

@@ -67,9 +67,9 @@ board open_board(invitation const& job) {
   return found;
 }
 
-/// Dies when the parent dies. The launcher arranges that for the processes it starts; a program behind a
-/// wrapper must do so itself. The kernel watches the parent's *thread*, so only parents with a single one are
-/// safe.
+/// Dies when the parent dies. The launcher arranges that for the processes it starts;
+/// a program behind a wrapper must do so itself. The kernel watches the parent's *thread*,
+/// so only parents with a single one are safe.
 void follow_parent_into_death(int launcher) {
   ::pid_t const parent = ::getppid();
   if (parent != launcher) {

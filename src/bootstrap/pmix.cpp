@@ -78,9 +78,8 @@ class pmix_channel final : public channel {
     where_.local_rank = where_.rank;
     if (where_.local_size != where_.size) {
       throw startup_error(
-          format("%d ranks on this host of %d in the job: several hosts need the ucx transport, which is not "
-                 "in this "
-                 "build; start all ranks on one host",
+          format("%d ranks on this host of %d in the job: several hosts need the ucx transport, "
+                 "which is not in this build; start all ranks on one host",
                  where_.local_size, where_.size));
     }
     // The server's address contains its port: together with the job's name that is unique on this host.

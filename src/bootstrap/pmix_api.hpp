@@ -1,8 +1,8 @@
 #pragma once
 
-/// The few PMIx declarations that we use, written from the published PMIx standard (version 4), so that
-/// neither headers nor libraries of PMIx are needed to build. A test compares them with <pmix.h> where that
-/// is installed.
+/// The few PMIx declarations that we use, written from the published PMIx standard (version 4),
+/// so that neither headers nor libraries of PMIx are needed to build. A test compares them with <pmix.h>
+/// where that is installed.
 
 #include <cstddef>
 #include <cstdint>

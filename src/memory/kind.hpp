@@ -118,8 +118,8 @@ class kind {
                                                          os::unique_fd descriptor, std::uint64_t base,
                                                          std::uint64_t bytes) = 0;
 
-  /// Tells of host memory that copies will concern, so that devices may reach it directly. Stays until the
-  /// kind ends.
+  /// Tells of host memory that copies will concern, so that devices may reach it directly.
+  /// Stays until the kind ends.
   virtual void know_host_memory(void* /*begin*/, std::size_t /*bytes*/) {}
   /// Words of known host memory through which the kind may announce copies; zero now, and the kind's alone.
   virtual void use_announcements(std::span<announcement_line> lines) = 0;

@@ -1,8 +1,8 @@
 // Two layers under one lock. Requests up to 1 KiB get an object of a slab: 16 KiB of objects of one size
-// class, aligned to its size, so that the slab of any address is found in a table by page. Everything else,
-// and slabs themselves, are blocks. A slab that runs empty is given back, except one of each class, which is
-// kept against toggling and given back when room runs short. Where no room is left for a slab, small requests
-// become blocks.
+// class, aligned to its size, so that the slab of any address is found in a table by page.
+// Everything else, and slabs themselves, are blocks. A slab that runs empty is given back,
+// except one of each class, which is kept against toggling and given back when room runs short.
+// Where no room is left for a slab, small requests become blocks.
 
 #include "memory/segment_allocator.hpp"
 

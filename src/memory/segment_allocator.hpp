@@ -21,8 +21,8 @@ namespace atl::memory {
 class segment_allocator {
  public:
   static constexpr std::uint64_t npos = block_allocator::npos;  ///< no room
-  static constexpr std::uint64_t granule =
-      block_allocator::granule;  ///< every address and size is a multiple
+  /// Every address and size is a multiple.
+  static constexpr std::uint64_t granule = block_allocator::granule;
   /// Whether several threads may call at once.
   enum class locking : bool { none, spin };
 

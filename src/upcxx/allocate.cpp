@@ -72,8 +72,8 @@ void heap_check(std::uint32_t rank, std::uint64_t offset, std::size_t bytes, cha
   if (size == 0) refuse(rank, offset, caller);
   if (size < bytes) {
     check_failed(
-        "%s: the allocation at offset 0x%llx has %zu bytes, but the type needs %zu: allocated as another "
-        "type",
+        "%s: the allocation at offset 0x%llx has %zu bytes, but the type needs %zu: "
+        "allocated as another type",
         caller, static_cast<unsigned long long>(offset), size, bytes);
   }
 }
@@ -86,9 +86,9 @@ void throw_bad_shared_alloc(std::size_t bytes, std::size_t alignment) {
                                : "no shared heap: experimental::destroy_heap was called");
   }
   std::string const size = bytes == SIZE_MAX ? "more than the address space" : format("%zu bytes", bytes);
-  throw bad_shared_alloc(format("rank %u: shared heap exhausted: %s requested (alignment %zu); %s of %s "
-                                "used, largest free block %s. Raise "
-                                "UPCXX_SHARED_HEAP_SIZE or --shared-heap.",
+  throw bad_shared_alloc(format("rank %u: shared heap exhausted: %s requested (alignment %zu); "
+                                "%s of %s used, largest free block %s. "
+                                "Raise UPCXX_SHARED_HEAP_SIZE or --shared-heap.",
                                 engine::hosts.first + engine::hosts.me, size.c_str(), alignment,
                                 format_bytes(host_heap().used()).c_str(),
                                 format_bytes(host_heap().size()).c_str(),

@@ -73,8 +73,7 @@ void compare_with_first(engine::team_view& team, description const& mine) {
   if (first.operations == mine.operations && same_cells) return;
   check_failed(
       "atomic_domain: the ranks of a team construct different domains: {%s} on %s here, {%s} on %s on rank "
-      "%d. All members "
-      "give the same operations.",
+      "%d. All members give the same operations.",
       list(mine.operations).c_str(), describe(mine.cell).c_str(), list(first.operations).c_str(),
       describe(first.cell).c_str(), engine::team_to_world(team, 0));
 }
@@ -136,8 +135,8 @@ void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {
   check_collective("atomic_domain::destroy");
   if (domain.operations == 0) {
     check_failed(
-        "atomic_domain::destroy: the domain is inactive: default-constructed, moved from, or destroyed "
-        "already");
+        "atomic_domain::destroy: the domain is inactive: default-constructed, moved from, "
+        "or destroyed already");
   }
   engine::team_view* const team = engine::find_team(domain.team);
   if (team == nullptr) {
@@ -151,9 +150,8 @@ void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {
 void abandon_atomic_domain() noexcept {
   if (!initialized()) return;
   check_failed(
-      "atomic_domain: an active domain goes out of scope or is assigned to; call its destroy() first, on all "
-      "members of its "
-      "team, before finalize");
+      "atomic_domain: an active domain goes out of scope or is assigned to; call its destroy() first, "
+      "on all members of its team, before finalize");
 }
 
 char const* atomic_call_name(int operation) noexcept { return names[static_cast<std::size_t>(operation)]; }

@@ -36,8 +36,7 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
   if (overflow || bytes > hosts.heap_end - range.address) {
     check_failed(
         "%s: the %s, %s, ends beyond the shared heap of rank %u, of which only %llu bytes follow: compare "
-        "the "
-        "count (elements, not bytes) with what was allocated",
+        "the count (elements, not bytes) with what was allocated",
         call, role, describe(range).c_str(), rank,
         static_cast<unsigned long long>(hosts.heap_end - range.address));
   }
@@ -74,9 +73,8 @@ void check_range(remote_range const& range, char const* call, char const* role) 
   }
   if (rank >= static_cast<std::uint32_t>(engine::job.rank_n)) {
     check_failed(
-        "%s: the %s, %s, names a rank that the job of %d ranks does not have: the pointer is not "
-        "initialised, "
-        "was overwritten, or is of another job",
+        "%s: the %s, %s, names a rank that the job of %d ranks does not have: the pointer "
+        "is not initialised, was overwritten, or is of another job",
         call, role, describe(range).c_str(), engine::job.rank_n);
   }
   bool const on_host = static_cast<upcxx::memory_kind>(range.owner >> 48) == upcxx::memory_kind::host;
@@ -117,9 +115,8 @@ void check_disjoint(void const* dest, void const* source, std::size_t bytes, cha
   auto const from = reinterpret_cast<std::uintptr_t>(source);
   if (bytes == 0 || (to > from ? to - from : from - to) >= bytes) return;
   check_failed(
-      "%s: source and destination, %zu bytes each, overlap: the destination begins %td bytes behind the "
-      "source. "
-      "Copy in two steps, or by std::memmove where both are local",
+      "%s: source and destination, %zu bytes each, overlap: the destination begins %td bytes behind "
+      "the source. Copy in two steps, or by std::memmove where both are local",
       call, bytes, static_cast<std::ptrdiff_t>(to - from));
 }
 

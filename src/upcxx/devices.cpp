@@ -132,9 +132,8 @@ void share_with_host(engine::descriptor_exchange& exchange, engine::segment_noti
 device_state const& checked(device_state const* d, std::uint16_t segment, char const* call) {
   if (!segment_active(d, segment)) {
     check_failed(
-        "device_allocator::%s: the allocator is inactive: default-constructed, moved from, made on an "
-        "inactive device, or "
-        "destroyed (also by destroying its device)",
+        "device_allocator::%s: the allocator is inactive: default-constructed, moved from, "
+        "made on an inactive device, or destroyed (also by destroying its device)",
         call);
   }
   return *d;
@@ -252,8 +251,8 @@ void close_device(device_handle const& device, int barrier, char const* caller) 
 void check_forgotten(device_state const* device, char const* what) noexcept {
   if (device == nullptr || !device->active || !initialized() || std::uncaught_exceptions() != 0) return;
   check_failed(
-      "%s: %s device %d is still open when its object goes: call destroy(), on all ranks, before (or "
-      "finalize())",
+      "%s: %s device %d is still open when its object goes: call destroy(), on all ranks, "
+      "before (or finalize())",
       what, name_of(static_cast<unsigned>(device->kind)), device->device);
 }
 
@@ -331,14 +330,13 @@ void segment_deallocate(device_state const* device, std::uint16_t segment, std::
   if (static_cast<std::int32_t>(owner) != engine::job.rank_me || number != segment) {
     check_failed(
         "device_allocator::deallocate: the memory is of segment %u of rank %d, but this allocator manages "
-        "segment %u of rank "
-        "%d",
+        "segment %u of rank %d",
         unsigned{number}, static_cast<std::int32_t>(owner), unsigned{segment}, engine::job.rank_me);
   }
   if (allocator_of(d).deallocate(address)) return;
   check_failed(
-      "device_allocator::deallocate: no allocation starts at 0x%llx: freed already, or not what allocate "
-      "returned",
+      "device_allocator::deallocate: no allocation starts at 0x%llx: freed already, "
+      "or not what allocate returned",
       static_cast<unsigned long long>(address));
 }
 

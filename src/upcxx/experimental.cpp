@@ -1,5 +1,5 @@
-// Compiled parts of include/upcxx/experimental: variables of the environment, lines of output, the heap's
-// end.
+// Compiled parts of include/upcxx/experimental: variables of the environment, lines of output,
+// the heap's end.
 
 #include <sys/mman.h>
 

@@ -68,13 +68,13 @@ void init(bool threaded, bool checked) {
     if (t.in_user_progress) check_failed("init: called inside a callback; call it from ordinary code");
     if (!t.holds_master) {
       check_failed(
-          "init: the library is initialised already, and then only the thread that holds the master persona "
-          "may call init again");
+          "init: the library is initialised already, and then only the thread that holds the master "
+          "persona may call init again");
     }
     if (threaded != engine::world->progress.threaded) {
       check_failed(
-          "init: the library was initialised in the other thread mode; compile the whole program with one "
-          "UPCXX_THREADMODE");
+          "init: the library was initialised in the other thread mode; compile the whole program "
+          "with one UPCXX_THREADMODE");
     }
   }
   if (depth++ != 0) return;
@@ -98,8 +98,8 @@ void finalize(bool report_leaks) {
   if (t.in_user_progress) check_failed("finalize: called inside a callback; call it from ordinary code");
   if (!t.holds_master) {
     check_failed(
-        "finalize: the calling thread does not hold the master persona; take it back with a persona_scope on "
-        "master_persona() first");
+        "finalize: the calling thread does not hold the master persona; take it back with a persona_scope "
+        "on master_persona() first");
   }
   if (depth > 1) {
     progress_user();

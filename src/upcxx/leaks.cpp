@@ -152,9 +152,8 @@ void report_leaks_of_all() {
   }
   if (engine::job.rank_me == 0 && totals.awaited != 0 && settings::leaks() != "no") {
     warn("finalize",
-         "%llu calls or futures still wait for a distributed object or team that was never constructed where "
-         "it "
-         "is awaited (first on rank %lld); they end without having run",
+         "%llu calls or futures still wait for a distributed object or team that was never constructed "
+         "where it is awaited (first on rank %lld); they end without having run",
          static_cast<unsigned long long>(totals.awaited), static_cast<long long>(totals.one_that_waits));
   }
   if (leak_sites_wanted && memory::host_heap().used() != 0) {

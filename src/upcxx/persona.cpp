@@ -80,8 +80,8 @@ void push_scope(scope_state& scope, persona_state& persona) {
   thread_state* const holder = persona.holder.load(std::memory_order_relaxed);
   if (holder != nullptr && holder != &t) {
     check_failed(
-        "persona_scope: the persona is active on another thread; end its scope there first, or give the "
-        "scopes a mutex");
+        "persona_scope: the persona is active on another thread; end its scope there first, "
+        "or give the scopes a mutex");
   }
   persona.holder.store(&t, std::memory_order_relaxed);
   ++persona.uses;
@@ -106,8 +106,8 @@ void pop_scope(scope_state& scope) noexcept {
   t.current = t.in_user_progress ? scope.current_before : t.top->active;
   if (--persona.uses == 0) {
     if (&persona == &master) t.holds_master = false;
-    // Work queued by us stays; whoever holds the persona next finds it, ordered by what hands the persona
-    // over.
+    // Work queued by us stays; whoever holds the persona next finds it, ordered by what hands
+    // the persona over.
     persona.holder.store(nullptr, std::memory_order_release);
   }
 }
@@ -161,9 +161,8 @@ void liberate_master() {
   thread_state& t = this_thread();
   if (t.top != &master_scope) {
     check_failed(
-        "liberate_master_persona: call it on the thread that called init, once, with its persona stack as "
-        "init "
-        "left it");
+        "liberate_master_persona: call it on the thread that called init, once, with its persona "
+        "stack as init left it");
   }
   drop_master_scope();
 }

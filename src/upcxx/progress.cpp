@@ -185,9 +185,9 @@ void wait_until(bool (*done)(void const*), void const* what) {
   thread_state& t = this_thread();
   if (t.in_user_progress) {
     check_failed(
-        "wait: the future is not ready, and waiting for it inside a callback would never end: callbacks run "
-        "inside user-level progress (the restricted context), which cannot be nested. Attach the rest with "
-        "then() instead");
+        "wait: the future is not ready, and waiting for it inside a callback would never end: "
+        "callbacks run inside user-level progress (the restricted context), which cannot be nested. "
+        "Attach the rest with then() instead");
   }
   engine::waiting_note const note(activity::wait);
   engine::wait_while([&] { return !done(what); }, [&] { return advance_thread(t); },

@@ -41,12 +41,9 @@ std::byte* heap_buffer::grow(void* self, std::byte* old, std::size_t used, std::
 void message_too_short(std::size_t position, std::size_t count, std::size_t item_bytes,
                        std::size_t end) noexcept {
   check_failed(
-      "serialization: a message of %zu bytes cannot hold %zu more item(s) of %zu bytes from byte %zu. What "
-      "is read must "
-      "be what was written, in the same order: check that serialize() and deserialize() of each class agree, "
-      "and that "
-      "all ranks "
-      "run the same program.",
+      "serialization: a message of %zu bytes cannot hold %zu more item(s) of %zu bytes from byte %zu. "
+      "What is read must be what was written, in the same order: check that serialize() and deserialize() "
+      "of each class agree, and that all ranks run the same program.",
       end, count, item_bytes, position);
 }
 

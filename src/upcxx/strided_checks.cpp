@@ -22,8 +22,7 @@ void check_strided(char const* call, std::uint64_t owner, std::uint64_t address,
     if (step < element && step > -element) {
       check_failed(
           "%s: elements of the destination overlap: they have %zu bytes, but dimension %zu has %zu of them "
-          "at a "
-          "stride of %td; strides are bytes, extents are elements",
+          "at a stride of %td; strides are bytes, extents are elements",
           call, element_bytes, d, extents[d], step);
     }
     std::int64_t reach = 0;

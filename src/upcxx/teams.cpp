@@ -71,9 +71,8 @@ void destroy_team(team_state& object, bool (*progress)()) {
 void abandon_team(team_state& object) noexcept {
   if (std::uncaught_exceptions() == 0) {
     check_failed(
-        "team: a team of %d ranks reached its destructor without team::destroy(). Call destroy() on all "
-        "members "
-        "before, or let the object live until upcxx::finalize()",
+        "team: a team of %d ranks reached its destructor without team::destroy(). Call destroy() "
+        "on all members before, or let the object live until upcxx::finalize()",
         object.view->rank_n);
   }
   // Somebody will hear of the exception; the team itself lives on until the library ends.

@@ -13,8 +13,8 @@ std::vector<int> affinity_cores();
 /// Understands versions 1 and 2, and the mixture of both. `root` stands in for "/" in tests.
 double cgroup_core_quota(char const* root = "");
 
-/// Cores that can run at the same time: the affinity mask within the control group's quota (rounded down, at
-/// least 1).
+/// Cores that can run at the same time: the affinity mask within the control group's quota
+/// (rounded down, at least 1).
 int usable_cores();
 
 }  // namespace atl::os

@@ -33,8 +33,8 @@ bool find_note(char const* notes, std::size_t bytes, std::size_t alignment, Visi
   return false;
 }
 
-/// Note with the facts that a program's files were compiled with (upcxx/detail/identity.hpp): lines
-/// "UPCXXKey: value".
+/// Note with the facts that a program's files were compiled with (upcxx/detail/identity.hpp):
+/// lines "UPCXXKey: value".
 inline constexpr std::string_view facts_note_name = "UPCXX";
 inline constexpr Elf64_Word facts_note_type = 1;
 /// Note of each copy of the library itself, without content.

@@ -16,8 +16,8 @@ namespace atl::os {
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
               std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// Sleeps while `word` holds `expected`, at most `timeout_ns` (negative: without limit). May wake for no
-/// reason.
+/// Sleeps while `word` holds `expected`, at most `timeout_ns` (negative: without limit).
+/// May wake for no reason.
 inline void futex_wait(std::atomic<std::uint32_t> const& word, std::uint32_t expected,
                        std::int64_t timeout_ns = -1) noexcept {
   timespec limit{};

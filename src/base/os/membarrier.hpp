@@ -2,10 +2,10 @@
 
 /// Fences at the cores of other processes, so that a side that acts often needs none of its own.
 ///
-/// Two processes that each store one word and then load the other's must fence in between, or both may miss
-/// the other's store. If one side does so a million times as often as the other, the rare side can pay for
-/// both: the kernel interrupts every core that runs a process which has joined, and a fence is executed
-/// there.
+/// Two processes that each store one word and then load the other's must fence in between,
+/// or both may miss the other's store. If one side does so a million times as often as the other,
+/// the rare side can pay for both: the kernel interrupts every core that runs a process which has joined,
+/// and a fence is executed there.
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

@@ -10,9 +10,9 @@
 
 namespace atl::os {
 
-/// New anonymous file of `bytes` zero bytes, close-on-exec. Sealed against growing and shrinking, so that
-/// nobody who holds the descriptor can turn accesses into bus errors. Throws startup_error. `label` shows in
-/// /proc only.
+/// New anonymous file of `bytes` zero bytes, close-on-exec. Sealed against growing and shrinking,
+/// so that nobody who holds the descriptor can turn accesses into bus errors. Throws startup_error.
+/// `label` shows in /proc only.
 unique_fd make_sealed_memfd(char const* label, std::size_t bytes);
 
 /// True when `descriptor` is an anonymous file sealed by `make_sealed_memfd`.

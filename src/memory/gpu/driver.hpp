@@ -109,8 +109,8 @@ class driver {
 
   /// In order with everything else on the stream, which is of `device`; that can reach both ends.
   virtual void copy(int device, stream s, address to, address from, std::size_t bytes) = 0;
-  /// The same for several copies, in any order among themselves; of memory that devices reach without help of
-  /// the host.
+  /// The same for several copies, in any order among themselves; of memory that devices reach
+  /// without help of the host.
   virtual void copy_all(int device, stream s, std::span<copy_range const> ranges) {
     for (copy_range const& r : ranges) copy(device, s, r.to, r.from, r.bytes);
   }

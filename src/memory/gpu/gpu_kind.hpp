@@ -1,7 +1,7 @@
 #pragma once
 
-/// GPU memory of any vendor: which device does a copy, on which of its streams, and how one learns that it is
-/// complete.
+/// GPU memory of any vendor: which device does a copy, on which of its streams, and how one learns
+/// that it is complete.
 ///
 /// Copies go to a stream for each device, peer and direction, so that those for one neighbour stay in order
 /// on the hardware and those for different ones overlap. An event is recorded when somebody looks (poll), so

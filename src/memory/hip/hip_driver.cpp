@@ -127,8 +127,8 @@ void hip_driver::check(hip_result code, char const* what, std::uint64_t bytes) c
 
 void hip_driver::fail_copy(hip_result code, char const* what) const {
   fatal("copy",
-        "HIP: %s failed: %s. An error that the runtime reports here may come from an earlier kernel of the "
-        "program",
+        "HIP: %s failed: %s. An error that the runtime reports here may come from an earlier kernel "
+        "of the program",
         what, words(code).c_str());
 }
 

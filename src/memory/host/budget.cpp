@@ -45,10 +45,8 @@ std::string explain_shortage(os::memory_limits const& limits, std::uint64_t byte
   std::uint64_t const fits = (room > overhead ? room - overhead : 0) / ranks / mib * mib;
   return format(
       "cannot reserve %s of shared memory for each of the %u ranks on this host: %s, and each rank needs "
-      "some %s "
-      "of private memory besides. Lower UPCXX_SHARED_HEAP_SIZE (or --shared-heap): %s per rank would fit; or "
-      "start "
-      "fewer ranks per host.",
+      "some %s of private memory besides. Lower UPCXX_SHARED_HEAP_SIZE (or --shared-heap): %s per rank "
+      "would fit; or start fewer ranks per host.",
       format_bytes(bytes_per_rank).c_str(), ranks, describe(limits).c_str(),
       format_bytes(private_bytes_per_rank).c_str(), format_bytes(fits).c_str());
 }

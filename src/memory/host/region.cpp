@@ -109,8 +109,7 @@ host_region::host_region(shape const& wanted, share_function const& share)
   if (wanted.bytes == 0 || stride_ < wanted.bytes || __builtin_mul_overflow(stride_, wanted.count, &total) ||
       total > static_cast<std::size_t>(PTRDIFF_MAX)) {
     throw startup_error(
-        format("%s of shared memory for each of %u ranks cannot be addressed. Lower "
-               "UPCXX_SHARED_HEAP_SIZE.",
+        format("%s of shared memory for each of %u ranks cannot be addressed. Lower UPCXX_SHARED_HEAP_SIZE.",
                format_bytes(wanted.bytes).c_str(), wanted.count));
   }
   int created = -1;

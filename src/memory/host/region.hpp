@@ -17,9 +17,9 @@ std::size_t region_stride(std::size_t bytes) noexcept;
 /// Mapping of the regions of all ranks of a host, at equal stride.
 ///
 /// The own part is reserved for real before the constructor returns, so that storing into it cannot fail
-/// later for want of memory; the parts of peers are reserved by them and need a barrier before use. Nothing
-/// of it has a name in a file system: it is gone when the last process that maps it is gone, however that
-/// ends.
+/// later for want of memory; the parts of peers are reserved by them and need a barrier before use.
+/// Nothing of it has a name in a file system: it is gone when the last process that maps it is gone,
+/// however that ends.
 class host_region {
  public:
   struct shape {
