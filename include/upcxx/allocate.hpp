@@ -157,8 +157,8 @@ template <typename T>
 }  // namespace detail
 
 /// Allocates and constructs T(args...): new_<int>() is 0.
-/// @throws  bad_shared_alloc when the heap is exhausted, and what the constructor throws (the memory is free
-/// then).
+/// @throws  bad_shared_alloc when the heap is exhausted, and what the constructor throws
+///          (the memory is free then).
 template <typename T, typename... Args>
 [[nodiscard]] global_ptr<T> new_(Args&&... args) {
   detail::check_new<T, Args...>();

@@ -94,8 +94,8 @@ class atomic_domain final {
   /// Inactive; may be assigned to. May be constructed while the library is not initialised.
   atomic_domain() = default;
 
-  /// Collective over `members`: a domain for the operations `ops`, which are the same on all members, and not
-  /// empty.
+  /// Collective over `members`: a domain for the operations `ops`, which are the same on all members,
+  /// and not empty.
   ///
   /// @progress  user.
   atomic_domain(std::vector<atomic_op> const& ops, team const& members = world()) {

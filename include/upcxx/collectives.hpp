@@ -67,9 +67,8 @@ auto broadcast(T value, intrank_t root, team const& team = world(),
 
 /// The root's `buffer[0..count)` in the buffer of every member.
 ///
-/// @param buffer  `count` contiguous TriviallySerializable objects; in use until operation completion, which
-/// on the
-///                root says that it may be reused and elsewhere that the data is there.
+/// @param buffer  `count` contiguous TriviallySerializable objects; in use until operation completion,
+///                which on the root says that it may be reused and elsewhere that the data is there.
 /// @progress      internal.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto broadcast(T* buffer, std::size_t count, intrank_t root, team const& team = world(),
@@ -236,8 +235,8 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
 ///
 /// @param op    function object, associative and commutative on T.
 /// @param root  rank in `team`, the same on all members.
-/// @return      by the completions asked for; by default a future of the result, of an unspecified T
-/// elsewhere.
+/// @return      by the completions asked for; by default a future of the result,
+///              of an unspecified T elsewhere.
 /// @progress    internal.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world(),

@@ -90,9 +90,9 @@ struct operation_cx {
 
 /// Requests about remote completion.
 struct remote_cx {
-  /// Runs `func(args...)` on the master persona of the target process once the data is in place there. Rvalue
-  /// arguments are kept in the object; lvalues are referred to, and serialised before the initiating call
-  /// returns.
+  /// Runs `func(args...)` on the master persona of the target process once the data is in place there.
+  /// Rvalue arguments are kept in the object; lvalues are referred to, and serialised before
+  /// the initiating call returns.
   template <typename Func, typename... Args>
   [[nodiscard]] static auto as_rpc(Func&& func, Args&&... args) {
     return detail::make_rpc_item(std::forward<Func>(func), std::forward<Args>(args)...);

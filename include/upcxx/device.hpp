@@ -55,9 +55,9 @@ class gpu_device {
   /// True from construction with a valid number until the object is moved from or destroyed.
   [[nodiscard]] bool is_active() const { return device_id() != invalid_device_id; }
 
-  /// Deactivates the device and its allocator, and frees the segment. Collective over world(), inactive
-  /// objects included. After the barrier (on entry for `none`) all operations on this device's memory must be
-  /// complete.
+  /// Deactivates the device and its allocator, and frees the segment. Collective over world(),
+  /// inactive objects included. After the barrier (on entry for `none`) all operations on this device's
+  /// memory must be complete.
   ///
   /// @param lev  what the entry barrier does meanwhile; the same on all ranks.
   /// @progress   user for entry_barrier::user, else internal.

@@ -30,8 +30,8 @@ class heap_allocator {
   }
 
   [[nodiscard]] memory_kind kind() const { return kind_; }
-  /// True from construction on an active device until the allocator is moved from or destroyed, or its device
-  /// is.
+  /// True from construction on an active device until the allocator is moved from or destroyed,
+  /// or its device is.
   [[nodiscard]] bool is_active() const { return atl::rt::segment_active(device_.get(), segment_); }
   /// Number of the device; invalid_device_id if inactive.
   [[nodiscard]] int device_id() const {
@@ -222,11 +222,10 @@ using gpu_heap_allocator = device_allocator<gpu_default_device>;
 /// Opens a device and makes a segment of `size` bytes on it. Collective over world(), P:user. The allocator
 /// keeps the device; its destroy() closes both. Inactive where there is no device.
 ///
-/// @param device_id  auto_device_id chooses: the ranks of a host start at different devices, later calls go
-/// on
-///                   from there.
-/// @param base       memory of the program on that device, which must be named then; null: the library
-///                   allocates.
+/// @param device_id  auto_device_id chooses: the ranks of a host start at different devices,
+///                   later calls go on from there.
+/// @param base       memory of the program on that device, which must be named then;
+///                   null: the library allocates.
 /// @throws           bad_segment_alloc on all ranks if it fails on any; the devices are closed then.
 template <typename Device>
 device_allocator<Device> make_gpu_allocator(std::size_t size, typename Device::id_type device_id,

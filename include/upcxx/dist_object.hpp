@@ -117,8 +117,8 @@ class dist_object {
 
   dist_object(T value, upcxx::team const& team) : value_(detail::into_object(value)) { identify(team); }
   dist_object(T value) : value_(detail::into_object(value)) { identify(world()); }
-  // `dist_object<T> d({})` means an empty value; without these two, `{}` could also be an inactive object to
-  // move from.
+  // `dist_object<T> d({})` means an empty value; without these two, `{}` could also be an inactive object
+  // to move from.
   dist_object(std::initializer_list<detail::no_element>) : dist_object(T{}, world()) {}
   dist_object(std::initializer_list<detail::no_element>, upcxx::team const& team) : dist_object(T{}, team) {}
   /// Constructs the value in place, from the remaining arguments.
@@ -218,8 +218,8 @@ class dist_object {
   }
   upcxx::team& checked_team() const {
     ATOLL_CHECK(is_active(),
-                "dist_object: an inactive object (moved from, or never activated) has no team, and nobody "
-                "can fetch it");
+                "dist_object: an inactive object (moved from, or never activated) has no team, "
+                "and nobody can fetch it");
     return detail_team_access::object(*team_);
   }
 

@@ -74,9 +74,9 @@ struct global_ptr_access {
   }
 };
 
-/// Distance in bytes by which static_cast<To*> moves a From*. Found by casting an address that no object has,
-/// so nothing may be read there: not by a virtual base, and not by a sanitizer that looks for the dynamic
-/// type.
+/// Distance in bytes by which static_cast<To*> moves a From*. Found by casting an address that no object
+/// has, so nothing may be read there: not by a virtual base, and not by a sanitizer that looks
+/// for the dynamic type.
 template <typename To, typename From>
 __attribute__((no_sanitize("undefined"))) std::uint64_t static_cast_distance() noexcept {
   constexpr std::uintptr_t nowhere = std::uintptr_t{1} << 30;
@@ -354,8 +354,8 @@ template <typename T, typename U, memory_kind Kind>
 template <typename T, typename U, memory_kind Kind>
 [[nodiscard]] constexpr global_ptr<T, Kind> reinterpret_pointer_cast(global_ptr<U, Kind> pointer) noexcept {
   static_assert(detail::reinterpret_castable<T, U>,
-                "reinterpret_pointer_cast<T>: reinterpret_cast from U* to T* is not well-formed for this "
-                "global_ptr<U>");
+                "reinterpret_pointer_cast<T>: reinterpret_cast from U* to T* is not well-formed "
+                "for this global_ptr<U>");
   return detail::global_ptr_access::make<T, Kind>(detail::global_ptr_access::owner(pointer),
                                                   detail::global_ptr_access::address(pointer));
 }
@@ -371,8 +371,8 @@ template <typename T, typename U, memory_kind Kind>
 template <memory_kind ToKind, typename T, memory_kind FromKind>
 [[nodiscard]] constexpr global_ptr<T, ToKind> static_kind_cast(global_ptr<T, FromKind> pointer) noexcept {
   static_assert(ToKind == FromKind || ToKind == memory_kind::any || FromKind == memory_kind::any,
-                "static_kind_cast: memory of one specific kind is never of another; one of the kinds must be "
-                "memory_kind::any");
+                "static_kind_cast: memory of one specific kind is never of another; one of the kinds "
+                "must be memory_kind::any");
   ATOLL_CHECK(pointer.is_null() || ToKind == memory_kind::any || pointer.dynamic_kind() == ToKind,
               "static_kind_cast: the memory is of another kind; use dynamic_kind_cast to find out");
   return detail::global_ptr_access::make<T, ToKind>(detail::global_ptr_access::owner(pointer),
@@ -381,10 +381,9 @@ template <memory_kind ToKind, typename T, memory_kind FromKind>
 /// The same, but null if the memory is of another kind.
 template <memory_kind ToKind, typename T, memory_kind FromKind>
 [[nodiscard]] constexpr global_ptr<T, ToKind> dynamic_kind_cast(global_ptr<T, FromKind> pointer) noexcept {
-  static_assert(
-      ToKind == FromKind || ToKind == memory_kind::any || FromKind == memory_kind::any,
-      "dynamic_kind_cast: memory of one specific kind is never of another; one of the kinds must be "
-      "memory_kind::any");
+  static_assert(ToKind == FromKind || ToKind == memory_kind::any || FromKind == memory_kind::any,
+                "dynamic_kind_cast: memory of one specific kind is never of another; one of the kinds "
+                "must be memory_kind::any");
   if (ToKind != memory_kind::any && pointer.dynamic_kind() != ToKind) return nullptr;
   return detail::global_ptr_access::make<T, ToKind>(detail::global_ptr_access::owner(pointer),
                                                     detail::global_ptr_access::address(pointer));

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Start and end of the library, and the environment of the console. Specification chapter "Init and
-/// finalize".
+/// Start and end of the library, and the environment of the console.
+/// Specification chapter "Init and finalize".
 
 #include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>

@@ -14,9 +14,9 @@
 
 namespace upcxx::inline UPCXX_MODE {
 
-/// A receiver of notifications and the owner of the operations initiated while it was current. At most one
-/// thread at a time has it on its stack. Construction and destruction are allowed while the library is not
-/// initialised.
+/// A receiver of notifications and the owner of the operations initiated while it was current.
+/// At most one thread at a time has it on its stack. Construction and destruction are allowed
+/// while the library is not initialised.
 class persona : private atl::rt::persona_state {
  public:
   persona() = default;
@@ -37,8 +37,8 @@ class persona : private atl::rt::persona_state {
 
   /// As `lpc_ff`, and returns a future of the result, owned by the caller's current persona.
   ///
-  /// @return    future of the decayed result; of a reference for an lvalue reference; the values of a future
-  /// result.
+  /// @return    future of the decayed result; of a reference for an lvalue reference;
+  ///            the values of a future result.
   template <typename Func>
   auto lpc(Func&& func) {
     return detail::enqueue_lpc_round_trip(*this, std::forward<Func>(func));

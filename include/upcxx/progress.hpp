@@ -14,8 +14,8 @@ namespace upcxx::inline UPCXX_MODE {
 /// could see; `user` also runs callbacks and readies futures.
 enum class progress_level { internal, user };
 
-/// Makes progress for the personas on the calling thread's stack. Inside a callback only internal progress is
-/// made.
+/// Makes progress for the personas on the calling thread's stack. Inside a callback only internal
+/// progress is made.
 inline void progress(progress_level level = progress_level::user) {
   if (level == progress_level::user) {
     atl::rt::progress_or_yield();

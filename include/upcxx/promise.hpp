@@ -79,8 +79,7 @@ class promise {
         auto* const state = static_cast<detail::value_cell<T...>*>(open_cell());
         ATOLL_CHECK(!(state->flags & detail::fut::has_result),
                     "promise::fulfill_result: the results can be supplied only once; give each operation "
-                    "with a value "
-                    "a promise of its own");
+                    "with a value a promise of its own");
         state->construct(std::in_place, std::forward<U>(results)...);
         detail::fut::satisfy(state, 1);
       }

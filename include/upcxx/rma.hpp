@@ -21,10 +21,10 @@ namespace upcxx::inline UPCXX_MODE {
 /// Stores `value` at `dest` (one-sided put).
 ///
 /// @param dest         one object of host memory, of any rank; not null.
-/// @param completions  remote and operation completion; the former runs on the master persona of
-/// `dest.where()`.
-/// @return             by the completions asked for; by default a future without values, ready when the store
-/// is done.
+/// @param completions  remote and operation completion; the former runs on the master persona
+///                     of `dest.where()`.
+/// @return             by the completions asked for; by default a future without values,
+///                     ready when the store is done.
 /// @progress           internal. Never runs callbacks.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
 auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_future()) {
@@ -40,8 +40,8 @@ auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_futur
 /// Copies an array from private memory into host memory of any rank (one-sided put).
 ///
 /// @param src    `count` contiguous objects; must not change until source or operation completion.
-/// @param dest   first of `count` contiguous objects; the regions must not overlap. Neither pointer may be
-/// null.
+/// @param dest   first of `count` contiguous objects; the regions must not overlap.
+///               Neither pointer may be null.
 /// @param count  objects, not bytes. Zero is allowed; all notifications are still delivered.
 /// @return       by the completions asked for (source, remote, operation).
 /// @progress     internal. Never runs callbacks.

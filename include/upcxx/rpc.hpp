@@ -181,8 +181,8 @@ concept not_completion = !is_completions_v<T>;
 /// @param recipient  rank in world(); may be the caller.
 /// @param func       function, function pointer, function object or lambda; any result is thrown away.
 /// @param args       Serializable, dist_object or team. Serialised before the call returns.
-/// @throws           bad_shared_alloc when the message finds neither room nor private memory; nothing has
-/// happened then.
+/// @throws           bad_shared_alloc when the message finds neither room nor private memory;
+///                   nothing has happened then.
 /// @progress         internal. Waits for room in the target's queue, but runs no callbacks.
 template <typename Func, typename... Args>
 requires(detail::not_completion<Func>) void rpc_ff(intrank_t recipient, Func&& func, Args&&... args) {
@@ -212,8 +212,8 @@ requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipi
 /// Runs `func(args...)` on `recipient` and brings its result back.
 ///
 /// @param recipient  rank in world(); may be the caller.
-/// @param func       as for rpc_ff; returns void, a Serializable type, or a future of such (the reply then
-/// waits for it).
+/// @param func       as for rpc_ff; returns void, a Serializable type, or a future of such
+///                   (the reply then waits for it).
 /// @param args       as for rpc_ff.
 /// @return           by the completions asked for; by default a future of the deserialised result.
 /// @throws           bad_shared_alloc as rpc_ff; promises that were passed keep their state then.

@@ -1,17 +1,17 @@
 #pragma once
 
-/// One-sided transfers of memory that is not contiguous. Specification chapter "Non-contiguous one-sided
-/// communication".
+/// One-sided transfers of memory that is not contiguous.
+/// Specification chapter "Non-contiguous one-sided communication".
 ///
 ///   irregular  runs of any length, listed with their lengths
 ///   regular    runs of one length on each end, listed
 ///   strided    boxes of elements inside arrays, given by strides
 ///
-/// Common to all: T is TriviallySerializable, the shared end is host memory of one rank, no two elements are
-/// written to one place and none where another is read; null pointers are not allowed, even for nothing. Puts
-/// have source, remote (on the master persona of the destination's owner) and operation completion, gets have
-/// operation completion; none has values. Transfers to memory of this host are complete when the call
-/// returns.
+/// Common to all: T is TriviallySerializable, the shared end is host memory of one rank, no two elements
+/// are written to one place and none where another is read; null pointers are not allowed, even for nothing.
+/// Puts have source, remote (on the master persona of the destination's owner) and operation completion,
+/// gets have operation completion; none has values. Transfers to memory of this host are complete
+/// when the call returns.
 
 #include <array>
 #include <cstddef>
@@ -72,8 +72,8 @@ auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
   static_assert(is_trivially_serializable<T>::value,
                 "rput_irregular, rput_regular: T must be TriviallySerializable; use rpc() for other types");
   static_assert(std::is_convertible_v<source, T const*>,
-                "rput_irregular, rput_regular: sources must convert to T const*, for destinations of "
-                "global_ptr<T>");
+                "rput_irregular, rput_regular: sources must convert to T const*, for destinations "
+                "of global_ptr<T>");
   check_injection(call);
   // Read before the walk. Nobody receives an empty list, so the initiator is told.
   intrank_t const target = dest_begin == dest_end ? rank_me() : Runs::pointer(*dest_begin).where();
@@ -107,8 +107,8 @@ auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
 
 /// Copies runs of private memory into runs of one rank's shared memory.
 ///
-/// @param src_runs_begin   sequence of pair-likes: get<0> converts to T const*, get<1> is the number of
-/// objects.
+/// @param src_runs_begin   sequence of pair-likes: get<0> converts to T const*, get<1> is the number
+///                         of objects.
 /// @param dest_runs_begin  sequence of pair-likes: get<0> is a global_ptr<T>, get<1> the number of objects.
 /// @return  by the completions asked for (source, remote, operation). Remote completion of an empty list of
 ///          destinations is delivered to the initiator.

@@ -41,8 +41,8 @@ struct promise_item {
   promise<T...> target;
 };
 
-/// Replaces a value by a copy of another, also where the type can be copied but not assigned (closures,
-/// references).
+/// Replaces a value by a copy of another, also where the type can be copied but not assigned
+/// (closures, references).
 template <class T>
 void rebuild(T& old, T const& other) {
   if (&old == &other) return;
@@ -85,8 +85,8 @@ struct rpc_item {
   ~rpc_item() = default;
 };
 
-/// as_buffered and as_blocking: source completion before the call returns, which every operation here
-/// provides.
+/// as_buffered and as_blocking: source completion before the call returns, which every operation
+/// here provides.
 struct blocking_item {
   using event = source_event;
 };
@@ -165,8 +165,8 @@ auto make_promise_item(promise<T...>&& target) {
 template <class Event, class F>
 auto make_lpc_item(persona& target, F&& function) {
   static_assert(std::is_copy_constructible_v<std::decay_t<F>>,
-                "as_lpc: the function must be copyable, as its completion object may be given to several "
-                "operations");
+                "as_lpc: the function must be copyable, as its completion object may be given "
+                "to several operations");
   using item = lpc_item<Event, std::decay_t<F>>;
   return completions<item>{{item(&target, std::forward<F>(function)), {}}};
 }
@@ -230,10 +230,9 @@ constexpr void check_requests(completions<Items...> const&) {
                 "this operation has no remote completion to ask for (remote_cx)");
   static_assert(!wants_operation || Events::operation,
                 "this operation has no operation completion to ask for (operation_cx)");
-  static_assert(
-      !Events::operation || wants_operation || (Events::remote && wants_remote),
-      "nobody would learn that this operation is complete: ask for operation_cx (or remote_cx, where the "
-      "operation has it)");
+  static_assert(!Events::operation || wants_operation || (Events::remote && wants_remote),
+                "nobody would learn that this operation is complete: ask for operation_cx (or remote_cx, "
+                "where the operation has it)");
   static_assert(
       (promise_fits<Items, values_for<Events, Items>> && ...),
       "as_promise: the promise cannot take the values that the operation gives; its types must be those "

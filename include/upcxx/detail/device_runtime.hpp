@@ -58,8 +58,8 @@ ATOLL_EXPORT int device_count(unsigned kind);
 ATOLL_EXPORT std::string device_report(unsigned kind);
 ATOLL_EXPORT std::string device_uuid(unsigned kind, int device);
 
-/// Collective. Null, the handle of inactive objects, for invalid_device, and for auto_device where there is
-/// none.
+/// Collective. Null, the handle of inactive objects, for invalid_device, and for auto_device
+/// where there is none.
 ATOLL_EXPORT device_handle open_device(unsigned kind, int device);
 /// Number of the device; invalid_device if inactive.
 ATOLL_EXPORT int device_number(device_state const* device) noexcept;

@@ -103,9 +103,9 @@ ATOLL_EXPORT void progress_or_yield();
 ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
 ATOLL_EXPORT void discharge(scope_state& from);
 
-/// Counted start and end of the library. `threaded`: several threads may communicate (par). `checked`:
-/// threads that end with work for them stop the job. `report_leaks`: rank 0 says what of the shared heaps was
-/// not freed.
+/// Counted start and end of the library. `threaded`: several threads may communicate (par).
+/// `checked`: threads that end with work for them stop the job. `report_leaks`: rank 0 says
+/// what of the shared heaps was not freed.
 ATOLL_EXPORT void init(bool threaded, bool checked = false);
 ATOLL_EXPORT void finalize(bool report_leaks);
 ATOLL_EXPORT bool initialized() noexcept;

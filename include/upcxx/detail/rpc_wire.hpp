@@ -70,17 +70,16 @@ struct wire_argument {
       !std::is_array_v<T>,
       "rpc: an array cannot be an argument; send a std::array, a std::string (for literals) or a view");
   static_assert(!is_future_v<T>, "rpc: a future cannot be an argument; send its value, inside then()");
-  static_assert(
-      std::is_array_v<T> || is_future_v<T> || is_serializable<T>::value,
-      "rpc: an argument's type is not Serializable; give it UPCXX_SERIALIZED_FIELDS(...) or a specialisation "
-      "of upcxx::serialization");
+  static_assert(std::is_array_v<T> || is_future_v<T> || is_serializable<T>::value,
+                "rpc: an argument's type is not Serializable; give it UPCXX_SERIALIZED_FIELDS(...) "
+                "or a specialisation of upcxx::serialization");
   using type = T;
   using parameter = deserialized_type_t<T>&&;
   static constexpr bool awaited = false;
   static T const& send(T const& object) { return object; }
 };
-/// A distributed object travels as its id and is the target's instance there; the call waits until that
-/// exists.
+/// A distributed object travels as its id and is the target's instance there;
+/// the call waits until that exists.
 template <class T>
 struct wire_argument<dist_object<T>> {
   using type = dist_id<T>;

@@ -180,8 +180,8 @@ void copy_runs([[maybe_unused]] char const* call, Dest dest, Source source) {
   while (equal && !dest.ended()) equal = dest.take().objects == 0;
   while (equal && !source.ended()) equal = source.take().objects == 0;
   ATOLL_CHECK(equal,
-              "%s: the source runs and the destination runs differ in their total number of objects; lengths "
-              "are objects, not bytes",
+              "%s: the source runs and the destination runs differ in their total number of objects; "
+              "lengths are objects, not bytes",
               call);
 #endif
 }

@@ -96,8 +96,8 @@ inline atl::engine::pressure current_pressure() {
   return atl::rt::in_restricted_context() ? atl::engine::pressure::park : atl::engine::pressure::wait;
 }
 
-/// Where the objects of a request or reply begin: after the engine's header, and after the cookie if there is
-/// one.
+/// Where the objects of a request or reply begin: after the engine's header, and after the cookie
+/// if there is one.
 inline constexpr std::size_t without_cookie = atl::engine::header_bytes;
 inline constexpr std::size_t with_cookie = atl::engine::header_bytes + sizeof(std::uint64_t);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// experimental::destroy_heap and restore_heap: the memory of the shared heaps for something else, for a
-/// while.
+/// experimental::destroy_heap and restore_heap: the memory of the shared heaps for something else,
+/// for a while.
 
 #include <upcxx/detail/config.hpp>
 

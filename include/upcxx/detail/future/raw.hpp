@@ -1,7 +1,7 @@
 #pragma once
 
-/// Futures and promises as plain pointers, for runtime code that keeps them in operations, message cookies
-/// and queues.
+/// Futures and promises as plain pointers, for runtime code that keeps them in operations,
+/// message cookies and queues.
 ///
 /// A raw handle is a `void*` that owns one reference on a state. It must go, once, into one of the functions
 /// below that say "consumes". All of it belongs to the persona that owns the state. Handles of promises are
@@ -90,8 +90,8 @@ inline void cell_fulfill_and_release(void* raw) noexcept {
   fut::release(static_cast<cell*>(raw));
 }
 
-/// Supplies the results, constructed in place, removes one dependency and drops the reference. Consumes
-/// `raw`.
+/// Supplies the results, constructed in place, removes one dependency and drops the reference.
+/// Consumes `raw`.
 template <class... T, class... U>
 void cell_fulfill_result_and_release(void* raw, U&&... values) noexcept {
   promise_adopt<T...>(raw).fulfill_result(std::forward<U>(values)...);
@@ -101,10 +101,9 @@ void cell_fulfill_result_and_release(void* raw, U&&... values) noexcept {
 template <class T, class F>
 void cell_fulfill_call_and_release(void* raw, F&& make_value) noexcept {
   auto* const state = static_cast<value_cell<T>*>(static_cast<cell*>(raw));
-  ATOLL_CHECK(
-      state->deps > 0 && !(state->flags & fut::has_result),
-      "promise: its results can be supplied only once; give each operation with a value a promise of its "
-      "own");
+  ATOLL_CHECK(state->deps > 0 && !(state->flags & fut::has_result),
+              "promise: its results can be supplied only once; give each operation with a value a promise "
+              "of its own");
   state->construct(from_call_t{}, std::forward<F>(make_value));
   fut::satisfy(state, 1);
   release_typed<T>(state);

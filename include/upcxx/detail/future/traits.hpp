@@ -85,8 +85,8 @@ requires(std::is_rvalue_reference_v<R> && !is_future_v<std::remove_cvref_t<R>>) 
   using type = future<std::decay_t<R>>;
 };
 
-/// A stored callback of (decayed) type Fn that gets the elements T. It runs once, hence as an rvalue if it
-/// can.
+/// A stored callback of (decayed) type Fn that gets the elements T. It runs once,
+/// hence as an rvalue if it can.
 template <class Fn, class... T>
 struct callback_traits {
   static constexpr bool as_rvalue = std::is_invocable_v<Fn, element_ref_t<T>...>;

@@ -21,10 +21,10 @@
 
 namespace atl::serialization {
 
-/// Called when a writer's buffer is full, or not aligned enough. Returns memory that is aligned to
-/// `alignment`, has room for at least `needed` bytes (the true room goes to `*capacity`), and starts with the
-/// first `used` bytes of `old`. What happens to `old` is the hook's affair. May throw what an exhausted
-/// injection throws.
+/// Called when a writer's buffer is full, or not aligned enough. Returns memory that is aligned
+/// to `alignment`, has room for at least `needed` bytes (the true room goes to `*capacity`),
+/// and starts with the first `used` bytes of `old`. What happens to `old` is the hook's affair.
+/// May throw what an exhausted injection throws.
 using grow_function = std::byte* (*)(void* context, std::byte* old, std::size_t used, std::size_t needed,
                                      std::size_t alignment, std::size_t* capacity);
 
@@ -196,8 +196,8 @@ class writer {
     std::size_t at_;
   };
 
-  /// Sets aside room for one TriviallySerializable `T`. Commit it before the function that called this
-  /// returns.
+  /// Sets aside room for one TriviallySerializable `T`. Commit it before the function that called
+  /// this returns.
   template <typename T>
   reserve_handle<T> reserve() {
     static_assert(is_trivially_serializable<T>::value,
@@ -288,8 +288,8 @@ class reader {
   template <typename T, typename Place>
   deserialized_t<T>* read_sequence_into(Place* storage, std::size_t count);
 
-  /// Replaces an existing object, which is destroyed first. Takes its address, itself, an array or an
-  /// optional.
+  /// Replaces an existing object, which is destroyed first. Takes its address, itself,
+  /// an array or an optional.
   template <typename T, typename Target>
   deserialized_array_t<T>* read_overwrite(Target&& target);
 

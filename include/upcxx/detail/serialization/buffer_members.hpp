@@ -34,9 +34,9 @@ constexpr void require_raw_place() {
   if constexpr (!std::is_void_v<Place>) {
     static_assert(
         std::is_trivially_destructible_v<Place>,
-        "deserializing into memory does not destroy what lives there, and this pointer's type has a "
-        "destructor: use the *_overwrite form to replace an existing object, or cast the pointer to void* "
-        "if the memory is raw");
+        "deserializing into memory does not destroy what lives there, and this pointer's type "
+        "has a destructor: use the *_overwrite form to replace an existing object, or cast the pointer "
+        "to void* if the memory is raw");
   }
 }
 

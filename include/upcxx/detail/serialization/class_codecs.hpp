@@ -34,9 +34,9 @@ constexpr std::size_t own_bytes() {
   }
 }
 
-/// Replaces a member or base subobject of a live object by the next one of the message. The new object is
-/// built in the same place, and building may write all of sizeof(T), so bytes that may be somebody else's are
-/// put back.
+/// Replaces a member or base subobject of a live object by the next one of the message.
+/// The new object is built in the same place, and building may write all of sizeof(T), so bytes
+/// that may be somebody else's are put back.
 template <typename T>
 void rebuild_subobject(reader& r, T& object) {
   constexpr std::size_t own = own_bytes<T>();
@@ -71,13 +71,13 @@ template <typename Class, std::size_t Index, typename Member>
 struct serialized_field {
   using element = std::remove_all_extents_t<Member>;
   static_assert(!std::is_reference_v<Member>,
-                "UPCXX_SERIALIZED_FIELDS lists a reference member, which cannot be replaced: use "
-                "UPCXX_SERIALIZED_VALUES and a constructor (the index of the member in the list, from 0, is "
-                "shown above)");
+                "UPCXX_SERIALIZED_FIELDS lists a reference member, which cannot be replaced: "
+                "use UPCXX_SERIALIZED_VALUES and a constructor (the index of the member in the list, "
+                "from 0, is shown above)");
   static_assert(!std::is_const_v<element>,
-                "UPCXX_SERIALIZED_FIELDS lists a const member, which cannot be replaced: use "
-                "UPCXX_SERIALIZED_VALUES and a constructor (the index of the member in the list, from 0, is "
-                "shown above)");
+                "UPCXX_SERIALIZED_FIELDS lists a const member, which cannot be replaced: "
+                "use UPCXX_SERIALIZED_VALUES and a constructor (the index of the member in the list, "
+                "from 0, is shown above)");
   static_assert(
       std::is_reference_v<Member> || serializable<element>(),
       "UPCXX_SERIALIZED_FIELDS lists a member whose type is not Serializable (the index of the member in the "
@@ -276,10 +276,9 @@ struct values_functions<T, type_list<V...>> {
       static_assert(
           access::constructible_by_parentheses<T, deserialized_t<V>...> ||
               access::constructible_by_braces<T, deserialized_t<V>...>,
-          "UPCXX_SERIALIZED_VALUES: no constructor takes the deserialized values as rvalues in the order of "
-          "the "
-          "list; it may be private in the class that uses the macro, but must be public in a class that "
-          "inherits it");
+          "UPCXX_SERIALIZED_VALUES: no constructor takes the deserialized values as rvalues in the order "
+          "of the list; it may be private in the class that uses the macro, but must be public in a class "
+          "that inherits it");
       return storage.construct(std::move(value)...);
     });
   }

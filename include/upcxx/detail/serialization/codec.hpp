@@ -78,8 +78,8 @@ constexpr std::size_t minimum_wire_size() {
 // --- Scratch memory
 // ---------------------------------------------------------------------------------------------------
 
-/// Raw memory for a `T`: on the stack if small, else allocated, so that large objects do not overflow the
-/// stack.
+/// Raw memory for a `T`: on the stack if small, else allocated, so that large objects
+/// do not overflow the stack.
 template <typename T, bool Large = (sizeof(T) > 8192)>
 class scratch {
  public:
@@ -104,8 +104,8 @@ class scratch<T, true> {
   void* bytes_;
 };
 
-/// Destroys what was deserialized from a `T`. Objects that arrived as bytes need no destruction by the
-/// specification.
+/// Destroys what was deserialized from a `T`. Objects that arrived as bytes need no destruction
+/// by the specification.
 template <typename T, typename D>
 void destroy_deserialized(D* object) {
   if constexpr (!is_trivially_serializable<wire_t<T>>::value && !std::is_trivially_destructible_v<D>) {

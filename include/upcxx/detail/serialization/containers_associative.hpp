@@ -1,7 +1,7 @@
 #pragma once
 
-/// Codecs of sets and maps, ordered and unordered: their functors and allocator, count, elements in order of
-/// iteration.
+/// Codecs of sets and maps, ordered and unordered: their functors and allocator, count,
+/// elements in order of iteration.
 
 #include <cstddef>
 #include <map>

@@ -125,8 +125,8 @@ struct codec<std::allocator<T>> : stateless_codec<std::allocator<T>, std::alloca
 template <typename T>
 struct trivial_by_default<std::allocator<T>> : never_trivial {};
 
-/// `less<T>` arrives as `less<U>` where `T` arrives as `U`; all else about such functors is the rule for
-/// classes.
+/// `less<T>` arrives as `less<U>` where `T` arrives as `U`; all else about such functors
+/// is the rule for classes.
 template <typename Functor, bool Asymmetric>
 struct functor_trivially : std::bool_constant<!Asymmetric && std::is_trivially_copyable_v<Functor>> {};
 
