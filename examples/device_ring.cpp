@@ -14,8 +14,8 @@ int main() {
   int const right = (me + 1) % upcxx::rank_n();
   bool right_result = true;
   {
-    // A device and a segment of 1 MiB on it, in every rank. Where there is no device, the allocator is
-    // inactive.
+    // A device and a segment of 1 MiB on it, in every rank. Where there is no device,
+    // the allocator is inactive.
     auto gpu = upcxx::make_gpu_allocator(1 << 20);
     bool const all_have_one = upcxx::reduce_all(gpu.is_active(), upcxx::op_fast_bit_and).wait();
     if (all_have_one) {

@@ -1,7 +1,7 @@
 // A distributed hash table in thirty lines, and a word count with it.
 //
-// Each rank keeps a part of the table in an ordinary container; whoever wants to look or change calls the
-// owner.
+// Each rank keeps a part of the table in an ordinary container; whoever wants to look or change
+// calls the owner.
 //
 //   atoll run -n 4 ./dmap
 

@@ -50,8 +50,8 @@ double diffuse() {
         });
     space const stream;
     for (int step = 1; step <= steps; ++step) {
-      // A row of a matrix is a stride apart on GPUs: kernels of the stream pack it. copy() waits for the
-      // stream.
+      // A row of a matrix is a stride apart on GPUs: kernels of the stream pack it.
+      // copy() waits for the stream.
       Kokkos::deep_copy(stream, low.view(), Kokkos::subview(now, 0, Kokkos::ALL()));
       Kokkos::deep_copy(stream, high.view(), Kokkos::subview(now, rows - 1, Kokkos::ALL()));
       auto const told = upcxx::operation_cx::as_future() | upcxx::remote_cx::as_rpc([] { ++arrivals; });

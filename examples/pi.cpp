@@ -21,8 +21,8 @@ struct work_queue {
   int take() { return next < end ? next++ : -1; }
 };
 
-/// Darts inside the quarter circle; the block's number is the seed, so that the result does not depend on who
-/// threw.
+/// Darts inside the quarter circle; the block's number is the seed, so that the result does not depend
+/// on who threw.
 long throw_block(int block) {
   std::uint64_t state = 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(block + 1);
   auto uniform = [&state] {

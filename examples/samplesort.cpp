@@ -1,7 +1,7 @@
 // Sample sort: every rank ends with one sorted range of all numbers.
 //
-// Numbers travel as views, which arrive without an intermediate copy. A rank knows from a reduction how many
-// to expect.
+// Numbers travel as views, which arrive without an intermediate copy. A rank knows from a reduction
+// how many to expect.
 //
 //   atoll run -n 4 ./samplesort [numbers per rank]
 
