@@ -11,12 +11,10 @@ int main() {
 
   // [basic]
   upcxx::barrier();  // all are here
-  int const from_zero =
-      upcxx::broadcast(me == 0 ? 17 : 0, 0).wait();  // rank 0's value
-  int const sum =
-      upcxx::reduce_all(me, upcxx::op_fast_add).wait();  // everybody's sum
-  int const most =
-      upcxx::reduce_one(me, upcxx::op_fast_max, 0).wait();  // on rank 0
+  // Rank 0's value; everybody's sum; the largest, on rank 0 only.
+  int const from_zero = upcxx::broadcast(me == 0 ? 17 : 0, 0).wait();
+  int const sum = upcxx::reduce_all(me, upcxx::op_fast_add).wait();
+  int const most = upcxx::reduce_one(me, upcxx::op_fast_max, 0).wait();
   // [/basic]
   UPCXX_ASSERT_ALWAYS(from_zero == 17 && sum == ranks * (ranks - 1) / 2 &&
                       (me != 0 || most == ranks - 1));

@@ -37,8 +37,8 @@ int main() {
   UPCXX_ASSERT_ALWAYS(seen == me);
 
   // [eager]
-  upcxx::future<> eager =
-      upcxx::rput(1, dest);  // may be ready now: the memory is on this host
+  // May be ready now, since the memory is on this host.
+  upcxx::future<> eager = upcxx::rput(1, dest);
   upcxx::future<> later =
       upcxx::rput(2, dest, upcxx::operation_cx::as_defer_future());
   UPCXX_ASSERT_ALWAYS(!later.is_ready());  // never before the next progress

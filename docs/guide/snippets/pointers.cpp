@@ -14,12 +14,12 @@ int main() {
   int const right = (me + 1) % upcxx::rank_n();
 
   // [allocate]
-  upcxx::global_ptr<double> one =
-      upcxx::new_<double>(3.5);  // constructed, like new double(3.5)
-  upcxx::global_ptr<double> many =
-      upcxx::new_array<double>(1000);  // default-initialised, like new double[1000]
-  upcxx::global_ptr<int> raw =
-      upcxx::allocate<int>(16);  // memory only; null when the heap is full
+  // Constructed, like new double(3.5).
+  upcxx::global_ptr<double> one = upcxx::new_<double>(3.5);
+  // Default-initialised, like new double[1000].
+  upcxx::global_ptr<double> many = upcxx::new_array<double>(1000);
+  // Memory only; null when the heap is full.
+  upcxx::global_ptr<int> raw = upcxx::allocate<int>(16);
   // [/allocate]
 
   // [local]
@@ -39,8 +39,8 @@ int main() {
     double const first = theirs.local()[0];
     UPCXX_ASSERT_ALWAYS(first == right);
   }
-  UPCXX_ASSERT_ALWAYS(upcxx::rget(theirs + 10).wait() ==
-                      right + 10);  // works wherever the owner is
+  // Works wherever the owner is.
+  UPCXX_ASSERT_ALWAYS(upcxx::rget(theirs + 10).wait() == right + 10);
   // [/host]
 
   // [back]

@@ -53,8 +53,8 @@ struct sparse {
       s->size = reader.template read<int>();
       auto const count = reader.template read<std::size_t>();
       for (std::size_t i = 0; i < count; ++i) {
-        int const index =
-            reader.template read<int>();  // one after the other: the order matters
+        // One after the other: the order matters.
+        int const index = reader.template read<int>();
         s->entries[index] = reader.template read<double>();
       }
       return s;
