@@ -2,8 +2,8 @@
 
 /// The n-dimensional strided copy of the "naturally grained" multigrid study: byte strides for each
 /// dimension, counts of which the first is the contiguous bytes, any number of dimensions known at run time,
-/// either end local or remote. Not part of upcxx.hpp; rput_strided and rget_strided are the typed calls of
-/// the specification.
+/// either end local or remote. Not part of upcxx.hpp;
+/// rput_strided and rget_strided are the typed calls of the specification.
 
 #include <cstddef>
 #include <type_traits>
@@ -24,8 +24,8 @@ namespace atl::inline UPCXX_MODE {
 
 namespace detail {
 
-/// In checked builds, ends the job if the box leaves the heap of its owner, or runs overlap at the
-/// destination.
+/// In checked builds, ends the job if the box leaves the heap of its owner,
+/// or runs overlap at the destination.
 template <class T>
 ATOLL_INLINE void check_strided_end([[maybe_unused]] upcxx::global_ptr<T> end,
                                     [[maybe_unused]] std::ptrdiff_t const* strides,

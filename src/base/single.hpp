@@ -4,8 +4,8 @@
 
 namespace atl {
 
-/// Base of such an object. Whoever makes it owns it; others find it here, since calls of programs bring no
-/// context along.
+/// Base of such an object. Whoever makes it owns it; others find it here,
+/// since calls of programs bring no context along.
 template <class T>
 class single {
  public:

@@ -35,8 +35,8 @@ class endpoint {
   /// Gives the buffer back unsent.
   virtual void cancel(outgoing& out) noexcept = 0;
 
-  /// Next arrived message, or null. With `in_place` false its payload no longer occupies memory of its
-  /// sender.
+  /// Next arrived message, or null.
+  /// With `in_place` false its payload no longer occupies memory of its sender.
   virtual message* receive(bool in_place) = 0;
   virtual void release(message* arrived) noexcept = 0;
 

@@ -103,8 +103,8 @@ void run_all(std::vector<participant> all) {
 }
 
 TEST_P(threads_test, many_producers_keep_their_order_over_hundreds_of_laps) {
-  // 4 x 30,000 messages of 1 to 3 cells through 128 cells: more than 1,500 laps, so lap numbers wrap several
-  // times.
+  // 4 x 30,000 messages of 1 to 3 cells through 128 cells: more than 1,500 laps,
+  // so lap numbers wrap several times.
   auto ranks = open({.ranks = 5});
   auto const size = [](std::uint64_t number) -> std::size_t { return number * 13 % 150; };
   std::vector<participant> all;

@@ -7,8 +7,8 @@
 /// `header_bytes` of every buffer belong to the engine; payload positions count from the start of the buffer,
 /// which is aligned to 64 bytes or to what the sender asked for, on both sides.
 ///
-/// An arrived message belongs to its handler, which must release it. The payload stays at its address until
-/// then.
+/// An arrived message belongs to its handler, which must release it.
+/// The payload stays at its address until then.
 
 #include <cstddef>
 #include <cstdint>

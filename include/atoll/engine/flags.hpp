@@ -20,8 +20,8 @@ struct alignas(64) flag_line {
 /// What the calling thread has stored or put to host memory before is seen by who sees the value (release). A
 /// flag has one writer.
 ///
-/// A store where this process reaches the owner's memory; else a message, which the owner takes at any
-/// progress level.
+/// A store where this process reaches the owner's memory; else a message,
+/// which the owner takes at any progress level.
 ATOLL_EXPORT void raise_flag(host_address const& flag, std::uint64_t value);
 /// The second way, whoever owns it.
 ATOLL_EXPORT void raise_flag_by_message(host_address const& flag, std::uint64_t value);

@@ -4,8 +4,8 @@
 ///
 /// All ranks of a host map one memory object once: the region of local rank i begins at `base + i * stride`.
 /// A host global address is a rank and an offset in that rank's region, so translating is an add, and the
-/// inverse is a division (an add for one's own region). Everything here is inline because put, get and
-/// local() are.
+/// inverse is a division (an add for one's own region). Everything here is inline because put,
+/// get and local() are.
 
 #include <cstddef>
 #include <cstdint>

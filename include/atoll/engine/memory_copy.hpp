@@ -15,8 +15,8 @@ struct memory_place {
   std::uint64_t address;  ///< second word of it; else the address
 };
 
-/// How the data of a copy announces itself to the target: a word of the initiator's region will be at least
-/// `value`.
+/// How the data of a copy announces itself to the target:
+/// a word of the initiator's region will be at least `value`.
 struct announced_trailer {
   std::uint64_t offset;  ///< of the word
   std::uint64_t value;

@@ -11,8 +11,8 @@
 
 namespace atl::engine {
 
-/// An object of a size that only its owner knows. `data` given to these is aligned to 64 bytes, or to what
-/// `pack` reported.
+/// An object of a size that only its owner knows. `data` given to these is aligned to 64 bytes,
+/// or to what `pack` reported.
 struct object_functions {
   /// Serialises the object; the buffer lives until the next call or the end of the collective.
   struct packed {

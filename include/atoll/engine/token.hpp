@@ -4,8 +4,8 @@
 ///
 /// A token holds 32 bits of module hash (the module's build id, else a hash of its content, with its file
 /// name mixed in, so that copies of a library differ) and 32 bits of offset inside the module. It needs no
-/// registration and no per-peer state, so shared libraries, position independence and address randomisation
-/// just work.
+/// registration and no per-peer state, so shared libraries,
+/// position independence and address randomisation just work.
 
 #include <atomic>
 #include <cstdint>

@@ -14,8 +14,8 @@ inline constexpr std::size_t header_bytes = 16;
 /// Buffers are aligned to this, or to more where the sender asked for it, on both sides.
 inline constexpr std::size_t buffer_alignment = 64;
 
-/// Work queued for a persona: run once, by the thread that makes user-level progress for it. `run` owns the
-/// task.
+/// Work queued for a persona: run once, by the thread that makes user-level progress for it.
+/// `run` owns the task.
 struct task {
   task* next = nullptr;
   void (*run)(task*) = nullptr;

@@ -115,8 +115,8 @@ class tree_reduce final : public collective {
   std::uint32_t round_ = 0;
 };
 
-/// Bruck: in round k send the blocks gathered so far to rank me - 2^k; blocks are in order of rank - me until
-/// the end.
+/// Bruck: in round k send the blocks gathered so far to rank me - 2^k;
+/// blocks are in order of rank - me until the end.
 class bruck_gather final : public collective {
  public:
   bruck_gather(void const* mine, std::size_t bytes, void* all)

@@ -91,16 +91,15 @@ void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
   std::string const what =
       matches(call.signature, theirs)
           ? format(
-                "the ranks called different things before collective no. %u on %s (%s), or not equally "
-                "often; "
-                "the other is rank %d.",
+                "the ranks called different things before collective no. %u on %s (%s), "
+                "or not equally often; the other is rank %d.",
                 call.number + 1, describe_team(team.id).c_str(), describe(call.signature).c_str(), other)
           : format("collective no. %u on %s is %s here (rank %d) but %s on rank %d.", call.number + 1,
                    describe_team(team.id).c_str(), describe(call.signature).c_str(), job.rank_me,
                    describe(theirs).c_str(), other);
   atl::stop(
-      format("collectives: ranks do not match: %s All members must start a team's collectives in the same "
-             "order, with the same root, count, type and operation.\n%srank %d is here:",
+      format("collectives: ranks do not match: %s All members must start a team's collectives "
+             "in the same order, with the same root, count, type and operation.\n%srank %d is here:",
              what.c_str(), site.c_str(), job.rank_me));
 }
 

@@ -10,8 +10,8 @@
 
 namespace atl::engine {
 
-/// Reductions to all need two, used in turn; the root of a broadcast is ahead of the others by as many as
-/// there are.
+/// Reductions to all need two, used in turn;
+/// the root of a broadcast is ahead of the others by as many as there are.
 class staging_blocks {
  public:
   static constexpr std::uint64_t none = host_domain::no_room;

@@ -97,9 +97,8 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
   });
   if (ours.differ != 0) {
     check_failed(
-        "team::create: the members of a new team gave different lists of ranks (this one has %d ranks, the "
-        "first is %d); "
-        "all must list the same ranks in the same order",
+        "team::create: the members of a new team gave different lists of ranks "
+        "(this one has %d ranks, the first is %d); all must list the same ranks in the same order",
         fresh->rank_n, fresh->first);
   }
 

@@ -51,8 +51,8 @@ void take_in_for(team_data& team, message* m) {
     if (c->call.number == h.number) return accept(*c, m);
   }
   auto const ahead = static_cast<std::int32_t>(h.number - team.next_number);
-  // A collective consumes all that is sent to it before it is complete here. So this rank called something
-  // else.
+  // A collective consumes all that is sent to it before it is complete here.
+  // So this rank called something else.
   if (ahead < 0) {
     noted_call const mine{team.called[h.number & (team_data::history_size - 1)], h.number, 0};
     mismatch(team, mine, m->source, h.signature);

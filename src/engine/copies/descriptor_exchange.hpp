@@ -16,8 +16,8 @@ namespace atl::engine {
 /// then advances until that is done.
 class descriptor_exchange {
  public:
-  /// What a rank tells the others: where to send descriptors, and its own segment if it has one. Travels as
-  /// bytes.
+  /// What a rank tells the others: where to send descriptors,
+  /// and its own segment if it has one. Travels as bytes.
   struct offer {
     segment_notice segment;  ///< number 0: none
     std::array<char, 16> token;

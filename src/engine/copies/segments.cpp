@@ -38,8 +38,8 @@ void import(segment& s) {
   } catch (memory::segment_error const& problem) {
     s.out_of_reach = true;
     warn("device",
-         "cannot reach the memory of rank %d's %s device %d, so that rank will copy for this one, which is "
-         "slower: %s",
+         "cannot reach the memory of rank %d's %s device %d, so that rank will copy for this one, "
+         "which is slower: %s",
          s.known.name.rank, to_string(s.known.kind), s.known.device, problem.what());
   }
 }
@@ -172,8 +172,8 @@ segment& segment_table::find(memory_place place, std::size_t bytes) {
   if (found == nullptr || found->known.kind != kind_of(place.owner)) {
     fatal("copy",
           "a pointer refers to address 0x%" PRIx64
-          " of segment %u on a %s device of rank %d, but no such "
-          "segment is open: its device or allocator was destroyed, or the pointer is damaged",
+          " of segment %u on a %s device of rank %d, "
+          "but no such segment is open: its device or allocator was destroyed, or the pointer is damaged",
           place.address, unsigned{name.number}, to_string(kind_of(place.owner)), name.rank);
   }
   segment& s = *found;
@@ -181,8 +181,8 @@ segment& segment_table::find(memory_place place, std::size_t bytes) {
   if (offset > s.known.bytes || bytes > s.known.bytes - offset) {
     fatal("copy",
           "%zu bytes at address 0x%" PRIx64
-          " of rank %d's %s device %d reach outside the segment, which is "
-          "0x%" PRIx64 " to 0x%" PRIx64,
+          " of rank %d's %s device %d reach outside the segment, "
+          "which is 0x%" PRIx64 " to 0x%" PRIx64,
           bytes, place.address, name.rank, to_string(s.known.kind), s.known.device, s.known.base,
           s.known.base + s.known.bytes);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Where in the program peers of this host are: asked by a rank that has found a mistake, answered by ranks
-/// that wait.
+/// Where in the program peers of this host are: asked by a rank that has found a mistake,
+/// answered by ranks that wait.
 
 #include <cstdint>
 #include <string>

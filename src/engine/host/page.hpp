@@ -16,8 +16,8 @@ inline constexpr unsigned flat_channels = 16;    ///< world, local_team, and som
 inline constexpr unsigned flat_lines = 8;        ///< so many publications may be unread (a power of two)
 inline constexpr std::size_t flat_payload = 48;  ///< bytes that travel with a flat collective's arrival
 
-/// A rank's contribution to one step of a flat collective. `stamp` is written last (release) and read first
-/// (acquire).
+/// A rank's contribution to one step of a flat collective.
+/// `stamp` is written last (release) and read first (acquire).
 struct alignas(64) flat_line {
   std::atomic<std::uint64_t> stamp;  ///< number of the step, and a hash of all that was called so far
   std::uint64_t signature;           ///< what was called; must be equal on all ranks

@@ -1,8 +1,8 @@
 #pragma once
 
 /// The lock around the engine's state in programs of which several threads communicate (par). A thread that
-/// finds it taken while it polls leaves the work to its holder; who sends, or starts a collective, waits for
-/// it.
+/// finds it taken while it polls leaves the work to its holder; who sends,
+/// or starts a collective, waits for it.
 
 #include "engine/progress/progress_engine.hpp"
 

@@ -54,8 +54,8 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
   std::uint64_t const begin_ns = now_ns();
   bool moved = poll();
   auto const no_room = [&] {
-    // Room may never come while callbacks that have not finished hold on to what we sent: spill a bounded
-    // amount.
+    // Room may never come while callbacks that have not finished hold on to what we sent:
+    // spill a bounded amount.
     status const s =
         try_begin(out, bytes, alignment, now_ns() - begin_ns < patience_ns ? spill::never : spill::bounded);
     if (s == status::no_memory || (s != status::ok && !moved && shm.starved()))
@@ -105,8 +105,8 @@ void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure wh
 void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment, pressure when_full) {
   outgoing larger;
   if (out.where == transport::storage::ring) {
-    // Cells that are reserved but not published hold back what others send to the target. Do not wait with
-    // them.
+    // Cells that are reserved but not published hold back what others send to the target.
+    // Do not wait with them.
     alignas(buffer_alignment) std::byte written[shm::max_cells * shm::cell_bytes];
     std::memcpy(written + header_bytes, out.begin + header_bytes, used - header_bytes);
     am_cancel(out);

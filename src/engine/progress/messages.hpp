@@ -14,8 +14,8 @@ extern void (*message_sink)(message*);
 /// of private memory. Sets `moved` if any message was taken, engine-level ones included.
 message* next_user_message(bool in_place, bool& moved);
 
-/// Sends what was parked and goes on with all work that is open; true if anything moved. Part of user-level
-/// progress.
+/// Sends what was parked and goes on with all work that is open; true if anything moved.
+/// Part of user-level progress.
 bool advance();
 
 }  // namespace atl::engine

@@ -111,8 +111,8 @@ bool turn_is_long() noexcept {
 waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
     : outer_(diagnostics->last_call.load(std::memory_order_relaxed)) {
   note_call(what, peer);
-  diagnostics->entered_ns.store(0,
-                                std::memory_order_relaxed);  // the waiter fills it in when waiting gets long
+  // The waiter fills it in when waiting gets long.
+  diagnostics->entered_ns.store(0, std::memory_order_relaxed);
   diagnostics->inside.store(1, std::memory_order_relaxed);
 }
 

@@ -15,8 +15,8 @@ namespace atl::engine {
 void yield() noexcept;
 /// Has this process had its core for long, as far as it knows, while ranks outnumber cores? Reads the clock.
 bool turn_is_long() noexcept;
-/// After so many fruitless calls of progress() in a row, think of yielding. Also tells whether ranks
-/// outnumber cores.
+/// After so many fruitless calls of progress() in a row, think of yielding.
+/// Also tells whether ranks outnumber cores.
 extern std::uint32_t polls_before_yielding;
 constexpr std::uint32_t polls_with_spare_cores = 1U << 15;
 inline bool crowded() noexcept { return polls_before_yielding != polls_with_spare_cores; }

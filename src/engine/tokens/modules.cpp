@@ -79,8 +79,8 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
       }
     }
   }
-  // The file's name, so that copies of one library differ whatever else is loaded; empty for the program
-  // itself.
+  // The file's name, so that copies of one library differ whatever else is loaded;
+  // empty for the program itself.
   std::size_t const folder = m.name.rfind('/');
   std::size_t const name_begin = folder == std::string::npos ? 0 : folder + 1;
   m.hash = fnv(m.hash, m.name.data() + name_begin, m.name.size() - name_begin);
@@ -114,8 +114,8 @@ void name_apart(module_table const* published, module_table& fresh) {
       newcomers.push_back(&m);
     }
   }
-  // Found out for all before one changes: else the order of addresses, which differs between ranks, would
-  // decide.
+  // Found out for all before one changes: else the order of addresses,
+  // which differs between ranks, would decide.
   std::vector<module*> twins;
   for (module* const m : newcomers) {
     bool const twin = std::any_of(fresh.begin(), fresh.end(),

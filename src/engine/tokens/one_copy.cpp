@@ -46,8 +46,9 @@ int look_at(dl_phdr_info* info, std::size_t, void* out) {
       continue;
     }
     fatal("modules",
-          "this process has two copies of the library, in %s and in %s. Link all parts of a program with the "
-          "shared libatoll.so; a static libatoll.a serves programs without shared libraries of their own",
+          "this process has two copies of the library, in %s and in %s. "
+          "Link all parts of a program with the shared libatoll.so; "
+          "a static libatoll.a serves programs without shared libraries of their own",
           found.first.c_str(), name.c_str());
   }
   return 0;

@@ -18,8 +18,8 @@
 /// else that arrived is there: a message is never too large to be received, and two ranks that send each
 /// other the most that fits do not wait for each other for ever.
 ///
-/// Nothing here waits. Messages that were committed but found no room are parked per target and sent by
-/// flush().
+/// Nothing here waits. Messages that were committed but found no room are parked per target
+/// and sent by flush().
 
 #include <atomic>
 #include <bit>

@@ -59,8 +59,8 @@ TEST(doorbell, rings_once_for_each_announcement) {
 }
 
 // The sender spins until the sleeper has seen the last number, and says the next one up to some microseconds
-// later: before, while and after the sleeper announces itself. A missed wake-up shows by a sleep that nobody
-// ends.
+// later: before, while and after the sleeper announces itself.
+// A missed wake-up shows by a sleep that nobody ends.
 TEST(doorbell, misses_no_wake_up_though_senders_do_not_fence) {
   if (!os::join_remote_fences()) GTEST_SKIP() << "no membarrier on this machine";
   constexpr std::uint32_t rounds = 50'000;

@@ -20,8 +20,8 @@ enum class order {
 /// A rectangular set of points: lower <= p < upper in every dimension. Empty if that leaves no point; all
 /// empty domains are equal. An aggregate: `domain<2>{{0, 0}, {4, 4}}`.
 ///
-/// Visiting: `for (point<N> p : d)` has index 0 fastest; `d.in_order(order::last_fastest)` the other way
-/// round.
+/// Visiting: `for (point<N> p : d)` has index 0 fastest;
+/// `d.in_order(order::last_fastest)` the other way round.
 template <int N>
 struct domain {
   point<N> lower;  ///< first point

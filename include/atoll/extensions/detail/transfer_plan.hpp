@@ -328,8 +328,8 @@ class transfer_plan {
                   std::move(boxes), local, std::move(in.inbox), always_ready);
   }
 
-  /// Appends the boxes of a task to rank `to` of the job, one unless there are more dimensions than a box
-  /// has.
+  /// Appends the boxes of a task to rank `to` of the job,
+  /// one unless there are more dimensions than a box has.
   static void prepare(std::vector<atl::engine::prepared_box>& boxes, task const& t, std::uint32_t to,
                       std::size_t element_bytes) {
     using atl::engine::hosts;

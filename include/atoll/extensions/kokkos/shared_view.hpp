@@ -44,8 +44,8 @@ class shared_view {
     if (!memory_) atl::rt::throw_bad_shared_alloc(count * sizeof(element_type), alignment);
     view_ = make_view<DataType, Layout>(memory_, extents...);
   }
-  /// In the segment of `allocator`, which must be active and stay. @throws bad_shared_alloc when it is
-  /// exhausted.
+  /// In the segment of `allocator`, which must be active and stay.
+  /// @throws bad_shared_alloc when it is exhausted.
   template <class... Extents>
   requires(Kind != memory_kind::host) explicit shared_view(allocator_type& allocator,
                                                            Extents const&... extents)

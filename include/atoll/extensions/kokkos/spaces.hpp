@@ -89,8 +89,8 @@ struct memory_space_of<void> {
   using type = void;
 };
 
-/// Ends compilation, in our words, if a View in `Space` cannot be over memory of this kind. void: the kind's
-/// own.
+/// Ends compilation, in our words, if a View in `Space` cannot be over memory of this kind.
+/// void: the kind's own.
 template <memory_kind Kind, class Space>
 constexpr bool check_space() {
   using own = typename kokkos_space<Kind>::type;

@@ -128,8 +128,8 @@ auto describe(upcxx::global_ptr<typename View::value_type, Kind> data, View cons
 
 }  // namespace detail
 
-/// Global pointer to the first element of a View over host memory in a shared heap of this host; also of a
-/// subview.
+/// Global pointer to the first element of a View over host memory in a shared heap of this host;
+/// also of a subview.
 template <class View>
 requires Kokkos::is_view<View>::value auto global_ptr_of(View const& view) {
   static_assert(detail::on_host_space<View>,
@@ -151,8 +151,8 @@ requires Kokkos::is_view<View>::value auto global_ptr_of(View const& view,
   return first;
 }
 
-/// Description of a View that other processes can copy from and to; see global_ptr_of for the memory it may
-/// be over.
+/// Description of a View that other processes can copy from and to;
+/// see global_ptr_of for the memory it may be over.
 template <class View>
 requires Kokkos::is_view<View>::value auto global_view_of(View const& view) {
   return detail::describe(global_ptr_of(view), view);
