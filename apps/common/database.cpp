@@ -30,8 +30,8 @@ database::~database() { sqlite3_close(handle_); }
 void database::prepare(char const* schema, std::span<char const* const> later) {
   sqlite3_busy_timeout(handle_, wait_ms);
   // Readers and a writer then do not wait for each other. Switching needs the file alone for a moment, and
-  // SQLite does not wait for that by itself. Where the file system cannot do it the old mode stays, which is
-  // safe too.
+  // SQLite does not wait for that by itself. Where the file system cannot do it the old mode stays,
+  // which is safe too.
   for (int attempt = 0; attempt < 100; ++attempt) {
     auto const status = sqlite3_exec(handle_, "PRAGMA journal_mode=WAL", nullptr, nullptr, nullptr);
     if (status != SQLITE_BUSY && status != SQLITE_LOCKED) break;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// How a program of many ranks starts, complains and ends. Its exit status is 2 where the run could not be
-/// done.
+/// How a program of many ranks starts, complains and ends.
+/// Its exit status is 2 where the run could not be done.
 
 #include <functional>
 #include <string>
@@ -21,8 +21,8 @@ class program {
 
   /// What main() returns: the status of `work`, whose exceptions end the run with a message.
   [[nodiscard]] int guard(std::function<int()> const& work) const;
-  /// The status of a run whose command line was read: of `work`, unless the words end it. Rank 0 prints help
-  /// and complaints.
+  /// The status of a run whose command line was read: of `work`, unless the words end it.
+  /// Rank 0 prints help and complaints.
   [[nodiscard]] int run(int rank, ending const& words, std::function<int()> const& work) const;
 
   /// Does `work` on rank 0 and tells every rank whether it succeeded; rank 0 prints the reason if a file

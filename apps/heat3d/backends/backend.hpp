@@ -22,16 +22,16 @@ struct block_sums {
   compensated_sum earlier;   ///< radiated in earlier steps, not reported so far: devices sum up by themselves
 };
 
-/// Received planes of one step, one per face; null where there is no neighbour. See face_cells() for the
-/// order.
+/// Received planes of one step, one per face; null where there is no neighbour.
+/// See face_cells() for the order.
 using halo_planes = std::array<double const*, face_n>;
 
 /// The field of one block and the kernels over it. Calls of one step come in the order pack_async,
 /// launch_inner, packed, complete_inner, face_arrived, surface, update. Back ends that compute on the calling
 /// thread do all the work of the inner cells in complete_inner, after the halos were sent, and that of the
 /// others in surface. Those on devices start work in the calls named launch, pack_async and face_arrived, and
-/// none of their calls waits for it but packed, update where sums were asked for, scan, load, store and
-/// synchronize.
+/// none of their calls waits for it but packed, update where sums were asked for, scan, load,
+/// store and synchronize.
 class backend {
  public:
   virtual ~backend() = default;

@@ -194,8 +194,8 @@ void device_backend::launch_inner(coefficients const& k, bool sum_field) {
   if (!inner_.is_empty()) device_->sweep_inner(work_on(inner_));
 }
 
-/// Cells at face `f` that wait for no other halo. Each cell is in this box at the face that came last of its
-/// own.
+/// Cells at face `f` that wait for no other halo.
+/// Each cell is in this box at the face that came last of its own.
 box device_backend::ready_cells(face f) const {
   box part{{0, 0, 0}, extent_};
   auto const d = axis_of(f);

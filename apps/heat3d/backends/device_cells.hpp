@@ -79,8 +79,8 @@ HEAT3D_CELL radiation sweep_column(sweep_work const& w, std::int64_t x, std::int
   return found;
 }
 
-/// Any cell, by its number in the part, x fastest. A face has fewer than 2^32 cells, and narrow divisions are
-/// quick.
+/// Any cell, by its number in the part, x fastest. A face has fewer than 2^32 cells,
+/// and narrow divisions are quick.
 HEAT3D_CELL radiation sweep_cell(sweep_work const& w, std::uint32_t i) {
   auto const e0 = static_cast<std::uint32_t>(w.part.high[0] - w.part.low[0]);
   auto const e1 = static_cast<std::uint32_t>(w.part.high[1] - w.part.low[1]);

@@ -35,8 +35,8 @@ struct row_sums {
 
 /// Writes the rates of the row's cells [begin, end) to `out`. Only `radiated` is summed.
 row_sums rate_row(row const& r, coefficients const& k);
-/// Writes the advanced cells [begin, end) to `out`, which must not be the row itself. Only `radiated` is
-/// summed.
+/// Writes the advanced cells [begin, end) to `out`, which must not be the row itself.
+/// Only `radiated` is summed.
 row_sums advance_row(row const& r, coefficients const& k);
 /// As advance_row(), and sums the field too.
 row_sums advance_and_sum_row(row const& r, coefficients const& k);

@@ -1,8 +1,8 @@
 #pragma once
 
 /// What the program needs from a communication library: ranks, sums, and the exchange of halos. Implemented
-/// by upcxx_runtime.cpp, mpi_runtime.cpp and solo_runtime.cpp, so that one driver times all of them on the
-/// same work.
+/// by upcxx_runtime.cpp, mpi_runtime.cpp and solo_runtime.cpp,
+/// so that one driver times all of them on the same work.
 
 #include <memory>
 #include <span>
@@ -19,8 +19,8 @@ namespace heat3d {
 using apps::failure;
 
 /// Moves the planes next to neighbours, once per step. Every rank makes the same calls in the same order:
-/// outgoing / start for each face with a neighbour, arrived until it was true for each, wait, then incoming,
-/// then next_step.
+/// outgoing / start for each face with a neighbour, arrived until it was true for each, wait,
+/// then incoming, then next_step.
 class halo_exchange {
  public:
   virtual ~halo_exchange() = default;
@@ -74,8 +74,8 @@ class communicator {
   /// Rank 0 gets what each rank gave, indexed by rank; the others get nothing. Waits.
   virtual std::vector<std::vector<double>> gather(std::span<double const> mine) = 0;
 
-  /// Memory of this rank's device for that many bytes; null where the library offers none. Collective. Throws
-  /// failure.
+  /// Memory of this rank's device for that many bytes; null where the library offers none.
+  /// Collective. Throws failure.
   virtual std::unique_ptr<device_memory> open_device(std::uint64_t /*bytes*/) { return nullptr; }
   /// With a device, buffers are allocated there.
   virtual std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory* device) = 0;

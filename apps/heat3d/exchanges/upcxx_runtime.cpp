@@ -153,8 +153,8 @@ class one_sided_exchange final : public halo_exchange {
 template <class Planes>
 one_sided_exchange<Planes>::one_sided_exchange(block const& own, Planes planes, one_sided how)
     : own_(own), planes_(planes), how_(how) {
-  // A rank without memory must not leave the others waiting for its pointers: agree first, then throw
-  // together.
+  // A rank without memory must not leave the others waiting for its pointers: agree first,
+  // then throw together.
   int short_of_memory = 0;
   try {
     allocate();

@@ -8,8 +8,8 @@
 /// difference is exactly zero, so it changes no bit, and rows need no branches. Files that include this
 /// header are compiled without contraction of multiply and add (-ffp-contract=off, -fmad=false).
 ///
-/// `Real` is double, or a type that computes as double with the mode of the host's processor (see
-/// stencil.hpp).
+/// `Real` is double, or a type that computes as double with the mode
+/// of the host's processor (see stencil.hpp).
 
 #if defined(KOKKOS_INLINE_FUNCTION)
 #define HEAT3D_CELL KOKKOS_FORCEINLINE_FUNCTION

@@ -25,8 +25,8 @@ struct block {
 };
 
 /// Process grid for a number of ranks, the same everywhere and the same as in the reference program: nx is
-/// the first divisor of n from the cube root upwards, ny the first divisor of n / nx from its square root
-/// upwards.
+/// the first divisor of n from the cube root upwards,
+/// ny the first divisor of n / nx from its square root upwards.
 process_grid default_grid(int ranks);
 
 /// Says what is wrong with dividing the domain by this grid, and what to try; nothing when it is fine.

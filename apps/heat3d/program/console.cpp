@@ -70,8 +70,8 @@ void console::summary(run_record const& r, phase_seconds const& phases, int byte
               bytes_per_cell);
   std::printf("communication    %.1f %% of the time, mean of all ranks\n", 100 * r.comm_share);
   std::printf(
-      "rank 0           inner %.1f %%, surface and update %.1f %%, pack %.1f %%, send %.1f %%, wait %.1f %%, "
-      "sums %.1f %%\n",
+      "rank 0           inner %.1f %%, surface and update %.1f %%, pack %.1f %%, send %.1f %%, "
+      "wait %.1f %%, sums %.1f %%\n",
       share(phases.inner), share(phases.surface), share(phases.pack), share(phases.send), share(phases.wait),
       share(phases.reduce));
 }

@@ -16,8 +16,8 @@ class console : public apps::console {
 
   void configuration(run_record const& record, block const& own) const;
   /// The line of each report: step, mean temperature times 1e9, elapsed time and time since the line before
-  /// (the numbers of the reference program, in its order), then time per step, throughput, communication,
-  /// time left.
+  /// (the numbers of the reference program, in its order), then time per step, throughput,
+  /// communication, time left.
   void line(report const& r);
   /// On a terminal, a line that is overwritten a few times per second; elsewhere nothing.
   void live(std::int64_t step, double elapsed_seconds);

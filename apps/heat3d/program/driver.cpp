@@ -2,8 +2,8 @@
 // while the halos travel, wait for halos, compute the cells next to neighbours, update.
 //
 // There is no barrier, and sums over all ranks do not hold the loop up either: they are started in the steps
-// that ask for them and picked up in a later step. So ranks may be one step apart, which the exchanges allow
-// for.
+// that ask for them and picked up in a later step. So ranks may be one step apart,
+// which the exchanges allow for.
 
 #include "program/driver.hpp"
 

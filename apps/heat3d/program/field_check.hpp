@@ -10,8 +10,8 @@
 
 namespace heat3d {
 
-/// Checks of the final field: exact values and bounds where they are known. Collective; the same on all
-/// ranks.
+/// Checks of the final field: exact values and bounds where they are known. Collective;
+/// the same on all ranks.
 std::vector<check_result> check_field(problem const& p, block const& own, backend const& engine,
                                       backend::extremes const& found, communicator& ranks);
 

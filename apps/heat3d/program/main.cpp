@@ -48,8 +48,8 @@ void summarize(run_record& record, driver const& run, communicator& ranks) {
   for (std::size_t i = 0; i < record.step_max_s.size(); i += piece) {
     ranks.max(std::span(record.step_max_s).subspan(i, std::min(piece, record.step_max_s.size() - i)));
   }
-  // Rank 0's steps add up to the whole; the slowest rank's of each do not, since ranks are slow at different
-  // times.
+  // Rank 0's steps add up to the whole; the slowest rank's of each do not,
+  // since ranks are slow at different times.
   auto sorted = record.step_rank0_s;
   std::ranges::sort(sorted);
   record.median_s = quantile(sorted, 0.5);

@@ -23,8 +23,8 @@ struct output_files {
   std::unique_ptr<output_file> dump;
   std::string python;  ///< interpreter that draws the slice
 
-  /// Opens what was asked for and finds what draws, so that failure comes before the work. Throws
-  /// file_problem.
+  /// Opens what was asked for and finds what draws, so that failure comes before the work.
+  /// Throws file_problem.
   static output_files open(options const& o);
 };
 

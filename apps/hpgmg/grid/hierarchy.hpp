@@ -1,7 +1,7 @@
 #pragma once
 
-/// Which grids a problem has, how they are cut into boxes, and who owns them. Pure functions of the
-/// command line.
+/// Which grids a problem has, how they are cut into boxes, and who owns them.
+/// Pure functions of the command line.
 
 #include <array>
 #include <string_view>

@@ -199,8 +199,8 @@ restriction_plan plan_restriction(level const& fine, level const& coarse, int no
 
 namespace {
 
-/// Calls f(fine box, its parent, number of the slot of either side) for fine boxes whose parent is another
-/// rank's.
+/// Calls f(fine box, its parent, number of the slot of either side) for fine boxes whose parent
+/// is another rank's.
 template <class F>
 void for_remote_children(level const& coarse, level const& fine, F&& f) {
   relation const to(fine, coarse);

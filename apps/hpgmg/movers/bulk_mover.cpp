@@ -10,8 +10,8 @@ namespace hpgmg {
 namespace {
 
 using buffer = upcxx::global_ptr<double>;
-/// Messages from one peer alternate between two buffers, so that the next one may come before this one has
-/// been unpacked.
+/// Messages from one peer alternate between two buffers,
+/// so that the next one may come before this one has been unpacked.
 using buffer_pair = std::array<buffer, 2>;
 
 struct outgoing {

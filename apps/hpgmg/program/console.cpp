@@ -118,9 +118,8 @@ void console::summary(run_record const& r) const {
   if (!speaks()) return;
   double const bound = r.bound_ns_per_cell();
   std::printf(
-      "\nsmoother         %.3f ns per cell and sweep on h, all cores together; %d bytes per cell at the "
-      "triad's "
-      "rate take %.3f ns\n",
+      "\nsmoother         %.3f ns per cell and sweep on h, all cores together; "
+      "%d bytes per cell at the triad's rate take %.3f ns\n",
       r.sweep_ns_per_cell(), bytes_per_cell(r.what), bound);
   auto const form = form_of(r.communication);
   std::printf("communication    on each level, all ranks together (and on the one with the most):\n");

@@ -73,26 +73,22 @@ parsed parse_options(int argc, char const* const* argv) {
 
   CLI::App app(
       "Geometric multigrid for variable-coefficient elliptic equations on the unit cube: the finite-volume\n"
-      "benchmark HPGMG-FV. Solves on a grid of N^3 cells, then on those of (N/2)^3 and (N/4)^3, many times "
-      "each, "
-      "and\n"
+      "benchmark HPGMG-FV. Solves on a grid of N^3 cells, then on those of (N/2)^3 and (N/4)^3, "
+      "many times each, and\n"
       "compares with the results of the public reference.\n"
       "Run it as: atoll run -n 2 atoll-hpgmg 5 8 --operator fv4 --comm array",
       "atoll-hpgmg");
   apps::prepare(app);
   app.footer(
-      "N is (boxes per side) * 2^LOG2_BOX, with as many boxes as the ranks together may have, so that the "
-      "grid "
-      "coarsens well:\n"
+      "N is (boxes per side) * 2^LOG2_BOX, with as many boxes as the ranks together may have, "
+      "so that the grid coarsens well:\n"
       "`4 8` gives 32^3 on 1 rank and 64^3 on 8, `7 1` on 8 ranks gives 256^3.\n"
-      "--comm, one thing more each: baseline: a message per row of cells, barriers; +shm: one-sided puts per "
-      "row;\n"
-      "+local: own loops where memory is shared; +vis: strided puts elsewhere; +group: neighbours wait for "
-      "each "
-      "other only;\n"
-      "bulk: packed buffers, put and signalled; mpi: packed buffers, message passing; array: arrays over "
-      "global "
-      "memory.\n"
+      "--comm, one thing more each: baseline: a message per row of cells, barriers; "
+      "+shm: one-sided puts per row;\n"
+      "+local: own loops where memory is shared; +vis: strided puts elsewhere; "
+      "+group: neighbours wait for each other only;\n"
+      "bulk: packed buffers, put and signalled; mpi: packed buffers, message passing; "
+      "array: arrays over global memory.\n"
       "Exit status: 0, 1 if a result is wrong, 2 if the run could not be done.");
 
   app.add_option("log2_box", p.log2_box, "Boxes have 2^this cells per side")

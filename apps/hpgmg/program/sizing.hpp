@@ -12,8 +12,8 @@ namespace hpgmg {
 /// What one rank needs at most in its shared heap, in bytes, whatever the number of ranks.
 double most_bytes_per_rank(problem const& what);
 
-/// On rank 0: says what is missing when the grids need more memory than is free on a host that all ranks
-/// share. Collective.
+/// On rank 0: says what is missing when the grids need more memory than is free on a host
+/// that all ranks share. Collective.
 std::optional<std::string> memory_problem(problem const& what, runtime& ranks);
 
 }  // namespace hpgmg

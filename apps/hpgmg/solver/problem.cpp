@@ -15,16 +15,16 @@ double power(double x, int n) {
   return result;
 }
 
-/// beta = 1 + S/4 with S = sin sin sin of 2 pi x; its average over a face is that of the two directions in
-/// it.
+/// beta = 1 + S/4 with S = sin sin sin of 2 pi x;
+/// its average over a face is that of the two directions in it.
 double beta_volume(position p, double h) {
   double const s = std::sin(2 * pi * p.x) * std::sin(2 * pi * p.y) * std::sin(2 * pi * p.z);
   return 1 + s / 4 * (1 - pi * pi * h * h / 3);
 }
 
 /// The seventh power of S, averaged over the cell to fourth order. Its mean over the domain is 0 but for
-/// rounding, so that the first solve on a grid of one cell is done at once or not: std::pow rounds as in the
-/// reference.
+/// rounding, so that the first solve on a grid of one cell is done at once or not:
+/// std::pow rounds as in the reference.
 double source_volume(position p, double h) {
   auto const power = [](double x, int n) { return std::pow(x, n); };
   double const w = 2 * pi;

@@ -4,8 +4,8 @@
 
 namespace hpgmg {
 
-/// What each discretisation solves. volume: averages over cells and faces, fourth order; point: values at
-/// points.
+/// What each discretisation solves. volume: averages over cells and faces, fourth order;
+/// point: values at points.
 enum class problem_kind { volume, point };
 
 struct position {

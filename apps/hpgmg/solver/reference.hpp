@@ -17,8 +17,8 @@ struct known_bound {
 };
 
 /// What is known of one problem on a grid of N^3 cells. Parts that are not are empty. Norms are largest
-/// absolute values; h, 2h and 4h are the three sizes of a run, of which the coarser have restricted
-/// operators.
+/// absolute values; h, 2h and 4h are the three sizes of a run,
+/// of which the coarser have restricted operators.
 struct reference {
   std::optional<std::array<double, 3>> source_norm;  ///< of f on h, 2h, 4h
   std::vector<known_bound> largest_eigenvalue;       ///< on each level, as far as known
