@@ -1,19 +1,20 @@
 #!/bin/bash
-# Every header compiles alone, and twice over: those that programs name in two modes (unchecked and single-threaded;
-# checked and multi-threaded), those behind them checked and multi-threaded, internal ones once, but for those that the source file beside them includes first: the build has
-# compiled these alone.
+# Every header compiles alone, and twice over: those that programs name in two modes (unchecked and single-threaded; checked and
+# multi-threaded, with the definitions of preset `checked`), those behind them in the latter, internal ones once, but for those that
+# the source file beside them includes first: the build has compiled these alone.
 #   check_headers.sh <compiler> <C++ standard> <source folder> [jobs]
 set -u
 compiler=$1 standard=$2 root=$3 jobs=${4:-2}
 cd "$root" || exit 2
 
-check_one() {  # compiler standard "header flag"
-  local compiler=$1 standard=$2 header=${3% *} flag=${3#* }
+check_one() {  # compiler standard "header flags"
+  local compiler=$1 standard=$2 header=${3%% *} flags=${3#* }
   local output
+  # shellcheck disable=SC2086
   if ! output=$(printf '#include "%s"\n#include "%s"\n' "$header" "$header" |
-                "$compiler" -std="c++$standard" -fsyntax-only -Wall -Wextra -Iinclude -Isrc "$flag" -x c++ - 2>&1) ||
+                "$compiler" -std="c++$standard" -fsyntax-only -Wall -Wextra -Iinclude -Isrc $flags -x c++ - 2>&1) ||
      [ -n "$output" ]; then
-    printf '%s (%s):\n%s\n\n' "$header" "$flag" "$output"
+    printf '%s (%s):\n%s\n\n' "$header" "$flags" "$output"
     return 1
   fi
 }
@@ -27,7 +28,7 @@ export -f check_one
       echo "skipped $header: <$need> is not here" >&2
       continue
     fi
-    printf '%s\0' "${header#include/} -DUPCXX_THREADMODE=1"
+    printf '%s\0' "${header#include/} -DUPCXX_THREADMODE=1 -DNDEBUG"
     [ "${header%/*}" = include/upcxx ] && printf '%s\0' "${header#include/} -DUPCXX_CODEMODE=1"
   done
   find src -name '*.hpp' -printf '%P\n' | while read -r header; do
