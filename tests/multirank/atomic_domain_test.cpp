@@ -9,7 +9,6 @@ namespace {
 
 using upcxx::atomic_domain;
 using upcxx::atomic_op;
-constexpr auto relaxed = std::memory_order_relaxed;
 
 static_assert(std::is_default_constructible_v<atomic_domain<int>>);
 static_assert(std::is_nothrow_move_constructible_v<atomic_domain<int>> &&
@@ -45,13 +44,13 @@ TEST_F(atomic_domain_test, moves_leave_the_source_inactive) {
   atomic_domain<int> third;
   third = std::move(second);
   EXPECT_FALSE(second.is_active());
-  EXPECT_EQ(third.fetch_add(cells.at(me), 1, relaxed).wait(), 3);
+  EXPECT_EQ(third.fetch_add(cells.at(me), 1, std::memory_order_relaxed).wait(), 3);
   first = std::move(third);  // a source of moves can be a target again
-  EXPECT_EQ(first.load(cells.at(me), relaxed).wait(), 4);
+  EXPECT_EQ(first.load(cells.at(me), std::memory_order_relaxed).wait(), 4);
   second = std::move(third);  // inactive to inactive
   first.destroy();
   first = atomic_domain<int>({atomic_op::load});
-  EXPECT_EQ(first.load(cells.at(me), relaxed).wait(), 4);
+  EXPECT_EQ(first.load(cells.at(me), std::memory_order_relaxed).wait(), 4);
   first.destroy(upcxx::entry_barrier::none);
 }
 
@@ -64,7 +63,7 @@ TEST_F(atomic_domain_test, over_a_team_serves_its_members) {
   *cells.local() = 0;
   upcxx::barrier();
   for (int r = 0; r < size; ++r) {
-    domain.fetch_add(cells.at(half[r]), r + 1, relaxed).wait();
+    domain.fetch_add(cells.at(half[r]), r + 1, std::memory_order_relaxed).wait();
   }
   domain.destroy(upcxx::entry_barrier::internal);
   EXPECT_EQ(*cells.local(), static_cast<long>(size) * (half.rank_me() + 1));
@@ -104,11 +103,12 @@ TEST_F(atomic_domain_test, many_domains_at_once) {
   for (int i = 0; i < 20; ++i) {
     domains.emplace_back(std::vector<atomic_op>{atomic_op::inc, atomic_op::load});
   }
-  for (int i = 0; i < 20; ++i) domains[static_cast<std::size_t>(i)].inc(cells.at(right) + i, relaxed).wait();
+  for (int i = 0; i < 20; ++i)
+    domains[static_cast<std::size_t>(i)].inc(cells.at(right) + i, std::memory_order_relaxed).wait();
   upcxx::barrier();
   for (int i = 0; i < 20; ++i) {
     auto& d = domains[static_cast<std::size_t>(i)];
-    EXPECT_EQ(d.load(cells.at(me) + i, relaxed).wait(), 1.0);
+    EXPECT_EQ(d.load(cells.at(me) + i, std::memory_order_relaxed).wait(), 1.0);
     d.destroy(upcxx::entry_barrier::none);
   }
 }

@@ -13,9 +13,9 @@ namespace ex = upcxx::experimental;
 
 int answer() { return 42; }
 
-struct point {
+struct parsed_point {
   int x = 0, y = 0;
-  friend std::istream& operator>>(std::istream& in, point& p) { return in >> p.x >> p.y; }
+  friend std::istream& operator>>(std::istream& in, parsed_point& p) { return in >> p.x >> p.y; }
 };
 
 TEST(os_env, reads_values_of_many_types) {
@@ -30,7 +30,7 @@ TEST(os_env, reads_values_of_many_types) {
   EXPECT_EQ(ex::os_env<std::string>("EXPERIMENTAL_TEXT"), "two words");
   EXPECT_EQ(ex::os_env("EXPERIMENTAL_REAL", 2.0), 0.5);
   EXPECT_TRUE(ex::os_env<bool>("EXPERIMENTAL_FLAG"));
-  EXPECT_EQ(ex::os_env<point>("EXPERIMENTAL_POINT").y, 4);
+  EXPECT_EQ(ex::os_env<parsed_point>("EXPERIMENTAL_POINT").y, 4);
   EXPECT_EQ(ex::os_env("EXPERIMENTAL_EMPTY", 7), 7);
   EXPECT_EQ(ex::os_env<int>("EXPERIMENTAL_UNSET"), 0);
   EXPECT_EQ(ex::os_env<std::string>("EXPERIMENTAL_UNSET", "other"), "other");

@@ -76,7 +76,7 @@ struct large_static {
   std::array<std::uint8_t, 100000> bytes;
 };
 
-int received;
+int pieces_received;
 std::size_t received_bytes;
 int mismatches;
 
@@ -165,7 +165,7 @@ TEST_F(rpc_size_test, types_aligned_to_256_bytes_arrive_aligned) {
 }
 
 TEST_F(rpc_size_test, remote_completion_carries_large_arguments) {
-  received = mismatches = 0;
+  pieces_received = mismatches = 0;
   received_bytes = 0;
   multirank::shared_array<int> cell(1);
   std::vector<std::uint8_t> payload(300000);
@@ -174,13 +174,13 @@ TEST_F(rpc_size_test, remote_completion_carries_large_arguments) {
     upcxx::rput(i, cell.at(right),
                 upcxx::remote_cx::as_rpc(
                     [](upcxx::view<std::uint8_t> v, int from) {
-                      ++received;
+                      ++pieces_received;
                       received_bytes += v.size();
                       mismatches += multirank::first_mismatch(v.data(), v.size(), from) != v.size() ? 1 : 0;
                     },
                     upcxx::make_view(payload), me));
   }
-  multirank::spin_until([] { return received == 20; });
+  multirank::spin_until([] { return pieces_received == 20; });
   EXPECT_EQ(received_bytes, 20u * 300000);
   EXPECT_EQ(mismatches, 0);
 }
