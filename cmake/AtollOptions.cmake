@@ -36,8 +36,10 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND PROJECT_IS_TOP_LEVEL)
   find_program(ATOLL_CCACHE ccache)
   mark_as_advanced(ATOLL_CCACHE)
   if(ATOLL_CCACHE)
-    set(CMAKE_C_COMPILER_LAUNCHER ${ATOLL_CCACHE})
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${ATOLL_CCACHE})
+    # Precompiled headers are found in the cache, too; and what is not there is not preprocessed first.
+    set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${ATOLL_CCACHE})
+    set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${_launcher})
   endif()
 endif()
 
