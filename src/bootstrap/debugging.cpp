@@ -35,7 +35,7 @@ void print_backtrace(int signal) noexcept {
                          STDERR_FILENO);
 }
 
-void die_by(int signal) noexcept {
+void die_of(int signal) noexcept {
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }
@@ -88,7 +88,7 @@ void install_debugging() {
       if (!is_free(signal)) continue;
       handle(signal, [](int which) {
         freeze("fatal signal");
-        die_by(which);
+        die_of(which);
       });
     }
   }
@@ -102,7 +102,7 @@ void install_backtraces() {
     if (!is_free(signal)) continue;
     handle(signal, [](int which) {
       print_backtrace(which);
-      die_by(which);
+      die_of(which);
     });
   }
 }
