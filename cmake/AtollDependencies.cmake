@@ -47,10 +47,13 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-# Command lines of the tools and applications.
-atoll_dependency(CLI11 "command lines" PACKAGE CLI11 TARGET CLI11::CLI11 DEBIAN libcli11-dev)
-# Results of the applications, and `atoll report`.
-atoll_dependency(SQLITE "results in SQLite files" PACKAGE SQLite3 TARGET SQLite::SQLite3 DEBIAN libsqlite3-dev)
+# The library alone needs none of what follows: whoever adds it as a subdirectory is not asked for it.
+if(ATOLL_BUILD_TOOLS OR ATOLL_BUILD_APPS OR ATOLL_BUILD_BENCH)
+  # Command lines of the tools and applications.
+  atoll_dependency(CLI11 "command lines" PACKAGE CLI11 TARGET CLI11::CLI11 DEBIAN libcli11-dev)
+  # Results of the applications, and `atoll report`.
+  atoll_dependency(SQLITE "results in SQLite files" PACKAGE SQLite3 TARGET SQLite::SQLite3 DEBIAN libsqlite3-dev)
+endif()
 # Back ends of the heat simulation, and the bridge's tests and example.
 if(ATOLL_BUILD_APPS OR ATOLL_BUILD_TESTS OR ATOLL_BUILD_EXAMPLES)
   include(AtollKokkos)

@@ -73,8 +73,15 @@ case $way in
     options=(-DATOLL_SOURCE="$1" ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher}
              -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_FLAGS_RELEASE=-O0)
     configure "$here/add_subdirectory" "${options[@]}"
+    # The library and nothing else: no tools, nothing that only tools need.
+    if grep '"file"' "$work/compile_commands.json" | grep -v '/src/' || [ -e "$work/atoll/bin" ] ||
+       grep '^CLI11_DIR\|^SQLite3_' "$work/CMakeCache.txt"; then
+      echo "a project that adds the library as a subdirectory gets more than the library"
+      exit 1
+    fi
     # Building it twice is not worth the time: built as a static library, and that installed as well.
-    configure "$here/add_subdirectory" "${options[@]}" -DBUILD_SHARED_LIBS=OFF -DATOLL_INSTALL=ON -DATOLL_CLI11=OFF
+    configure "$here/add_subdirectory" "${options[@]}" -DBUILD_SHARED_LIBS=OFF -DATOLL_INSTALL=ON \
+      -DATOLL_BUILD_TOOLS=ON -DATOLL_CLI11=OFF
     "$cmake" --build "$work"
     check "$2" "$work/hello"
     prefix=$work/prefix
