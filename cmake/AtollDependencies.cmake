@@ -45,7 +45,12 @@ endmacro()
 # Seen by whoever adds this project as a subdirectory, since our targets link some of them.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
-find_package(Threads REQUIRED)
+if(NOT TARGET Threads::Threads)  # else whoever adds this project has found it, and sees it
+  find_package(Threads REQUIRED)
+  if(CMAKE_VERSION VERSION_LESS 3.24)  # which does not know that variable
+    set_target_properties(Threads::Threads PROPERTIES IMPORTED_GLOBAL TRUE)
+  endif()
+endif()
 
 # The library alone needs none of what follows: whoever adds it as a subdirectory is not asked for it.
 if(ATOLL_BUILD_TOOLS OR ATOLL_BUILD_APPS OR ATOLL_BUILD_BENCH)
