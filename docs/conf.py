@@ -30,23 +30,19 @@ cpp_id_attributes = ["ATOLL_EXPORT"]
 primary_domain = "cpp"
 highlight_language = "none"
 
-html_theme = "furo"
+# Debian's and Ubuntu's package of this theme is whole (scripts and fonts included) and looks the same in all their releases;
+# furo's lacks what its page refers to in Debian 12.
+html_theme = "sphinx_rtd_theme"
 html_title = f"Atoll {release}"
 html_static_path = ["_static"]
 html_css_files = ["atoll.css"]
 html_favicon = "_static/atoll.svg"
 html_show_sourcelink = False
 html_copy_source = False
+html_logo = "_static/atoll.svg"
 html_theme_options = {
-    "light_logo": "atoll.svg",
-    "dark_logo": "atoll.svg",
-    "light_css_variables": {
-        "color-brand-primary": "#00687a",
-        "color-brand-content": "#00687a",
-        "font-stack": "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif",
-        "font-stack--monospace": "ui-monospace, 'SF Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace",
-    },
-    "dark_css_variables": {"color-brand-primary": "#5cc8d8", "color-brand-content": "#5cc8d8"},
+    "collapse_navigation": False,
+    "style_external_links": False,
+    "style_nav_header_background": "#00525f",
 }
 pygments_style = "friendly"
-pygments_dark_style = "monokai"
