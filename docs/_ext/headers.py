@@ -3,11 +3,14 @@
     ```{header} rma copy
     ```
 
+Each header's entries follow a list of their names, with links and the first sentence of each: a class with its functions.
+
 `remaining-headers` shows the headers that no page names, so that a new one is on the website from its first day, until someone
 gives it a place and some words of introduction.
 """
 
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from docutils import nodes
@@ -36,6 +39,78 @@ def introduction(environment, name):
     return re.sub(r"^/// ?", "", comment.group(1), flags=re.M).splitlines() + [""]
 
 
+def sentence(element):
+    """The first sentence of a description, as plain text."""
+    text = " ".join("".join(element.itertext()).split()) if element is not None else ""
+    return re.split(r"(?<=[a-z)\d])[.:;](?= [A-Z]|$)", text)[0]
+
+
+def is_described(definition):
+    """Breathe shows no others: a group of small functions has one comment, which stands at the first."""
+    return any("".join(definition.find(kind).itertext()).strip() for kind in ("briefdescription", "detaileddescription"))
+
+
+def summary_of(xml):
+    """Rows (name, anchor, first sentence, {member: anchor}) of all that a header declares; overloads share one row."""
+    rows = {}
+
+    def add(name, anchor, text):
+        row = rows.setdefault(name, [anchor, text, {}])
+        row[1] = row[1] or text
+        return row
+
+    for definition in ElementTree.parse(xml).getroot().iter("compounddef"):
+        for inner in definition.findall("innerclass"):
+            compound = ElementTree.parse(xml.parent / f"{inner.get('refid')}.xml").getroot().find("compounddef")
+            if inner.get("prot") == "private" or "<" in inner.text or "detail" in inner.text:
+                continue
+            name = inner.text.split("::", 1)[-1] if inner.text.startswith(("upcxx::", "atl::")) else inner.text
+            row = add(name, inner.get("refid"), sentence(compound.find("briefdescription")))
+            for member in compound.iter("memberdef"):
+                own = member.findtext("name")
+                special = own.strip("~") == name.split("::")[-1] or own == "operator="
+                if member.get("prot") != "public" or member.get("kind") != "function" or special:
+                    continue
+                if is_described(member):
+                    row[2][own] = row[2][own] if row[2].get(own, row[0]) != row[0] else member.get("id")
+                else:
+                    row[2].setdefault(own, row[0])
+        previous = None
+        for member in definition.iter("memberdef"):
+            previous = member.get("id") if is_described(member) or not previous else previous
+            add(member.findtext("name"), previous, sentence(member.find("briefdescription")))
+    return [(name, *row) for name, row in rows.items()]
+
+
+def linked(name, anchor):
+    paragraph = nodes.paragraph()
+    paragraph += nodes.reference("", "", nodes.literal("", name), internal=True, refid=anchor)
+    return paragraph
+
+
+def summary(files):
+    """A list of names with links to what follows on the page."""
+    rows = [row for xml in files for row in summary_of(xml)]
+    if sum(1 + len(members) for *_, members in rows) < 2:
+        return []
+    items = nodes.bullet_list(classes=["entries"])
+    for name, anchor, text, members in rows:
+        item = nodes.list_item()
+        line = linked(name, anchor)
+        if text:
+            line += nodes.Text(f" – {text}")
+        item += line
+        if members:
+            inner = nodes.paragraph(classes=["members"])
+            for i, (member, target) in enumerate(members.items()):
+                if i:
+                    inner += nodes.Text(", ")
+                inner += linked(member, target).children
+            item += inner
+        items += item
+    return [items]
+
+
 def is_empty(xml):
     return not re.search(r"<memberdef|<innerclass", xml.read_text(encoding="utf-8"))
 
@@ -50,21 +125,24 @@ class Header(Directive):
     def show(self, names, with_titles):
         environment = self.state.document.settings.env
         folder = Path(environment.config.breathe_projects["atoll"])
-        lines = StringList()
-        for name in names:
-            xml = folder / f"group__header__{name.replace('_', '__')}.xml"
+        files = {name: folder / f"group__header__{name.replace('_', '__')}.xml" for name in names}
+        for name, xml in files.items():
             environment.note_dependency(str(xml))
             if not xml.exists():
                 raise self.error(f"Doxygen found no header {name} (scripts/docs.sh runs it)")
+        shown = [] if with_titles else summary(files.values())
+        for name, xml in files.items():
             content = [f"```{{rubric}} {header_path(name)}", "```", ""] if with_titles else []
-            content += introduction(environment, name)
+            introduced = self.parsed(content + introduction(environment, name), xml)
+            shown = introduced + shown if name == names[0] else shown + introduced
             if not is_empty(xml):
-                content += [f"```{{doxygengroup}} header_{name}", ":content-only:", "```", ""]
-            for line in content:
-                lines.append(line, xml.name)
+                shown += self.parsed([f"```{{doxygengroup}} header_{name}", ":content-only:", "```", ""], xml)
+        return shown
+
+    def parsed(self, content, xml):
         node = nodes.section()
         node.document = self.state.document
-        self.state.nested_parse(lines, 0, node, match_titles=False)
+        self.state.nested_parse(StringList(content, xml.name), 0, node, match_titles=False)
         return node.children
 
 
