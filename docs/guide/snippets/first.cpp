@@ -21,10 +21,11 @@ int main() {
 
   // Any rank may read it.
   int const total = upcxx::rget(sum).wait();
+  UPCXX_ASSERT_ALWAYS(total == upcxx::rank_n() * (upcxx::rank_n() + 1) / 2);
   std::printf("rank %d of %d reads %d\n", me, upcxx::rank_n(), total);
 
-  bool const right = total == upcxx::rank_n() * (upcxx::rank_n() + 1) / 2;
+  upcxx::barrier();  // everybody has read: rank 0 may give the memory back
+  if (me == 0) upcxx::delete_(sum);
   upcxx::finalize();
-  return right ? 0 : 1;
 }
 // [/first]
