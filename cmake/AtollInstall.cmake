@@ -35,4 +35,7 @@ foreach(_name upcxx atoll)
   configure_file(cmake/upcxx.pc.in ${PROJECT_BINARY_DIR}/${_name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The guide, the reference and what they link to, side by side as in the sources.
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.cpp" PATTERN _* EXCLUDE PATTERN man EXCLUDE PATTERN data EXCLUDE)
