@@ -2,8 +2,6 @@
 
 #include <sqlite3.h>
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
 namespace apps {
@@ -29,14 +27,10 @@ database::~database() { sqlite3_close(handle_); }
 
 void database::prepare(char const* schema, std::span<char const* const> later) {
   sqlite3_busy_timeout(handle_, wait_ms);
-  // Readers and a writer then do not wait for each other. Switching needs the file alone for a moment, and
-  // SQLite does not wait for that by itself. Where the file system cannot do it the old mode stays,
-  // which is safe too.
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    auto const status = sqlite3_exec(handle_, "PRAGMA journal_mode=WAL", nullptr, nullptr, nullptr);
-    if (status != SQLITE_BUSY && status != SQLITE_LOCKED) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  // One file and nothing beside it once nobody writes, so that it can be copied and sent: files of earlier versions have a
+  // write-ahead log, which even readers leave behind. Fails while others have such a file open; then the last of
+  // them to open it when it is alone does this.
+  sqlite3_exec(handle_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
   transaction writing(*this);
   execute(schema, "create tables");
   for (auto const* const sql : later) sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);

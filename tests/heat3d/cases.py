@@ -302,7 +302,13 @@ def results(bench):
     require(count("SELECT count(*) FROM runs WHERE passed = 1 AND residual < 1e-12") == runs, "checks were lost")
     require(count("SELECT count(*) FROM runs WHERE ranks = 2 AND grid = '1x1x2' AND backend = 'plain'") == 1, "columns")
     require(count("SELECT min(max_s >= rank0_s AND rank0_s > 0) FROM steps") == 1, "durations make no sense")
+    beside = lambda: [name for name in os.listdir(os.path.dirname(database)) if name.startswith("runs.db-")]
+    require(beside() == [], f"left beside the file: {beside()}")
+    connection.execute("PRAGMA journal_mode=WAL")  # as files of earlier versions are
     connection.close()
+    bench.run(words, 1)
+    subprocess.run([bench.launcher, "report", database, "-o", bench.path("page")], capture_output=True, check=False)
+    require(beside() == [], f"left beside an older file: {beside()}")
 
     times = bench.path("times.csv")
     bench.run(["-X", "6", "-Y", "6", "-Z", "6", "-N", "10", "--times", times], 2)

@@ -1,4 +1,4 @@
-"""Opens results files."""
+"""Opens results files, and says what runs were made on."""
 
 import os
 import sqlite3
@@ -8,10 +8,11 @@ from drawing import NothingToDraw
 
 
 def connect(path):
-    """A connection that reads only."""
+    """A connection from which only is read. It may write where that is allowed, to take back what a killed job left half done and
+    to leave no files beside this one; the last way is for folders that cannot be written."""
     quoted = urllib.parse.quote(os.path.abspath(path))
-    for options in ("mode=ro", "immutable=1"):  # the second where the folder cannot be written either
-        database = sqlite3.connect(f"file:{quoted}?{options}", uri=True)
+    for options in ("mode=rw", "mode=ro", "immutable=1"):
+        database = sqlite3.connect(f"file:{quoted}?{options}", uri=True, timeout=60)
         database.row_factory = sqlite3.Row
         try:
             database.execute("SELECT count(*) FROM sqlite_master").fetchone()
