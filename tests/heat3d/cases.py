@@ -302,6 +302,8 @@ def results(bench):
     require(count("SELECT count(*) FROM runs WHERE passed = 1 AND residual < 1e-12") == runs, "checks were lost")
     require(count("SELECT count(*) FROM runs WHERE ranks = 2 AND grid = '1x1x2' AND backend = 'plain'") == 1, "columns")
     require(count("SELECT min(max_s >= rank0_s AND rank0_s > 0) FROM steps") == 1, "durations make no sense")
+    require(count("SELECT count(*) FROM machines JOIN runs USING (run) WHERE machines.runs = 'runs' AND processor != '' AND "
+                  "compiler LIKE '%.%' AND mpi != '' AND processors > 0 AND load >= 0 AND waited BETWEEN 0 AND 1") == runs, "machines")
     beside = lambda: [name for name in os.listdir(os.path.dirname(database)) if name.startswith("runs.db-")]
     require(beside() == [], f"left beside the file: {beside()}")
     connection.execute("PRAGMA journal_mode=WAL")  # as files of earlier versions are

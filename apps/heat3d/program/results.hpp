@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/database.hpp"
+#include "common/machine.hpp"
 #include "problem/checks.hpp"
 #include "problem/decomposition.hpp"
 #include "problem/problem.hpp"
@@ -50,6 +51,7 @@ class results_file {
   void add(run_record const& record);
 
  private:
+  apps::machine machine_;
   apps::database database_;
 };
 

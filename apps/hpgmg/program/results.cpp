@@ -144,7 +144,9 @@ void add_traffic(apps::database& to, std::int64_t id, run_record const& run) {
 
 }  // namespace
 
-results_file::results_file(std::string const& path) : database_(path, schema) {}
+results_file::results_file(std::string const& path) : database_(path, schema) {
+  apps::machine::prepare(database_);
+}
 
 void results_file::add(run_record const& run) {
   apps::transaction writing(database_);
@@ -168,6 +170,7 @@ void results_file::add(run_record const& run) {
   row.bind(run.checked ? std::optional<std::int64_t>(run.passed()) : std::nullopt).run();
 
   std::int64_t const id = database_.last_row();
+  machine_.add(database_, "hpgmg_runs", id, run.ranks * run.what.threads);
   add_sizes(database_, id, run);
   add_traffic(database_, id, run);
   apps::statement check(database_, "INSERT INTO hpgmg_checks VALUES (?,?,?,?,?,?)");

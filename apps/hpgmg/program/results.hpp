@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/database.hpp"
+#include "common/machine.hpp"
 #include "program/record.hpp"
 
 namespace hpgmg {
@@ -19,6 +20,7 @@ class results_file {
   void add(run_record const& run);
 
  private:
+  apps::machine machine_;
   apps::database database_;
 };
 

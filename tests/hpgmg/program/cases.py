@@ -111,6 +111,7 @@ def results(bench):
     connection = sqlite3.connect(database)
     count = lambda sql: connection.execute(sql).fetchone()[0]
     require(count("SELECT count(*) FROM hpgmg_runs WHERE passed = 1") == jobs + 1, "runs were lost")
+    require(count("SELECT count(*) FROM machines WHERE runs = 'hpgmg_runs' AND processor != ''") == jobs + 1, "machines were lost")
     last = jobs + 1
     require(count(f"SELECT count(*) FROM hpgmg_solves WHERE run = {last}") == 9, "solves were lost")
     require(count(f"SELECT comm_lines FROM hpgmg_runs WHERE run = {last}") > 50, "lines were not counted")

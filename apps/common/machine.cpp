@@ -1,0 +1,125 @@
+// A run counts as disturbed if rank 0 was ready to run but had no core for more than a hundredth of the time, although
+// there were cores for all that its job keeps busy: then somebody else had them. The kernel counts that time for
+// each thread; the thread that opens the results file is the one that computes.
+
+#include "common/machine.hpp"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "common/host.hpp"
+#include "common/timing.hpp"
+
+namespace apps {
+namespace {
+
+constexpr double tolerated = 0.01;
+
+constexpr char const* schema = R"sql(
+CREATE TABLE IF NOT EXISTS machines (
+  runs TEXT NOT NULL,            -- name of a table of runs
+  run INTEGER NOT NULL,          -- in that table
+  processor TEXT NOT NULL,
+  processors INTEGER NOT NULL,   -- of the machine; usable ones are in the table of runs
+  memory_bytes REAL NOT NULL,    -- available at the end
+  system TEXT NOT NULL,
+  compiler TEXT NOT NULL,
+  mpi TEXT NOT NULL,
+  load REAL,                     -- of the minute before the run: processes that want to run
+  waited REAL,                   -- share of the run's time that rank 0 was kept from a core; null: not known
+  disturbed INTEGER,             -- 1: by others; null: not known
+  PRIMARY KEY (runs, run)
+) WITHOUT ROWID;
+)sql";
+
+std::optional<double> waited_for_core() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  double ran = 0;
+  double waited = 0;
+  if (file >> ran >> waited) return waited * 1e-9;
+  return std::nullopt;
+}
+
+/// Cores that the job may use, although each of its ranks may be bound to one: its launcher is not.
+int cores_of_job() {
+  cpu_set_t launcher;
+  bool const known = sched_getaffinity(getppid(), sizeof launcher, &launcher) == 0;
+  return std::max(usable_cores(), known ? CPU_COUNT(&launcher) : 0);
+}
+
+double load_average() {
+  double value = 0;
+  return getloadavg(&value, 1) == 1 ? value : NAN;
+}
+
+std::string system_name() {
+  utsname system{};
+  uname(&system);
+  return std::string(system.sysname) + " " + system.release + ", " + system.machine;
+}
+
+}  // namespace
+
+std::string processor_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    for (char const* const name : {"model name", "Model", "cpu model"}) {
+      auto const colon = line.find(": ");
+      if (line.starts_with(name) && colon != std::string::npos) return line.substr(colon + 2);
+    }
+  }
+  utsname system{};
+  uname(&system);
+  return system.machine;
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return "Clang " __clang_version__;
+#else
+  return "GCC " __VERSION__;
+#endif
+}
+
+std::string mpi_library() {
+  // Only variants in message passing link it; asking the dynamic linker keeps this file out of their build.
+  using function = int (*)(char*, int*);
+  void* const found = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+  if (found == nullptr) return "none";
+  std::array<char, 8192> text{};  // more than MPI_MAX_LIBRARY_VERSION_STRING of any library
+  int length = 0;
+  reinterpret_cast<function>(found)(text.data(), &length);
+  std::string const all = text.data();
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+machine::machine() : load_(load_average()), waited_before_(waited_for_core()), began_(now()) {}
+
+void machine::prepare(database& in) {
+  transaction writing(in);
+  in.execute(schema, "create tables");
+  writing.commit();
+}
+
+void machine::add(database& to, char const* runs, std::int64_t run, int busy) const {
+  auto const waited_after = waited_for_core();
+  double share = NAN;  // becomes null
+  if (waited_before_ && waited_after) share = (*waited_after - *waited_before_) / (now() - began_);
+  std::optional<std::int64_t> disturbed;
+  if (!std::isnan(share) && busy <= cores_of_job()) disturbed = share > tolerated ? 1 : 0;
+  statement row(to, "INSERT INTO machines VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  row.bind(std::string(runs)).bind(run);
+  row.bind(processor_model()).bind(known_cores()).bind(available_bytes());
+  row.bind(system_name()).bind(compiler()).bind(mpi_library());
+  row.bind(load_).bind(share).bind(disturbed).run();
+}
+
+}  // namespace apps

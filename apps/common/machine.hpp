@@ -1,0 +1,37 @@
+#pragma once
+
+/// What a run was made on, and whether others disturbed it: kept beside its results.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/database.hpp"
+
+namespace apps {
+
+/// Facts of rank 0's machine, and a look at its scheduler over the time of a run.
+class machine {
+ public:
+  /// Looks at the load: make it before the run, whose own load would be seen otherwise.
+  machine();
+
+  /// Adds a row about a run of a table of runs, inside the caller's transaction. `busy`: threads that the job keeps busy on
+  /// this host, to tell a job that shares cores with others from one that has too few for itself.
+  void add(database& to, char const* runs, std::int64_t run, int busy) const;
+
+  /// Creates the table where it is missing.
+  static void prepare(database& in);
+
+ private:
+  double load_;
+  std::optional<double> waited_before_;  ///< seconds that this thread was ready to run without a core
+  double began_;
+};
+
+std::string processor_model();
+std::string compiler();
+/// The MPI that is linked to the program, or "none".
+std::string mpi_library();
+
+}  // namespace apps
