@@ -1,16 +1,39 @@
+#include <unistd.h>
+
 #include <cstdlib>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/factories.hpp"
+#include "bootstrap/foreign.hpp"
 
 // Which bootstrap: the environment decides. A PMIx server comes before `atoll run`,
 // because `atoll run` takes PMIx variables out of the environment of its ranks: where both are present,
-// the PMIx server is the inner launcher.
+// the PMIx server is the inner launcher. A launcher that none of them understands is an error: each of its
+// tasks would be a job of one rank.
 
 namespace atl::bootstrap {
 namespace {
+
+std::optional<foreign_task> foreign_task_here() {
+  // Ranks of `atoll run`, and programs that they start, are somebody's on purpose, whatever is around them.
+  if (std::getenv("ATOLL_JOB") != nullptr) return std::nullopt;
+  return find_foreign_task([](char const* name) -> char const* { return std::getenv(name); });
+}
+
+char const* words_on_pmix() {
+  return started_by_pmix() ? "started by a PMIx launcher" : "not started by a PMIx launcher";
+}
+
+[[noreturn]] void refuse(foreign_task const& task, std::string const& why_not_local) {
+  // Task 0 says all; give it the time to do so before a launcher ends all tasks over the first that ends.
+  if (task.rank != 0) ::sleep(1);
+  throw startup_error(explain(task, format("pmix: %s (no PMIX_NAMESPACE and PMIX_RANK); local: %s",
+                                           words_on_pmix(), why_not_local.c_str())));
+}
 
 std::unique_ptr<channel> make_channel() {
   std::string const wanted = settings::bootstrap();
@@ -23,6 +46,10 @@ std::unique_ptr<channel> make_channel() {
   bool const by_launcher = std::getenv("ATOLL_JOB") != nullptr;
   if (int const ranks = settings::ranks_without_launcher(); ranks > 1 && !by_launcher)
     return make_forked(ranks);
+  // GASNET_PSHM_NODES=1 asks for one rank, in so many words.
+  if (std::getenv("GASNET_PSHM_NODES") == nullptr) {
+    if (auto const task = foreign_task_here()) refuse(*task, reason);
+  }
   return make_solo();
 }
 
@@ -47,14 +74,18 @@ std::vector<candidate> candidates() {
   std::string library;
   bool const have_library = pmix_available(library);
   pmix.usable = have_library && started_by_pmix();
-  pmix.reason =
-      std::string(started_by_pmix() ? "started by a PMIx launcher" : "not started by a PMIx launcher") +
-      "; " + library;
+  pmix.reason = std::string(words_on_pmix()) + "; " + library;
   std::string const wanted = settings::bootstrap();
   bool const any = wanted == "auto";
   pmix.chosen = wanted == "pmix" || (any && started_by_pmix());
   local.chosen = !pmix.chosen && (wanted == "local" || (any && local.usable));
   solo.chosen = !pmix.chosen && !local.chosen;
+  if (auto const task = foreign_task_here();
+      task && solo.chosen && any && std::getenv("GASNET_PSHM_NODES") == nullptr) {
+    solo.usable = false;
+    solo.reason = task->launcher + " started several tasks (" + task->sign +
+                  "), which are no jobs of one rank unless ATOLL_BOOTSTRAP=solo says so";
+  }
   return {solo, local, pmix};
 }
 

@@ -32,7 +32,7 @@ MARK = "ATOLL_TEST_MARK"
 
 
 def unlimited_environment(**more):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_", "FLUX_"))}
     environment.update(more)
     return environment
 
@@ -157,6 +157,24 @@ class Basics(LauncherTest):
     def test_without_the_launcher_a_program_is_one_rank(self):
         got = subprocess.run([PROGRAM, "exchange"], env=self.environment(), text=True, capture_output=True)
         self.assertEqual(got.stdout, "exchange ok 0 of 1 by solo\n")
+
+    def test_tasks_of_a_launcher_that_is_not_understood_are_no_jobs_of_one_rank(self):
+        def run(rank, **more):
+            environment = self.environment(SLURM_STEP_NUM_TASKS="3", SLURM_PROCID=str(rank), **more)
+            return subprocess.run([PROGRAM, "exchange"], env=environment, text=True, capture_output=True)
+
+        for rank, words in ((0, "Slurm's srun started this process as one of 3 tasks"), (2, "task 0 says more")):
+            got = run(rank)
+            self.assertNotEqual(got.returncode, 0)
+            self.assertIn(words, got.stderr)
+            self.assertIn("ATOLL_BOOTSTRAP=solo", got.stderr)
+            self.assertEqual(got.stdout, "")
+        for more in ({"ATOLL_BOOTSTRAP": "solo"}, {"GASNET_PSHM_NODES": "1"}):
+            self.assertEqual(run(0, **more).stdout, "exchange ok 0 of 1 by solo\n")
+        # The launcher's ranks, also in a task of another one, and the programs that they start, are as always.
+        around = self.environment(SLURM_STEP_NUM_TASKS="3", SLURM_PROCID="1")
+        self.assertEqual(self.run_job("-n", 2, PROGRAM, "exchange", env=around).status, 0)
+        self.assertEqual(self.run_job("-n", 2, PROGRAM, "child-is-solo", env=around).status, 0)
 
     def test_wrappers_that_close_descriptors_do_not_matter(self):
         wrapper = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
