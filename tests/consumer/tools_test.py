@@ -205,6 +205,37 @@ class Wrapper(ToolsTest):
         self.call("upcxx-meta", status=2)
 
 
+    def test_paths_with_spaces_and_quotes(self):
+        home = os.path.join(self.folder, "the user's software (new)")
+        shutil.copytree(os.path.dirname(BIN), home, symlinks=True)
+        run = lambda program, *words: self.call(os.path.join(home, "bin", program), *words)
+        self.write("main.cpp", "#include <upcxx/upcxx.hpp>\nextern \"C\" int twice(int);\n"
+                               "int main() { upcxx::init(); int n = twice(upcxx::rank_n()); upcxx::finalize(); return n; }\n")
+        self.write("twice.c", "int twice(int x) { return 2 * x; }\n")
+        run("upcxx", "-O0", "-c", "main.cpp")
+        run("upcxx", "-O0", "main.o", "twice.c", "-o", "a program")
+        self.assertIn(f"{home}/lib", self.call("ldd", "./a program").stdout)
+        self.call("./a program", status=2)
+        self.assertIn(home, run("upcxx", "-info").stdout)
+        # As in the makefiles of the documentation.
+        self.write("Makefile", f"META = '{home}/bin/upcxx-meta'\n".replace("'s", "'\\''s") +
+                   "program: main.cpp twice.c\n"
+                   "\t$(shell $(META) CC) -c twice.c\n"
+                   "\t$(shell $(META) CXX) $(shell $(META) CPPFLAGS) -std=gnu++20 -c main.cpp\n"
+                   "\t$(shell $(META) CXX) $(shell $(META) LDFLAGS) main.o twice.o $(shell $(META) LIBS) -o $@\n")
+        if shutil.which("make") and not os.environ.get("FLAGS"):
+            self.call("make")
+            self.call("./program", status=2)
+        if shutil.which("pkg-config") and not os.environ.get("FLAGS"):
+            # pkg-config writes backslashes before spaces only.
+            spaced = os.path.join(self.folder, "the user")
+            os.symlink(home, spaced)
+            file = subprocess.check_output(["find", spaced + "/", "-name", "upcxx.pc"], text=True).strip()
+            command = f"{CXX} $(pkg-config --cflags upcxx) main.cpp twice.o $(pkg-config --libs upcxx) -o by-pkg-config"
+            self.call("sh", "-c", f'eval "{command}"', env={"PKG_CONFIG_PATH": os.path.dirname(file)})
+            self.call("./by-pkg-config", status=2)
+
+
 class Modes(ToolsTest):
     """Files of different modes must not become one program."""
 
