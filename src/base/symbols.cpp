@@ -3,75 +3,18 @@
 #include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 
-#include "base/error.hpp"
+#include "base/debug_info.hpp"
 #include "base/os/unique_fd.hpp"
-
-extern char** environ;
 
 namespace atl {
 namespace {
-
-/// Debug information of large programs takes a while to read, and the machine may be busy.
-constexpr std::chrono::milliseconds patience{5000};
-
-/// Output of a command, cut off after `patience`; false when it cannot be run.
-bool capture(std::vector<std::string> const& words, std::string& output) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
-  os::unique_fd const in(ends[0]);
-  os::unique_fd out(ends[1]);
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, out.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (auto const& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  int const failed = ::posix_spawnp(&pid, arguments[0], &files, &attributes, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  ::posix_spawnattr_destroy(&attributes);
-  out.reset();
-  if (failed != 0) return false;
-  auto const deadline = std::chrono::steady_clock::now() + patience;
-  std::array<char, 4096> part;
-  for (;;) {
-    auto const left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd item{in.get(), POLLIN, 0};
-    int const ready = left.count() > 0 ? ::poll(&item, 1, static_cast<int>(left.count())) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) break;
-    ssize_t const got = ::read(in.get(), part.data(), part.size());
-    if (got <= 0) break;
-    output.append(part.data(), static_cast<std::size_t>(got));
-  }
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, nullptr, 0);
-  return true;
-}
 
 /// A file in memory, read only.
 class mapped_file {
@@ -180,38 +123,18 @@ void code_names::look_up(std::vector<code_place> const& places) {
     unknown[place.module].push_back(place.address);
   }
   for (auto const& [module, addresses] : unknown) {
-    ask_tool(module, addresses);
+    ask_debug_info(module, addresses);
     ask_symbol_table(module, addresses);
   }
 }
 
-void code_names::ask_tool(std::string const& module, std::vector<std::uint64_t> const& addresses) {
-  if (!have_tool_) return;
-  std::vector<std::string> words{"addr2line", "-a", "-f", "-i", "-e", module};
-  for (auto const address : addresses)
-    words.push_back(format("0x%llx", static_cast<unsigned long long>(address)));
-  std::string output;
-  have_tool_ = capture(words, output);
-  // The address, then a line with the function and one with "file:line" for it and for each caller into which
-  // it was inlined.
-  std::istringstream in(output);
-  std::vector<code_line>* into = nullptr;
-  for (std::string first; std::getline(in, first);) {
-    if (first.starts_with("0x")) {
-      into = &known_[{module, std::strtoull(first.c_str(), nullptr, 16)}];
-      continue;
+void code_names::ask_debug_info(std::string const& module, std::vector<std::uint64_t> const& addresses) {
+  auto const found = debug_lines(module, addresses);
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    std::vector<code_line>& into = known_[{module, addresses[i]}];
+    for (debug_line const& line : found[i]) {
+      into.push_back({line.symbol, readable(line.symbol), line.file, line.file.empty() ? 0 : line.line});
     }
-    std::string second;
-    if (into == nullptr || !std::getline(in, second) || first.starts_with("??")) continue;
-    code_line found{first, readable(first), "", 0};
-    if (auto const extra = second.find(" (discriminator"); extra != std::string::npos) second.erase(extra);
-    auto const colon = second.rfind(':');
-    // "??:?" and ":?": only the name is known.
-    if (colon != std::string::npos && colon != 0 && !second.starts_with("??")) {
-      found.line = std::atoi(second.c_str() + colon + 1);
-      if (found.line != 0) found.file = second.substr(0, colon);
-    }
-    into->push_back(std::move(found));
   }
 }
 
@@ -223,9 +146,6 @@ void code_names::ask_symbol_table(std::string const& module, std::vector<std::ui
     std::string const symbol = table.name_at(address);
     if (symbol.empty()) continue;
     if (lines.empty()) lines.push_back({symbol, "", "", 0});
-    // addr2line names an inlined closure after the function around it, which comes last.
-    if (lines.size() > 1 && lines.front().symbol == symbol)
-      lines.front().symbol = lines.front().function = "";
     lines.back().function = readable(symbol);
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Names for code addresses, by binutils' addr2line where that is installed, else from the symbol table.
+/// Names for code addresses, from debug information where there is some, else from the symbol table.
 
 #include <cstdint>
 #include <map>
@@ -39,11 +39,10 @@ class code_names {
   std::vector<code_line> const& at(code_place const& place) const;
 
  private:
-  void ask_tool(std::string const& module, std::vector<std::uint64_t> const& addresses);
+  void ask_debug_info(std::string const& module, std::vector<std::uint64_t> const& addresses);
   void ask_symbol_table(std::string const& module, std::vector<std::uint64_t> const& addresses);
 
   std::map<code_place, std::vector<code_line>> known_;
-  bool have_tool_ = true;
 };
 
 /// "f(int)" of "_Z1fi"; other texts unchanged.

@@ -8,6 +8,7 @@ sanitizer takes over (it reports crashes itself). Exit status 77: everything was
 """
 
 import contextlib
+import ctypes.util
 import fcntl
 import glob
 import os
@@ -27,6 +28,9 @@ ATOLL = ""
 PROGRAM = ""
 SANITIZED = os.environ.get("ATOLL_TEST_SANITIZED") == "1"
 PATIENCE = 30  # seconds; generous, because the machine may be busy
+# The place of the fault, by libdw where it is installed.
+HAVE_LIBDW = ctypes.util.find_library("dw") is not None
+CRASH_LINE = r"#0 .*function_that_crashes\(int\*\) " + (r"at /\S*/rank_program\.cpp:\d+\n" if HAVE_LIBDW else "in ")
 # Marks the processes of a test, so that leftovers are found whatever they are called.
 MARK = "ATOLL_TEST_MARK"
 
@@ -421,7 +425,7 @@ class Failures(LauncherTest):
     def test_segmentation_fault_has_a_backtrace(self):
         got = self.run_job("-n", 3, PROGRAM, "segv", 1)
         self.assert_failure(got, 139, r"rank 1 of 3 on \S+ \(pid \d+\) died of SIGSEGV \(Segmentation fault\) at address 0x10",
-                            r"#0 .*function_that_crashes" if shutil.which("addr2line") else r"#0 .*\+0x", r"what the other ranks were doing")
+                            CRASH_LINE, r"what the other ranks were doing")
 
     @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
     def test_segmentation_fault_in_a_thread(self):
@@ -438,13 +442,18 @@ class Failures(LauncherTest):
         got = self.run_job("-n", 2, "sh", "-c", f"'{PROGRAM}' segv 1; exit $?")
         self.assert_failure(got, 139, r"rank 1 of 2 .* died of SIGSEGV")
 
-    def test_without_addr2line_functions_and_modules_are_named(self):
-        if SANITIZED:
-            self.skipTest("the sanitizer reports this itself")
-        environment = self.environment()
-        environment["PATH"] = "/nowhere"
-        got = self.run_job("-n", 2, PROGRAM, "segv", 1, env=environment)
-        self.assert_failure(got, 139, r"#0 .*function_that_crashes\(int\*\) in %s" % re.escape(os.path.basename(PROGRAM)))
+    @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
+    def test_without_libdw_functions_and_modules_are_named(self):
+        in_module = r"#0 .*function_that_crashes\(int\*\) in %s" % re.escape(os.path.basename(PROGRAM))
+        with tempfile.TemporaryDirectory() as folder:
+            open(os.path.join(folder, "libdw.so.1"), "w").close()  # found first, and no library
+            environment = self.environment(LD_LIBRARY_PATH=folder)
+            self.assert_failure(self.run_job("-n", 2, PROGRAM, "segv", 1, env=environment), 139, in_module)
+            if shutil.which("strip"):
+                stripped = os.path.join(folder, "stripped")
+                subprocess.run(["strip", "--strip-debug", PROGRAM, "-o", stripped], check=True)
+                self.assert_failure(self.run_job("-n", 2, stripped, "segv", 1), 139,
+                                    r"#0 .*function_that_crashes\(int\*\) in stripped")
 
     def test_uncaught_exception(self):
         got = self.run_job("-n", 3, PROGRAM, "throw", 2)
@@ -517,7 +526,7 @@ class Pictures(LauncherTest):
     def assert_picture(self, err, ranks):
         for rank in range(ranks):
             self.assertRegex(err, rf"(?m)^ +{rank} +\d+ +running +in barrier for .* 3 replies awaited")
-        self.assertRegex(err, r"#\d+ .*function_that_hangs" if shutil.which("addr2line") else r"#0")
+        self.assertRegex(err, r"#\d+ .*function_that_hangs")
 
     def test_timeout(self):
         got = self.run_job("--timeout", "1.5", "-n", 3, PROGRAM, "hang")

@@ -15,10 +15,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <sstream>
 #include <string>
 
+#include "base/debug_info.hpp"
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
 #include "base/os/memfd.hpp"
@@ -103,20 +102,13 @@ void check_process_watch(report& to) {
              "noticed only when the wrapper ends");
 }
 
-bool in_path(std::string const& program) {
-  char const* const path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
 void check_programs(report& to) {
-  if (in_path("addr2line")) {
-    to.add(finding::good, "backtraces", "addr2line is there to name functions");
+  std::string reader;
+  if (have_debug_info_reader(reader)) {
+    to.add(finding::good, "backtraces", reader + " is there to name files and lines");
   } else {
-    to.add(finding::note, "backtraces", "no addr2line: addresses instead of names; install binutils");
+    to.add(finding::note, "backtraces",
+           "functions without files and lines: " + reader + "; install elfutils' libdw (Debian: libdw1)");
   }
   for (auto const& item : bootstrap::candidates()) {
     if (item.name != "pmix") continue;
