@@ -28,7 +28,9 @@
 // An uncaught exception is recorded by the terminate handler, which then calls the previous one; that aborts,
 // and the SIGABRT that follows adds the backtrace, since nothing was unwound.
 //
-// SIGQUIT is the launcher's question "where are you?": the handler answers in the same form and returns.
+// SIGQUIT is the launcher's question "where are you?", asked only when the job is about to be ended. The handler
+// answers in the same form and does not return before the launcher's SIGTERM has arrived: a signal that is
+// handled ends a sleep() early, and the program would go on with what it does after it.
 
 namespace atl::bootstrap {
 namespace {
@@ -159,13 +161,22 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
   die_by(signal);
 }
 
-void on_question(int, siginfo_t*, void* context) noexcept {
+void on_question(int signal, siginfo_t*, void* context) noexcept {
   int const saved = errno;
   live_report& live = slot_of_rank->live;
   std::uint32_t const number = header_of_job->question.load(std::memory_order_acquire);
+  if (number == live.answered.load(std::memory_order_relaxed)) {  // somebody else's: what it always does
+    die_by(signal);
+    return;
+  }
   collect_frames(live.where, instruction_of(context));
   collect_maps(live.where);
   live.answered.store(number, std::memory_order_release);  // pairs with the launcher's acquire
+  // All signals are blocked here, so that the launcher's cannot be missed between the look and the wait. Those that
+  // the program has not blocked arrive in the wait and do there what they would do.
+  while (header_of_job->ending.load(std::memory_order_acquire) == 0) {
+    ::sigsuspend(&static_cast<ucontext_t const*>(context)->uc_sigmask);
+  }
   errno = saved;
 }
 

@@ -125,7 +125,8 @@ class LauncherTest(unittest.TestCase):
 
     def start_hanging(self, ranks, *arguments, **options):
         """A job that hangs; returns the launcher and the pids by rank."""
-        process = self.start(*options.pop("launcher_options", []), "-n", ranks, PROGRAM, "hang", *arguments, **options)
+        mode = options.pop("mode", "hang")
+        process = self.start(*options.pop("launcher_options", []), "-n", ranks, PROGRAM, mode, *arguments, **options)
         pids = {}
         while len(pids) < ranks:
             line = process.stdout.readline()
@@ -551,6 +552,23 @@ class Pictures(LauncherTest):
         self.assertEqual(process.returncode, 131, err)
         self.assertIn("got SIGQUIT", err)
         self.assert_picture(err, 3)
+
+    def test_the_picture_does_not_wake_a_program_that_sleeps(self):
+        for options, ask, status in (([], lambda process: process.send_signal(signal.SIGQUIT), 131),
+                                     (["--timeout", "3"], lambda process: None, 124)):
+            process, _ = self.start_hanging(2, mode="sleep", launcher_options=options)
+            ask(process)
+            out, err = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, status, err)
+            self.assertRegex(err, r"#\d+ .*nanosleep|#\d+ .*sleep")
+            self.assertNotIn("woke up", out)
+
+    def test_sigquit_to_a_rank_is_not_the_launchers_question(self):
+        process, pids = self.start_hanging(2)
+        os.kill(pids[1], signal.SIGQUIT)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 131, err)
+        self.assertRegex(err, r"rank 1 of 2 .* died of SIGQUIT")
 
     def test_stopped_ranks_do_not_hold_up_the_picture(self):
         process, pids = self.start_hanging(2)

@@ -158,6 +158,12 @@ int main(int argc, char** argv) {
   } else if (mode == "slow-line") {  // a line that stays in the buffer unless it is line-buffered
     std::printf("early line\n");
     function_that_hangs();
+  } else if (mode == "sleep") {
+    std::printf("rank %d pid %d hangs\n", rank, static_cast<int>(::getpid()));
+    std::fflush(stdout);
+    unsigned const left = ::sleep(600);
+    std::printf("woke up %u s early\n", left);
+    std::fflush(stdout);
   } else if (mode == "exit-after-finalize") {
     c.exchange("finalize");
     c.mark(rank_state::finalized);
