@@ -77,6 +77,9 @@ def sources(folder, compiler, level, counts):
     standard.write_text("".join(f'#include "{path}"\n' for path in standard_headers(compiler, [level], include)))
     yield "standard", "the standard headers it includes", standard
     yield "include", "#include <upcxx/upcxx.hpp>", include
+    lean = folder / "lean.cpp"
+    lean.write_text("#define UPCXX_LEAN_INCLUDES 1\n#include <upcxx/upcxx.hpp>\n")
+    yield "lean", "the same with UPCXX_LEAN_INCLUDES", lean
     yield "program", "a program of 300 lines", Path(__file__).with_name("representative.cpp")
     for count in counts:
         file = folder / f"calls_{count}.cpp"

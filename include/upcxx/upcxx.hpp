@@ -1,6 +1,22 @@
 #pragma once
 
 /// UPC++ v1.0: everything. Each chapter of the specification has a header of its own beside this one.
+///
+/// Programs written for the established implementation name things of these standard headers without including
+/// them, since its header did. Define UPCXX_LEAN_INCLUDES to a non-zero value before inclusion to do without: a
+/// file then compiles a third of a second faster (GCC 12, -O0).
+
+#if !defined(UPCXX_LEAN_INCLUDES) || !UPCXX_LEAN_INCLUDES
+#include <algorithm>
+#include <forward_list>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#endif
 
 #include <upcxx/allocate.hpp>
 #include <upcxx/assert.hpp>

@@ -28,11 +28,12 @@ with tempfile.TemporaryDirectory() as folder:
         report = json.load(stream)
 rows = {row["key"]: row for row in report["rows"]}
 assert [row["key"] for row in csv.DictReader(io.StringIO(done.stdout))] == list(rows)
-for key in ("standard", "include", "program", "calls.1", "calls.2", "calls.4"):
+for key in ("standard", "include", "lean", "program", "calls.1", "calls.2", "calls.4"):
     assert rows[key]["value"] > 0 and rows[key]["peak_mib"] > 0 and len(rows[key]["samples_s"]) == 1, rows[key]
     assert rows[key]["suite"] == "compile" and rows[key]["level"] == "-O0"
 # The standard headers are a part of the include, and a program more than it: memory says so without noise.
 assert rows["standard"]["peak_mib"] <= rows["include"]["peak_mib"] < rows["program"]["peak_mib"]
+assert rows["lean"]["peak_mib"] < rows["include"]["peak_mib"]
 assert {"include.overhead", "calls.each"} <= set(rows) and "goal" in rows["include.overhead"]
 assert report["configuration"]["compiler"]
 
