@@ -31,12 +31,13 @@ namespace detail {
 
 template <class F, class... Args>
 consteval bool check_call() {
+  constexpr bool sent = wire_function<std::decay_t<F>>::ok && (wire_of<Args>::ok && ...);
   static_assert(
-      rpc_callable<F, Args...>,
+      !sent || rpc_callable<F, Args...>,
       "rpc: the function cannot be called with these arguments at the target. Arguments arrive as rvalues of "
       "their deserialised types: take them by value, by T const& or by T&&, not by T& (only dist_object<T>& "
       "and team& arrive as lvalues); a dist_object or team must be taken by reference");
-  return rpc_callable<F, Args...>;
+  return sent && rpc_callable<F, Args...>;
 }
 
 /// Names the function that a call with these types runs at the target.

@@ -8,6 +8,7 @@
 #include <upcxx/detail/serialization/containers_associative.hpp>
 #include <upcxx/detail/serialization/containers_sequence.hpp>
 #include <upcxx/detail/serialization/std_utility.hpp>
+#include <upcxx/detail/serialization/std_values.hpp>
 #include <upcxx/detail/serialization/traits.hpp>
 #include <upcxx/optional.hpp>
 

@@ -1,5 +1,6 @@
-// expect: rpc: an argument's type is not Serializable
+// expect: rpc: an argument's type is not Serializable.*this_type_is_not_serializable<person>
 #include <string>
+#include <vector>
 
 #include <upcxx/upcxx.hpp>
 
@@ -12,8 +13,8 @@ void right() {
       0, [](std::string const&) {}, person{"x"}.name);
 }
 #ifndef CONTROL
-void wrong() {
+void wrong(std::vector<person> const& people) {
   upcxx::rpc(
-      0, [](person const&) {}, person{"x"});
+      0, [](std::vector<person> const&) {}, people);
 }
 #endif

@@ -6,7 +6,7 @@
 struct holder {
   int a = 0;
 #ifndef CONTROL
-  std::unique_ptr<int> b;
+  std::shared_ptr<int> b;
 #else
   int* b = nullptr;
 #endif

@@ -1,11 +1,17 @@
 // Class serialisation over the wire: inheritance, bases, arrays, sequences, in-place reading
 // (digest chapters 3, 4).
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <forward_list>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <variant>
 #include <vector>
 
 #include "common.hpp"
@@ -359,6 +365,27 @@ TEST_F(serialization_test, chained_asymmetric_types_are_mapped_one_level_at_a_ti
   static_assert(std::is_same_v<decltype(h), upcxx::future<second_form>>);
   EXPECT_EQ(h.wait_reference().v, 2 * right);
   upcxx::barrier();
+}
+
+TEST_F(serialization_test, values_of_the_standard_travel_there_and_back) {
+  using words = std::forward_list<std::string>;
+  using either = std::variant<int, words>;
+  auto const answer = upcxx::rpc(
+      right,
+      [](std::optional<std::string>&& some, either const& one, std::unique_ptr<words> owned,
+         std::filesystem::path const& path, std::chrono::milliseconds time) {
+        owned->push_front(*some);
+        return std::make_tuple(std::optional<std::string>(), std::get<words>(one), std::move(owned),
+                               path / "file", time * 2);
+      },
+      std::optional<std::string>("text"), either(words{"a", "b"}), std::make_unique<words>(words{"c"}),
+      std::filesystem::path("folder"), std::chrono::milliseconds(4));
+  auto const& [none, list, owned, path, time] = answer.wait_reference();
+  EXPECT_FALSE(none.has_value());
+  EXPECT_EQ(list, (words{"a", "b"}));
+  EXPECT_EQ(*owned, (words{"text", "c"}));
+  EXPECT_EQ(path, "folder/file");
+  EXPECT_EQ(time.count(), 8);
 }
 
 TEST_F(serialization_test, local_classes_can_be_serialised_by_values) {

@@ -42,18 +42,20 @@ inline constexpr bool is_function_pointer_v =
 
 template <class F>
 struct wire_function {
+  static constexpr bool ok = is_serializable<F>::value;
   static_assert(
-      is_serializable<F>::value,
+      ok,
       "rpc: this function object cannot be sent. A lambda may capture only trivially copyable values by "
       "value; pass everything else (strings, vectors, ...) as arguments of the rpc");
   using type = F;
-  using arrived = deserialized_type_t<F>;
+  using arrived = mapped_t<F>;
   static F const& send(F const& function) { return function; }
   static arrived& receive(arrived& function) { return function; }
 };
 template <class F>
 requires is_function_pointer_v<F>
 struct wire_function<F> {
+  static constexpr bool ok = true;
   using type = function_name<F>;
   using arrived = F;
   static type send(F function) { return {atl::engine::token_of(reinterpret_cast<void const*>(function))}; }
@@ -73,8 +75,16 @@ struct wire_argument {
   static_assert(std::is_array_v<T> || is_future_v<T> || is_serializable<T>::value,
                 "rpc: an argument's type is not Serializable; give it UPCXX_SERIALIZED_FIELDS(...) "
                 "or a specialisation of upcxx::serialization");
+  static constexpr bool explain() {
+    if constexpr (std::is_array_v<T> || is_future_v<T>) {
+      return false;
+    } else {
+      return require_serializable<T>::value;
+    }
+  }
+  static constexpr bool ok = explain();
   using type = T;
-  using parameter = deserialized_type_t<T>&&;
+  using parameter = mapped_t<T>&&;
   static constexpr bool awaited = false;
   static T const& send(T const& object) { return object; }
 };
@@ -82,6 +92,7 @@ struct wire_argument {
 /// the call waits until that exists.
 template <class T>
 struct wire_argument<dist_object<T>> {
+  static constexpr bool ok = true;
   using type = dist_id<T>;
   using parameter = dist_object<T>&;
   static constexpr bool awaited = true;
@@ -90,6 +101,7 @@ struct wire_argument<dist_object<T>> {
 /// The same for teams.
 template <>
 struct wire_argument<team> {
+  static constexpr bool ok = true;
   using type = team_id;
   using parameter = team&;
   static constexpr bool awaited = true;

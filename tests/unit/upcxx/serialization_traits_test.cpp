@@ -196,7 +196,7 @@ TEST(serialization_traits, containers_follow_their_parameters) {
   static_assert(possible<std::map<std::string, std::set<int>>> &&
                 possible<std::unordered_multimap<int, fields>>);
   static_assert(!possible<std::vector<with_string>> && !possible<std::map<int, deleted>>);
-  static_assert(!possible<std::vector<std::unique_ptr<int>>> && !possible<std::function<void()>>);
+  static_assert(!possible<std::vector<std::shared_ptr<int>>> && !possible<std::function<void()>>);
   struct compare_with_state {
     std::string s;
     bool operator()(int, int) const;

@@ -246,6 +246,10 @@ template <typename T>
 struct values_codec;
 template <typename T, typename Functions>
 struct custom_codec;
+/// Of a type of the standard that a program may have taught us to carry before we did: what the program says of
+/// it comes first.
+template <typename T>
+struct std_codec : no_codec {};
 
 template <typename T>
 constexpr auto select_codec() {
@@ -267,7 +271,7 @@ constexpr auto select_codec() {
       return std::type_identity<custom_codec<T, nested>>();
     }
   } else {
-    return std::type_identity<no_codec>();
+    return std::type_identity<std_codec<T>>();
   }
 }
 

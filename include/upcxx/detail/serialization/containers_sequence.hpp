@@ -1,9 +1,11 @@
 #pragma once
 
-/// Codecs of std::basic_string, std::vector, std::deque and std::list: allocator, count, elements.
+/// Codecs of std::basic_string, std::vector, std::deque, std::list and std::forward_list: allocator, count,
+/// elements.
 
 #include <cstddef>
 #include <deque>
+#include <forward_list>
 #include <list>
 #include <string>
 #include <type_traits>
@@ -75,6 +77,30 @@ struct codec<std::deque<T, A>>
     : sequence_codec<std::deque<T, A>, std::deque<mapped_t<T>, mapped_t<A>>, T, A> {};
 template <typename T, typename A>
 struct codec<std::list<T, A>> : sequence_codec<std::list<T, A>, std::list<mapped_t<T>, mapped_t<A>>, T, A> {};
+
+template <typename T, typename A>
+struct std_codec<std::forward_list<T, A>>
+    : reads_by_value<std_codec<std::forward_list<T, A>>, std::forward_list<mapped_t<T>, mapped_t<A>>> {
+  using list = std::forward_list<T, A>;
+  static constexpr bool serializable = detail::serializable<T>() && detail::serializable<A>();
+  using deserialized_type = std::forward_list<mapped_t<T>, mapped_t<A>>;
+  static constexpr std::size_t static_bound = npos;
+  static constexpr std::size_t bound(std::size_t, list const&) { return npos; }  // its length takes a walk
+
+  static void write(writer& w, list const& object) {
+    serialize(w, object.get_allocator());
+    auto const count = static_cast<std::size_t>(std::distance(object.begin(), object.end()));
+    write_count(w, count);
+    write_range<T>(w, object.begin(), object.end(), count);
+  }
+  static deserialized_type value(reader& r) {
+    deserialized_type result(read_value<A>(r));
+    std::size_t const count = read_count(r, minimum_wire_size<T>());
+    auto last = result.before_begin();
+    for (std::size_t i = 0; i < count; ++i) last = result.emplace_after(last, read_value<T>(r));
+    return result;
+  }
+};
 
 /// Characters are bytes whatever their traits are.
 template <typename Char, typename Traits, typename A>

@@ -20,6 +20,8 @@ namespace upcxx::inline UPCXX_MODE {
 
 namespace detail {
 
+struct no_codec;
+
 inline constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
 /// How to carry a `T`, which is a complete object type without const and reference. Every codec that has
@@ -269,6 +271,55 @@ constexpr bool asymmetric() {
   }
 }
 
+/// The first of the types that cannot be carried, or void.
+template <typename... T>
+struct first_unserializable {
+  using type = void;
+};
+template <typename T, typename... More>
+struct first_unserializable<T, More...> : first_unserializable<More...> {};
+template <typename T, typename... More>
+requires(!serializable<T>()) struct first_unserializable<T, More...> {
+  using type = wire_t<T>;
+};
+
+/// The type to blame for `T`: an element of a container that could be carried otherwise, or `T` itself.
+template <typename T>
+struct culprit {
+  using type = T;
+};
+template <template <typename...> class C, typename... Parts>
+requires(!std::is_base_of_v<no_codec, codec<C<Parts...>>> &&
+         !requires { typename C<Parts...>::deleter_type; } &&
+         !std::is_void_v<typename first_unserializable<Parts...>::type>) struct culprit<C<Parts...>>
+    : culprit<typename first_unserializable<Parts...>::type> {
+};
+
+/// Never instantiated but to be seen by its name, with the type, at the head of the diagnostic.
+template <typename T>
+struct this_type_is_not_serializable {
+  static constexpr bool shares = requires(T & object) { object.use_count(); };
+  static constexpr bool wraps_function = requires(T & object) { object.target_type(); };
+  static constexpr bool owns = requires { typename T::deleter_type; };
+  static_assert(
+      !shares,
+      "a std::shared_ptr or std::weak_ptr cannot be sent, since its owners stay in their process: send "
+      "the object that it points to");
+  static_assert(
+      !owns,
+      "a std::unique_ptr can be sent if it owns one object, Serializable and without virtual functions, "
+      "that ends by delete: send the object itself, or a std::vector in place of an array");
+  static_assert(
+      !wraps_function,
+      "a std::function cannot be sent: pass the function or lambda itself as the function of the rpc");
+  static_assert(
+      shares || owns || wraps_function,
+      "this type is not Serializable: give the class UPCXX_SERIALIZED_FIELDS(...), "
+      "UPCXX_SERIALIZED_VALUES(...) or a nested upcxx_serialization; a lambda whose captures are not "
+      "trivially copyable cannot be sent, pass those values as arguments instead");
+  static constexpr bool value = false;
+};
+
 /// Says in words why a type cannot be sent. Instantiate it where a type must be Serializable.
 template <typename T>
 struct require_serializable {
@@ -303,13 +354,17 @@ struct require_serializable {
       !is_incomplete_mechanism(),
       "this class has an upcxx_serialization that cannot be used: it needs public static templates "
       "serialize(Writer&, T const&) and deserialize(Reader&, Storage), and exactly one base may bring it");
-  static_assert(
-      is_array || is_volatile || is_function || is_deleted() || is_incomplete_mechanism() ||
-          serializable<T>(),
-      "this type is not Serializable: give the class UPCXX_SERIALIZED_FIELDS(...), "
-      "UPCXX_SERIALIZED_VALUES(...) or a nested upcxx_serialization; a lambda whose captures are not "
-      "trivially copyable cannot be sent, pass those values as arguments instead");
-  static constexpr bool value = serializable<T>();
+  static constexpr bool explained() {
+    if constexpr (is_array || is_volatile || is_function || is_deleted() || is_incomplete_mechanism() ||
+                  serializable<T>()) {
+      return true;
+    } else if constexpr (!std::is_same_v<typename culprit<wire>::type, wire>) {
+      return require_serializable<typename culprit<wire>::type>::value;
+    } else {
+      return this_type_is_not_serializable<wire>::value;
+    }
+  }
+  static constexpr bool value = explained() && serializable<T>();
 };
 
 }  // namespace detail
