@@ -117,13 +117,14 @@ class neighbors {
   ///
   /// @progress  internal; the completion is delivered in user-level progress of the current persona.
   template <class Cx = decltype(upcxx::operation_cx::as_future())>
-  auto sync_async(Cx const& completions = upcxx::operation_cx::as_future()) {
+  auto sync_async(Cx&& completions = upcxx::operation_cx::as_future()) {
     signal();
     take_all();
     auto awaited = std::make_unique<taken_counts>(taken_counts{state_.get(), state_->taken, 0});
     ++state_->watched;
     return upcxx::detail::start_collective<upcxx::detail::type_list<>>(
-        completions, upcxx::detail::no_buffer{}, [&](upcxx::detail::no_buffer&, atl::engine::on_done done) {
+        std::forward<Cx>(completions), upcxx::detail::no_buffer{},
+        [&](upcxx::detail::no_buffer&, atl::engine::on_done done) {
           atl::engine::watch(&taken_counts::look, awaited.release(), done);
         });
   }

@@ -56,7 +56,7 @@ upcxx::intrank_t completion_rank(T*) {
 template <class T, class Dest, class Source, class Cx>
 auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
                std::ptrdiff_t const* source_strides, std::size_t const* extents, std::size_t dimensions,
-               std::size_t run_bytes, Cx const& completions) {
+               std::size_t run_bytes, Cx&& completions) {
   namespace up = upcxx::detail;
   static_assert(!std::is_const_v<T>, "atl::copy_strided: the destination's elements must not be const");
   static_assert(upcxx::is_trivially_serializable<T>::value,
@@ -72,13 +72,13 @@ auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
                               run_bytes);
   }
   up::send_remote_completions(completion_rank(dest), completions);
-  return up::complete_now<up::copy_events>(completions);
+  return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
 }
 
 template <class T, class Dest, class Source, class Cx>
 auto copy_counted(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
                   std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
-                  Cx const& completions) {
+                  Cx&& completions) {
   ATOLL_CHECK(dimensions >= 1,
               "atl::copy_strided: %d dimensions; there is at least one, whose count is the contiguous bytes",
               dimensions);
@@ -87,7 +87,7 @@ auto copy_counted(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
       "atl::copy_strided: counts[0] is %zu; it is contiguous bytes, a multiple of the %zu of an element",
       counts[0], sizeof(T));
   return copy_runs<T>(dest, dest_strides, source, source_strides, counts + 1,
-                      static_cast<std::size_t>(dimensions) - 1, counts[0], completions);
+                      static_cast<std::size_t>(dimensions) - 1, counts[0], std::forward<Cx>(completions));
 }
 
 }  // namespace detail
@@ -114,28 +114,32 @@ template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
 auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
                   upcxx::global_ptr<std::type_identity_t<T> const> source,
                   std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
-                  Cx const& completions = upcxx::operation_cx::as_future()) {
-  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+                  Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
+                                 std::forward<Cx>(completions));
 }
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
 auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
                   std::type_identity_t<T> const* source, std::ptrdiff_t const* source_strides,
                   std::size_t const* counts, int dimensions,
-                  Cx const& completions = upcxx::operation_cx::as_future()) {
-  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+                  Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
+                                 std::forward<Cx>(completions));
 }
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
 auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides,
                   upcxx::global_ptr<std::type_identity_t<T> const> source,
                   std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
-                  Cx const& completions = upcxx::operation_cx::as_future()) {
-  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+                  Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
+                                 std::forward<Cx>(completions));
 }
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
 auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides, std::type_identity_t<T> const* source,
                   std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
-                  Cx const& completions = upcxx::operation_cx::as_future()) {
-  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions, completions);
+                  Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
+                                 std::forward<Cx>(completions));
 }
 
 }  // namespace atl::inline UPCXX_MODE

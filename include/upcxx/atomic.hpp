@@ -136,13 +136,14 @@ class atomic_domain final {
   template <typename Cx = decltype(operation_cx::as_future())>
   auto load(global_ptr<T const> p, std::memory_order order,
             Cx&& completions = operation_cx::as_future()) const {
-    return detail::complete_now<detail::atomic_value_events<T>>(completions, run<atomic_op::load>(p, order));
+    return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),
+                                                                run<atomic_op::load>(p, order));
   }
   template <typename Cx = decltype(operation_cx::as_future())>
   auto load(global_ptr<T const> p, T* dst, std::memory_order order,
             Cx&& completions = operation_cx::as_future()) const {
     keep(dst, run<atomic_op::load>(p, order));
-    return detail::complete_now<detail::atomic_events>(completions);
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
   }
 
   /// Writes the object.
@@ -150,7 +151,7 @@ class atomic_domain final {
   auto store(global_ptr<T> p, T val, std::memory_order order,
              Cx&& completions = operation_cx::as_future()) const {
     run<atomic_op::store>(p, order, val);
-    return detail::complete_now<detail::atomic_events>(completions);
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
   }
 
   /// Writes `val2` if the object has the bits of `val1`.
@@ -158,13 +159,13 @@ class atomic_domain final {
   auto compare_exchange(global_ptr<T> p, T val1, T val2, std::memory_order order,
                         Cx&& completions = operation_cx::as_future()) const {
     return detail::complete_now<detail::atomic_value_events<T>>(
-        completions, run<atomic_op::compare_exchange>(p, order, val1, val2));
+        std::forward<Cx>(completions), run<atomic_op::compare_exchange>(p, order, val1, val2));
   }
   template <typename Cx = decltype(operation_cx::as_future())>
   auto compare_exchange(global_ptr<T> p, T val1, T val2, T* dst, std::memory_order order,
                         Cx&& completions = operation_cx::as_future()) const {
     keep(dst, run<atomic_op::compare_exchange>(p, order, val1, val2));
-    return detail::complete_now<detail::atomic_events>(completions);
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
   }
 
   /// NAME(p, val, order): combines the object with `val`; fetch_NAME also gives the value before. Integers
@@ -174,19 +175,19 @@ class atomic_domain final {
   auto NAME(global_ptr<T> p, T val, std::memory_order order, Cx&& completions = operation_cx::as_future()) \
       const {                                                                                              \
     run<atomic_op::NAME>(p, order, val);                                                                   \
-    return detail::complete_now<detail::atomic_events>(completions);                                       \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                     \
   }                                                                                                        \
   template <typename Cx = decltype(operation_cx::as_future())>                                             \
   auto fetch_##NAME(global_ptr<T> p, T val, std::memory_order order,                                       \
                     Cx&& completions = operation_cx::as_future()) const {                                  \
     return detail::complete_now<detail::atomic_value_events<T>>(                                           \
-        completions, run<atomic_op::fetch_##NAME>(p, order, val));                                         \
+        std::forward<Cx>(completions), run<atomic_op::fetch_##NAME>(p, order, val));                       \
   }                                                                                                        \
   template <typename Cx = decltype(operation_cx::as_future())>                                             \
   auto fetch_##NAME(global_ptr<T> p, T val, T* dst, std::memory_order order,                               \
                     Cx&& completions = operation_cx::as_future()) const {                                  \
     keep(dst, run<atomic_op::fetch_##NAME>(p, order, val));                                                \
-    return detail::complete_now<detail::atomic_events>(completions);                                       \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                     \
   }
   ATOLL_ATOMIC_WITH_OPERAND(add)
   ATOLL_ATOMIC_WITH_OPERAND(sub)
@@ -203,19 +204,19 @@ class atomic_domain final {
   template <typename Cx = decltype(operation_cx::as_future())>                                              \
   auto NAME(global_ptr<T> p, std::memory_order order, Cx&& completions = operation_cx::as_future()) const { \
     run<atomic_op::NAME>(p, order);                                                                         \
-    return detail::complete_now<detail::atomic_events>(completions);                                        \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                      \
   }                                                                                                         \
   template <typename Cx = decltype(operation_cx::as_future())>                                              \
   auto fetch_##NAME(global_ptr<T> p, std::memory_order order, Cx&& completions = operation_cx::as_future()) \
       const {                                                                                               \
-    return detail::complete_now<detail::atomic_value_events<T>>(completions,                                \
+    return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),              \
                                                                 run<atomic_op::fetch_##NAME>(p, order));    \
   }                                                                                                         \
   template <typename Cx = decltype(operation_cx::as_future())>                                              \
   auto fetch_##NAME(global_ptr<T> p, T* dst, std::memory_order order,                                       \
                     Cx&& completions = operation_cx::as_future()) const {                                   \
     keep(dst, run<atomic_op::fetch_##NAME>(p, order));                                                      \
-    return detail::complete_now<detail::atomic_events>(completions);                                        \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                      \
   }
   ATOLL_ATOMIC_STEP(inc)
   ATOLL_ATOMIC_STEP(dec)

@@ -39,7 +39,7 @@ template <typename Cx = decltype(operation_cx::as_future())>
 auto barrier_async(team const& team = world(), Cx&& completions = operation_cx::as_future()) {
   detail::check_collective("barrier_async");
   return detail::start_collective<detail::type_list<>>(
-      completions, detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
+      std::forward<Cx>(completions), detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
         atl::engine::start_barrier(detail_team_access::view(team), done);
       });
 }
@@ -59,7 +59,7 @@ auto broadcast(T value, intrank_t root, team const& team = world(),
   detail::check_collective("broadcast");
   detail::check_root(root, team, "broadcast");
   return detail::start_collective<detail::type_list<T>>(
-      completions, detail::value_buffer<T>(value),
+      std::forward<Cx>(completions), detail::value_buffer<T>(value),
       [&](detail::value_buffer<T>& buffer, atl::engine::on_done done) {
         atl::engine::start_broadcast(detail_team_access::view(team), buffer.data(), sizeof(T), root, done);
       });
@@ -82,7 +82,7 @@ auto broadcast(T* buffer, std::size_t count, intrank_t root, team const& team = 
   detail::check_root(root, team, "broadcast");
   detail::check_collective_buffer(buffer, count, "broadcast", "buffer");
   return detail::start_collective<detail::type_list<>>(
-      completions, detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
+      std::forward<Cx>(completions), detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
         atl::engine::start_broadcast(detail_team_access::view(team), buffer, count * sizeof(T), root, done);
       });
 }
@@ -196,22 +196,22 @@ constexpr void check_reduction() {
 }
 
 template <class T, class Op, class Cx>
-auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx const& completions,
-                  char const* what) {
+auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx&& completions, char const* what) {
   check_reduction<T, Op>();
   check_collective(what);
   using buffer = reduce_buffer<T, std::decay_t<Op>>;
-  return start_collective<type_list<T>>(
-      completions, buffer(value, std::forward<Op>(op)), [&](buffer& b, atl::engine::on_done done) {
-        atl::engine::start_reduce(detail_team_access::view(team), b.data(), b.data(), 1, sizeof(T),
-                                  &combine<T, std::decay_t<Op>>, b.operation(), root, done,
-                                  operation_code<T, std::decay_t<Op>>());
-      });
+  return start_collective<type_list<T>>(std::forward<Cx>(completions), buffer(value, std::forward<Op>(op)),
+                                        [&](buffer& b, atl::engine::on_done done) {
+                                          atl::engine::start_reduce(
+                                              detail_team_access::view(team), b.data(), b.data(), 1,
+                                              sizeof(T), &combine<T, std::decay_t<Op>>, b.operation(), root,
+                                              done, operation_code<T, std::decay_t<Op>>());
+                                        });
 }
 
 template <class T, class Op, class Cx>
 auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t root, team const& team,
-                  Cx const& completions, char const* what) {
+                  Cx&& completions, char const* what) {
   check_reduction<T, Op>();
   check_collective(what);
   using buffer = operation_buffer<std::decay_t<Op>>;
@@ -222,7 +222,8 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
     if (src != dst) check_disjoint<T>(dst, src, count, what);
   }
   return start_collective<type_list<>>(
-      completions, buffer(std::in_place, std::forward<Op>(op)), [&](buffer& b, atl::engine::on_done done) {
+      std::forward<Cx>(completions), buffer(std::in_place, std::forward<Op>(op)),
+      [&](buffer& b, atl::engine::on_done done) {
         atl::engine::start_reduce(detail_team_access::view(team), src, result_here ? dst : nullptr, count,
                                   sizeof(T), &combine<T, std::decay_t<Op>>, b.operation(), root, done,
                                   operation_code<T, std::decay_t<Op>>());
@@ -242,14 +243,16 @@ template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as
 auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {
   detail::check_root(root, team, "reduce_one");
-  return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), root, team, completions, "reduce_one");
+  return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), root, team, std::forward<Cx>(completions),
+                                 "reduce_one");
 }
 /// Combines every member's `value` with `op` on all members, which all get the result of one order of
 /// combining: the same bits.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_all(T value, BinaryOp&& op, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {
-  return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), -1, team, completions, "reduce_all");
+  return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), -1, team, std::forward<Cx>(completions),
+                                 "reduce_all");
 }
 /// Combines arrays element by element into `dst` on `root`. `src` and `dst` are equal or disjoint; both are
 /// in use until operation completion; `dst` is ignored elsewhere.
@@ -257,15 +260,15 @@ template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as
 auto reduce_one(T const* src, T* dst, std::size_t count, BinaryOp&& op, intrank_t root,
                 team const& team = world(), Cx&& completions = operation_cx::as_future()) {
   detail::check_root(root, team, "reduce_one");
-  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team, completions,
-                                 "reduce_one");
+  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team,
+                                 std::forward<Cx>(completions), "reduce_one");
 }
 /// Combines arrays element by element into `dst` on all members.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_all(T const* src, T* dst, std::size_t count, BinaryOp&& op, team const& team = world(),
                 Cx&& completions = operation_cx::as_future()) {
-  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), -1, team, completions,
-                                 "reduce_all");
+  return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), -1, team,
+                                 std::forward<Cx>(completions), "reduce_all");
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

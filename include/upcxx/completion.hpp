@@ -8,7 +8,7 @@
 ///   operation  everything is done as far as the initiator is concerned; carries the operation's values
 ///
 /// Objects are joined with `|`; futures come back in that order. One object may be given to several
-/// operations. Plain `as_future` and `as_promise` are eager: if the event happened while the call was made,
+/// operations. One that is given as an rvalue is used up, so what it holds need not be copyable. Plain `as_future` and `as_promise` are eager: if the event happened while the call was made,
 /// the future is ready when the call returns. With UPCXX_DEFER_COMPLETION defined to non-zero before
 /// inclusion they are deferred.
 

@@ -70,7 +70,7 @@ atl::engine::memory_place place_of(T* pointer, std::size_t count, char const* ro
 
 /// Copies between host memories happen at once, others later. Remote completion goes to rank `owner`.
 template <class T, class From, class To, class Cx>
-auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx const& completions) {
+auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&& completions) {
   static_assert(is_trivially_serializable<T>::value, "copy: T must be TriviallySerializable");
   check_injection("copy");
   constexpr char const* from = "source";
@@ -78,7 +78,7 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx c
   if constexpr (!known_on_host<From> || !known_on_host<To>) {
     if (!on_host(src) || !on_host(dest)) {
       return copy_later(place_of(dest, count, to), place_of(src, count, from), count * sizeof(T), owner,
-                        completions);
+                        std::forward<Cx>(completions));
     }
   }
   T* const target = host_address(dest, count, to);
@@ -86,7 +86,7 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx c
   check_disjoint<T>(target, source, count, "copy");
   copy_objects(target, source, count);
   send_remote_completions(owner, completions);
-  return complete_now<copy_events>(completions);
+  return complete_now<copy_events>(std::forward<Cx>(completions));
 }
 
 }  // namespace detail
@@ -103,21 +103,21 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx c
 template <typename T, memory_kind Kind1, memory_kind Kind2, typename Cx = decltype(operation_cx::as_future())>
 auto copy(global_ptr<T const, Kind1> src, global_ptr<T, Kind2> dest, std::size_t count,
           Cx&& completions = operation_cx::as_future()) {
-  return detail::copy_between<T>(src, dest, count, dest.where(), completions);
+  return detail::copy_between<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
 }
 
 /// Copies an array from host memory of this process (private or shared) to shared memory.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
 auto copy(T const* src, global_ptr<T, Kind> dest, std::size_t count,
           Cx&& completions = operation_cx::as_future()) {
-  return detail::copy_between<T>(src, dest, count, dest.where(), completions);
+  return detail::copy_between<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
 }
 
 /// Copies an array from shared memory to host memory of this process; remote completion is delivered here.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
 auto copy(global_ptr<T const, Kind> src, T* dest, std::size_t count,
           Cx&& completions = operation_cx::as_future()) {
-  return detail::copy_between<T>(src, dest, count, rank_me(), completions);
+  return detail::copy_between<T>(src, dest, count, rank_me(), std::forward<Cx>(completions));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

@@ -34,7 +34,7 @@ auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_futur
   T* const target = detail::addressable(dest, 1, "rput", "destination");
   detail::copy_objects(target, &value, 1);
   detail::send_remote_completions(dest.where(), completions);
-  return detail::complete_now<detail::operation_events<false, true, true>>(completions);
+  return detail::complete_now<detail::operation_events<false, true, true>>(std::forward<Cx>(completions));
 }
 
 /// Copies an array from private memory into host memory of any rank (one-sided put).
@@ -55,7 +55,7 @@ auto rput(T const* src, global_ptr<T> dest, std::size_t count, Cx&& completions 
   detail::check_disjoint(target, src, count, "rput");
   detail::copy_objects(target, src, count);
   detail::send_remote_completions(dest.where(), completions);
-  return detail::complete_now<detail::operation_events<true, true, true>>(completions);
+  return detail::complete_now<detail::operation_events<true, true, true>>(std::forward<Cx>(completions));
 }
 
 /// Fetches the object at `src` (one-sided get).
@@ -70,7 +70,7 @@ auto rget(global_ptr<T const> src, Cx&& completions = operation_cx::as_future())
   detail::check_injection("rget");
   T const* const source = detail::addressable(src, 1, "rget", "source");
   return detail::complete_now<detail::operation_events<false, false, true, detail::type_list<value_type>>>(
-      completions, *source);
+      std::forward<Cx>(completions), *source);
 }
 
 /// Copies an array from host memory of any rank into private memory (one-sided get).
@@ -89,7 +89,7 @@ auto rget(global_ptr<T const> src, T* dest, std::size_t count, Cx&& completions 
   T const* const source = detail::addressable(src, count, "rget", "source");
   detail::check_disjoint<T>(dest, source, count, "rget");
   detail::copy_objects(dest, source, count);
-  return detail::complete_now<detail::operation_events<false, false, true>>(completions);
+  return detail::complete_now<detail::operation_events<false, false, true>>(std::forward<Cx>(completions));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

@@ -83,8 +83,9 @@ struct pending_call final : atl::rt::pending_rpc {
 
   notifications_type waiting;
 
-  pending_call(Cx const& cx, typename notifications_type::futures& out)
-      : atl::rt::pending_rpc{&receive, atl::rt::this_thread().current}, waiting(cx, out) {
+  template <class C>
+  pending_call(C&& cx, typename notifications_type::futures& out)
+      : atl::rt::pending_rpc{&receive, atl::rt::this_thread().current}, waiting(std::forward<C>(cx), out) {
     expect_notification(*initiator);
   }
 
@@ -127,10 +128,10 @@ struct pending_call final : atl::rt::pending_rpc {
 };
 
 template <class F, class... Args, class Cx>
-auto send_round_trip(std::int32_t target, Cx const& cx, F const& function, Args const&... args) {
+auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const&... args) {
   using function_wire = wire_function<F>;
   using result = rpc_return_of<rpc_result_t<F, Args...>>;
-  using pending = pending_call<Cx, result>;
+  using pending = pending_call<std::remove_cvref_t<Cx>, result>;
   check_requests<typename pending::events>(cx);
   check_target(target);
   auto const& f = function_wire::send(function);
@@ -144,7 +145,7 @@ auto send_round_trip(std::int32_t target, Cx const& cx, F const& function, Args 
   m.end_writing(w);
   m.secure();
   // From here on nothing can throw: only now are promises touched.
-  auto* const record = ::new (atl::fut::allocate_for<pending>()) pending(cx, futures);
+  auto* const record = ::new (atl::fut::allocate_for<pending>()) pending(std::forward<Cx>(cx), futures);
   m.put_word(without_cookie, reinterpret_cast<std::uintptr_t>(static_cast<atl::rt::pending_rpc*>(record)));
   atl::rt::note_rpc(target, true);
   m.commit(atl::engine::message_kind::request, call_token<true, F, Args...>::get());
@@ -152,20 +153,21 @@ auto send_round_trip(std::int32_t target, Cx const& cx, F const& function, Args 
 }
 
 template <class Cx, class F, class... Args>
-auto call_round_trip(std::int32_t target, Cx const& cx, F&& function, Args&&... args) {
+auto call_round_trip(std::int32_t target, Cx&& cx, F&& function, Args&&... args) {
   if constexpr (check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>()) {
-    return send_round_trip<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, cx, function, args...);
+    return send_round_trip<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, std::forward<Cx>(cx),
+                                                                          function, args...);
   }
 }
 
 using rpc_ff_events = operation_events<true, false, false>;
 
 template <class Cx, class F, class... Args>
-auto call_one_way(std::int32_t target, Cx const& cx, F&& function, Args&&... args) {
+auto call_one_way(std::int32_t target, Cx&& cx, F&& function, Args&&... args) {
   if constexpr (check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>()) {
     send_call<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, function, args...);
   }
-  return complete_now<rpc_ff_events>(cx);
+  return complete_now<rpc_ff_events>(std::forward<Cx>(cx));
 }
 
 using default_rpc_completion = completions<blocking_item, future_item<operation_event, default_timing>>;
@@ -194,7 +196,8 @@ requires(detail::not_completion<Func>) void rpc_ff(intrank_t recipient, Func&& f
 template <typename Cx, typename Func, typename... Args>
 requires(detail::is_completions_v<Cx>) auto rpc_ff(intrank_t recipient, Cx&& completions, Func&& func,
                                                    Args&&... args) {
-  return detail::call_one_way(recipient, completions, std::forward<Func>(func), std::forward<Args>(args)...);
+  return detail::call_one_way(recipient, std::forward<Cx>(completions), std::forward<Func>(func),
+                              std::forward<Args>(args)...);
 }
 /// As above; `recipient` is a rank of `team`.
 template <detail::rank_like Rank, typename Func, typename... Args>
@@ -206,8 +209,8 @@ requires(detail::not_completion<Func>) void rpc_ff(team const& team, Rank recipi
 template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
 requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipient, Cx&& completions,
                                                    Func&& func, Args&&... args) {
-  return detail::call_one_way(team[static_cast<intrank_t>(recipient)], completions, std::forward<Func>(func),
-                              std::forward<Args>(args)...);
+  return detail::call_one_way(team[static_cast<intrank_t>(recipient)], std::forward<Cx>(completions),
+                              std::forward<Func>(func), std::forward<Args>(args)...);
 }
 
 /// Runs `func(args...)` on `recipient` and brings its result back.
@@ -227,7 +230,7 @@ requires(detail::not_completion<Func>) auto rpc(intrank_t recipient, Func&& func
 template <typename Cx, typename Func, typename... Args>
 requires(detail::is_completions_v<Cx>) auto rpc(intrank_t recipient, Cx&& completions, Func&& func,
                                                 Args&&... args) {
-  return detail::call_round_trip(recipient, completions, std::forward<Func>(func),
+  return detail::call_round_trip(recipient, std::forward<Cx>(completions), std::forward<Func>(func),
                                  std::forward<Args>(args)...);
 }
 template <detail::rank_like Rank, typename Func, typename... Args>
@@ -239,7 +242,7 @@ requires(detail::not_completion<Func>) auto rpc(team const& team, Rank recipient
 template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
 requires(detail::is_completions_v<Cx>) auto rpc(team const& team, Rank recipient, Cx&& completions,
                                                 Func&& func, Args&&... args) {
-  return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], completions,
+  return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], std::forward<Cx>(completions),
                                  std::forward<Func>(func), std::forward<Args>(args)...);
 }
 

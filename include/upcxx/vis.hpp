@@ -60,7 +60,7 @@ using vis_get_events = operation_events<false, false, true>;
 
 template <class Runs, class SrcIter, class DestIter, class Cx>
 auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-               DestIter dest_end, Runs dest_runs, Cx const& completions) {
+               DestIter dest_end, Runs dest_runs, Cx&& completions) {
   using source = run_pointer<Runs, SrcIter>;
   using dest = run_pointer<Runs, DestIter>;
   static_assert(
@@ -80,12 +80,12 @@ auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
   copy_between_ends<T, shared_end, private_end>(call, std::move(src_begin), std::move(src_end), src_runs,
                                                 std::move(dest_begin), std::move(dest_end), dest_runs);
   send_remote_completions(target, completions);
-  return complete_now<vis_put_events>(completions);
+  return complete_now<vis_put_events>(std::forward<Cx>(completions));
 }
 
 template <class Runs, class SrcIter, class DestIter, class Cx>
 auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
-               DestIter dest_end, Runs dest_runs, Cx const& completions) {
+               DestIter dest_end, Runs dest_runs, Cx&& completions) {
   using source = run_pointer<Runs, SrcIter>;
   using dest = run_pointer<Runs, DestIter>;
   static_assert(std::is_pointer_v<dest>,
@@ -100,7 +100,7 @@ auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
   check_injection(call);
   copy_between_ends<T, private_end, shared_end>(call, std::move(src_begin), std::move(src_end), src_runs,
                                                 std::move(dest_begin), std::move(dest_end), dest_runs);
-  return complete_now<vis_get_events>(completions);
+  return complete_now<vis_get_events>(std::forward<Cx>(completions));
 }
 
 }  // namespace detail
@@ -121,7 +121,7 @@ auto rput_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_
                     DestIter dest_runs_end, Cx&& completions = operation_cx::as_future()) {
   return detail::start_put("rput_irregular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
-                           detail::irregular_runs{}, completions);
+                           detail::irregular_runs{}, std::forward<Cx>(completions));
 }
 
 /// Copies runs of one rank's shared memory into runs of private memory.
@@ -134,7 +134,7 @@ auto rget_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_
                     DestIter dest_runs_end, Cx&& completions = operation_cx::as_future()) {
   return detail::start_get("rget_irregular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
-                           detail::irregular_runs{}, completions);
+                           detail::irregular_runs{}, std::forward<Cx>(completions));
 }
 
 /// Like rput_irregular, with runs of one length on each end: the sequences are of pointers, T const* and
@@ -145,7 +145,8 @@ auto rput_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_
                   Cx&& completions = operation_cx::as_future()) {
   return detail::start_put("rput_regular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
-                           std::move(dest_runs_end), detail::regular_runs{dest_run_length}, completions);
+                           std::move(dest_runs_end), detail::regular_runs{dest_run_length},
+                           std::forward<Cx>(completions));
 }
 
 /// Like rget_irregular, with runs of one length on each end: the sequences are of pointers,
@@ -156,7 +157,8 @@ auto rget_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_
                   Cx&& completions = operation_cx::as_future()) {
   return detail::start_get("rget_regular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
-                           std::move(dest_runs_end), detail::regular_runs{dest_run_length}, completions);
+                           std::move(dest_runs_end), detail::regular_runs{dest_run_length},
+                           std::forward<Cx>(completions));
 }
 
 /// Copies a box of elements from private memory into shared memory.
@@ -183,7 +185,7 @@ auto rput_strided(T const* src_base, std::ptrdiff_t const* src_strides, global_p
                             reinterpret_cast<std::byte const*>(src_base), src_strides, extents, Dim,
                             sizeof(T));
   detail::send_remote_completions(dest_base.where(), completions);
-  return detail::complete_now<detail::vis_put_events>(completions);
+  return detail::complete_now<detail::vis_put_events>(std::forward<Cx>(completions));
 }
 template <std::size_t Dim, typename T, typename Cx = decltype(operation_cx::as_future())>
 auto rput_strided(T const* src_base, std::array<std::ptrdiff_t, Dim> const& src_strides,
@@ -209,7 +211,7 @@ auto rget_strided(global_ptr<T const> src_base, std::ptrdiff_t const* src_stride
   detail::check_strided<T const>("rget_strided", src_base, src_strides, dest_strides, extents, Dim);
   atl::engine::copy_strided(reinterpret_cast<std::byte*>(dest_base), dest_strides,
                             reinterpret_cast<std::byte const*>(source), src_strides, extents, Dim, sizeof(T));
-  return detail::complete_now<detail::vis_get_events>(completions);
+  return detail::complete_now<detail::vis_get_events>(std::forward<Cx>(completions));
 }
 template <std::size_t Dim, typename T, typename Cx = decltype(operation_cx::as_future())>
 auto rget_strided(global_ptr<T const> src_base, std::array<std::ptrdiff_t, Dim> const& src_strides,

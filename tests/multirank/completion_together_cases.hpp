@@ -3,7 +3,9 @@
 /// Every form of completion in one object, to be instantiated for a list of operations. The forms one by one
 /// are in completion_forms_cases.hpp.
 
+#include <memory>
 #include <tuple>
+#include <utility>
 
 #include "completion_forms.hpp"
 
@@ -101,7 +103,55 @@ TYPED_TEST_P(completion_together_test, every_form_in_one_object) {
   upcxx::barrier();
 }
 
+/// An argument that cannot be copied.
+struct move_only {
+  int value = 0;
+  move_only() = default;
+  explicit move_only(int v) : value(v) {}
+  move_only(move_only&&) = default;
+  UPCXX_SERIALIZED_FIELDS(value)
+};
+
+TYPED_TEST_P(completion_together_test, functions_and_arguments_that_can_only_be_moved) {
+  using upcxx::operation_cx;
+  remote::reset();
+  arena a;
+  auto op = make<TypeParam>(a);
+  auto op_again = make<TypeParam>(a);
+  int lpcs = 0, source_lpcs = 0;
+  auto const request = [&] {
+    return operation_cx::as_lpc(upcxx::current_persona(),
+                                [&lpcs, one = std::make_unique<int>(1)](auto&&...) { lpcs += *one; });
+  };
+  auto const all = [&] {
+    if constexpr (TypeParam::has_source) {
+      return request() | upcxx::source_cx::as_lpc(
+                             upcxx::current_persona(),
+                             [&source_lpcs, one = std::make_unique<int>(1)] { source_lpcs += *one; });
+    } else {
+      return request();
+    }
+  };
+  if constexpr (TypeParam::has_remote) {
+    op.start(all() | upcxx::remote_cx::as_rpc([](move_only&& m) { remote::note(m.value); }, move_only(7)));
+  } else {
+    op.start(all());
+  }
+  poll();
+  upcxx::barrier();  // between two operations of one kind
+  auto kept = all();
+  auto moved = std::move(kept);
+  auto const result = op_again.start(operation_cx::as_defer_future() | std::move(moved));
+  result.wait();
+  spin_until([&] { return lpcs == 2 && source_lpcs == (TypeParam::has_source ? 2 : 0); });
+  if constexpr (TypeParam::has_remote) {
+    spin_until([] { return remote::runs != 0; });
+    EXPECT_EQ(remote::sum, 7);
+  }
+  upcxx::barrier();
+}
+
 REGISTER_TYPED_TEST_SUITE_P(completion_together_test, a_future_alone_and_a_promise_alone,
-                            every_form_in_one_object);
+                            every_form_in_one_object, functions_and_arguments_that_can_only_be_moved);
 
 }  // namespace multirank::forms

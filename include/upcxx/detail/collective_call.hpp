@@ -113,8 +113,9 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
   atl::rt::persona_state* initiator;
   notifications_type waiting;
 
-  collective_call(Cx const& cx, Buffer&& b, typename notifications_type::futures& out)
-      : buffer(std::move(b)), initiator(atl::rt::this_thread().current), waiting(cx, out) {
+  template <class C>
+  collective_call(C&& cx, Buffer&& b, typename notifications_type::futures& out)
+      : buffer(std::move(b)), initiator(atl::rt::this_thread().current), waiting(std::forward<C>(cx), out) {
     run = &fire;
     expect_notification(*initiator);
   }
@@ -148,12 +149,12 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
 
 /// Registers the notifications and calls `start(buffer, done)`.
 template <class Values, class Cx, class Buffer, class Start>
-auto start_collective(Cx const& completions, Buffer&& buffer, Start start) {
-  using call = collective_call<Values, Cx, std::remove_cvref_t<Buffer>>;
+auto start_collective(Cx&& completions, Buffer&& buffer, Start start) {
+  using call = collective_call<Values, std::remove_cvref_t<Cx>, std::remove_cvref_t<Buffer>>;
   check_requests<typename call::events>(completions);
   typename call::notifications_type::futures futures;
-  auto* const c =
-      ::new (atl::fut::allocate_for<call>()) call(completions, std::forward<Buffer>(buffer), futures);
+  auto* const c = ::new (atl::fut::allocate_for<call>())
+      call(std::forward<Cx>(completions), std::forward<Buffer>(buffer), futures);
   start(c->buffer, atl::engine::on_done{&call::done, c});
   return unwrap(std::move(futures));
 }

@@ -22,7 +22,7 @@ struct remote_event {};
 struct operation_event {};
 
 enum class timing { eager, deferred };
-#if defined(UPCXX_DEFER_COMPLETION) && UPCXX_DEFER_COMPLETION
+#if UPCXX_DEFER_COMPLETION
 inline constexpr timing default_timing = timing::deferred;
 #else
 inline constexpr timing default_timing = timing::eager;
@@ -41,13 +41,13 @@ struct promise_item {
   promise<T...> target;
 };
 
-/// Replaces a value by a copy of another, also where the type can be copied but not assigned
+/// Replaces a value by another, also where the type can be copied or moved but not assigned
 /// (closures, references).
-template <class T>
-void rebuild(T& old, T const& other) {
+template <class T, class U>
+void rebuild(T& old, U&& other) {
   if (&old == &other) return;
   std::destroy_at(&old);
-  std::construct_at(&old, other);
+  std::construct_at(&old, std::forward<U>(other));
 }
 
 template <class Event, class F>
@@ -60,8 +60,12 @@ struct lpc_item {
   lpc_item(persona* to, G&& f) : target(to), function(std::forward<G>(f)) {}
   lpc_item(lpc_item const&) = default;
   lpc_item(lpc_item&&) = default;
-  lpc_item& operator=(lpc_item const& other) {
+  lpc_item& operator=(lpc_item const& other) requires std::is_copy_constructible_v<F> {
     rebuild(*this, other);
+    return *this;
+  }
+  lpc_item& operator=(lpc_item&& other) {
+    rebuild(*this, std::move(other));
     return *this;
   }
   ~lpc_item() = default;
@@ -78,8 +82,13 @@ struct rpc_item {
   rpc_item(G&& f, std::tuple<Args...>&& args) : function(std::forward<G>(f)), arguments(std::move(args)) {}
   rpc_item(rpc_item const&) = default;
   rpc_item(rpc_item&&) = default;
-  rpc_item& operator=(rpc_item const& other) {
+  rpc_item& operator=(rpc_item const& other) requires(
+      std::is_copy_constructible_v<F>&& std::is_copy_constructible_v<std::tuple<Args...>>) {
     rebuild(*this, other);
+    return *this;
+  }
+  rpc_item& operator=(rpc_item&& other) {
+    rebuild(*this, std::move(other));
     return *this;
   }
   ~rpc_item() = default;
@@ -116,15 +125,15 @@ struct item_list<Item, More...> {
   item_list<More...> more;
 };
 
-/// Calls `function` with all items.
-template <class Function, class... Before>
-constexpr decltype(auto) apply_items(Function&& function, item_list<> const&, Before const&... before) {
-  return function(before...);
-}
-template <class Function, class Item, class... More, class... Before>
-constexpr decltype(auto) apply_items(Function&& function, item_list<Item, More...> const& items,
-                                     Before const&... before) {
-  return apply_items(function, items.more, before..., items.first);
+/// Calls `function` with all items: rvalues if `items` is one.
+template <class Function, class List, class... Before>
+constexpr decltype(auto) apply_items(Function&& function, [[maybe_unused]] List&& items, Before&&... before) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<List>, item_list<>>) {
+    return function(std::forward<Before>(before)...);
+  } else {
+    return apply_items(function, std::forward<List>(items).more, std::forward<Before>(before)...,
+                       std::forward<List>(items).first);
+  }
 }
 
 template <class... B>
@@ -164,19 +173,21 @@ auto make_promise_item(promise<T...>&& target) {
 
 template <class Event, class F>
 auto make_lpc_item(persona& target, F&& function) {
-  static_assert(std::is_copy_constructible_v<std::decay_t<F>>,
-                "as_lpc: the function must be copyable, as its completion object may be given "
-                "to several operations");
+  static_assert(
+      std::is_constructible_v<std::decay_t<F>, F> && std::is_move_constructible_v<std::decay_t<F>>,
+      "as_lpc: a function passed as an lvalue is copied, one passed as an rvalue is moved; this type "
+      "does not allow it (use std::move for move-only functions)");
   using item = lpc_item<Event, std::decay_t<F>>;
   return completions<item>{{item(&target, std::forward<F>(function)), {}}};
 }
 
 template <class F, class... Args>
 auto make_rpc_item(F&& function, Args&&... args) {
-  static_assert(std::is_copy_constructible_v<std::decay_t<F>> &&
-                    ((std::is_lvalue_reference_v<Args> || std::is_copy_constructible_v<Args>)&&...),
-                "as_rpc: the function and arguments that are passed as rvalues must be copyable, as the "
-                "completion object may be given to several operations; pass lvalues of others");
+  static_assert(
+      std::is_constructible_v<std::decay_t<F>, F> &&
+          ((std::is_lvalue_reference_v<Args> || std::is_move_constructible_v<Args>)&&...),
+      "as_rpc: the function and the arguments that are passed as rvalues are kept in the completion "
+      "object, so they must be movable; pass lvalues of others");
   using item = rpc_item<std::decay_t<F>, Args...>;  // Args is X& for lvalues, X for rvalues
   return completions<item>{
       {item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)), {}}};

@@ -71,13 +71,18 @@ auto make_waiting(type_list<V...>, promise_item<operation_event, When, T...> con
   }
 }
 template <class... V, class F>
+auto make_waiting(type_list<V...>, lpc_item<operation_event, F>&& item, std::tuple<>&) {
+  return waiting_lpc<F>{item.target, std::move(item.function)};
+}
+template <class... V, class F>
 auto make_waiting(type_list<V...>, lpc_item<operation_event, F> const& item, std::tuple<>&) {
-  return waiting_lpc<F>{item.target, item.function};
+  return waiting_lpc<F>{item.target, function_of(item)};
 }
 /// Source completion of operations that are serialised before the call returns happens now.
 template <class... V, class Item, class Out>
-requires(is_about<Item, source_event>) auto make_waiting(type_list<V...>, Item const& item, Out& out) {
-  out = notify_now(item);
+requires(is_about<std::remove_cvref_t<Item>, source_event>) auto make_waiting(type_list<V...>, Item&& item,
+                                                                              Out& out) {
+  out = notify_now(std::forward<Item>(item));
   return waiting_nothing{};
 }
 
@@ -87,7 +92,7 @@ using future_tuple_of =
                        std::tuple<>>;
 
 template <class Events, class Item>
-using waiting_of = decltype(make_waiting(typename Events::values{}, std::declval<Item const&>(),
+using waiting_of = decltype(make_waiting(typename Events::values{}, std::declval<Item>(),
                                          std::declval<future_tuple_of<Events, Item>&>()));
 
 /// All that waits for one operation.
@@ -98,9 +103,10 @@ class notifications<Events, completions<Items...>> {
  public:
   using futures = decltype(std::tuple_cat(std::declval<future_tuple_of<Events, Items>>()...));
 
-  /// Registers every request; the futures go to `out`.
-  notifications(completions<Items...> const& cx, futures& out)
-      : notifications(cx, std::tuple<future_tuple_of<Events, Items>...>{}, out) {}
+  /// Registers every request; the futures go to `out`. What an rvalue holds is moved on.
+  template <class Cx>
+  notifications(Cx&& cx, futures& out)
+      : notifications(std::forward<Cx>(cx), std::tuple<future_tuple_of<Events, Items>...>{}, out) {}
 
   /// Fires everything, once. With one receiver the values are moved into it, with several copied.
   template <class... U>
@@ -136,19 +142,19 @@ class notifications<Events, completions<Items...>> {
   }
 
  private:
-  notifications(completions<Items...> const& cx, std::tuple<future_tuple_of<Events, Items>...> parts,
-                futures& out)
-      : waiting_(register_all(cx, parts, std::index_sequence_for<Items...>{})) {
+  template <class Cx>
+  notifications(Cx&& cx, std::tuple<future_tuple_of<Events, Items>...> parts, futures& out)
+      : waiting_(register_all(std::forward<Cx>(cx), parts, std::index_sequence_for<Items...>{})) {
     out = std::apply([](auto&... part) { return std::tuple_cat(std::move(part)...); }, parts);
   }
-  template <class Parts, std::size_t... I>
-  static auto register_all(completions<Items...> const& cx, Parts& parts, std::index_sequence<I...>) {
+  template <class Cx, class Parts, std::size_t... I>
+  static auto register_all(Cx&& cx, Parts& parts, std::index_sequence<I...>) {
     return apply_items(
-        [&](Items const&... items) {
+        [&]<class... Item>(Item&&... items) {
           return std::tuple<waiting_of<Events, Items>...>{
-              make_waiting(typename Events::values{}, items, std::get<I>(parts))...};
+              make_waiting(typename Events::values{}, std::forward<Item>(items), std::get<I>(parts))...};
         },
-        cx.items);
+        std::forward<Cx>(cx).items);
   }
 
   std::tuple<waiting_of<Events, Items>...> waiting_;

@@ -56,9 +56,28 @@ std::tuple<> notify_now(promise_item<Event, When, T...> const& item, V const&...
   return {};
 }
 
-template <class Event, class F, class... V>
-std::tuple<> notify_now(lpc_item<Event, F> const& item, V const&... values) {
-  enqueue_task(persona_access::state(*item.target), [function = item.function,
+/// The function of a request: moved out of one that is given up, copied from one that may be used again.
+template <class Event, class F>
+F&& function_of(lpc_item<Event, F>&& item) {
+  return std::move(item.function);
+}
+template <class Event, class F>
+decltype(auto) function_of(lpc_item<Event, F> const& item) {
+  constexpr bool copyable = std::is_copy_constructible_v<F>;
+  static_assert(
+      copyable,
+      "as_lpc: this function can only be moved, so its completion object serves one operation: make it "
+      "in the call, or pass it with std::move");
+  if constexpr (copyable) {
+    return (item.function);
+  } else {
+    return std::move(const_cast<F&>(item.function));  // one error is enough
+  }
+}
+
+template <class Item, class... V>
+requires is_lpc_item<std::remove_cvref_t<Item>> std::tuple<> notify_now(Item&& item, V const&... values) {
+  enqueue_task(persona_access::state(*item.target), [function = function_of(std::forward<Item>(item)),
                                                      kept = std::tuple<V...>(values...)]() mutable {
     std::apply([&](auto&... v) { static_cast<void>(call_once(function, std::move(v)...)); }, kept);
   });
@@ -73,11 +92,11 @@ std::tuple<> notify_now(rpc_item<F, Args...> const&) {
 inline std::tuple<> notify_now(blocking_item const&) { return {}; }
 
 template <class Events, class Item, class... V>
-auto notify_item_now(Item const& item, V const&... values) {
-  if constexpr (is_about<Item, operation_event>) {
-    return notify_now(item, values...);
+auto notify_item_now(Item&& item, V const&... values) {
+  if constexpr (is_about<std::remove_cvref_t<Item>, operation_event>) {
+    return notify_now(std::forward<Item>(item), values...);
   } else {
-    return notify_now(item);
+    return notify_now(std::forward<Item>(item));
   }
 }
 
@@ -99,13 +118,15 @@ void send_remote_completions(std::int32_t target, completions<Items...> const& c
   }
 }
 
-/// Delivers (or queues) every notification and returns the futures asked for.
-template <class Events, class... Items, class... V>
-ATOLL_INLINE auto complete_now(completions<Items...> const& cx, V const&... values) {
+/// Delivers (or queues) every notification and returns the futures asked for. What an rvalue holds is moved on.
+template <class Events, class Cx, class... V>
+ATOLL_INLINE auto complete_now(Cx&& cx, V const&... values) {
   check_requests<Events>(cx);
   return unwrap(apply_items(
-      [&](Items const&... items) { return std::tuple_cat(notify_item_now<Events>(items, values...)...); },
-      cx.items));
+      [&]<class... Item>(Item&&... items) {
+        return std::tuple_cat(notify_item_now<Events>(std::forward<Item>(items), values...)...);
+      },
+      std::forward<Cx>(cx).items));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

@@ -36,6 +36,16 @@
 #endif
 #endif
 
+// Whether as_future and as_promise notify later by default: 0 or 1, set before the first inclusion.
+#ifndef UPCXX_DEFER_COMPLETION
+#define UPCXX_DEFER_COMPLETION 0
+#endif
+
+// Whether transfers of nothing are worth a warning: programs set it, and nothing warns here.
+#ifndef UPCXX_WARN_EMPTY_RMA
+#define UPCXX_WARN_EMPTY_RMA 0
+#endif
+
 // The network that programs test for. Transports are chosen when a program starts; the name is what the build
 // asked for (upcxx -network=NAME), else that of one host.
 #if !(defined(UPCXX_NETWORK_SMP) || defined(UPCXX_NETWORK_UDP) || defined(UPCXX_NETWORK_IBV) ||   \

@@ -141,8 +141,12 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<pending_copy>(storage); }
 
   /// Registers futures, promises and LPCs; the futures in the order of the requests.
-  auto register_all(completions<Items...> const& cx) {
-    return apply_items([&](Items const&... items) { return join(add(items)...); }, cx.items);
+  /// What an rvalue holds is moved on.
+  template <class Cx>
+  auto register_all(Cx&& cx) {
+    return apply_items(
+        [&]<class... Item>(Item&&... items) { return join(add(std::forward<Item>(items))...); },
+        std::forward<Cx>(cx).items);
   }
 
  private:
@@ -165,11 +169,12 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     state_places_[states_++] = promise_require(item.target);
     return {};
   }
-  template <class Event, class F>
-  std::tuple<> add(lpc_item<Event, F> const& item) {
-    using task_type = callable_task<F>;
-    tasks[task_count++] = {&persona_access::state(*item.target),
-                           ::new (atl::fut::allocate_for<task_type>()) task_type(item.function)};
+  template <class Item>
+  requires is_lpc_item<std::remove_cvref_t<Item>> std::tuple<> add(Item&& item) {
+    using task_type = callable_task<decltype(std::remove_cvref_t<Item>::function)>;
+    atl::rt::persona_state* const target = &persona_access::state(*item.target);
+    auto* const place = atl::fut::allocate_for<task_type>();
+    tasks[task_count++] = {target, ::new (place) task_type(function_of(std::forward<Item>(item)))};
     return {};
   }
   template <class F, class... Args>
@@ -201,13 +206,13 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
 };
 
 /// Starts a copy that completes later. `target`: rank that remote completion goes to.
-template <class... Items>
+template <class Cx>
 auto copy_later(atl::engine::memory_place to, atl::engine::memory_place from, std::size_t bytes,
-                std::int32_t target, completions<Items...> const& cx) {
-  using pending = pending_copy<completions<Items...>>;
+                std::int32_t target, Cx&& cx) {
+  using pending = pending_copy<std::remove_cvref_t<Cx>>;
   check_requests<operation_events<true, true, true>>(cx);
   auto* const started = new pending(target, cx);
-  auto futures = started->register_all(cx);
+  auto futures = started->register_all(std::forward<Cx>(cx));
   atl::engine::start_copy(to, from, bytes, started);
   if constexpr (pending::blocks) started->wait();
   return unwrap(std::move(futures));

@@ -79,8 +79,7 @@ class object_buffer {
 };
 
 template <class T, class Op, class Cx>
-auto reduce_object(T&& value, Op&& op, intrank_t root, team const& over, Cx const& completions,
-                   char const* what) {
+auto reduce_object(T&& value, Op&& op, intrank_t root, team const& over, Cx&& completions, char const* what) {
   using type = std::remove_cvref_t<T>;
   using operation = std::decay_t<Op>;
   static_assert(is_serializable<type>::value, "reduce_*_nontrivial: T must be Serializable");
@@ -91,7 +90,7 @@ auto reduce_object(T&& value, Op&& op, intrank_t root, team const& over, Cx cons
   check_collective(what);
   using buffer = object_buffer<type, operation>;
   return start_collective<type_list<type>>(
-      completions, buffer(std::forward<T>(value), std::forward<Op>(op)),
+      std::forward<Cx>(completions), buffer(std::forward<T>(value), std::forward<Op>(op)),
       [&](buffer& b, atl::engine::on_done done) {
         atl::engine::start_reduce_object(detail_team_access::view(over), buffer::functions, &b, root, done);
       });
@@ -116,7 +115,7 @@ auto broadcast_nontrivial(T&& value, intrank_t root, team const& team = world(),
   detail::check_root(root, team, "broadcast_nontrivial");
   using buffer = detail::object_buffer<type>;
   return detail::start_collective<detail::type_list<deserialized_type_t<type>>>(
-      completions, buffer(std::forward<T>(value), detail::no_operation{}),
+      std::forward<Cx>(completions), buffer(std::forward<T>(value), detail::no_operation{}),
       [&](buffer& b, atl::engine::on_done done) {
         atl::engine::start_broadcast_object(detail_team_access::view(team), buffer::functions, &b, root,
                                             done);
@@ -132,15 +131,15 @@ template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as
 auto reduce_one_nontrivial(T&& value, BinaryOp&& op, intrank_t root, team const& team = world(),
                            Cx&& completions = operation_cx::as_future()) {
   detail::check_root(root, team, "reduce_one_nontrivial");
-  return detail::reduce_object(std::forward<T>(value), std::forward<BinaryOp>(op), root, team, completions,
-                               "reduce_one_nontrivial");
+  return detail::reduce_object(std::forward<T>(value), std::forward<BinaryOp>(op), root, team,
+                               std::forward<Cx>(completions), "reduce_one_nontrivial");
 }
 /// The same on all members, which all get the result of one order of combining.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 auto reduce_all_nontrivial(T&& value, BinaryOp&& op, team const& team = world(),
                            Cx&& completions = operation_cx::as_future()) {
-  return detail::reduce_object(std::forward<T>(value), std::forward<BinaryOp>(op), -1, team, completions,
-                               "reduce_all_nontrivial");
+  return detail::reduce_object(std::forward<T>(value), std::forward<BinaryOp>(op), -1, team,
+                               std::forward<Cx>(completions), "reduce_all_nontrivial");
 }
 
 /// Operations for any type that has the operator: unlike those of `op_fast_*`, not only for arithmetic ones.

@@ -211,7 +211,7 @@ concept array_like = requires(A const& a) {
 };
 
 template <class T, class U, int N, int M, class Cx>
-auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx const& completions) {
+auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx&& completions) {
   static_assert(N == M, "atl::copy: both arrays must have the same number of dimensions; take a slice");
   static_assert(!std::is_const_v<U>, "atl::copy: the destination's elements must not be const");
   static_assert(std::is_same_v<std::remove_const_t<T>, U>,
@@ -220,7 +220,7 @@ auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx const& compl
   if (common.empty()) {
     upcxx::detail::check_injection("atl::copy");
     upcxx::detail::send_remote_completions(to.data() ? to.where() : upcxx::rank_me(), completions);
-    return upcxx::detail::complete_now<upcxx::detail::copy_events>(completions);
+    return upcxx::detail::complete_now<upcxx::detail::copy_events>(std::forward<Cx>(completions));
   }
   std::ptrdiff_t to_strides[N];
   std::ptrdiff_t from_strides[N];
@@ -232,7 +232,7 @@ auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx const& compl
   }
   return copy_runs<U>(to.data() + to.offset(common.lower), to_strides,
                       upcxx::global_ptr<U const>(from.data() + from.offset(common.lower)), from_strides,
-                      extents, N, sizeof(U), completions);
+                      extents, N, sizeof(U), std::forward<Cx>(completions));
 }
 }  // namespace detail
 
@@ -247,8 +247,8 @@ auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx const& compl
 /// The memory of the two parts does not overlap. Errors as of copy_strided.
 template <detail::array_like From, detail::array_like To,
           class Cx = decltype(upcxx::operation_cx::as_future())>
-auto copy(From const& from, To const& to, Cx const& completions = upcxx::operation_cx::as_future()) {
-  return detail::copy_common(detail::view_of(from), detail::view_of(to), completions);
+auto copy(From const& from, To const& to, Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_common(detail::view_of(from), detail::view_of(to), std::forward<Cx>(completions));
 }
 
 }  // namespace atl::inline UPCXX_MODE

@@ -176,14 +176,13 @@ class run_group {
 };
 
 /// Starts one copy for each run. Calls for the target leave when all are in place: runs are not ordered.
-template <std::size_t Rank, class... Items>
+template <std::size_t Rank, class Cx>
 auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place from, box_runs<Rank> const& runs,
-                     std::unique_ptr<host_image> image, std::int32_t target,
-                     upcxx::detail::completions<Items...> const& cx) {
-  using pending = upcxx::detail::pending_copy<upcxx::detail::completions<Items...>>;
+                     std::unique_ptr<host_image> image, std::int32_t target, Cx&& cx) {
+  using pending = upcxx::detail::pending_copy<std::remove_cvref_t<Cx>>;
   upcxx::detail::check_requests<upcxx::detail::copy_events>(cx);
   auto* const whole = new pending(target, cx);
-  auto futures = whole->register_all(cx);
+  auto futures = whole->register_all(std::forward<Cx>(cx));
   auto* const group = new run_group(runs.count(), whole, std::move(image));
   std::size_t next = 0;
   runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
@@ -227,8 +226,7 @@ image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool t
 /// Copies a box. The ends are raw or global pointers to the element with index 0 in all dimensions, at the
 /// lowest address. Remote completion goes to rank `owner`.
 template <class T, std::size_t Rank, class From, class To, class Cx>
-auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int32_t owner,
-              Cx const& completions) {
+auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int32_t owner, Cx&& completions) {
   namespace up = upcxx::detail;
   static_assert(upcxx::is_trivially_serializable<T>::value,
                 "atl::kokkos::copy: the elements must be TriviallySerializable");
@@ -238,14 +236,14 @@ auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int3
   for (std::size_t d = 0; d < Rank; ++d) {
     if (box[d].extent == 0) {
       up::send_remote_completions(owner, completions);
-      return up::complete_now<up::copy_events>(completions);
+      return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
     }
     to_span += (box[d].extent - 1) * static_cast<std::size_t>(box[d].to) / sizeof(T);
     from_span += (box[d].extent - 1) * static_cast<std::size_t>(box[d].from) / sizeof(T);
   }
   auto const runs = merge_runs<Rank>(box, sizeof(T));
   if (runs.outer == 0) {
-    return up::copy_between<T>(src, dest, runs.bytes / sizeof(T), owner, completions);
+    return up::copy_between<T>(src, dest, runs.bytes / sizeof(T), owner, std::forward<Cx>(completions));
   }
   if constexpr (!up::known_on_host<From> || !up::known_on_host<To>) {
     bool const to_device = !up::on_host(dest);
@@ -259,26 +257,27 @@ auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int3
           copy_on_host(image->bytes(), reinterpret_cast<std::byte const*>(source), ways.host);
           auto const from = up::place_of(reinterpret_cast<T const*>(image->bytes()), from_span, "source");
           return copy_runs_later(up::place_of(dest, to_span, "destination"), from, ways.device,
-                                 std::move(image), owner, completions);
+                                 std::move(image), owner, std::forward<Cx>(completions));
         }
         T* const target = up::host_address(dest, to_span, "destination");
         std::unique_ptr<host_image> image = std::make_unique<arriving_image<Rank>>(
             ways.bytes, reinterpret_cast<std::byte*>(target), ways.host);
         auto const to = up::place_of(reinterpret_cast<T*>(image->bytes()), to_span, "destination");
         return copy_runs_later(to, up::place_of(src, from_span, "source"), ways.device, std::move(image),
-                               owner, completions);
+                               owner, std::forward<Cx>(completions));
       }
     }
     if (to_device || from_device) {
       return copy_runs_later(up::place_of(dest, to_span, "destination"),
-                             up::place_of(src, from_span, "source"), runs, {}, owner, completions);
+                             up::place_of(src, from_span, "source"), runs, {}, owner,
+                             std::forward<Cx>(completions));
     }
   }
   T* const target = up::host_address(dest, to_span, "destination");
   T const* const source = up::host_address(src, from_span, "source");
   copy_on_host(reinterpret_cast<std::byte*>(target), reinterpret_cast<std::byte const*>(source), runs);
   up::send_remote_completions(owner, completions);
-  return up::complete_now<up::copy_events>(completions);
+  return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
 }
 
 }  // namespace atl::kokkos::inline UPCXX_MODE::detail

@@ -79,7 +79,7 @@ upcxx::intrank_t notified_rank(T*) {
 }
 
 template <class From, class To, class Cx>
-auto copy_ends(From const& src, To const& dest, Cx const& completions) {
+auto copy_ends(From const& src, To const& dest, Cx&& completions) {
   using T = typename To::element_type;
   static_assert(!From::flat || !To::flat, "atl::kokkos::copy: one end must be a View; else use upcxx::copy");
   static_assert(!std::is_const_v<T>, "atl::kokkos::copy: the destination's elements must not be const");
@@ -114,7 +114,7 @@ auto copy_ends(From const& src, To const& dest, Cx const& completions) {
     box[r] = {extents[r], static_cast<std::ptrdiff_t>(to[r] * sizeof(T)),
               static_cast<std::ptrdiff_t>(from[r] * sizeof(T))};
   }
-  return copy_box<T, rank>(src.data, dest.data, box, notified_rank(dest.data), completions);
+  return copy_box<T, rank>(src.data, dest.data, box, notified_rank(dest.data), std::forward<Cx>(completions));
 }
 
 }  // namespace detail
@@ -140,8 +140,8 @@ auto copy_ends(From const& src, To const& dest, Cx const& completions) {
 /// @progress           internal. Never runs callbacks.
 template <class From, class To, class Cx = decltype(upcxx::operation_cx::as_future())>
 requires(!Kokkos::is_execution_space<From>::value) auto copy(
-    From const& src, To const& dest, Cx const& completions = upcxx::operation_cx::as_future()) {
-  return detail::copy_ends(detail::end_of(src), detail::end_of(dest), completions);
+    From const& src, To const& dest, Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_ends(detail::end_of(src), detail::end_of(dest), std::forward<Cx>(completions));
 }
 
 /// The same after fence(instance): for data that kernels of this instance write, and for destinations that
@@ -149,9 +149,9 @@ requires(!Kokkos::is_execution_space<From>::value) auto copy(
 template <class Space, class From, class To, class Cx = decltype(upcxx::operation_cx::as_future())>
 requires Kokkos::is_execution_space<Space>::value auto copy(
     Space const& instance, From const& src, To const& dest,
-    Cx const& completions = upcxx::operation_cx::as_future()) {
+    Cx&& completions = upcxx::operation_cx::as_future()) {
   atl::kokkos::fence(instance);
-  return atl::kokkos::copy(src, dest, completions);
+  return atl::kokkos::copy(src, dest, std::forward<Cx>(completions));
 }
 
 }  // namespace atl::kokkos::inline UPCXX_MODE
