@@ -15,11 +15,37 @@
 namespace upcxx::inline UPCXX_MODE {
 namespace detail {
 
-/// Members of such classes lie at the same offset in every object: a class with a virtual base is neither
-/// trivially copyable nor an aggregate nor standard-layout. Others are asked, although most have none.
+/// An object that is never there: only its address is looked at, while compiling.
 template <typename T>
-constexpr bool has_constant_offsets =
-    std::is_standard_layout_v<T> || std::is_trivially_copyable_v<T> || std::is_aggregate_v<T>;
+union place_for {
+  char nothing;
+  T object;
+  place_for();
+  ~place_for();
+};
+template <typename T>
+struct somewhere {
+  static place_for<T> place;
+};
+
+/// The compiler finds the member without an object, so there is no virtual base on the way.
+template <typename T, typename Select>
+concept finds_without_object = requires {
+  typename std::bool_constant<(Select()(&somewhere<T>::place.object), true)>;
+};
+
+/// The member lies at the same offset in every object. A class with a virtual base is neither trivially
+/// copyable nor an aggregate nor standard-layout; what else the compiler cannot tell is asked.
+template <typename T, typename Select>
+constexpr bool has_constant_offset() {
+  if constexpr (std::is_standard_layout_v<T> || std::is_trivially_copyable_v<T> || std::is_aggregate_v<T>) {
+    return true;
+  } else if constexpr (std::is_abstract_v<T>) {
+    return false;  // there is no object of just this class
+  } else {
+    return finds_without_object<T, Select>;
+  }
+}
 
 /// Distance from an object to its member, by looking at the object.
 template <typename T, typename Select>
@@ -35,11 +61,11 @@ template <typename U, bool Reference, typename T, memory_kind Kind, typename Sel
       "upcxx_memberof_general: the member must not be a reference nor an element of an array; take the array "
       "and add the index to the result");
   static_assert(sizeof(T) > 0, "upcxx_memberof_general: the type of the object must be complete");
-  constexpr bool constant = has_constant_offsets<T>;
+  constexpr bool constant = has_constant_offset<T, Select>();
   static_assert(
       constant || Kind == memory_kind::host || Kind == memory_kind::any,
-      "upcxx_memberof_general: the class may have virtual bases, whose place only the object knows, and "
-      "objects in device memory cannot be asked; use upcxx_experimental_memberof_unsafe if it has none");
+      "upcxx_memberof_general: the member is of a virtual base, whose place only the object knows, and "
+      "objects in device memory cannot be asked");
   ATOLL_CHECK(!pointer.is_null(), "upcxx_memberof_general: the pointer is null");
   if constexpr (constant) {
     return make_future(memberof<U, false>(pointer, memberof_constant_offset<T>(select)));

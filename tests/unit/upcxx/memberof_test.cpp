@@ -84,6 +84,37 @@ TEST_F(memberof_general_test, constant_offsets_are_known_without_the_object) {
   EXPECT_TRUE(upcxx_memberof_general(text, inner.grid).ready());
 }
 
+/// Nothing is known of it but its members: virtual functions, a base of its own, private members.
+class with_everything : public offsets_in_private {
+ public:
+  with_everything() {}
+  virtual ~with_everything() = default;
+  double value = 1;
+  std::string names[3];
+
+ private:
+  std::unique_ptr<int> hidden_too_;
+};
+
+TEST_F(memberof_general_test, classes_without_virtual_bases_need_no_object_on_devices_either) {
+  static_assert(!std::is_aggregate_v<with_everything> && !std::is_standard_layout_v<with_everything>);
+  with_everything const here;
+  auto const place = [&here](auto const& member) {
+    return static_cast<std::uint64_t>(reinterpret_cast<char const*>(&member) -
+                                      reinterpret_cast<char const*>(&here));
+  };
+  auto const device =
+      access::make_device<with_everything, memory_kind::cuda_device>(77, 0, memory_kind::cuda_device, 4096);
+  EXPECT_EQ(access::address(upcxx_memberof_general(device, value).result()), 4096 + place(here.value));
+  EXPECT_EQ(access::address(upcxx_memberof_general(device, names).result()), 4096 + place(here.names));
+  EXPECT_EQ(access::address(upcxx_memberof_general(device, tail).result()), 4096 + place(here.tail));
+  auto const own_member =
+      access::make_device<bottom, memory_kind::cuda_device>(77, 0, memory_kind::cuda_device, 4096);
+  EXPECT_TRUE(upcxx_memberof_general(own_member, name).ready());  // a virtual base is elsewhere
+  auto const far = access::make_host<with_everything>(77, 4096);
+  EXPECT_TRUE(upcxx_memberof_general(far, value).ready());
+}
+
 TEST_F(memberof_general_test, own_objects_are_asked) {
   auto* const object = place<bottom>();
   global_ptr<bottom> const p = upcxx::to_global_ptr(object);
