@@ -55,8 +55,11 @@ struct assertion_end {
                                              __VA_OPT__(<< __VA_ARGS__))
 
 /// The same in code mode debug; in opt nothing, and the arguments are not evaluated.
+/// UPCXX_ASSERT_ENABLED says which, as 1 or 0.
 #if defined(UPCXX_CODEMODE) && UPCXX_CODEMODE
+#define UPCXX_ASSERT_ENABLED 0
 #define UPCXX_ASSERT(test, ...) ((void)0)
 #else
+#define UPCXX_ASSERT_ENABLED 1
 #define UPCXX_ASSERT(test, ...) UPCXX_ASSERT_ALWAYS(test __VA_OPT__(, ) __VA_ARGS__)
 #endif

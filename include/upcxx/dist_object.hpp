@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -54,6 +55,11 @@ struct dist_id {
 
   friend bool operator==(dist_id const&, dist_id const&) = default;
   friend auto operator<=>(dist_id const&, dist_id const&) = default;
+  /// The same text for the same object, on all ranks.
+  template <typename Traits>
+  friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, dist_id id) {
+    return out << "dist_id(" << id.id_.team << '.' << id.id_.number << ')';
+  }
 
  private:
   friend class dist_object<T>;
@@ -62,9 +68,9 @@ struct dist_id {
 };
 
 namespace detail {
-/// Nothing converts to it: an initializer list of these is empty.
+/// Only `{}` converts to it: an initializer list of these is `{}`, or `{{}}`.
 struct no_element {
-  no_element() = delete;
+  no_element() {}
 };
 
 /// What fetch() gives; anything for a type that cannot be sent, so that fetch() can say so itself.
@@ -117,8 +123,8 @@ class dist_object {
 
   dist_object(T value, upcxx::team const& team) : value_(detail::into_object(value)) { identify(team); }
   dist_object(T value) : value_(detail::into_object(value)) { identify(world()); }
-  // `dist_object<T> d({})` means an empty value; without these two, `{}` could also be an inactive object
-  // to move from.
+  // `dist_object<T> d({})` and `d{{}}` mean an empty value; without these two, `{}` could also be an inactive
+  // object to move from.
   dist_object(std::initializer_list<detail::no_element>) : dist_object(T{}, world()) {}
   dist_object(std::initializer_list<detail::no_element>, upcxx::team const& team) : dist_object(T{}, team) {}
   /// Constructs the value in place, from the remaining arguments.

@@ -35,6 +35,9 @@ namespace upcxx::inline UPCXX_MODE {
 
 namespace detail {
 
+/// What a program passes to say that it knows what it does: see <atoll/global_ptr_of.hpp>.
+struct internal_only {};
+
 /// The way of the library's own headers to the parts of a global pointer.
 struct global_ptr_access {
   /// Rank, segment and kind in one word, in this order from the low end: 32, 16 and 8 bits, then 8 zero bits.
@@ -138,6 +141,11 @@ struct global_ptr<T const, Kind> {
            From != memory_kind::any) constexpr global_ptr(global_ptr<T const, From> other) noexcept
       : owner_(detail::global_ptr_access::owner(other)),
         address_(detail::global_ptr_access::address(other)) {}
+
+  /// atl::global_ptr_of and atl::owner_address by the names that published libraries use; <upcxx/upcxx.hpp> or
+  /// <atoll/global_ptr_of.hpp> defines them.
+  global_ptr(detail::internal_only, intrank_t rank, T const* address);
+  [[nodiscard]] T const* raw_internal(detail::internal_only) const;
 
   [[nodiscard]] constexpr bool is_null() const noexcept { return address_ == 0; }
   constexpr explicit operator bool() const noexcept { return address_ != 0; }
@@ -256,6 +264,9 @@ struct global_ptr : global_ptr<T const, Kind> {
   requires(Kind == memory_kind::any &&
            From != memory_kind::any) constexpr global_ptr(global_ptr<T, From> other) noexcept
       : base(detail::global_ptr_access::owner(other), detail::global_ptr_access::address(other)) {}
+
+  global_ptr(detail::internal_only, intrank_t rank, T* address);
+  [[nodiscard]] T* raw_internal(detail::internal_only) const;
 
   [[nodiscard]] T* local() const noexcept { return static_cast<T*>(this->local_address()); }
 

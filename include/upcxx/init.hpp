@@ -31,6 +31,10 @@ inline bool initialized() { return atl::rt::initialized(); }
 /// @progress  user.
 inline void finalize() { atl::rt::finalize(ATOLL_CHECKED != 0); }
 
+/// UPCXX_VERSION and UPCXX_SPEC_VERSION, as functions. May be called at any time.
+[[nodiscard]] constexpr long release_version() { return UPCXX_VERSION; }
+[[nodiscard]] constexpr long spec_version() { return UPCXX_SPEC_VERSION; }
+
 /// Like std::getenv, but a value set in the environment of the console that started the job wins.
 ///
 /// @return    null if set in neither; owned by the library, valid until the next call.

@@ -3,6 +3,7 @@
 /// Promises: the producer's side of a future.
 
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -10,8 +11,24 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/future.hpp>
 #include <upcxx/detail/future/value_cell.hpp>
+#include <upcxx/detail/type_list.hpp>
 
 namespace upcxx::inline UPCXX_MODE {
+
+namespace detail {
+/// One argument that is the tuple of all results, and no result itself.
+template <class Results, class... U>
+inline constexpr bool unpacks = false;
+template <class Results, class Tuple, class U>
+inline constexpr bool is_all_results = false;
+template <class... T, class... V, class U>
+requires(sizeof...(T) ==
+         sizeof...(V)) inline constexpr bool is_all_results<type_list<T...>, std::tuple<V...>, U> =
+    sizeof...(T) != 1 || !(std::is_constructible_v<T, U> && ...);
+template <class... T, class U>
+inline constexpr bool unpacks<type_list<T...>, U> =
+    is_all_results<type_list<T...>, std::remove_cvref_t<U>, U&&>;
+}  // namespace detail
 
 /// Producer's handle to a state with results `T...` and a count of dependencies, initially 1.
 ///
@@ -67,6 +84,13 @@ class promise {
   }
 
   /// Supplies the results, constructed in place from the arguments, and removes one dependency. Once only.
+  /// A tuple of all results does as well.
+  template <class... U>
+  requires(detail::unpacks<detail::type_list<T...>, U...>) void fulfill_result(
+      U&&... results) const noexcept {
+    std::apply([this](auto&&... v) { this->fulfill_result(std::forward<decltype(v)>(v)...); },
+               std::forward<U>(results)...);
+  }
   template <class... U>
   void fulfill_result(U&&... results) const noexcept {
     static_assert(sizeof...(U) == sizeof...(T),

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,11 @@ class team_id {
 
   friend bool operator==(team_id const&, team_id const&) = default;
   friend auto operator<=>(team_id const&, team_id const&) = default;
+  /// The same text for the same team, on all ranks.
+  template <typename Traits>
+  friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, team_id id) {
+    return out << "team_id(" << id.value_ << ')';
+  }
 
  private:
   friend class team;

@@ -25,6 +25,7 @@
 #include <upcxx/completion.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/op_names.hpp>
 #include <upcxx/device.hpp>
 #include <upcxx/device_allocator.hpp>
 #include <upcxx/dist_object.hpp>
@@ -36,6 +37,7 @@
 #include <upcxx/experimental/say.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/global_ptr.hpp>
+#include <upcxx/global_ptr_of.hpp>
 #include <upcxx/init.hpp>
 #include <upcxx/memberof.hpp>
 #include <upcxx/persona.hpp>

@@ -2,6 +2,7 @@
 
 /// Views: sequences that are sent without their container and received without building one.
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -67,6 +68,11 @@ class deserializing_iterator {
   }
   friend bool operator!=(deserializing_iterator const& a, deserializing_iterator const& b) noexcept {
     return !(a == b);
+  }
+  /// Order in the view that both iterate over.
+  friend std::strong_ordering operator<=>(deserializing_iterator const& a,
+                                          deserializing_iterator const& b) noexcept {
+    return a.base_ + a.offset_ <=> b.base_ + b.offset_;
   }
 
  private:

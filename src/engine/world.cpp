@@ -218,6 +218,7 @@ void start(bool threaded) {
                               place.local_size, place.local_rank, 1);
   world = fresh.release();
   publish_module_names(&w.host.own_page().modules);
+  w.host.own_page().own_address = reinterpret_cast<std::uintptr_t>(&w.host.own_page());
   // Nobody sends before everybody can receive: this is also the barrier.
   report_start(channel, {heap_bytes, cores, !w.progress.waiting.spare_cores, oversubscribed.has_value()},
                settings::verbosity());

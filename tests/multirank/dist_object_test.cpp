@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,6 +56,27 @@ TEST_F(dist_object_test, every_constructor_builds_the_local_value) {
   EXPECT_EQ(on_local_team->size(), 5u);
   EXPECT_TRUE(nothing->empty());
   upcxx::barrier();
+}
+
+TEST_F(dist_object_test, empty_braces_in_braces_are_an_empty_value) {
+  dist_object<std::map<int, int>> map{{}};
+  EXPECT_TRUE(map.is_active() && map->empty());
+  dist_object<std::vector<int>> list{{}, upcxx::world()};
+  EXPECT_TRUE(list.is_active() && list->empty());
+  upcxx::barrier();
+}
+
+TEST_F(dist_object_test, ids_are_written_alike_on_all_ranks) {
+  dist_object<int> a(1), b(2);
+  auto const text = [](auto const& id) {
+    std::ostringstream out;
+    out << id;
+    return out.str();
+  };
+  std::string const mine = text(a.id()) + text(b.id()) + text(upcxx::world().id());
+  EXPECT_EQ(upcxx::experimental::broadcast_nontrivial(mine, 0).wait(), mine);
+  EXPECT_NE(text(a.id()), text(b.id()));
+  EXPECT_NE(text(upcxx::world().id()), text(upcxx::local_team().id()));
 }
 
 TEST_F(dist_object_test, access_through_a_const_object_is_not_const) {

@@ -93,6 +93,33 @@ TEST_F(global_ptr_test, to_global_ptr_of_a_peers_address_restores_the_owners_poi
   }
 }
 
+TEST_F(global_ptr_test, pointers_are_made_of_their_owners_addresses) {
+  multirank::shared_array<int> cells(4);
+  global_ptr<int> const mine = cells.at(me);
+  global_ptr<int> const theirs = cells.at(right);
+  EXPECT_EQ(atl::owner_address(mine), mine.local());
+  EXPECT_TRUE(atl::global_ptr_of(me, mine.local() + 1) == mine + 1);
+  // What the owner says of its memory is what we find out.
+  int* const address =
+      upcxx::rpc(
+          right, [](global_ptr<int> const& p) { return reinterpret_cast<std::uintptr_t>(p.local()); }, theirs)
+          .then([](std::uintptr_t word) { return reinterpret_cast<int*>(word); })
+          .wait();
+  EXPECT_EQ(atl::owner_address(theirs), address);
+  global_ptr<int> const made = atl::global_ptr_of(right, address + 2);
+  EXPECT_TRUE(made == theirs + 2);
+  EXPECT_EQ(made.where(), right);
+  // By the names that some libraries use.
+  upcxx::detail::internal_only const on_purpose;
+  EXPECT_TRUE((global_ptr<int>(on_purpose, right, address)) == theirs);
+  EXPECT_TRUE((global_ptr<int const>(on_purpose, right, address)) == theirs);
+  EXPECT_EQ(theirs.raw_internal(on_purpose), address);
+  EXPECT_EQ((global_ptr<int const, memory_kind::any>(theirs).raw_internal(on_purpose)), address);
+  EXPECT_TRUE(atl::global_ptr_of<int>(right, nullptr).is_null());
+  EXPECT_EQ(atl::owner_address(global_ptr<int>()), nullptr);
+  upcxx::barrier();
+}
+
 TEST_F(global_ptr_test, try_global_ptr_of_private_memory_is_null) {
   static int in_data_segment = 0;
   int on_stack = 0;

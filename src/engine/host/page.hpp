@@ -69,6 +69,7 @@ struct rank_page {
   flat_channel flat[flat_channels];
   alignas(64) started_collective started[remembered_collectives];  ///< the last ones, used in turn
   call_site_text site;
+  std::uint64_t own_address;  ///< of this page in its owner's process; written before the ranks first meet
   module_names modules;
   /// Words that devices write to announce copies of this rank.
   memory::announcement_line announcements[64];

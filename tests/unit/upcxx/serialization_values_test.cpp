@@ -233,7 +233,8 @@ struct empty_one {
 
 // As programs write them: for some types, and for every instance with a certain part.
 template <>
-struct upcxx::serialization<std::optional<mine>> : always<std::optional<mine>, empty_one<std::optional<mine>>> {};
+struct upcxx::serialization<std::optional<mine>>
+    : always<std::optional<mine>, empty_one<std::optional<mine>>> {};
 template <typename T>
 struct upcxx::serialization<std::variant<mine, T>>
     : always<std::variant<mine, T>, empty_one<std::variant<mine, T>>> {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <list>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -161,6 +162,28 @@ TEST(view, of_other_elements_deserializes_on_demand) {
   EXPECT_TRUE(++it == v.end());
   EXPECT_TRUE(++copy != v.end());
   EXPECT_TRUE(++copy == v.end());
+}
+
+TEST(view, iterators_of_serialized_elements_are_ordered) {
+  std::vector<std::string> const words{"one", "two", "three"};
+  received const r(make_view(words));
+  auto const first = r.v.begin();
+  auto second = first;
+  ++second;
+  EXPECT_TRUE(first < second && second < r.v.end() && second > first && first <= first && !(second < first));
+}
+
+TEST(view, a_sequence_is_read_into_an_iterator) {
+  std::vector<std::string> const words{"one", "two", "three"};
+  message m;
+  m.w.write('a');
+  m.w.write_sequence(words.begin(), words.end());
+  auto r = m.reader();
+  EXPECT_EQ(r.read<char>(), 'a');
+  std::list<std::string> read{"before"};
+  r.read_sequence_into_iterator<std::string>(std::back_inserter(read), 2);
+  r.read_sequence_into_iterator<std::string>(read.begin(), 1);
+  EXPECT_EQ(read, (std::list<std::string>{"three", "one", "two"}));
 }
 
 TEST(view, elements_go_into_storage_optionals_and_existing_objects) {

@@ -288,6 +288,10 @@ class reader {
   template <typename T, typename Place>
   deserialized_t<T>* read_sequence_into(Place* storage, std::size_t count);
 
+  /// The next `count` objects, by value, to an output iterator.
+  template <typename T, typename OutIter>
+  void read_sequence_into_iterator(OutIter into, std::size_t count);
+
   /// Replaces an existing object, which is destroyed first. Takes its address, itself,
   /// an array or an optional.
   template <typename T, typename Target>

@@ -93,6 +93,11 @@ deserialized_t<T>* reader::read_sequence_into(Place* storage, std::size_t count)
   return first;
 }
 
+template <typename T, typename OutIter>
+void reader::read_sequence_into_iterator(OutIter into, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, ++into) *into = read_value<T>(*this);
+}
+
 template <typename T>
 void destroy_elements(T* objects, std::size_t count) {
   if constexpr (!std::is_trivially_destructible_v<T>) {

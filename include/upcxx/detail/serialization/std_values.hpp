@@ -73,9 +73,8 @@ struct std_codec<std::optional<T>> {
 template <typename T>
 concept deletes_itself = requires(void* p) {
   T::operator delete(p);
-} || requires(void* p) {
-  T::operator delete(p, sizeof(T));
-};
+}
+|| requires(void* p) { T::operator delete(p, sizeof(T)); };
 
 /// A copy of the object arrives, owned there; the sender keeps its own. Where the object may be of a class derived
 /// from T, or ends by something else than delete, a copy of a T would not be what is owned.
@@ -181,9 +180,10 @@ struct std_codec<std::variant<T...>>
   }
   template <std::size_t... I>
   static deserialized_type read_alternative(reader& r, std::size_t index, std::index_sequence<I...>) {
-    ATOLL_CHECK(index < sizeof...(T),
-                "deserialize: alternative %zu of a std::variant that has %zu: what was written is not what is read",
-                index, sizeof...(T));
+    ATOLL_CHECK(
+        index < sizeof...(T),
+        "deserialize: alternative %zu of a std::variant that has %zu: what was written is not what is read",
+        index, sizeof...(T));
     static constexpr deserialized_type (*makers[])(reader&) = {&make<I>...};
     return makers[index](r);
   }
