@@ -49,7 +49,7 @@ std::string describe_operation(unsigned code) {
 }  // namespace
 
 std::string describe(collective_signature what) {
-  auto const kind = static_cast<collective_kind>(what >> 60U);
+  collective_kind const kind = kind_of(what);
   auto const root = static_cast<std::int32_t>(what >> signature_root_shift & 0xfffffU) - 1;
   auto const operation = static_cast<unsigned>(what >> signature_operation_shift & 0xffU);
   auto const bytes = static_cast<unsigned long long>(what & 0xffffffffU);

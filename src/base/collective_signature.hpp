@@ -24,8 +24,8 @@ enum class collective_kind : std::uint8_t {
   finalize,
 };
 
-/// Kind in the upper 4 bits, root + 1 (0: none) in the next 20, the operation of a reduction in 8, bytes in
-/// the lower 32; what does not fit is cut off.
+/// Kind in the upper 4 bits, root + 1 (0: none) in the next 20, the operation of a reduction in 8, bytes (of
+/// team::create: a hash of the list) in the lower 32; what does not fit is cut off.
 using collective_signature = std::uint64_t;
 
 constexpr unsigned signature_root_shift = 40;
@@ -41,6 +41,15 @@ constexpr collective_signature sign(collective_kind kind, std::int32_t root = -1
 /// Without the operation.
 constexpr collective_signature without_operation(collective_signature what) {
   return what & ~(std::uint64_t{0xff} << signature_operation_shift);
+}
+
+constexpr collective_kind kind_of(collective_signature what) {
+  return static_cast<collective_kind>(what >> 60U);
+}
+
+/// Without the list of team::create, which differs between the members of a parent: each list is a new team.
+constexpr collective_signature without_list(collective_signature what) {
+  return kind_of(what) == collective_kind::create ? sign(collective_kind::create) : what;
 }
 
 /// Do two ranks mean the same? An operation of the program's own may stand for any.

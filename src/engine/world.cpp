@@ -154,6 +154,7 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       flags(progress.open),
       teams(host),
       calls(progress),
+      waits(host),
       collectives(progress.open),
       copies(progress) {}
 

@@ -7,6 +7,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/matching.hpp"
+#include "engine/collectives/rings.hpp"
 #include "engine/collectives/teams.hpp"
 #include "engine/collectives/under_way.hpp"
 #include "engine/copies/copies.hpp"
@@ -44,6 +45,7 @@ struct world_state {
   watched_flags flags;
   team_registry teams;
   call_log calls;
+  rings waits;
   collectives_under_way collectives;
   device_copies copies;
   calls_at_end ends;

@@ -3,6 +3,7 @@
 #include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat.hpp"
 #include "engine/collectives/matching.hpp"
+#include "engine/collectives/rings.hpp"
 #include "engine/collectives/run_to_end.hpp"
 #include "engine/collectives/under_way.hpp"
 #include "engine/progress/guard.hpp"
@@ -44,6 +45,7 @@ void wait_barrier(team_view& team, bool (*progress)()) {
 void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
   waiting_note const note(activity::barrier);
+  blocking_call const waits(team, signature);
   noted_call call;
   bool const alone_on_channel = [&] {
     guard const held;

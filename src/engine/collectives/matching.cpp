@@ -5,6 +5,8 @@
 #include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
+#include "engine/collectives/given_lists.hpp"
+#include "engine/collectives/rings.hpp"
 #include "engine/host/call_sites.hpp"
 #include "engine/progress/guard.hpp"
 
@@ -45,7 +47,7 @@ difference find_difference(rank_page const& own, rank_page const& peer) {
       started theirs{};
       if (read(t, theirs) && theirs.team == mine.team && theirs.call.number == mine.call.number &&
           (theirs.call.history != mine.call.history ||
-           !matches(theirs.call.signature, mine.call.signature))) {
+           !matches(without_list(theirs.call.signature), without_list(mine.call.signature)))) {
         first = {true, mine.team, mine.call, theirs.call.signature};
       }
     }
@@ -65,13 +67,46 @@ void note_started(rank_page& own, std::uint32_t started, std::uint64_t team,
 
 noted_call note_collective(team_data& team, collective_signature signature) noexcept {
   // The operation is left out: one of the program's own may stand for a predefined one.
-  team.history = (team.history ^ without_operation(signature)) * 0x9e3779b97f4a7c15U + 1;
+  team.history = (team.history ^ without_operation(without_list(signature))) * 0x9e3779b97f4a7c15U + 1;
   team.history ^= team.history >> 29U;  // products carry differences upwards only
   noted_call const call{signature, team.next_number++, static_cast<std::uint32_t>(team.history >> 32U)};
   team.called[call.number & (team_data::history_size - 1)] = signature;
   call_log::here().note(team.id, call);
   return call;
 }
+
+namespace {
+
+/// "rank 0 gives {0, 1}".
+std::string describe_list(team_data const& team, std::uint32_t number, std::int32_t rank) {
+  std::string const list = list_of(team.host, rank, team.id, number);
+  return format("rank %d gave %s", rank, list.empty() ? "another one" : list.c_str());
+}
+
+std::string describe_mismatch(team_data const& team, noted_call const& call, std::int32_t other,
+                              collective_signature theirs) {
+  std::uint32_t const number = call.number + 1;
+  std::string const on = describe_team(team.id);
+  std::string const here = describe(call.signature);
+  if (matches(call.signature, theirs)) {
+    return format(
+        "the ranks called different things before collective no. %u on %s (%s), or not equally often; the other "
+        "is rank %d.",
+        number, on.c_str(), here.c_str(), other);
+  }
+  if (matches(without_list(call.signature), without_list(theirs))) {
+    return format(
+        "collective no. %u on %s is %s on rank %d and rank %d, but %s and %s. The members of a new team must all "
+        "give the same ranks in the same order.",
+        number, on.c_str(), here.c_str(), job.rank_me, other,
+        describe_list(team, call.number, job.rank_me).c_str(),
+        describe_list(team, call.number, other).c_str());
+  }
+  return format("collective no. %u on %s is %s here (rank %d) but %s on rank %d.", number, on.c_str(),
+                here.c_str(), job.rank_me, describe(theirs).c_str(), other);
+}
+
+}  // namespace
 
 void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
               collective_signature theirs) {
@@ -88,15 +123,7 @@ void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
     site = ask_call_site(host, host.local_rank(other));
     if (!site.empty()) site = format("rank %d is here:\n", other) + site;
   }
-  std::string const what =
-      matches(call.signature, theirs)
-          ? format(
-                "the ranks called different things before collective no. %u on %s (%s), "
-                "or not equally often; the other is rank %d.",
-                call.number + 1, describe_team(team.id).c_str(), describe(call.signature).c_str(), other)
-          : format("collective no. %u on %s is %s here (rank %d) but %s on rank %d.", call.number + 1,
-                   describe_team(team.id).c_str(), describe(call.signature).c_str(), job.rank_me,
-                   describe(theirs).c_str(), other);
+  std::string const what = describe_mismatch(team, call, other, theirs);
   atl::stop(
       format("collectives: ranks do not match: %s All members must start a team's collectives "
              "in the same order, with the same root, count, type and operation.\n%srank %d is here:",
@@ -120,7 +147,9 @@ void look_around(std::uint64_t waited_ns) noexcept {
   try_guard const held;
   if (!held) return;
   call_log::here().show_last();
-  if (waited_ns > suspicious_ns) look_for_mismatch(progress_engine::here().host);
+  if (waited_ns <= suspicious_ns) return;
+  look_for_mismatch(progress_engine::here().host);
+  rings::here().look(waited_ns);
 }
 
 }  // namespace

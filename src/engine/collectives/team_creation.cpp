@@ -24,8 +24,11 @@
 #include "base/error.hpp"
 #include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat.hpp"
+#include "engine/collectives/given_lists.hpp"
 #include "engine/collectives/matching.hpp"
+#include "engine/collectives/rings.hpp"
 #include "engine/collectives/run_to_end.hpp"
+#include "engine/collectives/steps.hpp"
 #include "engine/collectives/under_way.hpp"
 #include "engine/progress/guard.hpp"
 
@@ -33,9 +36,12 @@ namespace atl::engine {
 
 namespace {
 
+/// `start` begins a collective of all ranks of `team` with the next number of `route`.
 template <class Start>
-void wait_for_team(bool (*progress)(), Start start) {
+void wait_for_team(team_data const& team, team_data const& route, collective_signature signature,
+                   bool (*progress)(), Start start) {
   waiting_note const note(activity::team);
+  blocking_call const waits(team, route, signature);
   run_to_end(progress, start);
 }
 
@@ -68,10 +74,26 @@ bool on_this_host(std::vector<std::int32_t> const& members) {
   });
 }
 
+/// What the members of new teams compare, and what is shown to people if they differ: ranks of the parent.
+collective_signature sign_list(team_data const& parent, std::vector<std::int32_t> const& given) {
+  std::uint64_t const h = hash(given);
+  collective_signature const signature =
+      sign(collective_kind::create, -1, static_cast<std::uint32_t>(h >> 32U ^ h));
+  guard const held;
+  rings::here().remember(parent.id, {signature, parent.next_number, 0});
+  show_list(parent.host, parent.id, parent.next_number, given);
+  return signature;
+}
+
 /// The calling rank takes no part in what the others do under this number.
 void stand_aside(team_data& parent, collective_signature signature) {
   guard const held;
-  note_collective(parent, signature);
+  noted_call const call = note_collective(parent, signature);
+  // Who has sent a step of it already thinks otherwise.
+  for (transport::message const* m : parent.early) {
+    step_header const h = header_of(*m);
+    if (h.number == call.number) mismatch(parent, call, m->source, h.signature);
+  }
 }
 
 /// `members` in world ranks.
@@ -89,7 +111,7 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
     ours.flat_step = teams.highest_flat;
   }
   fresh->set_members(std::move(members), static_cast<std::int32_t>(me));
-  wait_for_team(progress, [&](on_done done) {
+  wait_for_team(*fresh, parent, signature, progress, [&](on_done done) {
     collective* const c = make_tree_reduce(*fresh, signature, done,
                                            {&ours, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1});
     c->route = &parent;
@@ -137,7 +159,7 @@ team_view* split_team(team_view& view, std::int32_t color, std::int32_t key, boo
   constexpr collective_signature signature = sign(collective_kind::split);
   std::vector<membership> all(static_cast<std::size_t>(parent.rank_n));
   membership const mine{color, key};
-  wait_for_team(progress, [&](on_done done) {
+  wait_for_team(parent, parent, signature, progress, [&](on_done done) {
     launch(make_gather(parent, signature, done, &mine, sizeof mine, all.data()));
   });
   if (color < 0) {
@@ -157,8 +179,8 @@ team_view* split_team(team_view& view, std::int32_t color, std::int32_t key, boo
 
 team_view* create_team(team_view& view, std::int32_t const* ranks, std::size_t count, bool (*progress)()) {
   auto& parent = static_cast<team_data&>(view);
-  constexpr collective_signature signature = sign(collective_kind::create);
   std::vector<std::int32_t> members(ranks, ranks + count);
+  collective_signature const signature = sign_list(parent, members);
   if (std::find(members.begin(), members.end(), parent.rank_me) == members.end()) {
     stand_aside(parent, signature);
     return nullptr;
@@ -181,7 +203,8 @@ void destroy_team(team_view& view, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
   constexpr collective_signature signature = sign(collective_kind::destroy);
   if (progress != nullptr) {
-    wait_for_team(progress, [&](on_done done) { launch(make_dissemination(team, signature, done)); });
+    wait_for_team(team, team, signature, progress,
+                  [&](on_done done) { launch(make_dissemination(team, signature, done)); });
     remove(team);
   } else if (has_flat_channel(team)) {
     on_done const done{[](void* ended) { remove(*static_cast<team_data*>(ended)); }, &team};

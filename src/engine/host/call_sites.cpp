@@ -16,6 +16,8 @@ void write(call_site_text& to) noexcept {
   std::size_t const bytes = std::min(text.size(), sizeof to.text - 1);
   std::memcpy(to.text, text.data(), bytes);
   to.text[bytes] = '\0';
+  static constexpr char cut[] = "...\n";
+  if (bytes < text.size()) std::memcpy(to.text + bytes - (sizeof cut - 1), cut, sizeof cut);
   to.ready.store(1, std::memory_order_release);  // pairs with the acquire in ask_call_site()
 }
 

@@ -42,6 +42,16 @@ struct started_collective {
 };
 inline constexpr unsigned remembered_collectives = 16;  // a power of two
 
+/// The list of ranks that a rank gave to team::create last; the words mean something only if `check` fits.
+inline constexpr std::uint32_t shown_ranks = 10;
+struct given_list {
+  std::atomic<std::uint64_t> check;
+  std::atomic<std::uint64_t> parent;
+  std::atomic<std::uint32_t> number;  ///< of the call, among the parent's
+  std::atomic<std::uint32_t> count;
+  std::atomic<std::int32_t> ranks[shown_ranks];  ///< the first ones
+};
+
 /// Where in the program a rank is, written when a peer that has found a mistake asks for it.
 struct call_site_text {
   std::atomic<std::uint32_t> asked;
@@ -68,6 +78,7 @@ struct rank_page {
   alignas(64) std::uint64_t probe;
   flat_channel flat[flat_channels];
   alignas(64) started_collective started[remembered_collectives];  ///< the last ones, used in turn
+  given_list list;
   call_site_text site;
   std::uint64_t own_address;  ///< of this page in its owner's process; written before the ranks first meet
   module_names modules;

@@ -161,6 +161,58 @@ void collective_left_out() {
   never.get_future().wait();
 }
 
+/// team::create with lists that do not fit together; after the dot, what is different.
+void lists_differ(std::string const& how) {
+  using ranks = std::vector<int>;
+  auto const create = [](std::vector<ranks> const& lists) {
+    upcxx::team fresh = upcxx::world().create(lists[static_cast<std::size_t>(upcxx::rank_me())]);
+    if (fresh.is_active()) fresh.destroy();
+  };
+  int const me = upcxx::rank_me();
+  // Ranks that leave too early do so without the teams' ends, which would hide what is tested.
+  auto const split = [](int color) -> upcxx::team& {
+    return *new upcxx::team(upcxx::world().split(color, upcxx::rank_me()));
+  };
+  upcxx::team& all = split(0);
+  if (how == "order") {
+    create({{0, 1}, {1, 0}, {}});
+  } else if (how == "alone") {
+    create({{0, 1}, {1}, {2}});
+  } else if (how == "empty") {
+    create({{0, 1}, {}, {}});
+  } else if (how == "long_ago") {  // and the other has called much since, over other teams
+    if (me == 2) return all.destroy();
+    create({{0, 1}, {1}});
+    upcxx::team self = all.create(ranks{me});
+    for (int i = 0; i < 40; ++i) upcxx::barrier(self);
+    self.destroy();
+  } else if (how == "cycle") {
+    create({{0, 1}, {1, 2}, {2, 0}});
+  } else if (how == "one_of_three") {
+    create({{0, 1, 2}, {0, 1, 2}, {0, 2, 1}});
+  } else if (how == "size") {
+    create({{0, 1}, {0, 1, 2}, {0, 1, 2}});
+  } else if (how == "finalize") {
+    if (me != 1) create({{0, 1}, {}, {}});
+    return;
+  } else if (how == "finalize_other_parent") {
+    if (me == 0) (void)all.create(ranks{0, 1});
+    return;
+  } else if (how == "barrier") {  // of a team that the waiter is not in
+    upcxx::team const& two = split(me == 0 ? 0 : 1);
+    if (me == 0) (void)all.create(ranks{0, 1});
+    if (me == 1) upcxx::barrier(two);
+    return;
+  } else if (how == "two_parents") {
+    upcxx::team const& again = split(0);
+    if (me == 0) (void)all.create(ranks{0, 1});
+    if (me == 1) (void)again.create(ranks{0, 1});
+    return;
+  }
+  all.destroy();
+  upcxx::barrier();
+}
+
 void team_not_destroyed() {
   { upcxx::team all = upcxx::world().split(0, upcxx::rank_me()); }
   upcxx::barrier();
@@ -213,6 +265,8 @@ int main(int argc, char** argv) {
     hangs();
   } else if (what == "collectives_differ") {
     collectives_differ(argv[2]);
+  } else if (what == "lists_differ") {
+    lists_differ(argv[2]);
   } else if (what == "collective_left_out") {
     collective_left_out();
   } else if (what == "team_not_destroyed") {

@@ -1,0 +1,184 @@
+#include "engine/collectives/rings.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include <atoll/engine/am.hpp>
+#include <atoll/engine/job.hpp>
+
+#include "base/error.hpp"
+#include "engine/collectives/given_lists.hpp"
+#include "engine/collectives/matching.hpp"
+#include "engine/host/call_sites.hpp"
+#include "engine/progress/guard.hpp"
+
+namespace atl::engine {
+namespace {
+
+// Written and read by the thread that is in the call; another one that waits sees that it is not meant by the
+// second and leaves the first alone. Relaxed: no other thread uses what it points to before it is known.
+constinit std::atomic<blocking_call*> innermost{nullptr};
+constinit std::atomic<pthread_t> in_it{};
+
+constexpr std::uint64_t first_ask_ns = 500'000'000;
+constexpr std::uint64_t longest_gap_ns = 30'000'000'000;
+
+/// One rank's wait.
+struct link {
+  std::uint64_t team;
+  collective_signature signature;
+  std::uint32_t number;
+  std::int32_t rank;  ///< in the job
+};
+
+constexpr std::uint32_t shown_links = 8;
+
+void asked(message* m) {
+  if (rings::exists()) rings::here().take_in(m);
+  release(m);
+}
+
+std::string describe(link const& l) {
+  return format("rank %d waits in %s (collective no. %u on %s)", l.rank, atl::describe(l.signature).c_str(),
+                l.number + 1, describe_team(l.team).c_str());
+}
+
+}  // namespace
+
+constinit std::atomic<bool> rings::distrusted{false};
+
+/// The last link is the sender's wait, the first the asker's.
+struct rings::question {
+  std::uint32_t serial;
+  std::uint32_t links;
+  link chain[shown_links];  ///< the first ones, and the last in the last place
+
+  link& last() { return chain[std::min(links, shown_links) - 1]; }
+  link const& last() const { return chain[std::min(links, shown_links) - 1]; }
+  void add(link const& l) {
+    ++links;
+    last() = l;
+  }
+};
+
+blocking_call::blocking_call(team_data const& team, team_data const& route,
+                             collective_signature signature) noexcept
+    : team_(team),
+      route_(route),
+      signature_(signature),
+      number_(route.next_number),
+      outer_(innermost.load(std::memory_order_relaxed)) {
+  in_it.store(pthread_self(), std::memory_order_relaxed);
+  innermost.store(this, std::memory_order_relaxed);
+}
+
+blocking_call::~blocking_call() {
+  innermost.store(outer_, std::memory_order_relaxed);
+  if (!known_) [[likely]]
+    return;
+  guard const held;
+  if (!rings::exists()) return;
+  rings& all = rings::here();
+  if (all.waits_in_ == this) all.waits_in_ = nullptr;
+  if (all.asked_in_ == this) all.asked_in_ = nullptr;  // another call may live at the same address
+}
+
+void rings::look(std::uint64_t waited_ns) {
+  blocking_call* const call = innermost.load(std::memory_order_relaxed);
+  if (call == nullptr || pthread_equal(in_it.load(std::memory_order_relaxed), pthread_self()) == 0) return;
+  if (!call->known_) next_ask_ns_ = first_ask_ns;
+  call->known_ = true;
+  waits_in_ = call;
+  // Creation is where lists may differ, so only it asks: others that wait merely hand on.
+  if (kind_of(call->signature_) != collective_kind::create || waited_ns < next_ask_ns_) return;
+  next_ask_ns_ = waited_ns + std::clamp(waited_ns, first_ask_ns, longest_gap_ns);
+  ask();
+}
+
+void rings::ask() {
+  asked_in_ = waits_in_;
+  question q{};
+  q.serial = ++asked_;
+  hand_on(q);
+}
+
+/// With this rank's own wait as the last link, to all that it waits for.
+void rings::hand_on(question const& q) {
+  blocking_call const& call = *waits_in_;
+  question next = q;
+  next.add({call.route_.id, call.signature_, call.number_, job.rank_me});
+  for (std::int32_t r = 0; r < call.team_.rank_n; ++r) {
+    if (r == call.team_.rank_me) continue;
+    am_short(call.team_.to_world(r), token_cache<&asked>::get(), &next, sizeof next, pressure::park);
+  }
+}
+
+void rings::take_in(message* m) {
+  question q;
+  std::memcpy(&q, m->payload(), sizeof q);
+  link const& theirs = q.last();
+  team_data const* const team = team_registry::here().find(theirs.team);
+  if (team == nullptr || distrusted.load(std::memory_order_relaxed)) return;
+  if (static_cast<std::int32_t>(team->next_number - theirs.number) > 0) {
+    // Started here: what is missing there is on its way, unless it was another list.
+    creation const* const mine = find(theirs.team, theirs.number);
+    if (mine != nullptr && !matches(mine->call.signature, theirs.signature))
+      mismatch(*team, mine->call, m->source, theirs.signature);
+    return;
+  }
+  if (waits_in_ == nullptr) return;
+  std::int32_t const asker = q.chain[0].rank;
+  if (asker == job.rank_me) {
+    if (q.serial == asked_ && waits_in_ == asked_in_) report(q);
+    return;
+  }
+  std::uint32_t& last = handed_on_[asker];
+  if (last == q.serial) return;
+  last = q.serial;
+  hand_on(q);
+}
+
+void rings::report(question const& q) const {
+  std::string chain;
+  std::uint32_t const shown = std::min(q.links, shown_links);
+  for (std::uint32_t i = 0; i < shown; ++i) {
+    link const& next = q.chain[(i + 1) % shown];
+    if (i + 1 == shown && q.links > shown) chain += format("(%u more ranks) ... ", q.links - shown);
+    chain += describe(q.chain[i]);
+    std::string const list = list_of(host_, q.chain[i].rank, q.chain[i].team, q.chain[i].number);
+    if (!list.empty()) chain += " with the list " + list;
+    chain += format(" for rank %d%s", next.rank, i + 1 == shown ? "" : ", ");
+  }
+  link const& first_other = q.chain[1 % shown];
+  std::string site;
+  if (first_other.rank != job.rank_me && host_.has(first_other.rank)) {
+    site = ask_call_site(host_, host_.local_rank(first_other.rank));
+    if (!site.empty()) site = format("rank %d is here:\n", first_other.rank) + site;
+  }
+  atl::stop(format(
+      "team::create: ranks wait for each other in a ring, so none of them goes on: %s. All ranks that a "
+      "list names must call team::create of the same parent with the same list, before they wait for "
+      "these ranks elsewhere.\n%srank %d is here:",
+      chain.c_str(), site.c_str(), job.rank_me));
+}
+
+void rings::remember(std::uint64_t parent, noted_call const& call) {
+  if (creations_.size() < remembered) {
+    creations_.push_back({parent, call});
+  } else {
+    creations_[created_ % remembered] = {parent, call};
+  }
+  ++created_;
+}
+
+rings::creation const* rings::find(std::uint64_t parent, std::uint32_t number) const noexcept {
+  auto const found = std::find_if(creations_.begin(), creations_.end(), [&](creation const& c) {
+    return c.parent == parent && c.call.number == number;
+  });
+  return found == creations_.end() ? nullptr : &*found;
+}
+
+}  // namespace atl::engine
