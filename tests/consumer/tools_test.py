@@ -209,6 +209,34 @@ class Wrapper(ToolsTest):
         self.call("upcxx-meta", status=2)
 
 
+    def make_toolkit(self, home):
+        """A folder that looks like a CUDA toolkit, with libraries of one function each."""
+        stubs = os.path.join(home, "lib64", "stubs")
+        os.makedirs(stubs)
+        os.makedirs(os.path.join(home, "include"))
+        for name, function, folder in (("cudart", "cudaRuntimeGetVersion", os.path.dirname(stubs)), ("cuda", "cuInit", stubs)):
+            self.write(name + ".c", f"int {function}(void) {{ return 7; }}\n")
+            self.call("cc", "-shared", "-fPIC", name + ".c", "-o", os.path.join(folder, f"lib{name}.so"))
+        with open(os.path.join(home, "include", "cuda_runtime.h"), "w") as file:
+            file.write('extern "C" int cudaRuntimeGetVersion(void); extern "C" int cuInit(void);\n')
+
+    def test_cuda_on_request(self):
+        home = os.path.join(self.folder, "the toolkit")
+        self.make_toolkit(home)
+        self.write("main.cpp", "#include <cuda_runtime.h>\nint main() { return cudaRuntimeGetVersion() - cuInit(); }\n")
+        env = {"CUDA_HOME": home}
+        self.call("upcxx", "-with-cuda", "-O0", "main.cpp", "-o", "by-option", env=env)
+        self.call("upcxx", "-O0", "main.cpp", "-o", "by-variable", env={**env, "UPCXX_LINK_CUDA": "yes"})
+        # The driver of the machine is not in the run path, nor its stand-in; the run-time library is.
+        for program in ("./by-option", "./by-variable"):
+            self.call(program, env={"LD_LIBRARY_PATH": os.path.join(home, "lib64", "stubs")})
+        self.assertNotIn("cuda", self.call("upcxx-meta", "LIBS", env=env).stdout)
+        got = self.call("upcxx", "-with-cuda", "main.cpp", env={"PATH": "/usr/bin:/bin"}, status=None)
+        if not os.path.exists("/usr/local/cuda/include/cuda_runtime.h"):
+            self.assertEqual(got.returncode, 2)
+            self.assertIn("no toolkit was found", got.stderr)
+        self.assertEqual(self.call("upcxx-meta", "LIBS", env={**env, "UPCXX_LINK_CUDA": "maybe"}, status=2).stdout, "")
+
     def test_paths_with_spaces_and_quotes(self):
         home = os.path.join(self.folder, "the user's software (new)")
         shutil.copytree(os.path.dirname(BIN), home, symlinks=True)
