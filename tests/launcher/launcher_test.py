@@ -588,8 +588,8 @@ class Mistakes(LauncherTest):
         self.assertEqual(got.out, "")
 
     def test_wrong_options(self):
-        self.assert_refused(2, "required", PROGRAM)
         self.assert_refused(2, "no program", "-n", 2)
+        self.assert_refused(2, "no program")
         self.assert_refused(2, "at least one rank", "-n", 0, PROGRAM)
         self.assert_refused(2, "at least one rank", "-n", "-3", PROGRAM)
         self.assert_refused(2, "not a number", "-n", "two", PROGRAM)
@@ -598,8 +598,23 @@ class Mistakes(LauncherTest):
         self.assert_refused(2, "not one of none, core, auto", "-n", 2, "--bind", "socket", PROGRAM)
         self.assert_refused(2, "not one of 0, all, none", "-n", 2, "--stdin", "1", PROGRAM)
         self.assert_refused(2, "unknown unit", "-n", 2, "--shared-heap", "64X", PROGRAM)
-        self.assert_refused(2, "several hosts", "-n", 2, "-N", 2, PROGRAM)
-        self.assert_refused(2, "--frobnicate", "--frobnicate", "-n", 2, PROGRAM)
+        self.assert_refused(2, "-N 2: jobs on several hosts are not implemented", "-n", 2, "-N", 2, PROGRAM)
+        self.assert_refused(2, "--ssh-servers: jobs on several hosts", "-n", 2, "-ssh-servers", "a,b", PROGRAM)
+        self.assert_refused(2, "run: --frobnicate is no option", "--frobnicate", "-n", 2, PROGRAM)
+        self.assert_refused(2, "run: -frob is no option", "-n", 2, "-frob", PROGRAM)
+
+    def test_without_a_number_there_is_a_rank_for_each_core_and_words(self):
+        cores = len(os.sched_getaffinity(0))
+        got = self.run_job(PROGRAM, "plain")
+        self.assertEqual(got.status, 0, got)
+        said = re.search(r"no -n given: (\d+) ranks?, one for each usable core", got.err)
+        self.assertLessEqual(int(said[1]), cores)
+        self.assertEqual(got.out.count("plain program"), int(said[1]))
+
+    def test_forwarding_a_variable_that_is_not_set_is_said(self):
+        got = self.run_job("-n", 1, "-E", "HOME,NO_SUCH_VARIABLE", PROGRAM, "env", "NO_SUCH_VARIABLE")
+        self.assertEqual((got.status, got.out), (0, "here=- console=-\n"))
+        self.assertRegex(got.err, r"^atoll run: -E NO_SUCH_VARIABLE: not set here.*\n$")
 
     def test_program_that_cannot_be_run(self):
         self.assert_refused(127, "cannot find no-such-program", "-n", 2, "no-such-program")
@@ -616,7 +631,7 @@ class Mistakes(LauncherTest):
     def test_help(self):
         got = self.run_job("--help")
         self.assertEqual(got.status, 0)
-        for word in ("--timeout", "--tag", "--stdin", "Exit status", "SIGQUIT", "Examples"):
+        for word in ("Usage: atoll run [OPTIONS] PROGRAM [ARGUMENTS...]", "--timeout", "--tag", "--stdin", "Exit status", "SIGQUIT", "Examples"):
             self.assertIn(word, got.out)
 
     def test_options_of_the_program_are_the_programs(self):

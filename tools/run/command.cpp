@@ -36,6 +36,7 @@ int run(run_options options) {
   int status = 0;
   options.path = find_program(options.program, status);
   if (options.path.empty()) return status;
+  for (auto const& remark : options.remarks) std::fprintf(stderr, "atoll run: %s\n", remark.c_str());
   if (options.show) {
     show_command(options);
     return 0;

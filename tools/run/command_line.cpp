@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -97,8 +98,24 @@ std::vector<std::string> normalise(int argc, char** argv) {
   return words;
 }
 
+/// Names the program, which the library's own line of usage leaves out, since it is none of the listed options.
+class with_program final : public CLI::Formatter {
+ public:
+  std::string make_usage(CLI::App const*, std::string name) const override {
+    return "Usage: " + name + " [OPTIONS] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+/// The word that is no option: "--" among the rest is ours.
+std::string unknown_option(CLI::App const& app) {
+  auto const words = app.remaining();
+  auto const found = std::find_if(words.begin(), words.end(), [](std::string const& w) { return w != "--"; });
+  return found == words.end() ? "--" : *found;
+}
+
 void declare_options(CLI::App& app, command_line& line) {
-  app.add_option("-n,--ranks", line.ranks, "number of ranks (also -np)")->type_name("N");
+  app.add_option("-n,--ranks", line.ranks, "number of ranks (also -np); without it, one for each usable core")
+      ->type_name("N");
   app.add_option("-N,--nodes", line.hosts, "number of hosts; only 1")->type_name("N");
   app.add_flag("-t,--tag", line.tag, "put the rank before every line of output, as in \"[3] \"");
   app.add_option("--timeout", line.timeout,
@@ -139,6 +156,7 @@ std::optional<command_line> read_command_line(int argc, char** argv) {
   command_line line;
   CLI::App app(description, "atoll run");
   app.footer(footer);
+  app.formatter(std::make_shared<with_program>());
   declare_options(app, line);
   auto normal = normalise(argc, argv);
   std::reverse(normal.begin(), normal.end());
@@ -147,6 +165,8 @@ std::optional<command_line> read_command_line(int argc, char** argv) {
   } catch (CLI::CallForHelp const&) {
     std::fputs(app.help().c_str(), stdout);
     return std::nullopt;
+  } catch (CLI::ExtrasError const&) {
+    throw startup_error(unknown_option(app) + " is no option; `atoll run --help` lists them");
   } catch (CLI::ParseError const& error) {
     throw startup_error(std::string(error.what()) + "; `atoll run --help` lists the options");
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/cores.hpp"
 #include "base/settings.hpp"
 #include "run/command_line.hpp"
 #include "run/spawn.hpp"
@@ -18,8 +19,6 @@ namespace atl::tools {
 namespace {
 
 int parse_ranks(std::string const& text) {
-  if (text.empty())
-    throw startup_error("-n is required: the number of ranks; `atoll run --help` lists the options");
   char* rest = nullptr;
   long const count = std::strtol(text.c_str(), &rest, 10);
   if (*rest != '\0') throw startup_error("-n " + text + ": not a number");
@@ -61,7 +60,8 @@ input_mode parse_input(std::string const& text) {
 }
 
 /// NAME=VALUE sets; NAME[,NAME...] is forwarded anyway, since ranks inherit the environment.
-void add_environment(std::string const& text, std::vector<std::string>& to) {
+void add_environment(std::string const& text, std::vector<std::string>& to,
+                     std::vector<std::string>& remarks) {
   if (auto const equals = text.find('='); equals != std::string::npos) {
     if (equals == 0) throw startup_error("--env " + text + ": no name before the =");
     to.push_back(text);
@@ -69,14 +69,19 @@ void add_environment(std::string const& text, std::vector<std::string>& to) {
   }
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
-    if (char const* const value = std::getenv(name.c_str())) to.push_back(name + "=" + value);
+    if (char const* const value = std::getenv(name.c_str())) {
+      to.push_back(name + "=" + value);
+    } else {
+      remarks.push_back("-E " + name + ": not set here, so ranks do not get it; -E " + name +
+                        "=VALUE sets it");
+    }
   }
 }
 
 /// What ranks get besides our own environment: the user's settings, then those that options stand for.
-std::vector<std::string> added_environment(command_line const& line) {
+std::vector<std::string> added_environment(command_line const& line, std::vector<std::string>& remarks) {
   std::vector<std::string> result;
-  for (auto const& text : line.environment) add_environment(text, result);
+  for (auto const& text : line.environment) add_environment(text, result, remarks);
   if (!line.heap.empty()) {
     settings::parse_heap_size(line.heap, "--shared-heap");
     result.push_back("UPCXX_SHARED_HEAP_SIZE=" + line.heap);
@@ -92,19 +97,27 @@ std::vector<std::string> added_environment(command_line const& line) {
 
 run_options checked_options(command_line const& line) {
   run_options options;
-  options.ranks = parse_ranks(line.ranks);
+  if (line.words.empty()) throw startup_error("no program given; `atoll run --help` shows how");
+  if (line.ranks.empty()) {
+    options.ranks = os::usable_cores();
+    options.remarks.push_back(format("no -n given: %d rank%s, one for each usable core", options.ranks,
+                                     options.ranks == 1 ? "" : "s"));
+  } else {
+    options.ranks = parse_ranks(line.ranks);
+  }
   if (line.hosts != 1 || !line.servers.empty()) {
-    throw startup_error("several hosts need the ucx transport, which is not in this build; use -N 1");
+    throw startup_error(
+        (line.hosts != 1 ? format("-N %d", line.hosts) : std::string("--ssh-servers")) +
+        ": jobs on several hosts are not implemented in this version; all ranks run on this host (-N 1)");
   }
   if (!line.timeout.empty()) options.timeout = parse_duration(line.timeout);
   options.binding = parse_binding(line.bind);
   options.input = parse_input(line.input);
-  options.environment = added_environment(line);
+  options.environment = added_environment(line, options.remarks);
   options.tag = line.tag;
   options.terminal = line.terminal;
   options.show = line.show;
   options.verbosity = line.verbosity;
-  if (line.words.empty()) throw startup_error("no program given; `atoll run --help` shows how");
   options.program = line.words.front();
   options.arguments.assign(line.words.begin() + 1, line.words.end());
   return options;

@@ -25,6 +25,7 @@ struct run_options {
   bool terminal = false;  ///< give the ranks a terminal for their output
   bool show = false;
   int verbosity = 0;
+  std::vector<std::string> remarks;  ///< what the user shall know before the job starts
 };
 
 struct command_line;
