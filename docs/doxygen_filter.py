@@ -63,6 +63,7 @@ text = re.sub(r"^template <[^\n]*>\n\w+\([^\n]*\) -> [^\n]*;$", blank, text, fla
 text = re.sub(r"^ *(template <[^\n]*>\s+)?friend [^;{]*;$", blank, text, flags=re.M)
 text = re.sub(r"^(template <[^\n]*>\n)?inline [^\n(]*\w(<\w+>)?::\w+\(.*?^\}$", blank, text, flags=re.M | re.S)  # members
 text = re.sub(r"^(inline constexpr auto \w+) *= *\[[^\n]*\};$", r"\1;", text, flags=re.M)  # function objects
+text = re.sub(r"\bATOLL_NODISCARD_\w+ ", "", text)
 text = without_constraints(without_tags(text))
 
 # Doxygen lets a group hold what is in a namespace only if the group begins inside, and macros are outside: no namespace

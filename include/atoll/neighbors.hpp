@@ -29,6 +29,7 @@
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/collective_call.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/fwd.hpp>
 #include <upcxx/team.hpp>
 
@@ -117,7 +118,7 @@ class neighbors {
   ///
   /// @progress  internal; the completion is delivered in user-level progress of the current persona.
   template <class Cx = decltype(upcxx::operation_cx::as_future())>
-  auto sync_async(Cx&& completions = upcxx::operation_cx::as_future()) {
+  ATOLL_NODISCARD_FUTURE auto sync_async(Cx&& completions = upcxx::operation_cx::as_future()) {
     signal();
     take_all();
     auto awaited = std::make_unique<taken_counts>(taken_counts{state_.get(), state_->taken, 0});

@@ -15,6 +15,7 @@
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
@@ -111,33 +112,38 @@ auto copy_counted(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
 /// No byte is written twice, and none is written where another is read. Errors: memory that nobody can reach
 /// from here ends the job; checked builds also look at both ends' bounds.
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
-auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
-                  upcxx::global_ptr<std::type_identity_t<T> const> source,
-                  std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
-                  Cx&& completions = upcxx::operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
+                                         upcxx::global_ptr<std::type_identity_t<T> const> source,
+                                         std::ptrdiff_t const* source_strides, std::size_t const* counts,
+                                         int dimensions,
+                                         Cx&& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
                                  std::forward<Cx>(completions));
 }
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
-auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
-                  std::type_identity_t<T> const* source, std::ptrdiff_t const* source_strides,
-                  std::size_t const* counts, int dimensions,
-                  Cx&& completions = upcxx::operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
+                                         std::type_identity_t<T> const* source,
+                                         std::ptrdiff_t const* source_strides, std::size_t const* counts,
+                                         int dimensions,
+                                         Cx&& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
                                  std::forward<Cx>(completions));
 }
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
-auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides,
-                  upcxx::global_ptr<std::type_identity_t<T> const> source,
-                  std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
-                  Cx&& completions = upcxx::operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides,
+                                         upcxx::global_ptr<std::type_identity_t<T> const> source,
+                                         std::ptrdiff_t const* source_strides, std::size_t const* counts,
+                                         int dimensions,
+                                         Cx&& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
                                  std::forward<Cx>(completions));
 }
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
-auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides, std::type_identity_t<T> const* source,
-                  std::ptrdiff_t const* source_strides, std::size_t const* counts, int dimensions,
-                  Cx&& completions = upcxx::operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy_strided(T* dest, std::ptrdiff_t const* dest_strides,
+                                         std::type_identity_t<T> const* source,
+                                         std::ptrdiff_t const* source_strides, std::size_t const* counts,
+                                         int dimensions,
+                                         Cx&& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
                                  std::forward<Cx>(completions));
 }

@@ -16,6 +16,7 @@
 #include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <upcxx/detail/check_range.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/exceptions.hpp>
 #include <upcxx/global_ptr.hpp>
 
@@ -160,7 +161,7 @@ template <typename T>
 /// @throws  bad_shared_alloc when the heap is exhausted, and what the constructor throws
 ///          (the memory is free then).
 template <typename T, typename... Args>
-[[nodiscard]] global_ptr<T> new_(Args&&... args) {
+ATOLL_NODISCARD_MEMORY global_ptr<T> new_(Args&&... args) {
   detail::check_new<T, Args...>();
   detail::check_heap_use("new_");
   atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
@@ -169,7 +170,7 @@ template <typename T, typename... Args>
 }
 /// The same, but null when the heap is exhausted; nothing is constructed then.
 template <typename T, typename... Args>
-[[nodiscard]] global_ptr<T> new_(std::nothrow_t const&, Args&&... args) {
+ATOLL_NODISCARD_MEMORY global_ptr<T> new_(std::nothrow_t const&, Args&&... args) {
   detail::check_new<T, Args...>();
   detail::check_heap_use("new_");
   atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
@@ -199,7 +200,7 @@ void delete_(global_ptr<T> pointer) {
 /// @throws  bad_shared_alloc when the heap is exhausted or the size overflows, and what a constructor throws
 ///          (elements made so far are destroyed, last one first, and the memory is free then).
 template <typename T>
-[[nodiscard]] global_ptr<T> new_array(std::size_t n) {
+ATOLL_NODISCARD_MEMORY global_ptr<T> new_array(std::size_t n) {
   detail::check_new_array<T>();
   detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
@@ -209,7 +210,7 @@ template <typename T>
 }
 /// The same, but null when the heap is exhausted.
 template <typename T>
-[[nodiscard]] global_ptr<T> new_array(std::size_t n, std::nothrow_t const&) {
+ATOLL_NODISCARD_MEMORY global_ptr<T> new_array(std::size_t n, std::nothrow_t const&) {
   detail::check_new_array<T>();
   detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
@@ -246,8 +247,8 @@ void delete_array(global_ptr<T> pointer) {
 }
 
 /// At least `size` bytes, not initialised; null when the heap is exhausted. `alignment` is a power of two.
-[[nodiscard]] inline void* allocate(std::size_t size,
-                                    std::size_t alignment = alignof(std::max_align_t)) noexcept {
+ATOLL_NODISCARD_MEMORY inline void* allocate(std::size_t size,
+                                             std::size_t alignment = alignof(std::max_align_t)) noexcept {
   detail::check_heap_use("allocate");
   ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
               "allocate: the alignment of %zu bytes is no power of two", alignment);
@@ -255,7 +256,8 @@ void delete_array(global_ptr<T> pointer) {
 }
 /// Memory for `n` objects of type T, not constructed; null when the heap is exhausted.
 template <typename T>
-[[nodiscard]] global_ptr<T> allocate(std::size_t n = 1, std::size_t alignment = alignof(T)) noexcept {
+ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1,
+                                              std::size_t alignment = alignof(T)) noexcept {
   detail::check_heap_use("allocate");
   ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
               "allocate: the alignment of %zu bytes is no power of two", alignment);

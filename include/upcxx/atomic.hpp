@@ -18,6 +18,7 @@
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/team.hpp>
@@ -134,60 +135,61 @@ class atomic_domain final {
 
   /// Reads the object.
   template <typename Cx = decltype(operation_cx::as_future())>
-  auto load(global_ptr<T const> p, std::memory_order order,
-            Cx&& completions = operation_cx::as_future()) const {
+  ATOLL_NODISCARD_FUTURE auto load(global_ptr<T const> p, std::memory_order order,
+                                   Cx&& completions = operation_cx::as_future()) const {
     return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),
                                                                 run<atomic_op::load>(p, order));
   }
   template <typename Cx = decltype(operation_cx::as_future())>
-  auto load(global_ptr<T const> p, T* dst, std::memory_order order,
-            Cx&& completions = operation_cx::as_future()) const {
+  ATOLL_NODISCARD_FUTURE auto load(global_ptr<T const> p, T* dst, std::memory_order order,
+                                   Cx&& completions = operation_cx::as_future()) const {
     keep(dst, run<atomic_op::load>(p, order));
     return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
   }
 
   /// Writes the object.
   template <typename Cx = decltype(operation_cx::as_future())>
-  auto store(global_ptr<T> p, T val, std::memory_order order,
-             Cx&& completions = operation_cx::as_future()) const {
+  ATOLL_NODISCARD_FUTURE auto store(global_ptr<T> p, T val, std::memory_order order,
+                                    Cx&& completions = operation_cx::as_future()) const {
     run<atomic_op::store>(p, order, val);
     return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
   }
 
   /// Writes `val2` if the object has the bits of `val1`.
   template <typename Cx = decltype(operation_cx::as_future())>
-  auto compare_exchange(global_ptr<T> p, T val1, T val2, std::memory_order order,
-                        Cx&& completions = operation_cx::as_future()) const {
+  ATOLL_NODISCARD_FUTURE auto compare_exchange(global_ptr<T> p, T val1, T val2, std::memory_order order,
+                                               Cx&& completions = operation_cx::as_future()) const {
     return detail::complete_now<detail::atomic_value_events<T>>(
         std::forward<Cx>(completions), run<atomic_op::compare_exchange>(p, order, val1, val2));
   }
   template <typename Cx = decltype(operation_cx::as_future())>
-  auto compare_exchange(global_ptr<T> p, T val1, T val2, T* dst, std::memory_order order,
-                        Cx&& completions = operation_cx::as_future()) const {
+  ATOLL_NODISCARD_FUTURE auto compare_exchange(global_ptr<T> p, T val1, T val2, T* dst,
+                                               std::memory_order order,
+                                               Cx&& completions = operation_cx::as_future()) const {
     keep(dst, run<atomic_op::compare_exchange>(p, order, val1, val2));
     return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
   }
 
   /// NAME(p, val, order): combines the object with `val`; fetch_NAME also gives the value before. Integers
   /// wrap around; bit operations are for integers only; a NaN is neither smaller nor larger than anything.
-#define ATOLL_ATOMIC_WITH_OPERAND(NAME)                                                                    \
-  template <typename Cx = decltype(operation_cx::as_future())>                                             \
-  auto NAME(global_ptr<T> p, T val, std::memory_order order, Cx&& completions = operation_cx::as_future()) \
-      const {                                                                                              \
-    run<atomic_op::NAME>(p, order, val);                                                                   \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                     \
-  }                                                                                                        \
-  template <typename Cx = decltype(operation_cx::as_future())>                                             \
-  auto fetch_##NAME(global_ptr<T> p, T val, std::memory_order order,                                       \
-                    Cx&& completions = operation_cx::as_future()) const {                                  \
-    return detail::complete_now<detail::atomic_value_events<T>>(                                           \
-        std::forward<Cx>(completions), run<atomic_op::fetch_##NAME>(p, order, val));                       \
-  }                                                                                                        \
-  template <typename Cx = decltype(operation_cx::as_future())>                                             \
-  auto fetch_##NAME(global_ptr<T> p, T val, T* dst, std::memory_order order,                               \
-                    Cx&& completions = operation_cx::as_future()) const {                                  \
-    keep(dst, run<atomic_op::fetch_##NAME>(p, order, val));                                                \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                     \
+#define ATOLL_ATOMIC_WITH_OPERAND(NAME)                                                             \
+  template <typename Cx = decltype(operation_cx::as_future())>                                      \
+  ATOLL_NODISCARD_FUTURE auto NAME(global_ptr<T> p, T val, std::memory_order order,                 \
+                                   Cx&& completions = operation_cx::as_future()) const {            \
+    run<atomic_op::NAME>(p, order, val);                                                            \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));              \
+  }                                                                                                 \
+  template <typename Cx = decltype(operation_cx::as_future())>                                      \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T val, std::memory_order order,         \
+                                           Cx&& completions = operation_cx::as_future()) const {    \
+    return detail::complete_now<detail::atomic_value_events<T>>(                                    \
+        std::forward<Cx>(completions), run<atomic_op::fetch_##NAME>(p, order, val));                \
+  }                                                                                                 \
+  template <typename Cx = decltype(operation_cx::as_future())>                                      \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T val, T* dst, std::memory_order order, \
+                                           Cx&& completions = operation_cx::as_future()) const {    \
+    keep(dst, run<atomic_op::fetch_##NAME>(p, order, val));                                         \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));              \
   }
   ATOLL_ATOMIC_WITH_OPERAND(add)
   ATOLL_ATOMIC_WITH_OPERAND(sub)
@@ -200,23 +202,24 @@ class atomic_domain final {
 #undef ATOLL_ATOMIC_WITH_OPERAND
 
   /// NAME(p, order): adds one, or takes one away; fetch_NAME also gives the value before.
-#define ATOLL_ATOMIC_STEP(NAME)                                                                             \
-  template <typename Cx = decltype(operation_cx::as_future())>                                              \
-  auto NAME(global_ptr<T> p, std::memory_order order, Cx&& completions = operation_cx::as_future()) const { \
-    run<atomic_op::NAME>(p, order);                                                                         \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                      \
-  }                                                                                                         \
-  template <typename Cx = decltype(operation_cx::as_future())>                                              \
-  auto fetch_##NAME(global_ptr<T> p, std::memory_order order, Cx&& completions = operation_cx::as_future()) \
-      const {                                                                                               \
-    return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),              \
-                                                                run<atomic_op::fetch_##NAME>(p, order));    \
-  }                                                                                                         \
-  template <typename Cx = decltype(operation_cx::as_future())>                                              \
-  auto fetch_##NAME(global_ptr<T> p, T* dst, std::memory_order order,                                       \
-                    Cx&& completions = operation_cx::as_future()) const {                                   \
-    keep(dst, run<atomic_op::fetch_##NAME>(p, order));                                                      \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                      \
+#define ATOLL_ATOMIC_STEP(NAME)                                                                          \
+  template <typename Cx = decltype(operation_cx::as_future())>                                           \
+  ATOLL_NODISCARD_FUTURE auto NAME(global_ptr<T> p, std::memory_order order,                             \
+                                   Cx&& completions = operation_cx::as_future()) const {                 \
+    run<atomic_op::NAME>(p, order);                                                                      \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                   \
+  }                                                                                                      \
+  template <typename Cx = decltype(operation_cx::as_future())>                                           \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, std::memory_order order,                     \
+                                           Cx&& completions = operation_cx::as_future()) const {         \
+    return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),           \
+                                                                run<atomic_op::fetch_##NAME>(p, order)); \
+  }                                                                                                      \
+  template <typename Cx = decltype(operation_cx::as_future())>                                           \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T* dst, std::memory_order order,             \
+                                           Cx&& completions = operation_cx::as_future()) const {         \
+    keep(dst, run<atomic_op::fetch_##NAME>(p, order));                                                   \
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                   \
   }
   ATOLL_ATOMIC_STEP(inc)
   ATOLL_ATOMIC_STEP(dec)

@@ -17,6 +17,7 @@
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/collective_call.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
@@ -36,7 +37,8 @@ inline void barrier(team const& team = world()) {
 /// @return    by the completions asked for; by default a future without values.
 /// @progress  internal.
 template <typename Cx = decltype(operation_cx::as_future())>
-auto barrier_async(team const& team = world(), Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto barrier_async(team const& team = world(),
+                                          Cx&& completions = operation_cx::as_future()) {
   detail::check_collective("barrier_async");
   return detail::start_collective<detail::type_list<>>(
       std::forward<Cx>(completions), detail::no_buffer{}, [&](detail::no_buffer&, atl::engine::on_done done) {
@@ -51,8 +53,8 @@ auto barrier_async(team const& team = world(), Cx&& completions = operation_cx::
 /// @return       by the completions asked for; by default a future of the root's value.
 /// @progress     internal.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto broadcast(T value, intrank_t root, team const& team = world(),
-               Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto broadcast(T value, intrank_t root, team const& team = world(),
+                                      Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "broadcast: T must be TriviallySerializable; for others there is "
                 "upcxx::experimental::broadcast_nontrivial");
@@ -71,8 +73,9 @@ auto broadcast(T value, intrank_t root, team const& team = world(),
 ///                which on the root says that it may be reused and elsewhere that the data is there.
 /// @progress      internal.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto broadcast(T* buffer, std::size_t count, intrank_t root, team const& team = world(),
-               Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto broadcast(T* buffer, std::size_t count, intrank_t root,
+                                      team const& team = world(),
+                                      Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "broadcast: T must be TriviallySerializable; for others there is "
                 "upcxx::experimental::broadcast_nontrivial");
@@ -240,8 +243,8 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
 ///              of an unspecified T elsewhere.
 /// @progress    internal.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world(),
-                Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world(),
+                                       Cx&& completions = operation_cx::as_future()) {
   detail::check_root(root, team, "reduce_one");
   return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), root, team, std::forward<Cx>(completions),
                                  "reduce_one");
@@ -249,24 +252,26 @@ auto reduce_one(T value, BinaryOp&& op, intrank_t root, team const& team = world
 /// Combines every member's `value` with `op` on all members, which all get the result of one order of
 /// combining: the same bits.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_all(T value, BinaryOp&& op, team const& team = world(),
-                Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto reduce_all(T value, BinaryOp&& op, team const& team = world(),
+                                       Cx&& completions = operation_cx::as_future()) {
   return detail::reduce_value<T>(value, std::forward<BinaryOp>(op), -1, team, std::forward<Cx>(completions),
                                  "reduce_all");
 }
 /// Combines arrays element by element into `dst` on `root`. `src` and `dst` are equal or disjoint; both are
 /// in use until operation completion; `dst` is ignored elsewhere.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_one(T const* src, T* dst, std::size_t count, BinaryOp&& op, intrank_t root,
-                team const& team = world(), Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto reduce_one(T const* src, T* dst, std::size_t count, BinaryOp&& op, intrank_t root,
+                                       team const& team = world(),
+                                       Cx&& completions = operation_cx::as_future()) {
   detail::check_root(root, team, "reduce_one");
   return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team,
                                  std::forward<Cx>(completions), "reduce_one");
 }
 /// Combines arrays element by element into `dst` on all members.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_all(T const* src, T* dst, std::size_t count, BinaryOp&& op, team const& team = world(),
-                Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto reduce_all(T const* src, T* dst, std::size_t count, BinaryOp&& op,
+                                       team const& team = world(),
+                                       Cx&& completions = operation_cx::as_future()) {
   return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), -1, team,
                                  std::forward<Cx>(completions), "reduce_all");
 }

@@ -18,6 +18,7 @@
 
 #include <upcxx/detail/completion_items.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/fwd.hpp>
 
@@ -25,65 +26,69 @@ namespace upcxx::inline UPCXX_MODE {
 
 /// Requests about source completion.
 struct source_cx {
-  [[nodiscard]] static constexpr auto as_future() {
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_future() {
     return detail::completions<detail::future_item<detail::source_event, detail::default_timing>>{};
   }
-  [[nodiscard]] static constexpr auto as_eager_future() {
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_eager_future() {
     return detail::completions<detail::future_item<detail::source_event, detail::timing::eager>>{};
   }
-  [[nodiscard]] static constexpr auto as_defer_future() {
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_defer_future() {
     return detail::completions<detail::future_item<detail::source_event, detail::timing::deferred>>{};
   }
   /// @param pro  must have a positive dependency count; gains one at initiation and loses it at the event.
   template <typename... T>
-  [[nodiscard]] static auto as_promise(promise<T...> pro) {
+  ATOLL_NODISCARD_REQUEST static auto as_promise(promise<T...> pro) {
     return detail::make_promise_item<detail::source_event, detail::default_timing>(std::move(pro));
   }
   template <typename... T>
-  [[nodiscard]] static auto as_eager_promise(promise<T...> pro) {
+  ATOLL_NODISCARD_REQUEST static auto as_eager_promise(promise<T...> pro) {
     return detail::make_promise_item<detail::source_event, detail::timing::eager>(std::move(pro));
   }
   template <typename... T>
-  [[nodiscard]] static auto as_defer_promise(promise<T...> pro) {
+  ATOLL_NODISCARD_REQUEST static auto as_defer_promise(promise<T...> pro) {
     return detail::make_promise_item<detail::source_event, detail::timing::deferred>(std::move(pro));
   }
   /// Queues `func` for `target` when the event happens; its result is discarded.
   template <typename Func>
-  [[nodiscard]] static auto as_lpc(persona& target, Func&& func) {
+  ATOLL_NODISCARD_REQUEST static auto as_lpc(persona& target, Func&& func) {
     return detail::make_lpc_item<detail::source_event>(target, std::forward<Func>(func));
   }
   /// The initiating call returns when the source buffer may be reused, perhaps because it was copied.
-  [[nodiscard]] static constexpr auto as_buffered() { return detail::completions<detail::blocking_item>{}; }
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_buffered() {
+    return detail::completions<detail::blocking_item>{};
+  }
   /// The initiating call returns when the source buffer may be reused, without a copy.
-  [[nodiscard]] static constexpr auto as_blocking() { return detail::completions<detail::blocking_item>{}; }
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_blocking() {
+    return detail::completions<detail::blocking_item>{};
+  }
 };
 
 /// Requests about operation completion.
 struct operation_cx {
-  [[nodiscard]] static constexpr auto as_future() {
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_future() {
     return detail::completions<detail::future_item<detail::operation_event, detail::default_timing>>{};
   }
-  [[nodiscard]] static constexpr auto as_eager_future() {
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_eager_future() {
     return detail::completions<detail::future_item<detail::operation_event, detail::timing::eager>>{};
   }
-  [[nodiscard]] static constexpr auto as_defer_future() {
+  ATOLL_NODISCARD_REQUEST static constexpr auto as_defer_future() {
     return detail::completions<detail::future_item<detail::operation_event, detail::timing::deferred>>{};
   }
   template <typename... T>
-  [[nodiscard]] static auto as_promise(promise<T...> pro) {
+  ATOLL_NODISCARD_REQUEST static auto as_promise(promise<T...> pro) {
     return detail::make_promise_item<detail::operation_event, detail::default_timing>(std::move(pro));
   }
   template <typename... T>
-  [[nodiscard]] static auto as_eager_promise(promise<T...> pro) {
+  ATOLL_NODISCARD_REQUEST static auto as_eager_promise(promise<T...> pro) {
     return detail::make_promise_item<detail::operation_event, detail::timing::eager>(std::move(pro));
   }
   template <typename... T>
-  [[nodiscard]] static auto as_defer_promise(promise<T...> pro) {
+  ATOLL_NODISCARD_REQUEST static auto as_defer_promise(promise<T...> pro) {
     return detail::make_promise_item<detail::operation_event, detail::timing::deferred>(std::move(pro));
   }
   /// Queues `func` for `target` when the event happens, with the operation's values as rvalues.
   template <typename Func>
-  [[nodiscard]] static auto as_lpc(persona& target, Func&& func) {
+  ATOLL_NODISCARD_REQUEST static auto as_lpc(persona& target, Func&& func) {
     return detail::make_lpc_item<detail::operation_event>(target, std::forward<Func>(func));
   }
 };
@@ -94,7 +99,7 @@ struct remote_cx {
   /// Rvalue arguments are kept in the object; lvalues are referred to, and serialised before
   /// the initiating call returns.
   template <typename Func, typename... Args>
-  [[nodiscard]] static auto as_rpc(Func&& func, Args&&... args) {
+  ATOLL_NODISCARD_REQUEST static auto as_rpc(Func&& func, Args&&... args) {
     return detail::make_rpc_item(std::forward<Func>(func), std::forward<Args>(args)...);
   }
 };
@@ -102,7 +107,8 @@ struct remote_cx {
 namespace detail {
 /// Joins two completion objects. Found by argument-dependent look-up: `completions` lives here.
 template <typename A, typename B>
-requires(is_completions_v<A>&& is_completions_v<B>) constexpr auto operator|(A&& a, B&& b) {
+requires(is_completions_v<A>&& is_completions_v<B>) ATOLL_NODISCARD_REQUEST constexpr auto operator|(A&& a,
+                                                                                                     B&& b) {
   return join(std::forward<A>(a), std::forward<B>(b));
 }
 }  // namespace detail

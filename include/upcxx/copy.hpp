@@ -12,6 +12,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/late_copy.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
@@ -101,22 +102,22 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
 /// @param completions  source, remote (on the master persona of `dest.where()`) and operation completion.
 /// @progress     internal. Never runs callbacks.
 template <typename T, memory_kind Kind1, memory_kind Kind2, typename Cx = decltype(operation_cx::as_future())>
-auto copy(global_ptr<T const, Kind1> src, global_ptr<T, Kind2> dest, std::size_t count,
-          Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy(global_ptr<T const, Kind1> src, global_ptr<T, Kind2> dest, std::size_t count,
+                                 Cx&& completions = operation_cx::as_future()) {
   return detail::copy_between<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
 }
 
 /// Copies an array from host memory of this process (private or shared) to shared memory.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
-auto copy(T const* src, global_ptr<T, Kind> dest, std::size_t count,
-          Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy(T const* src, global_ptr<T, Kind> dest, std::size_t count,
+                                 Cx&& completions = operation_cx::as_future()) {
   return detail::copy_between<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
 }
 
 /// Copies an array from shared memory to host memory of this process; remote completion is delivered here.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
-auto copy(global_ptr<T const, Kind> src, T* dest, std::size_t count,
-          Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy(global_ptr<T const, Kind> src, T* dest, std::size_t count,
+                                 Cx&& completions = operation_cx::as_future()) {
   return detail::copy_between<T>(src, dest, count, rank_me(), std::forward<Cx>(completions));
 }
 

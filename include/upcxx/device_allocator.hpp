@@ -11,6 +11,7 @@
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/device_runtime.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/device.hpp>
 #include <upcxx/exceptions.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -57,7 +58,7 @@ class heap_allocator {
   /// @param alignment  power of two, in bytes.
   /// @progress         none. From any thread.
   template <typename T>
-  [[nodiscard]] global_ptr<T, memory_kind::any> allocate(
+  ATOLL_NODISCARD_MEMORY global_ptr<T, memory_kind::any> allocate(
       std::size_t n = 1, std::size_t alignment = gpu_device::default_alignment<T>()) {
     return allocate_as<T, memory_kind::any>(n, alignment);
   }
@@ -171,7 +172,7 @@ class device_allocator final : public heap_allocator {
 
   /// See heap_allocator.
   template <typename T>
-  [[nodiscard]] global_ptr<T, Device::kind> allocate(
+  ATOLL_NODISCARD_MEMORY global_ptr<T, Device::kind> allocate(
       std::size_t n = 1, std::size_t alignment = Device::template default_alignment<T>()) {
     return this->template allocate_as<T, Device::kind>(n, alignment);
   }

@@ -17,6 +17,7 @@
 #include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/instances.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/rpc.hpp>
@@ -42,7 +43,7 @@ struct dist_id {
     return *static_cast<dist_object<T>*>(instance);
   }
   /// Ready once the instance exists here. Needs the master persona.
-  future<dist_object<T>&> when_here() const {
+  ATOLL_NODISCARD_FUTURE future<dist_object<T>&> when_here() const {
 #if ATOLL_CHECKED
     atl::rt::check_master("dist_id::when_here");
 #endif
@@ -117,9 +118,9 @@ class dist_object {
 
   /// No identity and no value. May be constructed while the library is not initialised.
   dist_object() noexcept {}
-  /// A value without an identity; see `activate`.
-  template <typename... Arg>
-  explicit dist_object(inactive_t, Arg&&... arg) : value_(std::in_place, std::forward<Arg>(arg)...) {}
+  /// A value without an identity; see `activate`. A template, so that `{}` does not mean the tag.
+  template <std::same_as<inactive_t> Tag, typename... Arg>
+  explicit dist_object(Tag, Arg&&... arg) : value_(std::in_place, std::forward<Arg>(arg)...) {}
 
   dist_object(T value, upcxx::team const& team) : value_(detail::into_object(value)) { identify(team); }
   dist_object(T value) : value_(detail::into_object(value)) { identify(world()); }
@@ -188,7 +189,7 @@ class dist_object {
   /// @return    future of the deserialised value; waits until that instance is constructed.
   /// @progress  internal.
   template <typename U = T>  // a template, so that values that cannot be sent may be held all the same
-  future<typename detail::fetched<U>::type> fetch(intrank_t rank) const {
+  ATOLL_NODISCARD_FUTURE future<typename detail::fetched<U>::type> fetch(intrank_t rank) const {
     static_assert(is_serializable<U>::value, "dist_object::fetch: T must be Serializable");
     return rpc(
         team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);

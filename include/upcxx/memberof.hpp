@@ -8,6 +8,7 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/rpc.hpp>
@@ -54,7 +55,7 @@ template <typename T, typename Select>
 }
 
 template <typename U, bool Reference, typename T, memory_kind Kind, typename Select>
-[[nodiscard]] future<global_ptr<std::remove_all_extents_t<U>, Kind>> memberof_general(
+ATOLL_NODISCARD_FUTURE future<global_ptr<std::remove_all_extents_t<U>, Kind>> memberof_general(
     global_ptr<T, Kind> pointer, Select select) {
   static_assert(
       !Reference,

@@ -9,6 +9,7 @@
 #include <atoll/base/check.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/lpc.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/fwd.hpp>
 
@@ -40,7 +41,7 @@ class persona : private atl::rt::persona_state {
   /// @return    future of the decayed result; of a reference for an lvalue reference;
   ///            the values of a future result.
   template <typename Func>
-  auto lpc(Func&& func) {
+  ATOLL_NODISCARD_FUTURE auto lpc(Func&& func) {
     return detail::enqueue_lpc_round_trip(*this, std::forward<Func>(func));
   }
 

@@ -12,6 +12,7 @@
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
@@ -27,7 +28,7 @@ namespace upcxx::inline UPCXX_MODE {
 ///                     ready when the store is done.
 /// @progress           internal. Never runs callbacks.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rput: T must be TriviallySerializable; use rpc() to send other types");
   detail::check_injection("rput");
@@ -46,7 +47,8 @@ auto rput(T value, global_ptr<T> dest, Cx&& completions = operation_cx::as_futur
 /// @return       by the completions asked for (source, remote, operation).
 /// @progress     internal. Never runs callbacks.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rput(T const* src, global_ptr<T> dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rput(T const* src, global_ptr<T> dest, std::size_t count,
+                                 Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rput: T must be TriviallySerializable; use rpc() to send other types");
   detail::check_injection("rput");
@@ -63,7 +65,7 @@ auto rput(T const* src, global_ptr<T> dest, std::size_t count, Cx&& completions 
 /// @return    by the completions asked for; by default a future of the value.
 /// @progress  internal. Never runs callbacks.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rget(global_ptr<T const> src, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rget(global_ptr<T const> src, Cx&& completions = operation_cx::as_future()) {
   using value_type = std::remove_const_t<T>;
   static_assert(is_trivially_serializable<value_type>::value,
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
@@ -81,7 +83,8 @@ auto rget(global_ptr<T const> src, Cx&& completions = operation_cx::as_future())
 /// @return       by the completions asked for; by default a future without values.
 /// @progress     internal. Never runs callbacks.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rget(global_ptr<T const> src, T* dest, std::size_t count, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rget(global_ptr<T const> src, T* dest, std::size_t count,
+                                 Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
   detail::check_injection("rget");

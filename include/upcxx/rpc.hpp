@@ -18,6 +18,7 @@
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/detail/rpc_target.hpp>
 #include <upcxx/detail/rpc_wire.hpp>
@@ -194,8 +195,8 @@ requires(detail::not_completion<Func>) void rpc_ff(intrank_t recipient, Func&& f
 }
 /// As above, with source completion as asked for.
 template <typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc_ff(intrank_t recipient, Cx&& completions, Func&& func,
-                                                   Args&&... args) {
+requires(detail::is_completions_v<Cx>) ATOLL_NODISCARD_FUTURE
+    auto rpc_ff(intrank_t recipient, Cx&& completions, Func&& func, Args&&... args) {
   return detail::call_one_way(recipient, std::forward<Cx>(completions), std::forward<Func>(func),
                               std::forward<Args>(args)...);
 }
@@ -207,8 +208,8 @@ requires(detail::not_completion<Func>) void rpc_ff(team const& team, Rank recipi
                        std::forward<Func>(func), std::forward<Args>(args)...);
 }
 template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipient, Cx&& completions,
-                                                   Func&& func, Args&&... args) {
+requires(detail::is_completions_v<Cx>) ATOLL_NODISCARD_FUTURE
+    auto rpc_ff(team const& team, Rank recipient, Cx&& completions, Func&& func, Args&&... args) {
   return detail::call_one_way(team[static_cast<intrank_t>(recipient)], std::forward<Cx>(completions),
                               std::forward<Func>(func), std::forward<Args>(args)...);
 }
@@ -223,25 +224,26 @@ requires(detail::is_completions_v<Cx>) auto rpc_ff(team const& team, Rank recipi
 /// @throws           bad_shared_alloc as rpc_ff; promises that were passed keep their state then.
 /// @progress         internal.
 template <typename Func, typename... Args>
-requires(detail::not_completion<Func>) auto rpc(intrank_t recipient, Func&& func, Args&&... args) {
+requires(detail::not_completion<Func>) ATOLL_NODISCARD_FUTURE
+    auto rpc(intrank_t recipient, Func&& func, Args&&... args) {
   return detail::call_round_trip(recipient, detail::default_rpc_completion{}, std::forward<Func>(func),
                                  std::forward<Args>(args)...);
 }
 template <typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc(intrank_t recipient, Cx&& completions, Func&& func,
-                                                Args&&... args) {
+requires(detail::is_completions_v<Cx>) ATOLL_NODISCARD_FUTURE
+    auto rpc(intrank_t recipient, Cx&& completions, Func&& func, Args&&... args) {
   return detail::call_round_trip(recipient, std::forward<Cx>(completions), std::forward<Func>(func),
                                  std::forward<Args>(args)...);
 }
 template <detail::rank_like Rank, typename Func, typename... Args>
-requires(detail::not_completion<Func>) auto rpc(team const& team, Rank recipient, Func&& func,
-                                                Args&&... args) {
+requires(detail::not_completion<Func>) ATOLL_NODISCARD_FUTURE
+    auto rpc(team const& team, Rank recipient, Func&& func, Args&&... args) {
   return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], detail::default_rpc_completion{},
                                  std::forward<Func>(func), std::forward<Args>(args)...);
 }
 template <detail::rank_like Rank, typename Cx, typename Func, typename... Args>
-requires(detail::is_completions_v<Cx>) auto rpc(team const& team, Rank recipient, Cx&& completions,
-                                                Func&& func, Args&&... args) {
+requires(detail::is_completions_v<Cx>) ATOLL_NODISCARD_FUTURE
+    auto rpc(team const& team, Rank recipient, Cx&& completions, Func&& func, Args&&... args) {
   return detail::call_round_trip(team[static_cast<intrank_t>(recipient)], std::forward<Cx>(completions),
                                  std::forward<Func>(func), std::forward<Args>(args)...);
 }

@@ -16,6 +16,7 @@
 #include <atoll/engine/team_creation.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/instances.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/std_parts.hpp>
 #include <upcxx/future.hpp>
@@ -54,7 +55,7 @@ class team_id {
   /// The team in this process; it must exist here.
   team& here() const;
   /// Ready once the team exists here. Needs the master persona.
-  future<team&> when_here() const;
+  ATOLL_NODISCARD_FUTURE future<team&> when_here() const;
 
   friend bool operator==(team_id const&, team_id const&) = default;
   friend auto operator<=>(team_id const&, team_id const&) = default;

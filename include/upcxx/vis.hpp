@@ -24,6 +24,7 @@
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/runs.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -117,8 +118,9 @@ auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
 /// The objects of the first sequence go, in order, to the places of the second; both have equally many
 /// objects, but may be cut into runs differently.
 template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_cx::as_future())>
-auto rput_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_runs_begin,
-                    DestIter dest_runs_end, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rput_irregular(SrcIter src_runs_begin, SrcIter src_runs_end,
+                                           DestIter dest_runs_begin, DestIter dest_runs_end,
+                                           Cx&& completions = operation_cx::as_future()) {
   return detail::start_put("rput_irregular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
                            detail::irregular_runs{}, std::forward<Cx>(completions));
@@ -130,8 +132,9 @@ auto rput_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_
 /// @param dest_runs_begin  sequence of pair-likes of T* and number.
 /// @progress  internal. The lists must stay as they are until operation completion.
 template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_cx::as_future())>
-auto rget_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_runs_begin,
-                    DestIter dest_runs_end, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rget_irregular(SrcIter src_runs_begin, SrcIter src_runs_end,
+                                           DestIter dest_runs_begin, DestIter dest_runs_end,
+                                           Cx&& completions = operation_cx::as_future()) {
   return detail::start_get("rget_irregular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::irregular_runs{}, std::move(dest_runs_begin), std::move(dest_runs_end),
                            detail::irregular_runs{}, std::forward<Cx>(completions));
@@ -140,9 +143,10 @@ auto rget_irregular(SrcIter src_runs_begin, SrcIter src_runs_end, DestIter dest_
 /// Like rput_irregular, with runs of one length on each end: the sequences are of pointers, T const* and
 /// global_ptr<T>. Lengths are objects; the products of length and number of runs are equal.
 template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_cx::as_future())>
-auto rput_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_run_length,
-                  DestIter dest_runs_begin, DestIter dest_runs_end, std::size_t dest_run_length,
-                  Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rput_regular(SrcIter src_runs_begin, SrcIter src_runs_end,
+                                         std::size_t src_run_length, DestIter dest_runs_begin,
+                                         DestIter dest_runs_end, std::size_t dest_run_length,
+                                         Cx&& completions = operation_cx::as_future()) {
   return detail::start_put("rput_regular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
                            std::move(dest_runs_end), detail::regular_runs{dest_run_length},
@@ -152,9 +156,10 @@ auto rput_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_
 /// Like rget_irregular, with runs of one length on each end: the sequences are of pointers,
 /// global_ptr<T const> and T*.
 template <typename SrcIter, typename DestIter, typename Cx = decltype(operation_cx::as_future())>
-auto rget_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_run_length,
-                  DestIter dest_runs_begin, DestIter dest_runs_end, std::size_t dest_run_length,
-                  Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rget_regular(SrcIter src_runs_begin, SrcIter src_runs_end,
+                                         std::size_t src_run_length, DestIter dest_runs_begin,
+                                         DestIter dest_runs_end, std::size_t dest_run_length,
+                                         Cx&& completions = operation_cx::as_future()) {
   return detail::start_get("rget_regular", std::move(src_runs_begin), std::move(src_runs_end),
                            detail::regular_runs{src_run_length}, std::move(dest_runs_begin),
                            std::move(dest_runs_end), detail::regular_runs{dest_run_length},
@@ -172,9 +177,10 @@ auto rget_regular(SrcIter src_runs_begin, SrcIter src_runs_end, std::size_t src_
 /// The order of the dimensions does not matter. With Dim == 0 one element is copied, and strides and extents
 /// are not looked at.
 template <std::size_t Dim, typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rput_strided(T const* src_base, std::ptrdiff_t const* src_strides, global_ptr<T> dest_base,
-                  std::ptrdiff_t const* dest_strides, std::size_t const* extents,
-                  Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rput_strided(T const* src_base, std::ptrdiff_t const* src_strides,
+                                         global_ptr<T> dest_base, std::ptrdiff_t const* dest_strides,
+                                         std::size_t const* extents,
+                                         Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rput_strided: T must be TriviallySerializable; use rpc() to send other types");
   detail::check_injection("rput_strided");
@@ -188,9 +194,12 @@ auto rput_strided(T const* src_base, std::ptrdiff_t const* src_strides, global_p
   return detail::complete_now<detail::vis_put_events>(std::forward<Cx>(completions));
 }
 template <std::size_t Dim, typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rput_strided(T const* src_base, std::array<std::ptrdiff_t, Dim> const& src_strides,
-                  global_ptr<T> dest_base, std::array<std::ptrdiff_t, Dim> const& dest_strides,
-                  std::array<std::size_t, Dim> const& extents, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rput_strided(T const* src_base,
+                                         std::array<std::ptrdiff_t, Dim> const& src_strides,
+                                         global_ptr<T> dest_base,
+                                         std::array<std::ptrdiff_t, Dim> const& dest_strides,
+                                         std::array<std::size_t, Dim> const& extents,
+                                         Cx&& completions = operation_cx::as_future()) {
   return upcxx::rput_strided<Dim>(src_base, src_strides.data(), dest_base, dest_strides.data(),
                                   extents.data(), std::forward<Cx>(completions));
 }
@@ -200,9 +209,10 @@ auto rput_strided(T const* src_base, std::array<std::ptrdiff_t, Dim> const& src_
 /// @return    by the completions asked for (operation).
 /// @progress  internal. Strides and extents are read before the call returns.
 template <std::size_t Dim, typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rget_strided(global_ptr<T const> src_base, std::ptrdiff_t const* src_strides, T* dest_base,
-                  std::ptrdiff_t const* dest_strides, std::size_t const* extents,
-                  Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rget_strided(global_ptr<T const> src_base, std::ptrdiff_t const* src_strides,
+                                         T* dest_base, std::ptrdiff_t const* dest_strides,
+                                         std::size_t const* extents,
+                                         Cx&& completions = operation_cx::as_future()) {
   static_assert(is_trivially_serializable<T>::value,
                 "rget_strided: T must be TriviallySerializable; use rpc() to fetch other types");
   detail::check_injection("rget_strided");
@@ -214,9 +224,11 @@ auto rget_strided(global_ptr<T const> src_base, std::ptrdiff_t const* src_stride
   return detail::complete_now<detail::vis_get_events>(std::forward<Cx>(completions));
 }
 template <std::size_t Dim, typename T, typename Cx = decltype(operation_cx::as_future())>
-auto rget_strided(global_ptr<T const> src_base, std::array<std::ptrdiff_t, Dim> const& src_strides,
-                  T* dest_base, std::array<std::ptrdiff_t, Dim> const& dest_strides,
-                  std::array<std::size_t, Dim> const& extents, Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto rget_strided(global_ptr<T const> src_base,
+                                         std::array<std::ptrdiff_t, Dim> const& src_strides, T* dest_base,
+                                         std::array<std::ptrdiff_t, Dim> const& dest_strides,
+                                         std::array<std::size_t, Dim> const& extents,
+                                         Cx&& completions = operation_cx::as_future()) {
   return upcxx::rget_strided<Dim>(src_base, src_strides.data(), dest_base, dest_strides.data(),
                                   extents.data(), std::forward<Cx>(completions));
 }

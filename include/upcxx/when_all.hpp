@@ -10,6 +10,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/future.hpp>
 #include <upcxx/detail/future/when_all_cell.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 
 namespace upcxx::inline UPCXX_MODE {
 
@@ -83,8 +84,8 @@ struct when_all_copyable<future<U...>>
 /// futures stay references. Results of futures are copied, except when a single future has all of them. If
 /// all is ready now, so is the returned future.
 template <class... T>
-typename detail::concatenation<future<>, detail::when_all_argument<T>...>::type when_all(
-    T&&... futures_or_values) noexcept {
+ATOLL_NODISCARD_FUTURE typename detail::concatenation<future<>, detail::when_all_argument<T>...>::type
+when_all(T&&... futures_or_values) noexcept {
   using result_type = typename detail::concatenation<future<>, detail::when_all_argument<T>...>::type;
   constexpr int carrier = detail::when_all_carrier<detail::when_all_argument<T>...>();
   constexpr bool values_only_from_carrier = carrier >= 0 || std::is_same_v<result_type, future<>>;

@@ -12,6 +12,7 @@
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/collective_call.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
 
@@ -107,8 +108,8 @@ namespace experimental {
 /// @return       by the completions asked for; by default a future of what the value arrives as.
 /// @progress     internal.
 template <typename T, typename Cx = decltype(operation_cx::as_future())>
-auto broadcast_nontrivial(T&& value, intrank_t root, team const& team = world(),
-                          Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto broadcast_nontrivial(T&& value, intrank_t root, team const& team = world(),
+                                                 Cx&& completions = operation_cx::as_future()) {
   using type = std::remove_cvref_t<T>;
   static_assert(is_serializable<type>::value, "broadcast_nontrivial: T must be Serializable");
   detail::check_collective("broadcast_nontrivial");
@@ -128,16 +129,17 @@ auto broadcast_nontrivial(T&& value, intrank_t root, team const& team = world(),
 /// @return    by the completions asked for; by default a future of the result, of an unspecified T elsewhere.
 /// @progress  internal.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_one_nontrivial(T&& value, BinaryOp&& op, intrank_t root, team const& team = world(),
-                           Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto reduce_one_nontrivial(T&& value, BinaryOp&& op, intrank_t root,
+                                                  team const& team = world(),
+                                                  Cx&& completions = operation_cx::as_future()) {
   detail::check_root(root, team, "reduce_one_nontrivial");
   return detail::reduce_object(std::forward<T>(value), std::forward<BinaryOp>(op), root, team,
                                std::forward<Cx>(completions), "reduce_one_nontrivial");
 }
 /// The same on all members, which all get the result of one order of combining.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
-auto reduce_all_nontrivial(T&& value, BinaryOp&& op, team const& team = world(),
-                           Cx&& completions = operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto reduce_all_nontrivial(T&& value, BinaryOp&& op, team const& team = world(),
+                                                  Cx&& completions = operation_cx::as_future()) {
   return detail::reduce_object(std::forward<T>(value), std::forward<BinaryOp>(op), -1, team,
                                std::forward<Cx>(completions), "reduce_all_nontrivial");
 }

@@ -18,6 +18,7 @@
 #include <atoll/strided.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
@@ -247,7 +248,8 @@ auto copy_common(array<T, N> const& from, array<U, M> const& to, Cx&& completion
 /// The memory of the two parts does not overlap. Errors as of copy_strided.
 template <detail::array_like From, detail::array_like To,
           class Cx = decltype(upcxx::operation_cx::as_future())>
-auto copy(From const& from, To const& to, Cx&& completions = upcxx::operation_cx::as_future()) {
+ATOLL_NODISCARD_FUTURE auto copy(From const& from, To const& to,
+                                 Cx&& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_common(detail::view_of(from), detail::view_of(to), std::forward<Cx>(completions));
 }
 

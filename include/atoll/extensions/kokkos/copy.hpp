@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <type_traits>
+#include <utility>
 
 #include <atoll/base/check.hpp>
 #include <atoll/extensions/kokkos/box_copy.hpp>
@@ -17,6 +18,7 @@
 #include <atoll/extensions/kokkos/views.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/rpc.hpp>
 
@@ -139,17 +141,17 @@ auto copy_ends(From const& src, To const& dest, Cx&& completions) {
 ///                     has none) and operation completion.
 /// @progress           internal. Never runs callbacks.
 template <class From, class To, class Cx = decltype(upcxx::operation_cx::as_future())>
-requires(!Kokkos::is_execution_space<From>::value) auto copy(
-    From const& src, To const& dest, Cx&& completions = upcxx::operation_cx::as_future()) {
+requires(!Kokkos::is_execution_space<From>::value) ATOLL_NODISCARD_FUTURE
+    auto copy(From const& src, To const& dest, Cx&& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_ends(detail::end_of(src), detail::end_of(dest), std::forward<Cx>(completions));
 }
 
 /// The same after fence(instance): for data that kernels of this instance write, and for destinations that
 /// they still read. Other instances are not waited for.
 template <class Space, class From, class To, class Cx = decltype(upcxx::operation_cx::as_future())>
-requires Kokkos::is_execution_space<Space>::value auto copy(
-    Space const& instance, From const& src, To const& dest,
-    Cx&& completions = upcxx::operation_cx::as_future()) {
+requires(Kokkos::is_execution_space<Space>::value) ATOLL_NODISCARD_FUTURE
+    auto copy(Space const& instance, From const& src, To const& dest,
+              Cx&& completions = upcxx::operation_cx::as_future()) {
   atl::kokkos::fence(instance);
   return atl::kokkos::copy(src, dest, std::forward<Cx>(completions));
 }
