@@ -16,6 +16,7 @@
 #include <atoll/engine/am.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/check_range.hpp>
+#include <upcxx/detail/completion_apart.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/nodiscard.hpp>
@@ -128,6 +129,48 @@ struct pending_call final : atl::rt::pending_rpc {
   }
 };
 
+/// A reply whose values several personas want: each reads them out of the message.
+template <class Return>
+struct shared_reply : atl::rt::pending_rpc {
+  atl::engine::message* reply = nullptr;
+
+  /// No initiator: it is taken as soon as it is seen.
+  explicit shared_reply(void (*taken)(pending_rpc*, atl::engine::message*))
+      : atl::rt::pending_rpc{taken, nullptr} {}
+
+  template <bool Last>
+  auto values() const {
+    return read(typename Return::wire{});
+  }
+  void end() noexcept { atl::engine::release(reply); }
+
+ private:
+  template <class... Wire>
+  auto read(type_list<Wire...>) const {
+    reader r(reply->base, with_cookie, reply->bytes);
+    return std::tuple<deserialized_type_t<Wire>...>{read_value<Wire>(r)...};
+  }
+};
+
+/// Makes the initiator's record of a round trip.
+template <class Return, class Cx, class Futures>
+atl::rt::pending_rpc* make_record(Cx&& cx, Futures& futures) {
+  using requests = std::remove_cvref_t<Cx>;
+  using pending = pending_call<requests, Return>;
+  if constexpr (asks_for_lpc<requests>) {
+    if (tells_others(cx)) {
+      using shared = shared_event<typename pending::events, shared_reply<Return>, requests>;
+      return new shared(std::forward<Cx>(cx), futures,
+                        [](atl::rt::pending_rpc* record, atl::engine::message* m) {
+                          auto* const self = static_cast<shared*>(record);
+                          self->reply = m;
+                          self->happened();
+                        });
+    }
+  }
+  return ::new (atl::fut::allocate_for<pending>()) pending(std::forward<Cx>(cx), futures);
+}
+
 template <class F, class... Args, class Cx>
 auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const&... args) {
   using function_wire = wire_function<F>;
@@ -146,8 +189,8 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   m.end_writing(w);
   m.secure();
   // From here on nothing can throw: only now are promises touched.
-  auto* const record = ::new (atl::fut::allocate_for<pending>()) pending(std::forward<Cx>(cx), futures);
-  m.put_word(without_cookie, reinterpret_cast<std::uintptr_t>(static_cast<atl::rt::pending_rpc*>(record)));
+  m.put_word(without_cookie,
+             reinterpret_cast<std::uintptr_t>(make_record<result>(std::forward<Cx>(cx), futures)));
   atl::rt::note_rpc(target, true);
   m.commit(atl::engine::message_kind::request, call_token<true, F, Args...>::get());
   return unwrap(std::move(futures));

@@ -63,20 +63,23 @@ void hold(message* m) {
   if (m->kind == message_kind::request) {
     m->run = &run_held_request;
     enqueue(master_persona(), m);
-  } else {
-    m->run = &run_held_reply;
-    enqueue(*record_of(m)->initiator, m);
+    return;
   }
+  persona_state* const initiator = record_of(m)->initiator;
+  if (initiator == nullptr) return run_reply(m);
+  m->run = &run_held_reply;
+  enqueue(*initiator, m);
 }
 
 void run_or_hold(thread_state& t, message* m) {
-  persona_state& target = m->kind == message_kind::request ? master_persona() : *record_of(m)->initiator;
-  if (target.holder.load(std::memory_order_relaxed) != &t) {
+  persona_state* const target =
+      m->kind == message_kind::request ? &master_persona() : record_of(m)->initiator;
+  if (target == nullptr || target->holder.load(std::memory_order_relaxed) != &t) {
     hold(m);
     return;
   }
   persona_state* const outer = t.current;
-  t.current = &target;
+  t.current = target;
   if (m->kind == message_kind::request) {
     run_request(m);
   } else {

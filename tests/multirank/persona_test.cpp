@@ -11,6 +11,9 @@
 #include <thread>
 
 #include "common.hpp"
+#if defined(UPCXX_THREADMODE) && UPCXX_THREADMODE
+#include "discharge_cases.hpp"
+#endif
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include <atoll/base/check.hpp>
 #include <atoll/engine/collectives.hpp>
 #include <atoll/transport/message.hpp>
+#include <upcxx/detail/completion_apart.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/pool.hpp>
@@ -54,6 +55,8 @@ class value_buffer {
   T& value() { return *data(); }
   /// The result, out of the buffer.
   value_buffer take() const { return *this; }
+  /// The same, for one of several.
+  value_buffer copy() const { return *this; }
 
  private:
   alignas(T) std::byte bytes_[sizeof(T)];
@@ -147,12 +150,48 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
   }
 };
 
+/// The buffer of a collective whose values several personas want.
+template <class Values, class Buffer>
+struct shared_result {
+  Buffer buffer;
+
+  explicit shared_result(Buffer&& b) : buffer(std::move(b)) {}
+
+  template <bool Last>
+  auto values() {
+    if constexpr (std::is_same_v<Values, type_list<>>) {
+      return std::tuple<>{};
+    } else {
+      auto result = [this] {
+        if constexpr (Last) {
+          return buffer.take();
+        } else {
+          return buffer.copy();
+        }
+      }();
+      return std::tuple<std::remove_reference_t<decltype(result.value())>>(std::move(result.value()));
+    }
+  }
+  void end() noexcept {}
+};
+
 /// Registers the notifications and calls `start(buffer, done)`.
 template <class Values, class Cx, class Buffer, class Start>
 auto start_collective(Cx&& completions, Buffer&& buffer, Start start) {
-  using call = collective_call<Values, std::remove_cvref_t<Cx>, std::remove_cvref_t<Buffer>>;
+  using requests = std::remove_cvref_t<Cx>;
+  using buffer_type = std::remove_cvref_t<Buffer>;
+  using call = collective_call<Values, requests, buffer_type>;
   check_requests<typename call::events>(completions);
   typename call::notifications_type::futures futures;
+  if constexpr (asks_for_lpc<requests>) {
+    if (tells_others(completions)) {
+      using shared = shared_event<typename call::events, shared_result<Values, buffer_type>, requests>;
+      auto* const s = new shared(std::forward<Cx>(completions), futures, std::move(buffer));
+      start(s->buffer,
+            atl::engine::on_done{[](void* context) { static_cast<shared*>(context)->happened(); }, s});
+      return unwrap(std::move(futures));
+    }
+  }
   auto* const c = ::new (atl::fut::allocate_for<call>())
       call(std::forward<Cx>(completions), std::forward<Buffer>(buffer), futures);
   start(c->buffer, atl::engine::on_done{&call::done, c});

@@ -10,7 +10,8 @@ namespace atl::rt {
 /// The address of this record is the cookie that travels with the call and comes back first in the reply.
 struct pending_rpc {
   void (*on_reply)(pending_rpc*, engine::message*);  ///< owns both
-  persona_state* initiator;
+  persona_state* initiator;  ///< who takes the reply; null: progress of any level, which then runs nothing
+                             ///< of the program's (completion_apart.hpp)
 };
 
 /// Counts calls for the diagnostics record; one relaxed store each.

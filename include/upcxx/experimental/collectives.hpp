@@ -43,6 +43,15 @@ class object_buffer {
       return {serialization_traits<T>::deserialized_value(*mine_)};
     }
   }
+  /// The same for one of several, perhaps at the same time.
+  result copy() const {
+    if (arrived_) return {*arrived_};
+    if constexpr (std::is_same_v<result_type, T>) {
+      return {*mine_};
+    } else {
+      return {serialization_traits<T>::deserialized_value(*mine_)};
+    }
+  }
 
  private:
   static object_buffer& of(void* self) { return *static_cast<object_buffer*>(self); }
