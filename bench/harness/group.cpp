@@ -51,6 +51,7 @@ constexpr unsigned line_trips_per_block = 640;
 constexpr unsigned turns_per_block = 100;
 constexpr std::size_t fewest_quiet_blocks = 7;
 constexpr int fewest_warm_blocks = 5;
+constexpr unsigned looks_before_serving = 2'000;
 
 }  // namespace
 
@@ -68,7 +69,12 @@ void group::meet() {
   ++met_;
   lines[config_.rank].value.store(met_, std::memory_order_release);
   auto const& other = lines[1 - config_.rank].value;
-  spin_until([&] { return other.load(std::memory_order_acquire) >= met_; });
+  // The peer may wait for this rank to serve its calls: after a while, do.
+  unsigned looks = 0;
+  spin_until([&] {
+    if (++looks > looks_before_serving) config_.idle();
+    return other.load(std::memory_order_acquire) >= met_;
+  });
 }
 
 double group::line_round_trip(unsigned trips) {
