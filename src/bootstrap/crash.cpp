@@ -31,15 +31,21 @@
 // SIGQUIT is the launcher's question "where are you?", asked only when the job is about to be ended. The handler
 // answers in the same form and does not return before the launcher's SIGTERM has arrived: a signal that is
 // handled ends a sleep() early, and the program would go on with what it does after it.
+//
+// Processes that the program forks inherit the handlers and the mapped report. They are not the rank: their
+// crashes are theirs and their parent's affair, and leave the report alone.
 
 namespace atl::bootstrap {
 namespace {
 
 board_header const* header_of_job = nullptr;
 rank_slot* slot_of_rank = nullptr;
+::pid_t rank_process = 0;  ///< the process that installed the handlers
 std::terminate_handler previous_terminate = nullptr;
 
 constexpr std::array fatal_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+bool is_forked_child() noexcept { return ::getpid() != rank_process; }
 
 std::uint64_t instruction_of(void const* context) noexcept {
 #if defined(__x86_64__)
@@ -137,7 +143,8 @@ void die_by(int signal) noexcept {
 void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
   crash_report& report = slot_of_rank->crash;
   auto expected = crash_state::none;
-  if (report.state.compare_exchange_strong(expected, crash_state::writing, std::memory_order_acq_rel)) {
+  if (!is_forked_child() &&
+      report.state.compare_exchange_strong(expected, crash_state::writing, std::memory_order_acq_rel)) {
     report.signal = signal;
     report.code = info->si_code;
     report.pid = ::getpid();
@@ -165,7 +172,8 @@ void on_question(int signal, siginfo_t*, void* context) noexcept {
   int const saved = errno;
   live_report& live = slot_of_rank->live;
   std::uint32_t const number = header_of_job->question.load(std::memory_order_acquire);
-  if (number == live.answered.load(std::memory_order_relaxed)) {  // somebody else's: what it always does
+  // Somebody else's, or a child's: what it always does.
+  if (is_forked_child() || number == live.answered.load(std::memory_order_relaxed)) {
     die_by(signal);
     return;
   }
@@ -190,6 +198,7 @@ void record_exception() noexcept {
   crash_report& report = slot_of_rank->crash;
   std::type_info const* const type = abi::__cxa_current_exception_type();
   if (type == nullptr) return;  // std::terminate without an exception: the abort says all there is
+  if (is_forked_child()) return;
   int status = 0;
   char* const readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
   copy_text(report.exception_type, sizeof report.exception_type,
@@ -242,6 +251,7 @@ bool install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) noe
 void install_crash_handlers(board_header const& header, rank_slot& slot) {
   header_of_job = &header;
   slot_of_rank = &slot;
+  rank_process = ::getpid();
   // The first call loads the unwinder, which must not happen inside a handler.
   std::array<void*, 4> frames{};
   ::backtrace(frames.data(), static_cast<int>(frames.size()));

@@ -393,6 +393,15 @@ class Failures(LauncherTest):
         self.assert_failure(got, 5, r"rank 1 of 3 .* exited with status 5")
         self.assertNotIn("other ranks", got.err)
 
+    @unittest.skipIf(SANITIZED, "the sanitizer reports crashes")
+    def test_crashes_of_forked_children_are_not_the_ranks(self):
+        got = self.run_job("-n", 2, PROGRAM, "child-crashes", 9)
+        self.assertEqual(got.status, 0, got)
+        self.assertNotIn("atoll run", got.err)
+        # Nor do they hide a crash of the rank that comes later, or mix their exception into it.
+        got = self.run_job("-n", 2, PROGRAM, "child-crashes", 1)
+        self.assert_failure(got, 128 + signal.SIGSEGV, r"(?m)^atoll run: rank 1 of 2 .* died of SIGSEGV .* at address 0x20$")
+
     def test_kill_9_of_a_rank(self):
         process, pids = self.start_hanging(4)
         killed = time.monotonic()

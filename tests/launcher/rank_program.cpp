@@ -176,6 +176,19 @@ int main(int argc, char** argv) {
     }
     int status = 0;
     ::wait(&status);
+  } else if (mode == "child-crashes") {  // processes that a rank has forked, one after the other
+    for (auto* const end :
+         {+[] { function_that_crashes(reinterpret_cast<int*>(0x10)); }, +[] { std::abort(); },
+          +[] { throw std::runtime_error("thrown in a forked process"); }}) {
+      ::pid_t const child = ::fork();
+      if (child == 0) {
+        // Not past main: nobody may catch it, and no library of this program reports it.
+        [end]() noexcept { end(); }();
+      }
+      int status = 0;
+      if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) return 10;
+    }
+    if (rank == chosen) function_that_crashes(reinterpret_cast<int*>(0x20));
   } else if (mode == "child-is-solo") {
     if (rank == 0) {
       std::string const command = std::string(argv[0]) + " ranks";

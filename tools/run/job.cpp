@@ -212,8 +212,7 @@ void job::handle_exits() {
     }
     r.running = false;
     int const wait_status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
-    bool const violent =
-        info.si_code != CLD_EXITED || board_.slot(rank).crash.state.load() != bootstrap::crash_state::none;
+    bool const violent = info.si_code != CLD_EXITED || has_crashed(board_.slot(rank));
     news.push_back({rank, wait_status, violent});
   }
   // When several end at once, a crash explains the exits of others rather than the other way round.

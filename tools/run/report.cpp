@@ -129,10 +129,16 @@ std::string signal_name(int signal) {
   return format("SIG%s (%s)", name, words != nullptr ? words : "unknown");
 }
 
+bool has_crashed(bootstrap::rank_slot const& slot) noexcept {
+  if (slot.crash.state.load(std::memory_order_acquire) == crash_state::none) return false;
+  // 0: it died before it had written more.
+  return slot.crash.pid == 0 || slot.crash.pid == slot.diagnostics.pid.load(std::memory_order_relaxed);
+}
+
 verdict judge(int rank, int wait_status, bootstrap::board const& board) {
   bootstrap::rank_slot const& slot = board.slot(rank);
   auto const state = slot.diagnostics.state.load(std::memory_order_acquire);
-  bool const crashed = slot.crash.state.load(std::memory_order_acquire) != crash_state::none;
+  bool const crashed = has_crashed(slot);
   verdict v;
   if (board.abort_rank() == rank && board.abort_status() == exit_status::signal_base + SIGABRT) {
     return {true, true, true, board.abort_status(), stopped_text};
@@ -174,7 +180,7 @@ verdict judge_vanished(int rank, int pid, bootstrap::board const& board) {
   if (board.abort_rank() == rank && board.abort_status() == exit_status::signal_base + SIGABRT) {
     return {true, true, true, board.abort_status(), stopped_text};
   }
-  if (slot.crash.state.load(std::memory_order_acquire) != crash_state::none) {
+  if (has_crashed(slot)) {
     return {true, true, false, exit_status::signal_base + slot.crash.signal, crash_text(slot.crash)};
   }
   if (board.abort_rank() == rank) {

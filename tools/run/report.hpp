@@ -19,6 +19,9 @@ struct verdict {
   std::string how;         ///< "died of SIGSEGV (Segmentation fault) at address 0x0"
 };
 
+/// Has the rank's own process crashed? Not one that it has forked, whatever that has left.
+bool has_crashed(bootstrap::rank_slot const& slot) noexcept;
+
 /// @param wait_status  as from waitpid; of the process that the launcher started.
 verdict judge(int rank, int wait_status, bootstrap::board const& board);
 
