@@ -43,6 +43,12 @@ void report_start(bootstrap::channel& channel, start_facts const& facts, int lev
     text += format("atoll: shared heap: %s for each rank, %s in all\n",
                    settings::format_bytes(facts.heap_bytes).c_str(),
                    settings::format_bytes(facts.heap_bytes * static_cast<std::size_t>(place.size)).c_str());
+    if (place.size > 1)
+      text += format("atoll: large messages: %s\n",
+                     facts.reads_peers
+                         ? "fetched from their senders' memory"
+                         : "copied in pieces (ranks may not read each other's memory, or are told not "
+                           "to by ATOLL_READ_PEERS)");
   }
   text += format("atoll: local team %d of %d: ranks %d-%d on %s; %d usable core%s, %s%s\n", place.host,
                  place.hosts, place.local_first, place.local_first + place.local_size - 1, host.data(),

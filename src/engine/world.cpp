@@ -3,7 +3,6 @@
 #include "engine/world.hpp"
 
 #include <sched.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,8 +40,7 @@ constexpr std::uint64_t local_team_id = 2;
 
 /// What a rank tells the others of its host before messages can flow.
 struct introduction {
-  std::int64_t pid;
-  std::uint64_t base;  ///< address of local rank 0's region in that process
+  shm::peer_process process;
   std::uint64_t private_limit;
   bool remote_fences;  ///< it has joined (base/os/membarrier.hpp)
 };
@@ -79,12 +77,12 @@ int cores_of_host(bootstrap::channel& channel) {
   return quota > 0 && quota < cores ? std::max(1, static_cast<int>(quota)) : cores;
 }
 
-/// Reads a word of the next rank's memory, to find out whether the system allows it.
-bool can_read(pid_t pid, std::uint64_t address, std::uint64_t expected) {
+/// Reads a word of a rank's private memory, to find out whether the system allows it and the number of the
+/// process means the same here as there. The next rank of each is enough: where ranks have several process
+/// namespaces, some rank's next one is in a namespace that it cannot see.
+bool can_read(shm::peer_process const& peer) {
   std::uint64_t word = 0;
-  iovec const to{&word, sizeof word};
-  iovec const from{reinterpret_cast<void*>(address), sizeof word};
-  return process_vm_readv(pid, &to, 1, &from, 1, 0) == sizeof word && word == expected;
+  return shm::read_peer(peer, &word, peer.mark_address, sizeof word) == nullptr && word == peer.mark;
 }
 
 /// What the transport must know; all ranks of the host tell each other. Also the barrier after which all
@@ -100,22 +98,20 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   config.bells = &reinterpret_cast<rank_page*>(region.base())->bell;
   config.private_limit = private_limit(place.local_size);
 
-  auto const probe_of = [](std::uint32_t local_rank) { return 0x61746f6c6cULL + local_rank; };
-  reinterpret_cast<rank_page*>(region.part(config.me))->probe = probe_of(config.me);
-  introduction const mine{getpid(), reinterpret_cast<std::uint64_t>(config.base), config.private_limit,
+  bool const reading = settings::read_peers();
+  introduction const mine{shm::introduce_process(), config.private_limit,
                           os::join_remote_fences()};
   plan.remote_fences = true;
   std::vector<introduction> const all = exchange_values(channel, mine);
   for (introduction const& peer : all) {
-    config.pids.push_back(static_cast<pid_t>(peer.pid));
+    config.peers.push_back(peer.process);
     // Each saw a little more or less free memory; a message that one may send, all may receive.
     config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
     plan.remote_fences = plan.remote_fences && peer.remote_fences;
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
-  std::uint64_t const address = all[next].base + next * config.stride + offsetof(rank_page, probe);
-  bool const allowed = settings::read_peers() && can_read(config.pids[next], address, probe_of(next));
+  bool const allowed = reading && can_read(config.peers[next]);
   config.read_peers = true;
   for (char const peer_allowed : exchange_values(channel, static_cast<char>(allowed))) {
     config.read_peers = config.read_peers && peer_allowed != 0;
@@ -221,7 +217,9 @@ void start(bool threaded) {
   publish_module_names(&w.host.own_page().modules);
   w.host.own_page().own_address = reinterpret_cast<std::uintptr_t>(&w.host.own_page());
   // Nobody sends before everybody can receive: this is also the barrier.
-  report_start(channel, {heap_bytes, cores, !w.progress.waiting.spare_cores, oversubscribed.has_value()},
+  report_start(channel,
+               {heap_bytes, cores, !w.progress.waiting.spare_cores, oversubscribed.has_value(),
+                w.shm.config().read_peers},
                settings::verbosity());
   channel.mark(rank_state::initialized);
 }

@@ -28,7 +28,8 @@ class shm_fabric final : public fabric {
     config.stride = round_up(config.layout.end + guard_bytes, std::size_t{4096});
     config.count = shape.ranks;
     config.read_peers = read_peers;
-    config.pids.assign(shape.ranks, getpid());
+    static shm::peer_process const self = shm::introduce_process();
+    config.peers.assign(shape.ranks, self);
     config.private_limit = shape.private_limit;
     bytes_ = config.stride * shape.ranks;
     int const sharing = shape.between_processes ? MAP_SHARED : MAP_PRIVATE;

@@ -74,8 +74,6 @@ struct rank_page {
   // Only in local rank 0's page, for all ranks of the host.
   alignas(64) sleeper_count sleepers;
   std::atomic<std::uint32_t> failed;  ///< non-zero once a rank says why it ends the job
-  /// Read by a peer to find out whether process memory may be read directly.
-  alignas(64) std::uint64_t probe;
   flat_channel flat[flat_channels];
   alignas(64) started_collective started[remembered_collectives];  ///< the last ones, used in turn
   given_list list;

@@ -1,7 +1,5 @@
 #include "transport/shm/endpoint.hpp"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -359,19 +357,13 @@ message* endpoint::pull(cell const* first, ring_header const& header) {
   if (header.source == config_.me) return pull_from_self(d, first->token);
   std::byte* const copy = take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2);
   if (copy == nullptr) return nullptr;
-  std::size_t done = 0;
-  while (done < d.bytes) {
-    iovec const to{copy + done, d.bytes - done};
-    iovec const from{reinterpret_cast<void*>(d.address + done), d.bytes - done};
-    ssize_t const n = process_vm_readv(config_.pids[header.source], &to, 1, &from, 1, 0);
-    if (n <= 0) {
-      fatal("shm",
-            "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
-            "Set ATOLL_READ_PEERS=0 to send large messages in pieces instead.",
-            static_cast<unsigned long long>(d.bytes), config_.first + header.source,
-            static_cast<int>(config_.pids[header.source]), std::strerror(errno));
-    }
-    done += static_cast<std::size_t>(n);
+  peer_process const& peer = config_.peers[header.source];
+  if (char const* const failure = read_peer(peer, copy, d.address, d.bytes)) {
+    fatal("shm",
+          "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
+          "Set ATOLL_READ_PEERS=0 to send large messages in pieces instead.",
+          static_cast<unsigned long long>(d.bytes), config_.first + header.source, static_cast<int>(peer.pid),
+          failure);
   }
   send_descriptor(header.source, message_kind::pulled, 0, &d.id, sizeof d.id);
   return record_of({copy, d.bytes, first->token, header.source, d.kind, storage::privately});

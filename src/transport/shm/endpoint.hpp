@@ -31,13 +31,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include <sys/types.h>
-
 #include "base/doorbell.hpp"
 #include "memory/host/arena.hpp"
 #include "transport/buffer_cache.hpp"
 #include "transport/message_pool.hpp"
 #include "transport/shm/layout.hpp"
+#include "transport/shm/peer_memory.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/transport.hpp"
 
@@ -63,7 +62,7 @@ struct endpoint_config {
   doorbell* bells = nullptr;         ///< local rank 0's; the others' follow at the same stride
   memory::arena* transit = nullptr;  ///< this rank's transit memory, where the layout says
   bool read_peers = false;           ///< process_vm_readv works between all ranks
-  std::vector<pid_t> pids;           ///< by local rank; needed if read_peers
+  std::vector<peer_process> peers;   ///< by local rank; needed if read_peers
   std::size_t private_limit = std::size_t{1} << 30;  ///< bytes that messages may take in private memory
 };
 

@@ -28,9 +28,10 @@ TEST(host_domain, knows_its_ranks_and_no_others) {
 
 TEST(host_domain, all_ranks_see_the_same_pages) {
   ranks_in_memory ranks(3);
-  for (std::uint32_t me = 0; me < 3; ++me) ranks.seen_by(me).own_page().probe = me + 1;
+  for (std::uint32_t me = 0; me < 3; ++me) ranks.seen_by(me).own_page().own_address = me + 1;
   for (std::uint32_t me = 0; me < 3; ++me) {
-    for (std::uint32_t peer = 0; peer < 3; ++peer) EXPECT_EQ(ranks.seen_by(me).page(peer).probe, peer + 1);
+    for (std::uint32_t peer = 0; peer < 3; ++peer)
+      EXPECT_EQ(ranks.seen_by(me).page(peer).own_address, peer + 1);
   }
 }
 
