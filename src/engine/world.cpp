@@ -22,6 +22,7 @@
 #include "base/os/cores.hpp"
 #include "base/os/membarrier.hpp"
 #include "base/os/memory.hpp"
+#include "base/os/ptracer.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/debugging.hpp"
 #include "engine/start_report.hpp"
@@ -41,6 +42,7 @@ constexpr std::uint64_t local_team_id = 2;
 /// What a rank tells the others of its host before messages can flow.
 struct introduction {
   shm::peer_process process;
+  std::int64_t parent;  ///< that process' parent
   std::uint64_t private_limit;
   bool remote_fences;  ///< it has joined (base/os/membarrier.hpp)
 };
@@ -99,23 +101,30 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   config.private_limit = private_limit(place.local_size);
 
   bool const reading = settings::read_peers();
-  introduction const mine{shm::introduce_process(), config.private_limit,
+  // Before anybody may try.
+  if (reading && config.count > 1) os::let_anybody_read_memory();
+  introduction const mine{shm::introduce_process(), ::getppid(), config.private_limit,
                           os::join_remote_fences()};
   plan.remote_fences = true;
   std::vector<introduction> const all = exchange_values(channel, mine);
+  bool one_parent = true;
   for (introduction const& peer : all) {
     config.peers.push_back(peer.process);
+    one_parent = one_parent && peer.parent == mine.parent;
     // Each saw a little more or less free memory; a message that one may send, all may receive.
     config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
     plan.remote_fences = plan.remote_fences && peer.remote_fences;
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
+  // The launcher has started them all and stays: then nobody else need be let in.
+  if (reading && config.count > 1 && one_parent) os::let_read_memory(static_cast<pid_t>(mine.parent));
   bool const allowed = reading && can_read(config.peers[next]);
   config.read_peers = true;
   for (char const peer_allowed : exchange_values(channel, static_cast<char>(allowed))) {
     config.read_peers = config.read_peers && peer_allowed != 0;
   }
+  if (reading && config.count > 1 && !config.read_peers) os::let_read_memory(0);
   region.populate_peers(0, config.layout.arena_offset);
 }
 
@@ -155,6 +164,7 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       copies(progress) {}
 
 world_state::~world_state() {
+  if (shm.config().read_peers && shm.config().count > 1) os::let_read_memory(0);
   publish_module_names(nullptr);
   memory::host_heap().reset();
   hosts = host_map{};

@@ -2,6 +2,7 @@
 # Ranks read each other's memory only where the system allows it and a process number means the same to all:
 #
 #   peer_memory.sh namespaces ATOLL PROGRAM    each rank in a process namespace of its own, at equal addresses
+#   peer_memory.sh yama ATOLL PROGRAM          ptrace_scope 1, without privileges: what Ubuntu has
 #
 # PROGRAM checks the bytes of large messages. Exit status 77: cannot be tried here.
 set -eu
@@ -25,7 +26,9 @@ expect() {
 }
 
 output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+before=
+yama=/proc/sys/kernel/yama/ptrace_scope
+trap 'rm -f "$output"; [ -z "$before" ] || echo "$before" >"$yama"' EXIT
 
 case $what in
   namespaces)
@@ -38,5 +41,20 @@ case $what in
       fi
     done
     skip "process namespaces cannot be made here"
+    ;;
+  yama)
+    [ -e "$yama" ] || skip "the kernel has no Yama"
+    if [ "$(cat "$yama")" != 1 ]; then
+      old=$(cat "$yama")
+      { echo 1 >"$yama"; } 2>/dev/null || skip "ptrace_scope is $old and cannot be set"
+      before=$old
+    fi
+    if [ "$(id -u)" = 0 ]; then
+      command -v setpriv >/dev/null || skip "setpriv is missing"
+      # Without the capability that ignores Yama.
+      expect "fetched" setpriv --reuid=65534 --regid=65534 --clear-groups
+    else
+      expect "fetched"
+    fi
     ;;
 esac
