@@ -164,6 +164,9 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       copies(progress) {}
 
 world_state::~world_state() {
+  // Callbacks that are not done still use their arguments there; a mapping of the next period must not take
+  // its place.
+  if (shm.held_in_place() != 0) region.abandon();
   if (shm.config().read_peers && shm.config().count > 1) os::let_read_memory(0);
   publish_module_names(nullptr);
   memory::host_heap().reset();
@@ -191,6 +194,7 @@ void start(bool threaded) {
 
   start_plan plan;
   plan.threaded = threaded;
+  plan.transport.period = static_cast<std::uint32_t>(periods_ended() + 1);
   plan.waiting.spare_cores = !oversubscribed.value_or(place.local_size > cores);
   // A region: the engine's page, the transport's memory, the heap.
   plan.transport.layout = shm::region_layout::compute(

@@ -9,6 +9,7 @@
 
 #include <atoll/base/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/rpc_record.hpp>
 
 #include "base/error.hpp"
 #include "base/symbols.hpp"
@@ -34,6 +35,20 @@ void settle() {
   bool moved = true;
   engine::wait_while([&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0; },
                      [&] { return moved = progress_user(); });
+}
+
+/// Says which calls of others will never be answered, unless an earlier period has said so.
+void report_unfinished_calls() {
+  static std::size_t reported = 0;
+  if (unfinished_calls > reported) {
+    std::size_t const news = unfinished_calls - reported;
+    warn(
+        "finalize",
+        "%zu call%s of other ranks %s not finished here, since the future that %s returned is not ready; who "
+        "called gets no answer, and the arguments stay in memory. Fulfil such futures before finalize.",
+        news, news == 1 ? "" : "s", news == 1 ? "is" : "are", news == 1 ? "its callback" : "their callbacks");
+  }
+  reported = unfinished_calls;
 }
 
 std::terminate_handler previous_terminate = nullptr;
@@ -120,6 +135,7 @@ void finalize(bool report_leaks) {
   engine::meet(engine::world_team(), signature, &progress_internal);
   check_thread_ends(false);
   reset_objects();
+  report_unfinished_calls();
   --depth;
   reset_teams();
   reset_devices();

@@ -21,6 +21,8 @@
 
 namespace atl::rt {
 
+constinit std::size_t unfinished_calls = 0;
+
 using engine::message;
 using engine::message_kind;
 
@@ -57,7 +59,13 @@ void run_reply(message* m) noexcept {
 }
 
 void run_held_request(task* t) { run_request(static_cast<message*>(t)); }
-void run_held_reply(task* t) { run_reply(static_cast<message*>(t)); }
+void run_held_reply(task* t) {
+  auto* const m = static_cast<message*>(t);
+  if (engine::of_this_period(*m)) return run_reply(m);
+  // Its persona was taken up again only after the library had ended. Counters began anew.
+  pending_rpc* const record = record_of(m);
+  record->on_reply(record, m);
+}
 
 void hold(message* m) {
   if (m->kind == message_kind::request) {

@@ -50,8 +50,12 @@ ATOLL_EXPORT void am_commit(outgoing& out, message_kind kind, function_token tok
 /// Gives the buffer back unsent.
 ATOLL_EXPORT void am_cancel(outgoing& out) noexcept;
 
-/// Gives an arrived message back to the engine.
+/// Gives an arrived message back to the engine, also when the library has ended since, or begun again. Until then
+/// its payload can be read.
 ATOLL_EXPORT void release(message* arrived) noexcept;
+
+/// Has it arrived since the library began the last time? Nobody waits for the answer to one that has not.
+ATOLL_EXPORT bool of_this_period(message const& arrived) noexcept;
 
 /// Sends a small engine-level active message whose handler runs at any progress level. The handler may reply
 /// by sending one more, with `pressure::park`.

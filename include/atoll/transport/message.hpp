@@ -51,6 +51,7 @@ struct message : task {
   storage where = storage::ring;
   std::uint8_t size_class = 0;  ///< of the pooled block that holds this record
   bool charged = false;         ///< counted against the limit of private memory
+  std::uint32_t period = 0;     ///< of the library, in which it arrived
 
   std::byte* payload() const { return base + header_bytes; }
 };

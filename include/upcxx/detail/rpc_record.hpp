@@ -2,6 +2,8 @@
 
 /// What an initiator keeps of a round trip until the reply comes.
 
+#include <cstddef>
+
 #include <atoll/engine/am.hpp>
 #include <upcxx/detail/persona_state.hpp>
 
@@ -13,6 +15,10 @@ struct pending_rpc {
   persona_state* initiator;  ///< who takes the reply; null: progress of any level, which then runs nothing
                              ///< of the program's (completion_apart.hpp)
 };
+
+/// Calls of ranks that have arrived here and are not done: what they wait for is not there, or the futures that
+/// they have returned are not ready. Of the holder of the master persona.
+extern ATOLL_EXPORT std::size_t unfinished_calls;
 
 /// Counts calls for the diagnostics record; one relaxed store each.
 ATOLL_EXPORT void note_rpc(std::int32_t target, bool round_trip) noexcept;

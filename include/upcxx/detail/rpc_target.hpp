@@ -15,6 +15,7 @@
 #include <atoll/engine/am.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/pool.hpp>
+#include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/detail/rpc_wire.hpp>
 #include <upcxx/detail/send.hpp>
 #include <upcxx/future.hpp>
@@ -128,7 +129,8 @@ class incoming_call {
     atl::engine::message* arrived;
     objects_type objects;
 
-    record(atl::engine::message* m, reader&& r) : arrived(m), objects(r) {}
+    record(atl::engine::message* m, reader&& r) : arrived(m), objects(r) { ++atl::rt::unfinished_calls; }
+    ~record() { --atl::rt::unfinished_calls; }
 
     static void create(atl::engine::message* m) {
       auto* const self = ::new (atl::fut::allocate_for<record>()) record(m, reader(m->base, start, m->bytes));
@@ -159,6 +161,8 @@ class incoming_call {
       if constexpr (returns_future) {
         invoke(objects).then([this](auto const&... values) {
           if constexpr (RoundTrip) {
+            // The future outlived the library: there is nobody to answer.
+            if (!atl::engine::of_this_period(*arrived)) return end();
             reply home(arrived->source, cookie_of(arrived), values...);
             end();
             home.send();

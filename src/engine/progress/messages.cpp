@@ -9,6 +9,7 @@
 #include "engine/progress/messages.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include <atoll/base/exceptions.hpp>
@@ -18,6 +19,7 @@
 #include "engine/progress/guard.hpp"
 #include "engine/progress/peer_order.hpp"
 #include "engine/progress/waiting.hpp"
+#include "transport/message_pool.hpp"
 
 namespace atl::engine {
 
@@ -142,7 +144,21 @@ void am_cancel(outgoing& out) noexcept {
   progress_engine::here().shm.cancel(out);
 }
 
+bool of_this_period(message const& arrived) noexcept {
+  return progress_engine::exists() && arrived.period == progress_engine::here().shm.period();
+}
+
+namespace {
+/// What was counted, and its sender's transit memory, went with its period.
+ATOLL_COLD void release_late(message* arrived) noexcept {
+  if (arrived->where == transport::storage::privately) std::free(arrived->base);
+  transport::return_message(arrived);
+}
+}  // namespace
+
 void release(message* arrived) noexcept {
+  if (!of_this_period(*arrived)) [[unlikely]]
+    return release_late(arrived);
   leaves_for_peers();  // its memory, for the sender's next message
   progress_engine::here().shm.release(arrived);
 }

@@ -55,6 +55,8 @@ class host_region {
   void populate_peers(std::size_t offset, std::size_t bytes) const noexcept;
 
   void unmap() noexcept;
+  /// Leaves everything mapped until the process ends: somebody reads in it.
+  void abandon() noexcept { base_ = nullptr; }
 
  private:
   void map(int descriptor);

@@ -334,6 +334,7 @@ message* endpoint::record_of(arrival const& a) const {
   m->source = config_.first + static_cast<std::int32_t>(a.source);
   m->kind = a.kind;
   m->where = a.where;
+  m->period = config_.period;
   return m;
 }
 
@@ -348,6 +349,8 @@ message* endpoint::take_from_arena(cell const* first, ring_header const& header,
     arena::hand_back(base);
     base = copy;
     where = storage::privately;
+  } else {
+    held_in_place_.fetch_add(1, std::memory_order_relaxed);
   }
   return record_of({base, d.bytes, first->token, header.source, d.kind, where});
 }
@@ -422,6 +425,7 @@ void endpoint::return_room(message* arrived) noexcept {
       break;
     case storage::arena:
       arena::hand_back(arrived->base);
+      held_in_place_.fetch_sub(1, std::memory_order_relaxed);
       break;
     case storage::privately:
       give_private(arrived->base, arrived->bytes);

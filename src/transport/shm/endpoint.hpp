@@ -64,6 +64,7 @@ struct endpoint_config {
   bool read_peers = false;           ///< process_vm_readv works between all ranks
   std::vector<peer_process> peers;   ///< by local rank; needed if read_peers
   std::size_t private_limit = std::size_t{1} << 30;  ///< bytes that messages may take in private memory
+  std::uint32_t period = 0;                          ///< of the library; a word in every arrived message
 };
 
 class endpoint final : public transport::endpoint {
@@ -130,6 +131,9 @@ class endpoint final : public transport::endpoint {
   bool starved() const { return starved_.load(std::memory_order_relaxed); }
   /// Nothing has arrived (a hint: one look at one word).
   bool quiet() const { return inbox_.empty(); }
+  std::uint32_t period() const { return config_.period; }
+  /// Arrived messages that are used where their senders put them.
+  std::size_t held_in_place() const { return held_in_place_.load(std::memory_order_relaxed); }
   std::size_t private_bytes() const { return private_used_.load(std::memory_order_relaxed); }
   std::size_t private_limit() const { return config_.private_limit; }
   endpoint_config const& config() const { return config_; }
@@ -232,6 +236,7 @@ class endpoint final : public transport::endpoint {
     m->kind = static_cast<message_kind>(header.kind);
     m->where = storage::ring;
     m->charged = charged;
+    m->period = config_.period;
     return m;
   }
   /// A message whose payload does not lie in its record.
@@ -271,6 +276,7 @@ class endpoint final : public transport::endpoint {
   std::unordered_map<std::uint64_t, parked> awaiting_pull_;  ///< by id
   std::unordered_map<std::uint64_t, assembly> assemblies_;   ///< by sender and id
   std::atomic<std::size_t> private_used_{0};
+  std::atomic<std::size_t> held_in_place_{0};
   std::size_t parked_count_ = 0;
   std::size_t spilled_ = 0;  ///< bytes of outgoing messages in private memory
   std::uint64_t next_id_ = 1;
