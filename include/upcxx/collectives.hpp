@@ -24,12 +24,14 @@
 
 namespace upcxx::inline UPCXX_MODE {
 
-/// Waits until every member of `team` has entered. Does not wait for outstanding operations.
+/// Waits until every member of `team` has entered. Does not wait for outstanding operations, but runs the calls
+/// (rpc, rpc_ff, remote_cx::as_rpc) that members of this host had sent to the caller before they entered.
+/// The specification does not promise that; see docs/reference/conformance.md.
 ///
 /// @progress  user.
 inline void barrier(team const& team = world()) {
   detail::check_collective("barrier");
-  atl::engine::wait_barrier(detail_team_access::view(team), &atl::rt::progress_user);
+  atl::rt::barrier(detail_team_access::view(team));
 }
 
 /// Completes when every member of `team` has entered.

@@ -9,10 +9,13 @@
 #include <cstring>
 
 #include <atoll/base/check.hpp>
+#include <atoll/engine/collectives.hpp>
+#include <atoll/engine/team.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/detail/runtime.hpp>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/progress/quiet.hpp"
@@ -185,6 +188,64 @@ void progress_or_yield() {
     return give_way(*t);
   }
   progress_in_full();
+}
+
+// ---- barriers ----
+//
+// After a barrier programs expect that the calls have run that members sent before they entered, and nearly
+// always that is so anywhere. Inside a host it can be had for nothing: such a call stands in this rank's ring
+// when the last arrival is seen. The sender stored the head of its message (release) before it published its
+// arrival (release), directly or through others' messages; who has acquired the arrival sees the head.
+// Then one look at the ring's next cell, which progress() polls anyway, says whether anything is there, and only
+// if there is does the line with the senders' counter matter. (A barrier of two ranks feels each nanosecond
+// between the arrival that it sees and its next own one: looking at all that progress() looks at is too much.)
+// What was taken out of the ring before the barrier has been used by the progress that it makes in any case.
+//
+// Before one of those messages only cells can lie that are reserved and not yet committed, by ranks that are
+// no members or by members' other threads. If they are all that the look sees, it is in vain: the calls behind
+// them run in later progress.
+
+namespace {
+
+/// Messages that found no room leave before this rank arrives. Bounded: a member may be unable to take
+/// them before the barrier is over, if its memory is full of calls that wait for what comes after it.
+[[gnu::noinline]] void send_parked(engine::team_view const& team) {
+  constexpr std::uint64_t patience_ns = 1'000'000'000;
+  std::uint64_t const until = now_ns() + patience_ns;
+  auto const any_parked = [&] {
+    for (std::int32_t rank = 0; rank < team.rank_n; ++rank) {
+      if (engine::parked_for(engine::team_to_world(team, rank))) return true;
+    }
+    return false;
+  };
+  engine::wait_while([&] { return any_parked() && now_ns() < until; }, &progress_user, engine::idling::spin);
+}
+
+/// Runs what is there, but not what keeps coming.
+[[gnu::noinline]] void serve_arrived(thread_state& t) {
+  // Others may have reserved cells since and not written them yet, and need not be waited for.
+  constexpr int most_fruitless = 1000;
+  constexpr int before_yielding = 50;
+  std::uint64_t const end = engine::sent_here();
+  for (int fruitless = 0; fruitless < most_fruitless;) {
+    bool const moved = work(t);
+    if (engine::taken_in(end)) break;
+    fruitless = moved ? 0 : fruitless + 1;
+    if (fruitless > before_yielding) engine::yield();
+  }
+  // What another thread took out of the ring meanwhile.
+  if (!nothing_to_do(t)) work(t);
+}
+
+}  // namespace
+
+void barrier(engine::team_view& team) {
+  shm::endpoint const& shm = engine::progress_engine::here().shm;
+  if (shm.unsent() != 0) [[unlikely]]
+    send_parked(team);
+  engine::wait_barrier(team, &progress_user);
+  if (!shm.quiet()) [[unlikely]]
+    serve_arrived(this_thread());
 }
 
 bool in_restricted_context() noexcept {

@@ -118,3 +118,89 @@ TEST_F(barrier_test, local_team_has_barriers_of_its_own) {
     upcxx::barrier_async(local).wait();
   }
 }
+
+namespace {
+
+/// Calls served here, by sender. Counted from the start of the program: senders may be a barrier ahead.
+long served_from[16];
+long bytes_from[16];
+
+void serve(int sender) { ++served_from[sender]; }
+
+/// How many members of `team` have been served less than `times` times.
+int missing(upcxx::team const& team, long times) {
+  int count = 0;
+  for (int r = 0; r < team.rank_n(); ++r) count += served_from[team[r]] < times ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_F(barrier_test, calls_that_were_sent_before_have_run_after) {
+  std::fill_n(served_from, 16, 0L);
+  upcxx::barrier();
+  int behind = 0;
+  for (int round = 1; round <= 500; ++round) {
+    for (int r = 0; r < n; ++r) upcxx::rpc_ff(r, serve, me);
+    // Sometimes they have been taken in, but not run, before the barrier.
+    if (round % 3 == me % 3) upcxx::progress(upcxx::progress_level::internal);
+    upcxx::barrier();
+    behind += missing(upcxx::world(), round);
+  }
+  EXPECT_EQ(behind, 0);
+}
+
+TEST_F(barrier_test, calls_that_were_sent_before_have_run_after_on_any_way) {
+  upcxx::team split = upcxx::world().split(me % 2, me);
+  std::fill_n(served_from, 16, 0L);
+  upcxx::barrier();
+  int behind = 0;
+  for (int round = 1; round <= 100; ++round) {
+    for (int r = 0; r < split.rank_n(); ++r) upcxx::rpc_ff(split[r], serve, me);
+    upcxx::barrier(split);
+    behind += missing(split, 2 * round - 1);
+    // By messages or in a queue: another barrier is open.
+    upcxx::future<> open = upcxx::barrier_async(split);
+    for (int r = 0; r < split.rank_n(); ++r) upcxx::rpc_ff(split[r], serve, me);
+    upcxx::barrier(split);
+    behind += missing(split, 2 * round);
+    open.wait();
+  }
+  EXPECT_EQ(behind, 0);
+  upcxx::barrier();
+  split.destroy();
+}
+
+TEST_F(barrier_test, calls_of_any_size_that_were_sent_before_have_run_after) {
+  std::fill_n(bytes_from, 16, 0L);
+  upcxx::barrier();
+  long expected = 0;
+  for (std::size_t const bytes : {100UL, 3'000UL, 100'000UL, 3'000'000UL, 12'000'000UL}) {
+    std::vector<char> const data(bytes, 'x');
+    for (int r = 0; r < n; ++r) {
+      upcxx::rpc_ff(
+          r,
+          [](int sender, upcxx::view<char> view) {
+            bytes_from[sender] += std::count(view.begin(), view.end(), 'x');
+          },
+          me, upcxx::make_view(data));
+    }
+    expected += static_cast<long>(bytes);
+    upcxx::barrier();
+    for (int r = 0; r < n; ++r) EXPECT_GE(bytes_from[r], expected) << bytes << " bytes from rank " << r;
+  }
+}
+
+TEST_F(barrier_test, calls_that_callbacks_have_left_waiting_have_run_after) {
+  std::fill_n(served_from, 16, 0L);
+  upcxx::barrier();
+  // More than the ring takes: in callbacks the rest is parked.
+  constexpr int calls = 5000;
+  upcxx::current_persona()
+      .lpc([this] {
+        for (int i = 0; i < calls; ++i) upcxx::rpc_ff(right, serve, me);
+      })
+      .wait();
+  upcxx::barrier();
+  EXPECT_EQ(served_from[left], calls);
+}

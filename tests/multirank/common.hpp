@@ -28,7 +28,8 @@ class fixture : public testing::Test {
     n = upcxx::rank_n();
     right = (me + 1) % n;
     left = (me + n - 1) % n;
-    upcxx::barrier();
+    // Not barrier(), which runs calls: a rank that is ahead may have sent some for what this test is about to reset.
+    upcxx::barrier_async().wait();
   }
   void TearDown() override { upcxx::barrier(); }
 

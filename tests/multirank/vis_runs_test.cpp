@@ -164,11 +164,11 @@ TEST_F(vis_runs_test, remote_completion_goes_to_the_owner_or_for_an_empty_list_t
       std::is_void_v<decltype(upcxx::rput_irregular(from.begin(), from.end(), to.begin(), to.end(), note))>);
   upcxx::rput_irregular(from.begin(), from.end(), to.begin(), to.end(), note);
   multirank::spin_until([&] { return arrived == 1; });
-  upcxx::barrier();
 
   // Only empty runs: the owner still. No runs: the initiator.
   static int whose;
   whose = -1;
+  upcxx::barrier();
   auto const tell = [](int rank) { whose = rank; };
   to[1].second = 0;
   upcxx::rput_irregular(from.begin(), from.begin(), to.begin(), to.end(), upcxx::remote_cx::as_rpc(tell, me));

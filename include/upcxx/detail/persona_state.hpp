@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <atoll/engine/team.hpp>
 #include <atoll/transport/message.hpp>
 #include <upcxx/detail/config.hpp>
 
@@ -100,6 +101,8 @@ ATOLL_EXPORT bool progress_internal();
 /// What programs call in loops of their own: gives the core away after a few fruitless calls in a row if
 /// ranks outnumber cores, and after many if they do not.
 ATOLL_EXPORT void progress_or_yield();
+/// Waits until every member has entered, and then runs the calls that they had sent to this rank before.
+ATOLL_EXPORT void barrier(engine::team_view& team);
 ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
 ATOLL_EXPORT void discharge(scope_state& from);
 

@@ -56,9 +56,17 @@ void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   }();
   if (alone_on_channel) {
     std::int32_t seen = 0;
-    wait_while([&] { return !flat_complete(team, call, seen); }, progress);
+    bool waited = false;
+    wait_while([&] { return !flat_complete(team, call, seen); },
+               [&] {
+                 waited = true;
+                 return progress();
+               });
+    // A caller may rely on what had been taken in before having been used.
+    if (!waited) progress();
   } else {
     run_to_end(progress, [&](on_done done) { start_barrier(team, signature, done); });
+    progress();
   }
 }
 

@@ -196,6 +196,20 @@ bool poll() {
   return moved;
 }
 
+std::uint64_t sent_here() noexcept { return progress_engine::here().shm.sent_here(); }
+
+bool taken_in(std::uint64_t place) {
+  guard const held;
+  shm::endpoint const& shm = progress_engine::here().shm;
+  return shm.received_to(place) || shm.starved();
+}
+
+bool parked_for(std::int32_t world_rank) {
+  guard const held;
+  progress_engine const& engine = progress_engine::here();
+  return engine.host.has(world_rank) && engine.shm.has_parked_for(world_rank);
+}
+
 bool advance() {
   try_guard const held;
   if (!held) return false;

@@ -2,6 +2,8 @@
 
 /// What arrives, for those who make progress. Sending is in <atoll/engine/am.hpp>.
 
+#include <cstdint>
+
 #include <atoll/engine/am.hpp>
 
 namespace atl::engine {
@@ -13,6 +15,14 @@ extern void (*message_sink)(message*);
 /// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as part
 /// of private memory. Sets `moved` if any message was taken, engine-level ones included.
 message* next_user_message(bool in_place, bool& moved);
+
+/// A place in the order of arrival behind all that ranks of this host had sent here before whatever of theirs
+/// this thread has seen. Reads a line that senders write.
+std::uint64_t sent_here() noexcept;
+/// Has everything up to there been taken in? Or must it wait, as private memory is used up?
+bool taken_in(std::uint64_t place);
+/// Are messages to a rank of this host parked here?
+bool parked_for(std::int32_t world_rank);
 
 /// Sends what was parked and goes on with all work that is open; true if anything moved.
 /// Part of user-level progress.

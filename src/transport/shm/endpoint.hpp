@@ -131,6 +131,12 @@ class endpoint final : public transport::endpoint {
   bool starved() const { return starved_.load(std::memory_order_relaxed); }
   /// Nothing has arrived (a hint: one look at one word).
   bool quiet() const { return inbox_.empty(); }
+  /// A place behind all that has been sent to this rank so far.
+  std::uint64_t sent_here() const { return inbox_.reserved(); }
+  /// Has everything before that place been received?
+  bool received_to(std::uint64_t place) const { return inbox_.read() >= place; }
+  /// Are messages to that world rank parked?
+  bool has_parked_for(std::int32_t world_rank) const { return !parked_[local(world_rank)].empty(); }
   std::uint32_t period() const { return config_.period; }
   /// Arrived messages that are used where their senders put them.
   std::size_t held_in_place() const { return held_in_place_.load(std::memory_order_relaxed); }

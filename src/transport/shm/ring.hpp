@@ -178,6 +178,12 @@ class ring_consumer {
     }
   }
 
+  /// How far producers have reserved cells, in a line that they write. Sees at least what a producer had
+  /// reserved before anything of its that the caller has acquired.
+  std::uint64_t reserved() const { return counters_->reserved.load(std::memory_order_relaxed); }
+  /// How far they have been read.
+  std::uint64_t read() const { return read_; }
+
   /// A hint; from any thread of the consumer's process.
   bool empty() const {
     std::uint64_t const word = next_.load(std::memory_order_relaxed)->head.load(std::memory_order_relaxed);
