@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "bootstrap/factories.hpp"
@@ -168,8 +170,23 @@ class pmix_channel final : public channel {
 
 }  // namespace
 
+namespace {
+
+/// Whether the environment had the variable when the program began; true where that cannot be read.
+bool was_started_with(std::string_view assignment) noexcept {
+  std::ifstream file("/proc/self/environ", std::ios::binary);
+  std::string const text{std::istreambuf_iterator<char>(file), {}};
+  return text.empty() || text.starts_with(assignment) ||
+         text.find('\0' + std::string(assignment)) != std::string::npos;
+}
+
+}  // namespace
+
 bool started_by_pmix() noexcept {
-  return std::getenv("PMIX_NAMESPACE") != nullptr && std::getenv("PMIX_RANK") != nullptr;
+  if (std::getenv("PMIX_NAMESPACE") == nullptr || std::getenv("PMIX_RANK") == nullptr) return false;
+  // MPI_Init without a launcher of its own makes a job of one rank and sets these for itself: under `atoll run`, only
+  // what the process was started with tells of a launcher.
+  return std::getenv("ATOLL_JOB") == nullptr || was_started_with("PMIX_NAMESPACE=");
 }
 
 bool pmix_available(std::string& reason) {
