@@ -25,6 +25,7 @@
 #include "base/os/ptracer.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/debugging.hpp"
+#include "bootstrap/mpi_singletons.hpp"
 #include "engine/start_report.hpp"
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
@@ -236,10 +237,12 @@ void start(bool threaded) {
                 w.shm.config().read_peers},
                settings::verbosity());
   channel.mark(rank_state::initialized);
+  bootstrap::look_for_mpi_singletons(channel);
 }
 
 void stop() noexcept {
   std::unique_ptr<world_state> const ending(world);
+  bootstrap::look_for_mpi_singletons_again();
   ending->channel.mark(rank_state::finalized);
   world = nullptr;
 }

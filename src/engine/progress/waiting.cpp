@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/pause.hpp"
+#include "bootstrap/mpi_singletons.hpp"
 #include "engine/host/call_sites.hpp"
 #include "engine/progress/progress_engine.hpp"
 
@@ -76,6 +77,7 @@ void waiter::announce_or_sleep() {
     std::uint64_t const waited_ns = now_ns() - since_ns_;
     if (waited_ns > next_look_ns_) {
       next_look_ns_ = waited_ns + look_every_ns;
+      bootstrap::look_for_mpi_singletons_again();
       if (engine.long_wait != nullptr) engine.long_wait(waited_ns);
     }
     if (how_ != idling::sleep || nobody_rings(engine) || engine.waiting.longest_sleep_ns == 0) {
