@@ -39,6 +39,9 @@ constexpr std::array table{
     entry{"GASNET_FREEZE", kind::boolean, "no", "", "wait for a debugger in upcxx::init"},
     entry{"GASNET_FREEZE_ON_ERROR", kind::boolean, "no", "", "wait for a debugger before ending on an error"},
     entry{"GASNET_FREEZE_SIGNAL", kind::signal, "", "", "signal at which a rank waits for a debugger: USR2"},
+    entry{
+        "ATOLL_HUGE_PAGES", kind::choice, "auto", "auto|no|pool",
+        "huge pages for shared memory; auto: where the system grants them on advice, pool: those set aside"},
     entry{"ATOLL_TRANSIT_MEMORY", kind::size_or_percent, "8MB", "",
           "memory of each rank that messages too large for a queue travel through"},
     entry{"ATOLL_MESSAGE_MEMORY", kind::size_or_percent, "", "",
@@ -385,6 +388,8 @@ std::optional<bool> colorize_debug() {
 }
 
 std::string bootstrap() { return parse_choice(text_of("ATOLL_BOOTSTRAP"), find("ATOLL_BOOTSTRAP")); }
+
+std::string huge_pages() { return parse_choice(text_of("ATOLL_HUGE_PAGES"), find("ATOLL_HUGE_PAGES")); }
 
 std::string leaks() { return parse_choice(text_of("ATOLL_LEAKS"), find("ATOLL_LEAKS")); }
 

@@ -84,6 +84,9 @@ int verbosity();
 /// ATOLL_TRANSIT_MEMORY in bytes, at least 64 KiB.
 std::size_t transit_memory();
 
+/// ATOLL_HUGE_PAGES: "auto", "no" or "pool".
+std::string huge_pages();
+
 /// ATOLL_MESSAGE_MEMORY in bytes; nothing when it is left to the library.
 std::optional<std::size_t> message_memory();
 

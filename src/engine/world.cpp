@@ -126,7 +126,8 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
     config.read_peers = config.read_peers && peer_allowed != 0;
   }
   if (reading && config.count > 1 && !config.read_peers) os::let_read_memory(0);
-  region.populate_peers(0, config.layout.arena_offset);
+  // The lines by which ranks know each other; cells of rings and all else are entered when they are used.
+  region.populate(0, config.layout.ring_offset);
 }
 
 /// Lets failures of this process end the job, and only the first one speak.
@@ -140,6 +141,14 @@ void report_failures_to_job() {
   };
 }
 
+/// Who waits for room in transit memory may wait for its own messages to be read, not for memory: others leave it
+/// free for this, so that only something outside the job can have taken it.
+std::string claim_transit(memory::host_region const& region, std::uint64_t offset, std::uint64_t bytes) {
+  std::string const problem = region.claim(offset, bytes);
+  if (!problem.empty()) fatal("messages", "no memory for messages in transit: %s", problem.c_str());
+  return problem;
+}
+
 shm::endpoint_config with_arena(shm::endpoint_config config, memory::arena& transit) {
   config.transit = &transit;
   return config;
@@ -150,8 +159,13 @@ shm::endpoint_config with_arena(shm::endpoint_config config, memory::arena& tran
 world_state::world_state(bootstrap::channel& job_channel, memory::host_region memory_of_host, start_plan plan)
     : channel(job_channel),
       region(std::move(memory_of_host)),
+      transit_memory(
+          0, plan.transport.layout.arena_bytes,
+          [this, begin = plan.transport.layout.arena_offset](std::uint64_t offset, std::uint64_t bytes) {
+            return claim_transit(region, begin + offset, bytes);
+          }),
       transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
-              plan.transport.layout.arena_bytes),
+              plan.transport.layout.arena_bytes, &transit_memory),
       host({region.base(), region.stride(), plan.transport.count, plan.transport.me, plan.transport.first,
             plan.remote_fences},
            transit),
@@ -173,6 +187,14 @@ world_state::~world_state() {
   memory::host_heap().reset();
   hosts = host_map{};
   job = job_info{};
+}
+
+void open_heap() {
+  memory::host_heap().initialise(hosts.heap_begin, hosts.heap_end - hosts.heap_begin,
+                                 world->region.part(hosts.me),
+                                 [&region = world->region](std::uint64_t offset, std::uint64_t bytes) {
+                                   return region.reserve(offset, bytes);
+                                 });
 }
 
 void start(bool threaded) {
@@ -202,7 +224,8 @@ void start(bool threaded) {
       sizeof(rank_page), static_cast<std::size_t>(place.local_size), settings::transit_memory());
   std::size_t const heap_begin = plan.transport.layout.end;
   std::size_t const heap_bytes = round_up(settings::shared_heap_size(place.local_size), std::size_t{4096});
-  memory::host_region region(channel, heap_begin + heap_bytes);
+  std::size_t const arena_begin = plan.transport.layout.arena_offset;
+  memory::host_region region(channel, heap_begin + heap_bytes, arena_begin, heap_begin - arena_begin);
   agree_with_host(channel, region, plan);
   plan.waiting.longest_sleep_ns = settings::longest_sleep_ns();
   // In threaded programs a thread may complete what another one waits for, and does not ring.
@@ -222,13 +245,13 @@ void start(bool threaded) {
   hosts.me = w.host.me();
   hosts.heap_begin = heap_begin;
   hosts.heap_end = heap_begin + heap_bytes;
-  memory::host_heap().initialise(heap_begin, heap_bytes, w.region.part(w.host.me()));
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
   w.teams.world = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);
   w.teams.local = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
                               place.local_size, place.local_rank, 1);
   world = fresh.release();
+  open_heap();
   publish_module_names(&w.host.own_page().modules);
   w.host.own_page().own_address = reinterpret_cast<std::uintptr_t>(&w.host.own_page());
   // Nobody sends before everybody can receive: this is also the barrier.

@@ -17,6 +17,7 @@
 #include "engine/progress/progress_engine.hpp"
 #include "memory/host/arena.hpp"
 #include "memory/host/region.hpp"
+#include "memory/host/reservation.hpp"
 #include "transport/shm/endpoint.hpp"
 
 namespace atl::engine {
@@ -38,6 +39,7 @@ struct world_state {
 
   bootstrap::channel& channel;
   memory::host_region region;
+  memory::reservation transit_memory;
   memory::arena transit;
   host_domain host;
   shm::endpoint shm;
@@ -56,6 +58,8 @@ extern world_state* world;
 
 /// Collective. Joins the job, maps the host's memory, opens the transports. Throws startup_error.
 void start(bool threaded);
+/// Makes the shared heap of this rank, empty; of its memory nothing is taken yet.
+void open_heap();
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.
 void stop() noexcept;
 

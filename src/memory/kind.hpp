@@ -121,6 +121,8 @@ class kind {
   /// Tells of host memory that copies will concern, so that devices may reach it directly.
   /// Stays until the kind ends.
   virtual void know_host_memory(void* /*begin*/, std::size_t /*bytes*/) {}
+  /// Whether that does something: the memory must be there then, since it is pinned.
+  [[nodiscard]] virtual bool pins_host_memory() const { return false; }
   /// Words of known host memory through which the kind may announce copies; zero now, and the kind's alone.
   virtual void use_announcements(std::span<announcement_line> lines) = 0;
 

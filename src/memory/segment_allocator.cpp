@@ -15,6 +15,7 @@
 #include <atoll/base/round_up.hpp>
 
 #include "base/pause.hpp"
+#include "memory/host/reservation.hpp"
 
 namespace atl::memory {
 namespace {
@@ -82,12 +83,14 @@ class segment_allocator::guard {
   std::atomic<bool>* lock_;
 };
 
-segment_allocator::segment_allocator(std::uint64_t first, std::uint64_t capacity, locking mode)
+segment_allocator::segment_allocator(std::uint64_t first, std::uint64_t capacity, locking mode,
+                                     reservation* memory)
     : first_(align_up(first, granule)),
       capacity_(usable_capacity(first, capacity)),
       lock_needed_(mode == locking::spin),
       slabs_wanted_(capacity_ >= smallest_segment_with_slabs),
-      blocks_(first_, capacity_) {
+      blocks_(first_, capacity_),
+      memory_(memory) {
   with_room_.fill(none);
   empty_.fill(none);
   if (!slabs_wanted_) return;
@@ -134,8 +137,8 @@ std::uint64_t segment_allocator::allocate_small(std::size_t object_class) noexce
 
 std::uint64_t segment_allocator::allocate_block(std::uint64_t size, std::uint64_t alignment) noexcept {
   try {
-    std::uint64_t found = blocks_.allocate(size, alignment);
-    if (found == npos && close_empty_slabs()) found = blocks_.allocate(size, alignment);
+    std::uint64_t found = take_block(size, alignment);
+    if (found == npos && close_empty_slabs()) found = take_block(size, alignment);
     if (found == npos) return npos;
     used_ += size;
     ++live_;
@@ -143,6 +146,19 @@ std::uint64_t segment_allocator::allocate_block(std::uint64_t size, std::uint64_
   } catch (std::bad_alloc const&) {
     return npos;
   }
+}
+
+/// A block with memory behind it, or npos.
+std::uint64_t segment_allocator::take_block(std::uint64_t size, std::uint64_t alignment) {
+  std::uint64_t const found = blocks_.allocate(size, alignment);
+  if (memory_ == nullptr || found == npos || memory_->ensure(found, size)) return found;
+  blocks_.deallocate(found);
+  return npos;
+}
+
+bool segment_allocator::reserve_all() noexcept {
+  guard const lock(*this);
+  return memory_ == nullptr || capacity_ == 0 || memory_->ensure(first_, capacity_);
 }
 
 bool segment_allocator::deallocate(std::uint64_t offset) noexcept {
@@ -219,7 +235,7 @@ bool segment_allocator::open_slab(std::size_t object_class) noexcept {
       slabs_.back().list_next = none;
       unused_slab_ = static_cast<index>(slabs_.size() - 1);
     }
-    std::uint64_t const offset = blocks_.allocate(slab_bytes, slab_bytes);
+    std::uint64_t const offset = take_block(slab_bytes, slab_bytes);
     if (offset == npos) return false;
     index const which = unused_slab_;
     slab& s = slabs_[which];

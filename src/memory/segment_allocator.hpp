@@ -13,6 +13,8 @@
 
 namespace atl::memory {
 
+class reservation;
+
 /// Hands out parts of the address range [first, first + capacity) without ever touching memory there: device
 /// memory cannot hold an allocator's records, and a program that writes past its array cannot damage them.
 ///
@@ -27,8 +29,10 @@ class segment_allocator {
   enum class locking : bool { none, spin };
 
   /// `first` is an address or offset of the caller's choice; alignment is that of the resulting values.
+  /// With `memory`, what is handed out has been taken from there first, and want of it is want of room.
   /// Throws std::bad_alloc if there is no private memory for the records.
-  segment_allocator(std::uint64_t first, std::uint64_t capacity, locking mode = locking::spin);
+  segment_allocator(std::uint64_t first, std::uint64_t capacity, locking mode = locking::spin,
+                    reservation* memory = nullptr);
   segment_allocator(segment_allocator const&) = delete;
   segment_allocator& operator=(segment_allocator const&) = delete;
 
@@ -52,6 +56,8 @@ class segment_allocator {
   /// Largest size that can be allocated now (with the alignment of a granule).
   [[nodiscard]] std::uint64_t largest_free() noexcept;
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+  /// Takes memory for all of the range; false if there is not enough.
+  bool reserve_all() noexcept;
 
  private:
   using index = std::uint32_t;
@@ -78,6 +84,7 @@ class segment_allocator {
 
   std::uint64_t allocate_small(std::size_t object_class) noexcept;
   std::uint64_t allocate_block(std::uint64_t size, std::uint64_t alignment) noexcept;
+  std::uint64_t take_block(std::uint64_t size, std::uint64_t alignment);
   bool open_slab(std::size_t object_class) noexcept;
   void close_slab(index which) noexcept;
   bool close_empty_slabs() noexcept;
@@ -99,6 +106,7 @@ class segment_allocator {
   index unused_slab_ = none;
   std::unique_ptr<index[], free_memory> slab_of_page_;  ///< number + 1, by page of slab_bytes; 0: no slab
   block_allocator blocks_;
+  reservation* memory_;
 };
 
 }  // namespace atl::memory

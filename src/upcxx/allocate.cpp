@@ -86,11 +86,18 @@ void throw_bad_shared_alloc(std::size_t bytes, std::size_t alignment) {
                                : "no shared heap: experimental::destroy_heap was called");
   }
   std::string const size = bytes == SIZE_MAX ? "more than the address space" : format("%zu bytes", bytes);
+  unsigned const me = engine::hosts.first + engine::hosts.me;
+  std::string const refusal = host_heap().refusal();
+  if (!refusal.empty() && host_heap().largest_free() >= bytes) {
+    throw bad_shared_alloc(format("rank %u: no memory for %s of the shared heap (%s of %s reserved): %s", me,
+                                  size.c_str(), format_bytes(host_heap().reserved()).c_str(),
+                                  format_bytes(host_heap().size()).c_str(), refusal.c_str())
+                               .c_str());
+  }
   throw bad_shared_alloc(format("rank %u: shared heap exhausted: %s requested (alignment %zu); "
                                 "%s of %s used, largest free block %s. "
                                 "Raise UPCXX_SHARED_HEAP_SIZE or --shared-heap.",
-                                engine::hosts.first + engine::hosts.me, size.c_str(), alignment,
-                                format_bytes(host_heap().used()).c_str(),
+                                me, size.c_str(), alignment, format_bytes(host_heap().used()).c_str(),
                                 format_bytes(host_heap().size()).c_str(),
                                 format_bytes(host_heap().largest_free()).c_str())
                              .c_str());

@@ -1,16 +1,12 @@
 // Compiled parts of include/upcxx/experimental: variables of the environment, lines of output,
 // the heap's end.
 
-#include <sys/mman.h>
-
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <string>
 
 #include <atoll/base/check.hpp>
-#include <atoll/base/round_up.hpp>
 #include <atoll/engine/collectives.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
@@ -80,20 +76,6 @@ void say_line(std::ostream* output, char const* prefix, text_output& text) {
 
 namespace {
 
-/// The part of this rank's region that is heap, in whole pages.
-struct page_range {
-  std::byte* begin;
-  std::size_t bytes;
-};
-
-page_range heap_pages() {
-  constexpr std::uint64_t page = 4096;
-  engine::host_map const& hosts = engine::hosts;
-  std::uint64_t const begin = round_up(hosts.heap_begin, page);
-  std::uint64_t const end = hosts.heap_end / page * page;
-  return {engine::world->region.part(hosts.me) + begin, end > begin ? end - begin : 0};
-}
-
 void meet() { engine::wait_barrier(engine::world_team(), &progress_user); }
 
 }  // namespace
@@ -103,23 +85,16 @@ void destroy_heap() {
   if (!memory::host_heap().ready()) check_failed("destroy_heap: the heap was destroyed already");
   meet();
   memory::host_heap().reset();
-  auto const [begin, bytes] = heap_pages();
-  // Kernels that cannot do it keep the memory; the heap is gone all the same.
-  if (bytes != 0) ::madvise(begin, bytes, MADV_REMOVE);
+  engine::world->host.own_page().heap_complete.store(0, std::memory_order_relaxed);  // barriers on both sides
+  engine::host_map const& hosts = engine::hosts;
+  engine::world->region.release(hosts.heap_begin, hosts.heap_end - hosts.heap_begin);
   meet();
 }
 
 void restore_heap() {
   check_collective("restore_heap");
   if (memory::host_heap().ready()) check_failed("restore_heap: there is a heap; destroy_heap comes first");
-  auto const [begin, bytes] = heap_pages();
-  if (bytes != 0 && ::madvise(begin, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
-    fatal("heap", "restore_heap: cannot get %s of memory back: %s", settings::format_bytes(bytes).c_str(),
-          std::strerror(errno));
-  }
-  engine::host_map const& hosts = engine::hosts;
-  memory::host_heap().initialise(hosts.heap_begin, hosts.heap_end - hosts.heap_begin,
-                                 engine::world->region.part(hosts.me));
+  engine::open_heap();
   meet();
 }
 

@@ -1,5 +1,7 @@
 // The shared heap: constructors, exhaustion and recovery, alignment, queries (core digest, chapter 4).
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -313,4 +315,52 @@ TEST_F(allocation_test, allocation_is_allowed_in_callbacks) {
   upcxx::rpc(
       right, [](global_ptr<int> p) { upcxx::delete_(p); }, theirs)
       .wait();
+}
+
+/// Heaps of half a terabyte: more than there is memory on machines that run tests. CMakeLists.txt asks for them.
+class large_heap_test : public multirank::fixture {
+ protected:
+  static constexpr std::int64_t half_a_terabyte = std::int64_t{1} << 39;
+  void SetUp() override {
+    multirank::fixture::SetUp();
+    if (upcxx::shared_segment_size() < half_a_terabyte) GTEST_SKIP() << "another heap was asked for";
+  }
+};
+
+TEST_F(large_heap_test, what_is_allocated_late_is_there_for_all) {
+  constexpr std::size_t count = std::size_t{1} << 20;
+  for (int round = 0; round < 3; ++round) {
+    multirank::shared_array<long> cells(count);
+    for (std::size_t i = 0; i < count; i += 511) cells.local()[i] = me * 10 + round;
+    upcxx::barrier();
+    EXPECT_EQ(upcxx::rget(cells.at(right) + 511).wait(), right * 10 + round);
+    upcxx::rput(long{-1} - me, cells.at(right) + (count - 1)).wait();
+    upcxx::barrier();
+    EXPECT_EQ(cells.local()[count - 1], -1 - left);
+    upcxx::barrier();
+  }
+}
+
+TEST_F(large_heap_test, want_of_memory_throws_and_says_what_there_is) {
+  auto const bytes = static_cast<std::size_t>(upcxx::shared_segment_size()) / 8 * 7;
+  auto const physical = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * 4096;
+  if (physical > bytes) GTEST_SKIP() << "this machine has that much memory";
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(upcxx::allocate(bytes), nullptr);
+    try {
+      (void)upcxx::new_array<char>(bytes);
+      ADD_FAILURE() << "this machine has " << bytes << " bytes";
+    } catch (upcxx::bad_shared_alloc const& error) {
+      std::string const text = error.what();
+      EXPECT_NE(text.find("rank " + std::to_string(me) + ": no memory for"), std::string::npos) << text;
+      EXPECT_NE(text.find("are free"), std::string::npos) << text;
+      EXPECT_NE(text.find("private memory of " + std::to_string(n)), std::string::npos) << text;
+    }
+    // Nothing of it is kept back.
+    auto const block = upcxx::new_array<char>(std::size_t{4} << 20);
+    block.local()[(4 << 20) - 1] = 'x';
+    upcxx::delete_array(block);
+    upcxx::experimental::destroy_heap();
+    upcxx::experimental::restore_heap();
+  }
 }

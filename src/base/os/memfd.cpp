@@ -12,10 +12,17 @@
 namespace atl::os {
 namespace {
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr unsigned huge_2mb = 21U << 26;  // MFD_HUGE_2MB, which older C libraries lack
 }
 
-unique_fd make_sealed_memfd(char const* label, std::size_t bytes) {
-  unique_fd fd(::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge) {
+  unsigned const pages = huge ? MFD_HUGETLB | huge_2mb : 0U;
+  unique_fd fd(::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING | pages));
+  if (!fd && huge) {
+    throw startup_error(
+        format("cannot create shared memory of huge pages (memfd_create): %s. Leave out ATOLL_HUGE_PAGES=pool.",
+               std::strerror(errno)));
+  }
   if (!fd)
     throw startup_error(format("cannot create shared memory (memfd_create): %s", std::strerror(errno)));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
+#include "memory/host/host_heap.hpp"
 
 namespace atl::engine {
 
@@ -49,6 +50,24 @@ void segment_gone(message* m) {
   std::memcpy(&key, m->payload(), sizeof key);
   release(m);
   segment_table::here().forget(key);
+}
+
+/// Whether the heap of a local rank has memory all over. Pinning it would take what is missing, for the account
+/// of whoever pins, so the own heap is completed first.
+bool heap_is_complete(std::uint32_t local) {
+  // Acquire pairs with the release below: the memory is there.
+  auto& complete = progress_engine::here().host.page(local).heap_complete;
+  if (complete.load(std::memory_order_acquire) != 0) return true;
+  if (local != hosts.me) return false;
+  if (std::string const problem = memory::host_heap().reserve_all(); !problem.empty()) {
+    warn("device",
+         "the shared heap of rank %d is not pinned for its devices, so copies between them are slower: %s Or "
+         "lower UPCXX_SHARED_HEAP_SIZE.",
+         job.rank_me, problem.c_str());
+    return false;
+  }
+  complete.store(1, std::memory_order_release);
+  return true;
 }
 
 }  // namespace
@@ -136,6 +155,8 @@ void segment_table::adopt(segment_notice const& notice, os::unique_fd descriptor
   peers.kind = find_kind(notice.kind);
   peers.descriptor = std::move(descriptor);
   peers.out_of_reach = peers.kind == nullptr;
+  // Its owner may copy from and to this rank's heap.
+  if (peers.kind != nullptr) prepare_host(*peers.kind, job.rank_me);
   segments_[key_of(notice.name)] = std::move(peers);
 }
 
@@ -193,9 +214,13 @@ segment& segment_table::find(memory_place place, std::size_t bytes) {
 void segment_table::prepare_host(memory::kind& kind, std::int32_t rank) {
   auto const local = static_cast<std::uint32_t>(rank - job.local_first);
   for (known_kind& known : kinds_) {
-    if (known.kind.get() != &kind || known.hosts[local]) continue;
+    if (known.kind.get() != &kind || known.hosts[local] || !kind.pins_host_memory()) continue;
+    bool const complete = heap_is_complete(local);
+    // A peer whose heap has no memory yet may get it later: looked at again by the next copy.
+    if (!complete && local != hosts.me) continue;
     known.hosts[local] = true;
-    kind.know_host_memory(hosts.base + local * hosts.stride, hosts.region_bytes);
+    kind.know_host_memory(hosts.base + local * hosts.stride,
+                          complete ? hosts.region_bytes : hosts.heap_begin);
   }
 }
 

@@ -74,6 +74,8 @@ struct rank_page {
   // Only in local rank 0's page, for all ranks of the host.
   alignas(64) sleeper_count sleepers;
   std::atomic<std::uint32_t> failed;  ///< non-zero once a rank says why it ends the job
+  /// Non-zero once all of this rank's heap has memory: devices may pin it.
+  std::atomic<std::uint32_t> heap_complete;
   flat_channel flat[flat_channels];
   alignas(64) started_collective started[remembered_collectives];  ///< the last ones, used in turn
   given_list list;

@@ -22,9 +22,9 @@ class arena {
  public:
   static constexpr std::uint64_t npos = ~std::uint64_t{0};
 
-  /// `base` is this process's address of the arena.
-  arena(std::byte* base, std::size_t bytes)
-      : base_(base), bytes_(bytes), allocator_(0, bytes, segment_allocator::locking::none) {}
+  /// `base` is this process's address of the arena. `memory`: what is behind it, by offsets; null: all is there.
+  arena(std::byte* base, std::size_t bytes, reservation* memory = nullptr)
+      : base_(base), bytes_(bytes), allocator_(0, bytes, segment_allocator::locking::none, memory) {}
 
   /// Offset in the arena of a buffer of `bytes`, aligned; npos if there is no room now.
   std::uint64_t take(std::size_t bytes, std::size_t alignment) {

@@ -41,14 +41,25 @@ std::string explain_shortage(os::memory_limits const& limits, std::uint64_t byte
   bool const overflow = __builtin_mul_overflow(bytes_per_rank, std::uint64_t{ranks}, &needed) ||
                         __builtin_add_overflow(needed, overhead, &needed);
   if (!overflow && needed <= room) return {};
-  constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-  std::uint64_t const fits = (room > overhead ? room - overhead : 0) / ranks / mib * mib;
+  std::uint64_t each = 0;
+  if (__builtin_add_overflow(bytes_per_rank, private_bytes_per_rank, &each)) each = ~std::uint64_t{0};
   return format(
       "cannot reserve %s of shared memory for each of the %u ranks on this host: %s, and each rank needs "
-      "some %s of private memory besides. Lower UPCXX_SHARED_HEAP_SIZE (or --shared-heap): %s per rank "
-      "would fit; or start fewer ranks per host.",
+      "some %s of private memory besides. Start fewer ranks on this host (%llu would fit), or lower "
+      "ATOLL_TRANSIT_MEMORY.",
       format_bytes(bytes_per_rank).c_str(), ranks, describe(limits).c_str(),
-      format_bytes(private_bytes_per_rank).c_str(), format_bytes(fits).c_str());
+      format_bytes(private_bytes_per_rank).c_str(), static_cast<unsigned long long>(room / each));
+}
+
+std::string explain_refusal(os::memory_limits const& limits, std::uint64_t bytes, std::uint32_t ranks,
+                            std::uint64_t promised) {
+  std::uint64_t const room = available(limits);
+  // What the ranks take beside their heaps must not meet the limit either: that would be a kill.
+  std::uint64_t const kept = ranks * (private_bytes_per_rank + promised);
+  if (kept <= room && bytes <= room - kept) return {};
+  return format(
+      "%s, %s of which are kept for messages and private memory of %u rank%s. Allocate less or start fewer ranks.",
+      describe(limits).c_str(), format_bytes(kept).c_str(), ranks, ranks == 1 ? "" : "s");
 }
 
 }  // namespace atl::memory

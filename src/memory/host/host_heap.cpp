@@ -1,5 +1,7 @@
 #include "memory/host/host_heap.hpp"
 
+#include <utility>
+
 namespace atl::memory {
 namespace {
 
@@ -7,16 +9,25 @@ constinit shared_heap heap;
 
 }  // namespace
 
-void shared_heap::initialise(std::uint64_t begin, std::uint64_t bytes, std::byte* region) {
+void shared_heap::initialise(std::uint64_t begin, std::uint64_t bytes, std::byte* region,
+                             reservation::taker take) {
   reset();
   // Values of the allocator are addresses, so that any alignment holds for them.
   bias_ = reinterpret_cast<std::uintptr_t>(region);
-  allocator_ = new segment_allocator(bias_ + begin, bytes);
+  if (take) {
+    reservation_ = new reservation(
+        bias_ + begin, bytes, [bias = bias_, take = std::move(take)](std::uint64_t first, std::uint64_t n) {
+          return take(first - bias, n);
+        });
+  }
+  allocator_ = new segment_allocator(bias_ + begin, bytes, segment_allocator::locking::spin, reservation_);
 }
 
 void shared_heap::reset() noexcept {
   delete allocator_;
   allocator_ = nullptr;
+  delete reservation_;
+  reservation_ = nullptr;
 }
 
 std::uint64_t shared_heap::allocate(std::uint64_t size, std::uint64_t alignment) noexcept {
@@ -46,6 +57,17 @@ std::uint64_t shared_heap::used() const noexcept {
 std::uint64_t shared_heap::largest_free() const noexcept {
   return allocator_ == nullptr ? 0 : allocator_->largest_free();
 }
+
+std::string shared_heap::reserve_all() {
+  if (allocator_ == nullptr) return "there is no shared heap.";
+  return allocator_->reserve_all() ? "" : refusal();
+}
+
+std::uint64_t shared_heap::reserved() const noexcept {
+  return reservation_ == nullptr ? size() : reservation_->bytes();
+}
+
+std::string shared_heap::refusal() const { return reservation_ == nullptr ? "" : reservation_->refusal(); }
 
 std::uint64_t shared_heap::allocations() const noexcept {
   return allocator_ == nullptr ? 0 : allocator_->allocations();

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "memory/host/reservation.hpp"
 #include "memory/segment_allocator.hpp"
 
 namespace atl::memory {
@@ -15,7 +17,9 @@ class shared_heap {
  public:
   /// The heap is [begin, begin + bytes) of the region at `region`; begin > 0, so that no object has offset 0.
   /// Without the address, alignment holds for offsets only, which suffices up to the region's own alignment.
-  void initialise(std::uint64_t begin, std::uint64_t bytes, std::byte* region = nullptr);
+  /// `take` gets memory for a part of the region, by offsets; without it, all of the heap has memory.
+  void initialise(std::uint64_t begin, std::uint64_t bytes, std::byte* region = nullptr,
+                  reservation::taker take = nullptr);
   void reset() noexcept;
   [[nodiscard]] bool ready() const noexcept { return allocator_ != nullptr; }
 
@@ -32,12 +36,19 @@ class shared_heap {
   [[nodiscard]] std::uint64_t size() const noexcept;
   [[nodiscard]] std::uint64_t used() const noexcept;
   [[nodiscard]] std::uint64_t largest_free() const noexcept;
+  /// Takes memory for all of the heap. Empty, or in words why there is not enough.
+  [[nodiscard]] std::string reserve_all();
+  /// Bytes that have memory behind them.
+  [[nodiscard]] std::uint64_t reserved() const noexcept;
+  /// If the last allocation for which memory had to be taken found none: why, in words.
+  [[nodiscard]] std::string refusal() const;
   /// Number of allocations that were not given back.
   [[nodiscard]] std::uint64_t allocations() const noexcept;
 
  private:
   segment_allocator* allocator_ = nullptr;
-  std::uint64_t bias_ = 0;  ///< what the allocator's values exceed offsets by
+  reservation* reservation_ = nullptr;  ///< null: all of the heap has memory
+  std::uint64_t bias_ = 0;              ///< what the allocator's values exceed offsets by
 };
 
 /// The one heap of the process. Never destroyed: destructors of statics may still ask for it.

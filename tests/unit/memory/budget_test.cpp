@@ -23,7 +23,7 @@ TEST(explain_shortage, all_ranks_count) {
   std::string const text = explain_shortage(limits, 128 * mib, 8);
   EXPECT_NE(text.find("128 MiB of shared memory for each of the 8 ranks"), std::string::npos) << text;
   EXPECT_NE(text.find("1 GiB are free on the host (of 8 GiB)"), std::string::npos) << text;
-  EXPECT_NE(text.find("120 MiB per rank would fit"), std::string::npos) << text;
+  EXPECT_NE(text.find("7 would fit"), std::string::npos) << text;
 }
 
 TEST(explain_shortage, names_the_control_group_where_that_is_tighter) {
@@ -46,6 +46,26 @@ TEST(explain_shortage, what_cannot_be_read_does_not_bound) {
   EXPECT_EQ(explain_shortage(limits, 1024 * mib, 100), "");
   limits.group_limit = 512 * mib;
   EXPECT_NE(explain_shortage(limits, 1024 * mib, 1), "");
+}
+
+TEST(explain_refusal, keeps_room_for_private_memory) {
+  os::memory_limits limits = host_with(1024 * mib);
+  EXPECT_EQ(explain_refusal(limits, 992 * mib, 4), "");
+  std::string const text = explain_refusal(limits, 993 * mib, 4);
+  EXPECT_EQ(
+      text.find(
+          "1 GiB are free on the host (of 8 GiB), 32 MiB of which are kept for messages and private memory of 4 ranks"),
+      0u)
+      << text;
+  EXPECT_EQ(explain_refusal(limits, 960 * mib, 4, 8 * mib), "");
+  EXPECT_NE(explain_refusal(limits, 961 * mib, 4, 8 * mib), "");
+  limits.group_limit = 256 * mib;
+  limits.group_used = 200 * mib;
+  EXPECT_NE(explain_refusal(limits, 50 * mib, 1).find("56 MiB are free in the control group (limit 256 MiB)"),
+            std::string::npos);
+  EXPECT_EQ(explain_refusal(limits, 48 * mib, 1), "");
+  EXPECT_NE(explain_refusal(limits, ~std::uint64_t{0}, 1), "");
+  EXPECT_NE(explain_refusal(limits, 1, 100), "") << "less than what is kept is free";
 }
 
 }  // namespace
