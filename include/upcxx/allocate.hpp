@@ -38,6 +38,18 @@ ATOLL_EXPORT void heap_deallocate(std::uint32_t rank, std::uint64_t offset, char
 ATOLL_EXPORT void heap_check(std::uint32_t rank, std::uint64_t offset, std::size_t bytes,
                              char const* caller) noexcept;
 
+/// The functions that allocate; each has a counterpart that frees.
+enum class heap_form : std::uint8_t { object, array, bytes, elements };
+/// For checked builds: what the program got at `offset` came from that function.
+ATOLL_EXPORT void heap_note(std::uint64_t offset, heap_form form) noexcept;
+/// For checked builds: ends the job if what is freed came from another one.
+ATOLL_EXPORT void heap_expect(std::uint32_t rank, std::uint64_t offset, heap_form form) noexcept;
+ATOLL_EXPORT void heap_expect(void const* address, heap_form form) noexcept;
+
+/// An allocation that gives null found no room. If there is no heap at all, as the library is not initialised,
+/// it says so: checked builds end the job, others warn once.
+ATOLL_EXPORT ATOLL_COLD void heap_absent(char const* caller, bool checked) noexcept;
+
 /// Throws bad_shared_alloc with the state of the heap. `bytes` is SIZE_MAX where the size overflowed.
 [[noreturn]] ATOLL_EXPORT ATOLL_COLD void throw_bad_shared_alloc(std::size_t bytes, std::size_t alignment);
 
@@ -53,6 +65,21 @@ namespace detail {
 template <typename T>
 [[nodiscard]] global_ptr<T> own_pointer(std::uint64_t offset) noexcept {
   return global_ptr_access::make_host<T>(atl::engine::hosts.first + atl::engine::hosts.me, offset);
+}
+
+/// Checked builds remember which function an allocation came from, and stop if another's counterpart frees it.
+inline void note_form([[maybe_unused]] std::uint64_t offset,
+                      [[maybe_unused]] atl::rt::heap_form form) noexcept {
+#if ATOLL_CHECKED
+  atl::rt::heap_note(offset, form);
+#endif
+}
+template <typename T>
+void expect_form([[maybe_unused]] global_ptr<T> const& pointer,
+                 [[maybe_unused]] atl::rt::heap_form form) noexcept {
+#if ATOLL_CHECKED
+  atl::rt::heap_expect(global_ptr_access::rank(pointer), global_ptr_access::address(pointer), form);
+#endif
 }
 
 /// Frees an allocation on the way out of a scope, unless told to keep it.
@@ -100,6 +127,7 @@ template <typename T, typename... Args>
   allocation_guard guard(place.address, "new_");
   ::new (place.address) T(static_cast<Args&&>(args)...);
   guard.keep();
+  note_form(place.offset, atl::rt::heap_form::object);
   return own_pointer<T>(place.offset);
 }
 
@@ -152,6 +180,7 @@ template <typename T>
     done.count = 0;
   }
   guard.keep();
+  note_form(place.offset + layout::header, atl::rt::heap_form::array);
   return own_pointer<T>(place.offset + layout::header);
 }
 
@@ -174,7 +203,10 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> new_(std::nothrow_t const&, Args&&... args)
   detail::check_new<T, Args...>();
   detail::check_heap_use("new_");
   atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
-  if (place.address == nullptr) return nullptr;
+  if (place.address == nullptr) {
+    atl::rt::heap_absent("new_", ATOLL_CHECKED != 0);
+    return nullptr;
+  }
   return detail::construct<T>(place, static_cast<Args&&>(args)...);
 }
 
@@ -186,6 +218,7 @@ void delete_(global_ptr<T> pointer) {
                 "delete_: T must be destructible and no array");
   if (pointer.is_null()) return;
   detail::check_heap_use("delete_");
+  detail::expect_form(pointer, atl::rt::heap_form::object);
 #if ATOLL_CHECKED
   atl::rt::heap_check(detail::global_ptr_access::rank(pointer), detail::global_ptr_access::address(pointer),
                       sizeof(T), "delete_");
@@ -215,7 +248,10 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> new_array(std::size_t n, std::nothrow_t con
   detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
   atl::rt::heap_place const place = atl::rt::heap_allocate(layout::bytes(n), layout::alignment);
-  if (place.address == nullptr) return nullptr;
+  if (place.address == nullptr) {
+    atl::rt::heap_absent("new_array", ATOLL_CHECKED != 0);
+    return nullptr;
+  }
   return detail::construct_array<T>(place, n);
 }
 
@@ -229,6 +265,7 @@ void delete_array(global_ptr<T> pointer) {
   using layout = detail::array_layout<T>;
   using mutable_type = std::remove_cv_t<T>;
   detail::check_heap_use("delete_array");
+  detail::expect_form(pointer, atl::rt::heap_form::array);
 #if ATOLL_CHECKED
   atl::rt::heap_check(detail::global_ptr_access::rank(pointer),
                       detail::global_ptr_access::address(pointer) - layout::header, layout::header,
@@ -252,7 +289,13 @@ ATOLL_NODISCARD_MEMORY inline void* allocate(std::size_t size,
   detail::check_heap_use("allocate");
   ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
               "allocate: the alignment of %zu bytes is no power of two", alignment);
-  return atl::rt::heap_allocate(size, alignment).address;
+  atl::rt::heap_place const place = atl::rt::heap_allocate(size, alignment);
+  if (place.address == nullptr) {
+    atl::rt::heap_absent("allocate", ATOLL_CHECKED != 0);
+    return nullptr;
+  }
+  detail::note_form(place.offset, atl::rt::heap_form::bytes);
+  return place.address;
 }
 /// Memory for `n` objects of type T, not constructed; null when the heap is exhausted.
 template <typename T>
@@ -264,7 +307,11 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1,
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(n, sizeof(T), &bytes)) return nullptr;
   atl::rt::heap_place const place = atl::rt::heap_allocate(bytes, alignment);
-  if (place.address == nullptr) return nullptr;
+  if (place.address == nullptr) {
+    atl::rt::heap_absent("allocate", ATOLL_CHECKED != 0);
+    return nullptr;
+  }
+  detail::note_form(place.offset, atl::rt::heap_form::elements);
   return detail::own_pointer<T>(place.offset);
 }
 
@@ -272,12 +319,16 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1,
 inline void deallocate(void* address) noexcept {
   if (address == nullptr) return;
   detail::check_heap_use("deallocate");
+#if ATOLL_CHECKED
+  atl::rt::heap_expect(address, atl::rt::heap_form::bytes);
+#endif
   atl::rt::heap_deallocate(address, "deallocate");
 }
 template <typename T>
 void deallocate(global_ptr<T> pointer) noexcept {
   if (pointer.is_null()) return;
   detail::check_heap_use("deallocate");
+  detail::expect_form(pointer, atl::rt::heap_form::elements);
   atl::rt::heap_deallocate(detail::global_ptr_access::rank(pointer),
                            detail::global_ptr_access::address(pointer), "deallocate");
 }

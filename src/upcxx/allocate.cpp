@@ -1,5 +1,6 @@
 #include "upcxx/allocate.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 
@@ -76,6 +77,15 @@ void heap_check(std::uint32_t rank, std::uint64_t offset, std::size_t bytes, cha
         "allocated as another type",
         caller, static_cast<unsigned long long>(offset), size, bytes);
   }
+}
+
+void heap_absent(char const* caller, bool checked) noexcept {
+  if (host_heap().ready() || engine::world != nullptr) return;
+  if (checked) check_failed("%s: called before upcxx::init or after upcxx::finalize", caller);
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  warn(caller,
+       "called before upcxx::init or after upcxx::finalize, when there is no shared heap: gives null");
 }
 
 void throw_bad_shared_alloc(std::size_t bytes, std::size_t alignment) {

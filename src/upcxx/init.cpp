@@ -138,6 +138,7 @@ void finalize(bool report_leaks) {
   report_unfinished_calls();
   --depth;
   reset_teams();
+  forget_forms();
   reset_devices();
   drop_master_scope();
   engine::stop();

@@ -14,6 +14,9 @@ void read_leak_setting();
 void note_allocation(std::uint64_t offset) noexcept;
 void forget_allocation(std::uint64_t offset) noexcept;
 
+/// The heap ends: what checked programs allocated, and by which function, is of no interest any more.
+void forget_forms() noexcept;
+
 /// Collective: rank 0 says how much of all shared heaps was not freed, and how many calls wait for objects
 /// that were never constructed, if anything; with sites, each rank says where memory was allocated.
 void report_leaks_of_all();

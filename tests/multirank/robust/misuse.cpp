@@ -151,6 +151,17 @@ constexpr mistake mistakes[] = {
      }},
     {"delete_as_larger",
      [] { upcxx::delete_(upcxx::reinterpret_pointer_cast<wide>(upcxx::new_<char>('a'))); }},
+    {"delete_array_of_new", [] { upcxx::delete_array(upcxx::new_<int>(1)); }},
+    {"delete_of_new_array", [] { upcxx::delete_(upcxx::new_array<int>(1)); }},
+    {"delete_of_counted_array", [] { upcxx::delete_(upcxx::new_array<std::string>(1)); }},
+    {"delete_of_allocate", [] { upcxx::delete_(upcxx::allocate<int>()); }},
+    {"deallocate_of_new_array", [] { upcxx::deallocate(upcxx::new_array<int>(4)); }},
+    {"deallocate_of_other_form", [] { upcxx::deallocate(upcxx::allocate<int>(4).local()); }},
+    {"allocate_after_finalize",
+     [] {
+       upcxx::finalize();
+       (void)upcxx::allocate<int>(4);
+     }},
     {"deallocate_malloc",
      [] {
        std::vector<char> v(10);

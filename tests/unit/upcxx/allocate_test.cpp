@@ -272,7 +272,7 @@ TEST_F(allocate_test, misuse_ends_the_job_with_words) {
   EXPECT_DEATH(upcxx::deallocate(p), "freed already");
 #if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE
   auto const counted = upcxx::new_array<tracked>(2);
-  EXPECT_DEATH(upcxx::delete_(counted), "another function");
+  EXPECT_DEATH(upcxx::delete_(counted), "allocated by new_array, which delete_array gives back");
   auto const small = upcxx::new_<int>();
   EXPECT_DEATH(upcxx::delete_(upcxx::reinterpret_pointer_cast<wide>(small)), "another type");
   EXPECT_DEATH((void)upcxx::allocate(8, 24), "power of two");
