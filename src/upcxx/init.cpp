@@ -10,6 +10,7 @@
 #include <atoll/base/check.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/rpc_record.hpp>
+#include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
 #include "base/symbols.hpp"
@@ -53,28 +54,32 @@ void report_unfinished_calls() {
 
 std::terminate_handler previous_terminate = nullptr;
 
+/// Ends the job over the exception that is being handled.
+[[noreturn]] void blame_exception(char const* left) {
+  std::type_info const* const type = abi::__cxa_current_exception_type();
+  std::string const name = type == nullptr ? "of another language" : demangle(type->name());
+  static constexpr char advice[] = "which must not throw: catch it inside, and return the outcome as a value";
+  try {
+    throw;
+  } catch (std::exception const& error) {
+    check_failed("an exception left %s, %s: %s: %s", left, advice, name.c_str(), error.what());
+  } catch (...) {
+    check_failed("an exception left %s, %s: %s", left, advice, name.c_str());
+  }
+}
+
 /// Callbacks run in functions that let no exception pass, so those end here.
 [[noreturn]] void on_terminate() {
   thread_state const* const t = current_thread;
-  std::type_info const* const type = abi::__cxa_current_exception_type();
-  if (type != nullptr && t != nullptr && t->in_user_progress && depth != 0) {
-    std::string const name = demangle(type->name());
-    char const* const advice =
-        "an exception left a callback (of rpc, lpc, then or as_lpc) or a deserializer, which must not throw: "
-        "catch it inside, and return the outcome as a value";
-    try {
-      throw;
-    } catch (std::exception const& error) {
-      check_failed("%s: %s: %s", advice, name.c_str(), error.what());
-    } catch (...) {
-      check_failed("%s: %s", advice, name.c_str());
-    }
-  }
+  if (abi::__cxa_current_exception_type() != nullptr && t != nullptr && t->in_user_progress && depth != 0)
+    blame_exception("a callback (of rpc, lpc, then or as_lpc) or a deserializer");
   if (previous_terminate != nullptr) previous_terminate();
   std::abort();
 }
 
 }  // namespace
+
+void exception_left(char const* what) noexcept { blame_exception(what); }
 
 bool initialized() noexcept { return depth != 0; }
 

@@ -17,6 +17,9 @@ ATOLL_EXPORT void wait_until(bool (*done)(void const*), void const* what);
 /// thread's stack. Mark 0 is anybody's.
 ATOLL_EXPORT void check_waiter(std::uint16_t persona) noexcept;
 
+/// Ends the job with the text of the exception that is being handled: it left `what`, which must not throw.
+[[noreturn]] ATOLL_EXPORT ATOLL_COLD void exception_left(char const* what) noexcept;
+
 /// True while the calling thread runs a callback inside user-level progress.
 ATOLL_EXPORT bool in_restricted_context() noexcept;
 

@@ -200,6 +200,14 @@ constexpr mistake mistakes[] = {
        p.finalize().wait();
        (void)upcxx::operation_cx::as_promise(p);
      }},
+    {"exception_in_then",
+     [] {
+       upcxx::promise<> const p;
+       upcxx::future<> const f = p.get_future().then([] { throw std::runtime_error("from then"); });
+       p.finalize();
+     }},
+    {"exception_in_then_now",
+     [] { upcxx::make_future(1).then([](int) -> int { throw std::runtime_error("from then"); }).wait(); }},
     // --- calls
     {"rpc_to_no_rank", [] { upcxx::rpc_ff(hidden(rank_n() + 3), [] {}); }},
     {"rpc_to_no_member", [] { upcxx::rpc_ff(upcxx::local_team(), hidden(-1), [] {}); }},

@@ -52,6 +52,8 @@ CASES = [
     ("fulfill_twice", 1, r"promise::fulfill_result: the results can be supplied only once"),
     ("fulfill_too_much", 1, r"promise::fulfill_anonymous: 3 dependencies are fulfilled, but .*fewer dependencies: 2"),
     ("require_after_finalize", 1, r"promise: a fulfilled promise cannot be changed any more"),
+    ("exception_in_then", 1, r"an exception left a callback of then, which must not throw.*std::runtime_error: from then"),
+    ("exception_in_then_now", 1, r"an exception left a callback of then, .*from then"),
     ("rpc_to_no_rank", 2, r"rpc: the target is rank 5, but the job has the ranks 0 to 1"),
     ("rpc_to_no_member", 2, r"team: rank -1 is outside the team of 2 ranks"),
     ("reads_too_much", 1, r"*serialization: a message of \d+ bytes cannot hold .*in the same order"),

@@ -212,7 +212,7 @@ class future {
 
   // The callback is taken over as it would be if it had to wait, so that captures end the same way.
   template <class Function, class Traits, class Fn>
-  typename Traits::result run_now(Fn&& passed) const noexcept {
+  typename Traits::result run_now(Fn&& passed) const noexcept try {
     using result_type = typename Traits::result;
     [[maybe_unused]] std::conditional_t<element_count == 0, int, future> keep_results{};
     if constexpr (element_count != 0) {
@@ -229,10 +229,12 @@ class future {
       return ready_from_call(static_cast<result_type*>(nullptr),
                              [&]() -> decltype(auto) { return Traits::run(callback, source); });
     }
+  } catch (...) {
+    atl::rt::exception_left("a callback of then");
   }
 
   template <class R, class F>
-  static future<R> ready_from_call(future<R>*, F&& call) noexcept {
+  static future<R> ready_from_call(future<R>*, F&& call) {
     auto* const c = detail::new_cell<detail::value_cell<R>>(0, std::uint8_t{0});
     c->construct(detail::from_call_t{}, call);
     return detail::handle_access::adopt<future<R>>(detail::as_bits(c));

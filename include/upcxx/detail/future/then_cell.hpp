@@ -12,6 +12,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/traits.hpp>
 #include <upcxx/detail/future/value_cell.hpp>
+#include <upcxx/detail/runtime.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
@@ -40,7 +41,7 @@ struct then_cell<Fn, future<R...>, T...> : value_cell<R...> {
     self->callback.~Fn();
   }
 
-  static bool run(cell* c) noexcept {
+  static bool run(cell* c) noexcept try {
     auto* const self = static_cast<then_cell*>(c);
     cell* const source = self->node.source;
     if constexpr (traits::returns_void) {
@@ -56,6 +57,9 @@ struct then_cell<Fn, future<R...>, T...> : value_cell<R...> {
       end_callback(self);
       return true;
     }
+  } catch (...) {
+    // Not left to the end of noexcept: a promise may be fulfilled, and so this run, outside any progress.
+    atl::rt::exception_left("a callback of then");
   }
 
   /// Takes the results of the returned future, now or when it is ready. Consumes the reference in `bits`.
