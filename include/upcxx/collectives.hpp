@@ -196,7 +196,8 @@ constexpr void check_reduction() {
   static_assert(is_trivially_serializable<T>::value,
                 "reduce: T must be TriviallySerializable; for others there is "
                 "upcxx::experimental::reduce_all_nontrivial");
-  static_assert(std::is_invocable_r_v<T, std::decay_t<Op>&, T, T>,
+  static_assert(std::is_invocable_r_v<T, std::decay_t<Op>&, T&, T const&> ||
+                    std::is_invocable_r_v<T, std::decay_t<Op>&, T const&, T&>,
                 "reduce: the operation must be callable with two T and give a T");
 }
 

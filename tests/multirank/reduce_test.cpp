@@ -159,6 +159,26 @@ TEST_F(reduce_test, user_operations_with_captures_and_function_pointers) {
             n * (n - 1) / 2);
 }
 
+/// As functors of published programs have it: exactly these parameters.
+struct adds_into_second {
+  long operator()(long const& a, long& b) const { return b += a; }
+};
+struct adds_into_first {
+  long operator()(long& a, long const& b) const { return a += b; }
+};
+
+TEST_F(reduce_test, operations_may_take_either_value_by_reference) {
+  long const total = n * (n - 1L) / 2;
+  EXPECT_EQ(upcxx::reduce_all(long{me}, adds_into_second()).wait(), total);
+  EXPECT_EQ(upcxx::reduce_all(long{me}, adds_into_first()).wait(), total);
+  std::vector<long> const mine(3000, me);
+  std::vector<long> sums(mine.size());
+  upcxx::reduce_all(mine.data(), sums.data(), mine.size(), adds_into_second()).wait();
+  EXPECT_EQ(sums, std::vector<long>(mine.size(), total));
+  EXPECT_EQ(mine, std::vector<long>(mine.size(), me));
+  EXPECT_EQ(upcxx::experimental::reduce_all_nontrivial(long{me}, adds_into_second()).wait(), total);
+}
+
 TEST_F(reduce_test, arrays_of_every_size_combine_between_untouched_guards) {
   for (std::size_t const size : multirank::interesting_sizes(64 << 10)) {
     std::vector<std::uint32_t> source(size);

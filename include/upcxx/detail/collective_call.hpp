@@ -17,6 +17,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/pool.hpp>
 #include <upcxx/detail/persona_state.hpp>
+#include <upcxx/detail/runtime.hpp>
 #include <upcxx/team.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
@@ -85,8 +86,21 @@ class operation_buffer {
   Op op_;
 };
 
+/// Functors that take `(T const&, T&)` get the second value as one of their own.
 template <class T, class Op>
-[[gnu::visibility("hidden")]] void combine(void* a, void const* b, std::size_t count, void const* operation) {
+T combine_two(Op& op, T& x, T const& y) {
+  if constexpr (std::is_invocable_r_v<T, Op&, T&, T const&>) {
+    return op(x, y);
+  } else {
+    value_buffer<T> own(y);
+    return op(std::as_const(x), own.value());
+  }
+}
+
+/// Whichever rank's progress an operation runs in, an exception out of it has nowhere to go.
+template <class T, class Op>
+[[gnu::visibility("hidden")]] void combine(void* a, void const* b, std::size_t count,
+                                           void const* operation) noexcept try {
   auto& op = *static_cast<Op*>(const_cast<void*>(operation));
   auto* const x = static_cast<T*>(a);
   auto const* const y = static_cast<T const*>(b);
@@ -94,13 +108,15 @@ template <class T, class Op>
     if constexpr (alignof(T) > atl::transport::buffer_alignment) {
       // What arrived is aligned like a message, which is less than this type wants.
       value_buffer<T> arrived(bytes_of{static_cast<std::byte const*>(b) + i * sizeof(T)});
-      T const result = op(x[i], arrived.value());
+      T const result = combine_two<T>(op, x[i], std::as_const(arrived.value()));
       std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
     } else {
-      T const result = op(x[i], y[i]);
+      T const result = combine_two<T>(op, x[i], y[i]);
       std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
     }
   }
+} catch (...) {
+  atl::rt::exception_left("the operation of a reduction");
 }
 
 /// A collective under way: its buffer and what waits for it. The engine's `done` queues it for the persona

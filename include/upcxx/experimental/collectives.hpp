@@ -69,13 +69,21 @@ class object_buffer {
     reader r(data, 0, bytes);
     of(self).arrived_.emplace(read_value<T>(r));
   }
-  static void combine(void* self, std::byte const* data, std::size_t bytes) {
+  static void combine(void* self, std::byte const* data, std::size_t bytes) noexcept try {
     if constexpr (!std::is_same_v<Op, no_operation>) {
       auto& b = of(self);
       reader r(data, 0, bytes);
-      T combined = b.op_(std::move(*b.mine_), read_value<T>(r));
-      b.mine_.emplace(std::move(combined));
+      T theirs = read_value<T>(r);
+      if constexpr (std::is_invocable_r_v<T, Op&, T, T>) {
+        T combined = b.op_(std::move(*b.mine_), std::move(theirs));
+        b.mine_.emplace(std::move(combined));
+      } else {
+        T combined = b.op_(std::as_const(*b.mine_), theirs);
+        b.mine_.emplace(std::move(combined));
+      }
     }
+  } catch (...) {
+    atl::rt::exception_left("the operation of a reduction");
   }
 
  public:
@@ -95,7 +103,8 @@ auto reduce_object(T&& value, Op&& op, intrank_t root, team const& over, Cx&& co
   static_assert(is_serializable<type>::value, "reduce_*_nontrivial: T must be Serializable");
   static_assert(std::is_same_v<deserialized_type_t<type>, type>,
                 "reduce_*_nontrivial: T must arrive as a T: its serialization may not be asymmetric");
-  static_assert(std::is_invocable_r_v<type, operation&, type, type>,
+  static_assert(std::is_invocable_r_v<type, operation&, type, type> ||
+                    std::is_invocable_r_v<type, operation&, type const&, type&>,
                 "reduce_*_nontrivial: the operation must be callable with two T and give a T");
   check_collective(what);
   using buffer = object_buffer<type, operation>;

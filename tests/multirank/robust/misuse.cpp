@@ -235,6 +235,14 @@ constexpr mistake mistakes[] = {
        upcxx::progress();
      }},
     {"root_of_no_member", [] { upcxx::broadcast(1, hidden(rank_n())).wait(); }},
+    {"exception_in_reduction",
+     [] {
+       try {
+         upcxx::reduce_all(1, [](int, int) -> int { throw std::runtime_error("from the operation"); }).wait();
+       } catch (...) {
+         std::fputs("it must not arrive here\n", stderr);
+       }
+     }},
     {"reduce_overlapping",
      [] {
        int v[8] = {};

@@ -62,6 +62,7 @@ CASES = [
     ("barrier_in_callback", 2, r"barrier: collectives must not be called inside a callback"),
     ("reduce_in_callback", 1, r"reduce_all: collectives must not be called inside a callback"),
     ("root_of_no_member", 2, r"broadcast: the root is rank 2, but the team has the ranks 0 to 1"),
+    ("exception_in_reduction", 2, r"an exception left the operation of a reduction, .*std::runtime_error: from the operation"),
     ("reduce_overlapping", 1, r"reduce_all: source and destination, 20 bytes each, overlap"),
     ("rank_of_no_job", 2, r"team::from_world: rank -3 is outside the job of 2 ranks"),
     ("discharge_in_callback", 1, r"discharge: called inside a callback"),
