@@ -38,6 +38,8 @@ ATOLL_EXPORT void adopt_team(team_state& object, engine::team_view* view);
 ATOLL_EXPORT void relocate_team(team_state& from, team_state& to) noexcept;
 /// Ends the team; `progress` as in engine::destroy_team.
 ATOLL_EXPORT void destroy_team(team_state& object, bool (*progress)());
+/// Something that is inactive is destroyed; after finalize opt programs are told of it once.
+ATOLL_EXPORT ATOLL_COLD void end_of_nothing(char const* what) noexcept;
 /// An active team's object reached its destructor.
 ATOLL_EXPORT ATOLL_COLD void abandon_team(team_state& object) noexcept;
 }  // namespace atl::rt
@@ -194,7 +196,10 @@ class team final : private atl::rt::team_state {
   /// @progress     user with entry_barrier::user, else internal.
   void destroy(entry_barrier level = entry_barrier::user) {
     detail::check_collective("team::destroy");
-    static_cast<void>(checked());
+    if (view == nullptr) {
+      atl::rt::end_of_nothing("team::destroy");
+      return;
+    }
     atl::rt::destroy_team(*this, detail::progress_of(level));
   }
 

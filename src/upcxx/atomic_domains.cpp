@@ -15,6 +15,8 @@
 #include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
+#include "engine/collectives/run_to_end.hpp"
+#include "engine/progress/waiting.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -64,10 +66,11 @@ struct description {
 /// Ends the job where this rank's domain differs from that of the team's first rank.
 void compare_with_first(engine::team_view& team, description const& mine) {
   description first = mine;
-  bool done = false;
-  engine::start_broadcast(team, &first, sizeof first, 0,
-                          {[](void* context) { *static_cast<bool*>(context) = true; }, &done});
-  wait_until([](void const* what) { return *static_cast<bool const*>(what); }, &done);
+  engine::waiting_note const note(activity::wait);
+  // In a callback too, where progress is internal.
+  engine::run_to_end(&progress_user, [&](engine::on_done done) {
+    engine::start_broadcast(team, &first, sizeof first, 0, done);
+  });
   bool const same_cells = first.cell.bytes == mine.cell.bytes && first.cell.is_float == mine.cell.is_float &&
                           first.cell.is_signed == mine.cell.is_signed;
   if (first.operations == mine.operations && same_cells) return;
@@ -132,6 +135,10 @@ atomic_domain_state open_atomic_domain(engine::team_view& team, std::uint32_t op
 }
 
 void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {
+  if (past_the_end("atomic_domain::destroy")) {
+    domain = {};
+    return;
+  }
   check_collective("atomic_domain::destroy");
   if (domain.operations == 0) {
     check_failed(

@@ -121,12 +121,9 @@ void share_with_host(engine::descriptor_exchange& exchange, engine::segment_noti
     engine::start_gather_all(engine::local_team(), &own, sizeof own, all.data(), done);
   });
   exchange.begin(std::move(all));
-  wait_until(
-      [](void const* what) {
-        return const_cast<engine::descriptor_exchange*>(static_cast<engine::descriptor_exchange const*>(what))
-            ->advance();
-      },
-      &exchange);
+  engine::waiting_note const note(activity::wait);
+  // In a callback too, where progress is internal.
+  engine::wait_while([&] { return !exchange.advance(); }, &progress_user);
 }
 
 device_state const& checked(device_state const* d, std::uint16_t segment, char const* call) {
@@ -241,6 +238,7 @@ int device_number(device_state const* device) noexcept {
 }
 
 void close_device(device_handle const& device, int barrier, char const* caller) {
+  if (past_the_end(caller)) return;
   check_collective(caller);
   enter(barrier);
   if (!device || !device->active) return;
@@ -305,6 +303,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
 }
 
 void close_segment(device_handle const& device, std::uint16_t segment, bool with_device, int barrier) {
+  if (past_the_end("device_allocator::destroy")) return;
   check_collective("device_allocator::destroy");
   enter(barrier);
   if (!segment_active(device.get(), segment)) return;

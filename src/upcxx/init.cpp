@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/symbols.hpp"
 #include "engine/collectives/barrier.hpp"
+#include "engine/collectives/rings.hpp"
 #include "engine/period.hpp"
 #include "engine/progress/quiet.hpp"
 #include "engine/progress/waiting.hpp"
@@ -28,6 +30,7 @@ void install_sink();
 
 namespace {
 constinit int depth = 0;
+constinit bool checked_program = false;  ///< its code mode; the same in all of its files
 
 /// Runs what is here and sends what has not left. Bounded: callbacks may queue each other for ever.
 void settle() {
@@ -98,6 +101,7 @@ void init(bool threaded, bool checked) {
     }
   }
   if (depth++ != 0) return;
+  checked_program = checked;
   install_sink();
   // Once: the previous handler of a second period would be this one.
   if (previous_terminate == nullptr) previous_terminate = std::set_terminate(&on_terminate);
@@ -155,10 +159,34 @@ char* getenv_console(char const* name) {
   return const_cast<char*>(value);
 }
 
+void collective_in_callback(char const* what) noexcept {
+  engine::rings::distrust();
+  static constinit std::atomic<bool> said{false};
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  warn(
+      what,
+      "a collective was started inside a callback (the restricted context), where all ranks may not come to it in "
+      "the same order, and one that waits may never end; said once. Code mode debug shows where");
+}
+
+bool past_the_end(char const* what) noexcept {
+  if (initialized() || checked_program) return false;
+  static constinit std::atomic<bool> said{false};
+  if (!said.exchange(true, std::memory_order_relaxed)) {
+    warn(
+        what,
+        "called after upcxx::finalize, so nothing happens; said once. Destroy it before: objects of main's scope "
+        "go after finalize is called, unless they are in a block of their own");
+  }
+  return true;
+}
+
 void check_collective(char const* what) {
   thread_state& t = this_thread();
   if (!initialized()) check_failed("%s: called before upcxx::init or after upcxx::finalize", what);
-  if (t.in_user_progress) {
+  if (t.in_user_progress && !checked_program) {
+    collective_in_callback(what);
+  } else if (t.in_user_progress) {
     check_failed(
         "%s: collectives must not be called inside a callback (the restricted context): other ranks could be "
         "waited for that wait for us. Start it from ordinary code, after the wait",

@@ -17,6 +17,9 @@ bool run_tasks(thread_state& t, persona_state& persona) noexcept;
 
 /// Whether threads that end with work for them stop the job.
 void check_thread_ends(bool wanted) noexcept;
+/// True if the library has ended and the program is not a checked one, which check_collective() stops: then
+/// what is destroyed is gone already. Says so once.
+bool past_the_end(char const* what) noexcept;
 
 /// Calls and futures here that wait for objects or teams that do not exist (yet).
 std::size_t objects_awaited() noexcept;

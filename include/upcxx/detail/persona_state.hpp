@@ -117,6 +117,8 @@ ATOLL_EXPORT char* getenv_console(char const* name);
 /// Checked builds: end the job unless the calling thread may start a collective now, may touch what belongs
 /// to the master persona, may name that scope, or the persona may end now.
 ATOLL_EXPORT void check_collective(char const* what);
+/// Other builds go on, and say once that a collective was started inside a callback.
+ATOLL_EXPORT ATOLL_COLD void collective_in_callback(char const* what) noexcept;
 ATOLL_EXPORT void check_master(char const* what);
 ATOLL_EXPORT void check_own_scope(scope_state const& scope, char const* what);
 ATOLL_EXPORT void check_persona_end(persona_state const& persona) noexcept;

@@ -312,6 +312,22 @@ constexpr mistake mistakes[] = {
        upcxx::liberate_master_persona();
        upcxx::liberate_master_persona();
      }},
+    {"team_after_finalize",
+     [] {
+       upcxx::team all = upcxx::world().split(0, 0);
+       upcxx::finalize();
+       all.destroy();
+     }},
+    {"domain_after_finalize",
+     [] {
+       upcxx::atomic_domain<int> domain({upcxx::atomic_op::load});
+       upcxx::finalize();
+       domain.destroy();
+     }},
+    {"domain_in_callback",
+     [] {
+       upcxx::rpc(rank_me(), [] { upcxx::atomic_domain<int> const domain({upcxx::atomic_op::load}); }).wait();
+     }},
     {"finalize_without_master",
      [] {
        upcxx::liberate_master_persona();
