@@ -122,8 +122,10 @@ class team final : private atl::rt::team_state {
   }
 
   bool is_active() const { return view != nullptr; }
-  intrank_t rank_n() const { return checked().rank_n; }
-  intrank_t rank_me() const { return checked().rank_me; }
+  /// 0 for an inactive team, which has no members.
+  intrank_t rank_n() const { return view == nullptr ? 0 : view->rank_n; }
+  /// -1 for an inactive team.
+  intrank_t rank_me() const { return view == nullptr ? -1 : view->rank_me; }
 
   /// World rank of a member.
   intrank_t operator[](intrank_t peer_index) const {
@@ -145,13 +147,13 @@ class team final : private atl::rt::team_state {
     ATOLL_CHECK(world_index >= 0 && world_index < atl::engine::job.rank_n,
                 "team::from_world: rank %d is outside the job of %d ranks", static_cast<int>(world_index),
                 static_cast<int>(atl::engine::job.rank_n));
-    return atl::engine::team_from_world(checked(), world_index, otherwise);
+    return view == nullptr ? otherwise : atl::engine::team_from_world(*view, world_index, otherwise);
   }
 
-  /// The same on all members, and never that of another team of the job.
+  /// The same on all members, and never that of another team of the job. An inactive team has a default id.
   team_id id() const {
     team_id result;
-    result.value_ = checked().id;
+    if (view != nullptr) result.value_ = view->id;
     return result;
   }
 
@@ -190,7 +192,7 @@ class team final : private atl::rt::team_state {
   }
 
   /// Ends the team. Collective over it; after the entry barrier (on entry, if there is none) nothing may be
-  /// under way on it. The object becomes inactive.
+  /// under way on it. The object becomes inactive. On an inactive team (split with color_none) nothing happens.
   ///
   /// @param level  the same on all members. `none` does not wait for the others.
   /// @progress     user with entry_barrier::user, else internal.

@@ -105,6 +105,13 @@ TEST_F(team_split_test, who_gives_no_color_is_in_no_team) {
   }
   team nobody = upcxx::world().split(team::color_none, 0);
   EXPECT_FALSE(nobody.is_active());
+  EXPECT_EQ(nobody.rank_n(), 0);
+  EXPECT_EQ(nobody.rank_me(), -1);
+  EXPECT_EQ(nobody.from_world(me, -7), -7);
+  EXPECT_EQ(nobody.id(), upcxx::team_id());
+  nobody.destroy();
+  nobody.destroy(upcxx::entry_barrier::none);
+  EXPECT_FALSE(nobody.is_active());
 }
 
 TEST_F(team_split_test, lists_of_ranks_make_teams) {
