@@ -237,8 +237,10 @@ constexpr void check_requests(completions<Items...> const&) {
   constexpr bool wants_operation = (is_about<Items, operation_event> || ...);
   static_assert(!wants_source || Events::source,
                 "this operation has no source completion to ask for (source_cx)");
-  static_assert(!wants_remote || Events::remote,
-                "this operation has no remote completion to ask for (remote_cx)");
+  static_assert(
+      !wants_remote || Events::remote,
+      "this operation has no remote completion to ask for (remote_cx): only puts and copies that arrive "
+      "at a rank have. After a get, call by rpc_ff from then() or operation_cx::as_lpc");
   static_assert(!wants_operation || Events::operation,
                 "this operation has no operation completion to ask for (operation_cx)");
   static_assert(!Events::operation || wants_operation || (Events::remote && wants_remote),
