@@ -1,12 +1,13 @@
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <cstddef>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/os/descriptor_mail.hpp"
@@ -14,141 +15,187 @@
 #include "base/os/unique_fd.hpp"
 #include "bootstrap/bootstrap.hpp"
 
-// Passing one open file to all ranks of the host.
+// Passing one open file from local rank 0 to all ranks of the host. Three ways, in this order; who has got it
+// by one takes no part in the next, and all know from an exchange whether another is needed:
 //
-// Local rank 0 listens on an abstract socket whose name the kernel chooses, and tells its peers name and a
-// random token through the exchange. A peer connects, shows the token and gets the descriptor. Both ends
-// check that the other runs under the same user; the token keeps out other jobs of that user. An abstract
-// name lives as long as the socket, and the socket only for the length of this call. A second exchange tells
-// everybody whether it worked for all.
+//   mail, abstract   a peer's letter box has a name that the kernel chose, in no file system. Needs one network
+//                    namespace; known beforehand, so that ranks in several do not even try.
+//   /proc            a peer opens /proc/<pid of rank 0>/fd/<n>, which the system grants to processes of the same
+//                    user. Needs one PID namespace. Device and inode prove that it is the file meant: in
+//                    another namespace the number is another process'.
+//   mail, folder     the box has a name in a folder that only this user may enter. Needs a file system in common.
+//
+// Nothing waits for a peer but in an exchange: a letter is delivered before its receiver looks for it, or its
+// sender knows why not. Both ends of a letter are checked to be of one user; a token keeps out other jobs.
 
 namespace atl::bootstrap {
 namespace {
 
-using clock = std::chrono::steady_clock;
-
 constexpr std::size_t token_bytes = 16;
-constexpr auto patience = std::chrono::seconds(60);
+constexpr char const* who = "passing a descriptor between ranks: ";
 
-[[noreturn]] void fail(char const* what) {
-  throw bootstrap_error(format("passing a descriptor between ranks: %s: %s", what, std::strerror(errno)));
-}
+/// What a rank tells the others first. Travels as bytes.
+struct offer {
+  std::uint64_t network;
+  std::int64_t pid;  ///< the rest: of local rank 0
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::int32_t descriptor;
+};
 
-bool same_user(int socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == ::geteuid();
-}
+/// One rank's part.
+class sharing {
+ public:
+  sharing(channel& with, int descriptor) : with_(with), where_(with.where()), own_(descriptor) {}
 
-/// Waits until `socket` can be read; false at the deadline.
-bool wait_readable(int socket, clock::time_point deadline) {
-  for (;;) {
-    auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
-    if (left <= 0) return false;
-    pollfd item{socket, POLLIN, 0};
-    int const ready = ::poll(&item, 1, static_cast<int>(left));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
-  }
-}
-
-os::unique_fd listen_anonymously(std::string& name) {
-  os::unique_fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!fd) fail("socket");
-  name = os::bind_anonymously(fd.get());
-  if (::listen(fd.get(), SOMAXCONN) != 0) fail("listen");
-  return fd;
-}
-
-os::unique_fd receive_descriptor(int socket) {
-  char byte = 0;
-  os::unique_fd descriptor;
-  long const got = os::receive_descriptor(socket, &byte, 1, descriptor);
-  if (got < 0) fail("recvmsg");
-  if (got != 1 || !descriptor) {
-    throw bootstrap_error("passing a descriptor between ranks: refused by local rank 0");
-  }
-  return descriptor;
-}
-
-/// Serves `peers` ranks; strangers are hung up on and do not count.
-void serve(int listener, int descriptor, std::string_view token, int peers) {
-  auto const deadline = clock::now() + patience;
-  while (peers > 0) {
-    if (!wait_readable(listener, deadline)) {
-      throw bootstrap_error(format("passing a descriptor between ranks: %d ranks did not ask for it", peers));
+  int run() {
+    introduce();
+    if (one_network_) {
+      by_mail(os::mail_place::abstract);
+    } else {
+      note("abstract socket: the ranks are in several network namespaces");
     }
-    os::unique_fd const client(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-    if (!client || !same_user(client.get())) continue;
-    char shown[token_bytes] = {};
-    // Our own peers send at once; a second is for strangers.
-    if (!wait_readable(client.get(), clock::now() + std::chrono::seconds(1))) continue;
-    if (::recv(client.get(), shown, sizeof shown, 0) != sizeof shown) continue;
-    if (token != std::string_view(shown, sizeof shown)) continue;
-    if (!os::send_descriptor(client.get(), "d", 1, descriptor)) fail("sendmsg");
-    --peers;
+    if (!all_have_it()) by_proc();
+    if (!all_have_it()) by_mail(os::mail_place::folder);
+    require_all();
+    return leads() ? own_ : received_.release();
   }
-}
 
-os::unique_fd ask(std::string_view name, std::string_view token) {
-  os::unique_fd const fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!fd) fail("socket");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  name.copy(address.sun_path, sizeof address.sun_path);
-  auto const bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  while (::connect(fd.get(), reinterpret_cast<sockaddr const*>(&address), bytes) != 0) {
-    if (errno != EINTR) fail("connect");
+ private:
+  [[nodiscard]] bool leads() const { return where_.local_rank == 0; }
+  [[nodiscard]] bool has_it() const { return leads() ? own_ >= 0 : static_cast<bool>(received_); }
+  void note(std::string const& problem) { problems_ += (problems_.empty() ? "" : "; ") + problem; }
+
+  void introduce() {
+    offer mine{os::network_namespace(), ::getpid(), 0, 0, own_};
+    struct stat info {};
+    if (leads() && ::fstat(own_, &info) == 0) {
+      mine.device = info.st_dev;
+      mine.inode = info.st_ino;
+    }
+    auto const all = with_.exchange({reinterpret_cast<char const*>(&mine), sizeof mine});
+    std::memcpy(&of_leader_, all[0].data(), sizeof of_leader_);
+    for (std::string const& blob : all) {
+      offer theirs{};
+      std::memcpy(&theirs, blob.data(), sizeof theirs);
+      one_network_ = one_network_ && theirs.network == of_leader_.network;
+    }
   }
-  if (!same_user(fd.get())) {
-    throw bootstrap_error("passing a descriptor between ranks: local rank 0 runs under another user");
+
+  /// Collective. Whether nobody needs another way.
+  bool all_have_it() {
+    for (std::string const& has : with_.exchange(has_it() ? "y" : "n")) {
+      if (has != "y") return false;
+    }
+    return true;
   }
-  if (::send(fd.get(), token.data(), token.size(), MSG_NOSIGNAL) < 0) fail("send");
-  if (!wait_readable(fd.get(), clock::now() + patience)) {
-    throw bootstrap_error("passing a descriptor between ranks: local rank 0 does not answer");
+
+  void require_all() {
+    auto const outcomes = with_.exchange(has_it() ? "" : (problems_ + ".").substr(0, 900));
+    for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+      if (outcomes[rank].empty()) continue;
+      throw bootstrap_error(format(
+          "%slocal rank %zu has no access to the memory that the ranks of this host share: %s Let the ranks "
+          "share a network namespace, a PID namespace, or /dev/shm or /tmp.",
+          who, rank, outcomes[rank].c_str()));
+    }
   }
-  return receive_descriptor(fd.get());
-}
+
+  void by_proc() {
+    if (has_it()) return;
+    std::string const path =
+        format("/proc/%lld/fd/%d", static_cast<long long>(of_leader_.pid), of_leader_.descriptor);
+    // Looked at before it is opened: opening something else, a terminal or a tape, may do something.
+    if (!is_meant(::stat, path.c_str())) {
+      note(path + (errno == 0 ? ": another file; the ranks are in several PID namespaces"
+                              : format(": %s", std::strerror(errno))));
+      return;
+    }
+    os::unique_fd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!opened || !is_meant(::fstat, opened.get())) {
+      note(format("%s: %s", path.c_str(), opened ? "another file" : std::strerror(errno)));
+      return;
+    }
+    received_ = std::move(opened);
+  }
+
+  /// errno is 0 if there is a file, but another one.
+  template <class Stat, class What>
+  [[nodiscard]] bool is_meant(Stat stat, What what) const {
+    struct stat info {};
+    if (stat(what, &info) != 0) return false;
+    errno = 0;
+    return info.st_dev == of_leader_.device && info.st_ino == of_leader_.inode;
+  }
+
+  /// Collective: who has no descriptor puts up a box, and local rank 0 sends to all boxes.
+  void by_mail(os::mail_place place) {
+    char const* const kind = place == os::mail_place::abstract ? "abstract socket" : "socket in a folder";
+    std::string token(token_bytes, '\0');
+    std::optional<os::descriptor_mailbox> box;
+    if (!has_it()) {
+      try {
+        os::random_bytes(token.data(), token.size());
+        box.emplace(place);
+      } catch (startup_error const& error) {
+        note(format("%s: %s", kind, without_prefix(error.what())));
+      }
+    }
+    auto const boxes = with_.exchange(box ? token + box->name() : std::string());
+    std::string failure;
+    for (std::size_t rank = 0; leads() && rank < boxes.size() && failure.empty(); ++rank) {
+      if (boxes[rank].size() > token_bytes) failure = deliver(boxes[rank]);
+    }
+    std::string const senders_problem = with_.exchange(failure.substr(0, 900))[0];
+    if (box && !collect(*box, token)) {
+      note(format("%s: %s", kind, senders_problem.empty() ? "no letter came" : senders_problem.c_str()));
+    }
+  }
+
+  static char const* without_prefix(char const* text) {
+    return std::strncmp(text, who, std::strlen(who)) == 0 ? text + std::strlen(who) : text;
+  }
+
+  /// Empty, or why a letter could not be sent.
+  std::string deliver(std::string_view to) const {
+    try {
+      // A box that was put up just now is full only if somebody makes it so.
+      for (int tries = 0; tries < 1000; ++tries) {
+        if (os::descriptor_mailbox::try_send(to.substr(token_bytes), to.data(), token_bytes, own_)) return {};
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      return "the receiver's box is full";
+    } catch (startup_error const& error) {
+      return without_prefix(error.what());
+    }
+  }
+
+  /// Letters with another token are not from this job.
+  bool collect(os::descriptor_mailbox& box, std::string const& token) {
+    std::string shown(token_bytes, '\0');
+    os::unique_fd descriptor;
+    while (std::size_t const bytes = box.try_receive(shown.data(), shown.size(), descriptor)) {
+      if (bytes != token_bytes || shown != token || !descriptor) continue;
+      received_ = std::move(descriptor);
+      return true;
+    }
+    return false;
+  }
+
+  channel& with_;
+  placement const& where_;
+  int own_;
+  os::unique_fd received_;
+  offer of_leader_{};
+  bool one_network_ = true;
+  std::string problems_;
+};
 
 }  // namespace
 
 int share_descriptor(channel& with, int descriptor) {
-  placement const& where = with.where();
-  if (where.local_size == 1) return descriptor;
-
-  os::unique_fd listener;
-  std::string name;
-  std::string token(token_bytes, '\0');
-  std::string problem;
-  if (where.local_rank == 0) {
-    try {
-      os::random_bytes(token.data(), token.size());
-      listener = listen_anonymously(name);
-    } catch (startup_error const& error) {
-      problem = error.what();
-    }
-  }
-  // An empty blob from rank 0 says that it could not even listen.
-  std::string const offer = with.exchange(listener ? token + name : std::string())[0];
-
-  os::unique_fd received;
-  try {
-    if (where.local_rank == 0) {
-      if (listener) serve(listener.get(), descriptor, token, where.local_size - 1);
-    } else if (offer.size() > token_bytes) {
-      received =
-          ask(std::string_view(offer).substr(token_bytes), std::string_view(offer).substr(0, token_bytes));
-    }
-  } catch (startup_error const& error) {
-    problem = error.what();
-  }
-
-  auto const outcomes = with.exchange(problem.substr(0, 900));
-  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
-    if (!outcomes[rank].empty())
-      throw bootstrap_error(format("local rank %zu: %s", rank, outcomes[rank].c_str()));
-  }
-  return where.local_rank == 0 ? descriptor : received.release();
+  if (with.where().local_size == 1) return descriptor;
+  return sharing(with, descriptor).run();
 }
 
 }  // namespace atl::bootstrap

@@ -20,6 +20,7 @@
 #include "base/doorbell.hpp"
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
+#include "base/os/descriptor_mail.hpp"
 #include "base/os/membarrier.hpp"
 #include "base/os/memory.hpp"
 #include "base/os/ptracer.hpp"
@@ -45,7 +46,8 @@ struct introduction {
   shm::peer_process process;
   std::int64_t parent;  ///< that process' parent
   std::uint64_t private_limit;
-  bool remote_fences;  ///< it has joined (base/os/membarrier.hpp)
+  bool remote_fences;     ///< it has joined (base/os/membarrier.hpp)
+  std::uint64_t network;  ///< its network namespace
 };
 
 template <class T>
@@ -105,7 +107,7 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   // Before anybody may try.
   if (reading && config.count > 1) os::let_anybody_read_memory();
   introduction const mine{shm::introduce_process(), ::getppid(), config.private_limit,
-                          os::join_remote_fences()};
+                          os::join_remote_fences(), os::network_namespace()};
   plan.remote_fences = true;
   std::vector<introduction> const all = exchange_values(channel, mine);
   bool one_parent = true;
@@ -115,6 +117,7 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
     // Each saw a little more or less free memory; a message that one may send, all may receive.
     config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
     plan.remote_fences = plan.remote_fences && peer.remote_fences;
+    plan.one_network = plan.one_network && peer.network == mine.network;
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
@@ -167,7 +170,7 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
               plan.transport.layout.arena_bytes, &transit_memory),
       host({region.base(), region.stride(), plan.transport.count, plan.transport.me, plan.transport.first,
-            plan.remote_fences},
+            plan.remote_fences, plan.one_network},
            transit),
       shm(with_arena(std::move(plan.transport), transit)),
       progress(shm, host, plan.waiting, plan.threaded),

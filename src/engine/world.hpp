@@ -26,6 +26,7 @@ namespace atl::engine {
 struct start_plan {
   shm::endpoint_config transport;
   bool remote_fences = false;  ///< of all ranks of this host (base/doorbell.hpp)
+  bool one_network = true;     ///< the ranks of this host are in one network namespace
   waiting_policy waiting;
   bool threaded = false;
 };

@@ -159,6 +159,37 @@ class Basics(LauncherTest):
             self.assertEqual(got.status, 0, got)
             self.assertEqual(len(got.out.splitlines()), ranks)
 
+    def unshared(self, *options):
+        """A command line that runs what follows in namespaces of its own; skips the test where that is not permitted."""
+        command = ["unshare", *options]
+        if not shutil.which("unshare") or subprocess.run([*command, "true"], capture_output=True).returncode != 0:
+            self.skipTest("not permitted: " + " ".join(command))
+        return command
+
+    def test_descriptors_are_shared_between_network_namespaces(self):
+        for ranks in (2, 5):
+            got = self.run_job("-n", ranks, *self.unshared("-n"), PROGRAM, "share")
+            self.assertEqual(got.status, 0, got)
+            self.assertEqual(got.out.count("share ok"), ranks, got)
+
+    def test_descriptors_are_shared_between_network_and_pid_namespaces(self):
+        got = self.run_job("-n", 3, *self.unshared("-n", "-pf", "--mount-proc"), PROGRAM, "share")
+        self.assertEqual(got.status, 0, got)
+        self.assertEqual(got.out.count("share ok"), 3, got)
+
+    def test_ranks_that_have_nothing_in_common_say_so_at_once(self):
+        alone = self.unshared("-n", "-m", "-pf", "--mount-proc")
+        hide = "mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp && exec \"$@\""
+        if subprocess.run([*alone, "sh", "-c", hide, "sh", "true"], capture_output=True).returncode != 0:
+            self.skipTest("not permitted: mount")
+        got = self.run_job("-n", 2, *alone, "sh", "-c", hide, "sh", PROGRAM, "share")
+        self.assertNotEqual(got.status, 0, got)
+        self.assertLess(got.seconds, 10, got)
+        self.assertIn("local rank 1 has no access to the memory", got.err)
+        self.assertIn("several network namespaces", got.err)
+        self.assertRegex(got.err, r"/proc/\d+/fd/\d+: ")
+        self.assertRegex(got.err, r"socket in a folder: connect to /dev/shm/atoll-\w+/box: No such file")
+
     def test_without_the_launcher_a_program_is_one_rank(self):
         got = subprocess.run([PROGRAM, "exchange"], env=self.environment(), text=True, capture_output=True)
         self.assertEqual(got.stdout, "exchange ok 0 of 1 by solo\n")

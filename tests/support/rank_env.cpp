@@ -66,8 +66,13 @@ rank_env::rank_env(int rank, int size, std::uint64_t key) : rank_(rank), size_(s
   }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  int const length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "atoll-test-%d-%016llx",
+  // Abstract, so that nothing is left on disk, but for ranks in several network namespaces: in this folder.
+  char const* const folder = std::getenv("ATOLL_TEST_SOCKETS");
+  bool const abstract = folder == nullptr;
+  int const length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+                                   "%s/atoll-test-%d-%016llx", abstract ? "" : folder + 1,
                                    static_cast<int>(::getuid()), static_cast<unsigned long long>(key));
+  if (!abstract) address.sun_path[0] = '/';
   auto const address_size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   int const type = SOCK_SEQPACKET | SOCK_CLOEXEC;
   if (rank_ == 0) {
@@ -87,6 +92,7 @@ rank_env::rank_env(int rank, int size, std::uint64_t key) : rank_(rank), size_(s
       }
     }
     ::close(listener);
+    if (!abstract) ::unlink(address.sun_path);
   } else {
     int const own = ::socket(AF_UNIX, type, 0);
     while (::connect(own, reinterpret_cast<sockaddr const*>(&address), address_size) != 0) {

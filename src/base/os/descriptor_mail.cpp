@@ -1,9 +1,13 @@
 #include "base/os/descriptor_mail.hpp"
 
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -14,15 +18,63 @@ namespace {
   throw startup_error(format("passing a descriptor between ranks: %s: %s", what, std::strerror(errno)));
 }
 
+bool is_same_user(int socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == ::geteuid();
+}
+
+unique_fd make_socket() {
+  unique_fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) fail("socket");
+  return socket;
+}
+
+std::string printable(std::string_view name) {
+  return name.starts_with('\0') ? "an abstract socket" : std::string(name);
+}
+
+/// A name that the kernel chooses, in no file system.
+std::string bind_anonymously(int socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(sa_family_t)) != 0) fail("bind");
+  socklen_t bytes = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) fail("getsockname");
+  return {address.sun_path, bytes - offsetof(sockaddr_un, sun_path)};
+}
+
+/// A name in a new folder that only this user may enter, where containers of a host are likely to share one.
+std::string bind_in_folder(int socket, std::string& folder) {
+  std::string problems;
+  char const* const chosen = std::getenv("TMPDIR");
+  for (std::string const parent :
+       {"/dev/shm", chosen != nullptr && *chosen == '/' ? chosen : "/tmp", "/tmp"}) {
+    folder = parent + "/atoll-XXXXXX";
+    std::string const name = folder + "/box";
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (name.size() > descriptor_mailbox::longest_name) continue;
+    if (::mkdtemp(folder.data()) != nullptr) {
+      std::string const path = folder + "/box";
+      path.copy(address.sun_path, sizeof address.sun_path);
+      if (::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return path;
+      int const code = errno;
+      ::rmdir(folder.c_str());
+      errno = code;
+    }
+    problems += format("%s%s: %s", problems.empty() ? "" : "; ", parent.c_str(), std::strerror(errno));
+  }
+  folder.clear();
+  throw startup_error("passing a descriptor between ranks: no place for a socket: " + problems);
+}
+
 }  // namespace
 
-bool send_descriptor(int socket, void const* data, std::size_t bytes, int descriptor, sockaddr const* to,
-                     socklen_t to_bytes) noexcept {
+bool send_descriptor(int socket, void const* data, std::size_t bytes, int descriptor) noexcept {
   iovec part{const_cast<void*>(data), bytes};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
-  message.msg_name = const_cast<sockaddr*>(to);
-  message.msg_namelen = to_bytes;
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
@@ -61,39 +113,58 @@ long receive_descriptor(int socket, void* data, std::size_t capacity, unique_fd&
   return got;
 }
 
-std::string bind_anonymously(int socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  // An address without a name makes the kernel choose an abstract one.
-  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(sa_family_t)) != 0) fail("bind");
-  socklen_t bytes = sizeof address;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) fail("getsockname");
-  return {address.sun_path, bytes - offsetof(sockaddr_un, sun_path)};
+descriptor_mailbox::descriptor_mailbox(mail_place place) : socket_(make_socket()) {
+  name_ = place == mail_place::abstract ? bind_anonymously(socket_.get())
+                                        : bind_in_folder(socket_.get(), folder_);
+  if (::listen(socket_.get(), SOMAXCONN) != 0) fail("listen");
 }
 
-descriptor_mailbox::descriptor_mailbox()
-    : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  if (!socket_) fail("socket");
-  name_ = bind_anonymously(socket_.get());
+descriptor_mailbox::~descriptor_mailbox() {
+  if (folder_.empty()) return;
+  ::unlink(name_.c_str());
+  ::rmdir(folder_.c_str());
 }
 
-bool descriptor_mailbox::try_send(std::string_view to, void const* data, std::size_t bytes,
-                                  int descriptor) const {
+bool descriptor_mailbox::try_send(std::string_view to, void const* data, std::size_t bytes, int descriptor) {
+  unique_fd const socket = make_socket();
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   to.copy(address.sun_path, sizeof address.sun_path);
   auto const size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + to.size());
-  if (send_descriptor(socket_.get(), data, bytes, descriptor, reinterpret_cast<sockaddr*>(&address), size)) {
-    return true;
+  while (::connect(socket.get(), reinterpret_cast<sockaddr const*>(&address), size) != 0) {
+    if (errno == EAGAIN) return false;  // more callers than it may keep waiting
+    if (errno != EINTR) fail(("connect to " + printable(to)).c_str());
   }
+  if (!is_same_user(socket.get())) {
+    throw startup_error("passing a descriptor between ranks: the receiver runs under another user");
+  }
+  // The letter waits there until the receiver looks, even after this end is closed.
+  if (send_descriptor(socket.get(), data, bytes, descriptor)) return true;
   if (errno != EAGAIN && errno != ENOBUFS && errno != ETOOMANYREFS) fail("sendmsg");
   return false;
 }
 
-std::size_t descriptor_mailbox::try_receive(void* data, std::size_t capacity,
-                                            unique_fd& descriptor) const noexcept {
-  long const got = receive_descriptor(socket_.get(), data, capacity, descriptor);
-  return got < 0 ? 0 : static_cast<std::size_t>(got);
+std::size_t descriptor_mailbox::try_receive(void* data, std::size_t capacity, unique_fd& descriptor) {
+  for (;;) {
+    unique_fd caller(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!caller) break;
+    if (is_same_user(caller.get())) callers_.push_back(std::move(caller));
+  }
+  for (std::size_t i = 0; i < callers_.size();) {
+    long const got = receive_descriptor(callers_[i].get(), data, capacity, descriptor);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      ++i;
+      continue;
+    }
+    callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (got > 0) return static_cast<std::size_t>(got);
+  }
+  return 0;
+}
+
+std::uint64_t network_namespace() noexcept {
+  struct stat info {};
+  return ::stat("/proc/self/ns/net", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
 }
 
 }  // namespace atl::os

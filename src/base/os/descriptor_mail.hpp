@@ -5,43 +5,57 @@
 #include <sys/socket.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/os/unique_fd.hpp"
 
 namespace atl::os {
 
-/// Sends `bytes` (at least one) together with a descriptor, of which the receiver gets a copy. `to` may be
-/// null for connected sockets. False with errno set.
-bool send_descriptor(int socket, void const* data, std::size_t bytes, int descriptor,
-                     sockaddr const* to = nullptr, socklen_t to_bytes = 0) noexcept;
+/// Sends `bytes` (at least one) together with a descriptor, of which the receiver gets a copy, over a connected
+/// socket. False with errno set.
+bool send_descriptor(int socket, void const* data, std::size_t bytes, int descriptor) noexcept;
 
 /// Receives at most `capacity` bytes and a descriptor (empty if none came). Bytes received, or -1 with errno
 /// set. Does not wait if `flags` has MSG_DONTWAIT.
 long receive_descriptor(int socket, void* data, std::size_t capacity, unique_fd& descriptor,
                         int flags = 0) noexcept;
 
-/// A letter box for descriptors: its name is known to the kernel only and goes with the object.
+/// Where a letter box has its name, by which senders find it.
+enum class mail_place : unsigned char {
+  abstract,  ///< known to the kernel only; senders must be in the same network namespace
+  folder     ///< a file in a folder of its own that only this user may enter; for as long as the object lives
+};
+
+/// A letter box for descriptors. Letters come from processes of this user only, and go to such only.
 class descriptor_mailbox {
  public:
   /// Throws startup_error.
-  descriptor_mailbox();
+  explicit descriptor_mailbox(mail_place place = mail_place::abstract);
+  descriptor_mailbox(descriptor_mailbox const&) = delete;
+  descriptor_mailbox& operator=(descriptor_mailbox const&) = delete;
+  ~descriptor_mailbox();
 
-  /// Name to give to senders, some ten bytes.
+  /// Name to give to senders: some ten bytes, in a folder at most `longest_name`.
   [[nodiscard]] std::string const& name() const noexcept { return name_; }
+  static constexpr std::size_t longest_name = 104;
 
-  /// False if the receiver's box is full: try again later. Throws startup_error if there is no such box.
-  bool try_send(std::string_view to, void const* data, std::size_t bytes, int descriptor) const;
-  /// As receive_descriptor; 0 if nothing is there. Anybody may have sent it.
-  std::size_t try_receive(void* data, std::size_t capacity, unique_fd& descriptor) const noexcept;
+  /// False if the receiver's box is full: try again later. Throws startup_error if there is no such box, or
+  /// if it is another user's.
+  static bool try_send(std::string_view to, void const* data, std::size_t bytes, int descriptor);
+  /// As receive_descriptor; 0 if nothing is there.
+  std::size_t try_receive(void* data, std::size_t capacity, unique_fd& descriptor);
 
  private:
   unique_fd socket_;
   std::string name_;
+  std::string folder_;              ///< to remove
+  std::vector<unique_fd> callers_;  ///< connected; their letters may be on the way
 };
 
-/// Binds a socket to a name that the kernel chooses, in no file system; returns it. Throws startup_error.
-std::string bind_anonymously(int socket);
+/// Names the network namespace of this process; 0 if that cannot be found out.
+std::uint64_t network_namespace() noexcept;
 
 }  // namespace atl::os

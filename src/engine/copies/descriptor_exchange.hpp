@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/os/descriptor_mail.hpp"
@@ -21,11 +22,12 @@ class descriptor_exchange {
   struct offer {
     segment_notice segment;  ///< number 0: none
     std::array<char, 16> token;
-    std::array<char, 24> mailbox;
+    std::array<char, os::descriptor_mailbox::longest_name> mailbox;
     std::uint32_t mailbox_bytes;
   };
 
-  /// Throws startup_error.
+  /// Throws startup_error. Without a letter box, which only ranks in several network namespaces may lack, this
+  /// rank gets no descriptors: the owners of segments copy for it.
   descriptor_exchange();
   /// `mine`: the own segment, or one of number 0; `descriptor` stands for it if that is how it is shared.
   [[nodiscard]] offer make_offer(segment_notice const& mine, os::unique_fd descriptor);
@@ -42,7 +44,7 @@ class descriptor_exchange {
 
   void receive();
 
-  os::descriptor_mailbox box_;
+  std::optional<os::descriptor_mailbox> box_;
   std::array<char, 16> token_;
   std::vector<offer> offers_;
   os::unique_fd own_;

@@ -23,6 +23,7 @@ class host_domain {
     std::uint32_t me = 0;        ///< local rank of this process
     std::int32_t first = 0;      ///< world rank of local rank 0
     bool remote_fences = false;  ///< of all ranks: no wake-up is missed (base/doorbell.hpp)
+    bool one_network = true;     ///< all ranks are in one network namespace
   };
 
   /// `transit`: of this rank, inside its region.
@@ -40,6 +41,8 @@ class host_domain {
   [[nodiscard]] std::int32_t world_rank(std::uint32_t local_rank) const noexcept {
     return ranks_.first + static_cast<std::int32_t>(local_rank);
   }
+
+  [[nodiscard]] bool one_network() const noexcept { return ranks_.one_network; }
 
   /// A place in the region of a rank of this host.
   [[nodiscard]] std::byte* at(std::uint32_t local_rank, std::uint64_t offset) const noexcept {
