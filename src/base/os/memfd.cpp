@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -13,22 +16,42 @@ namespace atl::os {
 namespace {
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr unsigned huge_2mb = 21U << 26;  // MFD_HUGE_2MB, which older C libraries lack
+
+/// Stands in for a memfd where a filter of system calls forbids those (old container runtimes): a file in memory
+/// that never has a name, or loses it at once. It cannot be sealed: only this user's processes get at it.
+unique_fd make_nameless_file(std::string const& why_no_memfd) {
+  char const* const folder = "/dev/shm";
+  unique_fd fd(::open(folder, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+  if (!fd && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    std::string path = std::string(folder) + "/atoll-XXXXXX";
+    fd.reset(::mkostemp(path.data(), O_CLOEXEC));
+    if (fd) ::unlink(path.c_str());
+  }
+  if (!fd) {
+    throw startup_error(
+        format("cannot create shared memory: memfd_create: %s; a file in %s instead: %s. Allow one "
+               "of them to this container.",
+               why_no_memfd.c_str(), folder, std::strerror(errno)));
+  }
+  return fd;
 }
+
+}  // namespace
 
 unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge) {
   unsigned const pages = huge ? MFD_HUGETLB | huge_2mb : 0U;
   unique_fd fd(::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING | pages));
   if (!fd && huge) {
-    throw startup_error(
-        format("cannot create shared memory of huge pages (memfd_create): %s. Leave out ATOLL_HUGE_PAGES=pool.",
-               std::strerror(errno)));
+    throw startup_error(format(
+        "cannot create shared memory of huge pages (memfd_create): %s. Leave out ATOLL_HUGE_PAGES=pool.",
+        std::strerror(errno)));
   }
-  if (!fd)
-    throw startup_error(format("cannot create shared memory (memfd_create): %s", std::strerror(errno)));
+  bool const sealable = static_cast<bool>(fd);
+  if (!fd) fd = make_nameless_file(std::strerror(errno));
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     throw startup_error(format("cannot size shared memory to %zu bytes: %s", bytes, std::strerror(errno)));
   }
-  if (::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) {
+  if (sealable && ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) {
     throw startup_error(format("cannot seal shared memory: %s", std::strerror(errno)));
   }
   return fd;
@@ -36,7 +59,10 @@ unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge) {
 
 bool is_sealed_memfd(int descriptor) noexcept {
   int const have = ::fcntl(descriptor, F_GET_SEALS);
-  return have >= 0 && (have & seals) == seals;
+  if (have >= 0 && (have & seals) == seals) return true;
+  struct stat info {};
+  return ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 0 &&
+         info.st_uid == ::geteuid() && (info.st_mode & 077) == 0;
 }
 
 void random_bytes(void* destination, std::size_t bytes) {

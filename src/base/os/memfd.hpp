@@ -11,11 +11,12 @@
 namespace atl::os {
 
 /// New anonymous file of `bytes` zero bytes, close-on-exec. Sealed against growing and shrinking,
-/// so that nobody who holds the descriptor can turn accesses into bus errors. Throws startup_error.
+/// so that nobody who holds the descriptor can turn accesses into bus errors; where the system forbids
+/// memfd_create, an unsealed file of /dev/shm without a name. Throws startup_error.
 /// `label` shows in /proc only. `huge`: of the pool of huge pages of 2 MiB.
 unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge = false);
 
-/// True when `descriptor` is an anonymous file sealed by `make_sealed_memfd`.
+/// True when `descriptor` may be a file of `make_sealed_memfd`: sealed, or without a name and this user's alone.
 bool is_sealed_memfd(int descriptor) noexcept;
 
 /// `bytes` random bytes from the kernel.

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -260,6 +261,13 @@ std::string host_region::explain(int code, std::size_t bytes) const {
   std::string text = format("cannot reserve %s of shared memory: %s; ", format_bytes(bytes).c_str(),
                             error_text(code).c_str());
   if (shape_.pages != page_kind::pool) {
+    struct statvfs mount {};
+    // Anonymous memory has no limit of its own; the file that stands in for it has (base/os/memfd.cpp).
+    if (fstatvfs(descriptor_.get(), &mount) == 0 && mount.f_blocks != 0) {
+      return text + format("%s of %s are free in /dev/shm, used since memfd_create is forbidden.",
+                           format_bytes(mount.f_bavail * mount.f_frsize).c_str(),
+                           format_bytes(mount.f_blocks * mount.f_frsize).c_str());
+    }
     return text + describe(shape_.limits()) +
            format(". Start fewer than %u ranks on this host, or allocate less.", shape_.count);
   }
