@@ -440,6 +440,10 @@ def report(bench):
     with open(os.path.join(folder, "index.html"), encoding="utf-8") as file:
         page = file.read()
     require(page.count("data:image/png;base64,") == 3 and "http:" not in page and "https:" not in page, "the page is not self-contained")
+    require(page.count('alt="Chart of ') == 3 and all(f"<td>{fact}</td>" in page for fact in ("Processor", "Compiler", "MPI", "Load before")),
+            "the page does not say what is drawn, or of which machine")
+    for kind in ("svg", "pdf"):
+        require(os.path.getsize(os.path.join(folder, f"scaling.{kind}")) > 1000, f"no picture as {kind}")
 
     # Nobody waits in the steps of one rank with a device, nor without exchange: no times of single steps are shown.
     database, folder = bench.path("devices.db"), bench.path("devices")

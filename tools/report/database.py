@@ -32,13 +32,45 @@ def has_table(path, name):
         database.close()
 
 
+def machines_of(connection, table):
+    """What each run of a table of runs was made on. Files of earlier versions do not say."""
+    if not connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'machines'").fetchone()[0]:
+        return {}
+    return {row["run"]: row for row in connection.execute("SELECT * FROM machines WHERE runs = ?", (table,))}
+
+
+def with_machine(run, machines):
+    """A run's row, with what is known of its machine."""
+    machine = machines.get(run["run"])
+    return {**(dict(machine) if machine else {}), **dict(run)}
+
+
+def is_disturbed(run):
+    """Whether others took cores that the run needed."""
+    return bool(run.get("disturbed"))
+
+
+def without_disturbed(runs):
+    """Numbers of the runs that figures are taken from: those that nobody disturbed; all of them where there are no such."""
+    quiet = [i for i, run in enumerate(runs) if not is_disturbed(run)]
+    return quiet or list(range(len(runs)))
+
+
 def run_facts(runs):
-    """When and where runs were made: pairs of texts."""
+    """When, where and on what runs were made: pairs of texts."""
     dates = sorted(run["date"] for run in runs)
     found = [("Runs", f"{len(runs)}, from {dates[0]} to {dates[-1]}")]
-    for title, column in (("Hosts", "host"), ("Usable cores", "cores"), ("Devices", "device"), ("Version", "version"),
-                          ("Commit", "commit_id")):
-        values = dict.fromkeys(str(run[column]) for run in runs if column in run.keys() and run[column] != "")
+    for title, column in (("Hosts", "host"), ("Processor", "processor"), ("Usable cores", "cores"), ("Devices", "device"),
+                          ("System", "system"), ("Compiler", "compiler"), ("MPI", "mpi"), ("Version", "version"), ("Commit", "commit_id")):
+        values = dict.fromkeys(str(run[column]) for run in runs if run.get(column) not in (None, ""))
         if values:
             found.append((title, ", ".join(values)))
+    loads = sorted(run["load"] for run in runs if run.get("load") is not None)
+    if loads:
+        found.append(("Load before", f"{loads[0]:.1f} to {loads[-1]:.1f} processes in the minute before a run"))
+    known = [run for run in runs if run.get("disturbed") is not None]
+    if known:
+        waited = max(run["waited"] for run in known)
+        found.append(("Disturbed by others", f"{sum(map(is_disturbed, known))} of {len(known)} runs; rank 0 waited for its core up to "
+                                             f"{100 * waited:.1f} % of a run"))
     return found

@@ -29,25 +29,78 @@ def load():
             "axes.spines.top": False,
             "axes.spines.right": False,
             "legend.frameon": False,
+            "svg.hashsalt": "atoll",
         }
     )
     return plt
 
 
-def save(figure, path):
-    """Writes a PNG file, whatever the name ends in, under its final name only when it is complete."""
+def save(figure, path, kind="png"):
+    """Writes a PNG file (or another kind), whatever the name ends in, under its final name only when it is complete."""
     partial = path
     if not os.path.exists(path) or os.path.isfile(path):
         partial = f"{path}.{os.getpid()}.part"
     try:
         with open(partial, "wb") as file:
-            figure.savefig(file, format="png", bbox_inches="tight")
+            # Without dates, so that the same data give the same files.
+            metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+            figure.savefig(file, format=kind, bbox_inches="tight", metadata=metadata)
         if partial != path:
             os.replace(partial, path)
     except OSError:
         if partial != path and os.path.exists(partial):
             os.unlink(partial)
         raise
+
+
+def save_all(figure, base):
+    """Writes a picture as PNG, and as SVG and PDF for papers and slides. Returns the name of the PNG file."""
+    for kind in ("png", "svg", "pdf"):
+        save(figure, f"{base}.{kind}", kind)
+    return f"{base}.png"
+
+
+def describe(figure):
+    """A picture in words, for those who cannot see it: its panels, their axes and what is drawn in them."""
+    def label(axis):
+        return axis.get_label().get_text()
+
+    panels = []
+    for axes in figure.axes:
+        words = [axes.get_title() or axes.get_title(loc="left")]
+        if label(axes.xaxis) or label(axes.yaxis):
+            words.append(f"{label(axes.yaxis)} against {label(axes.xaxis)}")
+        names = [text.get_text().replace("\n", ", ") for text in (axes.get_legend().get_texts() if axes.get_legend() else [])]
+        if names:
+            words.append(f"with {'; '.join(names)}")
+        if axes.get_visible() and any(words):
+            panels.append(": ".join(filter(None, [words[0], ", ".join(words[1:])])))
+    return f"Chart of {len(panels)} panel{'s' if len(panels) != 1 else ''}. {'. '.join(panels)}."
+
+
+def spread(values):
+    """Median, tenth and ninetieth percentile."""
+    import statistics
+
+    ordered = sorted(values)
+    return statistics.median(ordered), ordered[int(0.1 * (len(ordered) - 1))], ordered[-1 - int(0.1 * (len(ordered) - 1))]
+
+
+def points(axes, x, spreads, disturbed=(), **style):
+    """A line through medians, with bars from low to high, inside of which they lie. `spreads`: median, low, high of each point.
+    Hollow: those that others disturbed."""
+    axes.plot(x, [s[0] for s in spreads], **style)
+    for at, (middle, low, high) in zip(x, spreads):
+        if high > low:
+            axes.errorbar([at], [middle], yerr=[[middle - low], [high - middle]], fmt="none", ecolor=style.get("color"), elinewidth=0.8,
+                          capsize=2.5, alpha=0.5)
+    hollow = [(at, s[0]) for at, s, is_so in zip(x, spreads, disturbed) if is_so]
+    if hollow:
+        axes.plot(*zip(*hollow), linestyle="", marker=style.get("marker", "o"), markersize=style.get("markersize", 5),
+                  color=style.get("color"), markerfacecolor="white", zorder=5)
+
+
+HOLLOW = " Hollow points: others took cores from all runs of it."
 
 
 def unit_of(seconds):

@@ -12,7 +12,8 @@ TITLE = "heat3d results"
 NOTE = ("ms/step is the time loop divided by its steps, and throughput is what follows from it. Beyond: the same less that "
         "of the kernels alone (exchange off). Median and percentiles are of single steps on rank 0; they are missing where "
         "nobody waits for the device in a step, so that only the time of starting kernels was seen. Communication is the share of "
-        "time that ranks spend handing halos over, waiting for them, and on sums over all ranks.")
+        "time that ranks spend handing halos over, waiting for them, and on sums over all ranks. Runs that others disturbed, by taking "
+        "cores, are left out (runs: 2/3); where all were, they are used, and the time has a ~.")
 DEVICE_BACKENDS = ("cuda", "device-sim")
 EXCHANGES = {
     "rma": "one-sided copy",
@@ -36,7 +37,8 @@ class Group:
     devices: int  # 0: on the host
     exchange: str
     backend: str
-    runs: list = field(default_factory=list)
+    every: list = field(default_factory=list)  # run of it, failed and disturbed ones too
+    runs: list = field(default_factory=list)   # that figures are taken from
     steps: list = field(default_factory=list)  # step durations of each run, in seconds
 
     @property
@@ -76,9 +78,17 @@ class Group:
     def all_steps(self):
         return [duration for run in self.steps for duration in run] if self.waits_in_steps else []
 
+    @property
+    def disturbed(self):
+        return any(map(database.is_disturbed, self.runs))
+
+    def loops(self):
+        """Seconds per step of each run: whole loop divided by steps."""
+        return [run["seconds"] / run["steps"] for run in self.runs]
+
     def step(self):
-        """Seconds per step: whole loop divided by steps; the median over runs."""
-        return statistics.median(run["seconds"] / run["steps"] for run in self.runs)
+        """Their median."""
+        return statistics.median(self.loops())
 
     def windows(self):
         """Durations of two consecutive steps. A neighbour's data may arrive early, so that one step misses a delay
@@ -106,11 +116,13 @@ def read(path):
     """Groups of runs in the file, in a natural order."""
     try:
         connection = database.connect(path)
+        machines = database.machines_of(connection, "runs")
         groups = {}
-        for run in connection.execute("SELECT * FROM runs ORDER BY run"):
+        for row in connection.execute("SELECT * FROM runs ORDER BY run").fetchall():
+            run = database.with_machine(row, machines)
             key = ((run["x"], run["y"], run["z"]), run["ranks"], devices_of(run), run["exchange"], run["backend"])
             group = groups.setdefault(key, Group(*key))
-            group.runs.append(run)
+            group.every.append(run)
             rows = connection.execute("SELECT rank0_s FROM steps WHERE run = ? ORDER BY step", (run["run"],))
             group.steps.append([row["rank0_s"] for row in rows])
         connection.close()
@@ -118,6 +130,9 @@ def read(path):
         raise NothingToDraw(f"{path}: not a results file of heat3d ({error})") from None
     if not groups:
         raise NothingToDraw(f"{path}: holds no runs")
+    for group in groups.values():
+        kept = database.without_disturbed(group.every)
+        group.runs, group.steps = [group.every[i] for i in kept], [group.steps[i] for i in kept]
     order = list(EXCHANGES)
     return sorted(groups.values(),
                   key=lambda g: (g.cells, g.size, g.ranks, g.devices,
@@ -125,7 +140,7 @@ def read(path):
 
 
 def facts(groups):
-    return database.run_facts([run for group in groups for run in group.runs])
+    return database.run_facts([run for group in groups for run in group.every])
 
 
 def table(groups):
@@ -135,9 +150,9 @@ def table(groups):
     rows = []
     for g in groups:
         steps = sorted(g.all_steps())
-        failed = sum(run["passed"] == 0 for run in g.runs)
-        unchecked = all(run["passed"] is None for run in g.runs)
-        residuals = [run["residual"] for run in g.runs if run["residual"] is not None and run["passed"] is not None]
+        failed = sum(run["passed"] == 0 for run in g.every)
+        unchecked = all(run["passed"] is None for run in g.every)
+        residuals = [run["residual"] for run in g.every if run["residual"] is not None and run["passed"] is not None]
         alone = kernels_alone(groups, g)
         rows.append([
             g.size_name,
@@ -146,8 +161,8 @@ def table(groups):
             ", ".join(dict.fromkeys(run["grid"] for run in g.runs)),
             g.exchange,
             g.backend,
-            str(len(g.runs)),
-            f"{1e3 * g.step():.4g}",
+            str(len(g.runs)) if len(g.runs) == len(g.every) else f"{len(g.runs)}/{len(g.every)}",
+            f"{'~' if g.disturbed else ''}{1e3 * g.step():.4g}",
             f"{1e6 * (g.step() - alone):.1f}" if alone is not None else "",
             f"{1e3 * statistics.median(run['median_s'] for run in g.runs):.4g}" if steps else "",
             f"{1e3 * steps[int(0.1 * (len(steps) - 1))]:.4g}" if steps else "",

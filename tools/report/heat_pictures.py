@@ -62,6 +62,19 @@ def draw_histogram(plt, groups):
     return figure
 
 
+def of_runs(group):
+    """Median, shortest and longest time per step of runs, in ms."""
+    loops = [1e3 * loop for loop in group.loops()]
+    return statistics.median(loops), min(loops), max(loops)
+
+
+def statistic_of(groups):
+    """One for all of these, in ms, and its name: of single steps where all have their times, else of whole runs."""
+    if all(g.all_steps() for g in groups):
+        return (lambda g: [1e3 * s for s in drawing.spread(g.all_steps())]), "median step; bars: p10 to p90 of the steps"
+    return of_runs, "run divided by its steps, median; bars: shortest to longest run"
+
+
 def draw_sizes(plt, groups):
     """Time per step against the edge of the cube, for each variant; beside it what of it is not the kernels'."""
     cubes = [g for g in groups if g.is_cube]
@@ -76,33 +89,30 @@ def draw_sizes(plt, groups):
     for row, (place, ranks, devices) in zip(all_axes, setups):
         here = [g for g in cubes if (g.place, g.ranks, g.devices) == (place, ranks, devices)]
         alone = {g.size: g.step() for g in here if g.exchange == "off"}
-        single = [g for g in cubes if g.backend == place[0] and g.ranks == 1 and g.exchange in ("rma", "none")]
+        # One for each size: a rank alone exchanges nothing, whichever way it would.
+        single = list({g.size: g for g in cubes if g.backend == place[0] and g.ranks == 1 and g.exchange in ("rma", "none")}.values())
         lines = [("one rank", drawing.GREY, ":", single), *[
             (v, color_of(v, variants), "-", [g for g in here if g.variant == v]) for v in variants],
             ("kernels alone (off)", "#000000", ":", [g for g in here if g.exchange == "off"])]
         axes = row[0]
         for (label, color, style, line), marker in zip(lines, [".", *MARKERS]):
             if line:
-                axes.plot([g.size[0] for g in line], [1e3 * g.step() for g in line], linestyle=style, marker=marker,
-                          markersize=4, color=color, label=label, linewidth=1.6)
+                drawing.points(axes, [g.size[0] for g in line], [of_runs(g) for g in line], [g.disturbed for g in line],
+                               linestyle=style, marker=marker, markersize=4, color=color, label=label, linewidth=1.6)
         drawing.set_log_scale(axes.yaxis, axes.set_yscale, *axes.dataLim.intervaly)
         axes.set_ylabel("time per step (ms)")
         for _, color, _, line in lines[1:-1] if has_kernels else []:
             line = [g for g in line if g.size in alone]
-            beyond = [1e6 * (g.step() - alone[g.size]) for g in line]
-            row[1].plot([g.size[0] for g in line], beyond, "-o", color=color, markersize=4, linewidth=1.6)
-            for g in line:  # each run, to show how sure it is
-                runs = [1e6 * (run["seconds"] / run["steps"] - alone[g.size]) for run in g.runs]
-                if len(runs) > 1:
-                    row[1].plot([g.size[0]] * len(runs), runs, "_", color=color, markersize=9, alpha=0.7)
+            beyond = [[1e3 * ms - 1e6 * alone[g.size] for ms in of_runs(g)] for g in line]
+            drawing.points(row[1], [g.size[0] for g in line], beyond, [g.disturbed for g in line], linestyle="-", marker="o",
+                           color=color, markersize=4, linewidth=1.6)
         if has_kernels:
             row[1].axhline(0, color="#000000", linestyle=":", linewidth=1.2)
             values = [abs(v) for line in row[1].lines for v in line.get_ydata() if v]
             if values and max(values) > 100 * statistics.median(values):
                 row[1].set_yscale("symlog", linthresh=max(1.0, statistics.median(values)))
             row[1].set_ylabel("beyond the kernels alone (µs a step)")
-            repeated = any(len(g.runs) > 1 for g in here)
-            row[1].set_title("less the kernels alone" + ("; dashes: single runs" if repeated else ""), fontsize=11)
+            row[1].set_title("less the kernels alone", fontsize=11)
         axes.set_title(f"{here[0].setup_name}, back end {place[0]}", fontsize=11)
         axes.legend(fontsize=8)
         edges = sorted({g.size[0] for g in [*here, *single]})
@@ -137,16 +147,19 @@ def draw_scaling(plt, groups):
     for axes, on_devices in zip(all_axes.flat, on_what):
         here = [g for g in shown if bool(g.devices) == on_devices]
         count = (lambda g: g.devices) if on_devices else (lambda g: g.ranks)
+        statistic, name = statistic_of(here)
         for size in unique(g.size for g in here):
             color = drawing.COLORS[sizes.index(size) % len(drawing.COLORS)]
             for place in unique(g.place for g in here if g.size == size):
-                draw_ideal(axes, [g for g in here if (g.size, g.place) == (size, place)], count, color)
+                draw_ideal(axes, [g for g in here if (g.size, g.place) == (size, place)], count, color, statistic)
                 exchanges = unique(g.exchange for g in here if (g.size, g.place) == (size, place))
                 sent = [e for e in exchanges if any(g.ranks > 1 and g.exchange == e and (g.size, g.place) == (size, place)
                                                     for g in here)]
                 for exchange in sent or exchanges:
-                    draw_line(axes, scaling_line(here, size, exchange, place), count, color,
-                              LINE_STYLES.get(exchange, "-"), MARKERS[places.index(place) % len(MARKERS)])
+                    line = scaling_line(here, size, exchange, place)
+                    drawing.points(axes, [count(g) for g in line], [statistic(g) for g in line], [g.disturbed for g in line],
+                                   color=color, linestyle=LINE_STYLES.get(exchange, "-"), linewidth=1.7, markersize=4.5,
+                                   marker=MARKERS[places.index(place) % len(MARKERS)])
         counts = sorted({count(g) for g in here})
         axes.set_xscale("log", base=2)
         axes.set_xticks(counts, [str(c) for c in counts])
@@ -157,7 +170,7 @@ def draw_scaling(plt, groups):
         axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
         axes.set_xlabel("GPUs" if on_devices else "ranks")
         axes.set_ylabel("time per step (ms)")
-    all_axes.flat[0].set_title("Whole run divided by its steps; bars: p10 to p90 of single steps; dots: ideal", fontsize=11, loc="left")
+        axes.set_title(f"{name}; dots: ideal", fontsize=10, loc="left")
     handles = [Line2D([], [], color=drawing.COLORS[i % len(drawing.COLORS)], linewidth=3, label=f"{name} cells")
                for i, name in enumerate(unique(g.size_name for g in shown))]
     handles += [Line2D([], [], color="#444444", linestyle=LINE_STYLES.get(e, "-"), label=name)
@@ -171,27 +184,13 @@ def draw_scaling(plt, groups):
     return figure
 
 
-def draw_ideal(axes, line, count, color):
+def draw_ideal(axes, line, count, color, statistic):
     """Where the time of one rank would fall to if it were shared without loss."""
     single = [g for g in line if g.ranks == 1]
     most = max(count(g) for g in line)
     if single and most > 1:
-        time = 1e3 * single[0].step()
+        time = statistic(single[0])[0]
         axes.plot([1, most], [time, time / most], color=color, linestyle=(0, (1, 3)), linewidth=1.0, alpha=0.8)
-
-
-def draw_line(axes, line, count, color, style, marker):
-    x = [count(g) for g in line]
-    times = [1e3 * g.step() for g in line]
-    for at, time, g in zip(x, times, line):
-        if not g.waits_in_steps:
-            continue
-        # A few slow steps may lift the mean above the ninetieth percentile.
-        low = min(time, 1e3 * min(run["p10_s"] for run in g.runs))
-        high = max(time, 1e3 * max(run["p90_s"] for run in g.runs))
-        axes.errorbar([at], [time], yerr=[[time - low], [high - time]], fmt="none", ecolor=color, elinewidth=0.8,
-                      capsize=2.5, alpha=0.45)
-    axes.plot(x, times, color=color, linestyle=style, linewidth=1.7, marker=marker, markersize=4.5)
 
 
 def pictures(plt, groups):
@@ -200,8 +199,9 @@ def pictures(plt, groups):
         ("histogram", draw_histogram, "How long two consecutive steps take: share of all windows of two steps, timed on rank 0. "
                                       "Dotted: median."),
         ("sizes", draw_sizes, "Time per step against size, and what of it is not taken by the kernels alone: the same program "
-                              "without exchange."),
-        ("scaling", draw_scaling, "Time per step against the number of ranks, or of GPUs, for each size and variant."),
+                              "without exchange. Run divided by its steps, median of runs; bars: shortest to longest run."
+                              + drawing.HOLLOW),
+        ("scaling", draw_scaling, "Time per step against the number of ranks, or of GPUs, for each size and variant." + drawing.HOLLOW),
     ):
         figure = draw(plt, groups)
         if figure is not None:

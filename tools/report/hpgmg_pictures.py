@@ -1,6 +1,8 @@
 """Pictures of hpgmg runs: time per solve against ranks with what each variant does, time on each level, message sizes, and
 throughput against size."""
 
+from fractions import Fraction
+
 import drawing
 
 COLORS = {"baseline": "#D55E00", "+shm": "#E69F00", "+local": "#CC79A7", "+vis": "#56B4E9", "+group": "#009E73", "bulk": "#000000",
@@ -36,24 +38,29 @@ def line_style(variant):
             "linestyle": "--" if variant in DASHED else "-"}
 
 
+def boxes_name(boxes):
+    return f"{boxes} box{'es' if boxes != 1 else ''}"
+
+
 def series(groups):
     """Groups over several rank counts: the same grid (strong scaling), or as many boxes for each rank (weak). The widest
     first; a list of groups each, with its title."""
     found = {}
     for g in groups:
         found.setdefault((g.problem, "strong", g.cells), []).append(g)
-        found.setdefault((g.problem, "weak", g.log2_box, g.boxes_per_rank), []).append(g)
+        # Boxes are as many as make a cube, which not every number of ranks divides: alike are only equal shares of cells.
+        found.setdefault((g.problem, "weak", g.log2_box, Fraction(g.cells**3, g.ranks)), []).append(g)
     panels = []
     for key, members in found.items():
         ranks = {g.ranks for g in members}
-        # A variant may have been run with several divisions into boxes: the fastest stands for it.
+        # A variant may have been run with several divisions into boxes: the one with the fastest solve stands for it.
         best = {}
         for g in members:
             at = (g.comm, g.ranks)
             if at not in best or g.best() < best[at].best():
                 best[at] = g
         title = f"{members[0].cells}³ cells" if key[1] == "strong" else \
-            f"{key[3]} box{'es' if key[3] > 1 else ''} of {2 ** key[2]}³ a rank"
+            f"{boxes_name(key[3] / 8 ** key[2])} of {2 ** key[2]}³ a rank"
         panels.append((len(ranks), len(best), key[1] == "strong", f"{title}, {members[0].problem_name}", list(best.values())))
     panels.sort(key=lambda p: p[:3], reverse=True)
     chosen, seen = [], set()
@@ -93,7 +100,7 @@ def draw_table(axes, variants, lines):
 
 
 def draw_variants(plt, groups):
-    """The paper's Figure 6: best time of a solve against ranks, for each variant; below, the ratio to bulk, and the options."""
+    """The paper's Figure 6, with medians: time of a solve against ranks, for each variant; below, the ratio to bulk, and the options."""
     panels = series(groups)[:3]
     variants = unique(g.comm for g in sorted((g for _, members in panels for g in members), key=lambda g: list(COLORS).index(g.comm)
                                              if g.comm in COLORS else 99))
@@ -103,18 +110,20 @@ def draw_variants(plt, groups):
     for column, (title, members) in enumerate(panels):
         axes, below = figure.add_subplot(grid[0, column]), figure.add_subplot(grid[1, column])
         ranks = sorted({g.ranks for g in members})
-        bulk = {g.ranks: g.best() for g in members if g.comm == "bulk"}
+        bulk = {g.ranks: g.spread()[0] for g in members if g.comm == "bulk"}
         for variant in variants:
             line = sorted((g for g in members if g.comm == variant), key=lambda g: g.ranks)
-            axes.plot([g.ranks for g in line], [1e3 * g.best() for g in line], label=variant, **line_style(variant))
+            drawing.points(axes, [g.ranks for g in line], [[1e3 * s for s in g.spread()] for g in line], [g.disturbed for g in line],
+                           label=variant, **line_style(variant))
             compared = [g for g in line if g.ranks in bulk]
-            below.plot([g.ranks for g in compared], [g.best() / bulk[g.ranks] for g in compared], **line_style(variant))
+            drawing.points(below, [g.ranks for g in compared], [[s / bulk[g.ranks] for s in g.spread()] for g in compared],
+                           [g.disturbed for g in compared], **line_style(variant))
         drawing.set_log_scale(axes.yaxis, axes.set_yscale, *axes.dataLim.intervaly)
         axes.set_title(title, fontsize=10.5)
-        axes.set_ylabel("best solve (ms)")
+        axes.set_ylabel("median solve (ms); bars: p10 to p90")
         if column == 0:
             axes.legend(fontsize=8.5, ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
-        below.set_ylabel("over bulk's")
+        below.set_ylabel("over bulk's median")
         below.set_xlabel("ranks")
         below.set_ylim(bottom=min(0.9, below.get_ylim()[0]))
         for each in (axes, below):
@@ -156,9 +165,10 @@ def draw_levels(plt, groups):
         work = [1e3 * g.seconds(level, communicating=False) for level, _ in levels]
         sent = [1e3 * g.seconds(level, communicating=True) for level, _ in levels]
         axes.bar(at, work, width * 0.92, color=color_of(g.comm), alpha=0.35)
-        axes.bar(at, sent, width * 0.92, bottom=work, color=color_of(g.comm), label=f"{g.comm}: {1e3 * g.mean():.3g} ms")
+        axes.bar(at, sent, width * 0.92, bottom=work, color=color_of(g.comm), label=f"{g.comm}: {sum(work) + sum(sent):.3g} ms")
     axes.set_xticks(range(len(levels)), [f"{cells}³" for _, cells in levels])
     axes.set_ylabel("ms of a solve, on rank 0")
+    axes.set_xlabel("cells of the level")
     axes.set_title(f"{members[0].cells}³ cells, {members[0].ranks} rank{'s' if members[0].ranks > 1 else ''}, {members[0].problem_name}; "
                    "pale: computing, full: communicating and waiting", fontsize=10, loc="left")
     axes.legend(fontsize=8.5, ncols=2)
@@ -215,12 +225,15 @@ def draw_sizes(plt, groups):
     figure, all_axes = plt.subplots(1, len(chosen), squeeze=False, sharey=True, figsize=(4.4 * len(chosen) + 1.0, 4.2), layout="constrained")
     for axes, (problem, ranks) in zip(all_axes.flat, chosen):
         here = [g for g in groups if (g.problem, g.ranks) == (problem, ranks)]
-        for variant in sorted({g.comm for g in here}, key=lambda v: list(COLORS).index(v) if v in COLORS else 99):
-            best = {}
-            for size in (size for g in here if g.comm == variant for size in g.sizes):
-                best[size["cells"]] = min(best.get(size["cells"], 1e30), size["best_s"])
-            cells = sorted(best)
-            axes.plot([n**3 for n in cells], [n**3 / best[n] * 1e-6 for n in cells], label=variant, **line_style(variant))
+        # A line for each configuration, through the three sizes of its runs: grids of another division into boxes are others.
+        named = set()
+        for g in sorted(here, key=lambda g: list(COLORS).index(g.comm) if g.comm in COLORS else 99):
+            levels = {size["level"]: size["cells"] for size in g.sizes if size["level"] in g.solves}
+            cells = sorted(levels.items(), key=lambda item: item[1])
+            rates = [[1e-6 * n**3 / s for s in g.spread(level)] for level, n in cells]
+            drawing.points(axes, [n**3 for _, n in cells], [(middle, high, low) for middle, low, high in rates],
+                           [g.disturbed] * len(cells), label=None if g.comm in named else g.comm, **line_style(g.comm))
+            named.add(g.comm)
         ticks = sorted({size["cells"] for g in here for size in g.sizes})
         axes.set_xscale("log", base=2)
         axes.set_xticks([n**3 for n in ticks], [f"{n}³" for n in ticks])
@@ -232,7 +245,7 @@ def draw_sizes(plt, groups):
     low = min(axes.dataLim.intervaly[0] for axes in all_axes.flat)
     high = max(axes.dataLim.intervaly[1] for axes in all_axes.flat)
     drawing.set_log_scale(first.yaxis, first.set_yscale, low, high)
-    first.set_ylabel("million DOF/s, best solve")
+    first.set_ylabel("million DOF/s, median solve")
     all_axes.flat[-1].legend(fontsize=8.5, loc="best")
     return figure
 
@@ -240,13 +253,14 @@ def draw_sizes(plt, groups):
 def pictures(plt, groups):
     """Name, figure and caption of each picture."""
     for name, draw, caption in (
-        ("variants", draw_variants, "The best solve against the number of ranks, for each way of communicating, and its ratio to that of "
-                                    "packed one-sided messages (bulk). The table says what each does, as in the paper's Figure 6."),
+        ("variants", draw_variants, "The median solve against the number of ranks, for each way of communicating, and its ratio to that "
+                                    "of packed one-sided messages (bulk); bars: p10 to p90 of the solves. The table says what each does, "
+                                    "as in the paper's Figure 6." + drawing.HOLLOW),
         ("levels", draw_levels, "Where the time of a solve goes on rank 0, by level: the finest grid is on the left."),
         ("messages", draw_messages, "Sizes of the messages that a solve of the finest grid sends. What memory that ranks share makes a "
                                     "plain copy is counted as the message that it would be."),
         ("sizes", draw_sizes, "Cells per second of solving against the number of cells. The smaller grids of a run are solved with its "
-                              "coarser operators."),
+                              "coarser operators. Bars: p10 to p90 of the solves." + drawing.HOLLOW),
     ):
         figure = draw(plt, groups)
         if figure is not None:

@@ -21,12 +21,12 @@ TEXT_COLUMNS = {"cells", "grid", "exchange", "back end", "check", "copy", "goal"
                 "communication"}
 
 
-def picture(path, caption):
+def picture(path, caption, alternative):
     with open(path, "rb") as file:
         data = base64.b64encode(file.read()).decode("ascii")
-    name = html.escape(os.path.basename(path))
-    return (f'<figure><img alt="{name}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{html.escape(caption)}</figcaption></figure>")
+    name = html.escape(os.path.splitext(os.path.basename(path))[0])
+    return (f'<figure><img alt="{html.escape(alternative)}" src="data:image/png;base64,{data}">'
+            f'<figcaption>{html.escape(caption)} (<a href="{name}.svg">SVG</a>, <a href="{name}.pdf">PDF</a>)</figcaption></figure>')
 
 
 def row(cells, heading, tag):
@@ -41,7 +41,7 @@ def row(cells, heading, tag):
 
 
 def write(path, title, facts, pictures, heading, rows, note):
-    """`facts`: pairs of texts. `pictures`: files and captions. `note`: how to read the table."""
+    """`facts`: pairs of texts. `pictures`: files, captions and what is read to those who do not see them. `note`: how to read the table."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -50,7 +50,7 @@ def write(path, title, facts, pictures, heading, rows, note):
         f"<h1>{html.escape(title)}</h1><table>",
         *[f'<tr><td>{html.escape(k)}</td><td class="fact">{html.escape(v)}</td></tr>' for k, v in facts],
         "</table><h2>Pictures</h2>",
-        *[picture(file, caption) for file, caption in pictures],
+        *[picture(*each) for each in pictures],
         '<h2>Table</h2><div class="wide"><table>',
         row(heading, heading, "th"),
         *[row(cells, heading, "td") for cells in rows],

@@ -1,7 +1,7 @@
 """Draws results: of heat3d or hpgmg runs (the SQLite file of `atoll-heat3d --results`, `atoll-hpgmg --results`, or of the
 studies `atoll heat-study` and `atoll hpgmg-study`), or of copies to and from GPUs (the JSON or CSV file of `atoll bench gpu`).
 
-Writes pictures and index.html, a page that needs no other file, and prints the table of the page.
+Writes pictures (PNG, and SVG and PDF beside it) and index.html, a page that needs no other file, and prints the table of the page.
 """
 
 import argparse
@@ -46,17 +46,16 @@ def main():
     plt = drawing.load()
     pictures = []
     for name, figure, caption in content.pictures(plt, data):
-        path = os.path.join(arguments.output, f"{name}.png")
-        drawing.save(figure, path)
+        path = drawing.save_all(figure, os.path.join(arguments.output, name))
+        pictures.append((path, caption, drawing.describe(figure)))
         plt.close(figure)
-        pictures.append((path, caption))
     heading, rows = content.table(data)
     index = os.path.join(arguments.output, "index.html")
     facts = [("File", os.path.abspath(arguments.file)), *content.facts(data)]
     page.write(index, content.TITLE, facts, pictures, heading, rows, content.NOTE)
     page.print_table(heading, rows)
-    for path, _ in pictures:
-        print(f"wrote {path}")
+    for path, *_ in pictures:
+        print(f"wrote {path}, .svg, .pdf")
     print(f"wrote {index}")
     sys.stdout.flush()
     if arguments.open:
