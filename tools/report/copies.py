@@ -130,7 +130,7 @@ def draw_shares(plt, data):
     if not panels:
         return None
     figure, all_axes = plt.subplots(len(panels), 1, squeeze=False, layout="constrained",
-                                    figsize=(9, sum(0.34 * len(p[2]) + 0.9 for p in panels)),
+                                    figsize=(9, sum(0.34 * len(p[2]) + 1.1 for p in panels)),
                                     height_ratios=[len(p[2]) + 1 for p in panels])
     for axes, (what, title, ways, sizes) in zip(all_axes.flat, panels):
         shares = [[known.get((data.key(way, what), size), float("nan")) for size in sizes] for way in ways]
@@ -142,7 +142,9 @@ def draw_shares(plt, data):
         axes.set_xticks(range(len(sizes)), [curves.size_name(s) for s in sizes])
         axes.set_yticks(range(len(ways)), [WAYS[w] for w in ways])
         axes.tick_params(length=0)
-        axes.set_title(f"{title}: % of the driver's speed, by bytes", fontsize=11, loc="left")
+        axes.set_xlabel("bytes")
+        axes.set_ylabel("copy")
+        axes.set_title(f"{title}: % of the driver's speed", fontsize=11, loc="left")
     return figure
 
 
@@ -157,7 +159,8 @@ def pictures(plt, data):
     for name, caption, ways in FAMILIES:
         figure = draw_panels(plt, data, ways)
         if figure is not None:
-            yield name, figure, f"{caption}. Left: time of one; middle: time to start one; right: bandwidth."
+            yield name, figure, (f"{caption}. Left: time of one; middle: time to start one; right: bandwidth. Medians; shaded: p10 to p90 "
+                                 "of the blocks. Hollow points: others took a core in all blocks.")
 
 
 def table(data):

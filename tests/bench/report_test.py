@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""What `atoll report` makes of results: which runs count, what is drawn of them, what is said of pictures. Skipped without matplotlib."""
+
+import os
+import sqlite3
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "report"))
+try:
+    import matplotlib  # noqa: F401
+except ImportError:  # where Debian's packages are, whatever environment is active
+    if sys.executable == "/usr/bin/python3" or not os.path.exists("/usr/bin/python3"):
+        sys.exit(77)
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+import copies  # noqa: E402
+import curves  # noqa: E402
+import drawing  # noqa: E402
+import heat  # noqa: E402
+import heat_pictures  # noqa: E402
+import hpgmg_pictures  # noqa: E402
+import page  # noqa: E402
+
+RUNS = ("run INTEGER PRIMARY KEY, date, host, cores, version, commit_id, x, y, z, ranks, devices, device, exchange, backend, grid, "
+        "seconds, steps, median_s, p10_s, p90_s, comm_share, passed, residual")
+MACHINES = "runs, run, processor, processors, memory_bytes, system, compiler, mpi, load, waited, disturbed"
+
+
+class Results:
+    """A file of results, run by run."""
+
+    def __init__(self, path):
+        self.path = path
+        self.database = sqlite3.connect(path)
+        self.database.executescript(f"CREATE TABLE runs ({RUNS}); CREATE TABLE machines ({MACHINES}); "
+                                    "CREATE TABLE steps (run, step, max_s, rank0_s)")
+
+    def add(self, edge, ranks, exchange, steps, disturbed=0):
+        with self.database:
+            row = ("2026-01-31T12:00:00Z", "here", 4, "1", "c0ffee", edge, edge, edge, ranks, 0, "", exchange, "plain", "1x1x1",
+                   sum(steps), len(steps), sorted(steps)[len(steps) // 2], min(steps), max(steps), 0.1, 1, 1e-15)
+            run = self.database.execute(f"INSERT INTO runs VALUES (null{',?' * len(row)})", row).lastrowid
+            self.database.executemany("INSERT INTO steps VALUES (?,?,?,?)", [(run, i, s, s) for i, s in enumerate(steps)])
+            self.database.execute(f"INSERT INTO machines VALUES (?{',?' * 10})",
+                                  ("runs", run, "Abacus 9", 4, 1e9, "Linux", "GCC 12", "Open MPI", 0.5, 0.3 * disturbed, disturbed))
+
+
+class Heat(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.results = Results(self.folder / "runs.db")
+        self.addCleanup(self.results.database.close)
+
+    def test_disturbed_runs_are_left_out_or_marked(self):
+        self.results.add(8, 2, "rma", [1e-3] * 10)
+        self.results.add(8, 2, "rma", [9e-3] * 10, disturbed=1)
+        self.results.add(8, 2, "put", [2e-3] * 10, disturbed=1)
+        groups = heat.read(self.results.path)
+        heading, rows = heat.table(groups)
+        columns = {row[heading.index("exchange")]: dict(zip(heading, row)) for row in rows}
+        self.assertEqual((columns["rma"]["runs"], columns["rma"]["ms/step"]), ("1/2", "1"))
+        self.assertEqual((columns["put"]["runs"], columns["put"]["ms/step"]), ("1", "~2"))
+        facts = dict(heat.facts(groups))
+        self.assertEqual((facts["Processor"], facts["Compiler"], facts["MPI"]), ("Abacus 9", "GCC 12", "Open MPI"))
+        self.assertIn("2 of 3 runs; rank 0 waited for its core up to 30.0 %", facts["Disturbed by others"])
+
+    def test_files_without_machines_are_read(self):
+        self.results.add(8, 2, "rma", [1e-3] * 10)
+        self.results.database.execute("DROP TABLE machines")
+        self.assertNotIn("Processor", dict(heat.facts(heat.read(self.results.path))))
+
+    def test_pictures_have_labels_words_and_points_inside_their_bars(self):
+        slow = [1e-3] * 99 + [1.0]  # the mean is far above the ninetieth percentile
+        for edge in (8, 12):
+            for ranks in (1, 2, 4):
+                for exchange in ("rma", "put", "off"):
+                    for times in (1, 2):
+                        self.results.add(edge, ranks, exchange, [times * s * edge / ranks for s in slow])
+        plt = drawing.load()
+        bars = 0
+        for name, figure, caption in heat.pictures(plt, heat.read(self.results.path)):
+            words = drawing.describe(figure)
+            for axes in (a for a in figure.axes if a.get_visible()):
+                self.assertTrue(axes.get_xlabel() and axes.get_ylabel(), name)
+                self.assertIn(axes.get_xlabel(), words)
+                points = [point for line in axes.lines for point in line.get_xydata()]
+                for container in axes.containers:
+                    for (x, low), (_, high) in [s for c in getattr(container, "lines", [0, 0, []])[2] for s in c.get_segments()]:
+                        bars += 1
+                        self.assertTrue(any(p[0] == x and low <= p[1] <= high for p in points), name)
+            path = drawing.save_all(figure, str(self.folder / name))
+            page.write(str(self.folder / "index.html"), "t", [], [(path, caption, words)], ["cells"], [], "")
+            self.assertIn(f'alt="{words.split(".")[0]}', (self.folder / "index.html").read_text(encoding="utf-8"))
+            begins = [(self.folder / f"{name}.{kind}").read_bytes()[:5] for kind in ("png", "svg", "pdf")]
+            self.assertEqual([b[:4] for b in begins], [b"\x89PNG", b"<?xm", b"%PDF"])
+            plt.close(figure)
+        self.assertGreater(bars, 10)
+        middle, low, high = heat_pictures.statistic_of(heat.read(self.results.path)[:1])[0](heat.read(self.results.path)[0])
+        self.assertTrue(low <= middle <= high < 100, (low, middle, high))
+
+
+class Others(unittest.TestCase):
+    def test_unlike_sizes_are_not_joined(self):
+        # 8 boxes on 4 ranks are 2 for each; 27 on 8 are more: no line connects them.
+        groups = [SimpleNamespace(problem=("fv4",), problem_name="p", log2_box=4, boxes_per_rank=4, cells=cells, ranks=ranks, comm="bulk",
+                                  best=lambda: 1.0) for cells, ranks in ((32, 4), (48, 8), (64, 32))]
+        titles = {title: [g.ranks for g in members] for title, members in hpgmg_pictures.series(groups)}
+        self.assertIn([4, 32], titles.values())
+        self.assertNotIn([4, 8, 32], titles.values())
+        rows = [{"key": "allreduce", "bytes": size, "ranks": ranks, "median_ns": 1.0} for ranks in (4, 2) for size in (8, 64)]
+        self.assertEqual([(r["bytes"], r["ranks"]) for r in curves.series(rows, "allreduce")], [(8, 2), (64, 2)])
+
+    def test_bench_curves_show_their_spread_and_what_was_disturbed(self):
+        row = {"suite": "gpu", "key": "gpu.put.time", "median_ns": 10.0, "p10_ns": 9.0, "p90_ns": 30.0, "ranks": 2}
+        plt = drawing.load()
+        figure = copies.draw_panels(plt, copies.Rows([{**row, "bytes": 8, "disturbed": 0}, {**row, "bytes": 64, "disturbed": 3}], {}), ["put"])
+        axes = figure.axes[0]
+        shaded = axes.collections[0].get_paths()[0].get_extents()
+        self.assertAlmostEqual(shaded.ymin, 0.009)
+        self.assertAlmostEqual(shaded.ymax, 0.030)
+        hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+        self.assertEqual([list(line.get_xdata()) for line in hollow], [[64]])
+        plt.close(figure)
+
+
+if __name__ == "__main__":
+    unittest.main()
