@@ -55,7 +55,9 @@ def save(figure, path, kind="png"):
 
 def save_all(figure, base):
     """Writes a picture as PNG, and as SVG and PDF for papers and slides. Returns the name of the PNG file."""
-    for kind in ("png", "svg", "pdf"):
+    save(figure, f"{base}.png")
+    figure.set_layout_engine("none")  # found once, which takes longest, the layout holds for all
+    for kind in ("svg", "pdf"):
         save(figure, f"{base}.{kind}", kind)
     return f"{base}.png"
 

@@ -121,6 +121,7 @@ def draw_variants(plt, groups):
         drawing.set_log_scale(axes.yaxis, axes.set_yscale, *axes.dataLim.intervaly)
         axes.set_title(title, fontsize=10.5)
         axes.set_ylabel("median solve (ms); bars: p10 to p90")
+        axes.set_xlabel("ranks")
         if column == 0:
             axes.legend(fontsize=8.5, ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
         below.set_ylabel("over bulk's median")
