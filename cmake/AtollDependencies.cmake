@@ -58,6 +58,9 @@ if(ATOLL_BUILD_TOOLS OR ATOLL_BUILD_APPS OR ATOLL_BUILD_BENCH)
   atoll_dependency(CLI11 "command lines" PACKAGE CLI11 TARGET CLI11::CLI11 DEBIAN libcli11-dev)
   # Results of the applications, and `atoll report`.
   atoll_dependency(SQLITE "results in SQLite files" PACKAGE SQLite3 TARGET SQLite::SQLite3 DEBIAN libsqlite3-dev)
+  # Results as text for other programs: `atoll bench --json`, `atoll-hpgmg --json`.
+  atoll_dependency(JSON "results as JSON" PACKAGE nlohmann_json TARGET nlohmann_json::nlohmann_json
+                   DEBIAN nlohmann-json3-dev)
 endif()
 # Back ends of the heat simulation, and the bridge's tests and example.
 if(ATOLL_BUILD_APPS OR ATOLL_BUILD_TESTS OR ATOLL_BUILD_EXAMPLES)

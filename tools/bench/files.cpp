@@ -4,10 +4,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 
 namespace atl::tools {
 namespace {
+
+using json = nlohmann::ordered_json;
 
 void write_whole(std::string const& file, std::string const& text) {
   std::FILE* const out = file == "-" ? stdout : std::fopen(file.c_str(), "w");
@@ -21,42 +25,6 @@ std::string number(double value) {
   std::snprintf(buffer, sizeof buffer, "%.9g", value);
   return buffer;
 }
-
-std::string quoted(std::string const& text) {
-  std::string result = "\"";
-  for (char const c : text) {
-    char buffer[8];
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(c));
-      result += buffer;
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
-}
-
-/// Writes one object; empty and zero members that mean "none" are left out.
-class object {
- public:
-  object& text(char const* name, std::string const& value) {
-    if (!value.empty()) raw(name, quoted(value));
-    return *this;
-  }
-  object& figure(char const* name, double value) { return raw(name, number(value)); }
-  object& optional_figure(char const* name, double value) { return value != 0 ? figure(name, value) : *this; }
-  object& raw(char const* name, std::string const& value) {
-    text_ += (text_.size() > 1 ? ", " : "") + quoted(name) + ": " + value;
-    return *this;
-  }
-  std::string done() const { return text_ + "}"; }
-
- private:
-  std::string text_ = "{";
-};
 
 std::string field_of(std::size_t peer) { return std::string(peers[peer].name) + "_ns"; }
 
@@ -74,32 +42,47 @@ bool reached(result const& r) {
   return std::all_of(r.goals.begin(), r.goals.end(), [&r](goal const& g) { return g.reached(r); });
 }
 
-std::string json_of(result const& r) {
-  object o;
-  o.text("suite", r.suite).text("key", r.key).text("name", r.name).figure("ranks", r.ranks);
+/// Empty and zero members that mean "none" are left out.
+json row_of(result const& r) {
+  json row{{"suite", r.suite}, {"key", r.key}, {"name", r.name}, {"ranks", r.ranks}};
+  auto const where_known = [&row](std::string const& name, double value) {
+    if (value != 0) row[name] = value;
+  };
   if (r.show == "value") {
-    o.figure("value", r.value).text("unit", r.unit);
+    row["value"] = r.value;
+    if (!r.unit.empty()) row["unit"] = r.unit;
   } else {
-    o.figure("bytes", static_cast<double>(r.bytes)).figure("iterations", static_cast<double>(r.iterations));
-    o.figure("blocks", static_cast<double>(r.blocks)).figure("disturbed", static_cast<double>(r.disturbed));
-    o.figure("median_ns", r.median_ns).figure("p10_ns", r.p10_ns).figure("p90_ns", r.p90_ns);
-    o.figure("mad_ns", r.deviation_ns)
-        .optional_figure("lines", r.lines)
-        .optional_figure("line_ns", r.line_ns);
-    if (r.limit_ns > 0) o.text("limit", r.limit_name).figure("limit_ns", r.limit_ns).figure("share", r.share);
-    for (std::size_t i = 0; i < peers.size(); ++i) o.optional_figure(field_of(i).c_str(), r.peer_ns[i]);
-    if (r.show == "bandwidth" && r.median_ns > 0)
-      o.figure("gb_per_s", static_cast<double>(r.bytes) / r.median_ns);
-    if (r.show == "rate" && r.median_ns > 0) o.figure("per_s", 1e9 / r.median_ns);
-    std::string samples;
-    for (double const s : r.samples) samples += (samples.empty() ? "" : ", ") + number(s);
-    o.raw("samples_ns", "[" + samples + "]");
+    row["bytes"] = r.bytes;
+    row["iterations"] = r.iterations;
+    row["blocks"] = r.blocks;
+    row["disturbed"] = r.disturbed;
+    row["median_ns"] = r.median_ns;
+    row["p10_ns"] = r.p10_ns;
+    row["p90_ns"] = r.p90_ns;
+    row["mad_ns"] = r.deviation_ns;
+    where_known("lines", r.lines);
+    where_known("line_ns", r.line_ns);
+    if (r.limit_ns > 0) {
+      row["limit"] = r.limit_name;
+      row["limit_ns"] = r.limit_ns;
+      row["share"] = r.share;
+    }
+    for (std::size_t i = 0; i < peers.size(); ++i) where_known(field_of(i), r.peer_ns[i]);
+    if (r.show == "bandwidth" && r.median_ns > 0) {
+      row["gb_per_s"] = static_cast<double>(r.bytes) / r.median_ns;
+    }
+    if (r.show == "rate" && r.median_ns > 0) row["per_s"] = 1e9 / r.median_ns;
+    row["samples_ns"] = r.samples;
   }
   if (!r.goals.empty()) {
-    o.text("goal", goals_of(r)).raw("reached", reached(r) ? "true" : "false");
+    row["goal"] = goals_of(r);
+    row["reached"] = reached(r);
   }
-  return o.done();
+  return row;
 }
+
+/// In one line; what is no UTF-8, as names of processors may be, is replaced.
+std::string text_of(json const& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
 
@@ -111,11 +94,14 @@ void check_writable(std::string const& file) {
 }
 
 void write_json(std::string const& file, configuration const& c, std::vector<result> const& results) {
-  object settings;
-  for (auto const& [name, value] : c) settings.text(name.c_str(), value);
-  std::string text = "{\n\"configuration\": " + settings.done() + ",\n\"rows\": [\n";
+  json settings = json::object();
+  for (auto const& [name, value] : c) {
+    if (!value.empty()) settings[name] = value;
+  }
+  // A line for each row, for people and for tools that compare lines.
+  std::string text = "{\n\"configuration\": " + text_of(settings) + ",\n\"rows\": [\n";
   for (std::size_t i = 0; i < results.size(); ++i) {
-    text += json_of(results[i]) + (i + 1 < results.size() ? ",\n" : "\n");
+    text += text_of(row_of(results[i])) + (i + 1 < results.size() ? ",\n" : "\n");
   }
   write_whole(file, text + "]\n}\n");
 }
@@ -135,9 +121,9 @@ void write_csv(std::string const& file, std::vector<result> const& results) {
       text += (figure > 0 ? number(figure) : "") + ',';
     }
     // The one field that may hold a comma.
-    text +=
-        (r.limit_ns > 0 ? quoted(r.limit_name) + ',' + number(r.limit_ns) + ',' + number(r.share) : ",,") +
-        ',';
+    text += (r.limit_ns > 0 ? '"' + r.limit_name + '"' + ',' + number(r.limit_ns) + ',' + number(r.share)
+                            : ",,") +
+            ',';
     for (double const ns : r.peer_ns) text += (ns > 0 ? number(ns) : "") + ',';
     text += (value ? number(r.value) : "") + ',' + r.unit + ',';
     text += r.goals.empty() ? "," : goals_of(r) + ',' + (reached(r) ? "yes" : "no");
