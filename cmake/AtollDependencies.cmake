@@ -62,6 +62,10 @@ if(ATOLL_BUILD_TOOLS OR ATOLL_BUILD_APPS OR ATOLL_BUILD_BENCH)
   atoll_dependency(JSON "results as JSON" PACKAGE nlohmann_json TARGET nlohmann_json::nlohmann_json
                    DEBIAN nlohmann-json3-dev)
 endif()
+# Sockets and NUMA nodes, which the launcher binds to.
+if(ATOLL_BUILD_TOOLS)
+  atoll_dependency(HWLOC "binding to sockets and NUMA nodes" PACKAGE Hwloc TARGET Hwloc::hwloc DEBIAN libhwloc-dev)
+endif()
 # Back ends of the heat simulation, and the bridge's tests and example.
 if(ATOLL_BUILD_APPS OR ATOLL_BUILD_TESTS OR ATOLL_BUILD_EXAMPLES)
   include(AtollKokkos)

@@ -275,6 +275,24 @@ class Basics(LauncherTest):
             got = self.run_job("-n", 1, sys.executable, "-c", show)  # auto: does not fill the machine
             self.assertEqual(sorted(map(int, got.out.split())), cores)
 
+    def test_binding_to_sockets_and_numa_nodes(self):
+        show = "import os; print(*sorted(os.sched_getaffinity(0)))"
+        cores = sorted(os.sched_getaffinity(0))
+        # The library that knows the machine takes another one from the environment: here each core is a socket.
+        other = self.environment(HWLOC_SYNTHETIC=f"numa:{cores[-1] + 1} package:1 core:1 pu:1", HWLOC_THISSYSTEM="1")
+        for how in ("socket", "numa"):
+            got = self.run_job("-n", 2 * len(cores), "--tag", "--bind", how, sys.executable, "-c", show, env=other)
+            if "this build has no hwloc" in got.err:
+                self.assertEqual(got.status, 1)
+                self.skipTest("built without hwloc")
+            expected = [f"[{rank}] {cores[rank // 2]}" for rank in range(2 * len(cores))]
+            self.assertEqual(sorted(got.out.splitlines()), sorted(expected), got)
+            got = self.run_job("-n", 1, "--bind", how, sys.executable, "-c", show)
+            self.assertLessEqual(set(map(int, got.out.split())), set(cores))
+        got = subprocess.run([ATOLL, "info"], text=True, capture_output=True, env=other)
+        self.assertRegex(got.stdout, rf"machine +{len(cores)} sockets?, {len(cores)} NUMA nodes?, {len(cores)} core")
+        self.assertRegex(got.stdout, rf"-n {len(cores)} --bind socket +rank 0 on {cores[0]}")
+
     def test_second_job_is_not_bound_to_the_same_cores(self):
         cores = sorted(os.sched_getaffinity(0))
         show = "import os; print(*sorted(os.sched_getaffinity(0)))"
@@ -657,7 +675,7 @@ class Mistakes(LauncherTest):
         self.assert_refused(2, "not a number", "-n", "two", PROGRAM)
         self.assert_refused(2, "more than the", "-n", 100_000_000, PROGRAM)
         self.assert_refused(2, "not a time", "-n", 2, "--timeout", "soon", PROGRAM)
-        self.assert_refused(2, "not one of none, core, auto", "-n", 2, "--bind", "socket", PROGRAM)
+        self.assert_refused(2, "not one of none, core, socket, numa, auto", "-n", 2, "--bind", "chip", PROGRAM)
         self.assert_refused(2, "not one of 0, all, none", "-n", 2, "--stdin", "1", PROGRAM)
         self.assert_refused(2, "unknown unit", "-n", 2, "--shared-heap", "64X", PROGRAM)
         self.assert_refused(2, "-N 2: jobs on several hosts are not implemented", "-n", 2, "-N", 2, PROGRAM)

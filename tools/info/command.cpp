@@ -3,13 +3,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "base/error.hpp"
 #include "base/os/cores.hpp"
 #include "base/os/memory.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "command.hpp"
 #include "memory/kind.hpp"
+#include "topology/topology.hpp"
 #include "upcxx/detail/config.hpp"
 
 namespace atl::tools {
@@ -25,6 +28,21 @@ void print_processor() {
   } else {
     std::printf("no quota of the control group)\n");
   }
+}
+
+void print_machine() {
+  topology const machine = read_topology(os::affinity_cores());
+  if (!machine.known) {
+    std::printf("machine     sockets and NUMA nodes are not known: %s\n", machine.source.c_str());
+    return;
+  }
+  auto const count = [](std::vector<cpu_group> const& groups, char const* one) {
+    return format("%zu %s%s", groups.size(), one, groups.size() == 1 ? "" : "s");
+  };
+  std::printf("machine     %s, %s, %s (%s)\n", count(machine.sockets, "socket").c_str(),
+              count(machine.numa_nodes, "NUMA node").c_str(), count(machine.cores, "core").c_str(),
+              machine.source.c_str());
+  std::printf("%s", picture_of(machine, "            ").c_str());
 }
 
 void print_memory() {
@@ -100,6 +118,7 @@ int info_command(int argc, char** argv) {
   std::printf("atoll       %d.%d.%d (UPC++ v1.0 specification, revision %ld)\n", ATOLL_VERSION_MAJOR,
               ATOLL_VERSION_MINOR, ATOLL_VERSION_PATCH, UPCXX_SPEC_VERSION);
   print_processor();
+  print_machine();
   print_memory();
   std::printf("transports  shm (ranks on one host)\n");
   print_kinds();

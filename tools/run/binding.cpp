@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
+#include "topology/topology.hpp"
 
 namespace atl::tools {
 namespace {
@@ -28,20 +29,48 @@ os::unique_fd claim(int core) {
 
 }  // namespace
 
+namespace {
+
+core_plan share_groups(run_options const& options, std::vector<int> const& cores) {
+  bool const by_socket = options.binding == binding_mode::socket;
+  topology const machine = read_topology(cores);
+  if (!machine.known) {
+    throw startup_error(
+        format("--bind %s: the machine's parts are not known: %s; --bind core needs none of it",
+               by_socket ? "socket" : "numa", machine.source.c_str()));
+  }
+  core_plan plan;
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    auto const& groups = by_socket ? machine.sockets : machine.numa_nodes;
+    plan.cores_of_rank.push_back(group_of_rank(groups, rank, options.ranks).cpus);
+  }
+  plan.reason = by_socket ? "each bound to a socket" : "each bound to a NUMA node";
+  return plan;
+}
+
+}  // namespace
+
 core_plan plan_cores(run_options const& options) {
   core_plan plan;
-  plan.core_of_rank.assign(static_cast<std::size_t>(options.ranks), -1);
+  plan.cores_of_rank.resize(static_cast<std::size_t>(options.ranks));
   if (options.binding == binding_mode::none) {
     plan.reason = "not bound: --bind none";
     return plan;
   }
-  std::vector<int> const cores = os::affinity_cores();
+  std::vector<int> cores = os::affinity_cores();
+  if (options.binding == binding_mode::socket || options.binding == binding_mode::numa) {
+    return share_groups(options, cores);
+  }
   auto const usable = static_cast<std::size_t>(os::usable_cores());
   auto const ranks = static_cast<std::size_t>(options.ranks);
   if (options.binding == binding_mode::automatic && (ranks != usable || usable != cores.size())) {
     plan.reason = ranks == usable ? "not bound: the control group allows fewer cores than it shows"
                                   : "not bound: not one rank for each core";
     return plan;
+  }
+  // Only where it was asked for: reading the machine takes some milliseconds of every start.
+  if (options.binding == binding_mode::core) {
+    if (topology const machine = read_topology(cores); machine.known) cores = cores_first(machine);
   }
   std::vector<int> mine;
   std::vector<int> taken;
@@ -61,7 +90,7 @@ core_plan plan_cores(run_options const& options) {
   }
   // Asked for explicitly: free cores first, then share.
   mine.insert(mine.end(), taken.begin(), taken.end());
-  for (std::size_t rank = 0; rank < ranks; ++rank) plan.core_of_rank[rank] = mine[rank % mine.size()];
+  for (std::size_t rank = 0; rank < ranks; ++rank) plan.cores_of_rank[rank] = {mine[rank % mine.size()]};
   plan.reason = "each bound to a core";
   return plan;
 }

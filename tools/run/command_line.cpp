@@ -129,9 +129,10 @@ void declare_options(CLI::App& app, command_line& line) {
                  "shared heap of each rank: 64M, 2G, 10% (of the host's memory, for all ranks); "
                  "a bare number is in MB")
       ->type_name("SIZE");
-  app.add_option("--bind", line.bind,
-                 "none, core, or auto: one core for each rank when the ranks are as many as the cores "
-                 "and no other job is bound")
+  app.add_option(
+         "--bind", line.bind,
+         "none, core, socket, numa (`atoll info` draws them), or auto: one core for each rank when the ranks are as many as the cores "
+         "and no other job is bound")
       ->type_name("HOW");
   app.add_option("--stdin", line.input, "who reads standard input: 0 (rank 0), all, none")->type_name("WHO");
   app.add_flag("--pty", line.terminal,

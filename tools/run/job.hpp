@@ -47,7 +47,8 @@ class job {
   enum class phase { running, ending, over };
 
   void start();
-  void start_rank(int rank, std::vector<std::string> const& environment, int core, int failure_pipe);
+  void start_rank(int rank, std::vector<std::string> const& environment, std::vector<int> const& cores,
+                  int failure_pipe);
   void print_layout(core_plan const& cores);
   void end_after_failed_exec(int failure_pipe);
 

@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
 #include "run/spawn.hpp"
+#include "topology/topology.hpp"
 
 // How a job starts: pipes and terminals, the processes of the ranks, and what could not be run.
 
@@ -56,7 +57,7 @@ void job::start() {
   make_pipe(failures, failure_end);
   ranks_.reserve(static_cast<std::size_t>(options_.ranks));
   for (int rank = 0; rank < options_.ranks; ++rank) {
-    start_rank(rank, environment, cores_.core_of_rank[static_cast<std::size_t>(rank)], failure_end.get());
+    start_rank(rank, environment, cores_.cores_of_rank[static_cast<std::size_t>(rank)], failure_end.get());
   }
   failure_end.reset();
   input_->ranks_started();
@@ -64,7 +65,8 @@ void job::start() {
   if (options_.verbosity > 0) print_layout(cores_);
 }
 
-void job::start_rank(int rank, std::vector<std::string> const& environment, int core, int failure_pipe) {
+void job::start_rank(int rank, std::vector<std::string> const& environment, std::vector<int> const& cores,
+                     int failure_pipe) {
   std::string const prefix = options_.tag ? format("[%d] ", rank) : "";
   bool const whole = options_.ranks > 1 || options_.tag;
   rank_process made{-1, false, 0, {}, {{}, {prefix, whole}, &output_}, {{}, {prefix, whole}, &messages_}};
@@ -78,7 +80,7 @@ void job::start_rank(int rank, std::vector<std::string> const& environment, int 
   make_pipe(made.errors.end, errors);
   ::fcntl(made.output.end.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(made.errors.end.get(), F_SETFL, O_NONBLOCK);
-  rank_start const how{rank, input_->descriptor_for(rank), output.get(), errors.get(), core, failure_pipe};
+  rank_start const how{rank, input_->descriptor_for(rank), output.get(), errors.get(), cores, failure_pipe};
   made.pid = spawn(options_, board_, environment, how);
   made.running = true;
   board_.slot(rank).spawned_pid.store(made.pid, std::memory_order_release);
@@ -103,12 +105,14 @@ void job::end_after_failed_exec(int failure_pipe) {
 void job::print_layout(core_plan const& cores) {
   std::string text = format("atoll run: %d rank%s on %s, %d usable core%s, %s\n", options_.ranks,
                             options_.ranks == 1 ? "" : "s", host_.c_str(), os::usable_cores(),
-                            os::usable_cores() == 1 ? "" : "s", cores.reason);
+                            os::usable_cores() == 1 ? "" : "s", cores.reason.c_str());
   if (options_.verbosity > 1) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      int const core = cores.core_of_rank[rank];
+      std::vector<int> const& mine = cores.cores_of_rank[rank];
       text += format("atoll run: rank %zu: pid %d%s\n", rank, ranks_[rank].pid,
-                     core < 0 ? "" : format(", core %d", core).c_str());
+                     mine.empty()
+                         ? ""
+                         : format(", core%s %s", mine.size() == 1 ? "" : "s", list_of(mine).c_str()).c_str());
     }
   }
   tell(text);

@@ -48,8 +48,10 @@ std::chrono::nanoseconds parse_duration(std::string const& text) {
 binding_mode parse_binding(std::string const& text) {
   if (text == "auto") return binding_mode::automatic;
   if (text == "core") return binding_mode::core;
+  if (text == "socket") return binding_mode::socket;
+  if (text == "numa") return binding_mode::numa;
   if (text == "none") return binding_mode::none;
-  throw startup_error("--bind " + text + ": not one of none, core, auto");
+  throw startup_error("--bind " + text + ": not one of none, core, socket, numa, auto");
 }
 
 input_mode parse_input(std::string const& text) {

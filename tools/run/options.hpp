@@ -9,7 +9,7 @@
 
 namespace atl::tools {
 
-enum class binding_mode { automatic, core, none };
+enum class binding_mode { automatic, core, socket, numa, none };
 enum class input_mode { first, all, none };
 
 struct run_options {

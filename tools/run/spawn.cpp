@@ -63,14 +63,12 @@ std::vector<char*> pointers(std::vector<std::string> const& texts) {
   ::dup2(how.output, STDOUT_FILENO);
   ::dup2(how.errors, STDERR_FILENO);
   ::fcntl(board_descriptor, F_SETFD, 0);
-  if (how.core >= 0) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    if (how.core < CPU_SETSIZE) {
-      CPU_SET(static_cast<unsigned>(how.core), &one);
-      ::sched_setaffinity(0, sizeof one, &one);
-    }
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  for (int const core : how.cores) {
+    if (core < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(core), &mine);
   }
+  if (CPU_COUNT(&mine) != 0) ::sched_setaffinity(0, sizeof mine, &mine);
   ::setrlimit(RLIMIT_NOFILE, &file_limit_before);
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;

@@ -17,8 +17,8 @@ struct rank_start {
   int input = -1;
   int output = -1;
   int errors = -1;
-  int core = -1;          ///< to bind to, or -1
-  int failure_pipe = -1;  ///< close-on-exec; gets an exec_failure when the program cannot be run
+  std::vector<int> cores;  ///< to bind to; none: not bound
+  int failure_pipe = -1;   ///< close-on-exec; gets an exec_failure when the program cannot be run
 };
 
 /// Sent through the failure pipe.
