@@ -42,7 +42,7 @@ _atoll_run() {  # where options begin, the words of the command
   case $previous in
     -n | -np | --np | --ranks | -ranks) _atoll_words "1 2 4 8 $(nproc 2> /dev/null)" ;;
     -N | --nodes) _atoll_words 1 ;;
-    --bind | -bind) _atoll_words "auto core none" ;;
+    --bind | -bind) _atoll_words "auto core numa none socket" ;;
     --stdin | -stdin) _atoll_words "0 all none" ;;
     -E | --env) mapfile -t COMPREPLY < <(compgen -v -- "$word") ;;
     --timeout | -timeout) _atoll_words "10 60 5m 1h" ;;
