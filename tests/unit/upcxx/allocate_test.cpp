@@ -281,9 +281,14 @@ TEST_F(allocate_test, misuse_ends_the_job_with_words) {
 #endif
 }
 
-TEST(allocate_before_init, throws_or_gives_null) {
+TEST(allocate_before_init, throws_or_says_so_and_gives_null_in_opt) {
+#if defined(UPCXX_CODEMODE) && UPCXX_CODEMODE
   EXPECT_EQ(upcxx::allocate(16), nullptr);
   EXPECT_TRUE(upcxx::new_<int>(std::nothrow).is_null());
+#else
+  EXPECT_DEATH((void)upcxx::allocate(16), "called before upcxx::init or after upcxx::finalize");
+  EXPECT_DEATH((void)upcxx::new_<int>(std::nothrow), "called before upcxx::init or after upcxx::finalize");
+#endif
   try {
     (void)upcxx::new_<int>();
     FAIL();
