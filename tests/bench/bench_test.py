@@ -7,6 +7,7 @@ usage: bench_test.py ATOLL [TestClass ...]
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -205,7 +206,9 @@ class Report(unittest.TestCase):
                 page = file.read()
             for name in ("shares", "gpu_to_gpu", "host_and_gpu", "own_and_private", "notified"):
                 self.assertIn(f"wrote {folder}/{name}.png", done.stdout)
-                self.assertIn(f'alt="{name}.png" src="data:image/png;base64,', page)
+            pictures = re.findall(r'<img alt="([^"]*)" src="data:image/png;base64,', page)
+            self.assertEqual(len(pictures), len(re.findall(r"wrote \S+\.png", done.stdout)))
+            self.assertTrue(all(len(alternative) > 20 for alternative in pictures), pictures)
         with open(data, encoding="utf-8") as file:
             first = next(csv.DictReader(file))
         line = next(line for line in done.stdout.splitlines() if line.startswith("own GPU to peer's GPU, one copy, waited for"))
