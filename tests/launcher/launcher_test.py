@@ -196,7 +196,8 @@ class Basics(LauncherTest):
 
     def test_ranks_that_have_nothing_in_common_say_so_at_once(self):
         alone = self.unshared("-n", "-m", "-pf", "--mount-proc")
-        hide = "mount -t tmpfs none /dev/shm && mount -t tmpfs none /tmp && exec \"$@\""
+        # Not /tmp as well, which may hold this tree: the first folder that takes a socket is the one.
+        hide = "mount -t tmpfs none /dev/shm && exec \"$@\""
         if subprocess.run([*alone, "sh", "-c", hide, "sh", "true"], capture_output=True).returncode != 0:
             self.skipTest("not permitted: mount")
         got = self.run_job("-n", 2, *alone, "sh", "-c", hide, "sh", PROGRAM, "share")
