@@ -133,13 +133,6 @@ void collect_maps(crash_report& into) noexcept {
   ::close(fd);
 }
 
-void die_by(int signal) noexcept {
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  ::sigaction(signal, &standard, nullptr);
-  ::raise(signal);  // blocked while we are in its handler; delivered when the handler returns
-}
-
 void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
   crash_report& report = slot_of_rank->crash;
   auto expected = crash_state::none;
@@ -247,6 +240,13 @@ bool install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) noe
 }
 
 }  // namespace
+
+void die_by(int signal) noexcept {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(signal, &standard, nullptr);
+  ::raise(signal);  // blocked while we are in its handler; delivered when the handler returns
+}
 
 void install_crash_handlers(board_header const& header, rank_slot& slot) {
   header_of_job = &header;

@@ -10,4 +10,7 @@ namespace atl::bootstrap {
 /// application (or a sanitizer) has installed a handler already are left alone.
 void install_crash_handlers(board_header const& header, rank_slot& slot);
 
+/// Ends this process by the signal whose handler is running, as if it had none. May be called in handlers.
+void die_by(int signal) noexcept;
+
 }  // namespace atl::bootstrap

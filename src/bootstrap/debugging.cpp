@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/crash.hpp"
 
 namespace atl::bootstrap {
 
@@ -33,11 +34,6 @@ void print_backtrace(int signal) noexcept {
   std::array<void*, 64> frames{};
   ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), static_cast<int>(frames.size())),
                          STDERR_FILENO);
-}
-
-void die_of(int signal) noexcept {
-  ::signal(signal, SIG_DFL);
-  ::raise(signal);
 }
 
 void handle(int signal, void (*handler)(int)) {
@@ -88,7 +84,7 @@ void install_debugging() {
       if (!is_free(signal)) continue;
       handle(signal, [](int which) {
         freeze("fatal signal");
-        die_of(which);
+        die_by(which);
       });
     }
   }
@@ -102,7 +98,7 @@ void install_backtraces() {
     if (!is_free(signal)) continue;
     handle(signal, [](int which) {
       print_backtrace(which);
-      die_of(which);
+      die_by(which);
     });
   }
 }
