@@ -9,9 +9,12 @@
 
 #include <cstddef>
 
+#include "support/parameters.hpp"
+
 namespace {
 
 namespace ours = atl::libdw;
+using support::parameters;
 
 static_assert(sizeof(ours::entry) == sizeof(Dwarf_Die) &&
               offsetof(ours::entry, unit) == offsetof(Dwarf_Die, cu));
@@ -31,13 +34,8 @@ TEST(libdw_api, constants_are_those_of_the_header) {
   EXPECT_EQ(ours::at_call_line, DW_AT_call_line);
 }
 
-template <class Result, class... Parameters>
-int parameters(Result (*)(Parameters...)) {
-  return sizeof...(Parameters);
-}
-
 #define EXPECT_ALIKE(name) \
-  EXPECT_EQ(parameters(decltype(ours::functions::name){}), parameters(decltype(&::name){}))
+  EXPECT_EQ(parameters<decltype(ours::functions::name)>, parameters<decltype(&::name)>)
 
 TEST(libdw_api, functions_take_as_many_parameters) {
   EXPECT_ALIKE(dwfl_begin);

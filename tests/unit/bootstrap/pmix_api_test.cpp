@@ -8,9 +8,12 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "support/parameters.hpp"
+
 namespace {
 
 namespace api = atl::bootstrap::pmix_api;
+using support::parameters;
 
 template <class Ours, class Theirs>
 constexpr bool same_size = sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
@@ -38,12 +41,6 @@ TEST(pmix_api, constants_are_those_of_the_header) {
   EXPECT_STREQ(api::key_local_size, PMIX_LOCAL_SIZE);
   EXPECT_STREQ(api::key_collect_data, PMIX_COLLECT_DATA);
 }
-
-/// Parameter lists agree when each parameter is the same or points to structures proven alike above.
-template <class Function>
-constexpr int parameters = -1;
-template <class Result, class... Parameters>
-constexpr int parameters<Result (*)(Parameters...)> = sizeof...(Parameters);
 
 TEST(pmix_api, functions_take_as_many_parameters) {
   EXPECT_EQ(parameters<decltype(api::functions::init)>, parameters<decltype(&PMIx_Init)>);
