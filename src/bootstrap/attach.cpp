@@ -20,7 +20,8 @@ namespace {
 
 std::optional<foreign_task> foreign_task_here() {
   // Ranks of `atoll run`, and programs that they start, are somebody's on purpose, whatever is around them.
-  if (std::getenv("ATOLL_JOB") != nullptr) return std::nullopt;
+  // GASNET_PSHM_NODES=1 asks for one rank, in so many words.
+  if (std::getenv("ATOLL_JOB") != nullptr || std::getenv("GASNET_PSHM_NODES") != nullptr) return std::nullopt;
   return find_foreign_task([](char const* name) -> char const* { return std::getenv(name); });
 }
 
@@ -46,10 +47,7 @@ std::unique_ptr<channel> make_channel() {
   bool const by_launcher = std::getenv("ATOLL_JOB") != nullptr;
   if (int const ranks = settings::ranks_without_launcher(); ranks > 1 && !by_launcher)
     return make_forked(ranks);
-  // GASNET_PSHM_NODES=1 asks for one rank, in so many words.
-  if (std::getenv("GASNET_PSHM_NODES") == nullptr) {
-    if (auto const task = foreign_task_here()) refuse(*task, reason);
-  }
+  if (auto const task = foreign_task_here()) refuse(*task, reason);
   return make_solo();
 }
 
@@ -80,8 +78,7 @@ std::vector<candidate> candidates() {
   pmix.chosen = wanted == "pmix" || (any && started_by_pmix());
   local.chosen = !pmix.chosen && (wanted == "local" || (any && local.usable));
   solo.chosen = !pmix.chosen && !local.chosen;
-  if (auto const task = foreign_task_here();
-      task && solo.chosen && any && std::getenv("GASNET_PSHM_NODES") == nullptr) {
+  if (auto const task = foreign_task_here(); task && solo.chosen && any) {
     solo.usable = false;
     solo.reason = task->launcher + " started several tasks (" + task->sign +
                   "), which are no jobs of one rank unless ATOLL_BOOTSTRAP=solo says so";
