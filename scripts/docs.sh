@@ -8,8 +8,8 @@ usage() {
 usage: scripts/docs.sh [options]
 
 Installs the Debian packages that are missing (as root or with sudo) and builds the website: guide, reference from the headers'
-comments, plots. Warnings are errors, and so
-are links, scripts and style sheets that are not there. The pages need no network, neither here nor in the browser.
+comments, plots. Warnings are errors, and so are links, scripts and style sheets that are not there. The pages need no network,
+neither here nor in the browser.
 
   --no-install do not install packages; go on with what is there
   --open       show the start page in a browser

@@ -16,8 +16,8 @@ namespace {
 
 struct forms {
   std::mutex lock;
-  std::unordered_map<std::uint64_t, heap_form>
-      by_offset;  ///< of what the program has, not of a count before it
+  /// By the offset of what the program has, not of a count before it.
+  std::unordered_map<std::uint64_t, heap_form> by_offset;
 };
 
 /// Never destroyed: destructors of statics may still free memory.
