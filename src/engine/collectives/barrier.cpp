@@ -42,32 +42,43 @@ void wait_barrier(team_view& team, bool (*progress)()) {
   meet(team, sign(collective_kind::barrier), progress);
 }
 
+namespace {
+
+/// Publishes this rank's arrival on the team's channel, if it has one on which nothing else is under way.
+bool arrive_at_once(team_data& team, collective_signature signature, noted_call& call) {
+  guard const held;
+  if (!goes_flat(team) || !team.flat_queue.empty() || !flat_room(team)) return false;
+  call = number_collective(team, signature);
+  flat_publish(team, call, nullptr, 0);
+  // The others need not wait for what is only written down.
+  note_collective(team, call);
+  return true;
+}
+
+[[gnu::noinline]] void meet_in_queue(team_data& team, collective_signature signature, bool (*progress)()) {
+  waiting_note const note(activity::barrier);
+  blocking_call const waits(team, team, {signature, team.next_number, 0});
+  run_to_end(progress, [&](on_done done) { start_barrier(team, signature, done); });
+  progress();
+}
+
+}  // namespace
+
 void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
-  waiting_note const note(activity::barrier);
-  blocking_call const waits(team, signature);
   noted_call call;
-  bool const alone_on_channel = [&] {
-    guard const held;
-    if (!goes_flat(team) || !team.flat_queue.empty() || !flat_room(team)) return false;
-    call = note_collective(team, signature);
-    flat_publish(team, call, nullptr, 0);
-    return true;
-  }();
-  if (alone_on_channel) {
-    std::int32_t seen = 0;
-    bool waited = false;
-    wait_while([&] { return !flat_complete(team, call, seen); },
-               [&] {
-                 waited = true;
-                 return progress();
-               });
-    // A caller may rely on what had been taken in before having been used.
-    if (!waited) progress();
-  } else {
-    run_to_end(progress, [&](on_done done) { start_barrier(team, signature, done); });
-    progress();
-  }
+  if (!arrive_at_once(team, signature, call)) return meet_in_queue(team, signature, progress);
+  waiting_note const note(activity::barrier);
+  blocking_call const waits(team, team, call);
+  std::int32_t seen = 0;
+  bool waited = false;
+  wait_while([&] { return !flat_complete(team, call, seen); },
+             [&] {
+               waited = true;
+               return progress();
+             });
+  // A caller may rely on what had been taken in before having been used.
+  if (!waited) progress();
 }
 
 }  // namespace atl::engine

@@ -65,14 +65,9 @@ void note_started(rank_page& own, std::uint32_t started, std::uint64_t team,
   note.check.store(check_of({team, call}), std::memory_order_relaxed);
 }
 
-noted_call note_collective(team_data& team, collective_signature signature) noexcept {
-  // The operation is left out: one of the program's own may stand for a predefined one.
-  team.history = (team.history ^ without_operation(without_list(signature))) * 0x9e3779b97f4a7c15U + 1;
-  team.history ^= team.history >> 29U;  // products carry differences upwards only
-  noted_call const call{signature, team.next_number++, static_cast<std::uint32_t>(team.history >> 32U)};
-  team.called[call.number & (team_data::history_size - 1)] = signature;
+void note_collective(team_data& team, noted_call const& call) noexcept {
+  team.called[call.number & (team_data::history_size - 1)] = call.signature;
   call_log::here().note(team.id, call);
-  return call;
 }
 
 namespace {

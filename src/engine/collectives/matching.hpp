@@ -43,8 +43,21 @@ difference find_difference(rank_page const& own, rank_page const& peer);
 /// Writes down what a rank has started; `started` counts all that it has started before.
 void note_started(rank_page& own, std::uint32_t started, std::uint64_t team, noted_call const& call) noexcept;
 
-/// Numbers a collective that starts now and notes it for comparisons; under the engine's lock.
-noted_call note_collective(team_data& team, collective_signature signature) noexcept;
+/// Numbers a collective that starts now; under the engine's lock.
+inline noted_call number_collective(team_data& team, collective_signature signature) noexcept {
+  // The operation is left out: one of the program's own may stand for a predefined one.
+  team.history = (team.history ^ without_operation(without_list(signature))) * 0x9e3779b97f4a7c15U + 1;
+  team.history ^= team.history >> 29U;  // products carry differences upwards only
+  return {signature, team.next_number++, static_cast<std::uint32_t>(team.history >> 32U)};
+}
+/// Writes it down, for comparisons; under the lock.
+void note_collective(team_data& team, noted_call const& call) noexcept;
+/// Both.
+inline noted_call note_collective(team_data& team, collective_signature signature) noexcept {
+  noted_call const call = number_collective(team, signature);
+  note_collective(team, call);
+  return call;
+}
 
 /// Ends the job: ranks called different things, or in different orders.
 [[noreturn]] void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,

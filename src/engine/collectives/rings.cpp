@@ -1,7 +1,5 @@
 #include "engine/collectives/rings.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -17,11 +15,6 @@
 
 namespace atl::engine {
 namespace {
-
-// Written and read by the thread that is in the call; another one that waits sees that it is not meant by the
-// second and leaves the first alone. Relaxed: no other thread uses what it points to before it is known.
-constinit std::atomic<blocking_call*> innermost{nullptr};
-constinit std::atomic<pthread_t> in_it{};
 
 constexpr std::uint64_t first_ask_ns = 500'000'000;
 constexpr std::uint64_t longest_gap_ns = 30'000'000'000;
@@ -49,6 +42,8 @@ std::string describe(link const& l) {
 }  // namespace
 
 constinit std::atomic<bool> rings::distrusted{false};
+constinit std::atomic<blocking_call*> blocking_call::innermost{nullptr};
+constinit std::atomic<pthread_t> blocking_call::in_it{};
 
 /// The last link is the sender's wait, the first the asker's.
 struct rings::question {
@@ -64,21 +59,17 @@ struct rings::question {
   }
 };
 
-blocking_call::blocking_call(team_data const& team, team_data const& route,
-                             collective_signature signature) noexcept
+blocking_call::blocking_call(team_data const& team, team_data const& route, noted_call const& call) noexcept
     : team_(team),
       route_(route),
-      signature_(signature),
-      number_(route.next_number),
+      signature_(call.signature),
+      number_(call.number),
       outer_(innermost.load(std::memory_order_relaxed)) {
   in_it.store(pthread_self(), std::memory_order_relaxed);
   innermost.store(this, std::memory_order_relaxed);
 }
 
-blocking_call::~blocking_call() {
-  innermost.store(outer_, std::memory_order_relaxed);
-  if (!known_) [[likely]]
-    return;
+void blocking_call::forget() const noexcept {
   guard const held;
   if (!rings::exists()) return;
   rings& all = rings::here();
@@ -87,8 +78,10 @@ blocking_call::~blocking_call() {
 }
 
 void rings::look(std::uint64_t waited_ns) {
-  blocking_call* const call = innermost.load(std::memory_order_relaxed);
-  if (call == nullptr || pthread_equal(in_it.load(std::memory_order_relaxed), pthread_self()) == 0) return;
+  blocking_call* const call = blocking_call::innermost.load(std::memory_order_relaxed);
+  if (call == nullptr ||
+      pthread_equal(blocking_call::in_it.load(std::memory_order_relaxed), pthread_self()) == 0)
+    return;
   if (!call->known_) next_ask_ns_ = first_ask_ns;
   call->known_ = true;
   waits_in_ = call;

@@ -8,6 +8,8 @@
 /// that are waited for are needed, so a ring is certain proof.) Nothing is sent, and nothing written down but
 /// two words in the call, before half a second has passed.
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -22,19 +24,28 @@
 
 namespace atl::engine {
 
-/// Marks a call of the calling thread that returns only after all ranks of `team` have started the call with the
-/// next number of `route` (mostly the same team). Construct it right before starting that.
+/// Marks a call of the calling thread that returns only after all ranks of `team` have started the collective
+/// `call` of `route` (mostly the same team).
 class blocking_call {
  public:
-  blocking_call(team_data const& team, team_data const& route, collective_signature signature) noexcept;
-  explicit blocking_call(team_data const& team, collective_signature signature) noexcept
-      : blocking_call(team, team, signature) {}
-  ~blocking_call();
+  blocking_call(team_data const& team, team_data const& route, noted_call const& call) noexcept;
+  ~blocking_call() {
+    innermost.store(outer_, std::memory_order_relaxed);
+    if (known_) [[unlikely]]
+      forget();
+  }
   blocking_call(blocking_call const&) = delete;
   blocking_call& operator=(blocking_call const&) = delete;
 
  private:
   friend class rings;
+  void forget() const noexcept;
+
+  // Written and read by the thread that is in the call; another one that waits sees that it is not meant by the
+  // second and leaves the first alone. Relaxed: no other thread uses what it points to before it is known.
+  static constinit std::atomic<blocking_call*> innermost;
+  static constinit std::atomic<pthread_t> in_it;
+
   team_data const& team_;  ///< all of them must start it
   team_data const& route_;
   collective_signature signature_;

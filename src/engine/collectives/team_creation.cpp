@@ -41,7 +41,7 @@ template <class Start>
 void wait_for_team(team_data const& team, team_data const& route, collective_signature signature,
                    bool (*progress)(), Start start) {
   waiting_note const note(activity::team);
-  blocking_call const waits(team, route, signature);
+  blocking_call const waits(team, route, {signature, route.next_number, 0});
   run_to_end(progress, start);
 }
 
