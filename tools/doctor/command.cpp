@@ -66,8 +66,9 @@ void check_sockets(report& to) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (!fd || ::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(sa_family_t)) != 0) {
-    return to.add(finding::problem, "sockets",
-                  "no abstract Unix sockets, by which ranks pass their memory: " + reason());
+    return to.add(finding::note, "sockets",
+                  "no abstract Unix sockets (" + reason() +
+                      "): ranks pass their memory through /proc or a folder instead");
   }
   to.add(finding::good, "sockets", "abstract Unix sockets can be created");
 }
