@@ -1,6 +1,5 @@
-// A run counts as disturbed if rank 0 was ready to run but had no core for more than a hundredth of the time, although
-// there were cores for all that its job keeps busy: then somebody else had them. The kernel counts that time for
-// each thread; the thread that opens the results file is the one that computes.
+// A run counts as disturbed if a rank was ready to run but had no core for more than a hundredth of the time, although
+// there were cores for all that its job keeps busy: then somebody else had them.
 
 #include "common/machine.hpp"
 
@@ -15,8 +14,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "common/core_watch.hpp"
 #include "common/host.hpp"
-#include "common/timing.hpp"
 
 namespace apps {
 namespace {
@@ -34,19 +33,11 @@ CREATE TABLE IF NOT EXISTS machines (
   compiler TEXT NOT NULL,
   mpi TEXT NOT NULL,
   load REAL,                     -- of the minute before the run: processes that want to run
-  waited REAL,                   -- share of the run's time that rank 0 was kept from a core; null: not known
+  waited REAL,                   -- share of its time that the rank was kept from a core that was most; null: not known
   disturbed INTEGER,             -- 1: by others; null: not known
   PRIMARY KEY (runs, run)
 ) WITHOUT ROWID;
 )sql";
-
-std::optional<double> waited_for_core() {
-  std::ifstream file("/proc/thread-self/schedstat");
-  double ran = 0;
-  double waited = 0;
-  if (file >> ran >> waited) return waited * 1e-9;
-  return std::nullopt;
-}
 
 /// Cores that the job may use, although each of its ranks may be bound to one: its launcher is not.
 int cores_of_job() {
@@ -101,7 +92,7 @@ std::string mpi_library() {
   return all.substr(0, all.find_first_of(",\n"));
 }
 
-machine::machine() : load_(load_average()), waited_before_(waited_for_core()), began_(now()) {}
+machine::machine() : load_(load_average()) {}
 
 void machine::prepare(database& in) {
   transaction writing(in);
@@ -109,17 +100,15 @@ void machine::prepare(database& in) {
   writing.commit();
 }
 
-void machine::add(database& to, char const* runs, std::int64_t run, int busy) const {
-  auto const waited_after = waited_for_core();
-  double share = NAN;  // becomes null
-  if (waited_before_ && waited_after) share = (*waited_after - *waited_before_) / (now() - began_);
+void machine::add(database& to, char const* runs, std::int64_t run, int busy, double waited) const {
+  bool const known = waited != core_watch::unknown;
   std::optional<std::int64_t> disturbed;
-  if (!std::isnan(share) && busy <= cores_of_job()) disturbed = share > tolerated ? 1 : 0;
+  if (known && busy <= cores_of_job()) disturbed = waited > tolerated ? 1 : 0;
   statement row(to, "INSERT INTO machines VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   row.bind(std::string(runs)).bind(run);
   row.bind(processor_model()).bind(known_cores()).bind(available_bytes());
   row.bind(system_name()).bind(compiler()).bind(mpi_library());
-  row.bind(load_).bind(share).bind(disturbed).run();
+  row.bind(load_).bind(known ? waited : NAN).bind(disturbed).run();  // NAN becomes null
 }
 
 }  // namespace apps

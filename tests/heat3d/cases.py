@@ -282,6 +282,20 @@ def devices(bench):
                 require(file.read() == bench.field(words), f"grid {grid} gives another field")
 
 
+def crowd_rank_1(bench, words):
+    """A run of two ranks bound to a core each, of which rank 0 has its own and rank 1 does not."""
+    cores = sorted(os.sched_getaffinity(0))
+    others = [subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}])\nwhile True: pass"])
+              for core in cores[1:] or cores]
+    try:
+        subprocess.run([bench.launcher, "run", "-n", "2", "--bind", "core", bench.heat3d, *words], capture_output=True, check=True,
+                       timeout=100)
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
 def results(bench):
     """Many jobs add to one file at the same time, and none of it is lost."""
     database = bench.path("runs.db")
@@ -304,6 +318,8 @@ def results(bench):
     require(count("SELECT min(max_s >= rank0_s AND rank0_s > 0) FROM steps") == 1, "durations make no sense")
     require(count("SELECT count(*) FROM machines JOIN runs USING (run) WHERE machines.runs = 'runs' AND processor != '' AND "
                   "compiler LIKE '%.%' AND mpi != '' AND processors > 0 AND load >= 0 AND waited BETWEEN 0 AND 1") == runs, "machines")
+    crowd_rank_1(bench, [*words, "-N", "20000", "--no-check"])
+    require(count("SELECT waited > 0.1 FROM machines ORDER BY run DESC LIMIT 1") == 1, "rank 1 was kept from its core and nobody saw it")
     beside = lambda: [name for name in os.listdir(os.path.dirname(database)) if name.startswith("runs.db-")]
     require(beside() == [], f"left beside the file: {beside()}")
     connection.execute("PRAGMA journal_mode=WAL")  # as files of earlier versions are

@@ -148,6 +148,7 @@ int simulate(options const& o, communicator& ranks) {
   output_files files;
   if (!self.on_rank_0(ranks, [&] { files = output_files::open(o); })) return 2;
 
+  apps::core_watch const cores;
   auto const own = make_block(o.physics.domain, grid, ranks.rank());
   auto const device = make_device_memory(o, own, ranks);
   auto const engine = make_engine(o, own, ranks, device.get());
@@ -182,6 +183,8 @@ int simulate(options const& o, communicator& ranks) {
   run.warm_up(o.warmup);
   run.run();
   summarize(record, run, ranks);
+  record.waited = cores.waited();
+  ranks.max({&record.waited, 1});
   if (record.checked) {
     record.checks = run.verify();
     record.residual = run.energy().residual();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core_watch.hpp"
 #include "common/database.hpp"
 #include "common/machine.hpp"
 #include "problem/checks.hpp"
@@ -33,6 +34,7 @@ struct run_record {
   double cells_per_s = 0;  ///< cell updates, over the whole loop
   double comm_share = 0;   ///< mean over ranks of the share of time spent communicating or waiting
   double mean = 0;         ///< last reported mean temperature
+  double waited = apps::core_watch::unknown;  ///< largest share of time that a rank was kept from a core
   bool checked = false;
   bool passed = false;
   double residual = 0;  ///< of the energy balance

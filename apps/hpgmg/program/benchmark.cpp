@@ -117,6 +117,7 @@ double sweep_seconds(run_record const& run, timing const& times, runtime& ranks)
 
 run_record run_benchmark(options const& o, runtime& plain_ranks, observer const& show) {
   counting_runtime ranks(plain_ranks);
+  apps::core_watch const cores;
   run_record record;
   record.what = o.what;
   record.communication = o.communication;
@@ -160,6 +161,7 @@ run_record run_benchmark(options const& o, runtime& plain_ranks, observer const&
     record.error = m.richardson(1);
     record.order = std::log2(m.richardson(2) / record.error);
   }
+  record.waited = ranks.world().max(cores.waited());
   record.checked = o.check;
   if (o.check) record.checks = compare(record);
   return record;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core_watch.hpp"
 #include "movers/traffic.hpp"
 #include "solver/multigrid.hpp"
 
@@ -70,7 +71,8 @@ struct run_record {
   double triad_rate = 0;  ///< bytes/s of all ranks together
   std::vector<size_record> sizes;
   double sweep_s = 0;  ///< of a smoother's sweep over the finest grid, by all cores that ranks use
-  double error = 0;    ///< Richardson's of the finest grid
+  double waited = apps::core_watch::unknown;  ///< largest share of time that a rank was kept from a core
+  double error = 0;                           ///< Richardson's of the finest grid
   double order = 0;
   std::vector<transfer_record> transfers;
   std::array<size_histogram, message_form_n> messages;  ///< of one solve of the finest grid
