@@ -5,7 +5,9 @@ namespace {
 
 /// The region as it is within a message, at either end.
 region packed_at(region r, bool source) {
-  (source ? r.source_step : r.destination_step) = {r.extent[0], std::ptrdiff_t{r.extent[0]} * r.extent[1]};
+  auto& step = source ? r.source_step : r.destination_step;
+  step[0] = r.extent[0];
+  step[1] = step[0] * r.extent[1];
   return r;
 }
 
