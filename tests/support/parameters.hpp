@@ -6,9 +6,9 @@ namespace support {
 
 /// How many parameters a function takes, by the type of a pointer to it. Lists agree when each parameter is the same
 /// or points to structures proven alike.
-template <class Function>
-constexpr int parameters = -1;
 template <class Result, class... Parameters>
-constexpr int parameters<Result (*)(Parameters...)> = sizeof...(Parameters);
+constexpr int parameters_of(Result (* /*function*/)(Parameters...)) {
+  return sizeof...(Parameters);
+}
 
 }  // namespace support

@@ -14,7 +14,7 @@
 namespace {
 
 namespace ours = atl::libdw;
-using support::parameters;
+using support::parameters_of;
 
 static_assert(sizeof(ours::entry) == sizeof(Dwarf_Die) &&
               offsetof(ours::entry, unit) == offsetof(Dwarf_Die, cu));
@@ -34,8 +34,7 @@ TEST(libdw_api, constants_are_those_of_the_header) {
   EXPECT_EQ(ours::at_call_line, DW_AT_call_line);
 }
 
-#define EXPECT_ALIKE(name) \
-  EXPECT_EQ(parameters<decltype(ours::functions::name)>, parameters<decltype(&::name)>)
+#define EXPECT_ALIKE(name) EXPECT_EQ(parameters_of(decltype(ours::functions::name){}), parameters_of(&::name))
 
 TEST(libdw_api, functions_take_as_many_parameters) {
   EXPECT_ALIKE(dwfl_begin);

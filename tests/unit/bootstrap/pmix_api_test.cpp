@@ -13,7 +13,7 @@
 namespace {
 
 namespace api = atl::bootstrap::pmix_api;
-using support::parameters;
+using support::parameters_of;
 
 template <class Ours, class Theirs>
 constexpr bool same_size = sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
@@ -43,13 +43,13 @@ TEST(pmix_api, constants_are_those_of_the_header) {
 }
 
 TEST(pmix_api, functions_take_as_many_parameters) {
-  EXPECT_EQ(parameters<decltype(api::functions::init)>, parameters<decltype(&PMIx_Init)>);
-  EXPECT_EQ(parameters<decltype(api::functions::finalize)>, parameters<decltype(&PMIx_Finalize)>);
-  EXPECT_EQ(parameters<decltype(api::functions::get)>, parameters<decltype(&PMIx_Get)>);
-  EXPECT_EQ(parameters<decltype(api::functions::put)>, parameters<decltype(&PMIx_Put)>);
-  EXPECT_EQ(parameters<decltype(api::functions::commit)>, parameters<decltype(&PMIx_Commit)>);
-  EXPECT_EQ(parameters<decltype(api::functions::fence)>, parameters<decltype(&PMIx_Fence)>);
-  EXPECT_EQ(parameters<decltype(api::functions::abort)>, parameters<decltype(&PMIx_Abort)>);
+  EXPECT_EQ(parameters_of(decltype(api::functions::init){}), parameters_of(&PMIx_Init));
+  EXPECT_EQ(parameters_of(decltype(api::functions::finalize){}), parameters_of(&PMIx_Finalize));
+  EXPECT_EQ(parameters_of(decltype(api::functions::get){}), parameters_of(&PMIx_Get));
+  EXPECT_EQ(parameters_of(decltype(api::functions::put){}), parameters_of(&PMIx_Put));
+  EXPECT_EQ(parameters_of(decltype(api::functions::commit){}), parameters_of(&PMIx_Commit));
+  EXPECT_EQ(parameters_of(decltype(api::functions::fence){}), parameters_of(&PMIx_Fence));
+  EXPECT_EQ(parameters_of(decltype(api::functions::abort){}), parameters_of(&PMIx_Abort));
   EXPECT_TRUE((std::is_same_v<decltype(api::functions::error_string), decltype(&PMIx_Error_string)>));
   EXPECT_TRUE((std::is_same_v<decltype(api::functions::version), decltype(&PMIx_Get_version)>));
   EXPECT_TRUE((std::is_same_v<decltype(api::functions::commit), decltype(&PMIx_Commit)>));
