@@ -119,8 +119,9 @@ class kind {
                                                          std::uint64_t bytes) = 0;
 
   /// Tells of host memory that copies will concern, so that devices may reach it directly.
-  /// Stays until the kind ends.
   virtual void know_host_memory(void* /*begin*/, std::size_t /*bytes*/) {}
+  /// What begins there, if that was told of, will be other memory from now on.
+  virtual void forget_host_memory(void* /*begin*/) {}
   /// Whether that does something: the memory must be there then, since it is pinned.
   [[nodiscard]] virtual bool pins_host_memory() const { return false; }
   /// Words of known host memory through which the kind may announce copies; zero now, and the kind's alone.

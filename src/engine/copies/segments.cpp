@@ -120,7 +120,8 @@ memory::kind* segment_table::find_kind(kind_id id) {
   if (!kinds_known_) {
     for (auto& kind : memory::make_kinds(static_cast<std::uint64_t>(job.rank_me))) {
       kind->use_announcements(progress_engine::here().host.own_page().announcements);
-      kinds_.push_back({std::move(kind), std::vector<bool>(static_cast<std::size_t>(job.local_n))});
+      std::vector<bool> const none(static_cast<std::size_t>(job.local_n));
+      kinds_.push_back({std::move(kind), none, none});
     }
     kinds_known_ = true;
   }
@@ -214,13 +215,26 @@ segment& segment_table::find(memory_place place, std::size_t bytes) {
 void segment_table::prepare_host(memory::kind& kind, std::int32_t rank) {
   auto const local = static_cast<std::uint32_t>(rank - job.local_first);
   for (known_kind& known : kinds_) {
-    if (known.kind.get() != &kind || known.hosts[local] || !kind.pins_host_memory()) continue;
+    if (known.kind.get() != &kind || known.heaps[local] || !kind.pins_host_memory()) continue;
     bool const complete = heap_is_complete(local);
     // A peer whose heap has no memory yet may get it later: looked at again by the next copy.
     if (!complete && local != hosts.me) continue;
-    known.hosts[local] = true;
-    kind.know_host_memory(hosts.base + local * hosts.stride,
-                          complete ? hosts.region_bytes : hosts.heap_begin);
+    std::byte* const region = hosts.base + local * hosts.stride;
+    if (!known.pages[local]) kind.know_host_memory(region, hosts.heap_begin);
+    if (complete) kind.know_host_memory(region + hosts.heap_begin, hosts.heap_end - hosts.heap_begin);
+    known.pages[local] = true;
+    known.heaps[local] = true;
+  }
+}
+
+void segment_table::forget_heaps() {
+  guard const held;
+  for (known_kind& known : kinds_) {
+    for (std::size_t local = 0; local < known.heaps.size(); ++local) {
+      if (!known.heaps[local]) continue;
+      known.kind->forget_host_memory(hosts.base + local * hosts.stride + hosts.heap_begin);
+      known.heaps[local] = false;
+    }
   }
 }
 

@@ -91,6 +91,8 @@ class segment_table final : public single<segment_table> {
   bool poll();
   /// Starts the gathered copies of all kinds.
   void submit();
+  /// The heaps of this host are about to lose their memory; no copies concern them. Takes the lock.
+  void forget_heaps();
   /// A peer's segment is gone.
   void forget(std::uint64_t key);
 
@@ -98,7 +100,8 @@ class segment_table final : public single<segment_table> {
   /// A kind and whose host memory its devices have been told of.
   struct known_kind {
     std::unique_ptr<memory::kind> kind;
-    std::vector<bool> hosts;  ///< by local rank
+    std::vector<bool> pages;  ///< what lies before the heap, by local rank
+    std::vector<bool> heaps;
   };
 
   segment* look_up(std::uint64_t key);

@@ -150,6 +150,14 @@ void gpu_kind::know_host_memory(void* begin, std::size_t bytes) {
   host_.push_back({static_cast<std::byte*>(begin), bytes, driver_->register_host(begin, bytes)});
 }
 
+void gpu_kind::forget_host_memory(void* begin) {
+  std::erase_if(host_, [&](host_range const& range) {
+    if (range.begin != begin) return false;
+    if (range.registered) driver_->unregister_host(range.begin);
+    return true;
+  });
+}
+
 bool gpu_kind::is_registered(std::uint64_t place) const noexcept {
   return std::any_of(host_.begin(), host_.end(), [&](host_range const& range) {
     return range.registered && place - reinterpret_cast<std::uintptr_t>(range.begin) < range.bytes;

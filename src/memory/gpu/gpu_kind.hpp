@@ -36,6 +36,7 @@ class gpu_kind final : public kind {
   std::unique_ptr<device_segment> import_segment(export_record const& record, os::unique_fd descriptor,
                                                  std::uint64_t base, std::uint64_t bytes) override;
   void know_host_memory(void* begin, std::size_t bytes) override;
+  void forget_host_memory(void* begin) override;
   [[nodiscard]] bool pins_host_memory() const override { return true; }
   void use_announcements(std::span<announcement_line> lines) override { free_lines_ = lines; }
 

@@ -1,9 +1,12 @@
 // What only a driver shows, real or fake: devices that work while their processes do something else, memory
 // that the program allocated itself, several devices in a rank.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+
+#include <upcxx/experimental/heap.hpp>
 
 #include "memory/cuda/api.hpp"
 #include "multirank/common.hpp"
@@ -151,6 +154,27 @@ TEST_F(gpu_test, a_rank_without_devices_copies_to_from_and_between_those_of_othe
   }
   multirank::spin_until([&] { return told == expected; });
   upcxx::barrier();
+  memory.destroy();
+}
+
+TEST_F(gpu_test, devices_forget_the_memory_of_a_heap_that_is_destroyed) {
+  // They pin it. Pages of the restored heap are others, at the same addresses.
+  if (upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_min).wait() == 0) GTEST_SKIP() << "one each";
+  constexpr std::size_t count = 20000;
+  auto memory = upcxx::make_gpu_allocator(mib);
+  auto const landing = pointers_of_all(memory.allocate<int>(count));
+  for (int round = 0; round < 3; ++round) {
+    auto const out = upcxx::new_array<int>(count);
+    auto const in = upcxx::allocate<int>(count);
+    std::fill_n(out.local(), count, 1000 * round + me);
+    upcxx::copy(out, landing[static_cast<std::size_t>(right)], count).wait();
+    upcxx::barrier();
+    upcxx::copy(landing[static_cast<std::size_t>(me)], in, count).wait();
+    EXPECT_EQ(std::count(in.local(), in.local() + count, 1000 * round + left), count) << "round " << round;
+    upcxx::barrier();
+    upcxx::experimental::destroy_heap();
+    upcxx::experimental::restore_heap();
+  }
   memory.destroy();
 }
 
