@@ -7,6 +7,7 @@
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/job.hpp>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "engine/collectives/given_lists.hpp"
 #include "engine/collectives/matching.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::uint64_t first_ask_ns = 500'000'000;
 constexpr std::uint64_t longest_gap_ns = 30'000'000'000;
+/// Futures may take their time.
+constexpr std::uint64_t patience_ns = 3'000'000'000;
 
 /// One rank's wait.
 struct link {
@@ -34,9 +37,19 @@ void asked(message* m) {
   release(m);
 }
 
+void answered(message* m) {
+  if (rings::exists()) rings::here().take_in_answer(m);
+  release(m);
+}
+
+/// "barrier (collective no. 2 on world)".
+std::string describe_call(link const& l) {
+  return format("%s (collective no. %u on %s)", atl::describe(l.signature).c_str(), l.number + 1,
+                describe_team(l.team).c_str());
+}
+
 std::string describe(link const& l) {
-  return format("rank %d waits in %s (collective no. %u on %s)", l.rank, atl::describe(l.signature).c_str(),
-                l.number + 1, describe_team(l.team).c_str());
+  return format("rank %d waits in %s", l.rank, describe_call(l).c_str());
 }
 
 }  // namespace
@@ -74,7 +87,9 @@ void blocking_call::forget() const noexcept {
   if (!rings::exists()) return;
   rings& all = rings::here();
   if (all.waits_in_ == this) all.waits_in_ = nullptr;
-  if (all.asked_in_ == this) all.asked_in_ = nullptr;  // another call may live at the same address
+  // Another call may live at the same address.
+  if (all.asked_in_ == this) all.asked_in_ = nullptr;
+  if (all.warned_in_ == this) all.warned_in_ = nullptr;
 }
 
 void rings::look(std::uint64_t waited_ns) {
@@ -122,7 +137,7 @@ void rings::take_in(message* m) {
       mismatch(*team, mine->call, m->source, theirs.signature);
     return;
   }
-  if (waits_in_ == nullptr) return;
+  if (waits_in_ == nullptr) return tell(q);
   std::int32_t const asker = q.chain[0].rank;
   if (asker == job.rank_me) {
     if (q.serial == asked_ && waits_in_ == asked_in_) report(q);
@@ -132,6 +147,47 @@ void rings::take_in(message* m) {
   if (last == q.serial) return;
   last = q.serial;
   hand_on(q);
+}
+
+/// What a rank waits in that is not said to need anybody.
+struct rings::answer {
+  std::uint32_t serial;
+  std::uint32_t seconds;
+  link last_started;
+};
+
+/// To the asker alone, since others know what they wait for.
+void rings::tell(question const& q) const {
+  std::uint64_t const since = diagnostics->entered_ns.load(std::memory_order_relaxed);
+  if (q.links != 1 || diagnostics->inside.load(std::memory_order_relaxed) == 0 || since == 0) return;
+  std::uint64_t const waited_ns = now_ns() - since;
+  if (waited_ns < patience_ns) return;
+  answer const mine{q.serial,
+                    static_cast<std::uint32_t>(waited_ns / 1'000'000'000),
+                    {diagnostics->collective_team.load(std::memory_order_relaxed),
+                     diagnostics->collective_signature.load(std::memory_order_relaxed),
+                     diagnostics->collective_number.load(std::memory_order_relaxed), job.rank_me}};
+  am_short(q.chain[0].rank, token_cache<&answered>::get(), &mine, sizeof mine, pressure::park);
+}
+
+void rings::take_in_answer(message* m) {
+  answer theirs;
+  std::memcpy(&theirs, m->payload(), sizeof theirs);
+  if (theirs.serial != asked_ || waits_in_ == nullptr || waits_in_ != asked_in_ || warned_in_ == waits_in_)
+    return;
+  warned_in_ = waits_in_;
+  blocking_call const& call = *waits_in_;
+  std::string last = "no collective";
+  if (theirs.last_started.signature != 0) last = describe_call(theirs.last_started);
+  std::string site;
+  if (host_.has(m->source)) site = ask_call_site(host_, host_.local_rank(m->source));
+  warn(
+      "team::create",
+      "rank %d has not started %s, in which this rank waits for it. It has been waiting elsewhere for %u s; the "
+      "last collective that it started is %s. If what it waits for needs this rank, neither goes on.%s%s",
+      m->source, describe_call({call.route_.id, call.signature_, call.number_, m->source}).c_str(),
+      theirs.seconds, last.c_str(), site.empty() ? "" : format("\nrank %d is here:\n", m->source).c_str(),
+      site.c_str());
 }
 
 void rings::report(question const& q) const {

@@ -5,8 +5,9 @@
 /// Who has waited for long in the creation of a team asks those whom it waits for. Who is asked and has started
 /// what the asker waits in, compares the lists; who has not, and itself waits in a call that cannot end without
 /// others, hands the question on to these. A question that comes back to its asker has gone round a ring. (All
-/// that are waited for are needed, so a ring is certain proof.) Nothing is sent, and nothing written down but
-/// two words in the call, before half a second has passed.
+/// that are waited for are needed, so a ring is certain proof.) Who waits for a future may go on by himself: he
+/// tells the asker, which warns after some seconds. Nothing is sent, and nothing written down but two words in
+/// the call, before half a second has passed.
 
 #include <pthread.h>
 
@@ -65,6 +66,8 @@ class rings final : public single<rings> {
   void remember(std::uint64_t parent, noted_call const& call);
   /// Under the lock: what a peer asks.
   void take_in(transport::message* m);
+  /// Under the lock: what a peer that was asked does instead.
+  void take_in_answer(transport::message* m);
 
   /// A collective was started inside a callback: such a rank may yet start anything in a wait.
   static void distrust() noexcept { distrusted.store(true, std::memory_order_relaxed); }
@@ -76,9 +79,11 @@ class rings final : public single<rings> {
     noted_call call;
   };
   struct question;
+  struct answer;
 
   void ask();
   void hand_on(question const& q);
+  void tell(question const& q) const;
   [[noreturn]] void report(question const& q) const;
   creation const* find(std::uint64_t parent, std::uint32_t number) const noexcept;
 
@@ -90,6 +95,7 @@ class rings final : public single<rings> {
   std::uint64_t next_ask_ns_ = 0;
   std::uint32_t asked_ = 0;                                    ///< questions of this rank, ever
   blocking_call const* asked_in_ = nullptr;                    ///< the last one was asked in this call
+  blocking_call const* warned_in_ = nullptr;                   ///< so was the last warning made
   std::unordered_map<std::int32_t, std::uint32_t> handed_on_;  ///< last question of each asker
   std::vector<creation> creations_;                            ///< the last ones, used in turn
   std::size_t created_ = 0;
