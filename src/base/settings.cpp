@@ -236,7 +236,7 @@ size_value parse_size(std::string_view text, char const* name, std::uint64_t bar
   }
   if (unit.empty()) {
     if (value != 0 && bare_unit == 0) refuse("a unit is missing");
-    unit = "b";
+    unit.assign(1, 'b');  // GCC 12 warns wrongly of an overlap where a literal is assigned (its bug 105651)
   } else {
     bare_unit = 1;
   }

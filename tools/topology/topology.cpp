@@ -82,10 +82,13 @@ std::string picture_of(topology const& machine, std::string const& indent) {
       int in_line = 0;
       for (cpu_group const& core : machine.cores) {
         if (!overlap(core, socket) || !overlap(core, node)) continue;
-        if (in_line % cores_a_line == 0) text += in_line == 0 ? head : "\n" + std::string(head.size(), ' ');
+        if (in_line % cores_a_line == 0) text += in_line == 0 ? head : '\n' + std::string(head.size(), ' ');
         ++in_line;
         std::string inside;
-        for (int const cpu : core.cpus) inside += (inside.empty() ? "" : " ") + std::to_string(cpu);
+        for (int const cpu : core.cpus) {
+          if (!inside.empty()) inside += ' ';
+          inside += std::to_string(cpu);
+        }
         text += " [" + inside + "]";
       }
       if (in_line != 0) text += "\n";
