@@ -29,11 +29,13 @@ namespace std _GLIBCXX_VISIBILITY(default) {
   struct default_delete;
   namespace filesystem {
 #if _GLIBCXX_USE_CXX11_ABI
-  inline namespace __cxx11 __attribute__((__abi_tag__("cxx11"))) {}
-#endif
-  _GLIBCXX_BEGIN_NAMESPACE_CXX11
+  // Not with the library's macro, which names the namespace again without "inline": Clang warns of that.
+  inline namespace __cxx11 __attribute__((__abi_tag__("cxx11"))) {
+    class path;
+  }
+#else
   class path;
-  _GLIBCXX_END_NAMESPACE_CXX11
+#endif
   }  // namespace filesystem
   _GLIBCXX_END_NAMESPACE_VERSION
 }  // namespace )

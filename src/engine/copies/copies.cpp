@@ -106,7 +106,8 @@ void device_copies::keep_announced(message* m) {
 }
 
 bool device_copies::advance() {
-  bool moved = announced_.let_go() | staged_.retry();
+  bool moved = announced_.let_go();
+  if (staged_.retry()) moved = true;
   for (transfer* t : std::exchange(undelivered_, {})) {
     if (deliver(t)) {
       moved = true;
