@@ -185,6 +185,12 @@ class Wrapper(ToolsTest):
         self.call("upcxx", "-fsyntax-only", "main.cpp")
         self.assertNotEqual(self.call("upcxx", "-c", "missing.c", status=None).returncode, 0)
 
+    def test_headers_compile_in_silence(self):
+        self.write("main.cpp", "#include <upcxx/upcxx.hpp>\nint main() {}\n")
+        for compiler in (CXX, shutil.which("clang++-16") or CXX):
+            got = self.call("upcxx", "-g", "-Wall", "-Wextra", "-Wshadow", "-fsyntax-only", "main.cpp", env={"ATOLL_CXX": compiler})
+            self.assertEqual(got.stderr, "", compiler)
+
     def test_help_and_questions(self):
         self.assertIn("-threadmode", self.call("upcxx", "--help").stdout)
         self.assertIn("-codemode", self.call("upcxx", "-help").stdout)
