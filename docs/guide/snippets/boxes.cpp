@@ -53,5 +53,6 @@ int main() {
   upcxx::barrier();
   UPCXX_ASSERT_ALWAYS(mine[45] == 100 * me + 12);
   upcxx::barrier();
+  upcxx::delete_array(*grids);
   upcxx::finalize();
 }

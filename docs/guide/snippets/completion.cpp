@@ -40,10 +40,11 @@ int main() {
   // May be ready now, since the memory is on this host.
   upcxx::future<> eager = upcxx::rput(1, dest);
   upcxx::future<> later =
-      upcxx::rput(2, dest, upcxx::operation_cx::as_defer_future());
+      upcxx::rput(2, dest + 1, upcxx::operation_cx::as_defer_future());
   UPCXX_ASSERT_ALWAYS(!later.is_ready());  // never before the next progress
   upcxx::when_all(eager, later).wait();
   // [/eager]
   upcxx::barrier();
+  upcxx::delete_array(*boxes);
   upcxx::finalize();
 }

@@ -59,5 +59,6 @@ int main() {
   UPCXX_ASSERT_ALWAYS(result == 10 * me + 2);
 
   upcxx::barrier();
+  upcxx::delete_array(*boxes);
   upcxx::finalize();
 }

@@ -62,5 +62,7 @@ int main() {
   // [/copy]
   UPCXX_ASSERT_ALWAYS(scratch.local()[3] == me + 3);
   upcxx::barrier();
+  upcxx::delete_array(scratch);
+  upcxx::delete_array(mine);
   upcxx::finalize();
 }
