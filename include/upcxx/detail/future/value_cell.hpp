@@ -108,8 +108,8 @@ struct value_cell : cell {
 
 template <>
 struct value_cell<> : cell {
-  value_cell(fut::cell_ops const* kind, std::uint8_t size_class_, std::intptr_t deps_, std::uint8_t flags_)
-      : cell{kind, deps_, nullptr, 1, size_class_, flags_} {}
+  value_cell(fut::cell_ops const* ops_, std::uint8_t size_class_, std::intptr_t deps_, std::uint8_t flags_)
+      : cell{ops_, deps_, nullptr, 1, size_class_, flags_} {}
   value_cell(std::intptr_t deps_, std::uint8_t flags_)
       : value_cell(&ops_table, fut::pool_class_of(sizeof(value_cell), alignof(value_cell)), deps_, flags_) {}
 
