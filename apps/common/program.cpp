@@ -59,7 +59,7 @@ bool program::succeeds(std::function<void()> const& work) const {
 bool program::started_by_atoll() { return std::getenv("ATOLL_JOB") != nullptr; }
 
 std::string program::needs_mpirun(std::string const& option) const {
-  return option + ": `atoll run` starts no MPI ranks; use mpirun -n 4 " + name_ + " ...";
+  return option + ": `atoll run` starts no MPI ranks; use mpirun -n N " + name_ + " ...";
 }
 
 }  // namespace apps
