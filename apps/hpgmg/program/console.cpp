@@ -106,7 +106,7 @@ void console::size(size_record const& s) {
   for (std::size_t n = 0; n < s.history.size(); ++n) {
     std::printf("%s-cycle%s residual %.9e, of f %.9e\n",
                 n == 0 && options_.what.start != cycle::v ? "F" : "V",
-                s.history.size() > 1 ? (" " + std::to_string(n + 1)).c_str() : "", s.history[n].norm,
+                s.history.size() > 1 ? (' ' + std::to_string(n + 1)).c_str() : "", s.history[n].norm,
                 s.history[n].relative);
   }
   std::printf("%d iterations of the bottom solver in a solve\n", s.bottom_iterations);
