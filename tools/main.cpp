@@ -57,8 +57,11 @@ int run_program(std::string const& name, char** argv) {
     std::fprintf(stderr, "atoll %s: cannot run %s: %s\n", name.c_str(), place.c_str(), std::strerror(errno));
     return 126;
   }
-  std::fprintf(stderr, "atoll %s: not part of this installation (no atoll-%s in %s)\n", name.c_str(),
-               name.c_str(), folder.c_str());
+  std::fprintf(
+      stderr,
+      "atoll %s: not part of this installation (no atoll-%s in %s). CMake's options ATOLL_BUILD_APPS and "
+      "ATOLL_BUILD_BENCH say what is built.\n",
+      name.c_str(), name.c_str(), folder.c_str());
   return 127;
 }
 
