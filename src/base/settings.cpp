@@ -48,6 +48,9 @@ constexpr std::array table{
           "private memory that messages of one rank may take; left empty, a share of what the host has free"},
     entry{"ATOLL_READ_PEERS", kind::boolean, "yes", "",
           "whether very large messages are read from the sender's memory, where the system allows it"},
+    entry{
+        "ATOLL_FLAT_COLLECTIVES", kind::boolean, "yes", "",
+        "whether collectives inside a host go by lines of memory that all members read; otherwise by messages"},
     entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
           "library of the CUDA driver; none: use no CUDA devices"},
     entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",
@@ -322,6 +325,8 @@ std::optional<std::size_t> message_memory() {
   if (environment("ATOLL_MESSAGE_MEMORY") == nullptr) return std::nullopt;
   return size_setting("ATOLL_MESSAGE_MEMORY");
 }
+
+bool flat_collectives() { return parse_boolean(text_of("ATOLL_FLAT_COLLECTIVES"), "ATOLL_FLAT_COLLECTIVES"); }
 
 bool read_peers() { return parse_boolean(text_of("ATOLL_READ_PEERS"), "ATOLL_READ_PEERS"); }
 

@@ -90,6 +90,9 @@ std::string huge_pages();
 /// ATOLL_MESSAGE_MEMORY in bytes; nothing when it is left to the library.
 std::optional<std::size_t> message_memory();
 
+/// ATOLL_FLAT_COLLECTIVES.
+bool flat_collectives();
+
 /// ATOLL_READ_PEERS.
 bool read_peers();
 

@@ -48,6 +48,7 @@ struct introduction {
   std::uint64_t private_limit;
   bool remote_fences;     ///< it has joined (base/os/membarrier.hpp)
   std::uint64_t network;  ///< its network namespace
+  bool flat;              ///< it would take part in flat collectives
 };
 
 template <class T>
@@ -106,8 +107,9 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   bool const reading = settings::read_peers();
   // Before anybody may try.
   if (reading && config.count > 1) os::let_anybody_read_memory();
-  introduction const mine{shm::introduce_process(), ::getppid(), config.private_limit,
-                          os::join_remote_fences(), os::network_namespace()};
+  introduction const mine{shm::introduce_process(), ::getppid(),
+                          config.private_limit,     os::join_remote_fences(),
+                          os::network_namespace(),  settings::flat_collectives()};
   plan.remote_fences = true;
   std::vector<introduction> const all = exchange_values(channel, mine);
   bool one_parent = true;
@@ -118,6 +120,7 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
     config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
     plan.remote_fences = plan.remote_fences && peer.remote_fences;
     plan.one_network = plan.one_network && peer.network == mine.network;
+    plan.flat = plan.flat && peer.flat;
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
@@ -235,6 +238,7 @@ void start(bool threaded) {
   if (threaded || !plan.remote_fences) {
     plan.waiting.longest_sleep_ns = std::min(plan.waiting.longest_sleep_ns, longest_unsure_sleep_ns);
   }
+  bool const flat = plan.flat;
   auto fresh = std::make_unique<world_state>(channel, std::move(region), std::move(plan));
   world_state& w = *fresh;
 
@@ -250,9 +254,10 @@ void start(bool threaded) {
   hosts.heap_end = heap_begin + heap_bytes;
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
-  w.teams.world = w.teams.add(world_team_id, 0, place.size, place.rank, place.hosts == 1 ? 0 : -1);
+  if (!flat) w.teams.free_channels = 0;
+  w.teams.world = w.teams.add(world_team_id, 0, place.size, place.rank, flat && place.hosts == 1 ? 0 : -1);
   w.teams.local = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
-                              place.local_size, place.local_rank, 1);
+                              place.local_size, place.local_rank, flat ? 1 : -1);
   world = fresh.release();
   open_heap();
   publish_module_names(&w.host.own_page().modules);

@@ -27,6 +27,7 @@ struct start_plan {
   shm::endpoint_config transport;
   bool remote_fences = false;  ///< of all ranks of this host (base/doorbell.hpp)
   bool one_network = true;     ///< the ranks of this host are in one network namespace
+  bool flat = true;            ///< flat collectives are used
   waiting_policy waiting;
   bool threaded = false;
 };
