@@ -344,9 +344,7 @@ TEST_F(dist_object_test, hundreds_alive_and_thousands_in_sequence) {
 
 TEST_F(dist_object_test, a_distributed_map_works) {
   dist_object<std::unordered_map<std::string, int>> map(upcxx::world());
-  auto owner = [this](std::string const& key) {
-    return static_cast<int>(std::hash<std::string>()(key)) & 0xFF;
-  };
+  auto owner = [](std::string const& key) { return static_cast<int>(std::hash<std::string>()(key)) & 0xFF; };
   upcxx::future<> all = upcxx::make_future();
   for (int i = 0; i < 200; ++i) {
     std::string const key = std::to_string(me) + "/" + std::to_string(i);

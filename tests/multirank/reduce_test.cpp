@@ -145,7 +145,7 @@ TEST_F(reduce_test, user_operations_on_user_types) {
 }
 
 TEST_F(reduce_test, user_operations_with_captures_and_function_pointers) {
-  int const modulus = 1000003;
+  int modulus = 1000003;
   auto multiply = [modulus](long a, long b) { return a * b % modulus; };
   long expected = 1;
   for (int r = 0; r < n; ++r) {
