@@ -16,6 +16,16 @@
 namespace upcxx::inline UPCXX_MODE {
 namespace detail {
 
+#ifdef __clang__
+/// Clang computes where the member of a virtual base is in an object of just this class, too. But it knows that no
+/// offset leads there.
+#define ATOLL_MEMBEROF_KNOWN(...)                                                                  \
+  , []<typename Object_>(Object_*) requires requires { __builtin_offsetof(Object_, __VA_ARGS__); } \
+  {}
+template <typename T, typename Known>
+concept finds_without_object = std::is_invocable_v<Known, T*>;
+#else
+#define ATOLL_MEMBEROF_KNOWN(...)
 /// An object that is never there: only its address is looked at, while compiling.
 template <typename T>
 union place_for {
@@ -34,17 +44,18 @@ template <typename T, typename Select>
 concept finds_without_object = requires {
   typename std::bool_constant<(Select()(&somewhere<T>::place.object), true)>;
 };
+#endif
 
 /// The member lies at the same offset in every object. A class with a virtual base is neither trivially
 /// copyable nor an aggregate nor standard-layout; what else the compiler cannot tell is asked.
-template <typename T, typename Select>
+template <typename T, typename Known>
 constexpr bool has_constant_offset() {
   if constexpr (std::is_standard_layout_v<T> || std::is_trivially_copyable_v<T> || std::is_aggregate_v<T>) {
     return true;
   } else if constexpr (std::is_abstract_v<T>) {
     return false;  // there is no object of just this class
   } else {
-    return finds_without_object<T, Select>;
+    return finds_without_object<T, Known>;
   }
 }
 
@@ -54,15 +65,15 @@ template <typename T, typename Select>
   return reinterpret_cast<std::uintptr_t>(select(object)) - reinterpret_cast<std::uintptr_t>(object);
 }
 
-template <typename U, bool Reference, typename T, memory_kind Kind, typename Select>
+template <typename U, bool Reference, typename T, memory_kind Kind, typename Select, typename Known = Select>
 ATOLL_NODISCARD_FUTURE future<global_ptr<std::remove_all_extents_t<U>, Kind>> memberof_general(
-    global_ptr<T, Kind> pointer, Select select) {
+    global_ptr<T, Kind> pointer, Select select, Known = {}) {
   static_assert(
       !Reference,
       "upcxx_memberof_general: the member must not be a reference nor an element of an array; take the array "
       "and add the index to the result");
   static_assert(sizeof(T) > 0, "upcxx_memberof_general: the type of the object must be complete");
-  constexpr bool constant = has_constant_offset<T, Select>();
+  constexpr bool constant = has_constant_offset<T, Known>();
   static_assert(
       constant || Kind == memory_kind::host || Kind == memory_kind::any,
       "upcxx_memberof_general: the member is of a virtual base, whose place only the object knows, and "
@@ -101,4 +112,4 @@ ATOLL_NODISCARD_FUTURE future<global_ptr<std::remove_all_extents_t<U>, Kind>> me
       ATOLL_MEMBEROF_TYPE(pointer, __VA_ARGS__),                                                            \
       ::std::is_reference_v<                                                                                \
           decltype(::std::declval<::upcxx::detail::memberof_element<decltype(pointer)>*>()->__VA_ARGS__)>>( \
-      (pointer), ATOLL_MEMBEROF_SELECT(pointer, __VA_ARGS__)))
+      (pointer), ATOLL_MEMBEROF_SELECT(pointer, __VA_ARGS__) ATOLL_MEMBEROF_KNOWN(__VA_ARGS__)))
