@@ -55,6 +55,8 @@ loaded_library load() {
   find(f.dwfl_build_id_find_debuginfo, "dwfl_build_id_find_debuginfo");
   find(f.dwfl_offline_section_address, "dwfl_offline_section_address");
   find(f.dwarf_haspc, "dwarf_haspc");
+  find(f.dwarf_child, "dwarf_child");
+  find(f.dwarf_siblingof, "dwarf_siblingof");
   find(f.dwarf_getscopes, "dwarf_getscopes");
   find(f.dwarf_getscopes_die, "dwarf_getscopes_die");
   find(f.dwarf_tag, "dwarf_tag");
@@ -130,6 +132,23 @@ std::string absolute(libdw::functions const& calls, entry* unit, char const* nam
   return (folder / name).lexically_normal().string();
 }
 
+/// Innermost entry below `around` that has the address. dwarf_getscopes leaves out all namespaces, since these have
+/// no addresses themselves; Clang writes functions down there.
+bool find_innermost(libdw::functions const& calls, entry* around, address at, entry& innermost) {
+  entry child{};
+  if (calls.dwarf_child(around, &child) != 0) return false;
+  do {
+    if (calls.dwarf_tag(&child) == libdw::tag_namespace) {
+      if (find_innermost(calls, &child, at, innermost)) return true;
+    } else if (calls.dwarf_haspc(&child, at) > 0) {
+      innermost = child;
+      find_innermost(calls, &child, at, innermost);
+      return true;
+    }
+  } while (calls.dwarf_siblingof(&child, &child) == 0);
+  return false;
+}
+
 struct free_memory {
   void operator()(entry* scopes) const noexcept { std::free(scopes); }
 };
@@ -147,13 +166,17 @@ std::vector<debug_line> lines_at(libdw::functions const& calls, libdw::module* m
   // Around an inlined call, the first list goes on with the scopes of its definition; those of the place follow
   // from the innermost entry.
   entry* raw = nullptr;
-  if (calls.dwarf_getscopes(unit, at - bias, &raw) <= 0) {
+  int const found = calls.dwarf_getscopes(unit, at - bias, &raw);
+  scope_list const by_address(found > 0 ? raw : nullptr);
+  entry innermost{};
+  if (found > 1) {
+    innermost = by_address[0];  // the last one is the unit
+  } else if (!find_innermost(calls, unit, at - bias, innermost)) {
     if (place.file.empty()) return {};
     return {place};
   }
-  scope_list const innermost(raw);
   raw = nullptr;
-  int const count = calls.dwarf_getscopes_die(&innermost[0], &raw);
+  int const count = calls.dwarf_getscopes_die(&innermost, &raw);
   scope_list const scopes(count > 0 ? raw : nullptr);
   std::vector<debug_line> lines;
   for (int i = 0; i < count; ++i) {

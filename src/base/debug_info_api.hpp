@@ -48,6 +48,7 @@ struct callbacks {
 // DW_TAG_... and DW_AT_...
 inline constexpr int tag_inlined = 0x1d;
 inline constexpr int tag_function = 0x2e;
+inline constexpr int tag_namespace = 0x39;
 inline constexpr unsigned at_linkage_name = 0x6e;
 inline constexpr unsigned at_old_linkage_name = 0x2007;
 inline constexpr unsigned at_folder = 0x1b;  ///< DW_AT_comp_dir
@@ -67,6 +68,8 @@ struct functions {
   find_debug_function dwfl_build_id_find_debuginfo;
   section_function dwfl_offline_section_address;
   int (*dwarf_haspc)(entry*, address);
+  int (*dwarf_child)(entry*, entry* result);
+  int (*dwarf_siblingof)(entry*, entry* result);
   int (*dwarf_getscopes)(entry* unit, address, entry** scopes);
   int (*dwarf_getscopes_die)(entry*, entry** scopes);
   int (*dwarf_tag)(entry*);

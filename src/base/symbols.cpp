@@ -145,7 +145,9 @@ void code_names::ask_symbol_table(std::string const& module, std::vector<std::ui
     std::vector<code_line>& lines = known_[{module, address}];
     std::string const symbol = table.name_at(address);
     if (symbol.empty()) continue;
-    if (lines.empty()) lines.push_back({symbol, "", "", 0});
+    if (lines.empty()) lines.emplace_back();
+    // The outermost function is the one that has an address: debug information may lack its scopes (Clang's with -g1).
+    lines.back().symbol = symbol;
     lines.back().function = readable(symbol);
   }
 }

@@ -26,6 +26,7 @@ static_assert(sizeof(ours::address) == sizeof(Dwarf_Addr) && sizeof(std::size_t)
 
 TEST(libdw_api, constants_are_those_of_the_header) {
   EXPECT_EQ(ours::tag_inlined, DW_TAG_inlined_subroutine);
+  EXPECT_EQ(ours::tag_namespace, DW_TAG_namespace);
   EXPECT_EQ(ours::tag_function, DW_TAG_subprogram);
   EXPECT_EQ(ours::at_linkage_name, DW_AT_linkage_name);
   EXPECT_EQ(ours::at_old_linkage_name, DW_AT_MIPS_linkage_name);
@@ -48,6 +49,8 @@ TEST(libdw_api, functions_take_as_many_parameters) {
   EXPECT_ALIKE(dwfl_build_id_find_debuginfo);
   EXPECT_ALIKE(dwfl_offline_section_address);
   EXPECT_ALIKE(dwarf_haspc);
+  EXPECT_ALIKE(dwarf_child);
+  EXPECT_ALIKE(dwarf_siblingof);
   EXPECT_ALIKE(dwarf_getscopes);
   EXPECT_ALIKE(dwarf_getscopes_die);
   EXPECT_ALIKE(dwarf_tag);
