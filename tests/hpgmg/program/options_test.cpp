@@ -86,9 +86,12 @@ TEST(options, mistakes_are_one_line_that_names_them) {
 TEST(options, help_lists_everything_and_its_default) {
   auto const p = parse({"--help"});
   for (auto const* word : {"log2_box", "--operator", "cheby", "bisection", "--comm", "+local", "--results",
-                           "60", "Exit status", "=fv4"}) {
+                           "60", "Exit status"}) {
     EXPECT_NE(p.help.find(word), std::string::npos) << word;
   }
+  // The second is how CLI11 2.4 writes it.
+  EXPECT_TRUE(p.help.find("=fv4") != std::string::npos || p.help.find("[fv4]") != std::string::npos)
+      << p.help;
 }
 
 TEST(reference, knows_the_public_results_of_each_kind) {
