@@ -7,7 +7,7 @@ namespace support {
 /// How many parameters a function takes, by the type of a pointer to it. Lists agree when each parameter is the same
 /// or points to structures proven alike.
 template <class Result, class... Parameters>
-constexpr int parameters_of(Result (* /*function*/)(Parameters...)) {
+consteval int parameters_of(Result (* /*function*/)(Parameters...)) {
   return sizeof...(Parameters);
 }
 
