@@ -135,6 +135,8 @@ when_all(T&&... futures_or_values) noexcept {
     using cell_type = detail::when_all_cell<carrier, result_type, detail::when_all_argument<T>...>;
     auto* const c = detail::new_cell<cell_type>(std::in_place, std::forward<T>(futures_or_values)...);
     return detail::handle_access::adopt<result_type>(detail::as_bits(c));
+  } else {
+    __builtin_unreachable();  // without arguments nothing is unready
   }
 }
 
