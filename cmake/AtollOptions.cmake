@@ -61,7 +61,7 @@ if(NOT ATOLL_THREADMODE MATCHES "^(seq|par)$")
   message(FATAL_ERROR "ATOLL_THREADMODE is '${ATOLL_THREADMODE}'; it must be seq or par")
 endif()
 
-option(ATOLL_WERROR "Treat warnings as errors (continuous integration does)" OFF)
+option(ATOLL_WERROR "Treat warnings as errors" OFF)
 add_library(atoll_warnings INTERFACE)
 set(_not_cuda "$<NOT:$<COMPILE_LANGUAGE:CUDA>>")
 target_compile_options(atoll_warnings INTERFACE
