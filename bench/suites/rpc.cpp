@@ -26,7 +26,7 @@ std::uint64_t last_argument = 0;
   auto const source = m->source;
   engine::release(m);
   engine::am_short(source, engine::token_cache<&take_reply>::get(), &value, sizeof value,
-                   engine::pressure::park);
+                   engine::pressure::always);
 }
 
 void message_round_trip(group& g) {

@@ -61,7 +61,7 @@ void send_call(std::int32_t target, F const& function, Args const&... args) {
   auto const& f = function_wire::send(function);
   std::size_t bound = bound_after(without_cookie, f);
   ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
-  outgoing_message m(target, bound, current_pressure());
+  outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
   writer w = m.write_from(without_cookie);
   serialize(w, f);
   (serialize(w, wire_of<Args>::send(args)), ...);
@@ -182,7 +182,7 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   typename pending::notifications_type::futures futures;
   std::size_t bound = bound_after(with_cookie, f);
   ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
-  outgoing_message m(target, bound, current_pressure());
+  outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
   writer w = m.write_from(with_cookie);
   serialize(w, f);
   (serialize(w, wire_of<Args>::send(args)), ...);

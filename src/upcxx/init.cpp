@@ -18,6 +18,7 @@
 #include "engine/collectives/barrier.hpp"
 #include "engine/collectives/rings.hpp"
 #include "engine/period.hpp"
+#include "engine/progress/messages.hpp"
 #include "engine/progress/quiet.hpp"
 #include "engine/progress/waiting.hpp"
 #include "engine/world.hpp"
@@ -37,7 +38,7 @@ void settle() {
   constexpr int most_rounds = 1'000'000;
   int fruitful = 0;
   bool moved = true;
-  engine::wait_while([&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0; },
+  engine::wait_while([&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0 || engine::any_held_back(); },
                      [&] { return moved = progress_user(); });
 }
 

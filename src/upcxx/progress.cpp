@@ -61,7 +61,10 @@ void run_reply(message* m) noexcept {
   record->on_reply(record, m);
 }
 
-void run_held_request(task* t) { run_request(static_cast<message*>(t)); }
+void run_held_request(task* t) {
+  auto* const m = static_cast<message*>(t);
+  if (!engine::hold_back(m)) run_request(m);
+}
 void run_held_reply(task* t) {
   auto* const m = static_cast<message*>(t);
   if (engine::of_this_period(*m)) return run_reply(m);
@@ -244,7 +247,7 @@ void barrier(engine::team_view& team) {
   if (shm.unsent() != 0) [[unlikely]]
     send_parked(team);
   engine::wait_barrier(team, &progress_user);
-  if (!shm.quiet()) [[unlikely]]
+  if (!shm.no_requests()) [[unlikely]]
     serve_arrived(this_thread());
 }
 

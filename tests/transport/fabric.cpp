@@ -21,8 +21,7 @@ class shm_fabric final : public fabric {
     shm::endpoint_config config;
     config.layout.counters_offset = sizeof(doorbell);
     config.layout.ring_cells = shape.ring_cells;
-    config.layout.ring_offset = 4096;
-    config.layout.arena_offset = config.layout.ring_offset + shape.ring_cells * shm::cell_bytes;
+    config.layout.place_rings();
     config.layout.arena_bytes = shape.arena_bytes;
     config.layout.end = config.layout.arena_offset + shape.arena_bytes;
     config.stride = round_up(config.layout.end + guard_bytes, std::size_t{4096});
@@ -61,9 +60,9 @@ class shm_fabric final : public fabric {
     munmap(config_.base, bytes_);
   }
 
-  endpoint& rank(std::uint32_t index) override { return *ranks_[index]; }
+  shm::endpoint& rank(std::uint32_t index) override { return *ranks_[index]; }
   std::size_t in_place_bytes() const override { return config_.layout.arena_bytes / 2; }
-  std::size_t private_bytes(std::uint32_t index) const override { return ranks_[index]->private_bytes(); }
+  std::size_t private_bytes(std::uint32_t index) const override { return ranks_[index]->memory().used(); }
   bool starved(std::uint32_t index) const override { return ranks_[index]->starved(); }
 
  private:
@@ -104,7 +103,7 @@ std::vector<fabric_kind> fabric_kinds() {
   };
 }
 
-void fill_and_commit(endpoint& from, outgoing& out, message_kind kind, std::uint64_t token,
+void fill_and_commit(shm::endpoint& from, outgoing& out, message_kind kind, std::uint64_t token,
                      std::size_t bytes) {
   std::byte* const payload = out.begin + header_bytes;
   for (std::size_t i = 0; i < bytes; i += 8) {
@@ -114,10 +113,11 @@ void fill_and_commit(endpoint& from, outgoing& out, message_kind kind, std::uint
   from.commit(out, kind, token, header_bytes + bytes);
 }
 
-status try_send(endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes, spill allowed,
+status try_send(shm::endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes, spill allowed,
                 std::size_t alignment, message_kind kind) {
   outgoing out;
   out.target = static_cast<std::int32_t>(target);
+  out.way = lane_of(kind);
   status const s = from.begin(out, header_bytes + bytes, alignment, allowed);
   if (s != status::ok) return s;
   EXPECT_GE(out.capacity, header_bytes + bytes);
@@ -141,9 +141,9 @@ std::string difference(message const& arrived, std::size_t bytes) {
   return {};
 }
 
-message* receive_soon(fabric& ranks, std::uint32_t receiver, bool in_place) {
+message* receive_soon(fabric& ranks, std::uint32_t receiver, shm::taking how) {
   for (int round = 0; round < 1000; ++round) {
-    if (message* const m = ranks.rank(receiver).receive(in_place)) return m;
+    if (message* const m = ranks.rank(receiver).receive(how)) return m;
     for (std::uint32_t r = 0; r < 2; ++r) ranks.rank(r).flush();
   }
   return nullptr;

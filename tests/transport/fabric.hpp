@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "transport/shm/endpoint.hpp"
-#include "transport/transport.hpp"
 
 namespace atl::transport {
 
@@ -25,10 +24,14 @@ struct fabric_shape {
   bool between_processes = false;  ///< ranks go on in children of this process
 };
 
+/// Ways to receive: used where it is, or taken into private memory.
+inline constexpr shm::taking in_place{.requests_in_place = true, .control_in_place = true};
+inline constexpr shm::taking for_later{};
+
 class fabric {
  public:
   virtual ~fabric() = default;
-  virtual endpoint& rank(std::uint32_t index) = 0;
+  virtual shm::endpoint& rank(std::uint32_t index) = 0;
   /// Largest message that needs neither private memory nor pieces.
   virtual std::size_t in_place_bytes() const = 0;
   /// Bytes that messages take in the private memory of a rank.
@@ -66,17 +69,17 @@ inline std::uint64_t pattern(std::uint64_t token, std::size_t index) {
 }
 
 /// Writes a payload of `bytes` into the buffer and sends it.
-void fill_and_commit(endpoint& from, outgoing& out, message_kind kind, std::uint64_t token,
+void fill_and_commit(shm::endpoint& from, outgoing& out, message_kind kind, std::uint64_t token,
                      std::size_t bytes);
 
 /// Sends a message with a payload of `bytes` if that is possible now.
-status try_send(endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes, spill allowed,
+status try_send(shm::endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes, spill allowed,
                 std::size_t alignment = buffer_alignment, message_kind kind = message_kind::request);
 
 /// Empty if the payload is what fill_and_commit wrote, else what differs.
 std::string difference(message const& arrived, std::size_t bytes);
 
 /// Lets both ranks work until `receiver` has a message. Null after many fruitless rounds.
-message* receive_soon(fabric& ranks, std::uint32_t receiver, bool in_place = true);
+message* receive_soon(fabric& ranks, std::uint32_t receiver, shm::taking how = in_place);
 
 }  // namespace atl::transport

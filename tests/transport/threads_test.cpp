@@ -36,7 +36,7 @@ struct participant {
   std::atomic<std::uint32_t>* done = nullptr;
 
   void run(std::uint32_t participants) {
-    endpoint& mine = ranks.rank(me);
+    shm::endpoint& mine = ranks.rank(me);
     seen.resize(16);
     next.resize(16);
     std::uint64_t sent = 0;
@@ -57,7 +57,7 @@ struct participant {
         }
       }
       for (int k = 0; k < 4; ++k) {
-        message* const m = mine.receive(round % 2 == 0);
+        message* const m = mine.receive(round % 2 == 0 ? in_place : for_later);
         if (m == nullptr) break;
         moved = true;
         check(*m);
@@ -119,7 +119,7 @@ TEST_P(threads_test, all_to_all_with_every_protocol) {
     constexpr std::array<std::size_t, 8> sizes{0, 48, 49, 700, 2032, 2033, 40'000, 200'000};
     return sizes[number % sizes.size()] + number % 3;
   };
-  for (spill const when_full : {spill::never, spill::always}) {
+  for (spill const when_full : {spill::never, spill::limited}) {
     std::vector<participant> all;
     for (std::uint32_t r = 0; r < 4; ++r) all.push_back({*ranks, r, {0, 1, 2, 3}, 64, 256, size, when_full});
     run_all(std::move(all));
@@ -131,7 +131,7 @@ TEST_P(threads_test, floods_of_large_messages_from_both_sides_come_through_littl
   auto ranks = open({.arena_bytes = std::size_t{64} << 10, .private_limit = std::size_t{8} << 20});
   auto const size = [](std::uint64_t number) -> std::size_t { return 20'000 + number % 7 * 10'000; };
   std::vector<participant> all;
-  for (std::uint32_t r = 0; r < 2; ++r) all.push_back({*ranks, r, {1 - r}, 200, 200, size, spill::always});
+  for (std::uint32_t r = 0; r < 2; ++r) all.push_back({*ranks, r, {1 - r}, 200, 200, size, spill::limited});
   run_all(std::move(all));
 }
 
@@ -153,7 +153,7 @@ TEST_P(threads_test, threads_of_one_rank_share_its_ring_to_a_peer) {
   }
   std::array<std::uint64_t, 3> next{};
   for (std::uint64_t arrived = 0; arrived < 3 * count;) {
-    message* const m = ranks->rank(1).receive(false);
+    message* const m = ranks->rank(1).receive(for_later);
     if (m == nullptr) {
       sched_yield();
       continue;

@@ -21,6 +21,7 @@ namespace atl::engine {
 
 using transport::buffer_alignment;
 using transport::header_bytes;
+using transport::lane;
 using transport::message;
 using transport::message_kind;
 using transport::outgoing;
@@ -30,14 +31,16 @@ using handler = void (*)(message*);
 
 /// What to do when there is no room for a message.
 enum class pressure : std::uint8_t {
-  wait,  ///< make internal progress until there is (outside callbacks)
-  park,  ///< keep the message in private memory until there is (replies; inside callbacks)
+  wait,    ///< make internal progress until there is (outside callbacks)
+  park,    ///< keep the message in private memory until there is, within its limit (inside callbacks)
+  always,  ///< the same, whatever the limit: for answers and for the engine, whose number is bounded elsewhere
 };
 
-/// Negotiates a buffer for a message of at most `bytes` (header included) to world rank `target`.
-/// @throws atl::bad_shared_alloc when neither room nor private memory is left.
+/// Negotiates a buffer for a message of at most `bytes` (header included) to world rank `target`, on the lane of
+/// what it will be (lane_of).
+/// @throws atl::bad_shared_alloc when neither room nor private memory is left; not with pressure::always.
 ATOLL_EXPORT void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
-                           std::size_t alignment = buffer_alignment);
+                           std::size_t alignment = buffer_alignment, lane way = lane::control);
 
 /// Moves what has been written so far (`used` bytes) to a buffer of at least `bytes`. If that throws (as
 /// am_begin), the old buffer has been given back.
@@ -58,7 +61,7 @@ ATOLL_EXPORT void release(message* arrived) noexcept;
 ATOLL_EXPORT bool of_this_period(message const& arrived) noexcept;
 
 /// Sends a small engine-level active message whose handler runs at any progress level. The handler may reply
-/// by sending one more, with `pressure::park`.
+/// by sending one more, with `pressure::always`.
 inline void am_short(std::int32_t target, function_token token, void const* data, std::size_t bytes,
                      pressure when_full = pressure::wait) {
   outgoing out;

@@ -28,6 +28,12 @@ enum class storage : std::uint8_t {
   privately,  ///< private memory
 };
 
+/// The two lanes of messages to a rank. What is on one is never behind what is on the other.
+enum class lane : std::uint8_t {
+  request,  ///< calls of the program: wait where they are while the target has no memory for them
+  control,  ///< answers, and what the engine says to itself: always taken in
+};
+
 /// What a message is for.
 enum class message_kind : std::uint8_t {
   padding = 1,  ///< fills the end of a ring, or a cancelled send
@@ -38,8 +44,11 @@ enum class message_kind : std::uint8_t {
   in_arena,     ///< descriptor of a payload in the sender's arena
   rendezvous,   ///< descriptor of a payload in the sender's private memory
   fragment,     ///< descriptor of a piece of a payload too large for the arena
-  pulled,       ///< a rendezvous has been read
 };
+
+constexpr lane lane_of(message_kind kind) noexcept {
+  return kind == message_kind::request || kind == message_kind::announced ? lane::request : lane::control;
+}
 
 /// An arrived message. Its payload stays at its address until the message is released.
 struct message : task {
@@ -62,6 +71,7 @@ struct outgoing {
   std::byte* begin = nullptr;  ///< aligned start; the transport writes the first header_bytes
   std::size_t capacity = 0;    ///< header included
   std::int32_t target = -1;    ///< world rank
+  lane way = lane::control;
   storage where = storage::ring;
   std::uint8_t cells = 0;
   std::uint8_t alignment_log2 = 6;
@@ -70,9 +80,10 @@ struct outgoing {
 
 /// May a buffer be taken from private memory when the transport has no room?
 enum class spill : std::uint8_t {
-  never,    ///< no: the caller will try again
-  bounded,  ///< while little is spilled
-  always,   ///< as long as private memory lasts
+  never,      ///< no: the caller will try again
+  bounded,    ///< while little is spilled, and little of that for this target
+  limited,    ///< as long as the limit of private memory allows
+  unlimited,  ///< whatever the limit
 };
 
 enum class [[nodiscard]] status : std::uint8_t{ok, no_room, no_memory};

@@ -22,12 +22,15 @@
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
-/// The results of a round trip on their way home. Written inside callbacks, so it never waits for room.
+/// The results of a round trip on their way home. Written inside callbacks, so it never waits for room; and never
+/// refused, since the rank that answers has done nothing wrong: it runs no more calls of an initiator that does not
+/// take its answers.
 class reply {
  public:
   template <class... Wire>
   reply(std::int32_t initiator, std::uint64_t cookie, Wire const&... results)
-      : message_(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::park) {
+      : message_(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::always,
+                 atl::engine::lane::control) {
     message_.put_word(without_cookie, cookie);
     writer w = message_.write_from(with_cookie);
     (serialize(w, results), ...);

@@ -22,10 +22,11 @@ namespace upcxx::inline UPCXX_MODE::detail {
 class outgoing_message {
  public:
   /// `bound`: upper bound of the end position, or npos if unknown.
-  outgoing_message(std::int32_t target, std::size_t bound, atl::engine::pressure when_full)
-      : target_(target), when_full_(when_full) {
+  outgoing_message(std::int32_t target, std::size_t bound, atl::engine::pressure when_full,
+                   atl::engine::lane way)
+      : target_(target), when_full_(when_full), way_(way) {
     if (bound != npos) {
-      atl::engine::am_begin(out_, target, bound, when_full);
+      atl::engine::am_begin(out_, target, bound, when_full, message_alignment, way);
       engaged_ = true;
     }
   }
@@ -64,7 +65,7 @@ class outgoing_message {
       engaged_ = false;  // if growing throws, the buffer is gone
       atl::engine::am_grow(out_, used, capacity, alignment, when_full_);
     } else {
-      atl::engine::am_begin(out_, target_, capacity, when_full_, alignment);
+      atl::engine::am_begin(out_, target_, capacity, when_full_, alignment, way_);
       // Never more than the scratch holds, but the compiler cannot know that.
       std::size_t const written = used < sizeof scratch_ ? used : sizeof scratch_;
       std::memcpy(out_.begin + atl::engine::header_bytes, scratch_ + atl::engine::header_bytes,
@@ -85,6 +86,7 @@ class outgoing_message {
   atl::engine::outgoing out_;
   std::int32_t target_;
   atl::engine::pressure when_full_;
+  atl::engine::lane way_;
   bool engaged_ = false;
   std::size_t bytes_ = 0;
   // Not initialised: only what is written of it is read.

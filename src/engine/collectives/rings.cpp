@@ -120,7 +120,7 @@ void rings::hand_on(question const& q) {
   next.add({call.route_.id, call.signature_, call.number_, job.rank_me});
   for (std::int32_t r = 0; r < call.team_.rank_n; ++r) {
     if (r == call.team_.rank_me) continue;
-    am_short(call.team_.to_world(r), token_cache<&asked>::get(), &next, sizeof next, pressure::park);
+    am_short(call.team_.to_world(r), token_cache<&asked>::get(), &next, sizeof next, pressure::always);
   }
 }
 
@@ -167,7 +167,7 @@ void rings::tell(question const& q) const {
                     {diagnostics->collective_team.load(std::memory_order_relaxed),
                      diagnostics->collective_signature.load(std::memory_order_relaxed),
                      diagnostics->collective_number.load(std::memory_order_relaxed), job.rank_me}};
-  am_short(q.chain[0].rank, token_cache<&answered>::get(), &mine, sizeof mine, pressure::park);
+  am_short(q.chain[0].rank, token_cache<&answered>::get(), &mine, sizeof mine, pressure::always);
 }
 
 void rings::take_in_answer(message* m) {

@@ -176,7 +176,7 @@ void segment_table::destroy(segment_name own) {
   erase(key);
   for (std::int32_t peer = job.local_first; peer < job.local_first + job.local_n; ++peer) {
     if (peer != job.rank_me) {
-      am_short(peer, token_cache<&segment_gone>::get(), &key, sizeof key, pressure::park);
+      am_short(peer, token_cache<&segment_gone>::get(), &key, sizeof key, pressure::always);
     }
   }
 }

@@ -4,7 +4,8 @@
 // messages into private memory, which frees its peers' queues and arenas, so some rank's wait always ends. A
 // rank inside a callback does not wait at all: what finds no room is parked in private memory and leaves later,
 // so that nothing the callback holds can be in the way. Private memory has a limit; when it is reached, the
-// injection throws and nothing already accepted is lost.
+// injection of a call throws and nothing already accepted is lost. Answers and the engine's own messages are
+// never refused: see held_back.hpp for what bounds them.
 
 #include "engine/progress/messages.hpp"
 
@@ -17,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "engine/progress/guard.hpp"
+#include "engine/progress/held_back.hpp"
 #include "engine/progress/peer_order.hpp"
 #include "engine/progress/waiting.hpp"
 #include "transport/message_pool.hpp"
@@ -34,14 +36,21 @@ namespace {
 constexpr std::uint64_t patience_ns = 2'000'000;
 
 [[noreturn]] ATOLL_COLD void throw_exhausted(std::int32_t target, std::size_t bytes) {
-  shm::endpoint const& shm = progress_engine::here().shm;
+  transport::message_memory const& memory = progress_engine::here().shm.memory();
   char text[256];
   std::snprintf(
       text, sizeof text,
       "%s: no private memory is left for a %zu-byte message to rank %d: messages take %zu of %zu bytes. "
       "Let ranks make progress between sends, or raise ATOLL_MESSAGE_MEMORY.",
-      identity().c_str(), bytes, target, shm.private_bytes(), shm.private_limit());
+      identity().c_str(), bytes, target, memory.used(), memory.limit());
   throw bad_shared_alloc(text);
+}
+
+[[noreturn]] ATOLL_COLD void no_memory_for_answer(std::int32_t target, std::size_t bytes) {
+  fatal("messages",
+        "the system has no memory left for a %zu-byte message to rank %d that cannot be given up (an answer, or a "
+        "step of a collective). Give the ranks more memory, or send less at a time.",
+        bytes, target);
 }
 
 status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
@@ -52,15 +61,22 @@ status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill 
 /// Waits for room, taking arrived messages into private memory meanwhile.
 ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
   waiting_note const note(activity::backpressure, out.target);
-  shm::endpoint const& shm = progress_engine::here().shm;
+  progress_engine& engine = progress_engine::here();
   std::uint64_t const begin_ns = now_ns();
+  // A target that gave no room in all that time is not waited for again until it does.
+  std::uint64_t const patience = engine.impatient.with(out.target) ? 0 : patience_ns;
   bool moved = poll();
   auto const no_room = [&] {
-    // Room may never come while callbacks that have not finished hold on to what we sent:
-    // spill a bounded amount.
-    status const s =
-        try_begin(out, bytes, alignment, now_ns() - begin_ns < patience_ns ? spill::never : spill::bounded);
-    if (s == status::no_memory || (s != status::ok && !moved && shm.starved()))
+    status s = try_begin(out, bytes, alignment, spill::never);
+    if (s == status::ok) {
+      engine.impatient.end(out.target);
+    } else if (now_ns() - begin_ns >= patience) {
+      // Room may never come while callbacks that have not finished hold on to what we sent:
+      // spill a bounded amount.
+      s = try_begin(out, bytes, alignment, spill::bounded);
+      if (s == status::ok) engine.impatient.begin(out.target);
+    }
+    if (s == status::no_memory || (s != status::ok && !moved && engine.shm.starved()))
       throw_exhausted(out.target, bytes);
     return s != status::ok;
   };
@@ -71,11 +87,11 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
 
 /// Sends what was parked; true if anything moved.
 bool flush(shm::endpoint& shm) {
-  if (shm.unsent() == 0) [[likely]]
+  if (shm.busy() == 0) [[likely]]
     return false;
   bool const moved = shm.flush();
   diagnostics->messages_parked.store(shm.unsent(), std::memory_order_relaxed);
-  diagnostics->bytes_in_private.store(shm.private_bytes(), std::memory_order_relaxed);
+  diagnostics->bytes_in_private.store(shm.memory().used(), std::memory_order_relaxed);
   return moved;
 }
 
@@ -92,14 +108,17 @@ void dispatch(message* m) {
 }  // namespace
 
 void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
-              std::size_t alignment) {
+              std::size_t alignment, lane way) {
   out.target = target;
+  out.way = way;
   if (progress_engine::here().shm.begin_in_ring(out, bytes, alignment)) [[likely]]
     return;
-  status const s =
-      try_begin(out, bytes, alignment, when_full == pressure::park ? spill::always : spill::never);
-  if (s == status::ok) [[likely]]
+  spill const allowed = when_full == pressure::wait   ? spill::never
+                        : when_full == pressure::park ? spill::limited
+                                                      : spill::unlimited;
+  if (try_begin(out, bytes, alignment, allowed) == status::ok) [[likely]]
     return;
+  if (when_full == pressure::always) no_memory_for_answer(target, bytes);
   if (when_full == pressure::park) throw_exhausted(target, bytes);
   begin_with_wait(out, bytes, alignment);
 }
@@ -112,11 +131,11 @@ void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t ali
     alignas(buffer_alignment) std::byte written[shm::max_cells * shm::cell_bytes];
     std::memcpy(written + header_bytes, out.begin + header_bytes, used - header_bytes);
     am_cancel(out);
-    am_begin(larger, out.target, bytes, when_full, alignment);
+    am_begin(larger, out.target, bytes, when_full, alignment, out.way);
     std::memcpy(larger.begin + header_bytes, written + header_bytes, used - header_bytes);
   } else {
     try {
-      am_begin(larger, out.target, bytes, when_full, alignment);
+      am_begin(larger, out.target, bytes, when_full, alignment, out.way);
     } catch (...) {
       am_cancel(out);
       throw;
@@ -167,14 +186,40 @@ message* next_user_message(bool in_place, bool& moved) {
   for (;;) {
     try_guard const held;
     if (!held) return nullptr;
-    message* const m = progress_engine::here().shm.receive(in_place);
+    progress_engine& engine = progress_engine::here();
+    held_back_calls& waiting = engine.held_back;
+    if (!waiting.empty() && in_place) [[unlikely]] {
+      if (message* const m = waiting.take()) {
+        moved = true;
+        return m;
+      }
+    }
+    message* const m = engine.shm.receive(
+        {.requests = !waiting.full(), .requests_in_place = in_place, .control_in_place = true});
     if (m == nullptr) return nullptr;
     came_from_peers();
     moved = true;
-    if (m->kind != message_kind::active && m->kind != message_kind::announced) return m;
-    dispatch(m);
+    if (m->kind == message_kind::reply) return m;
+    if (m->kind == message_kind::request) {
+      if (!waiting.must_wait(m->source)) [[likely]]
+        return m;
+      waiting.add(m);
+    } else {
+      dispatch(m);
+    }
   }
 }
+
+bool hold_back(message* request) {
+  if (!of_this_period(*request)) return false;
+  guard const held;
+  held_back_calls& waiting = progress_engine::here().held_back;
+  if (!waiting.must_wait(request->source)) return false;
+  waiting.add(request);
+  return true;
+}
+
+bool any_held_back() noexcept { return progress_engine::here().held_back.open() != 0; }
 
 bool poll() {
   try_guard const held;
@@ -183,7 +228,7 @@ bool poll() {
   bool moved = flush(engine.shm);
   // Bounded, so that a flood cannot keep a caller here for ever.
   for (int i = 0; i < 256; ++i) {
-    message* const m = engine.shm.receive(false);
+    message* const m = engine.shm.receive({});
     if (m == nullptr) break;
     came_from_peers();
     moved = true;

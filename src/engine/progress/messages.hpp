@@ -15,6 +15,11 @@ extern void (*message_sink)(message*);
 /// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as part
 /// of private memory. Sets `moved` if any message was taken, engine-level ones included.
 message* next_user_message(bool in_place, bool& moved);
+/// Is this a request that must not run yet (held_back.hpp)? Then it is kept, and comes back from
+/// next_user_message().
+bool hold_back(message* request);
+/// Are there any?
+bool any_held_back() noexcept;
 
 /// A place in the order of arrival behind all that ranks of this host had sent here before whatever of theirs
 /// this thread has seen. Reads a line that senders write.

@@ -12,7 +12,12 @@ rank_diagnostics* diagnostics = &unseen_diagnostics;
 
 progress_engine::progress_engine(shm::endpoint& transport, host_domain& ranks, waiting_policy policy,
                                  bool several_threads)
-    : single(this), shm(transport), host(ranks), threaded(several_threads), waiting(policy) {
+    : single(this),
+      shm(transport),
+      host(ranks),
+      held_back(transport, open),
+      threaded(several_threads),
+      waiting(policy) {
   polls_before_yielding = policy.spare_cores ? polls_with_spare_cores : 1;
 }
 

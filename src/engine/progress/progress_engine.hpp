@@ -12,6 +12,8 @@
 #include "base/single.hpp"
 #include "base/spin_lock.hpp"
 #include "engine/host/host_domain.hpp"
+#include "engine/progress/held_back.hpp"
+#include "engine/progress/impatience.hpp"
 #include "engine/progress/work.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -30,6 +32,8 @@ struct progress_engine : single<progress_engine> {
   shm::endpoint& shm;
   host_domain& host;
   open_work open;
+  held_back_calls held_back;
+  impatience impatient;
   bool const threaded;  ///< several threads may communicate (par)
   waiting_policy const waiting;
   recursive_spin_lock lock;  ///< see guard.hpp

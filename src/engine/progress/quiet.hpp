@@ -17,7 +17,7 @@ inline std::size_t unsent() noexcept {
 /// True if nothing has arrived and advance() has nothing to do (a hint).
 inline bool quiet() noexcept {
   progress_engine const& engine = progress_engine::here();
-  return engine.shm.quiet() && (engine.shm.unsent() | engine.open.items()) == 0;
+  return engine.shm.quiet() && (engine.shm.busy() | engine.open.items()) == 0;
 }
 
 }  // namespace atl::engine

@@ -1,16 +1,16 @@
+// Life of an endpoint, and sending.
+
 #include "transport/shm/endpoint.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "base/error.hpp"
-
 namespace atl::shm {
 
+using transport::admission;
 using transport::header_bytes;
 
 namespace {
@@ -25,75 +25,79 @@ std::uint8_t cells_for(std::size_t bytes) {
 
 std::byte* begin_of(cell* first) { return reinterpret_cast<std::byte*>(first); }
 
-ring_counters* counters_of(endpoint_config const& config, std::uint32_t local_rank) {
+ring_counters* counters_of(endpoint_config const& config, std::uint32_t local_rank, lane way) {
   return reinterpret_cast<ring_counters*>(config.base + local_rank * config.stride +
-                                          config.layout.counters_offset);
+                                          config.layout.counters_of(way));
 }
 
-cell* cells_of(endpoint_config const& config, std::uint32_t local_rank) {
-  return reinterpret_cast<cell*>(config.base + local_rank * config.stride + config.layout.ring_offset);
-}
-
-template <class Descriptor>
-Descriptor read_descriptor(cell const* first) {
-  Descriptor d;
-  std::memcpy(&d, first->data, sizeof d);
-  return d;
+cell* cells_of(endpoint_config const& config, std::uint32_t local_rank, lane way) {
+  return reinterpret_cast<cell*>(config.base + local_rank * config.stride + config.layout.ring_of(way));
 }
 
 }  // namespace
 
+endpoint::lane_state::lane_state(endpoint_config const& config, lane way)
+    : inbox(counters_of(config, config.me, way), cells_of(config, config.me, way), config.layout.ring_cells),
+      parked(config.count) {
+  outboxes.reserve(config.count);
+  for (std::uint32_t peer = 0; peer < config.count; ++peer) {
+    outboxes.emplace_back(counters_of(config, peer, way), cells_of(config, peer, way),
+                          config.layout.ring_cells);
+  }
+}
+
 endpoint::endpoint(endpoint_config config)
-    : inbox_(counters_of(config, config.me), cells_of(config, config.me), config.layout.ring_cells),
+    : lanes_{{config, lane::request}, {config, lane::control}},
       config_(std::move(config)),
-      arena_(*config_.transit),
-      parked_(config_.count) {
+      memory_(config_.private_limit),
+      arena_(*config_.transit) {
   if (!config_.read_peers) {
-    fragments_bytes_ = arena_.bytes() / 4 & ~std::size_t{63};
-    fragments_begin_ = arena_.reserve(fragments_bytes_);
-    fragments_.emplace(arena_.address(fragments_begin_), fragments_bytes_);
+    fragments_bytes_ = arena_.bytes() / 8 & ~std::size_t{63};
+    for (lane_state& each : lanes_) {
+      each.fragments_begin = arena_.reserve(fragments_bytes_);
+      each.fragments.emplace(arena_.address(each.fragments_begin), fragments_bytes_);
+    }
   }
-  arena_largest_ = (arena_.bytes() - fragments_bytes_) / 4 * 3;
-  outboxes_.reserve(config_.count);
-  for (std::uint32_t peer = 0; peer < config_.count; ++peer) {
-    outboxes_.emplace_back(counters_of(config_, peer), cells_of(config_, peer), config_.layout.ring_cells);
-  }
+  arena_largest_ = (arena_.bytes() - lanes * fragments_bytes_) / 4 * 3;
 }
 
 endpoint::~endpoint() {
-  for (auto& queue : parked_) {
-    for (parked& item : queue) forget(item);
+  for (lane_state& each : lanes_) {
+    for (parked_queue& queue : each.parked) {
+      while (!queue.empty()) {
+        parked_message* const item = queue.pop();
+        forget(*item);
+        delete item;
+      }
+    }
+    if (each.fragments) arena_.unreserve(each.fragments_begin);
   }
-  for (auto& [id, item] : awaiting_pull_) forget(item);
+  for (parked_message* const item : being_read_) {
+    if (item == nullptr) continue;
+    forget(*item);
+    delete item;
+  }
   for (auto& [id, part] : assemblies_) std::free(part.buffer);
-  if (fragments_) arena_.unreserve(fragments_begin_);
 }
 
-// ---- private memory ------------------------------------------------------------------------------
+// ---- begin, commit, cancel -----------------------------------------------------------------------
 
-std::byte* endpoint::take_unlimited(std::size_t bytes, std::size_t alignment) {
-  std::byte* const buffer = buffers_.take(bytes, alignment);
-  if (buffer != nullptr) private_used_.fetch_add(bytes, std::memory_order_relaxed);
-  return buffer;
+/// Outside callbacks little is kept, and little of that for one target: one that takes nothing leaves room for
+/// what goes to others (as transit memory does, see arena).
+bool endpoint::may_spill(outgoing const& out, std::size_t bytes, spill allowed) const {
+  if (allowed == spill::limited || allowed == spill::unlimited) return true;
+  std::size_t const all = memory_.outgoing();
+  if (all == 0) return true;
+  std::size_t const for_target = private_bytes_for(out.target, out.way);
+  return all < spill_bound && (for_target == 0 ? bytes : for_target + bytes) <= spill_bound - all;
 }
 
-std::byte* endpoint::take_private(std::size_t bytes, std::size_t alignment) {
-  std::size_t const used = private_used_.load(std::memory_order_relaxed);
-  return used + bytes > config_.private_limit ? nullptr : take_unlimited(bytes, alignment);
+std::byte* endpoint::take_for_sending(std::size_t bytes, std::size_t alignment, spill allowed) {
+  admission const how = allowed == spill::unlimited ? admission::always : admission::if_there_is_credit;
+  std::byte* const buffer = memory_.take_for_sending(bytes, alignment, how);
+  if (buffer != nullptr || !notice_read()) return buffer;
+  return memory_.take_for_sending(bytes, alignment, how);
 }
-
-std::byte* endpoint::take_for_arrival(std::size_t bytes, std::size_t alignment) {
-  std::byte* const buffer = admits(bytes) ? take_unlimited(bytes, alignment) : nullptr;
-  if (buffer == nullptr) set_starved(true);
-  return buffer;
-}
-
-void endpoint::give_private(std::byte* buffer, std::size_t bytes) noexcept {
-  buffers_.give(buffer, bytes);
-  private_used_.fetch_sub(bytes, std::memory_order_relaxed);
-}
-
-// ---- sending -------------------------------------------------------------------------------------
 
 status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
   if (begin_in_ring(out, bytes, alignment)) [[likely]]
@@ -101,7 +105,7 @@ status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, 
   out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
   bool const fits_ring = bytes <= eager_bytes() && alignment <= cell_bytes;
   if (!fits_ring && bytes <= arena_largest_) {
-    std::uint64_t const buffer = arena_.take(bytes, alignment);
+    std::uint64_t const buffer = arena_.take(bytes, alignment, local(out.target));
     if (buffer != arena::npos) {
       out.where = storage::arena;
       out.position = buffer;
@@ -113,10 +117,9 @@ status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, 
   // No room. A payload larger than the arena can only leave from private memory, but not without bound.
   bool const oversized = bytes > arena_largest_;
   if (allowed == spill::never && !oversized) return status::no_room;
-  if (allowed != spill::always && spilled_ != 0 && spilled_ + bytes > spill_bound) return status::no_room;
-  std::byte* const buffer = take_private(bytes, alignment);
+  if (!may_spill(out, bytes, allowed)) return status::no_room;
+  std::byte* const buffer = take_for_sending(bytes, alignment, allowed);
   if (buffer == nullptr) return status::no_memory;
-  spilled_ += bytes;
   out.where = storage::privately;
   out.begin = buffer;
   out.capacity = bytes;
@@ -124,165 +127,185 @@ status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, 
 }
 
 void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
+  if (out.where == storage::ring) return commit_in_ring(out, kind, token, bytes);
   std::uint32_t const target = local(out.target);
-  switch (out.where) {
-    case storage::ring:
-      commit_in_ring(out, kind, token, bytes);
-      return;
-    case storage::arena: {
-      arena_descriptor const d{out.position, bytes, kind, out.alignment_log2};
-      send_descriptor(target, message_kind::in_arena, token, &d, sizeof d);
-      return;
-    }
-    case storage::privately: {
-      parked item{};
-      item.kind = kind;
-      item.token = token;
-      item.buffer = out.begin;
-      item.bytes = out.capacity;  // what was charged
-      item.alignment_log2 = out.alignment_log2;
-      // Only the used part travels; the rest of the buffer stays charged until it is freed.
-      if (bytes < out.capacity) {
-        private_used_.fetch_sub(out.capacity - bytes, std::memory_order_relaxed);
-        spilled_ -= out.capacity - bytes;
-        item.bytes = bytes;
-      }
-      park(target, item);
-      flush();
-      return;
-    }
+  arena_descriptor const d{out.position, bytes, kind, out.alignment_log2};
+  if (out.where == storage::arena &&
+      put_in_ring(target, out.way, message_kind::in_arena, token, &d, sizeof d, 6)) {
+    return;
   }
+  auto* const item = new parked_message;
+  item->way = out.way;
+  item->target = target;
+  item->token = token;
+  if (out.where == storage::arena) {
+    item->kind = message_kind::in_arena;
+    item->descriptor_bytes = sizeof d;
+    std::memcpy(item->descriptor, &d, sizeof d);
+    park(item);
+    return;
+  }
+  item->kind = kind;
+  item->buffer = out.begin;
+  item->bytes = bytes;  // the remainder of the buffer is of no use to anybody
+  item->alignment_log2 = out.alignment_log2;
+  memory_.shorten(out.capacity - bytes);
+  charge_queue(*item, 1);
+  park(item);
+  flush();
 }
 
 void endpoint::cancel(outgoing& out) noexcept {
   switch (out.where) {
     case storage::ring:
-      outboxes_[local(out.target)].publish(
+      of(out.way).outboxes[local(out.target)].publish(
           out.position, {16, 0, static_cast<std::uint8_t>(message_kind::padding), out.cells, 6});
       return;
     case storage::arena:
       arena::hand_back(out.begin);
       return;
     case storage::privately:
-      spilled_ -= out.capacity;
-      give_private(out.begin, out.capacity);
+      memory_.give_sent(out.begin, out.capacity);
       return;
   }
 }
 
-bool endpoint::put_in_ring(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
-                           std::size_t payload_bytes, std::uint8_t alignment_log2) {
+// ---- what is parked ------------------------------------------------------------------------------
+
+bool endpoint::put_in_ring(std::uint32_t target, lane way, message_kind kind, std::uint64_t token,
+                           void const* payload, std::size_t payload_bytes, std::uint8_t alignment_log2) {
   std::size_t const bytes = header_bytes + payload_bytes;
   std::uint8_t const cells = cells_for(bytes);
-  auto const position = outboxes_[target].reserve(cells);
+  ring_producer& ring = of(way).outboxes[target];
+  auto const position = ring.reserve(cells);
   if (!position) return false;
-  cell* const first = outboxes_[target].at(*position);
+  cell* const first = ring.at(*position);
   std::memcpy(begin_of(first) + header_bytes, payload, payload_bytes);
   first->token = token;
-  outboxes_[target].publish(*position,
-                            {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
-                             static_cast<std::uint8_t>(kind), cells, alignment_log2});
+  ring.publish(*position, {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
+                           static_cast<std::uint8_t>(kind), cells, alignment_log2});
   wake(target);
   return true;
 }
 
-void endpoint::send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token,
-                               void const* payload, std::size_t payload_bytes) {
-  if (put_in_ring(target, kind, token, payload, payload_bytes, 6)) return;
-  parked item{};
-  item.kind = kind;
-  item.token = token;
-  item.descriptor_bytes = static_cast<std::uint8_t>(payload_bytes);
-  std::memcpy(item.descriptor, payload, payload_bytes);
-  park(target, item);
+void endpoint::charge_queue(parked_message const& item, std::ptrdiff_t sign) {
+  auto const bytes = static_cast<std::size_t>(sign * static_cast<std::ptrdiff_t>(item.bytes));
+  of(item.way).parked[item.target].private_bytes += bytes;
+  of(item.way).private_bytes += bytes;
 }
 
-void endpoint::park(std::uint32_t target, parked item) {
-  parked_[target].push_back(item);
-  ++parked_count_;
+void endpoint::park(parked_message* item) {
+  of(item->way).parked[item->target].push(item);
   unsent_.fetch_add(1, std::memory_order_relaxed);
+  busy_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void endpoint::forget(parked& item) {
+void endpoint::forget(parked_message& item) {
   if (item.buffer == nullptr) return;
-  spilled_ -= item.bytes;
-  give_private(item.buffer, item.bytes);
+  charge_queue(item, -1);
+  memory_.give_sent(item.buffer, item.bytes);
   item.buffer = nullptr;
 }
 
 bool endpoint::flush() {
-  if (parked_count_ == 0) return false;
+  bool moved = notice_read();
+  if (unsent() == 0) return moved;
+  // Answers first: somebody waits for them.
+  moved |= flush(of(lane::control));
+  moved |= flush(of(lane::request));
+  return moved;
+}
+
+bool endpoint::flush(lane_state& from) {
   bool moved = false;
-  for (std::uint32_t target = 0; target < config_.count; ++target) {
-    auto& queue = parked_[target];
+  for (parked_queue& queue : from.parked) {
     while (!queue.empty()) {
-      parked& item = queue.front();
+      parked_message& item = *queue.first;
       std::uint64_t const sent = item.sent;
-      if (!send_parked(target, item)) {
+      bool kept = false;
+      if (!send_parked(item, kept)) {
         moved |= item.sent != sent;
         break;
       }
-      queue.pop_front();
-      --parked_count_;
+      queue.pop();
       unsent_.fetch_sub(1, std::memory_order_relaxed);
+      if (!kept) {
+        busy_.fetch_sub(1, std::memory_order_relaxed);
+        delete &item;
+      }
       moved = true;
     }
   }
   return moved;
 }
 
-bool endpoint::send_parked(std::uint32_t target, parked& item) {
+/// False: no room yet. `kept`: it has left, and the record stays until it has been read.
+bool endpoint::send_parked(parked_message& item, bool& kept) {
   if (item.buffer == nullptr) {
-    return put_in_ring(target, item.kind, item.token, item.descriptor, item.descriptor_bytes, 6);
+    return put_in_ring(item.target, item.way, item.kind, item.token, item.descriptor, item.descriptor_bytes,
+                       6);
   }
-  if (item.by_fragments) return send_fragments(target, item);
-  std::size_t const alignment = std::size_t{1} << item.alignment_log2;
-  if (item.bytes <= eager_bytes() && alignment <= cell_bytes) {
-    if (!put_in_ring(target, item.kind, item.token, item.buffer + header_bytes, item.bytes - header_bytes,
-                     item.alignment_log2)) {
+  if (item.by_fragments) return send_fragments(item);
+  if (item.bytes <= eager_bytes() && (std::size_t{1} << item.alignment_log2) <= cell_bytes) {
+    if (!put_in_ring(item.target, item.way, item.kind, item.token, item.buffer + header_bytes,
+                     item.bytes - header_bytes, item.alignment_log2)) {
       return false;
     }
     forget(item);
     return true;
   }
-  if (item.bytes <= arena_largest_) {
-    std::uint64_t const buffer = arena_.take(item.bytes, alignment);
-    if (buffer != arena::npos) {
-      std::memcpy(arena_.address(buffer) + header_bytes, item.buffer + header_bytes,
-                  item.bytes - header_bytes);
-      arena_descriptor const d{buffer, item.bytes, item.kind, item.alignment_log2};
-      if (!put_in_ring(target, message_kind::in_arena, item.token, &d, sizeof d, 6)) {
-        arena::hand_back(arena_.address(buffer));
-        return false;
-      }
-      forget(item);
-      return true;
-    }
-  }
+  if (item.bytes <= arena_largest_ && send_by_arena(item)) return true;
+  if (config_.read_peers || item.target == config_.me) return send_by_rendezvous(item, kept);
   item.id = next_id_++;
-  if (!config_.read_peers && target != config_.me) {
-    item.by_fragments = true;
-    return send_fragments(target, item);
+  item.by_fragments = true;
+  return send_fragments(item);
+}
+
+bool endpoint::send_by_arena(parked_message& item) {
+  std::uint64_t const buffer = arena_.take(item.bytes, std::size_t{1} << item.alignment_log2, item.target);
+  if (buffer == arena::npos) return false;
+  std::memcpy(arena_.address(buffer) + header_bytes, item.buffer + header_bytes, item.bytes - header_bytes);
+  arena_descriptor const d{buffer, item.bytes, item.kind, item.alignment_log2};
+  if (!put_in_ring(item.target, item.way, message_kind::in_arena, item.token, &d, sizeof d, 6)) {
+    arena::hand_back(arena_.address(buffer));
+    return false;
   }
-  rendezvous_descriptor const d{reinterpret_cast<std::uintptr_t>(item.buffer), item.bytes, item.id, item.kind,
-                                item.alignment_log2};
-  if (!put_in_ring(target, message_kind::rendezvous, item.token, &d, sizeof d, 6)) return false;
-  awaiting_pull_.emplace(item.id, item);
-  unsent_.fetch_add(1, std::memory_order_relaxed);
+  forget(item);
   return true;
 }
 
-bool endpoint::send_fragments(std::uint32_t target, parked& item) {
+bool endpoint::send_by_rendezvous(parked_message& item, bool& kept) {
+  parked_message** const slot =
+      std::find(std::begin(being_read_), std::end(being_read_), static_cast<parked_message*>(nullptr));
+  if (slot == std::end(being_read_)) return false;
+  auto const number = static_cast<std::uint32_t>(slot - being_read_);
+  rendezvous_descriptor const d{reinterpret_cast<std::uintptr_t>(item.buffer), item.bytes, number, item.kind,
+                                item.alignment_log2};
+  // Before the descriptor can be seen; relaxed, since its publication orders it.
+  flags_of(config_.me).unread[number].store(1, std::memory_order_relaxed);
+  if (!put_in_ring(item.target, item.way, message_kind::rendezvous, item.token, &d, sizeof d, 6)) return false;
+  *slot = &item;
+  ++being_read_count_;
+  return kept = true;
+}
+
+bool endpoint::send_fragments(parked_message& item) {
+  lane_state& on = of(item.way);
   std::size_t const largest = fragments_bytes_ / pieces_at_once - block_flag_bytes;
   while (item.sent < item.bytes) {
     std::size_t const piece = std::min<std::size_t>(item.bytes - item.sent, largest);
-    std::uint64_t const buffer = fragments_->take(piece, 64);
+    std::uint64_t const buffer = on.fragments->take(piece, 64, item.target);
     if (buffer == arena::npos) return false;
-    std::memcpy(fragments_->address(buffer), item.buffer + item.sent, piece);
-    fragment_descriptor const d{fragments_begin_ + buffer, item.sent, piece, item.bytes, item.id, item.kind,
-                                item.alignment_log2};
-    if (!put_in_ring(target, message_kind::fragment, item.token, &d, sizeof d, 6)) {
-      arena::hand_back(fragments_->address(buffer));
+    std::memcpy(on.fragments->address(buffer), item.buffer + item.sent, piece);
+    fragment_descriptor const d{on.fragments_begin + buffer,
+                                item.sent,
+                                static_cast<std::uint32_t>(piece),
+                                item.kind,
+                                item.alignment_log2,
+                                item.bytes,
+                                item.id};
+    if (!put_in_ring(item.target, item.way, message_kind::fragment, item.token, &d, sizeof d, 6)) {
+      arena::hand_back(on.fragments->address(buffer));
       return false;
     }
     item.sent += piece;
@@ -291,146 +314,22 @@ bool endpoint::send_fragments(std::uint32_t target, parked& item) {
   return true;
 }
 
-// ---- receiving -----------------------------------------------------------------------------------
-
-message* endpoint::receive_any(bool in_place) {
-  ring_header header;
-  while (cell const* const first = inbox_.front(header)) {
-    message* arrived = nullptr;
-    switch (static_cast<message_kind>(header.kind)) {
-      case message_kind::padding:
-        break;
-      case message_kind::active:
-      case message_kind::request:
-      case message_kind::announced:
-      case message_kind::reply:
-        arrived = take_from_ring(first, header, in_place);
-        break;
-      case message_kind::in_arena:
-        arrived = take_from_arena(first, header, in_place);
-        break;
-      case message_kind::rendezvous:
-        arrived = pull(first, header);
-        break;
-      case message_kind::fragment:
-        arrived = take_fragment(first, header);
-        break;
-      case message_kind::pulled:
-        finish_rendezvous(read_descriptor<std::uint64_t>(first));
-        break;
-    }
-    if (starved()) return nullptr;
-    inbox_.pop(header);
-    if (arrived != nullptr) return arrived;
+/// Frees what has been read from this rank's private memory since the last look.
+bool endpoint::notice_read() {
+  if (being_read_count_ == 0) return false;
+  bool any = false;
+  for (std::size_t slot = 0; slot < most_rendezvous; ++slot) {
+    parked_message* const item = being_read_[slot];
+    // Acquire pairs with the release of the reader, in pull(): it has read all it wanted.
+    if (item == nullptr || flags_of(config_.me).unread[slot].load(std::memory_order_acquire) != 0) continue;
+    being_read_[slot] = nullptr;
+    --being_read_count_;
+    busy_.fetch_sub(1, std::memory_order_relaxed);
+    forget(*item);
+    delete item;
+    any = true;
   }
-  return nullptr;
-}
-
-message* endpoint::record_of(arrival const& a) const {
-  message* const m = transport::take_message(0);
-  m->base = a.base;
-  m->bytes = a.bytes;
-  m->token = a.token;
-  m->source = config_.first + static_cast<std::int32_t>(a.source);
-  m->kind = a.kind;
-  m->where = a.where;
-  m->period = config_.period;
-  return m;
-}
-
-message* endpoint::take_from_arena(cell const* first, ring_header const& header, bool in_place) {
-  auto const d = read_descriptor<arena_descriptor>(first);
-  std::byte* base = at(header.source, config_.layout.arena_offset + d.buffer);
-  storage where = storage::arena;
-  if (!in_place) {
-    std::byte* const copy = take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2);
-    if (copy == nullptr) return nullptr;
-    std::memcpy(copy, base, d.bytes);
-    arena::hand_back(base);
-    base = copy;
-    where = storage::privately;
-  } else {
-    held_in_place_.fetch_add(1, std::memory_order_relaxed);
-  }
-  return record_of({base, d.bytes, first->token, header.source, d.kind, where});
-}
-
-message* endpoint::pull(cell const* first, ring_header const& header) {
-  auto const d = read_descriptor<rendezvous_descriptor>(first);
-  if (header.source == config_.me) return pull_from_self(d, first->token);
-  std::byte* const copy = take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2);
-  if (copy == nullptr) return nullptr;
-  peer_process const& peer = config_.peers[header.source];
-  if (char const* const failure = read_peer(peer, copy, d.address, d.bytes)) {
-    fatal("shm",
-          "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
-          "Set ATOLL_READ_PEERS=0 to send large messages in pieces instead.",
-          static_cast<unsigned long long>(d.bytes), config_.first + header.source, static_cast<int>(peer.pid),
-          failure);
-  }
-  send_descriptor(header.source, message_kind::pulled, 0, &d.id, sizeof d.id);
-  return record_of({copy, d.bytes, first->token, header.source, d.kind, storage::privately});
-}
-
-/// A message to this rank itself: the buffer changes hands, no byte moves.
-message* endpoint::pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token) {
-  auto const found = awaiting_pull_.find(descriptor.id);
-  message* const m = record_of(
-      {found->second.buffer, descriptor.bytes, token, config_.me, descriptor.kind, storage::privately});
-  spilled_ -= descriptor.bytes;  // now counts as arrived
-  awaiting_pull_.erase(found);
-  unsent_.fetch_sub(1, std::memory_order_relaxed);
-  return m;
-}
-
-message* endpoint::take_fragment(cell const* first, ring_header const& header) {
-  auto const d = read_descriptor<fragment_descriptor>(first);
-  std::uint64_t const key = std::uint64_t{header.source} << 48 | d.id;
-  auto found = assemblies_.find(key);
-  if (found == assemblies_.end()) {
-    // Each message under way gets its memory, whatever the limit: those begun would else never be complete,
-    // since their pieces come behind this one. A peer has one under way to us at a time.
-    std::byte* const buffer = assemblies_.empty()
-                                  ? take_for_arrival(d.total, std::size_t{1} << d.alignment_log2)
-                                  : take_unlimited(d.total, std::size_t{1} << d.alignment_log2);
-    if (buffer == nullptr) {
-      set_starved(true);
-      return nullptr;
-    }
-    found = assemblies_.emplace(key, assembly{buffer, 0}).first;
-  }
-  std::byte* const piece = at(header.source, config_.layout.arena_offset + d.buffer);
-  std::memcpy(found->second.buffer + d.offset, piece, d.bytes);
-  arena::hand_back(piece);
-  found->second.arrived += d.bytes;
-  if (found->second.arrived < d.total) return nullptr;
-  message* const m =
-      record_of({found->second.buffer, d.total, first->token, header.source, d.kind, storage::privately});
-  assemblies_.erase(found);
-  return m;
-}
-
-void endpoint::finish_rendezvous(std::uint64_t id) {
-  auto const found = awaiting_pull_.find(id);
-  if (found == awaiting_pull_.end()) return;
-  forget(found->second);
-  awaiting_pull_.erase(found);
-  unsent_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void endpoint::return_room(message* arrived) noexcept {
-  switch (arrived->where) {
-    case storage::ring:
-      if (arrived->charged) private_used_.fetch_sub(arrived->bytes, std::memory_order_relaxed);
-      break;
-    case storage::arena:
-      arena::hand_back(arrived->base);
-      held_in_place_.fetch_sub(1, std::memory_order_relaxed);
-      break;
-    case storage::privately:
-      give_private(arrived->base, arrived->bytes);
-      break;
-  }
+  return any;
 }
 
 }  // namespace atl::shm

@@ -2,6 +2,9 @@
 
 /// Messages between the ranks of a host through shared memory.
 ///
+/// Every rank has two lanes of incoming messages, a ring each: requests, which wait in their ring while the rank
+/// has no memory for them, and control (answers, messages of the engine), which is always taken in.
+///
 /// A message takes one of four ways, by size and by what has room:
 ///
 /// - ring: up to eager_bytes. Written in place into the target's ring; the target copies it out at once, so
@@ -9,17 +12,13 @@
 /// - arena: up to three quarters of the sender's arena. Written in place there, a descriptor goes through
 ///   the ring, the target uses it where it is and clears a flag.
 /// - rendezvous: larger, or when the arena is full and may not be waited for. Stays in the sender's private
-///   memory; the target reads it from there (process_vm_readv), where the system allows that.
-/// - fragments: the same where it does not. Pieces travel through a quarter of the arena that is theirs;
-///   receivers copy them out at once, so that this part always gets free again, whatever messages still use
+///   memory; the target reads it from there (process_vm_readv), where the system allows that, and clears a flag.
+/// - fragments: the same where it does not. Pieces travel through parts of the arena that are theirs;
+///   receivers copy them out at once, so that these parts always get free again, whatever messages still use
 ///   the rest.
 ///
-/// What arrives for private memory is admitted while it stays within the limit, and in any case when nothing
-/// else that arrived is there: a message is never too large to be received, and two ranks that send each
-/// other the most that fits do not wait for each other for ever.
-///
-/// Nothing here waits. Messages that were committed but found no room are parked per target
-/// and sent by flush().
+/// Which memory a message may take is message_memory's. Nothing here waits. Messages that were committed but
+/// found no room are parked per target and lane, and sent by flush().
 
 #include <atomic>
 #include <bit>
@@ -28,22 +27,24 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/doorbell.hpp"
 #include "memory/host/arena.hpp"
-#include "transport/buffer_cache.hpp"
+#include "transport/message_memory.hpp"
 #include "transport/message_pool.hpp"
 #include "transport/shm/layout.hpp"
+#include "transport/shm/parked.hpp"
 #include "transport/shm/peer_memory.hpp"
 #include "transport/shm/ring.hpp"
-#include "transport/transport.hpp"
 
 namespace atl::shm {
 
 using memory::arena;
 using memory::block_flag_bytes;
+using transport::lane;
 using transport::message;
 using transport::message_kind;
 using transport::outgoing;
@@ -67,46 +68,89 @@ struct endpoint_config {
   std::uint32_t period = 0;                          ///< of the library; a word in every arrived message
 };
 
-class endpoint final : public transport::endpoint {
+/// What receive() looks at, and what becomes of it.
+struct taking {
+  bool requests = true;             ///< look for requests, too
+  bool requests_in_place = false;   ///< they will be used soon: they stay where they are and are not counted
+  bool control_in_place = false;    ///< the same of answers; else those that find no memory are left for later
+};
+
+class endpoint final {
  public:
   explicit endpoint(endpoint_config config);
-  ~endpoint() override;
+  ~endpoint();
+  endpoint(endpoint const&) = delete;
+  endpoint& operator=(endpoint const&) = delete;
 
-  std::string_view name() const override { return "shm"; }
-  std::uint32_t capabilities() const override {
-    return transport::in_place_payload | transport::direct_access | transport::orders_put_before_message;
-  }
-  std::size_t eager_bytes() const override { return max_cells * cell_bytes; }
+  /// Largest message (header included) that travels in one piece without a descriptor.
+  static constexpr std::size_t eager_bytes() { return max_cells * cell_bytes; }
 
-  status begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) override;
-  void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) override;
-  void cancel(outgoing& out) noexcept override;
-  message* receive(bool in_place) override {
-    set_starved(false);
+  /// Negotiates a buffer for a message of at most `bytes` (header included) to `out.target` on lane `out.way`.
+  status begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed);
+  /// Sends `bytes` of the buffer. Always succeeds: what finds no room is parked, and sent by flush().
+  void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes);
+  /// Gives the buffer back unsent.
+  void cancel(outgoing& out) noexcept;
+
+  /// Next arrived message, or null.
+  message* receive(taking how) {
     ring_header header;
-    cell const* const first = inbox_.front(header);
+    lane_state& control = of(lane::control);
+    // One lane must not keep the other waiting for ever.
+    if (!requests_next_ || !how.requests || of(lane::request).inbox.empty()) [[likely]] {
+      if (cell const* const first = control.inbox.front(header)) {
+        requests_next_ = true;
+        if (is_plain(header) && header.bytes <= cell_bytes) [[likely]] {
+          message* const m = take_from_ring(first, header, lane::control, how.control_in_place);
+          control.inbox.pop(header);
+          return m;
+        }
+        if (message* const m = receive_any(lane::control, how)) return m;
+      }
+      if (!deferred_.empty()) [[unlikely]] {
+        if (message* const m = receive_deferred(how)) return m;
+      }
+    }
+    requests_next_ = false;
+    if (!how.requests) return nullptr;
+    set_starved(false);
+    lane_state& requests = of(lane::request);
+    cell const* const first = requests.inbox.front(header);
     if (first == nullptr) return nullptr;
     if (is_plain(header) && header.bytes <= cell_bytes) [[likely]] {
-      message* const m = take_from_ring(first, header, in_place);
-      if (m != nullptr) inbox_.pop(header);
+      message* const m = take_from_ring(first, header, lane::request, how.requests_in_place);
+      if (m != nullptr) requests.inbox.pop(header);
       return m;
     }
-    return receive_any(in_place);
+    return receive_any(lane::request, how);
   }
-  void release(message* arrived) noexcept override {
+  void release(message* arrived) noexcept {
     if (arrived->where != storage::ring || arrived->charged) [[unlikely]]
       return_room(arrived);
     transport::return_message(arrived);
   }
-  bool flush() override;
-  std::size_t unsent() const override { return unsent_.load(std::memory_order_relaxed); }
+  /// Counts a message that was taken in place and is kept for later. False: there is no credit for more.
+  bool charge(message* arrived) noexcept;
+
+  /// Sends what was parked, and notices what has been read; true if anything moved.
+  bool flush();
+  /// Messages that have not left: they need this rank's progress.
+  std::size_t unsent() const { return unsent_.load(std::memory_order_relaxed); }
+  /// The same, and those that have left but are still read from this rank's private memory: flush() has work.
+  std::size_t busy() const { return busy_.load(std::memory_order_relaxed); }
+  /// Bytes of private memory that messages of a lane to that world rank take until it has read them.
+  std::size_t private_bytes_for(std::int32_t world_rank, lane way) const {
+    return of(way).parked[local(world_rank)].private_bytes;
+  }
+  /// The same for all ranks together.
+  std::size_t private_bytes_on(lane way) const { return of(way).private_bytes; }
 
   /// begin() and commit() for messages that go through the ring. Any thread, without a lock. False if the
   /// message is too large or there is no room now.
   bool begin_in_ring(outgoing& out, std::size_t bytes, std::size_t alignment) {
     if (bytes > max_cells * cell_bytes || alignment > cell_bytes) return false;
     auto const cells = static_cast<std::uint8_t>((bytes + cell_bytes - 1) / cell_bytes);
-    ring_producer& ring = outboxes_[local(out.target)];
+    ring_producer& ring = of(out.way).outboxes[local(out.target)];
     auto const position = ring.reserve(cells);
     if (!position) [[unlikely]]
       return false;
@@ -121,42 +165,42 @@ class endpoint final : public transport::endpoint {
   void commit_in_ring(outgoing const& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
     std::uint32_t const target = local(out.target);
     reinterpret_cast<cell*>(out.begin)->token = token;
-    outboxes_[target].publish(out.position,
-                              {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
-                               static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
+    of(out.way).outboxes[target].publish(
+        out.position, {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
+                       static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
     wake(target);
   }
 
-  /// True if the last receive() left a message behind because private memory is used up.
+  /// True if the last receive() left a request behind because private memory is used up.
   bool starved() const { return starved_.load(std::memory_order_relaxed); }
-  /// Nothing has arrived (a hint: one look at one word).
-  bool quiet() const { return inbox_.empty(); }
-  /// A place behind all that has been sent to this rank so far.
-  std::uint64_t sent_here() const { return inbox_.reserved(); }
+  /// Nothing has arrived (a hint: one look at a word of each lane).
+  bool quiet() const { return of(lane::control).inbox.empty() && of(lane::request).inbox.empty(); }
+  /// No request has arrived (a hint).
+  bool no_requests() const { return of(lane::request).inbox.empty(); }
+  /// A place behind all requests that have been sent to this rank so far.
+  std::uint64_t sent_here() const { return of(lane::request).inbox.reserved(); }
   /// Has everything before that place been received?
-  bool received_to(std::uint64_t place) const { return inbox_.read() >= place; }
-  /// Are messages to that world rank parked?
-  bool has_parked_for(std::int32_t world_rank) const { return !parked_[local(world_rank)].empty(); }
+  bool received_to(std::uint64_t place) const { return of(lane::request).inbox.read() >= place; }
+  /// Are requests to that world rank parked?
+  bool has_parked_for(std::int32_t world_rank) const {
+    return !of(lane::request).parked[local(world_rank)].empty();
+  }
   std::uint32_t period() const { return config_.period; }
   /// Arrived messages that are used where their senders put them.
   std::size_t held_in_place() const { return held_in_place_.load(std::memory_order_relaxed); }
-  std::size_t private_bytes() const { return private_used_.load(std::memory_order_relaxed); }
-  std::size_t private_limit() const { return config_.private_limit; }
+  transport::message_memory const& memory() const { return memory_; }
   endpoint_config const& config() const { return config_; }
 
  private:
-  /// A committed message that found no room.
-  struct parked {
-    message_kind kind;
-    std::uint64_t token;
-    std::byte* buffer;  ///< private; null for a bare descriptor
-    std::size_t bytes;  ///< header included
-    std::uint8_t alignment_log2;
-    bool by_fragments = false;
-    std::uint64_t sent = 0;  ///< bytes sent by fragments
-    std::uint64_t id = 0;
-    std::byte descriptor[48];  ///< buffer == null: the ring payload
-    std::uint8_t descriptor_bytes = 0;
+  struct lane_state {
+    ring_consumer inbox;
+    std::vector<ring_producer> outboxes;  ///< by local rank, like the next
+    std::vector<parked_queue> parked;
+    std::size_t private_bytes = 0;  ///< sum of the queues'
+    std::uint64_t fragments_begin = 0;  ///< offset in the arena of this lane's part for fragments
+    std::optional<arena> fragments;     ///< if peers cannot read our memory
+
+    lane_state(endpoint_config const& config, lane way);
   };
   struct assembly {
     std::byte* buffer;
@@ -172,22 +216,33 @@ class endpoint final : public transport::endpoint {
   struct rendezvous_descriptor {
     std::uint64_t address;  ///< in the sender's address space
     std::uint64_t bytes;
-    std::uint64_t id;
+    std::uint32_t slot;  ///< of the sender's rendezvous_flags
     message_kind kind;
     std::uint8_t alignment_log2;
   };
   struct fragment_descriptor {
     std::uint64_t buffer;
     std::uint64_t offset;
-    std::uint64_t bytes;
-    std::uint64_t total;
-    std::uint64_t id;
+    std::uint32_t bytes;
     message_kind kind;
     std::uint8_t alignment_log2;
+    std::uint64_t total;
+    std::uint64_t id;
+  };
+  static_assert(sizeof(fragment_descriptor) <= sizeof(parked_message::descriptor));
+  /// A descriptor of an answer for which there was no memory: taken out of the ring, not yet a message.
+  struct deferred_descriptor {
+    ring_header header;
+    alignas(cell_bytes) std::byte first[cell_bytes];
   };
 
+  lane_state& of(lane way) { return lanes_[index_of(way)]; }
+  lane_state const& of(lane way) const { return lanes_[index_of(way)]; }
   std::byte* at(std::uint32_t local_rank, std::uint64_t offset) const {
     return config_.base + local_rank * config_.stride + offset;
+  }
+  rendezvous_flags& flags_of(std::uint32_t local_rank) const {
+    return *reinterpret_cast<rendezvous_flags*>(at(local_rank, config_.layout.flags_offset()));
   }
   void wake(std::uint32_t local_rank) const {
     atl::wake(*reinterpret_cast<doorbell*>(reinterpret_cast<std::byte*>(config_.bells) +
@@ -196,41 +251,40 @@ class endpoint final : public transport::endpoint {
   std::uint32_t local(std::int32_t world_rank) const {
     return static_cast<std::uint32_t>(world_rank - config_.first);
   }
-  bool put_in_ring(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
+
+  // Sending.
+  bool may_spill(outgoing const& out, std::size_t bytes, spill allowed) const;
+  std::byte* take_for_sending(std::size_t bytes, std::size_t alignment, spill allowed);
+  bool put_in_ring(std::uint32_t target, lane way, message_kind kind, std::uint64_t token, void const* payload,
                    std::size_t payload_bytes, std::uint8_t alignment_log2);
-  void send_descriptor(std::uint32_t target, message_kind kind, std::uint64_t token, void const* payload,
-                       std::size_t payload_bytes);
-  void park(std::uint32_t target, parked item);
-  bool send_parked(std::uint32_t target, parked& item);
-  bool send_fragments(std::uint32_t target, parked& item);
-  void forget(parked& item);
+  void charge_queue(parked_message const& item, std::ptrdiff_t more);
+  void park(parked_message* item);
+  bool flush(lane_state& from);
+  bool send_parked(parked_message& item, bool& kept);
+  bool send_by_arena(parked_message& item);
+  bool send_by_rendezvous(parked_message& item, bool& kept);
+  bool send_fragments(parked_message& item);
+  void forget(parked_message& item);
+  bool notice_read();
 
-  std::byte* take_private(std::size_t bytes, std::size_t alignment);
-  std::byte* take_unlimited(std::size_t bytes, std::size_t alignment);
-  std::byte* take_for_arrival(std::size_t bytes, std::size_t alignment);
-  /// May `bytes` more that arrive be put into private memory?
-  bool admits(std::size_t bytes) const {
-    std::size_t const used = private_used_.load(std::memory_order_relaxed);
-    return used + bytes <= config_.private_limit || used <= spilled_;
-  }
+  // Receiving.
   void set_starved(bool value) { starved_.store(value, std::memory_order_relaxed); }
-  void give_private(std::byte* buffer, std::size_t bytes) noexcept;
-
   /// Does the message travel in the ring itself?
   static bool is_plain(ring_header const& header) {
     auto const kind = static_cast<message_kind>(header.kind);
     return kind == message_kind::active || kind == message_kind::request || kind == message_kind::announced ||
            kind == message_kind::reply;
   }
-  message* take_from_ring(cell const* first, ring_header const& header, bool in_place) {
+  /// Null only on the lane of requests, if there is no memory.
+  message* take_from_ring(cell const* first, ring_header const& header, lane way, bool in_place) {
     // Active messages are for the engine, which takes them at once, whatever the program holds.
     bool const charged = !in_place && static_cast<message_kind>(header.kind) != message_kind::active;
-    if (charged && !admits(header.bytes)) {
+    if (charged && way == lane::request && !memory_.admits_arrival(header.bytes)) {
       set_starved(true);
       return nullptr;
     }
     message* const m = transport::take_message(header.bytes);
-    if (charged) private_used_.fetch_add(header.bytes, std::memory_order_relaxed);
+    if (charged) memory_.charge_arrival(header.bytes);
     if (header.bytes <= cell_bytes) [[likely]] {
       std::memcpy(m->base, first, cell_bytes);
     } else {
@@ -254,37 +308,41 @@ class endpoint final : public transport::endpoint {
     message_kind kind;
     storage where;
   };
+  /// What became of what stands next in a ring.
+  struct outcome {
+    message* arrived = nullptr;
+    bool no_memory = false;
+  };
   message* record_of(arrival const& a) const;
-  message* receive_any(bool in_place);
+  message* receive_any(lane way, taking how);
+  message* receive_deferred(taking how);
+  outcome take_described(cell const* first, ring_header const& header, lane way, bool in_place);
+  outcome take_from_arena(cell const* first, ring_header const& header, lane way, bool in_place);
+  outcome pull(cell const* first, ring_header const& header, lane way, bool in_place);
+  outcome take_fragment(cell const* first, ring_header const& header, lane way);
+  message* pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token);
   /// Gives back what an arrived message occupies beside its record.
   void return_room(message* arrived) noexcept;
-  message* take_from_arena(cell const* first, ring_header const& header, bool in_place);
-  message* pull(cell const* first, ring_header const& header);
-  message* take_fragment(cell const* first, ring_header const& header);
-  message* pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token);
-  void finish_rendezvous(std::uint64_t id);
 
   // Looked at in every call of progress(): kept together.
-  ring_consumer inbox_;
+  lane_state lanes_[lanes];
   // Atomic only because other threads look at them without the engine's lock.
-  std::atomic<std::size_t> unsent_{0};  ///< messages parked, or waiting to be pulled
+  std::atomic<std::size_t> unsent_{0};
+  std::atomic<std::size_t> busy_{0};
   std::atomic<bool> starved_{false};
+  bool requests_next_ = false;  ///< the last message was of the other lane
 
   endpoint_config config_;
-  transport::buffer_cache buffers_;
+  transport::message_memory memory_;
   arena& arena_;
-  std::uint64_t fragments_begin_ = 0;  ///< offset in the arena of the part for fragments
-  std::size_t fragments_bytes_ = 0;
-  std::optional<arena> fragments_;  ///< if peers cannot read our memory
+  std::size_t fragments_bytes_ = 0;  ///< of each lane
   std::size_t arena_largest_;
-  std::vector<ring_producer> outboxes_;
-  std::vector<std::deque<parked>> parked_;                   ///< by local rank
-  std::unordered_map<std::uint64_t, parked> awaiting_pull_;  ///< by id
-  std::unordered_map<std::uint64_t, assembly> assemblies_;   ///< by sender and id
-  std::atomic<std::size_t> private_used_{0};
+  std::deque<deferred_descriptor> deferred_;
+  parked_message* being_read_[most_rendezvous] = {};  ///< by slot of our rendezvous_flags
+  std::size_t being_read_count_ = 0;
+  std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and id
+  std::size_t request_assemblies_ = 0;
   std::atomic<std::size_t> held_in_place_{0};
-  std::size_t parked_count_ = 0;
-  std::size_t spilled_ = 0;  ///< bytes of outgoing messages in private memory
   std::uint64_t next_id_ = 1;
 };
 

@@ -153,13 +153,16 @@ class ring_producer {
 class ring_consumer {
  public:
   ring_consumer(ring_counters* counters, cell* cells, std::uint64_t count)
-      : next_(cells), lap_(ring_size(count).lap_of(0)), counters_(counters), cells_(cells), size_(count) {}
+      : counters_(counters), cells_(cells), size_(count) {
+    look_at(0);
+  }
 
   /// First unread message, or null. Its header goes to `header`.
   cell const* front(ring_header& header) {
-    cell const* const first = next_.load(std::memory_order_relaxed);
+    std::uint64_t const next = next_.load(std::memory_order_relaxed);
+    cell const* const first = cell_in(next);
     std::uint64_t const word = first->head.load(std::memory_order_acquire);
-    if (word >> 56 != lap_.load(std::memory_order_relaxed)) return nullptr;
+    if ((word ^ next) >> 56 != 0) return nullptr;
     header = ring_header::decode(word);
     return first;
   }
@@ -170,8 +173,7 @@ class ring_consumer {
       cells_[size_.cell_of(read_ + i)].head.store(0, std::memory_order_relaxed);
     }
     read_ += header.cells;
-    next_.store(&cells_[size_.cell_of(read_)], std::memory_order_relaxed);
-    lap_.store(size_.lap_of(read_), std::memory_order_relaxed);
+    look_at(read_);
     if (read_ - published_ >= size_.count() / 8) {
       counters_->consumed.store(read_, std::memory_order_release);
       published_ = read_;
@@ -186,15 +188,25 @@ class ring_consumer {
 
   /// A hint; from any thread of the consumer's process.
   bool empty() const {
-    std::uint64_t const word = next_.load(std::memory_order_relaxed)->head.load(std::memory_order_relaxed);
-    return word >> 56 != lap_.load(std::memory_order_relaxed);
+    std::uint64_t const next = next_.load(std::memory_order_relaxed);
+    return (cell_in(next)->head.load(std::memory_order_relaxed) ^ next) >> 56 != 0;
   }
 
  private:
-  // What a look needs, ready for use. Written by the consumer alone; another thread that asks whether the
-  // ring is empty may see one new and the other old, and is wrong once.
-  std::atomic<cell const*> next_;
-  std::atomic<std::uint64_t> lap_;
+  static constexpr std::uint64_t address_bits = (std::uint64_t{1} << 56) - 1;
+
+  static cell const* cell_in(std::uint64_t next) {
+    return reinterpret_cast<cell const*>(static_cast<std::uintptr_t>(next & address_bits));
+  }
+  void look_at(std::uint64_t position) {
+    auto const address = reinterpret_cast<std::uintptr_t>(&cells_[size_.cell_of(position)]);
+    next_.store(std::uint64_t{size_.lap_of(position)} << 56 | address, std::memory_order_relaxed);
+  }
+
+  /// Address of the next cell, and above it the tag of the lap that its head must have: one word, so that other
+  /// threads which ask whether the ring is empty see what belongs together. (Programs' addresses have 56 bits at
+  /// most, where the kernel is not asked for others.)
+  std::atomic<std::uint64_t> next_{0};
   ring_counters* counters_ = nullptr;
   cell* cells_ = nullptr;
   ring_size size_;

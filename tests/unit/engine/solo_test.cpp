@@ -29,7 +29,7 @@ void take_in(message* m) {
 }
 
 void answer(message* m) {
-  am_short(m->source, token_cache<&take_in>::get(), m->payload(), m->bytes - header_bytes, pressure::park);
+  am_short(m->source, token_cache<&take_in>::get(), m->payload(), m->bytes - header_bytes, pressure::always);
   release(m);
 }
 
