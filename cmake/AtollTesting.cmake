@@ -210,6 +210,29 @@ function(atoll_add_multirank_test name)
   endforeach()
 endfunction()
 
+# A multirank test's program once more, in another environment: <target>.<how>.<ranks>ranks.
+function(atoll_run_again target how)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT;HEAP" "RANKS;ENVIRONMENT;ARGS;LABELS")
+  if(NOT TARGET atoll OR NOT TARGET ${target})
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(NOT arg_HEAP)
+    set(arg_HEAP 16M)
+  endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
+  math(EXPR outer_timeout "${timeout} + 30")
+  foreach(ranks IN LISTS arg_RANKS)
+    set(id ${target}.${how}.${ranks}ranks)
+    add_test(NAME ${id} COMMAND ${ATOLL_TEST_PREFIX} atoll run -n ${ranks} --timeout ${timeout} $<TARGET_FILE:${target}> ${arg_ARGS})
+    set_tests_properties(${id} PROPERTIES
+      LABELS "multirank;${arg_LABELS}" TIMEOUT ${outer_timeout} SKIP_RETURN_CODE 77 PROCESSORS ${ranks}
+      ENVIRONMENT "${_atoll_test_environment};UPCXX_SHARED_HEAP_SIZE=${arg_HEAP};${arg_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
 # The whole library's header, compiled once for all tests of what must not compile (GCC finds upcxx.hpp.gch by
 # itself). A fixture, since GCC would not notice that it is older than a header.
 function(_atoll_compile_fail_header)

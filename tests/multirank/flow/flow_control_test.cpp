@@ -1,0 +1,181 @@
+// Little memory for messages and much to send: nobody hangs, nobody dies who has done nothing wrong, and
+// nothing is lost. Registered under several limits.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "../common.hpp"
+
+namespace {
+
+using words = std::vector<std::uint64_t>;
+
+words make_words(std::size_t bytes, std::uint64_t salt) {
+  words all(bytes / sizeof(std::uint64_t));
+  std::iota(all.begin(), all.end(), salt << 32);
+  return all;
+}
+
+template <class Words>
+bool are_words(Words const& all, std::size_t bytes, std::uint64_t salt) {
+  if (all.size() != bytes / sizeof(std::uint64_t)) return false;
+  std::uint64_t next = salt << 32;
+  for (std::uint64_t const word : all) {
+    if (word != next++) return false;
+  }
+  return true;
+}
+
+long arrived;
+long damaged;
+
+void take(upcxx::view<std::uint64_t> const& all, std::size_t bytes, std::uint64_t salt) {
+  ++arrived;
+  damaged += are_words(all, bytes, salt) ? 0 : 1;
+}
+
+words give(std::size_t bytes, std::uint64_t salt) { return make_words(bytes, salt); }
+
+}  // namespace
+
+class flow_control_test : public multirank::fixture {
+ protected:
+  void SetUp() override {
+    multirank::fixture::SetUp();
+    upcxx::barrier();
+    arrived = damaged = 0;
+    upcxx::barrier();
+  }
+  void send(int to, std::size_t bytes, std::uint64_t salt) {
+    words const all = make_words(bytes, salt);
+    upcxx::rpc_ff(to, take, upcxx::make_view(all), bytes, salt);
+  }
+};
+
+TEST_F(flow_control_test, discharge_ends_although_both_sides_are_full) {
+  // A large message of the even ranks is out; the odd ones have sent more than the even ones may keep.
+  std::size_t const large = std::size_t{50} << 20;
+  int const partner = me ^ 1;
+  if (partner >= n) return;
+  bool const sends_large = me % 2 == 0;
+  try {
+    if (sends_large) {
+      send(partner, large, 1);
+    } else {
+      for (std::uint64_t i = 0; i < 100; ++i) send(partner, std::size_t{64} << 10, i);
+    }
+  } catch (upcxx::bad_shared_alloc const&) {
+    // Less than that is allowed here: then there is nothing to wait for.
+  }
+  upcxx::discharge();
+  EXPECT_FALSE(upcxx::progress_required());
+}
+
+TEST_F(flow_control_test, answers_larger_than_the_memory_for_them) {
+  std::size_t const bytes = std::size_t{64} << 10;
+  constexpr int calls = 500;
+  int answered = 0;
+  int wrong = 0;
+  for (int i = 0; i < calls; ++i) {
+    upcxx::rpc(right, give, bytes, static_cast<std::uint64_t>(i)).then([&, i](words const& all) {
+      wrong += are_words(all, bytes, static_cast<std::uint64_t>(i)) ? 0 : 1;
+      ++answered;
+    });
+  }
+  multirank::spin_until([&] { return answered == calls; });
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(flow_control_test, answers_to_an_initiator_that_is_busy_do_not_hold_up_others) {
+  // Rank 0 asks for more than anybody may keep and makes no progress of its own; the others go on meanwhile.
+  std::size_t const bytes = std::size_t{256} << 10;
+  constexpr int calls = 200;
+  int answered = 0;
+  if (me == 0) {
+    for (int i = 0; i < calls; ++i) {
+      upcxx::rpc(n - 1, give, bytes, std::uint64_t{7}).then([&](words const&) { ++answered; });
+    }
+  }
+  upcxx::barrier_async().wait();
+  if (me != 0) {
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_EQ(upcxx::rpc(n - 1, give, std::size_t{4096}, std::uint64_t{3}).wait().size(), 512U);
+    }
+  }
+  if (me == 0) multirank::spin_until([&] { return answered == calls; });
+}
+
+TEST_F(flow_control_test, calls_that_call_on_from_callbacks) {
+  // Every call is passed on once, with its data, by a callback.
+  std::size_t const bytes = std::size_t{32} << 10;
+  constexpr int calls = 60;
+  for (int i = 0; i < calls; ++i) {
+    words const all = make_words(bytes, 9);
+    upcxx::rpc_ff(
+        right,
+        [](upcxx::view<std::uint64_t> const& data, std::size_t size, int to) {
+          upcxx::rpc_ff(to, take, upcxx::make_view(data.begin(), data.end()), size, std::uint64_t{9});
+        },
+        upcxx::make_view(all), bytes, (right + 1) % n);
+  }
+  multirank::spin_until([] { return arrived == calls; });
+  EXPECT_EQ(damaged, 0);
+}
+
+TEST_F(flow_control_test, a_rank_that_keeps_its_arguments_does_not_starve_others) {
+  // The last rank keeps views of what the others sent until it is told.
+  static upcxx::promise<>* open = nullptr;
+  static int kept = 0;
+  upcxx::promise<> done;
+  open = &done;
+  kept = 0;
+  upcxx::barrier();
+  constexpr int views = 100;
+  if (me != n - 1) {
+    words const all = make_words(24'000, 5);
+    for (int i = 0; i < views; ++i) {
+      upcxx::rpc_ff(
+          n - 1,
+          [](upcxx::view<std::uint64_t> const& data) {
+            ++kept;
+            damaged += are_words(data, 24'000, 5) ? 0 : 1;
+            return open->get_future().then([data] { damaged += are_words(data, 24'000, 5) ? 0 : 1; });
+          },
+          upcxx::make_view(all));
+    }
+  } else {
+    multirank::spin_until([this] { return kept == views * (n - 1); });
+  }
+  upcxx::barrier();
+  for (int r = 0; r < n - 1; ++r) send(r, 4096, 2);
+  multirank::spin_until([this] { return me == n - 1 || arrived == n; });
+  done.fulfill_anonymous(1);
+  upcxx::barrier();
+  EXPECT_EQ(damaged, 0);
+}
+
+#if UPCXX_THREADMODE
+TEST_F(flow_control_test, an_answer_for_a_thread_is_not_behind_a_flood) {
+  // The master of each even rank only waits for a thread, whose answers come while calls flood the rank.
+  constexpr int calls = 100;
+  int const partner = me ^ 1;
+  if (partner < n && me % 2 == 0) {
+    std::thread worker([&] {
+      upcxx::rpc(partner, [] {}).wait();
+      for (std::size_t const size : {std::size_t{8}, std::size_t{5000}, std::size_t{300'000}}) {
+        EXPECT_EQ(upcxx::rpc(partner, give, size, std::uint64_t{1}).wait().size(), size / 8);
+      }
+    });
+    worker.join();
+    multirank::spin_until([] { return arrived == calls; });
+  } else if (partner < n) {
+    for (int i = 0; i < calls; ++i) send(partner, std::size_t{64} << 10, 3);
+  }
+  upcxx::barrier();
+  EXPECT_EQ(damaged, 0);
+}
+#endif
