@@ -13,6 +13,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/error.hpp"
+#include "bootstrap/placement.hpp"
 
 namespace atl::bootstrap {
 
@@ -20,17 +21,6 @@ namespace atl::bootstrap {
 class bootstrap_error : public startup_error {
  public:
   using startup_error::startup_error;
-};
-
-/// Position of this process in the job. Ranks of one host are consecutive.
-struct placement {
-  std::int32_t rank = 0;
-  std::int32_t size = 1;
-  std::int32_t host = 0;  ///< index of this host, 0 .. hosts-1
-  std::int32_t hosts = 1;
-  std::int32_t local_rank = 0;  ///< rank among the processes of this host
-  std::int32_t local_size = 1;
-  std::int32_t local_first = 0;  ///< world rank of local rank 0
 };
 
 /// Connection to whatever started this process. Lives from the first init to the end of the process.
