@@ -100,7 +100,7 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   config.stride = region.stride();
   config.count = static_cast<std::uint32_t>(place.local_size);
   config.me = static_cast<std::uint32_t>(place.local_rank);
-  config.first = place.local_first;
+  config.ranks = place.ranks_of_host();
   config.bells = &reinterpret_cast<rank_page*>(region.base())->bell;
   config.private_limit = private_limit(place.local_size);
 
@@ -172,8 +172,8 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
           }),
       transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
               plan.transport.layout.arena_bytes, &transit_memory),
-      host({region.base(), region.stride(), plan.transport.count, plan.transport.me, plan.transport.first,
-            plan.remote_fences, plan.one_network},
+      host({region.base(), region.stride(), plan.transport.count, plan.transport.me,
+            plan.transport.ranks.world_rank(0), plan.remote_fences, plan.one_network},
            transit),
       shm(with_arena(std::move(plan.transport), transit)),
       progress(shm, host, plan.waiting, plan.threaded),

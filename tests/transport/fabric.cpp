@@ -26,6 +26,7 @@ class shm_fabric final : public fabric {
     config.layout.end = config.layout.arena_offset + shape.arena_bytes;
     config.stride = round_up(config.layout.end + guard_bytes, std::size_t{4096});
     config.count = shape.ranks;
+    config.ranks = bootstrap::host_ranks(0, shape.ranks);
     config.read_peers = read_peers;
     static shm::peer_process const self = shm::introduce_process();
     config.peers.assign(shape.ranks, self);

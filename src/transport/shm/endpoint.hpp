@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "base/doorbell.hpp"
+#include "bootstrap/placement.hpp"
 #include "memory/host/arena.hpp"
 #include "transport/message_memory.hpp"
 #include "transport/message_pool.hpp"
@@ -58,7 +59,7 @@ struct endpoint_config {
   std::size_t stride = 0;
   std::uint32_t count = 1;
   std::uint32_t me = 0;
-  std::int32_t first = 0;  ///< world rank of local rank 0
+  bootstrap::host_ranks ranks;  ///< of this host
   region_layout layout{};
   doorbell* bells = nullptr;         ///< local rank 0's; the others' follow at the same stride
   memory::arena* transit = nullptr;  ///< this rank's transit memory, where the layout says
@@ -248,9 +249,7 @@ class endpoint final {
     atl::wake(*reinterpret_cast<doorbell*>(reinterpret_cast<std::byte*>(config_.bells) +
                                            local_rank * config_.stride));
   }
-  std::uint32_t local(std::int32_t world_rank) const {
-    return static_cast<std::uint32_t>(world_rank - config_.first);
-  }
+  std::uint32_t local(std::int32_t world_rank) const { return config_.ranks.local_rank(world_rank); }
 
   // Sending.
   bool may_spill(outgoing const& out, std::size_t bytes, spill allowed) const;
@@ -292,7 +291,7 @@ class endpoint final {
     }
     m->bytes = header.bytes;
     m->token = first->token;
-    m->source = config_.first + header.source;
+    m->source = config_.ranks.world_rank(header.source);
     m->kind = static_cast<message_kind>(header.kind);
     m->where = storage::ring;
     m->charged = charged;

@@ -82,7 +82,7 @@ message* endpoint::record_of(arrival const& a) const {
   m->base = a.base;
   m->bytes = a.bytes;
   m->token = a.token;
-  m->source = config_.first + static_cast<std::int32_t>(a.source);
+  m->source = config_.ranks.world_rank(a.source);
   m->kind = a.kind;
   m->where = a.where;
   m->period = config_.period;
@@ -118,7 +118,7 @@ endpoint::outcome endpoint::pull(cell const* first, ring_header const& header, l
   if (copy == nullptr) {
     if (admission_for(way, at_once) == admission::always) {
       fatal("shm", "there is no memory for an answer of %llu bytes from rank %d. Ask for less at a time.",
-            static_cast<unsigned long long>(d.bytes), config_.first + header.source);
+            static_cast<unsigned long long>(d.bytes), config_.ranks.world_rank(header.source));
     }
     return {nullptr, true};
   }
@@ -127,7 +127,7 @@ endpoint::outcome endpoint::pull(cell const* first, ring_header const& header, l
     fatal("shm",
           "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
           "Set ATOLL_READ_PEERS=0 to send large messages in pieces instead.",
-          static_cast<unsigned long long>(d.bytes), config_.first + header.source, static_cast<int>(peer.pid),
+          static_cast<unsigned long long>(d.bytes), config_.ranks.world_rank(header.source), static_cast<int>(peer.pid),
           failure);
   }
   // Pairs with the acquire in notice_read().
@@ -162,7 +162,7 @@ endpoint::outcome endpoint::take_fragment(cell const* first, ring_header const& 
                                  first_request ? admission::if_there_is_credit : admission::always);
     if (buffer == nullptr && way == lane::control) {
       fatal("shm", "there is no memory for an answer of %llu bytes from rank %d. Ask for less at a time.",
-            static_cast<unsigned long long>(d.total), config_.first + header.source);
+            static_cast<unsigned long long>(d.total), config_.ranks.world_rank(header.source));
     }
     if (buffer == nullptr) return {nullptr, true};
     found = assemblies_.emplace(key, assembly{buffer, 0}).first;
