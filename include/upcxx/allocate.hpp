@@ -64,7 +64,7 @@ namespace detail {
 
 template <typename T>
 [[nodiscard]] global_ptr<T> own_pointer(std::uint64_t offset) noexcept {
-  return global_ptr_access::make_host<T>(atl::engine::hosts.first + atl::engine::hosts.me, offset);
+  return global_ptr_access::make_host<T>(atl::engine::hosts.own_rank(), offset);
 }
 
 /// Checked builds remember which function an allocation came from, and stop if another's counterpart frees it.

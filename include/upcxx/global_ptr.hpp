@@ -341,8 +341,9 @@ template <typename T>
 /// The same, but null for addresses outside the shared heaps of the local team.
 template <typename T>
 [[nodiscard]] global_ptr<T> try_global_ptr(T* pointer) noexcept {
+  if (pointer == nullptr) return nullptr;
   auto const place = atl::engine::hosts.from_address(pointer);
-  if (pointer == nullptr || !place.has_value()) return nullptr;
+  if (!place.has_value()) return nullptr;
   return detail::global_ptr_access::make_host<T>(place->rank, place->offset);
 }
 

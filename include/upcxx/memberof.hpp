@@ -85,7 +85,7 @@ ATOLL_NODISCARD_FUTURE future<global_ptr<std::remove_all_extents_t<U>, Kind>> me
     // Only the owner can look: virtual bases are found through a pointer to a table of the owner's program,
     // which lies elsewhere in its peers, although they can read the object.
     if (pointer.dynamic_kind() == memory_kind::host &&
-        global_ptr_access::rank(pointer) == atl::engine::hosts.first + atl::engine::hosts.me) {
+        global_ptr_access::rank(pointer) == atl::engine::hosts.own_rank()) {
       return make_future(memberof<U, false>(pointer, memberof_distance(pointer.local(), select)));
     }
     ATOLL_CHECK(pointer.dynamic_kind() == memory_kind::host,

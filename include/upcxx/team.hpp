@@ -262,8 +262,7 @@ inline intrank_t rank_me() {
 /// True iff `world_index` is a member of `local_team()`.
 inline bool local_team_contains(intrank_t world_index) {
   detail::check_initialized("local_team_contains");
-  return world_index >= atl::engine::job.local_first &&
-         world_index - atl::engine::job.local_first < atl::engine::job.local_n;
+  return atl::engine::hosts.is_local(static_cast<std::uint32_t>(world_index));
 }
 /// Index of this process's local team, and how many local teams there are.
 inline std::pair<intrank_t, intrank_t> local_team_position() {

@@ -75,7 +75,6 @@ struct placement {
   std::int32_t hosts = 1;
   std::int32_t local_rank = 0;  ///< rank among the processes of this host
   std::int32_t local_size = 1;
-  std::int32_t local_first = 0;  ///< world rank of local rank 0
   std::shared_ptr<rank_table const> table;  ///< null on one host: there, local ranks are world ranks
 
   /// The ranks of this host. Valid while the placement is.

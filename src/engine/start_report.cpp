@@ -14,15 +14,23 @@ namespace atl::engine {
 namespace {
 
 /// "0-3,8"
-std::string ranges_of(std::vector<int> const& cores) {
+std::string ranges_of(std::vector<int> const& numbers) {
   std::string text;
-  for (std::size_t i = 0; i < cores.size();) {
+  for (std::size_t i = 0; i < numbers.size();) {
     std::size_t last = i;
-    while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
-    text += format(last == i ? "%s%d" : "%s%d-%d", text.empty() ? "" : ",", cores[i], cores[last]);
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += format(last == i ? "%s%d" : "%s%d-%d", text.empty() ? "" : ",", numbers[i], numbers[last]);
     i = last + 1;
   }
   return text;
+}
+
+/// "0-3", and "0-0" for one rank alone; "0,2,4"
+std::string list_of(bootstrap::host_ranks const& ranks) {
+  if (ranks.count() == 1) return format("%d-%d", ranks.world_rank(0), ranks.world_rank(0));
+  std::vector<int> all(ranks.count());
+  for (std::uint32_t r = 0; r < ranks.count(); ++r) all[r] = ranks.world_rank(r);
+  return ranges_of(all);
 }
 
 }  // namespace
@@ -50,13 +58,13 @@ void report_start(bootstrap::channel& channel, start_facts const& facts, int lev
                          : "copied in pieces (ranks may not read each other's memory, or are told not "
                            "to by ATOLL_READ_PEERS)");
   }
-  text += format("atoll: local team %d of %d: ranks %d-%d on %s; %d usable core%s, %s%s\n", place.host,
-                 place.hosts, place.local_first, place.local_first + place.local_size - 1, host.data(),
-                 facts.cores, facts.cores == 1 ? "" : "s",
+  bootstrap::host_ranks const ranks = place.ranks_of_host();
+  text += format("atoll: local team %d of %d: ranks %s on %s; %d usable core%s, %s%s\n", place.host,
+                 place.hosts, list_of(ranks).c_str(), host.data(), facts.cores, facts.cores == 1 ? "" : "s",
                  facts.oversubscribed ? "oversubscribed: waiting gives way" : "waiting spins",
                  facts.by_user ? " (UPCXX_OVERSUBSCRIBED)" : "");
   for (std::size_t i = 0; level > 1 && i < all.size(); ++i) {
-    text += format("atoll: rank %d: %s\n", place.local_first + static_cast<int>(i), all[i].c_str());
+    text += format("atoll: rank %d: %s\n", ranks.world_rank(static_cast<std::uint32_t>(i)), all[i].c_str());
   }
   std::fputs(text.c_str(), stderr);
 }

@@ -27,6 +27,7 @@
 #include "base/settings.hpp"
 #include "bootstrap/debugging.hpp"
 #include "bootstrap/mpi_singletons.hpp"
+#include "engine/host/set_host_map.hpp"
 #include "engine/start_report.hpp"
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
@@ -155,6 +156,12 @@ std::string claim_transit(memory::host_region const& region, std::uint64_t offse
   return problem;
 }
 
+std::vector<std::int32_t> world_ranks(bootstrap::host_ranks const& ranks) {
+  std::vector<std::int32_t> all(ranks.count());
+  for (std::uint32_t r = 0; r < ranks.count(); ++r) all[r] = ranks.world_rank(r);
+  return all;
+}
+
 shm::endpoint_config with_arena(shm::endpoint_config config, memory::arena& transit) {
   config.transit = &transit;
   return config;
@@ -172,8 +179,8 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
           }),
       transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
               plan.transport.layout.arena_bytes, &transit_memory),
-      host({region.base(), region.stride(), plan.transport.count, plan.transport.me,
-            plan.transport.ranks.world_rank(0), plan.remote_fences, plan.one_network},
+      host({region.base(), region.stride(), plan.transport.ranks, plan.transport.me, plan.remote_fences,
+            plan.one_network},
            transit),
       shm(with_arena(std::move(plan.transport), transit)),
       progress(shm, host, plan.waiting, plan.threaded),
@@ -197,7 +204,7 @@ world_state::~world_state() {
 
 void open_heap() {
   memory::host_heap().initialise(hosts.heap_begin, hosts.heap_end - hosts.heap_begin,
-                                 world->region.part(hosts.me),
+                                 world->region.part(world->region.me()),
                                  [&region = world->region](std::uint64_t offset, std::uint64_t bytes) {
                                    return region.reserve(offset, bytes);
                                  });
@@ -242,22 +249,20 @@ void start(bool threaded) {
   auto fresh = std::make_unique<world_state>(channel, std::move(region), std::move(plan));
   world_state& w = *fresh;
 
-  job = {place.rank,        place.size, place.local_rank, place.local_size,
-         place.local_first, place.host, place.hosts};
-  hosts.base = w.region.base();
-  hosts.stride = w.region.stride();
-  hosts.region_bytes = heap_begin + heap_bytes;
-  hosts.first = static_cast<std::uint32_t>(place.local_first);
-  hosts.count = w.host.count();
-  hosts.me = w.host.me();
-  hosts.heap_begin = heap_begin;
-  hosts.heap_end = heap_begin + heap_bytes;
+  job = {place.rank, place.size, place.local_rank, place.local_size, place.host, place.hosts};
+  host_map map{};
+  map.stride = w.region.stride();
+  map.region_bytes = heap_begin + heap_bytes;
+  map.heap_begin = heap_begin;
+  map.heap_end = heap_begin + heap_bytes;
+  bootstrap::host_ranks const ranks = place.ranks_of_host();
+  set_host_map(ranks, w.region.base(), w.host.me(), map);
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
   if (!flat) w.teams.free_channels = 0;
   w.teams.world = w.teams.add(world_team_id, 0, place.size, place.rank, flat && place.hosts == 1 ? 0 : -1);
-  w.teams.local = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), place.local_first,
-                              place.local_size, place.local_rank, flat ? 1 : -1);
+  w.teams.local = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), world_ranks(ranks),
+                              place.local_rank, flat ? 1 : -1);
   world = fresh.release();
   open_heap();
   publish_module_names(&w.host.own_page().modules);

@@ -18,13 +18,11 @@ namespace {
 
 using memory::host_heap;
 
-std::byte* own_region() noexcept {
-  return engine::hosts.to_address(engine::hosts.first + engine::hosts.me, 0);
-}
+std::byte* own_region() noexcept { return engine::hosts.to_address(engine::hosts.own_rank(), 0); }
 
 /// Ends the job over memory that cannot be freed here, saying what it is.
 [[noreturn]] ATOLL_COLD void refuse(std::uint32_t rank, std::uint64_t offset, char const* caller) {
-  if (std::uint32_t const me = engine::hosts.first + engine::hosts.me; rank != me) {
+  if (std::uint32_t const me = engine::hosts.own_rank(); rank != me) {
     check_failed(
         "%s: the memory at offset 0x%llx belongs to rank %u; only the rank that allocated it may free it",
         caller, static_cast<unsigned long long>(offset), rank);
@@ -62,13 +60,12 @@ void heap_deallocate(std::uint32_t rank, std::uint64_t offset, char const* calle
   if (!host_heap().ready()) return;
   if (leak_sites_wanted) [[unlikely]]
     forget_allocation(offset);
-  if (rank != engine::hosts.first + engine::hosts.me || !host_heap().deallocate(offset))
-    refuse(rank, offset, caller);
+  if (rank != engine::hosts.own_rank() || !host_heap().deallocate(offset)) refuse(rank, offset, caller);
 }
 
 void heap_check(std::uint32_t rank, std::uint64_t offset, std::size_t bytes, char const* caller) noexcept {
   if (!host_heap().ready()) check_failed("%s: called before upcxx::init or after upcxx::finalize", caller);
-  if (rank != engine::hosts.first + engine::hosts.me) refuse(rank, offset, caller);
+  if (rank != engine::hosts.own_rank()) refuse(rank, offset, caller);
   std::size_t const size = host_heap().size_of(offset);
   if (size == 0) refuse(rank, offset, caller);
   if (size < bytes) {
@@ -96,7 +93,7 @@ void throw_bad_shared_alloc(std::size_t bytes, std::size_t alignment) {
                                : "no shared heap: experimental::destroy_heap was called");
   }
   std::string const size = bytes == SIZE_MAX ? "more than the address space" : format("%zu bytes", bytes);
-  unsigned const me = engine::hosts.first + engine::hosts.me;
+  unsigned const me = engine::hosts.own_rank();
   std::string const refusal = host_heap().refusal();
   if (!refusal.empty() && host_heap().largest_free() >= bytes) {
     throw bad_shared_alloc(format("rank %u: no memory for %s of the shared heap (%s of %s reserved): %s", me,

@@ -54,7 +54,7 @@ void heap_note(std::uint64_t offset, heap_form form) noexcept {
 }
 
 void heap_expect(std::uint32_t rank, std::uint64_t offset, heap_form form) noexcept {
-  if (rank != engine::hosts.first + engine::hosts.me) return;  // refused by who frees it
+  if (rank != engine::hosts.own_rank()) return;  // refused by who frees it
   forms& all = known_forms();
   std::lock_guard const held(all.lock);
   auto const found = all.by_offset.find(offset);

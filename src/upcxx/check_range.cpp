@@ -42,7 +42,7 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
   }
   // What other ranks have allocated is known to them only.
   memory::shared_heap const& heap = memory::host_heap();
-  if (rank == hosts.first + hosts.me && bytes != 0 && heap.ready() && !heap.covers(range.address, bytes)) {
+  if (rank == hosts.own_rank() && bytes != 0 && heap.ready() && !heap.covers(range.address, bytes)) {
     check_failed(
         "%s: the %s, %s, is not within one live allocation of this rank's shared heap: it was freed, or the "
         "count (elements, not bytes) is larger than what was allocated",

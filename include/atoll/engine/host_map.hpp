@@ -2,16 +2,18 @@
 
 /// Where the host memory of the ranks on this host lies in this process, and translation both ways.
 ///
-/// All ranks of a host map one memory object once: the region of local rank i begins at `base + i * stride`.
-/// A host global address is a rank and an offset in that rank's region, so translating is an add, and the
-/// inverse is a division (an add for one's own region). Everything here is inline because put,
-/// get and local() are.
+/// All ranks of a host map one memory object once, their regions at equal stride in the order of their ranks.
+/// A host global address is a rank and an offset in that rank's region. World ranks of a host are usually
+/// consecutive, so translating is an add, and the inverse is a division (an add for one's own region): that is
+/// inline, because put, get and local() are. Where they are not, that is how the run of consecutive ranks around
+/// this one is found, and a table knows the others.
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include <atoll/base/config.hpp>
+#include <atoll/base/rank_place.hpp>
 
 namespace atl::engine {
 
@@ -23,23 +25,51 @@ struct host_address {
   friend constexpr bool operator==(host_address const&, host_address const&) = default;
 };
 
+/// Owner and offset of an address in the heap of a rank outside the run of the map; offset 0: there is none.
+[[gnu::pure]] ATOLL_EXPORT host_address find_outside_run(void const* pointer) noexcept;
+
 /// Set by init, cleared by finalize. All zero means that no memory is local and no address is shared.
 struct host_map {
-  std::byte* base;           ///< region of local rank 0 in this process
+  std::byte* base;           ///< region of rank `first` in this process
   std::size_t stride;        ///< bytes from one rank's region to the next one's
   std::size_t region_bytes;  ///< bytes of a region in use, at most `stride`
-  std::uint32_t first;       ///< world rank of local rank 0
-  std::uint32_t count;       ///< ranks on this host
-  std::uint32_t me;          ///< local rank of this process
+  std::uint32_t first;       ///< first of the consecutive world ranks of this host around this one: the run
+  std::uint32_t count;       ///< length of the run; usually the run is all
+  std::uint32_t me;          ///< place of this process in the run
   std::uint64_t heap_begin;  ///< offset of the shared heap in every region; never 0, so that 0 can mean null
   std::uint64_t heap_end;    ///< offset of the first byte after the heap
+  // Only where the run is not all; else null and 0.
+  rank_place const* places = nullptr;  ///< of all ranks of the job
+  std::uint32_t place_n = 0;           ///< ranks of the job
+  std::int32_t host = 0;               ///< index of this host
+  std::byte* regions = nullptr;        ///< region of local rank 0 in this process
+
+  /// World rank of this process.
+  [[nodiscard]] std::uint32_t own_rank() const noexcept { return first + me; }
 
   /// True if this process has load and store access to the host memory of world rank `rank`.
-  [[nodiscard]] bool is_local(std::uint32_t rank) const noexcept { return rank - first < count; }
+  [[nodiscard]] bool is_local(std::uint32_t rank) const noexcept {
+    if (rank - first < count) [[likely]]
+      return true;
+    return is_outside_run(rank);
+  }
+
+  /// Address in this process, or null if the rank is of another host: is_local() and to_address() in one look.
+  [[nodiscard]] std::byte* find_address(std::uint32_t rank, std::uint64_t offset) const noexcept {
+    if (rank - first < count) [[likely]] {
+      std::byte* const found = base + static_cast<std::size_t>(rank - first) * stride + offset;
+      // Lets callers test for null without an instruction on this path.
+      if (found == nullptr) __builtin_unreachable();
+      return found;
+    }
+    return is_outside_run(rank) ? address_outside_run(rank, offset) : nullptr;
+  }
 
   /// Address in this process. Requires is_local(rank).
   [[nodiscard]] std::byte* to_address(std::uint32_t rank, std::uint64_t offset) const noexcept {
-    return base + static_cast<std::size_t>(rank - first) * stride + offset;
+    if (rank - first < count) [[likely]]
+      return base + static_cast<std::size_t>(rank - first) * stride + offset;
+    return address_outside_run(rank, offset);
   }
 
   /// Owner and offset of `pointer` if it lies in the shared heap of a rank on this host, else empty.
@@ -49,11 +79,26 @@ struct host_map {
     // Own memory first: it is the common case and needs no division.
     std::uint64_t offset = distance - static_cast<std::uint64_t>(me) * stride;
     if (offset - heap_begin < heap_bytes) return host_address{first + me, offset};
-    if (distance >= static_cast<std::uint64_t>(count) * stride) return std::nullopt;
+    if (distance >= static_cast<std::uint64_t>(count) * stride) {
+      if (places == nullptr) return std::nullopt;
+      host_address const found = find_outside_run(pointer);
+      return found.offset == 0 ? std::nullopt : std::optional(found);
+    }
     std::uint64_t const index = distance / stride;  // count > 0 implies stride > 0
     offset = distance - index * stride;
     if (offset - heap_begin >= heap_bytes) return std::nullopt;
     return host_address{first + static_cast<std::uint32_t>(index), offset};
+  }
+
+  // Not in functions of the library: a call, though it is hardly ever made, would cost what surrounds it registers.
+
+  /// Is a rank that the run does not have of this host?
+  [[nodiscard]] bool is_outside_run(std::uint32_t rank) const noexcept {
+    return rank < place_n && places[rank].host == host;
+  }
+  /// Requires is_outside_run(rank).
+  [[nodiscard]] std::byte* address_outside_run(std::uint32_t rank, std::uint64_t offset) const noexcept {
+    return regions + static_cast<std::size_t>(places[rank].local_rank) * stride + offset;
   }
 };
 

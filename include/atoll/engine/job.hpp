@@ -14,7 +14,6 @@ struct job_info {
   std::int32_t rank_n = 1;
   std::int32_t local_rank = 0;  ///< among the ranks of this host
   std::int32_t local_n = 1;
-  std::int32_t local_first = 0;  ///< world rank of local rank 0
   std::int32_t host = 0;
   std::int32_t host_n = 1;
 };

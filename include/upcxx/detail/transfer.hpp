@@ -3,8 +3,10 @@
 /// Copies between memories that this process can address.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
+#include <atoll/engine/host_map.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -22,9 +24,12 @@ template <class T>
 ATOLL_INLINE T* addressable(global_ptr<T> pointer, std::size_t count, char const* operation,
                             char const* role) {
   check_range(pointer, count, operation, role);
-  if (!pointer.is_local()) [[unlikely]]
+  if (pointer.is_null()) return nullptr;
+  auto const rank = static_cast<std::uint32_t>(pointer.where());
+  std::byte* const found = atl::engine::hosts.find_address(rank, global_ptr_access::address(pointer));
+  if (found == nullptr) [[unlikely]]
     atl::rt::unreachable_memory(operation, pointer.where());
-  return pointer.local();
+  return reinterpret_cast<T*>(found);
 }
 
 /// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores.

@@ -68,10 +68,8 @@ std::uint64_t hash(std::vector<std::int32_t> const& members) {
   return h;
 }
 
-bool on_this_host(std::vector<std::int32_t> const& members) {
-  return std::all_of(members.begin(), members.end(), [](std::int32_t r) {
-    return r >= job.local_first && r - job.local_first < job.local_n;
-  });
+bool on_this_host(host_domain const& host, std::vector<std::int32_t> const& members) {
+  return std::all_of(members.begin(), members.end(), [&](std::int32_t r) { return host.has(r); });
 }
 
 /// What the members of new teams compare, and what is shown to people if they differ: ranks of the parent.
@@ -107,7 +105,7 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
   {
     guard const held;
     if (me == 0) ours.id = (static_cast<std::uint64_t>(job.rank_me) + 1) << 32U | ++teams.led;
-    if (members.size() > 1 && on_this_host(members)) ours.channels = teams.free_channels;
+    if (members.size() > 1 && on_this_host(parent.host, members)) ours.channels = teams.free_channels;
     ours.flat_step = teams.highest_flat;
   }
   fresh->set_members(std::move(members), static_cast<std::int32_t>(me));

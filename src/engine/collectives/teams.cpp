@@ -62,6 +62,17 @@ team_data* team_registry::add(std::uint64_t id, std::int32_t first, std::int32_t
   return result;
 }
 
+team_data* team_registry::add(std::uint64_t id, std::vector<std::int32_t> world_ranks, std::int32_t rank_me,
+                              int channel) {
+  auto team = std::make_unique<team_data>(host_);
+  team->id = id;
+  team->set_members(std::move(world_ranks), rank_me);
+  team->channel = channel;
+  team_data* const result = team.get();
+  add(std::move(team));
+  return result;
+}
+
 void team_registry::add(std::unique_ptr<team_data> team) {
   team_data& added = *team;
   teams_[added.id] = std::move(team);

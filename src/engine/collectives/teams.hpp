@@ -62,6 +62,7 @@ class team_registry : public single<team_registry> {
 
   team_data* add(std::uint64_t id, std::int32_t first, std::int32_t rank_n, std::int32_t rank_me,
                  int channel);
+  team_data* add(std::uint64_t id, std::vector<std::int32_t> world_ranks, std::int32_t rank_me, int channel);
   void add(std::unique_ptr<team_data> team);
   /// Ends the team's life. Its channel, if it has one, is free again.
   void remove(team_data& team) noexcept;

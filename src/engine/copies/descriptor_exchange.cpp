@@ -76,7 +76,7 @@ void descriptor_exchange::receive() {
     std::size_t const bytes = box_->try_receive(&got, sizeof got, descriptor);
     if (bytes == 0) return;
     if (bytes != sizeof got || got.token != token_ || !descriptor) continue;
-    segment_table::here().adopt(offers_[static_cast<std::size_t>(got.rank - job.local_first)].segment,
+    segment_table::here().adopt(offers_[progress_engine::here().host.local_rank(got.rank)].segment,
                                 std::move(descriptor));
     --missing_;
   }

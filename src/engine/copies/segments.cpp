@@ -58,7 +58,7 @@ bool heap_is_complete(std::uint32_t local) {
   // Acquire pairs with the release below: the memory is there.
   auto& complete = progress_engine::here().host.page(local).heap_complete;
   if (complete.load(std::memory_order_acquire) != 0) return true;
-  if (local != hosts.me) return false;
+  if (local != progress_engine::here().host.me()) return false;
   if (std::string const problem = memory::host_heap().reserve_all(); !problem.empty()) {
     warn("device",
          "the shared heap of rank %d is not pinned for its devices, so copies between them are slower: %s Or "
@@ -174,9 +174,10 @@ void segment_table::destroy(segment_name own) {
   guard const held;
   if (look_up(key) == nullptr) return;
   erase(key);
-  for (std::int32_t peer = job.local_first; peer < job.local_first + job.local_n; ++peer) {
-    if (peer != job.rank_me) {
-      am_short(peer, token_cache<&segment_gone>::get(), &key, sizeof key, pressure::always);
+  host_domain const& host = progress_engine::here().host;
+  for (std::uint32_t peer = 0; peer < host.count(); ++peer) {
+    if (peer != host.me()) {
+      am_short(host.world_rank(peer), token_cache<&segment_gone>::get(), &key, sizeof key, pressure::always);
     }
   }
 }
@@ -213,13 +214,14 @@ segment& segment_table::find(memory_place place, std::size_t bytes) {
 }
 
 void segment_table::prepare_host(memory::kind& kind, std::int32_t rank) {
-  auto const local = static_cast<std::uint32_t>(rank - job.local_first);
+  host_domain const& host = progress_engine::here().host;
+  std::uint32_t const local = host.local_rank(rank);
   for (known_kind& known : kinds_) {
     if (known.kind.get() != &kind || known.heaps[local] || !kind.pins_host_memory()) continue;
     bool const complete = heap_is_complete(local);
     // A peer whose heap has no memory yet may get it later: looked at again by the next copy.
-    if (!complete && local != hosts.me) continue;
-    std::byte* const region = hosts.base + local * hosts.stride;
+    if (!complete && local != host.me()) continue;
+    std::byte* const region = host.at(local, 0);
     if (!known.pages[local]) kind.know_host_memory(region, hosts.heap_begin);
     if (complete) kind.know_host_memory(region + hosts.heap_begin, hosts.heap_end - hosts.heap_begin);
     known.pages[local] = true;
@@ -232,7 +234,8 @@ void segment_table::forget_heaps() {
   for (known_kind& known : kinds_) {
     for (std::size_t local = 0; local < known.heaps.size(); ++local) {
       if (!known.heaps[local]) continue;
-      known.kind->forget_host_memory(hosts.base + local * hosts.stride + hosts.heap_begin);
+      known.kind->forget_host_memory(
+          progress_engine::here().host.at(static_cast<std::uint32_t>(local), hosts.heap_begin));
       known.heaps[local] = false;
     }
   }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bootstrap/placement.hpp"
 #include "engine/host/page.hpp"
 #include "memory/host/arena.hpp"
 
@@ -17,13 +18,12 @@ namespace atl::engine {
 class host_domain {
  public:
   struct shape {
-    std::byte* base = nullptr;   ///< region of local rank 0 in this process
-    std::size_t stride = 0;      ///< from one rank's region to the next one's
-    std::uint32_t count = 1;     ///< ranks of this host
-    std::uint32_t me = 0;        ///< local rank of this process
-    std::int32_t first = 0;      ///< world rank of local rank 0
-    bool remote_fences = false;  ///< of all ranks: no wake-up is missed (base/doorbell.hpp)
-    bool one_network = true;     ///< all ranks are in one network namespace
+    std::byte* base = nullptr;    ///< region of local rank 0 in this process
+    std::size_t stride = 0;       ///< from one rank's region to the next one's
+    bootstrap::host_ranks ranks;  ///< of this host
+    std::uint32_t me = 0;         ///< local rank of this process
+    bool remote_fences = false;   ///< of all ranks: no wake-up is missed (base/doorbell.hpp)
+    bool one_network = true;      ///< all ranks are in one network namespace
   };
 
   /// `transit`: of this rank, inside its region.
@@ -31,15 +31,18 @@ class host_domain {
   host_domain(host_domain const&) = delete;
   host_domain& operator=(host_domain const&) = delete;
 
-  [[nodiscard]] std::uint32_t count() const noexcept { return ranks_.count; }
+  /// Local rank of no rank of this host.
+  static constexpr std::uint32_t none = bootstrap::host_ranks::none;
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return ranks_.ranks.count(); }
   [[nodiscard]] std::uint32_t me() const noexcept { return ranks_.me; }
-  [[nodiscard]] bool has(std::int32_t world_rank) const noexcept { return local_rank(world_rank) < count(); }
-  /// Of a rank of this host.
+  [[nodiscard]] bool has(std::int32_t world_rank) const noexcept { return local_rank(world_rank) != none; }
+  /// `none` for a rank of another host.
   [[nodiscard]] std::uint32_t local_rank(std::int32_t world_rank) const noexcept {
-    return static_cast<std::uint32_t>(world_rank - ranks_.first);
+    return ranks_.ranks.local_rank(world_rank);
   }
   [[nodiscard]] std::int32_t world_rank(std::uint32_t local_rank) const noexcept {
-    return ranks_.first + static_cast<std::int32_t>(local_rank);
+    return ranks_.ranks.world_rank(local_rank);
   }
 
   [[nodiscard]] bool one_network() const noexcept { return ranks_.one_network; }

@@ -19,8 +19,8 @@ struct raised {
   std::uint64_t value;
 };
 
-void store_flag(host_address const& flag, std::uint64_t value) {
-  auto* const line = reinterpret_cast<flag_line*>(hosts.to_address(flag.rank, flag.offset));
+void store_flag(std::byte* flag, std::uint64_t value) {
+  auto* const line = reinterpret_cast<flag_line*>(flag);
   leaves_for_peers();
   line->value.store(value, std::memory_order_release);
 }
@@ -29,16 +29,19 @@ void flag_arrived(message* m) {
   raised what;
   std::memcpy(&what, m->payload(), sizeof what);
   release(m);
-  store_flag({static_cast<std::uint32_t>(job.rank_me), what.offset}, what.value);
+  host_domain const& host = progress_engine::here().host;
+  store_flag(host.at(host.me(), what.offset), what.value);
 }
 
 }  // namespace
 
 void raise_flag(host_address const& flag, std::uint64_t value) {
-  if (!hosts.is_local(flag.rank)) [[unlikely]]
+  host_domain const& host = progress_engine::here().host;
+  std::uint32_t const local = host.local_rank(static_cast<std::int32_t>(flag.rank));
+  if (local == host_domain::none) [[unlikely]]
     return raise_flag_by_message(flag, value);
-  store_flag(flag, value);
-  progress_engine::here().host.wake(flag.rank - hosts.first);
+  store_flag(host.at(local, flag.offset), value);
+  host.wake(local);
 }
 
 void raise_flag_by_message(host_address const& flag, std::uint64_t value) {
