@@ -103,13 +103,13 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   config.me = static_cast<std::uint32_t>(place.local_rank);
   config.ranks = place.ranks_of_host();
   config.bells = &reinterpret_cast<rank_page*>(region.base())->bell;
-  config.private_limit = private_limit(place.local_size);
+  plan.message_limit = private_limit(place.local_size);
 
   bool const reading = settings::read_peers();
   // Before anybody may try.
   if (reading && config.count > 1) os::let_anybody_read_memory();
   introduction const mine{shm::introduce_process(), ::getppid(),
-                          config.private_limit,     os::join_remote_fences(),
+                          plan.message_limit,       os::join_remote_fences(),
                           os::network_namespace(),  settings::flat_collectives()};
   plan.remote_fences = true;
   std::vector<introduction> const all = exchange_values(channel, mine);
@@ -118,7 +118,7 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
     config.peers.push_back(peer.process);
     one_parent = one_parent && peer.parent == mine.parent;
     // Each saw a little more or less free memory; a message that one may send, all may receive.
-    config.private_limit = std::min<std::size_t>(config.private_limit, peer.private_limit);
+    plan.message_limit = std::min<std::size_t>(plan.message_limit, peer.private_limit);
     plan.remote_fences = plan.remote_fences && peer.remote_fences;
     plan.one_network = plan.one_network && peer.network == mine.network;
     plan.flat = plan.flat && peer.flat;
@@ -162,8 +162,10 @@ std::vector<std::int32_t> world_ranks(bootstrap::host_ranks const& ranks) {
   return all;
 }
 
-shm::endpoint_config with_arena(shm::endpoint_config config, memory::arena& transit) {
+shm::endpoint_config with_memory(shm::endpoint_config config, memory::arena& transit,
+                                 transport::message_memory& messages) {
   config.transit = &transit;
+  config.memory = &messages;
   return config;
 }
 
@@ -182,7 +184,8 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       host({region.base(), region.stride(), plan.transport.ranks, plan.transport.me, plan.remote_fences,
             plan.one_network},
            transit),
-      shm(with_arena(std::move(plan.transport), transit)),
+      messages(plan.message_limit),
+      shm(with_memory(std::move(plan.transport), transit, messages)),
       progress(shm, host, plan.waiting, plan.threaded),
       flags(progress.open),
       teams(host),

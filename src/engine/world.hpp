@@ -18,6 +18,7 @@
 #include "memory/host/arena.hpp"
 #include "memory/host/region.hpp"
 #include "memory/host/reservation.hpp"
+#include "transport/message_memory.hpp"
 #include "transport/shm/endpoint.hpp"
 
 namespace atl::engine {
@@ -25,6 +26,7 @@ namespace atl::engine {
 /// What start() has found out before anything can be made.
 struct start_plan {
   shm::endpoint_config transport;
+  std::size_t message_limit = 0;  ///< private memory that messages may take
   bool remote_fences = false;  ///< of all ranks of this host (base/doorbell.hpp)
   bool one_network = true;     ///< the ranks of this host are in one network namespace
   bool flat = true;            ///< flat collectives are used
@@ -44,6 +46,7 @@ struct world_state {
   memory::reservation transit_memory;
   memory::arena transit;
   host_domain host;
+  transport::message_memory messages;
   shm::endpoint shm;
   progress_engine progress;
   watched_flags flags;

@@ -9,19 +9,16 @@
 #include <string>
 #include <string_view>
 
+#include <atoll/transport/message.hpp>
+
 namespace atl::memory {
 enum class kind_id : std::uint8_t;
 }  // namespace atl::memory
 
 namespace atl::transport {
 
-/// Messages travel in two lanes. The transport keeps them apart: a lane that is full, or whose messages the
-/// receiver keeps, never holds up the other one.
-enum class lane : std::uint8_t {
-  request,  ///< what may wait: user requests
-  control,  ///< what others wait for: replies, engine messages, ends of transfers
-};
-inline constexpr std::size_t lanes = 2;
+// Messages travel in the two lanes of <atoll/transport/message.hpp>. The transport keeps them apart: a lane that is
+// full, or whose messages the receiver keeps, never holds up the other one.
 
 /// How the start of an operation ended. A start never waits and never throws.
 enum class [[nodiscard]] started : std::uint8_t{

@@ -30,7 +30,6 @@ class shm_fabric final : public fabric {
     config.read_peers = read_peers;
     static shm::peer_process const self = shm::introduce_process();
     config.peers.assign(shape.ranks, self);
-    config.private_limit = shape.private_limit;
     bytes_ = config.stride * shape.ranks;
     int const sharing = shape.between_processes ? MAP_SHARED : MAP_PRIVATE;
     void* const mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
@@ -44,6 +43,8 @@ class shm_fabric final : public fabric {
       arenas_.push_back(std::make_unique<memory::arena>(
           config.base + r * config.stride + config.layout.arena_offset, config.layout.arena_bytes));
       config.transit = arenas_.back().get();
+      memories_.push_back(std::make_unique<message_memory>(shape.private_limit));
+      config.memory = memories_.back().get();
       ranks_.push_back(std::make_unique<shm::endpoint>(config));
     }
   }
@@ -75,6 +76,7 @@ class shm_fabric final : public fabric {
   shm::endpoint_config config_;
   std::size_t bytes_ = 0;
   std::vector<std::unique_ptr<memory::arena>> arenas_;
+  std::vector<std::unique_ptr<message_memory>> memories_;
   std::vector<std::unique_ptr<shm::endpoint>> ranks_;
 };
 

@@ -26,6 +26,7 @@ enum class storage : std::uint8_t {
   ring,       ///< a reserved place in the target's ring (outgoing); a pooled copy of it (arrived)
   arena,      ///< the sender's transit memory, which the target reads in place
   privately,  ///< private memory
+  network,    ///< private memory, on the way to another host (outgoing)
 };
 
 /// The two lanes of messages to a rank. What is on one is never behind what is on the other.
@@ -33,6 +34,9 @@ enum class lane : std::uint8_t {
   request,  ///< calls of the program: wait where they are while the target has no memory for them
   control,  ///< answers, and what the engine says to itself: always taken in
 };
+
+inline constexpr std::size_t lanes = 2;
+constexpr std::size_t index_of(lane way) noexcept { return static_cast<std::size_t>(way); }
 
 /// What a message is for.
 enum class message_kind : std::uint8_t {

@@ -49,7 +49,7 @@ endpoint::lane_state::lane_state(endpoint_config const& config, lane way)
 endpoint::endpoint(endpoint_config config)
     : lanes_{{config, lane::request}, {config, lane::control}},
       config_(std::move(config)),
-      memory_(config_.private_limit),
+      memory_(*config_.memory),
       arena_(*config_.transit) {
   if (!config_.read_peers) {
     fragments_bytes_ = arena_.bytes() / 8 & ~std::size_t{63};
@@ -165,6 +165,7 @@ void endpoint::cancel(outgoing& out) noexcept {
       arena::hand_back(out.begin);
       return;
     case storage::privately:
+    case storage::network:
       memory_.give_sent(out.begin, out.capacity);
       return;
   }

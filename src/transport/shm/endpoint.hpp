@@ -65,8 +65,8 @@ struct endpoint_config {
   memory::arena* transit = nullptr;  ///< this rank's transit memory, where the layout says
   bool read_peers = false;           ///< process_vm_readv works between all ranks
   std::vector<peer_process> peers;   ///< by local rank; needed if read_peers
-  std::size_t private_limit = std::size_t{1} << 30;  ///< bytes that messages may take in private memory
-  std::uint32_t period = 0;                          ///< of the library; a word in every arrived message
+  transport::message_memory* memory = nullptr;  ///< of this rank's messages
+  std::uint32_t period = 0;                     ///< of the library; a word in every arrived message
 };
 
 /// What receive() looks at, and what becomes of it.
@@ -147,19 +147,21 @@ class endpoint final {
   std::size_t private_bytes_on(lane way) const { return of(way).private_bytes; }
 
   /// begin() and commit() for messages that go through the ring. Any thread, without a lock. False if the
-  /// message is too large or there is no room now.
+  /// message is too large, the target is on another host, or there is no room now.
   bool begin_in_ring(outgoing& out, std::size_t bytes, std::size_t alignment) {
     if (bytes > max_cells * cell_bytes || alignment > cell_bytes) return false;
     auto const cells = static_cast<std::uint8_t>((bytes + cell_bytes - 1) / cell_bytes);
-    ring_producer& ring = of(out.way).outboxes[local(out.target)];
-    auto const position = ring.reserve(cells);
+    std::uint32_t const target = local(out.target);
+    if (target == bootstrap::host_ranks::none) [[unlikely]]
+      return false;
+    auto const position = of(out.way).outboxes[target].reserve(cells);
     if (!position) [[unlikely]]
       return false;
     out.where = storage::ring;
     out.cells = cells;
     out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
     out.position = *position;
-    out.begin = reinterpret_cast<std::byte*>(ring.at(*position));
+    out.begin = reinterpret_cast<std::byte*>(of(out.way).outboxes[target].at(*position));
     out.capacity = cells * cell_bytes;
     return true;
   }
@@ -332,7 +334,7 @@ class endpoint final {
   bool requests_next_ = false;  ///< the last message was of the other lane
 
   endpoint_config config_;
-  transport::message_memory memory_;
+  transport::message_memory& memory_;
   arena& arena_;
   std::size_t fragments_bytes_ = 0;  ///< of each lane
   std::size_t arena_largest_;

@@ -13,8 +13,8 @@
 
 namespace atl::shm {
 
-inline constexpr std::size_t lanes = 2;
-constexpr std::size_t index_of(transport::lane way) { return static_cast<std::size_t>(way); }
+using transport::index_of;
+using transport::lanes;
 
 /// What a rank's private memory is read for: readers clear the word of what they have read.
 inline constexpr std::size_t most_rendezvous = 64;

@@ -198,6 +198,7 @@ void endpoint::return_room(message* arrived) noexcept {
       held_in_place_.fetch_sub(1, std::memory_order_relaxed);
       break;
     case storage::privately:
+    case storage::network:
       memory_.give_arrival(arrived->base, arrived->bytes);
       break;
   }
