@@ -84,7 +84,7 @@ class player {
         take();
     }
     if (!through_ && board_.quiet.load() == count_ && arrived_ == board_.sent[me_].load() && held_.empty() &&
-        mine_.unsent() == 0) {
+        mine_.busy() == 0) {
       through_ = true;
       board_.through.fetch_add(1);
     }
@@ -94,7 +94,7 @@ class player {
   void check_empty() {
     expect(ranks_.private_bytes(me_) == 0,
            "private memory of rank " + std::to_string(me_) + " did not come home");
-    expect(mine_.receive(true) == nullptr, "a message more than was sent");
+    expect(mine_.receive(in_place) == nullptr, "a message more than was sent");
   }
 
  private:
@@ -123,7 +123,8 @@ class player {
   void start() {
     if (number_ == to_send_ || open_.size() >= 3) return;
     buffer b{{}, random_size(), c_.one_in(8) ? std::size_t{64} << c_.below(6) : buffer_alignment};
-    spill const kinds[] = {spill::never, spill::never, spill::bounded, spill::always};
+    b.out.way = c_.one_in(2) ? lane::request : lane::control;
+    spill const kinds[] = {spill::never, spill::never, spill::bounded, spill::limited};
     if (!begin(b, static_cast<std::uint32_t>(c_.below(count_)), kinds[c_.below(4)])) return;
     std::memset(b.out.begin + header_bytes, 0xee, b.wanted);  // all of it is ours
     open_.push_back(b);
@@ -140,9 +141,10 @@ class player {
     } else if (how == 1 && b.wanted < 100'000) {
       // Grown as the engine does it. The ring's cells must go first: they hold up what others send.
       buffer larger{{}, 2 * b.wanted + 10, b.alignment};
+      larger.out.way = b.out.way;
       bool const in_ring = b.out.where == storage::ring;
       if (in_ring) mine_.cancel(b.out);
-      bool const grown = begin(larger, static_cast<std::uint32_t>(b.out.target), spill::always);
+      bool const grown = begin(larger, static_cast<std::uint32_t>(b.out.target), spill::limited);
       if (!in_ring) {
         if (!grown) return;
         mine_.cancel(b.out);
@@ -154,13 +156,15 @@ class player {
     } else {
       std::size_t const bytes = c_.one_in(4) ? c_.below(b.wanted + 1) : b.wanted;
       board_.sent[b.out.target].fetch_add(1);
-      fill_and_commit(mine_, b.out, message_kind::request, token_of(me_, ++committed_, bytes), bytes);
+      message_kind const kind = b.out.way == lane::request ? message_kind::request : message_kind::reply;
+      fill_and_commit(mine_, b.out, kind, token_of(me_, ++committed_, bytes), bytes);
     }
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(which));
   }
 
   void take() {
-    message* const m = mine_.receive(c_.one_in(2));
+    message* const m = mine_.receive(
+        {.requests = !c_.one_in(4), .requests_in_place = c_.one_in(2), .control_in_place = c_.one_in(2)});
     if (m == nullptr) return;
     ++arrived_;
     auto const source = static_cast<std::uint32_t>(m->token >> 56);
@@ -191,7 +195,7 @@ class player {
     held_.erase(at);
   }
 
-  endpoint& mine_;
+  atl::shm::endpoint& mine_;
   fabric& ranks_;
   scoreboard& board_;
   std::uint32_t me_;
