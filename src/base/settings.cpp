@@ -68,6 +68,10 @@ constexpr std::array table{
     entry{"ATOLL_SIM_MEMORY", kind::size_or_percent, "1GB", "", "largest segment of a simulated device"},
     entry{"ATOLL_SIM_SEED", kind::count, "1", "",
           "start of the pseudo-random order in which copies of simulated devices complete"},
+    entry{
+        "ATOLL_SIM_HOSTS", kind::text, "", "",
+        "hosts that the ranks of one machine are to believe in, for tests: 2x2 (hosts x ranks), 1,3 (ranks of "
+        "each), cyclic:2x2 (ranks dealt out in turn)"},
     entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
           "who tells a process its rank; auto looks at what started it"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
@@ -391,6 +395,8 @@ std::optional<bool> colorize_debug() {
   if (text.empty()) return std::nullopt;
   return parse_boolean(text, "UPCXX_COLORIZE_DEBUG");
 }
+
+std::string sim_hosts() { return trim(text_of("ATOLL_SIM_HOSTS")); }
 
 std::string bootstrap() { return parse_choice(text_of("ATOLL_BOOTSTRAP"), find("ATOLL_BOOTSTRAP")); }
 

@@ -113,6 +113,9 @@ bool gpu_sharing();
 /// ATOLL_GPU_DESCRIPTORS: whether new device memory is made so that a descriptor can stand for it.
 bool gpu_descriptors();
 
+/// ATOLL_SIM_HOSTS as it stands (bootstrap/host_layout.hpp reads it); empty: none are simulated.
+std::string sim_hosts();
+
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();
 

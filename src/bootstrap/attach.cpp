@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/factories.hpp"
 #include "bootstrap/foreign.hpp"
+#include "bootstrap/simulated_hosts.hpp"
 
 // Which bootstrap: the environment decides. A PMIx server comes before `atoll run`,
 // because `atoll run` takes PMIx variables out of the environment of its ranks: where both are present,
@@ -53,14 +55,26 @@ std::unique_ptr<channel> make_channel() {
 
 }  // namespace
 
+namespace {
+// Never destroyed: crash handlers and exit-time code use it until the process is gone.
+// Atomic for attached(), which may be asked by a thread that attach() is busy in.
+std::atomic<channel*> made{nullptr};
+}  // namespace
+
 channel& attach() {
   static std::mutex mutex;
-  // Never destroyed: crash handlers and exit-time code use it until the process is gone.
-  static channel* made = nullptr;
+  static bool complete = false;
   std::lock_guard const lock(mutex);
-  if (made == nullptr) made = make_channel().release();
+  if (!complete) {
+    if (made == nullptr) made = make_channel().release();
+    if (std::string const hosts = settings::sim_hosts(); !hosts.empty())
+      made = simulate_hosts(*made, hosts).release();
+    complete = true;
+  }
   return *made;
 }
+
+channel* attached() noexcept { return made; }
 
 std::vector<candidate> candidates() {
   int const ranks = settings::ranks_without_launcher();

@@ -30,15 +30,24 @@ class channel {
   channel(channel const&) = delete;
   channel& operator=(channel const&) = delete;
 
-  /// "solo", "local" or "pmix".
+  /// "solo", "local" or "pmix"; simulated hosts keep the name.
   virtual std::string_view name() const = 0;
   virtual placement const& where() const = 0;
+  /// The same, by machines instead of hosts. They differ where hosts are simulated (simulated_hosts.hpp): ranks of one
+  /// machine share its cores and memory, whatever hosts they are on.
+  virtual placement const& machine() const { return where(); }
   /// Unique among jobs alive on this host; same on all ranks.
   virtual std::string_view job_id() const = 0;
 
-  /// Collective over the ranks of this host: every rank gives a blob of at most 1 KiB and gets all of them,
-  /// indexed by local rank. Blocks. Throws bootstrap_error when a peer is lost.
+  // Collective: every rank gives a blob of at most 1 KiB and gets all of them. Blocks. Throws bootstrap_error when a
+  // peer is lost. Simulated hosts exchange together: all ranks of a machine make the same exchanges in the same order.
+
+  /// Over the ranks of this host; indexed by local rank.
   virtual std::vector<std::string> exchange(std::string_view mine) = 0;
+  /// Over the ranks of this machine; indexed by their local rank in `machine()`.
+  virtual std::vector<std::string> exchange_machine(std::string_view mine) { return exchange(mine); }
+  /// Over the job; indexed by world rank. For what nobody can do without: it grows with the job.
+  virtual std::vector<std::string> exchange_job(std::string_view mine) = 0;
 
   /// Record that outsiders can read; never null.
   virtual rank_diagnostics& diagnostics() = 0;
@@ -63,6 +72,8 @@ class channel {
 /// The channel of this process; made at the first call, by looking at the environment. Throws startup_error
 /// when the environment promises a launcher that cannot be reached. Not collective.
 channel& attach();
+/// The channel if there is one; also while attach() fails because of what it is to be used for. For the way down.
+channel* attached() noexcept;
 
 /// What `attach` would choose, and why the others were not; one line for each bootstrap.
 struct candidate {
@@ -75,7 +86,10 @@ std::vector<candidate> candidates();
 
 /// Collective over the ranks of this host: local rank 0 gives a descriptor, every rank returns one for the
 /// same open file (rank 0 its own; the others close-on-exec). Nothing with a name is left on disk; other
-/// users of the host are refused. Throws bootstrap_error on every rank when it fails on one.
+/// users of the host are refused. Throws bootstrap_error on every rank of the machine when it fails on one, and
+/// includes their exchanges: simulated hosts share at the same time, each its own.
 int share_descriptor(channel& with, int descriptor);
+/// The same over the ranks of this machine, whatever hosts are simulated on it.
+int share_descriptor_on_machine(channel& with, int descriptor);
 
 }  // namespace atl::bootstrap

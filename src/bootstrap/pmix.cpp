@@ -135,6 +135,9 @@ class pmix_channel final : public channel {
     return all;
   }
 
+  // The constructor refuses jobs on several hosts.
+  std::vector<std::string> exchange_job(std::string_view mine) override { return exchange(mine); }
+
   [[noreturn]] void abort(int exit_code) override {
     int const status = exit_code == 0 ? 1 : exit_code;
     library().abort(status, "atoll: a rank ended the job", nullptr, 0);

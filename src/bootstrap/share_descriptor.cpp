@@ -5,9 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/os/descriptor_mail.hpp"
@@ -16,7 +19,8 @@
 #include "bootstrap/bootstrap.hpp"
 
 // Passing one open file from local rank 0 to all ranks of the host. Three ways, in this order; who has got it
-// by one takes no part in the next, and all know from an exchange whether another is needed:
+// by one takes no part in the next, and all know from an exchange whether another is needed. All exchanges are over
+// the machine, where several simulated hosts, each with its own file, take the same steps:
 //
 //   mail, abstract   a peer's letter box has a name that the kernel chose, in no file system. Needs one network
 //                    namespace; known beforehand, so that ranks in several do not even try.
@@ -46,7 +50,9 @@ struct offer {
 /// One rank's part.
 class sharing {
  public:
-  sharing(channel& with, int descriptor) : with_(with), where_(with.where()), own_(descriptor) {}
+  /// `members`: who shares one file, by their local ranks on the machine; the first one has it.
+  sharing(channel& with, std::vector<std::size_t> members, int descriptor)
+      : with_(with), members_(std::move(members)), own_(descriptor) {}
 
   int run() {
     introduce();
@@ -62,7 +68,10 @@ class sharing {
   }
 
  private:
-  [[nodiscard]] bool leads() const { return where_.local_rank == 0; }
+  [[nodiscard]] bool leads() const {
+    return leader() == static_cast<std::size_t>(with_.machine().local_rank);
+  }
+  [[nodiscard]] std::size_t leader() const { return members_[0]; }
   [[nodiscard]] bool has_it() const { return leads() ? own_ >= 0 : static_cast<bool>(received_); }
   void note(std::string const& problem) { problems_ += (problems_.empty() ? "" : "; ") + problem; }
 
@@ -73,8 +82,9 @@ class sharing {
       mine.device = info.st_dev;
       mine.inode = info.st_ino;
     }
-    auto const all = with_.exchange({reinterpret_cast<char const*>(&mine), sizeof mine});
-    std::memcpy(&of_leader_, all[0].data(), sizeof of_leader_);
+    auto const all = with_.exchange_machine({reinterpret_cast<char const*>(&mine), sizeof mine});
+    std::memcpy(&of_leader_, all[leader()].data(), sizeof of_leader_);
+    // On the whole machine: the ways are the same for all.
     for (std::string const& blob : all) {
       offer theirs{};
       std::memcpy(&theirs, blob.data(), sizeof theirs);
@@ -82,16 +92,16 @@ class sharing {
     }
   }
 
-  /// Collective. Whether nobody needs another way.
+  /// Collective. Whether nobody on the machine needs another way.
   bool all_have_it() {
-    for (std::string const& has : with_.exchange(has_it() ? "y" : "n")) {
+    for (std::string const& has : with_.exchange_machine(has_it() ? "y" : "n")) {
       if (has != "y") return false;
     }
     return true;
   }
 
   void require_all() {
-    auto const outcomes = with_.exchange(has_it() ? "" : (problems_ + ".").substr(0, 900));
+    auto const outcomes = with_.exchange_machine(has_it() ? "" : (problems_ + ".").substr(0, 900));
     for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
       if (outcomes[rank].empty()) continue;
       throw bootstrap_error(format(
@@ -141,12 +151,12 @@ class sharing {
         note(format("%s: %s", kind, without_prefix(error.what())));
       }
     }
-    auto const boxes = with_.exchange(box ? token + box->name() : std::string());
+    auto const boxes = with_.exchange_machine(box ? token + box->name() : std::string());
     std::string failure;
-    for (std::size_t rank = 0; leads() && rank < boxes.size() && failure.empty(); ++rank) {
-      if (boxes[rank].size() > token_bytes) failure = deliver(boxes[rank]);
+    for (std::size_t const rank : members_) {
+      if (leads() && failure.empty() && boxes[rank].size() > token_bytes) failure = deliver(boxes[rank]);
     }
-    std::string const senders_problem = with_.exchange(failure.substr(0, 900))[0];
+    std::string const senders_problem = with_.exchange_machine(failure.substr(0, 900))[leader()];
     if (box && !collect(*box, token)) {
       note(format("%s: %s", kind, senders_problem.empty() ? "no letter came" : senders_problem.c_str()));
     }
@@ -183,7 +193,7 @@ class sharing {
   }
 
   channel& with_;
-  placement const& where_;
+  std::vector<std::size_t> members_;
   int own_;
   os::unique_fd received_;
   offer of_leader_{};
@@ -194,8 +204,22 @@ class sharing {
 }  // namespace
 
 int share_descriptor(channel& with, int descriptor) {
-  if (with.where().local_size == 1) return descriptor;
-  return sharing(with, descriptor).run();
+  placement const& machine = with.machine();
+  // Not the host's size: a simulated host of one rank makes the exchanges that the others make.
+  if (machine.local_size == 1) return descriptor;
+  host_ranks const on_machine = machine.ranks_of_host();
+  host_ranks const on_host = with.where().ranks_of_host();
+  std::vector<std::size_t> members;
+  for (std::uint32_t r = 0; r < on_host.count(); ++r)
+    members.push_back(on_machine.local_rank(on_host.world_rank(r)));
+  return sharing(with, std::move(members), descriptor).run();
+}
+
+int share_descriptor_on_machine(channel& with, int descriptor) {
+  if (with.machine().local_size == 1) return descriptor;
+  std::vector<std::size_t> members(static_cast<std::size_t>(with.machine().local_size));
+  std::iota(members.begin(), members.end(), std::size_t{0});
+  return sharing(with, std::move(members), descriptor).run();
 }
 
 }  // namespace atl::bootstrap

@@ -19,6 +19,7 @@ class solo_channel final : public channel {
   placement const& where() const override { return where_; }
   std::string_view job_id() const override { return job_id_; }
   std::vector<std::string> exchange(std::string_view mine) override { return {std::string(mine)}; }
+  std::vector<std::string> exchange_job(std::string_view mine) override { return exchange(mine); }
   rank_diagnostics& diagnostics() override { return diagnostics_; }
   char const* console_env(char const* name) override { return std::getenv(name); }
   [[noreturn]] void abort(int exit_code) override { ::_exit(exit_code == 0 ? 1 : exit_code); }

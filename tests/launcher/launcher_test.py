@@ -176,6 +176,24 @@ class Basics(LauncherTest):
             self.assertEqual(got.status, 0, got)
             self.assertEqual(len(got.out.splitlines()), ranks)
 
+    def test_simulated_hosts_keep_to_themselves(self):
+        layouts = {"2x1": "01", "2x2": "0011", "1,3": "0111", "cyclic:2x2": "0101", "cyclic:1x4": "0000", "2,1,2": "00122"}
+        for layout, host_of in layouts.items():
+            ranks = len(host_of)
+            environment = {**os.environ, "ATOLL_SIM_HOSTS": layout}
+            expected = [f"rank {r} of {ranks} local {host_of[:r].count(h)} of {host_of.count(h)} host {h} of {len(set(host_of))}"
+                        for r, h in enumerate(host_of)]
+            got = self.run_job("-n", ranks, PROGRAM, "ranks", env=environment)
+            self.assertEqual(sorted(got.out.splitlines()), sorted(expected), got)
+            for what in ("exchange", "share"):
+                got = self.run_job("-n", ranks, PROGRAM, what, env=environment)
+                self.assertEqual((got.status, got.out.count(f"{what} ok")), (0, ranks), got)
+
+    def test_simulated_hosts_must_fit_the_job(self):
+        got = self.run_job("-n", 3, "--env", "ATOLL_SIM_HOSTS=2x2", PROGRAM, "ranks")
+        self.assertNotEqual(got.status, 0)
+        self.assertIn("ATOLL_SIM_HOSTS=2x2 is for 4 ranks, but the job has 3", got.err)
+
     def unshared(self, *options):
         """A command line that runs what follows in namespaces of its own; skips the test where that is not permitted."""
         command = ["unshare", *options]

@@ -76,6 +76,13 @@ int check_exchange() {
         return 11;
     }
   }
+  auto const places = c.exchange_job(std::to_string(where.host) + "." + std::to_string(where.local_rank));
+  if (static_cast<int>(places.size()) != where.size || c.exchange_machine("").size() != places.size())
+    return 13;
+  for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(where.local_size); ++r) {
+    auto const of_peer = static_cast<std::size_t>(where.ranks_of_host().world_rank(r));
+    if (places[of_peer] != std::to_string(where.host) + "." + std::to_string(r)) return 14;
+  }
   auto const ids = c.exchange(c.job_id());
   for (auto const& id : ids) {
     if (id != ids[0] || id.empty()) return 12;
@@ -88,14 +95,18 @@ int check_exchange() {
 int check_share() {
   channel& c = attach();
   auto const& where = c.where();
-  std::string const text = "text of " + std::string(c.job_id());
-  for (int round = 0; round < 3; ++round) {
+  // In turn the file of the host and that of the machine.
+  for (int round = 0; round < 4; ++round) {
+    bool const of_machine = round % 2 != 0;
+    std::string const text =
+        "text of " + std::string(c.job_id()) + (of_machine ? "" : ", host " + std::to_string(where.host));
     int mine = -1;
-    if (where.local_rank == 0) {
+    if ((of_machine ? c.machine() : where).local_rank == 0) {
       mine = atl::os::make_sealed_memfd("test", text.size()).release();
       if (::pwrite(mine, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) return 10;
     }
-    int const shared = atl::bootstrap::share_descriptor(c, mine);
+    int const shared = of_machine ? atl::bootstrap::share_descriptor_on_machine(c, mine)
+                                  : atl::bootstrap::share_descriptor(c, mine);
     std::string seen(text.size(), '\0');
     if (::pread(shared, seen.data(), seen.size(), 0) != static_cast<ssize_t>(seen.size()) || seen != text)
       return 11;
