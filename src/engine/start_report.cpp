@@ -46,8 +46,10 @@ void report_start(bootstrap::channel& channel, start_facts const& facts, int lev
   ::gethostname(host.data(), host.size() - 1);
   std::string text;
   if (place.rank == 0) {
-    text += format("atoll: %d rank%s on %d host%s, started by %s\n", place.size, place.size == 1 ? "" : "s",
-                   place.hosts, place.hosts == 1 ? "" : "s", std::string(channel.name()).c_str());
+    bool const simulated = place.hosts != channel.machine().hosts;
+    text += format("atoll: %d rank%s on %d %shost%s, started by %s\n", place.size, place.size == 1 ? "" : "s",
+                   place.hosts, simulated ? "simulated " : "", place.hosts == 1 ? "" : "s",
+                   std::string(channel.name()).c_str());
     text += format("atoll: shared heap: %s for each rank, %s in all\n",
                    settings::format_bytes(facts.heap_bytes).c_str(),
                    settings::format_bytes(facts.heap_bytes * static_cast<std::size_t>(place.size)).c_str());

@@ -52,25 +52,28 @@ struct introduction {
   bool flat;              ///< it would take part in flat collectives
 };
 
+using exchange_function = std::vector<std::string> (bootstrap::channel::*)(std::string_view);
+
 template <class T>
-std::vector<T> exchange_values(bootstrap::channel& channel, T const& mine) {
+std::vector<T> exchange_values(bootstrap::channel& channel, T const& mine,
+                               exchange_function exchange = &bootstrap::channel::exchange) {
   std::vector<std::string> const blobs =
-      channel.exchange(std::string_view(reinterpret_cast<char const*>(&mine), sizeof mine));
+      (channel.*exchange)(std::string_view(reinterpret_cast<char const*>(&mine), sizeof mine));
   std::vector<T> values(blobs.size());
   for (std::size_t i = 0; i < blobs.size(); ++i) std::memcpy(&values[i], blobs[i].data(), sizeof(T));
   return values;
 }
 
-/// Memory that messages may take in this rank's private memory: a share of what the host has, unless set.
-std::size_t private_limit(std::int32_t local_size) {
+/// Memory that messages may take in this rank's private memory: a share of what the machine has, unless set.
+std::size_t private_limit(std::int32_t ranks_of_machine) {
   if (auto const set = settings::message_memory()) return *set;
   std::uint64_t const share =
-      os::read_memory_limits().available() / 2 / static_cast<std::uint64_t>(local_size);
+      os::read_memory_limits().available() / 2 / static_cast<std::uint64_t>(ranks_of_machine);
   return std::max<std::uint64_t>(share, std::uint64_t{64} << 20);
 }
 
-/// Cores that the ranks of this host may use together: each may be bound to a part of them.
-int cores_of_host(bootstrap::channel& channel) {
+/// Cores that the ranks of this machine may use together: each may be bound to a part of them.
+int cores_of_machine(bootstrap::channel& channel) {
   cpu_set_t mine;
   CPU_ZERO(&mine);
   for (int const core : os::affinity_cores()) {
@@ -78,7 +81,9 @@ int cores_of_host(bootstrap::channel& channel) {
   }
   cpu_set_t all;
   CPU_ZERO(&all);
-  for (cpu_set_t const& peer : exchange_values(channel, mine)) CPU_OR(&all, &all, &peer);
+  for (cpu_set_t const& peer : exchange_values(channel, mine, &bootstrap::channel::exchange_machine)) {
+    CPU_OR(&all, &all, &peer);
+  }
   int const cores = CPU_COUNT(&all);
   double const quota = os::cgroup_core_quota();
   return quota > 0 && quota < cores ? std::max(1, static_cast<int>(quota)) : cores;
@@ -103,7 +108,7 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   config.me = static_cast<std::uint32_t>(place.local_rank);
   config.ranks = place.ranks_of_host();
   config.bells = &reinterpret_cast<rank_page*>(region.base())->bell;
-  plan.message_limit = private_limit(place.local_size);
+  plan.message_limit = private_limit(channel.machine().local_size);
 
   bool const reading = settings::read_peers();
   // Before anybody may try.
@@ -137,14 +142,26 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   region.populate(0, config.layout.ring_offset);
 }
 
+/// Opens what carries messages between hosts, if there are several. There is nothing yet: on simulated hosts the ranks
+/// of each talk among themselves, and a message to another one ends the job.
+void open_network(bootstrap::channel const& channel) {
+  if (channel.where().hosts == 1 || channel.machine().hosts == 1) return;
+  throw startup_error(
+      format("the job spans %d hosts, and no transport between hosts is loaded. Start it on one host.",
+             channel.where().hosts));
+}
+
 /// Lets failures of this process end the job, and only the first one speak.
 void report_failures_to_job() {
-  abort_hook = [] { bootstrap::attach().abort(1); };
+  abort_hook = [] {
+    if (bootstrap::channel* const channel = bootstrap::attached()) channel->abort(1);
+  };
   first_to_fail = [] {
     // Relaxed: nothing else is read by who comes second.
     bool const first =
         world == nullptr || world->host.page(0).failed.exchange(1, std::memory_order_relaxed) == 0;
-    return first && bootstrap::attach().claim_failure();
+    bootstrap::channel* const channel = bootstrap::attached();
+    return first && (channel == nullptr || channel->claim_failure());
   };
 }
 
@@ -216,30 +233,28 @@ void open_heap() {
 void start(bool threaded) {
   require_one_copy();
   bootstrap::install_debugging();
+  report_failures_to_job();
   bootstrap::channel& channel = bootstrap::attach();
   bootstrap::install_backtraces();
   bootstrap::placement const& place = channel.where();
   set_identity(place.rank, place.size, {});
   diagnostics = &channel.diagnostics();
   note_call(activity::init, -1);
-  report_failures_to_job();
-  if (place.hosts > 1) {
-    throw startup_error(
-        format("the job spans %d hosts, and no transport between hosts is loaded. Start it on one host.",
-               place.hosts));
-  }
-  int const cores = cores_of_host(channel);
+  open_network(channel);
+  // Simulated hosts share what there is.
+  std::int32_t const ranks_of_machine = channel.machine().local_size;
+  int const cores = cores_of_machine(channel);
   std::optional<bool> const oversubscribed = settings::oversubscribed();
 
   start_plan plan;
   plan.threaded = threaded;
   plan.transport.period = static_cast<std::uint32_t>(periods_ended() + 1);
-  plan.waiting.spare_cores = !oversubscribed.value_or(place.local_size > cores);
+  plan.waiting.spare_cores = !oversubscribed.value_or(ranks_of_machine > cores);
   // A region: the engine's page, the transport's memory, the heap.
   plan.transport.layout = shm::region_layout::compute(
       sizeof(rank_page), static_cast<std::size_t>(place.local_size), settings::transit_memory());
   std::size_t const heap_begin = plan.transport.layout.end;
-  std::size_t const heap_bytes = round_up(settings::shared_heap_size(place.local_size), std::size_t{4096});
+  std::size_t const heap_bytes = round_up(settings::shared_heap_size(ranks_of_machine), std::size_t{4096});
   std::size_t const arena_begin = plan.transport.layout.arena_offset;
   memory::host_region region(channel, heap_begin + heap_bytes, arena_begin, heap_begin - arena_begin);
   agree_with_host(channel, region, plan);
@@ -278,6 +293,8 @@ void start(bool threaded) {
   channel.mark(rank_state::initialized);
   bootstrap::look_for_mpi_singletons(channel);
 }
+
+team_view& team_in_reach() noexcept { return job.host_n == 1 ? *world->teams.world : *world->teams.local; }
 
 void stop() noexcept {
   std::unique_ptr<world_state> const ending(world);

@@ -63,6 +63,9 @@ extern world_state* world;
 
 /// Collective. Joins the job, maps the host's memory, opens the transports. Throws startup_error.
 void start(bool threaded);
+/// The ranks that this one can send to. All of the job; as long as nothing carries messages between simulated hosts,
+/// those of its host, which end without the others.
+team_view& team_in_reach() noexcept;
 /// Makes the shared heap of this rank, empty; of its memory nothing is taken yet.
 void open_heap();
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.

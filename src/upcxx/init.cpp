@@ -136,13 +136,13 @@ void finalize(bool report_leaks) {
   // also what had found no room yet, reaches its target before the second barrier and runs; its replies,
   // before the third.
   constexpr collective_signature signature = sign(collective_kind::finalize);
-  engine::meet(engine::world_team(), signature, &progress_user);
+  engine::meet(engine::team_in_reach(), signature, &progress_user);
   settle();
-  engine::meet(engine::world_team(), signature, &progress_user);
+  engine::meet(engine::team_in_reach(), signature, &progress_user);
   settle();
   engine::calls_at_end::here().run();
   if (report_leaks) report_leaks_of_all();
-  engine::meet(engine::world_team(), signature, &progress_internal);
+  engine::meet(engine::team_in_reach(), signature, &progress_internal);
   check_thread_ends(false);
   reset_objects();
   report_unfinished_calls();

@@ -136,7 +136,7 @@ host_region::host_region(shape const& wanted, share_function const& share)
     std::string const shortage =
         wanted.pages == page_kind::pool
             ? ""
-            : explain_shortage(wanted.limits(), wanted.eager + wanted.promised, wanted.count);
+            : explain_shortage(wanted.limits(), wanted.eager + wanted.promised, sharers());
     if (!shortage.empty()) throw startup_error(shortage);
     created = create_memory(total, wanted.pages);
   }
@@ -162,7 +162,8 @@ host_region::host_region(shape const& wanted, share_function const& share)
 host_region::host_region(bootstrap::channel& channel, std::size_t bytes, std::size_t eager,
                          std::size_t promised)
     : host_region({bytes, static_cast<std::uint32_t>(channel.where().local_size),
-                   static_cast<std::uint32_t>(channel.where().local_rank), eager, promised, wanted_pages()},
+                   static_cast<std::uint32_t>(channel.where().local_rank), eager, promised, wanted_pages(),
+                   static_cast<std::uint32_t>(channel.machine().local_size)},
                   [&channel](int descriptor) { return bootstrap::share_descriptor(channel, descriptor); }) {}
 
 host_region::host_region(host_region&& other) noexcept
@@ -231,7 +232,7 @@ void host_region::map() {
 std::string host_region::reserve(std::size_t offset, std::size_t bytes) const {
   file_lock const held(descriptor_.get());
   if (shape_.pages != page_kind::pool) {
-    std::string shortage = explain_refusal(shape_.limits(), bytes, shape_.count, shape_.promised);
+    std::string shortage = explain_refusal(shape_.limits(), bytes, sharers(), shape_.promised);
     if (!shortage.empty()) return shortage;
     // Advice concerns mappings: fallocate, which knows none, would take small pages. Where this fails or does
     // nothing, so does fallocate, or it has all to do.

@@ -2,6 +2,7 @@
 
 /// The host memory that all ranks of a host share: one memory object, one mapping, a region for each rank.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,6 +37,8 @@ class host_region {
     std::size_t eager = 0;     ///< bytes from the start of every region that are reserved at once
     std::size_t promised = 0;  ///< bytes behind those for which every rank's part is sure to find memory
     page_kind pages = page_kind::transparent;  ///< the same on all ranks of the host
+    std::uint32_t on_machine =
+        0;  ///< ranks that this memory must be enough for, if not `count`: of all simulated hosts
     /// Stands in for the system's figures in tests.
     os::memory_limits (*limits)() = [] { return os::read_memory_limits(); };
   };
@@ -81,6 +84,7 @@ class host_region {
 
  private:
   void map();
+  [[nodiscard]] std::uint32_t sharers() const noexcept { return std::max(shape_.count, shape_.on_machine); }
   [[nodiscard]] std::string explain(int code, std::size_t bytes) const;
 
   os::unique_fd descriptor_;
