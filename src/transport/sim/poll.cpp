@@ -1,0 +1,225 @@
+// Taking packets out of the queues, and whatever else a poll does.
+
+#include <algorithm>
+
+#include "transport/sim/sim_network.hpp"
+
+namespace atl::transport::sim {
+namespace {
+
+constexpr unsigned packets_a_poll = 32;  ///< of each queue
+constexpr std::size_t most_held = 256;   ///< of each queue
+
+}  // namespace
+
+bool sim_network::busy() const {
+  return !held_.empty() || !jobs_.empty() || !late_events_.empty() || wire_.parked() != 0 || changing_ != 0 ||
+         !breaks_.empty();
+}
+
+unsigned sim_network::poll(receiver& target) {
+  ++polls_;
+  bool const look_for_the_dead = (polls_ & 1023U) == 0;
+  bool const arrived = !rings_[0]->empty() || !rings_[1]->empty() || !rings_[2]->empty();
+  if (!arrived && !look_for_the_dead && !busy()) return 0;
+  if (receiver_ != nullptr) return 0;  // from a callback
+  receiver_ = &target;
+  calls_ = 0;
+  wire_.hold_back(false);
+  bool moved = false;
+  if (!held_.empty()) moved |= visit_held();
+  moved |= drain(remote_queue);
+  moved |= drain(control_queue);
+  moved |= drain(request_queue);
+  if (busy() || look_for_the_dead) {
+    moved |= advance_jobs();
+    moved |= visit_late_events();
+    moved |= visit_peers();
+  }
+  wire_.hold_back(!how_.passive);
+  receiver_ = nullptr;
+  return calls_ + (moved ? 1 : 0);
+}
+
+bool sim_network::arm() {
+  return rings_[0]->empty() && rings_[1]->empty() && rings_[2]->empty() && held_.empty() && jobs_.empty() &&
+         late_events_.empty() && wire_.parked() == 0 && breaks_.empty();
+}
+
+bool sim_network::drain(unsigned which) {
+  shm::ring_consumer& ring = *rings_[which];
+  bool any = false;
+  for (unsigned n = 0; n < packets_a_poll && held_in_[which] < most_held; ++n) {
+    shm::ring_header header{};
+    shm::cell const* const first = ring.front(header);
+    if (first == nullptr) break;
+    any = true;
+    if (header.kind != static_cast<std::uint8_t>(kind::padding)) {
+      std::size_t const stamp = wire_.stamp_bytes();
+      // This side is the only reader, and payloads are the receiver's to change.
+      auto* const data = const_cast<std::byte*>(first->data);
+      packet p{header.source,
+               static_cast<std::uint8_t>(which),
+               static_cast<kind>(header.kind),
+               header.alignment_log2,
+               first->token,
+               data + stamp,
+               header.bytes - 16U - stamp};
+      std::uint64_t due = 0;
+      bool wait = false;
+      unsigned polls = 0;
+      if (checked_) {
+        if (stamp != 0) {
+          due = word(data, 0);
+          wait = due > now_ns();
+        }
+        if (choices_.chance(how_.reorder)) polls = some_polls();
+        wait |= polls != 0;
+      }
+      if (wait || (!held_.empty() && overtakes(p, held_.size())) || !handle(p)) hold(p, due, polls);
+    }
+    ring.pop(header);
+  }
+  return any;
+}
+
+/// Is there something among the first `before` held packets that this one must stay behind?
+bool sim_network::overtakes(packet const& p, std::size_t before) const {
+  bool const connection = of_connection(p.kind);
+  if (!connection && !how_.ordered) return false;
+  for (std::size_t i = 0; i < before; ++i) {
+    held_packet const* const h = held_[i].get();
+    if (h == nullptr || h->source != p.source) continue;
+    if ((how_.ordered && h->where == p.where) || (connection && of_connection(h->kind))) return true;
+  }
+  return false;
+}
+
+void sim_network::hold(packet const& p, std::uint64_t due, unsigned polls) {
+  auto h = std::make_unique<held_packet>();
+  static_cast<packet&>(*h) = p;
+  h->due = due;
+  h->polls = polls;
+  h->kept = std::make_unique<std::byte[]>(p.bytes + 1);
+  copy_bytes(h->kept.get(), p.body, p.bytes);
+  h->body = h->kept.get();
+  ++held_in_[p.where];
+  held_.push_back(std::move(h));
+}
+
+bool sim_network::visit_held() {
+  std::uint64_t const now = how_.timed() ? now_ns() : 0;
+  bool any = false;
+  // Handling one may drop others, but adds none.
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    if (held_[i] == nullptr) continue;
+    if (held_[i]->polls != 0) {
+      --held_[i]->polls;
+      continue;
+    }
+    if (held_[i]->due > now || overtakes(*held_[i], i)) continue;
+    std::unique_ptr<held_packet> h = std::move(held_[i]);
+    if (handle(*h)) {
+      --held_in_[h->where];
+      any = true;
+    } else {
+      held_[i] = std::move(h);
+    }
+  }
+  std::erase(held_, nullptr);
+  return any;
+}
+
+void sim_network::drop_held(std::int32_t source) {
+  for (auto& h : held_) {
+    // What belongs to a later connection is not there yet: both sides' ends of this one come first.
+    if (h == nullptr || h->source != source || of_connection(h->kind)) continue;
+    if (h->connection != peers_[static_cast<std::size_t>(source)]->their_connection) continue;
+    drop(*h);
+    --held_in_[h->where];
+    h.reset();
+  }
+}
+
+/// False: it has to wait.
+bool sim_network::handle(packet const& p) {
+  peer_record& from = peer_of(p.source);
+  if (of_connection(p.kind)) return take_connection(from, p);
+  if (p.connection != from.their_connection || !from.up()) [[unlikely]] {
+    // Queues do not wait for each other: it may have overtaken the beginning of its connection.
+    if (static_cast<std::int8_t>(p.connection - from.their_connection) > 0) return false;
+    drop(p);
+    return true;
+  }
+  return of_message(p.kind) ? take_message(from, p) : take_remote(from, p);
+}
+
+/// Of a connection that is no more.
+void sim_network::drop(packet const& p) {
+  if (p.kind == kind::message_packet || p.kind == kind::message_part) {
+    wire_.give_back(me_, p.where, static_cast<unsigned>(word(p.body, 0)));
+  } else if (p.kind == kind::put_packet || p.kind == kind::data_packet) {
+    wire_.give_back(me_, p.where, static_cast<unsigned>(word(p.body, 1)));
+  }
+}
+
+bool sim_network::advance_jobs() {
+  bool any = false;
+  // Events may start jobs, which come behind these; references into a deque outlive that.
+  for (std::size_t i = 0, n = jobs_.size(); i < n; ++i) {
+    job& now = jobs_[i];
+    // A flush stays behind the puts before it.
+    bool const behind =
+        now.is == job::what::flush &&
+        std::any_of(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](job const& j) { return j.peer == now.peer && j.is == job::what::put; });
+    if (behind || !push(now)) continue;
+    any = true;
+    peer_record& to = *peers_[static_cast<std::size_t>(now.peer)];
+    --to.jobs;
+    std::uint32_t const operation = now.is == job::what::flush ? no_operation : now.operation;
+    now.peer = -1;
+    if (operation != no_operation) {
+      source_free(operation);
+      left_less(operation, 1, outcome::ok);
+    }
+  }
+  std::erase_if(jobs_, [](job const& j) { return j.peer < 0; });
+  return any;
+}
+
+bool sim_network::visit_late_events() {
+  bool any = false;
+  for (std::size_t i = 0, n = late_events_.size(); i < n; ++i) {
+    if (--late_events_[i].polls != 0) continue;
+    late_event const due = late_events_[i];
+    open_operation const& whose = operations_[due.operation];
+    if (whose.used && whose.serial == due.serial) deliver(due.operation, due.source_only);
+    any = true;
+  }
+  std::erase_if(late_events_, [](late_event const& e) { return e.polls == 0; });
+  return any;
+}
+
+bool sim_network::visit_peers() {
+  bool any = false;
+  for (std::int32_t const rank : std::vector(std::exchange(breaks_, {}))) {
+    peer_record& with = peer_of(rank);
+    if (!with.up()) continue;
+    send_plain(with, kind::lost, 0);
+    end_connection(with, close_reason::lost, "the connection was broken");
+  }
+  for (std::size_t i = 0; i < used_peers_.size(); ++i) {
+    peer_record& with = *peers_[static_cast<std::size_t>(used_peers_[i])];
+    if (with.way.parked_packets() != 0) any |= wire_.push_parked(with.way);
+    if (with.now == peer_record::link::connecting || with.now == peer_record::link::closing)
+      advance_link(with);
+    if ((polls_ & 1023U) == 0 && with.now == peer_record::link::connected &&
+        with.way.page->state.load(std::memory_order_relaxed) == gone) {
+      end_connection(with, close_reason::lost, "the peer has ended");
+    }
+  }
+  return any;
+}
+
+}  // namespace atl::transport::sim

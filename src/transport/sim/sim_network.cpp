@@ -1,0 +1,69 @@
+#include "transport/sim/sim_network.hpp"
+
+#include "base/error.hpp"
+
+namespace atl::transport::sim {
+sim_network::sim_network(config const& how)
+    : how_(how.how),
+      me_(how.me),
+      ranks_(how.ranks),
+      reach_(how.reach),
+      wire_(how_, how.base, how.me, how.wake, how.wake_context),
+      choices_(how_.seed * 1'000'003 + static_cast<std::uint64_t>(how.me)),
+      address_(address_magic | static_cast<std::uint32_t>(how.me)),
+      peers_(static_cast<std::size_t>(how.ranks)),
+      checked_(how_.timed() || how_.reorder != 0 || how_.ordered) {
+  if (how_.eager == 0) how_.eager = how_.packet;
+  ability const done{support::native, true};
+  ability const absent{};
+  abilities_.put = abilities_.get = done;
+  abilities_.put_pieces = abilities_.get_pieces = how_.vectors ? done : absent;
+  abilities_.put_notified = how_.notified ? done : absent;
+  abilities_.late_payload = how_.late ? done : absent;
+  abilities_.put_before_message = how_.ordered;
+  abilities_.ordered_messages = how_.ordered;
+  abilities_.atomics_with_processor = true;
+  abilities_.memory_kinds = 1U << static_cast<unsigned>(memory::kind_id::host);
+  if (how_.gpu && reach_ != nullptr) abilities_.memory_kinds |= 0b11100;  // cuda, hip, ze
+  limits_.put_bytes = limits_.get_bytes = std::size_t{1} << 40;
+  limits_.pieces = how_.vectors ? how_.pieces : 1;
+  limits_.inline_bytes = std::min(how_.eager, wire_.room() - longest_header);
+  limits_.address_bytes = sizeof address_;
+  limits_.key_bytes = 24;
+  limits_.notification_bits = 64;
+
+  rank_page* const page = wire_.map().page_of(how.base, me_);
+  for (unsigned which = 0; which < queues; ++which) {
+    rings_[which] = std::make_unique<shm::ring_consumer>(
+        &page->rings[which], wire_.map().ring(how.base, me_, which), wire_.map().cells());
+  }
+  wire_.hold_back(!how_.passive);
+  page->state.store(lives, std::memory_order_relaxed);
+}
+
+sim_network::~sim_network() {
+  wire_.hold_back(false);
+  for (std::int32_t const rank : used_peers_) {
+    peer_record& with = *peers_[static_cast<std::size_t>(rank)];
+    if (!with.up()) continue;
+    slot s;
+    // Without room the peer finds out by itself.
+    if (wire_.open(s, with.way, remote_queue, 0, false)) {
+      wire_.publish(s, with.way, remote_queue, kind::lost, 0);
+    }
+  }
+  wire_.map().page_of(wire_.base(), me_)->state.store(gone, std::memory_order_release);
+  for (open_operation const& record : operations_) delete record.fetched;
+  for (registration const* const memory : registrations_) delete memory;
+}
+
+std::string sim_network::description() const {
+  std::string const text = to_text(how_);
+  return text.empty() ? "simulated, everything at rest" : "simulated: " + text;
+}
+
+std::size_t sim_network::under_way() const {
+  return open_operations_ + jobs_.size() + wire_.parked() + changing_ + late_events_.size() + breaks_.size();
+}
+
+}  // namespace atl::transport::sim

@@ -1,0 +1,232 @@
+#pragma once
+
+/// A bad network between ranks of one machine, as bad as its options say: see docs/design/simulated-network.md.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/kind.hpp"
+#include "transport/network.hpp"
+#include "transport/sim/layout.hpp"
+#include "transport/sim/options.hpp"
+#include "transport/sim/packets.hpp"
+#include "transport/sim/transfers.hpp"
+#include "transport/sim/wire.hpp"
+
+namespace atl::transport::sim {
+
+/// An address is this, and the rank.
+inline constexpr std::uint64_t address_magic = 0x41746f6c00000000U;
+
+struct config {
+  std::byte* base = nullptr;  ///< zero-filled memory that all ranks share, region_bytes() of it
+  std::int32_t ranks = 1;     ///< of the job, all on this machine
+  std::int32_t me = 0;
+  options how;
+  /// Called after something was sent to a rank that may sleep. May be null.
+  wire::wake_function wake = nullptr;
+  void* wake_context = nullptr;
+  /// Where this process can read and write memory of a device, or null. Null: host memory only.
+  std::byte* (*reach)(memory::kind_id kind, void* begin, std::size_t bytes) = nullptr;
+};
+
+/// What is kept about a peer from its first use on.
+struct peer_record {
+  enum class link : std::uint8_t { none, connecting, connected, closing };
+
+  peer_record(layout const& map, std::byte* base, std::int32_t rank, std::uint64_t cells)
+      : way(map, base, rank, cells) {}
+
+  route way;
+  link now = link::none;
+  std::uint8_t their_connection = 0;  ///< number of theirs whose packets count
+  bool close_wanted = false, close_sent = false, close_seen = false;
+  std::uint32_t connections = 0;               ///< made so far: keys of earlier ones are invalid
+  std::uint32_t operations = 0;                ///< open ones of this side
+  std::uint32_t jobs = 0;                      ///< of this side that move data to the peer
+  std::uint64_t sent[2]{}, seen[2]{};          ///< messages, by lane
+  std::uint64_t puts_sent = 0, puts_seen = 0;  ///< packets that put or change memory
+  std::uint64_t puts_flushed = 0;
+  outcome worst = outcome::ok;        ///< of their operations here that nobody waits for
+  unsigned refusals = 0, misses = 0;  ///< by chance, so far
+
+  bool up() const { return now == link::connected || now == link::closing; }
+};
+
+class sim_network final : public network {
+ public:
+  explicit sim_network(config const& how);
+  ~sim_network() override;
+
+  std::string_view name() const override { return "sim"; }
+  std::string description() const override;
+  transport::abilities const& abilities() const override { return abilities_; }
+  transport::limits const& limits() const override { return limits_; }
+  message_sizes sizes(std::int32_t peer, lane where) const override;
+  ability atomic_support(atomic_op op, atomic_type type) const override;
+  std::string last_error() const override { return last_error_; }
+
+  std::span<std::byte const> address() const override { return std::as_bytes(std::span(&address_, 1)); }
+  started connect(std::int32_t peer, std::span<std::byte const> peer_address) override;
+  void close(std::int32_t peer) override;
+
+  started send(std::int32_t peer, lane where, std::span<std::byte const> header,
+               std::span<std::byte const> payload, operation* events) override;
+  started begin(std::int32_t peer, lane where, std::size_t header_bytes, std::size_t least, std::size_t most,
+                network_buffer& buffer) override;
+  void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) override;
+  void cancel(network_buffer& buffer) override;
+  started fetch(arrival_handle what, local_place into, operation* events) override;
+  void release(arrival_handle what) override;
+
+  started put(std::int32_t peer, remote_place to, local_place from, std::size_t bytes,
+              operation* events) override;
+  started get(std::int32_t peer, local_place to, remote_place from, std::size_t bytes,
+              operation* events) override;
+  started put_pieces(std::int32_t peer, std::span<remote_piece const> to, std::span<local_piece const> from,
+                     operation* events) override;
+  started get_pieces(std::int32_t peer, std::span<local_piece const> to, std::span<remote_piece const> from,
+                     operation* events) override;
+  started put_notified(std::int32_t peer, remote_place to, local_place from, std::size_t bytes,
+                       std::uint64_t tag, operation* events) override;
+  started flush(std::int32_t peer, operation* events) override;
+  started flush_all(operation* events) override;
+  started atomic(std::int32_t peer, remote_place target, atomic_op op, atomic_type type, void const* operands,
+                 local_place result, operation* events) override;
+
+  registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind) override;
+  void forget(registration* memory) override;
+  std::size_t export_key(registration const* memory, std::span<std::byte> room) const override;
+  imported import_key(std::int32_t peer, std::span<std::byte const> key) override;
+  void drop_key(std::int32_t peer, remote_key* key) override;
+
+  unsigned poll(receiver& target) override;
+  std::size_t under_way() const override;
+  int descriptor() const override { return -1; }
+  bool arm() override;
+
+  /// For tests: as if the connection had broken. Both sides hear it.
+  void break_connection(std::int32_t peer);
+
+ private:
+  // Polling (poll.cpp).
+  bool drain(unsigned which);
+  bool overtakes(packet const& p, std::size_t before) const;
+  bool handle(packet const& p);
+  void drop(packet const& p);
+  void hold(packet const& p, std::uint64_t due, unsigned polls);
+  bool visit_held();
+  void drop_held(std::int32_t source);
+  bool advance_jobs();
+  bool visit_late_events();
+  bool visit_peers();
+  bool busy() const;
+
+  // Connections (connections.cpp).
+  peer_record& peer_of(std::int32_t rank);
+  started ready(std::int32_t rank, peer_record*& out);
+  void set_link(peer_record& of, peer_record::link now);
+  void begin_connection(peer_record& with);
+  bool take_connection(peer_record& from, packet const& p);
+  bool take_connect(peer_record& from, packet const& p);
+  bool take_close(peer_record& from, packet const& p);
+  void become_connected(peer_record& with, std::uint8_t theirs);
+  void end_connection(peer_record& with, close_reason why, char const* words);
+  void advance_link(peer_record& with);
+  void tell(peer_record& about, connection_change what, close_reason why, char const* words);
+  void send_plain(peer_record& to, kind what, std::uint64_t token);
+
+  // Operations of this side (operations.cpp).
+  std::uint32_t open(std::int32_t rank, operation* events, std::uint64_t left);
+  open_operation* find(peer_record const& from, std::uint32_t index);
+  void left_less(std::uint32_t index, std::uint64_t by, outcome how);
+  void source_free(std::uint32_t index);
+  void deliver(std::uint32_t index, bool source_only);
+  void close_record(std::uint32_t index);
+  started start_job(job&& what, peer_record& to, operation* events);
+  bool push(job& what);
+  bool push_put(job& what, peer_record& to);
+  bool push_data(job& what, peer_record& to);
+  bool push_parts(job& what, peer_record& to);
+  void lose_operations(std::int32_t rank);
+  bool may_park(peer_record const& to) const { return !how_.passive && to.way.parked_packets() < 64; }
+
+  // Messages (messages.cpp).
+  bool take_message(peer_record& from, packet const& p);
+  void take_packet(packet const& p);
+  void take_part(packet const& p);
+  void take_late(peer_record& from, packet const& p);
+  void hand_over(arrival& what, std::unique_ptr<kept_arrival> record);
+  void take_fetch(peer_record& from, packet const& p);
+
+  // Remote memory, this side (memory.cpp).
+  started start_put(std::int32_t rank, std::span<remote_piece const> to, std::span<local_piece const> from,
+                    std::uint64_t const* tag, operation* events);
+  started put_in_cells(peer_record& to, job& what, operation* events);
+  started start_get(std::int32_t rank, std::span<local_piece const> to, std::span<remote_piece const> from,
+                    operation* events);
+  bool start_flush(peer_record& to, operation* events, std::uint32_t whole);
+  void push_flush(peer_record& to, std::uint32_t index);
+  bool usable(peer_record const& to, remote_place const& place, std::uint64_t bytes) const;
+  void take_data(peer_record& from, packet const& p);
+  void take_answer(peer_record& from, packet const& p);
+
+  // Remote memory, the target's side (target.cpp).
+  bool take_remote(peer_record& from, packet const& p);
+  std::byte* memory_of(std::uint32_t key, std::uint64_t offset, std::uint64_t bytes) const;
+  bool misses(peer_record& from, std::uint32_t operation);
+  void take_put(peer_record& from, packet const& p);
+  void take_get(peer_record& from, packet const& p);
+  void take_atomic(peer_record& from, packet const& p);
+  void answer(peer_record& to, std::uint32_t operation, outcome how, std::uint64_t value);
+  void serve(peer_record& to, std::uint32_t theirs, std::byte* from, std::uint64_t bytes, std::uint64_t place,
+             std::uint32_t own);
+
+  bool refuses() { return choices_.chance(how_.refuse); }
+  unsigned some_polls() { return 1 + static_cast<unsigned>(choices_.below(how_.delay)); }
+
+  options how_;
+  std::int32_t me_, ranks_;
+  std::byte* (*reach_)(memory::kind_id, void*, std::size_t);
+  wire wire_;
+  choices choices_;
+  transport::abilities abilities_;
+  transport::limits limits_;
+  std::uint64_t address_;
+  std::string last_error_;
+
+  std::vector<std::unique_ptr<peer_record>> peers_;
+  std::vector<std::int32_t> used_peers_;
+  std::array<std::unique_ptr<shm::ring_consumer>, queues> rings_;
+  bool checked_;  ///< packets may have to wait, for time, chance or order
+
+  receiver* receiver_ = nullptr;  ///< during a poll
+  unsigned calls_ = 0;            ///< made in this poll
+  std::uint64_t polls_ = 0;
+
+  std::vector<std::unique_ptr<held_packet>> held_;
+  std::size_t held_in_[queues]{};
+  std::deque<job> jobs_;
+  std::vector<late_event> late_events_;
+  std::vector<std::int32_t> breaks_;  ///< connections that a test wants broken
+  std::size_t changing_ = 0;          ///< peers that connect or close
+
+  std::vector<open_operation> operations_;
+  std::uint32_t free_operations_ = no_operation;
+  std::size_t open_operations_ = 0;
+  std::uint32_t serial_ = 0;
+
+  std::vector<registration*> registrations_;
+  std::vector<std::uint32_t> free_registrations_;
+  std::uint32_t registration_serial_ = 0;
+  std::unordered_map<std::uint64_t, std::unique_ptr<arrived_parts>> parts_;
+  std::uint32_t parts_sent_ = 0;
+};
+
+}  // namespace atl::transport::sim

@@ -1,0 +1,153 @@
+// Put, get, flush and atomics: the side whose memory it is.
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+#include "transport/sim/apply_atomic.hpp"
+#include "transport/sim/sim_network.hpp"
+
+namespace atl::transport::sim {
+
+/// False: it has to wait.
+bool sim_network::take_remote(peer_record& from, packet const& p) {
+  switch (p.kind) {
+    case kind::put:
+    case kind::put_packet:
+    case kind::put_tagged:
+      take_put(from, p);
+      return true;
+    case kind::get:
+      take_get(from, p);
+      return true;
+    case kind::data:
+    case kind::data_packet:
+    case kind::no_data:
+      take_data(from, p);
+      return true;
+    case kind::atomic:
+      take_atomic(from, p);
+      return true;
+    case kind::answer:
+      take_answer(from, p);
+      return true;
+    case kind::flush:
+      if (from.puts_seen < word(p.body, 0)) return false;
+      answer(from, low(p.token), std::exchange(from.worst, outcome::ok), 0);
+      return true;
+    case kind::notify: {
+      if (from.puts_seen < word(p.body, 3)) return false;
+      ++from.puts_seen;
+      if (memory_of(high(p.token), word(p.body, 0), word(p.body, 1)) != nullptr) {
+        ++calls_;
+        receiver_->notified(p.source, word(p.body, 2));
+      }
+      return true;
+    }
+    default:
+      take_fetch(from, p);
+      return true;
+  }
+}
+
+/// Where a key's bytes are in this process; null if there are none.
+std::byte* sim_network::memory_of(std::uint32_t key, std::uint64_t offset, std::uint64_t bytes) const {
+  std::uint32_t const place = key & 0xffff;
+  if (place >= registrations_.size()) return nullptr;
+  registration const* const memory = registrations_[place];
+  if (memory == nullptr || memory->id != key || offset > memory->bytes || bytes > memory->bytes - offset) {
+    return nullptr;
+  }
+  return memory->reached + offset;
+}
+
+void sim_network::take_put(peer_record& from, packet const& p) {
+  std::uint32_t const operation = low(p.token);
+  std::uint64_t const offset = word(p.body, 0) & ~sure_offset;
+  bool const sure = (word(p.body, 0) & sure_offset) != 0;
+  std::byte const* data = p.body + (p.kind == kind::put_tagged ? 16 : 8);
+  std::uint64_t bytes = p.bytes - static_cast<std::size_t>(data - p.body);
+  unsigned index = 0;
+  if (p.kind == kind::put_packet) {
+    index = static_cast<unsigned>(word(p.body, 1));
+    data = wire_.packet_at(me_, remote_queue, index);
+    bytes = word(p.body, 2);
+  }
+  std::byte* const to = memory_of(high(p.token), offset, bytes);
+  bool const done = to != nullptr && (sure || !misses(from, operation));
+  if (done) copy_bytes(to, data, bytes);
+  if (p.kind == kind::put_packet) wire_.give_back(me_, remote_queue, index);
+  ++from.puts_seen;
+  if (operation != no_operation) {
+    answer(from, operation, done ? outcome::ok : outcome::bad_key, 0);
+  } else if (!done) {
+    from.worst = outcome::bad_key;
+  }
+  if (done && p.kind == kind::put_tagged) {
+    ++calls_;
+    receiver_->notified(p.source, word(p.body, 1));
+  }
+}
+
+void sim_network::take_get(peer_record& from, packet const& p) {
+  std::uint32_t const operation = low(p.token);
+  std::uint64_t const bytes = word(p.body, 1);
+  std::byte* const data = memory_of(high(p.token), word(p.body, 0), bytes);
+  if (data != nullptr && !misses(from, operation)) {
+    serve(from, operation, data, bytes, word(p.body, 2), no_operation);
+    return;
+  }
+  slot s;
+  (void)wire_.open(s, from.way, remote_queue, 8, true);
+  write_words(s.body, bytes);
+  wire_.publish(s, from.way, remote_queue, kind::no_data,
+                two(operation, static_cast<std::uint32_t>(outcome::bad_key)));
+}
+
+/// Sends bytes to the peer's operation; `own` is told when all have left.
+void sim_network::serve(peer_record& to, std::uint32_t theirs, std::byte* from, std::uint64_t bytes,
+                        std::uint64_t place, std::uint32_t own) {
+  if (bytes + 8 <= wire_.room() && to.jobs == 0) {
+    slot s;
+    (void)wire_.open(s, to.way, remote_queue, 8 + bytes, true);
+    write_words(s.body, place);
+    copy_bytes(s.body + 8, from, bytes);
+    wire_.publish(s, to.way, remote_queue, kind::data, two(theirs, 0));
+    if (own != no_operation) left_less(own, 1, outcome::ok);
+    return;
+  }
+  job data;
+  data.is = job::what::data;
+  data.peer = to.way.rank;
+  data.operation = own;
+  data.theirs = theirs;
+  data.from = {{from, bytes}};
+  data.total = bytes;
+  data.place = place;
+  ++to.jobs;
+  jobs_.push_back(std::move(data));  // this poll goes on with it
+}
+
+void sim_network::take_atomic(peer_record& from, packet const& p) {
+  std::uint32_t const operation = low(p.token);
+  auto const op = static_cast<atomic_op>(word(p.body, 1) & 0xff);
+  auto const type = static_cast<atomic_type>(word(p.body, 1) >> 8 & 0xff);
+  std::byte* const at = memory_of(high(p.token), word(p.body, 0), bytes_of(type));
+  ++from.puts_seen;
+  bool const done = at != nullptr && !misses(from, operation);
+  std::uint64_t const before = done ? apply_atomic(at, op, type, word(p.body, 2), word(p.body, 3)) : 0;
+  if (operation != no_operation) {
+    answer(from, operation, done ? outcome::ok : outcome::bad_key, before);
+  } else if (!done) {
+    from.worst = outcome::bad_key;
+  }
+}
+
+void sim_network::answer(peer_record& to, std::uint32_t operation, outcome how, std::uint64_t value) {
+  slot s;
+  (void)wire_.open(s, to.way, remote_queue, 8, true);
+  write_words(s.body, value);
+  wire_.publish(s, to.way, remote_queue, kind::answer, two(operation, static_cast<std::uint32_t>(how)));
+}
+
+}  // namespace atl::transport::sim

@@ -1,0 +1,181 @@
+// Connections of a network: begun by one side or both, refused, closed, lost.
+
+#include "network_fabric.hpp"
+
+namespace atl::transport {
+namespace {
+
+TEST_P(network_test, NobodyIsReachedBeforeConnecting) {
+  open(2);
+  bytes const header(8), payload(8);
+  EXPECT_EQ(at(0).net->send(1, lane::request, header, payload, nullptr), started::unreachable);
+  EXPECT_EQ(at(0).net->import_key(1, header).status, started::unreachable);
+  EXPECT_EQ(at(0).net->flush(1, nullptr), started::unreachable);
+  EXPECT_EQ(at(0).net->connect(1, header), started::unsupported);
+  EXPECT_EQ(at(0).net->under_way(), 0U);
+}
+
+TEST_P(network_test, OneSideConnects) {
+  open(3);
+  connect(0, 2);
+  EXPECT_EQ(at(0).count(connection_change::connected, 2), 1);
+  EXPECT_EQ(at(2).count(connection_change::connected, 0), 1);
+  EXPECT_TRUE(at(1).connections.empty());
+  EXPECT_EQ(at(0).net->connect(2, at(2).net->address()), started::complete);
+  send(2, 0, lane::request, pattern(16, 1), pattern(100, 2));
+  ASSERT_TRUE(until([&] { return at(0).messages.size() == 1; }));
+  EXPECT_EQ(at(0).messages[0].payload, pattern(100, 2));
+}
+
+TEST_P(network_test, BothSidesConnectAtOnce) {
+  for (int round = 0; round < 10; ++round) {
+    open(2);
+    for (int tries = 0; tries < 20 && !(at(0).connected(1) && at(1).connected(0)); ++tries) {
+      (void)at(0).net->connect(1, at(1).net->address());
+      for (int i = 0; i < round; ++i) at(1).poll();
+      (void)at(1).net->connect(0, at(0).net->address());
+      rounds(100);
+    }
+    ASSERT_TRUE(until([&] { return at(0).connected(1) && at(1).connected(0); }));
+    rounds(100);
+    EXPECT_EQ(at(0).count(connection_change::connected, 1), 1);
+    EXPECT_EQ(at(1).count(connection_change::connected, 0), 1);
+    send(0, 1, lane::control, pattern(8, 1), pattern(8, 2));
+    send(1, 0, lane::control, pattern(8, 1), pattern(8, 2));
+    ASSERT_TRUE(until([&] { return at(0).messages.size() == 1 && at(1).messages.size() == 1; }));
+  }
+}
+
+TEST_P(network_test, ConnectsFromCallbacks) {
+  open(3);
+  connect(0, 1);
+  bool asked = false;
+  at(1).on_message = [&](arrival const&) {
+    asked = true;
+    EXPECT_EQ(at(1).net->connect(2, at(2).net->address()), started::under_way);
+    return taken::consumed;
+  };
+  at(1).on_connection = [&](connection_event const& e) {
+    if (e.what == connection_change::refused) (void)at(1).net->connect(2, at(2).net->address());
+  };
+  send(0, 1, lane::request, pattern(8, 1), pattern(8, 2));
+  ASSERT_TRUE(until([&] { return asked && at(1).connected(2) && at(2).connected(1); }));
+}
+
+TEST_P(network_test, ClosingDrainsBothWays) {
+  for (int round = 0; round < 5; ++round) {
+    open(2);
+    connect(0, 1);
+    std::size_t const n = 20;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::int32_t from : {0, 1}) {
+        bytes const payload = pattern(i * 40, i);
+        (void)persist([&] {
+          return at(from).net->send(1 - from, i % 2 ? lane::request : lane::control, pattern(8, i), payload,
+                                    nullptr);
+        });
+      }
+    }
+    at(0).net->close(1);
+    bytes const payload(8);
+    EXPECT_EQ(at(0).net->send(1, lane::request, payload, payload, nullptr), started::no_room);
+    if (round % 2 == 1) at(1).net->close(0);
+    ASSERT_TRUE(until([&] {
+      return at(0).count(connection_change::closed, 1) == 1 && at(1).count(connection_change::closed, 0) == 1;
+    }));
+    EXPECT_EQ(at(0).messages.size(), n);
+    EXPECT_EQ(at(1).messages.size(), n);
+    for (std::int32_t rank : {0, 1}) {
+      connection_event const& last = at(rank).connections.back();
+      EXPECT_EQ(last.what, connection_change::closed);
+      EXPECT_EQ(last.why, close_reason::agreed);
+      EXPECT_EQ(at(rank).net->send(1 - rank, lane::request, payload, payload, nullptr), started::unreachable);
+      EXPECT_EQ(at(rank).net->under_way(), 0U);
+    }
+  }
+}
+
+TEST_P(network_test, ReconnectingInvalidatesKeys) {
+  open(2);
+  bytes memory = pattern(256, 1), copy(256);
+  registration* const r = enter(1, memory);
+  for (int round = 0; round < 10; ++round) {
+    connect(round % 2, 1 - round % 2);
+    remote_key* const key = share(1, r, 0);
+    complete([&](operation* op) { return at(0).net->get(1, {copy.data()}, {key, 0}, 256, op); });
+    EXPECT_EQ(copy, memory);
+    (void)at(round % 2).net->close(1 - round % 2);
+    ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+    connect(0, 1);
+    EXPECT_EQ(persist([&] {
+                return at(0).net->get(1, {copy.data()}, {key, 0}, 256, nullptr);
+              }),
+              started::unsupported);
+    at(0).net->drop_key(1, key);
+  }
+  at(1).net->forget(r);
+}
+
+TEST_P(network_test, ALossReachesEveryOperation) {
+  open(3);
+  connect(0, 1);
+  connect(0, 2);
+  if (!job->break_connection(*at(0).net, 1)) GTEST_SKIP() << "cannot be played";
+  ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+  EXPECT_EQ(at(1).connections.back().why, close_reason::lost);
+
+  connect(0, 1);
+  bytes memory(100000), source = pattern(100000, 3), into(100000);
+  registration* const r = enter(1, memory);
+  remote_key* const key = share(1, r, 0);
+  std::vector<std::unique_ptr<counted>> ops;
+  std::vector<int> sources;
+  auto const start = [&](auto const& go) {
+    for (int i = 0; i < 6; ++i) {
+      ops.push_back(std::make_unique<counted>());
+      started const s = go(ops.back().get());
+      if (s == started::no_room || s == started::complete) {
+        ops.pop_back();
+      } else {
+        sources.push_back(s == started::source_free ? 1 : 0);
+      }
+    }
+  };
+  // The peer does not poll: nothing comes to an end.
+  start([&](operation* op) { return at(0).net->put(1, {key, 0}, {source.data()}, source.size(), op); });
+  start([&](operation* op) { return at(0).net->get(1, {into.data()}, {key, 0}, 1000, op); });
+  start([&](operation* op) { return at(0).net->flush(1, op); });
+  EXPECT_FALSE(ops.empty());
+  job->break_connection(*at(0).net, 1);
+  for (int i = 0; i < 100; ++i) at(0).poll();
+  EXPECT_FALSE(at(0).connected(1));
+  for (auto const& op : ops) {
+    EXPECT_EQ(op->finished, 1);
+    EXPECT_EQ(op->how, outcome::peer_lost);
+  }
+  EXPECT_EQ(at(0).connections.back().what, connection_change::closed);
+  ASSERT_TRUE(until([&] { return !at(1).connected(0); }));
+  // Others go on, and so does a new connection; nothing of the old one comes through.
+  at(1).messages.clear();
+  send(0, 2, lane::request, pattern(8, 1), pattern(8, 2));
+  connect(1, 0);
+  send(0, 1, lane::request, pattern(8, 3), pattern(8, 4));
+  ASSERT_TRUE(until([&] { return at(1).messages.size() == 1 && at(2).messages.size() == 1; }));
+  rounds(200);
+  EXPECT_EQ(at(1).messages.size(), 1U);
+  at(0).net->drop_key(1, key);
+  at(1).net->forget(r);
+}
+
+TEST_P(network_test, APeerThatEndsIsLost) {
+  open(2);
+  connect(0, 1);
+  at(1).net.reset();
+  ASSERT_TRUE(until([&] { return !at(0).connected(1); }));
+  EXPECT_EQ(at(0).connections.back().why, close_reason::lost);
+}
+
+INSTANTIATE_TEST_SUITE_P(Connections, network_test, testing::ValuesIn(network_kinds()), name_of_network);
+
+}  // namespace
+}  // namespace atl::transport

@@ -1,0 +1,433 @@
+// Random traffic between ranks, in turn in one thread or each in a thread of its own: nothing is lost, nothing comes
+// twice, every byte is checked. `network_random_test --seeds FIRST COUNT` runs others.
+
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "network_fabric.hpp"
+
+namespace atl::transport {
+namespace {
+
+constexpr std::size_t slot_bytes = 6000, slots = 24;
+constexpr int messages_each = 60, puts_each = 24, adds_each = 20, closes_each = 2;
+
+std::uint64_t first_seed = 1, seeds = 12;
+
+/// What all ranks know of each other before they start.
+struct world {
+  std::int32_t ranks = 0;
+  std::vector<bytes> memory, keys, addresses;
+  std::atomic<std::int32_t> done{0};
+
+  /// Where rank `from` may write; the first line of all is a counter.
+  static std::size_t place(std::int32_t from, std::size_t slot) {
+    return 64 + (static_cast<std::size_t>(from) * slots + slot) * slot_bytes;
+  }
+};
+
+class walker {
+ public:
+  walker(world& all, network& net, std::int32_t me, std::uint64_t seed)
+      : all_(all),
+        net_(net),
+        me_(me),
+        random_(seed * 100 + static_cast<std::uint64_t>(me)),
+        keys_(static_cast<std::size_t>(all.ranks)) {
+    for (std::int32_t to = 0; to < all.ranks; ++to) {
+      if (to == me) continue;
+      for (int i = 0; i < messages_each; ++i) plan_.push_back({item::message, to, i});
+      for (int i = 0; i < puts_each; ++i) plan_.push_back({item::put, to, i});
+      for (int i = 0; i < adds_each; ++i) plan_.push_back({item::add, to, i});
+      for (int i = 0; i < closes_each; ++i) plan_.push_back({item::close, to, i});
+    }
+    std::shuffle(plan_.begin(), plan_.end(), random_);
+    self.net.reset();
+    self.on_message = [this](arrival const& what) { return arrived(what); };
+    self.on_connection = [this](connection_event const& e) { connection(e); };
+  }
+
+  node self;  ///< only told; the network is the caller's
+
+  /// Some of the plan, and a poll; false once all of it is done and everything has come.
+  bool step() {
+    if (!plan_.empty() && open_ < 12) {
+      std::swap(plan_.back(), plan_[random_() % plan_.size()]);
+      item const next = plan_.back();
+      plan_.pop_back();
+      if (!start(next)) plan_.push_back(next);
+    }
+    (void)net_.poll(self);
+    fetch_late();
+    if (finished_ || !plan_.empty() || open_ != 0 || !fetching_.empty()) return !finished_;
+    if (seen_.size() < static_cast<std::size_t>(messages_each * (all_.ranks - 1))) return true;
+    finished_ = true;
+    return false;
+  }
+  int notes_sent() const { return notes_sent_; }
+  std::size_t messages() const { return seen_.size(); }
+  std::string where() const {
+    return "rank " + std::to_string(me_) + ": " + std::to_string(plan_.size()) + " to do, " +
+           std::to_string(open_) + " open, " + std::to_string(seen_.size()) + " messages, " +
+           std::to_string(fetching_.size()) + " fetches";
+  }
+
+ private:
+  struct item {
+    enum what { message, put, add, close } is;
+    std::int32_t to;
+    int number;
+  };
+  struct flight : operation {
+    walker* whose = nullptr;
+    item what{};
+    bytes data, copy;
+    bool reading = false, dead = false;
+    std::uint64_t one = 1;
+    started last = started::no_room;
+  };
+  struct late_fetch : operation {
+    walker* whose = nullptr;
+    arrival_handle handle;
+    bytes header, payload;
+    std::int32_t peer = -1;
+    bool under_way = false, done = false;
+  };
+
+  remote_key* key_of(std::int32_t to) {
+    remote_key*& key = keys_[static_cast<std::size_t>(to)];
+    if (key != nullptr) return key;
+    imported const result = net_.import_key(to, all_.keys[static_cast<std::size_t>(to)]);
+    if (result.status == started::complete) key = result.key;
+    return key;
+  }
+
+  bool start(item const& next) {
+    if (next.is == item::close) {
+      if (random_() % 50 == 0) net_.close(next.to);
+      return random_() % 50 == 0;
+    }
+    auto flight_ = std::make_unique<flight>();
+    flight& f = *flight_;
+    f.whose = this;
+    f.what = next;
+    started s = started::no_room;
+    if (next.is == item::message) {
+      s = start_message(f);
+    } else {
+      remote_key* const key = key_of(next.to);
+      if (key == nullptr) {
+        (void)net_.connect(next.to, all_.addresses[static_cast<std::size_t>(next.to)]);
+        return false;
+      }
+      s = next.is == item::put ? start_put(f, key) : start_add(f, key);
+    }
+    if (s == started::unreachable) {
+      (void)net_.connect(next.to, all_.addresses[static_cast<std::size_t>(next.to)]);
+      return false;
+    }
+    if (s == started::no_room) return false;
+    EXPECT_NE(s, started::unsupported) << next.is;
+    if (s == started::under_way || s == started::source_free) {
+      ++open_;
+      (void)flight_.release();
+    }
+    return true;
+  }
+
+  started start_message(flight& f) {
+    lane const where = f.what.number % 2 == 0 ? lane::request : lane::control;
+    message_sizes const sizes = net_.sizes(f.what.to, where);
+    std::size_t const length = size_of(me_, f.what.to, f.what.number, sizes);
+    f.data = pattern(length, static_cast<std::uint64_t>(f.what.number));
+    std::uint32_t const header[2]{static_cast<std::uint32_t>(f.what.number),
+                                  static_cast<std::uint32_t>(length)};
+    auto const head = std::as_bytes(std::span(header));
+    f.asked = ask_source;
+    f.on_event = [](operation& op, completion, outcome how) {
+      EXPECT_EQ(how, outcome::ok);
+      auto& mine = static_cast<flight&>(op);
+      --mine.whose->open_;
+      delete &mine;
+    };
+    if (length > sizes.in_place || length > sizes.eager || f.what.number % 3 != 0) {
+      return net_.send(f.what.to, where, head, f.data, &f);
+    }
+    network_buffer buffer;
+    started const s = net_.begin(f.what.to, where, head.size(), length, length, buffer);
+    if (s != started::complete) return s;
+    std::copy(f.data.begin(), f.data.end(), buffer.payload);
+    net_.commit(buffer, head, length);
+    return s;
+  }
+  static std::size_t size_of(std::int32_t from, std::int32_t to, int number, message_sizes const& sizes) {
+    auto const n = static_cast<std::size_t>(number * 7 + from * 3 + to);
+    std::size_t const some[] = {n % 40, 32 + n % 64, n * 13 % 2100, n * 29 % 5000,
+                                n % 4 == 0 ? sizes.eager + n * 9 : n};
+    return std::min(some[n % 5], sizes.late);
+  }
+
+  started start_put(flight& f, remote_key* key) {
+    std::size_t const at = world::place(me_, static_cast<std::size_t>(f.what.number));
+    if (f.data.empty()) {
+      f.data = pattern(1 + static_cast<std::size_t>(f.what.number * 251 % static_cast<int>(slot_bytes)),
+                       static_cast<std::uint64_t>(me_ * 1000 + f.what.number));
+      f.copy = f.data;
+    }
+    f.asked = ask_both;
+    f.on_event = [](operation& op, completion what, outcome how) {
+      auto& mine = static_cast<flight&>(op);
+      if (what == completion::source) {
+        std::fill(mine.copy.begin(), mine.copy.end(), std::byte{0xee});
+        return;
+      }
+      mine.whose->put_finished(mine, how);
+    };
+    if (f.what.number % 4 == 1 && net_.abilities().put_notified) {
+      auto const tag = static_cast<std::uint64_t>(f.what.number) << 32 | f.data.size();
+      started const s = net_.put_notified(f.what.to, {key, at}, {f.copy.data()}, f.copy.size(), tag, &f);
+      notes_sent_ += s == started::under_way || s == started::source_free || s == started::complete;
+      return s;
+    }
+    std::size_t const half = f.data.size() / 2;
+    if (f.what.number % 4 == 2 && net_.abilities().put_pieces && half != 0) {
+      remote_piece const to[2]{{{key, at}, half}, {{key, at + half}, f.data.size() - half}};
+      local_piece const from{{f.copy.data()}, f.data.size()};
+      return net_.put_pieces(f.what.to, to, {&from, 1}, &f);
+    }
+    return net_.put(f.what.to, {key, at}, {f.copy.data()}, f.copy.size(), &f);
+  }
+  /// Reads back what was put; both again if the key missed.
+  void put_finished(flight& f, outcome how) {
+    --open_;
+    bool const again = how != outcome::ok;
+    if (again) {
+      EXPECT_EQ(how, outcome::bad_key);
+    } else if (f.reading) {
+      EXPECT_EQ(f.copy, f.data) << "rank " << me_ << " put " << f.what.number << " at " << f.what.to;
+    }
+    if (again || !f.reading) {
+      flight* const next = &f;
+      retry_.push_back(next);
+      if (!again) f.reading = true;
+      return;
+    }
+    delete &f;
+  }
+  void go_on() {
+    for (std::size_t i = 0; i < retry_.size();) {
+      flight& f = *retry_[i];
+      remote_key* const key = key_of(f.what.to);
+      started s = key == nullptr ? started::no_room : started::complete;
+      if (key != nullptr && f.reading) {
+        f.copy.assign(f.data.size(), std::byte{0});
+        s = net_.get(f.what.to, {f.copy.data()},
+                     {key, world::place(me_, static_cast<std::size_t>(f.what.number))}, f.copy.size(), &f);
+      } else if (key != nullptr) {
+        f.copy = f.data;
+        s = net_.put(f.what.to, {key, world::place(me_, static_cast<std::size_t>(f.what.number))},
+                     {f.copy.data()}, f.copy.size(), &f);
+      }
+      if (s == started::unreachable || (s == started::no_room && key == nullptr)) {
+        (void)net_.connect(f.what.to, all_.addresses[static_cast<std::size_t>(f.what.to)]);
+      }
+      EXPECT_NE(s, started::unsupported);
+      if (s == started::under_way || s == started::source_free) {
+        ++open_;
+        retry_.erase(retry_.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  started start_add(flight& f, remote_key* key) {
+    if (!net_.atomic_support(atomic_op::add, atomic_type::uint64)) return started::complete;
+    f.asked = ask_finished;
+    f.on_event = [](operation& op, completion, outcome how) {
+      auto& mine = static_cast<flight&>(op);
+      --mine.whose->open_;
+      if (how == outcome::bad_key) mine.whose->plan_.push_back(mine.what);
+      delete &mine;
+    };
+    return net_.atomic(f.what.to, {key, 0}, atomic_op::add, atomic_type::uint64, &f.one, {}, &f);
+  }
+
+  void check(std::int32_t peer, std::span<std::byte const> header, std::span<std::byte const> payload) {
+    std::uint32_t said[2]{};
+    ASSERT_EQ(header.size(), sizeof said);
+    std::memcpy(said, header.data(), sizeof said);
+    EXPECT_EQ(payload.size(), said[1]);
+    EXPECT_TRUE(std::ranges::equal(payload, pattern(said[1], said[0])));
+    int const times = ++seen_[std::pair{peer, said[0]}];
+    EXPECT_EQ(times, 1) << "message " << said[0] << " of " << peer << " came again";
+  }
+  taken arrived(arrival const& what) {
+    if (!what.late) {
+      check(what.peer, what.header, {what.payload, what.bytes});
+      return taken::consumed;
+    }
+    auto fetch = std::make_unique<late_fetch>();
+    fetch->whose = this;
+    fetch->handle = what.handle;
+    fetch->header.assign(what.header.begin(), what.header.end());
+    fetch->payload.resize(what.bytes);
+    fetch->peer = what.peer;
+    fetch->asked = ask_finished;
+    fetch->on_event = [](operation& op, completion, outcome how) {
+      EXPECT_EQ(how, outcome::ok);
+      static_cast<late_fetch&>(op).done = true;
+    };
+    fetching_.push_back(std::move(fetch));
+    return taken::kept;
+  }
+  void fetch_late() {
+    go_on();
+    for (auto& f : fetching_) {
+      if (!f->under_way)
+        f->under_way = net_.fetch(f->handle, {f->payload.data()}, f.get()) == started::under_way;
+      if (f->done) check(f->peer, f->header, f->payload);
+    }
+    std::erase_if(fetching_, [](auto const& f) { return f->done; });
+    open_retries();
+  }
+  void open_retries() {
+    // What is to be repeated counts as open.
+    open_ = open_ - counted_retries_ + static_cast<int>(retry_.size());
+    counted_retries_ = static_cast<int>(retry_.size());
+  }
+  void connection(connection_event const& e) {
+    if (e.what != connection_change::closed) return;
+    EXPECT_EQ(e.why, close_reason::agreed);
+    remote_key*& key = keys_[static_cast<std::size_t>(e.peer)];
+    if (key != nullptr) net_.drop_key(e.peer, key);
+    key = nullptr;
+  }
+
+  world& all_;
+  network& net_;
+  std::int32_t me_;
+  std::mt19937_64 random_;
+  std::vector<item> plan_;
+  std::vector<remote_key*> keys_;
+  std::vector<flight*> retry_;
+  std::vector<std::unique_ptr<late_fetch>> fetching_;
+  std::map<std::pair<std::int32_t, std::uint32_t>, int> seen_;
+  int open_ = 0, counted_retries_ = 0, notes_sent_ = 0;
+  bool finished_ = false;
+};
+
+/// One seed: what it means is drawn from it.
+void run(network_kind const& kind, std::uint64_t seed, bool threads) {
+  std::string options = kind.options + (kind.options.empty() ? "" : ",") + "seed=" + std::to_string(seed);
+  SCOPED_TRACE(options);
+  world all;
+  all.ranks = 2 + static_cast<std::int32_t>(seed % 3);
+  std::unique_ptr<network_job> const job = kind.make(all.ranks, options);
+  std::vector<std::unique_ptr<network>> nets;
+  std::vector<registration*> entered;
+  all.memory.resize(static_cast<std::size_t>(all.ranks));
+  for (std::int32_t rank = 0; rank < all.ranks; ++rank) {
+    nets.push_back(job->open(rank));
+    bytes& memory = all.memory[static_cast<std::size_t>(rank)];
+    memory.resize(world::place(all.ranks, 0));
+    registered const r =
+        nets.back()->register_memory(memory.data(), memory.size(), static_cast<memory::kind_id>(1));
+    ASSERT_NE(r.memory, nullptr);
+    bytes key(nets.back()->limits().key_bytes);
+    key.resize(nets.back()->export_key(r.memory, key));
+    all.keys.push_back(key);
+    auto const address = nets.back()->address();
+    all.addresses.emplace_back(address.begin(), address.end());
+  }
+  std::vector<std::unique_ptr<walker>> walkers;
+  for (std::int32_t rank = 0; rank < all.ranks; ++rank) {
+    walkers.push_back(std::make_unique<walker>(all, *nets[static_cast<std::size_t>(rank)], rank, seed));
+  }
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  std::atomic<bool> late{false};
+  auto const walk = [&](walker& one) {
+    bool done = false;
+    for (unsigned n = 0; all.done.load(std::memory_order_acquire) < all.ranks && !late; ++n) {
+      if (!one.step() && !done) {
+        done = true;
+        all.done.fetch_add(1, std::memory_order_acq_rel);
+      }
+      if (n % 256 == 0 && std::chrono::steady_clock::now() > end) late = true;
+      if (threads && n % 16 == 0) std::this_thread::yield();
+      if (!threads) break;
+    }
+  };
+  if (threads) {
+    std::vector<std::thread> team;
+    for (auto& one : walkers) team.emplace_back([&walk, &one] { walk(*one); });
+    for (auto& thread : team) thread.join();
+  } else {
+    std::vector<bool> done(walkers.size());
+    std::mt19937_64 order(seed);
+    for (unsigned n = 0; all.done < all.ranks && !late; ++n) {
+      std::size_t const who = order() % walkers.size();
+      if (!walkers[who]->step() && !done[who]) {
+        done[who] = true;
+        ++all.done;
+      }
+      if (n % 256 == 0 && std::chrono::steady_clock::now() > end) late = true;
+    }
+  }
+  if (late) {
+    for (auto const& one : walkers) ADD_FAILURE() << "does not come to an end: " << one->where();
+    return;
+  }
+  int notes_sent = 0;
+  std::size_t notes = 0;
+  for (auto const& one : walkers) {
+    EXPECT_EQ(one->messages(), static_cast<std::size_t>(messages_each * (all.ranks - 1)));
+    notes_sent += one->notes_sent();
+    notes += one->self.notes.size();
+  }
+  EXPECT_EQ(notes, static_cast<std::size_t>(notes_sent));
+  if (nets[0]->atomic_support(atomic_op::add, atomic_type::uint64)) {
+    for (bytes const& memory : all.memory) {
+      std::uint64_t sum = 0;
+      std::memcpy(&sum, memory.data(), 8);
+      EXPECT_EQ(sum, static_cast<std::uint64_t>(adds_each * (all.ranks - 1)));
+    }
+  }
+}
+
+class network_random : public testing::TestWithParam<network_kind> {};
+
+TEST_P(network_random, InTurn) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + seeds && !HasFailure(); ++seed)
+    run(GetParam(), seed, false);
+}
+
+TEST_P(network_random, InThreads) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + (seeds + 2) / 3 && !HasFailure(); ++seed)
+    run(GetParam(), seed, true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, network_random, testing::ValuesIn(network_kinds()), name_of_network);
+
+}  // namespace
+
+void read_arguments(int argc, char** argv) {
+  for (int i = 1; i + 2 < argc; ++i) {
+    if (std::string_view(argv[i]) != "--seeds") continue;
+    first_seed = std::strtoull(argv[i + 1], nullptr, 10);
+    seeds = std::strtoull(argv[i + 2], nullptr, 10);
+  }
+}
+
+}  // namespace atl::transport
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  atl::transport::read_arguments(argc, argv);
+  return RUN_ALL_TESTS();
+}
