@@ -18,7 +18,7 @@ LAYERS = [
     [("memory", ["src/memory"])],
     [("transport", ["include/atoll/transport", "src/transport"])],
     [("engine: host domain", ["src/engine/host"])],
-    [("engine: tokens", ["src/engine/tokens"])],
+    [("engine: tokens", ["src/engine/tokens"]), ("engine: network", ["src/engine/network"])],
     [("engine: progress", ["src/engine/progress"])],
     [("engine: collectives", ["src/engine/collectives"]), ("engine: copies", ["src/engine/copies"])],
     [("engine", ["include/atoll/engine", "src/engine"])],

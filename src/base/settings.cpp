@@ -72,6 +72,8 @@ constexpr std::array table{
         "ATOLL_SIM_HOSTS", kind::text, "", "",
         "hosts that the ranks of one machine are to believe in, for tests: 2x2 (hosts x ranks), 1,3 (ranks of "
         "each), cyclic:2x2 (ranks dealt out in turn)"},
+    entry{"ATOLL_SIM_NETWORK", kind::text, "", "",
+          "the network between simulated hosts, such as latency=20us,bandwidth=10GB/s, or bad=yes"},
     entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
           "who tells a process its rank; auto looks at what started it"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
@@ -395,6 +397,8 @@ std::optional<bool> colorize_debug() {
   if (text.empty()) return std::nullopt;
   return parse_boolean(text, "UPCXX_COLORIZE_DEBUG");
 }
+
+std::string sim_network() { return trim(text_of("ATOLL_SIM_NETWORK")); }
 
 std::string sim_hosts() { return trim(text_of("ATOLL_SIM_HOSTS")); }
 

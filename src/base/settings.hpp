@@ -116,6 +116,9 @@ bool gpu_descriptors();
 /// ATOLL_SIM_HOSTS as it stands (bootstrap/host_layout.hpp reads it); empty: none are simulated.
 std::string sim_hosts();
 
+/// ATOLL_SIM_NETWORK, as src/transport/sim/options.hpp reads it; empty: a good network.
+std::string sim_network();
+
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();
 

@@ -108,6 +108,11 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   config.me = static_cast<std::uint32_t>(place.local_rank);
   config.ranks = place.ranks_of_host();
   config.bells = &reinterpret_cast<rank_page*>(region.base())->bell;
+  config.bell_stride = region.stride();
+  if (plan.machine != nullptr) {
+    config.bells = plan.machine->bells_of_host();
+    config.bell_stride = sizeof(doorbell);
+  }
   plan.message_limit = private_limit(channel.machine().local_size);
 
   bool const reading = settings::read_peers();
@@ -142,13 +147,29 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   region.populate(0, config.layout.ring_offset);
 }
 
-/// Opens what carries messages between hosts, if there are several. There is nothing yet: on simulated hosts the ranks
-/// of each talk among themselves, and a message to another one ends the job.
-void open_network(bootstrap::channel const& channel) {
-  if (channel.where().hosts == 1 || channel.machine().hosts == 1) return;
+/// What carries messages between hosts, if there are several: for now only simulated hosts can be.
+std::unique_ptr<simulated_machine> join_network(bootstrap::channel& channel) {
+  if (channel.where().hosts == 1) return nullptr;
+  if (channel.machine().hosts == 1) return std::make_unique<simulated_machine>(channel);
   throw startup_error(
       format("the job spans %d hosts, and no transport between hosts is loaded. Start it on one host.",
              channel.where().hosts));
+}
+
+std::unique_ptr<network_messages> open_network(bootstrap::channel& channel, simulated_machine* machine,
+                                               std::uint32_t period, transport::message_memory& memory) {
+  if (machine == nullptr) return nullptr;
+  std::unique_ptr<transport::network> network = machine->open();
+  std::span<std::byte const> const own = network->address();
+  std::vector<std::string> addresses =
+      channel.exchange_job({reinterpret_cast<char const*>(own.data()), own.size()});
+  network_messages::shape what;
+  what.address_of = [all = std::move(addresses)](std::int32_t rank) {
+    return all[static_cast<std::size_t>(rank)];
+  };
+  what.period = period;
+  what.credit = std::clamp(memory.limit() / 16, network_messages::least_credit, std::size_t{256} << 10);
+  return std::make_unique<network_messages>(std::move(network), std::move(what), memory);
 }
 
 /// Lets failures of this process end the job, and only the first one speak.
@@ -198,12 +219,14 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
           }),
       transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
               plan.transport.layout.arena_bytes, &transit_memory),
-      host({region.base(), region.stride(), plan.transport.ranks, plan.transport.me, plan.remote_fences,
-            plan.one_network},
+      host({region.base(), region.stride(), plan.transport.ranks, plan.transport.me, plan.transport.bells,
+            plan.transport.bell_stride, plan.remote_fences, plan.one_network},
            transit),
       messages(plan.message_limit),
       shm(with_memory(std::move(plan.transport), transit, messages)),
-      progress(shm, host, plan.waiting, plan.threaded),
+      machine(std::move(plan.machine)),
+      network(open_network(channel, machine.get(), shm.period(), messages)),
+      progress(shm, network.get(), host, plan.waiting, plan.threaded),
       flags(progress.open),
       teams(host),
       calls(progress),
@@ -240,7 +263,6 @@ void start(bool threaded) {
   set_identity(place.rank, place.size, {});
   diagnostics = &channel.diagnostics();
   note_call(activity::init, -1);
-  open_network(channel);
   // Simulated hosts share what there is.
   std::int32_t const ranks_of_machine = channel.machine().local_size;
   int const cores = cores_of_machine(channel);
@@ -248,6 +270,7 @@ void start(bool threaded) {
 
   start_plan plan;
   plan.threaded = threaded;
+  plan.machine = join_network(channel);
   plan.transport.period = static_cast<std::uint32_t>(periods_ended() + 1);
   plan.waiting.spare_cores = !oversubscribed.value_or(ranks_of_machine > cores);
   // A region: the engine's page, the transport's memory, the heap.
@@ -293,8 +316,6 @@ void start(bool threaded) {
   channel.mark(rank_state::initialized);
   bootstrap::look_for_mpi_singletons(channel);
 }
-
-team_view& team_in_reach() noexcept { return job.host_n == 1 ? *world->teams.world : *world->teams.local; }
 
 void stop() noexcept {
   std::unique_ptr<world_state> const ending(world);

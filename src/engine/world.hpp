@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/matching.hpp"
@@ -12,6 +13,8 @@
 #include "engine/collectives/under_way.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/host/host_domain.hpp"
+#include "engine/network/network_messages.hpp"
+#include "engine/network/simulated.hpp"
 #include "engine/period.hpp"
 #include "engine/progress/flags.hpp"
 #include "engine/progress/progress_engine.hpp"
@@ -32,6 +35,7 @@ struct start_plan {
   bool flat = true;            ///< flat collectives are used
   waiting_policy waiting;
   bool threaded = false;
+  std::unique_ptr<simulated_machine> machine;
 };
 
 /// Its destructor is the stop: nothing of a period is left for the next one.
@@ -48,6 +52,8 @@ struct world_state {
   host_domain host;
   transport::message_memory messages;
   shm::endpoint shm;
+  std::unique_ptr<simulated_machine> machine;  ///< if hosts are simulated
+  std::unique_ptr<network_messages> network;   ///< null in a job on one host
   progress_engine progress;
   watched_flags flags;
   team_registry teams;
@@ -63,9 +69,6 @@ extern world_state* world;
 
 /// Collective. Joins the job, maps the host's memory, opens the transports. Throws startup_error.
 void start(bool threaded);
-/// The ranks that this one can send to. All of the job; as long as nothing carries messages between simulated hosts,
-/// those of its host, which end without the others.
-team_view& team_in_reach() noexcept;
 /// Makes the shared heap of this rank, empty; of its memory nothing is taken yet.
 void open_heap();
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.

@@ -59,6 +59,8 @@ class message_memory {
     if (buffer != nullptr) outgoing_.fetch_add(bytes, std::memory_order_relaxed);
     return buffer;
   }
+  /// Counts what lies in a pooled block.
+  void charge_sending(std::size_t bytes) noexcept { outgoing_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_sent(std::byte* buffer, std::size_t bytes) noexcept {
     buffers_.give(buffer, bytes);
     shorten(bytes);

@@ -9,6 +9,7 @@
 #include <typeinfo>
 
 #include <atoll/base/check.hpp>
+#include <atoll/engine/collectives.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/detail/runtime.hpp>
@@ -17,6 +18,7 @@
 #include "base/symbols.hpp"
 #include "engine/collectives/barrier.hpp"
 #include "engine/collectives/rings.hpp"
+#include "engine/collectives/run_to_end.hpp"
 #include "engine/period.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/progress/quiet.hpp"
@@ -40,6 +42,39 @@ void settle() {
   bool moved = true;
   engine::wait_while([&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0 || engine::any_held_back(); },
                      [&] { return moved = progress_user(); });
+}
+
+/// Calls and answers between hosts may be on their way although all ranks have met. They are counted at both ends.
+/// What was counted twice in a row, with as many taken as sent both times, was never anything else in between
+/// (Mattern's four counters, 1987), so nothing is on its way.
+void await_other_hosts() {
+  engine::network_messages const* const network = engine::progress_engine::here().network;
+  if (network == nullptr) return;
+  struct counts {
+    std::uint64_t sent = 0;
+    std::uint64_t taken = 0;
+  };
+  constexpr auto add = [](void* a, void const* b, std::size_t, void const*) {
+    static_cast<counts*>(a)->sent += static_cast<counts const*>(b)->sent;
+    static_cast<counts*>(a)->taken += static_cast<counts const*>(b)->taken;
+  };
+  for (counts before{1, 0};;) {
+    settle();
+    counts now{network->calls_sent(), network->calls_taken()};
+    engine::run_to_end(&progress_user, [&](engine::on_done done) {
+      engine::start_reduce(engine::world_team(), &now, &now, 1, sizeof now, add, nullptr, -1, done);
+    });
+    if (now.sent == now.taken && before.sent == now.sent && before.taken == now.taken) return;
+    before = now;
+  }
+}
+
+/// Connections end by agreement, so that nobody takes the end of another rank for a loss.
+void leave_other_hosts() {
+  engine::network_messages* const network = engine::progress_engine::here().network;
+  if (network == nullptr) return;
+  network->close_all();
+  engine::wait_while([&] { return network->any_open(); });
 }
 
 /// Says which calls of others will never be answered, unless an earlier period has said so.
@@ -136,13 +171,15 @@ void finalize(bool report_leaks) {
   // also what had found no room yet, reaches its target before the second barrier and runs; its replies,
   // before the third.
   constexpr collective_signature signature = sign(collective_kind::finalize);
-  engine::meet(engine::team_in_reach(), signature, &progress_user);
+  engine::meet(engine::world_team(), signature, &progress_user);
   settle();
-  engine::meet(engine::team_in_reach(), signature, &progress_user);
+  engine::meet(engine::world_team(), signature, &progress_user);
   settle();
+  await_other_hosts();
   engine::calls_at_end::here().run();
   if (report_leaks) report_leaks_of_all();
-  engine::meet(engine::team_in_reach(), signature, &progress_internal);
+  engine::meet(engine::world_team(), signature, &progress_internal);
+  leave_other_hosts();
   check_thread_ends(false);
   reset_objects();
   report_unfinished_calls();

@@ -77,7 +77,7 @@ leak_totals totals_of_all() {
   leak_totals totals{
       bytes, memory::host_heap().allocations(), bytes != 0 ? 1U : 0U, bytes, me, objects_awaited(), me};
   engine::run_to_end(&engine::poll, [&](engine::on_done done) {
-    engine::start_reduce(engine::team_in_reach(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
+    engine::start_reduce(engine::world_team(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
                          done);
   });
   return totals;

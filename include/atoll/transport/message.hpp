@@ -59,11 +59,12 @@ struct message : task {
   std::byte* base = nullptr;  ///< aligned start of the buffer; the payload begins at base + header_bytes
   std::size_t bytes = 0;      ///< header included
   std::uint64_t token = 0;    ///< function to run
-  std::int32_t source = -1;   ///< world rank of the sender
+  std::int32_t source = -1;   ///< world rank of the sender; of the target before it is sent
   message_kind kind = message_kind::padding;
   storage where = storage::ring;
   std::uint8_t size_class = 0;  ///< of the pooled block that holds this record
   bool charged = false;         ///< counted against the limit of private memory
+  bool owes_credit = false;     ///< its sender is told when the program has it
   std::uint32_t period = 0;     ///< of the library, in which it arrived
 
   std::byte* payload() const { return base + header_bytes; }

@@ -22,6 +22,8 @@ class host_domain {
     std::size_t stride = 0;       ///< from one rank's region to the next one's
     bootstrap::host_ranks ranks;  ///< of this host
     std::uint32_t me = 0;         ///< local rank of this process
+    doorbell* bells = nullptr;    ///< of local rank 0; the others' follow
+    std::size_t bell_stride = 0;  ///< bytes from one to the next
     bool remote_fences = false;   ///< of all ranks: no wake-up is missed (base/doorbell.hpp)
     bool one_network = true;      ///< all ranks are in one network namespace
   };
@@ -59,14 +61,14 @@ class host_domain {
   // Sleeping and waking, see base/doorbell.hpp.
 
   /// Call it after the publication that a local rank shall see.
-  void wake(std::uint32_t local_rank) const noexcept { atl::wake(page(local_rank).bell); }
+  void wake(std::uint32_t local_rank) const noexcept { atl::wake(bell(local_rank)); }
   [[nodiscard]] bool anybody_sleeps() const noexcept { return any_sleeper(page(0).sleepers); }
   [[nodiscard]] bool misses_no_wake_up() const noexcept { return ranks_.remote_fences; }
   [[nodiscard]] std::uint32_t announce_sleep() const noexcept {
-    return announce(own_page().bell, page(0).sleepers, ranks_.remote_fences);
+    return announce(bell(me()), page(0).sleepers, ranks_.remote_fences);
   }
   void sleep(std::uint32_t announced, std::int64_t longest_ns) const noexcept {
-    atl::sleep(own_page().bell, announced, longest_ns);
+    atl::sleep(bell(me()), announced, longest_ns);
   }
   void withdraw_sleep() const noexcept { withdraw(page(0).sleepers); }
 
@@ -81,6 +83,10 @@ class host_domain {
   void give_staging(std::uint64_t offset) const { transit_.unreserve(offset - transit_offset()); }
 
  private:
+  [[nodiscard]] doorbell& bell(std::uint32_t local_rank) const noexcept {
+    return *reinterpret_cast<doorbell*>(reinterpret_cast<std::byte*>(ranks_.bells) +
+                                        local_rank * ranks_.bell_stride);
+  }
   std::uint64_t transit_offset() const noexcept {
     return static_cast<std::uint64_t>(transit_.address(0) - at(ranks_.me, 0));
   }

@@ -12,6 +12,7 @@
 #include <atoll/transport/message.hpp>
 
 #include "base/single.hpp"
+#include "engine/network/network_messages.hpp"
 #include "engine/progress/work.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -20,19 +21,22 @@ namespace atl::engine {
 /// Under the engine's lock.
 class held_back_calls final : public single<held_back_calls>, public work_source {
  public:
-  held_back_calls(shm::endpoint& transport, open_work& all)
-      : single(this), work_source(all, ending::rings), shm_(transport) {}
+  held_back_calls(shm::endpoint& transport, network_messages* network, open_work& all)
+      : single(this), work_source(all, ending::rings), shm_(transport), network_(network) {}
   ~held_back_calls() override {
     for (transport::message* m : calls_) shm_.release(m);
   }
 
   /// Must calls of that rank wait?
   [[nodiscard]] bool must_wait(std::int32_t source) const noexcept {
-    std::size_t const answers = shm_.private_bytes_on(transport::lane::control);
+    constexpr auto way = transport::lane::control;
+    std::size_t answers = shm_.private_bytes_on(way);
+    if (network_ != nullptr) answers += network_->private_bytes_on(way);
     if (answers == 0) [[likely]]
       return false;
     std::size_t const most = shm_.memory().limit() / 2;
-    std::size_t const its = shm_.private_bytes_for(source, transport::lane::control);
+    std::size_t const its =
+        shm_.reaches(source) ? shm_.private_bytes_for(source, way) : network_->private_bytes_for(source, way);
     return its != 0 && (answers >= most || its > most - answers);
   }
   /// Keeps a call.
@@ -61,6 +65,7 @@ class held_back_calls final : public single<held_back_calls>, public work_source
   bool advance() override { return false; }  // user-level progress takes them
 
   shm::endpoint& shm_;
+  network_messages* network_;
   std::deque<transport::message*> calls_;
   bool full_ = false;
 };

@@ -53,9 +53,21 @@ constexpr std::uint64_t patience_ns = 2'000'000;
         bytes, target);
 }
 
+/// Ends the job: no transport reaches that rank.
+[[noreturn]] ATOLL_COLD void no_way_to(std::int32_t rank) {
+  fatal("messages",
+        "a message to rank %d, which is on another host: no transport between hosts is loaded, so only ranks of one "
+        "host can talk to each other",
+        rank);
+}
+
 status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
   guard const held;
-  return progress_engine::here().shm.begin(out, bytes, alignment, allowed);
+  progress_engine& engine = progress_engine::here();
+  if (engine.shm.reaches(out.target)) [[likely]]
+    return engine.shm.begin(out, bytes, alignment, allowed);
+  if (engine.network == nullptr) no_way_to(out.target);
+  return engine.network->begin(out, bytes, alignment, allowed);
 }
 
 /// Waits for room, taking arrived messages into private memory meanwhile.
@@ -76,8 +88,8 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
       s = try_begin(out, bytes, alignment, spill::bounded);
       if (s == status::ok) engine.impatient.begin(out.target);
     }
-    if (s == status::no_memory || (s != status::ok && !moved && engine.shm.starved()))
-      throw_exhausted(out.target, bytes);
+    bool const nothing_moves = !moved && engine.shm.starved() && engine.shm.reaches(out.target);
+    if (s == status::no_memory || (s != status::ok && nothing_moves)) throw_exhausted(out.target, bytes);
     return s != status::ok;
   };
   // Nobody rings when there is room again.
@@ -154,12 +166,17 @@ void am_commit(outgoing& out, message_kind kind, function_token token, std::size
     return;
   }
   guard const held;
+  if (out.where == transport::storage::network) {
+    progress_engine::here().network->commit(out, kind, token, bytes);
+    return;
+  }
   shm.commit(out, kind, token, bytes);
   diagnostics->messages_parked.store(shm.unsent(), std::memory_order_relaxed);
 }
 
 void am_cancel(outgoing& out) noexcept {
   guard const held;
+  if (out.where == transport::storage::network) return progress_engine::here().network->cancel(out);
   progress_engine::here().shm.cancel(out);
 }
 
@@ -194,8 +211,9 @@ message* next_user_message(bool in_place, bool& moved) {
         return m;
       }
     }
-    message* const m = engine.shm.receive(
+    message* m = engine.shm.receive(
         {.requests = !waiting.full(), .requests_in_place = in_place, .control_in_place = true});
+    if (m == nullptr && engine.network != nullptr) m = engine.network->take(!waiting.full(), true);
     if (m == nullptr) return nullptr;
     came_from_peers();
     moved = true;
@@ -228,7 +246,8 @@ bool poll() {
   bool moved = flush(engine.shm);
   // Bounded, so that a flood cannot keep a caller here for ever.
   for (int i = 0; i < 256; ++i) {
-    message* const m = engine.shm.receive({});
+    message* m = engine.shm.receive({});
+    if (m == nullptr && engine.network != nullptr) m = engine.network->take(true, false);
     if (m == nullptr) break;
     came_from_peers();
     moved = true;
@@ -252,7 +271,8 @@ bool taken_in(std::uint64_t place) {
 bool parked_for(std::int32_t world_rank) {
   guard const held;
   progress_engine const& engine = progress_engine::here();
-  return engine.host.has(world_rank) && engine.shm.has_parked_for(world_rank);
+  if (engine.shm.reaches(world_rank)) return engine.shm.has_parked_for(world_rank);
+  return engine.network != nullptr && engine.network->has_waiting_for(world_rank);
 }
 
 bool advance() {

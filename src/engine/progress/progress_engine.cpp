@@ -10,12 +10,14 @@ rank_diagnostics unseen_diagnostics;
 
 rank_diagnostics* diagnostics = &unseen_diagnostics;
 
-progress_engine::progress_engine(shm::endpoint& transport, host_domain& ranks, waiting_policy policy,
-                                 bool several_threads)
+progress_engine::progress_engine(shm::endpoint& transport, network_messages* other_hosts, host_domain& ranks,
+                                 waiting_policy policy, bool several_threads)
     : single(this),
       shm(transport),
+      network(other_hosts),
       host(ranks),
-      held_back(transport, open),
+      network_polls(other_hosts, open),
+      held_back(transport, other_hosts, open),
       threaded(several_threads),
       waiting(policy) {
   polls_before_yielding = policy.spare_cores ? polls_with_spare_cores : 1;

@@ -12,8 +12,10 @@
 #include "base/single.hpp"
 #include "base/spin_lock.hpp"
 #include "engine/host/host_domain.hpp"
+#include "engine/network/network_messages.hpp"
 #include "engine/progress/held_back.hpp"
 #include "engine/progress/impatience.hpp"
+#include "engine/progress/network_work.hpp"
 #include "engine/progress/work.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -26,12 +28,16 @@ struct waiting_policy {
 };
 
 struct progress_engine : single<progress_engine> {
-  progress_engine(shm::endpoint& transport, host_domain& ranks, waiting_policy policy, bool several_threads);
+  /// `other_hosts`: null in a job on one host.
+  progress_engine(shm::endpoint& transport, network_messages* other_hosts, host_domain& ranks,
+                  waiting_policy policy, bool several_threads);
   ~progress_engine();
 
   shm::endpoint& shm;
+  network_messages* const network;
   host_domain& host;
   open_work open;
+  network_work network_polls;
   held_back_calls held_back;
   impatience impatient;
   bool const threaded;  ///< several threads may communicate (par)

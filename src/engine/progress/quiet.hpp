@@ -11,10 +11,12 @@ namespace atl::engine {
 /// Outgoing messages and copies of device memory that still need this rank's internal progress.
 inline std::size_t unsent() noexcept {
   progress_engine const& engine = progress_engine::here();
-  return engine.shm.unsent() + engine.open.owed();
+  std::size_t const local = engine.shm.unsent() + engine.open.owed();
+  return engine.network == nullptr ? local : local + engine.network->unsent();
 }
 
-/// True if nothing has arrived and advance() has nothing to do (a hint).
+/// True if nothing has arrived and advance() has nothing to do (a hint). In a job on several hosts never: the network
+/// is open work.
 inline bool quiet() noexcept {
   progress_engine const& engine = progress_engine::here();
   return engine.shm.quiet() && (engine.shm.busy() | engine.open.items()) == 0;

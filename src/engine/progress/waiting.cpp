@@ -15,6 +15,7 @@
 #include "base/pause.hpp"
 #include "bootstrap/mpi_singletons.hpp"
 #include "engine/host/call_sites.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
@@ -36,7 +37,10 @@ constinit std::atomic<std::uint64_t> turn_began_ns{0};
 
 /// Nothing would wake us when a peer has read what is unsent, or a device is done.
 bool nobody_rings(progress_engine const& engine) noexcept {
-  return engine.shm.unsent() != 0 || engine.open.silent() != 0;
+  if (engine.shm.unsent() != 0 || engine.open.silent() != 0) return true;
+  if (engine.network == nullptr) return false;
+  try_guard const held;
+  return !held || !engine.network->may_sleep();
 }
 
 }  // namespace

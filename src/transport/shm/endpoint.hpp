@@ -61,7 +61,8 @@ struct endpoint_config {
   std::uint32_t me = 0;
   bootstrap::host_ranks ranks;  ///< of this host
   region_layout layout{};
-  doorbell* bells = nullptr;         ///< local rank 0's; the others' follow at the same stride
+  doorbell* bells = nullptr;         ///< local rank 0's; the others' follow
+  std::size_t bell_stride = 0;       ///< bytes from one to the next
   memory::arena* transit = nullptr;  ///< this rank's transit memory, where the layout says
   bool read_peers = false;           ///< process_vm_readv works between all ranks
   std::vector<peer_process> peers;   ///< by local rank; needed if read_peers
@@ -82,6 +83,9 @@ class endpoint final {
   ~endpoint();
   endpoint(endpoint const&) = delete;
   endpoint& operator=(endpoint const&) = delete;
+
+  /// Is that rank of this host?
+  bool reaches(std::int32_t world_rank) const { return config_.ranks.has(world_rank); }
 
   /// Largest message (header included) that travels in one piece without a descriptor.
   static constexpr std::size_t eager_bytes() { return max_cells * cell_bytes; }
@@ -249,7 +253,7 @@ class endpoint final {
   }
   void wake(std::uint32_t local_rank) const {
     atl::wake(*reinterpret_cast<doorbell*>(reinterpret_cast<std::byte*>(config_.bells) +
-                                           local_rank * config_.stride));
+                                           local_rank * config_.bell_stride));
   }
   std::uint32_t local(std::int32_t world_rank) const { return config_.ranks.local_rank(world_rank); }
 

@@ -1,0 +1,206 @@
+// Messages from other hosts.
+
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "engine/network/frames.hpp"
+#include "engine/network/network_messages.hpp"
+#include "transport/message_pool.hpp"
+
+namespace atl::engine {
+
+using transport::admission;
+using transport::arrival;
+using transport::header_bytes;
+using transport::index_of;
+using transport::lane;
+using transport::message;
+using transport::message_kind;
+using transport::started;
+using transport::storage;
+using transport::taken;
+
+namespace {
+
+std::uint64_t key_of(std::int32_t source, std::uint64_t number) {
+  return static_cast<std::uint64_t>(source) << 40 ^ number;
+}
+
+}  // namespace
+
+/// A payload that the transport brings.
+struct network_messages::fetching final : transport::operation {
+  network_messages& all;
+  message* whole;
+
+  fetching(network_messages& owner, message* m)
+      : operation(&fetched, transport::ask_finished), all(owner), whole(m) {}
+
+  static void fetched(operation& self, transport::completion, transport::outcome how) {
+    auto* const f = static_cast<fetching*>(&self);
+    if (how != transport::outcome::ok) f->all.lost(f->whole->source, f->all.network_->last_error());
+    f->all.deliver(f->whole);
+    delete f;
+  }
+};
+
+/// A record with room for the message; null: there is no memory.
+message* network_messages::make_arrival(announced_message const& what, admission how) {
+  std::size_t const alignment = std::size_t{1} << what.alignment_log2;
+  bool const pooled = what.bytes <= transport::pooled_room[2] && alignment <= transport::buffer_alignment;
+  message* const m = transport::take_message(pooled ? what.bytes : 0);
+  if (pooled) {
+    m->where = storage::ring;
+    m->charged = what.kind != message_kind::active;
+    if (m->charged) memory_.charge_arrival(what.bytes);
+  } else {
+    m->where = storage::privately;
+    m->base = memory_.take_for_arrival(what.bytes, alignment, how);
+    if (m->base == nullptr) {
+      transport::return_message(m);
+      return nullptr;
+    }
+  }
+  m->bytes = what.bytes;
+  m->token = what.token;
+  m->source = what.source;
+  m->kind = what.kind;
+  m->period = shape_.period;
+  return m;
+}
+
+void network_messages::deliver(message* m) {
+  lane const way = transport::lane_of(m->kind);
+  if (m->kind != message_kind::active) ++calls_taken_;
+  if (way == lane::request) {
+    // While there is memory the sender may go on; else when the program has this one.
+    m->owes_credit = !memory_.admits_arrival(0);
+    if (!m->owes_credit) owe(*m);
+  }
+  arrived_[index_of(way)].push(m);
+}
+
+/// The credit of a request goes back to its sender, when enough has come together.
+void network_messages::owe(message const& m) {
+  network_peer& p = peer(m.source);
+  p.owed += cost_of(m.bytes);
+  if (p.owed >= shape_.credit / 4) list(p);
+}
+
+message* network_messages::take(bool requests, bool soon) {
+  for (lane const way : {lane::control, lane::request}) {
+    waiting_messages& queue = arrived_[index_of(way)];
+    if (queue.empty() || (way == lane::request && !requests)) continue;
+    message* const m = queue.first;
+    queue.pop();
+    if (std::exchange(m->owes_credit, false)) owe(*m);
+    return m;
+  }
+  if (soon && !announced_.empty()) static_cast<void>(ask_for_announced(true));
+  return nullptr;
+}
+
+/// False: no memory, or no room for the question.
+bool network_messages::ask_for(announced_message const& what, admission how) {
+  message* const m = make_arrival(what, how);
+  if (m == nullptr) return false;
+  bool asked = false;
+  if (what.late) {
+    auto* const op = new fetching(*this, m);
+    started const s = network_->fetch(what.handle, {m->base, nullptr}, op);
+    asked = s == started::under_way || s == started::source_free || s == started::complete;
+    if (!asked || s == started::complete) delete op;
+    if (s == started::complete) deliver(m);
+    if (!asked && s != started::no_room) lost(what.source, network_->last_error());
+  } else {
+    asked = send_small(peer(what.source), form::wanted, what.number);
+    if (asked) assemblies_.emplace(key_of(what.source, what.number), assembly{m, 0});
+  }
+  if (asked) return true;
+  if (m->where == storage::privately) {
+    memory_.give_arrival(m->base, m->bytes);
+  } else if (m->charged) {
+    memory_.discharge_arrival(m->bytes);
+  }
+  transport::return_message(m);
+  return false;
+}
+
+/// Asks for what was announced, as far as there is memory; `soon`: for one in any case.
+bool network_messages::ask_for_announced(bool soon) {
+  bool any = false;
+  while (!announced_.empty()) {
+    announced_message const next = announced_.front();
+    // The engine's own messages are used at once.
+    bool const always = std::exchange(soon, false) || next.kind == message_kind::active;
+    if (!ask_for(next, always ? admission::always : admission::if_there_is_credit)) break;
+    announced_.pop_front();
+    any = true;
+  }
+  return any;
+}
+
+taken network_messages::arrived(arrival const& what) {
+  network_peer& p = peer(what.peer);
+  bool const bare = what.header.empty();
+  std::byte const* const head = bare ? what.payload : what.header.data();
+  frame f;
+  std::memcpy(&f, head, sizeof f);
+  if (!bare && what.header.size() == sizeof(piece)) {
+    take_piece(what);
+    return taken::consumed;
+  }
+  p.in_use -= f.credit;
+  if (f.credit != 0) list(p);
+  if (what.header.size() == sizeof(announcement)) {
+    take_announcement(what, head);
+    return taken::consumed;
+  }
+  announced_message const whole{what.peer, f.kind, f.alignment_log2, f.token, what.bytes, 0, what.handle, what.late};
+  if (what.late) {
+    announced_.push_back(whole);
+    static_cast<void>(ask_for_announced(false));
+    return taken::kept;
+  }
+  message* const m = make_arrival(whole, admission::always);
+  if (m == nullptr) {
+    fatal("network", "there is no memory for a message of %zu bytes from rank %d", what.bytes, what.peer);
+  }
+  std::memcpy(m->base + header_bytes, what.payload + header_bytes, what.bytes - header_bytes);
+  deliver(m);
+  return taken::consumed;
+}
+
+void network_messages::take_announcement(arrival const& what, std::byte const* header) {
+  announcement a;
+  std::memcpy(&a, header, sizeof a);
+  switch (a.what) {
+    case form::announced:
+      announced_.push_back({what.peer, a.kind, a.alignment_log2, a.token, a.bytes, a.number, {}, false});
+      static_cast<void>(ask_for_announced(false));
+      break;
+    case form::wanted:
+      start_pieces(peer(what.peer), a.number);
+      break;
+    default:
+      break;  // credit
+  }
+}
+
+void network_messages::take_piece(arrival const& what) {
+  piece part;
+  std::memcpy(&part, what.header.data(), sizeof part);
+  auto const found = assemblies_.find(key_of(what.peer, part.number));
+  if (found == assemblies_.end()) return;
+  message* const m = found->second.whole;
+  std::memcpy(m->base + part.offset, what.payload, what.bytes);
+  found->second.arrived += what.bytes;
+  if (found->second.arrived < m->bytes) return;
+  assemblies_.erase(found);
+  deliver(m);
+}
+
+void network_messages::notified(std::int32_t, std::uint64_t) {}
+
+}  // namespace atl::engine

@@ -1,0 +1,425 @@
+// Messages to other hosts: life, sending. Receiving is in network_arrivals.cpp.
+
+#include "engine/network/network_messages.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "engine/network/frames.hpp"
+#include "transport/message_pool.hpp"
+
+namespace atl::engine {
+
+using transport::admission;
+using transport::header_bytes;
+using transport::index_of;
+using transport::lane;
+using transport::message;
+using transport::message_kind;
+using transport::outgoing;
+using transport::spill;
+using transport::started;
+using transport::status;
+using transport::storage;
+
+namespace {
+
+constexpr std::size_t spill_bound = std::size_t{256} << 20;
+constexpr std::size_t pooled_bytes = transport::pooled_room[2];
+
+bool is_open(network_peer const& p) { return p.link == link_state::open || p.link == link_state::closing; }
+
+/// A record whose buffer is what begin() took.
+message* record_of(outgoing const& out, std::size_t bytes) {
+  auto* const m = reinterpret_cast<message*>(static_cast<std::uintptr_t>(out.position));
+  m->bytes = bytes;
+  return m;
+}
+
+}  // namespace
+
+/// A message that the transport reads where it lies.
+struct network_messages::sending final : transport::operation {
+  network_messages& all;
+  message* read;
+
+  sending(network_messages& owner, message* m)
+      : operation(&sent, transport::ask_source), all(owner), read(m) {}
+
+  static void sent(operation& self, transport::completion, transport::outcome how) {
+    auto* const s = static_cast<sending*>(&self);
+    if (how != transport::outcome::ok) s->all.lost(s->read->source, s->all.network_->last_error());
+    s->all.drop_sent(s->read);
+    delete s;
+  }
+};
+
+network_messages::network_messages(std::unique_ptr<transport::network> network, shape what,
+                                   transport::message_memory& memory)
+    : single(this), network_(std::move(network)), shape_(std::move(what)), memory_(memory) {}
+
+network_messages::~network_messages() {
+  network_.reset();
+  for (auto const& [rank, p] : peers_) {
+    for (waiting_messages& queue : p->waiting) {
+      while (message* const m = queue.first) {
+        queue.pop();
+        drop_sent(m);
+      }
+    }
+    for (outgoing_pieces const& each : p->pieces) drop_sent(each.whole);
+  }
+  for (auto const& [number, m] : offered_) drop_sent(m);
+  for (auto const& [key, part] : assemblies_) {
+    memory_.give_arrival(part.whole->base, part.whole->bytes);
+    transport::return_message(part.whole);
+  }
+}
+
+network_peer& network_messages::peer(std::int32_t rank) {
+  std::unique_ptr<network_peer>& found = peers_[rank];
+  if (found == nullptr) {
+    found = std::make_unique<network_peer>();
+    found->rank = rank;
+  }
+  return *found;
+}
+
+// ---- begin, commit, cancel -----------------------------------------------------------------------
+
+status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
+  network_peer const& p = peer(out.target);
+  waiting_messages const& queue = p.waiting[index_of(out.way)];
+  std::size_t const for_peer = queue.private_bytes;
+  bool const crowded = !queue.empty() || for_peer >= shape_.credit;
+  if (allowed == spill::never && crowded) return status::no_room;
+  if (allowed == spill::bounded && for_peer != 0 && for_peer + bytes > spill_bound - std::min(spill_bound, memory_.outgoing()))
+    return status::no_room;
+  admission const how = allowed == spill::unlimited ? admission::always : admission::if_there_is_credit;
+  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  out.where = storage::network;
+  out.capacity = bytes;
+  // Small ones in pooled blocks, like those that arrive.
+  bool const pooled = bytes <= pooled_bytes && alignment <= transport::buffer_alignment;
+  message* const m = transport::take_message(pooled ? bytes : 0);
+  if (pooled) {
+    m->where = storage::ring;
+  } else {
+    m->where = storage::privately;
+    m->base = memory_.take_for_sending(bytes, alignment, how);
+    if (m->base == nullptr) {
+      transport::return_message(m);
+      return status::no_memory;
+    }
+  }
+  out.begin = m->base;
+  out.position = reinterpret_cast<std::uintptr_t>(m);
+  return status::ok;
+}
+
+void network_messages::cancel(outgoing& out) noexcept {
+  message* const m = record_of(out, out.capacity);
+  if (m->where == storage::privately) memory_.give_sent(m->base, out.capacity);
+  transport::return_message(m);
+}
+
+void network_messages::commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
+  message* const m = record_of(out, bytes);
+  if (m->where == storage::privately) {
+    memory_.shorten(out.capacity - bytes);
+  } else {
+    // Counted from here on, when it may have to wait.
+    memory_.charge_sending(bytes);
+  }
+  m->token = token;
+  m->kind = kind;
+  m->period = out.alignment_log2;  // has another meaning only where it arrives
+  m->source = out.target;
+  if (kind != message_kind::active) ++calls_sent_;
+  network_peer& p = peer(out.target);
+  charge(p.rank, out.way, bytes, 1);
+  waiting_messages& queue = p.waiting[index_of(out.way)];
+  queue.push(m);
+  ++waiting_;
+  if (queue.first == m) static_cast<void>(send_first(p, out.way));
+  if (!queue.empty()) list(p);
+  unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
+}
+
+void network_messages::charge(std::int32_t rank, lane way, std::size_t bytes, int sign) noexcept {
+  auto const more = static_cast<std::size_t>(sign) * bytes;
+  peer(rank).waiting[index_of(way)].private_bytes += more;
+  private_bytes_[index_of(way)] += more;
+}
+
+void network_messages::drop_sent(message* m) noexcept {
+  charge(m->source, transport::lane_of(m->kind), m->bytes, -1);
+  if (m->where == storage::privately) {
+    memory_.give_sent(m->base, m->bytes);
+  } else {
+    memory_.shorten(m->bytes);
+  }
+  transport::return_message(m);
+}
+
+std::size_t network_messages::private_bytes_for(std::int32_t rank, lane way) const noexcept {
+  auto const found = peers_.find(rank);
+  return found == peers_.end() ? 0 : found->second->waiting[index_of(way)].private_bytes;
+}
+
+bool network_messages::has_waiting_for(std::int32_t rank) const noexcept {
+  auto const found = peers_.find(rank);
+  return found != peers_.end() && !found->second->waiting[index_of(lane::request)].empty();
+}
+
+// ---- connections ---------------------------------------------------------------------------------
+
+bool network_messages::connect(network_peer& p) {
+  if (p.link == link_state::open) [[likely]]
+    return true;
+  if (p.link != link_state::none) return false;
+  if (p.refusals != 0 && now_ns() < p.try_again_ns) return false;
+  std::string const address = shape_.address_of(p.rank);
+  switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {
+    case started::complete:
+    case started::source_free:
+      p.link = link_state::open;
+      return true;
+    case started::under_way:
+      p.link = link_state::connecting;
+      return false;
+    case started::no_room:
+      return false;
+    default:
+      lost(p.rank, network_->last_error());
+  }
+}
+
+void network_messages::connection(transport::connection_event const& event) {
+  constexpr std::uint32_t most_refusals = 200;
+  constexpr std::uint64_t pause_ns = 50'000;
+  network_peer& p = peer(event.peer);
+  switch (event.what) {
+    case transport::connection_change::connected:
+      p.link = link_state::open;
+      p.refusals = 0;
+      break;
+    case transport::connection_change::refused:
+      if (p.link == link_state::open) break;  // the peer's own attempt was quicker
+      p.link = link_state::none;
+      if (++p.refusals > most_refusals) lost(p.rank, event.words);
+      p.try_again_ns = now_ns() + p.refusals * pause_ns;
+      break;
+    case transport::connection_change::closing:
+      p.link = link_state::closing;
+      break;
+    case transport::connection_change::closed:
+      if (event.why == transport::close_reason::lost && !ending_) lost(p.rank, event.words);
+      p.link = link_state::none;
+      break;
+  }
+  list(p);
+}
+
+void network_messages::close_all() {
+  ending_ = true;
+  for (auto const& [rank, p] : peers_) {
+    if (is_open(*p)) network_->close(rank);
+  }
+}
+
+bool network_messages::any_open() const noexcept {
+  return std::any_of(peers_.begin(), peers_.end(), [](auto const& each) { return is_open(*each.second); });
+}
+
+void network_messages::lost(std::int32_t rank, std::string_view words) const {
+  fatal("network", "rank %d on another host cannot be reached over %s any more: %.*s. The rank or its host has ended, or "
+        "the network between the hosts is down.",
+        rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
+}
+
+// ---- leaving -------------------------------------------------------------------------------------
+
+void network_messages::list(network_peer& p) {
+  if (std::exchange(p.listed, true)) return;
+  active_.push_back(&p);
+}
+
+void network_messages::stamp(network_peer& p, message* m, form what) noexcept {
+  frame const f{m->token, m->kind, static_cast<std::uint8_t>(m->period), what, 0,
+                static_cast<std::uint32_t>(std::exchange(p.owed, 0))};
+  std::memcpy(m->base, &f, sizeof f);
+}
+
+bool network_messages::travels_whole(network_peer const& p, message const& m) const {
+  return m.bytes <= network_->sizes(p.rank, transport::lane_of(m.kind)).eager;
+}
+
+bool network_messages::has_credit(network_peer const& p, message const& m) const noexcept {
+  return p.in_use == 0 || p.in_use + cost_of(m.bytes) <= shape_.credit;
+}
+
+/// Sends the first message that waits, if that is possible now.
+bool network_messages::send_first(network_peer& p, lane way) {
+  if (!connect(p)) return false;
+  waiting_messages& queue = p.waiting[index_of(way)];
+  message* const m = queue.first;
+  if (way == lane::request && !has_credit(p, *m)) return false;
+  // Before it goes: it may be read, and be gone, at once.
+  message* const next = static_cast<message*>(m->next);
+  std::size_t const cost = cost_of(m->bytes);
+  bool const whole = travels_whole(p, *m) || static_cast<bool>(network_->abilities().late_payload);
+  if (!(whole ? send_whole(p, way, m) : announce(p, way, m))) return false;
+  queue.first = next;
+  if (next == nullptr) queue.last = nullptr;
+  --waiting_;
+  if (way == lane::request) p.in_use += cost;
+  return true;
+}
+
+bool network_messages::send_whole(network_peer& p, lane way, message* m) {
+  transport::message_sizes const sizes = network_->sizes(p.rank, way);
+  std::size_t const owed = p.owed;
+  if (m->bytes <= sizes.in_place) {
+    transport::network_buffer buffer;
+    started const s = network_->begin(p.rank, way, 0, m->bytes, m->bytes, buffer);
+    if (s == started::no_room) return false;
+    if (s != started::complete) lost(p.rank, network_->last_error());
+    stamp(p, m, form::whole);
+    std::memcpy(buffer.payload, m->base, m->bytes);
+    network_->commit(buffer, {}, m->bytes);
+    drop_sent(m);
+    return true;
+  }
+  stamp(p, m, form::whole);
+  std::byte header[sizeof(frame)];
+  std::memcpy(header, m->base, sizeof header);
+  auto* const op = new sending(*this, m);
+  started const s = network_->send(p.rank, way, header, {m->base, m->bytes}, op);
+  if (s == started::under_way) return true;
+  delete op;
+  if (s == started::complete || s == started::source_free) {
+    drop_sent(m);
+    return true;
+  }
+  p.owed += owed;
+  if (s != started::no_room) lost(p.rank, network_->last_error());
+  return false;
+}
+
+/// Tells the peer that there is a message for it, which goes when the peer has memory for it.
+bool network_messages::announce(network_peer& p, lane way, message* m) {
+  announcement const a{m->token,
+                       m->kind,
+                       static_cast<std::uint8_t>(m->period),
+                       form::announced,
+                       0,
+                       static_cast<std::uint32_t>(p.owed),
+                       m->bytes,
+                       next_number_};
+  std::byte bytes[sizeof a];
+  std::memcpy(bytes, &a, sizeof a);
+  started const s = network_->send(p.rank, way, bytes, {}, nullptr);
+  if (s == started::no_room) return false;
+  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
+  p.owed = 0;
+  offered_.emplace(next_number_++, m);
+  return true;
+}
+
+void network_messages::start_pieces(network_peer& p, std::uint64_t number) {
+  auto const found = offered_.find(number);
+  if (found == offered_.end()) return;
+  p.pieces.push_back({found->second, number, 0});
+  ++waiting_;
+  offered_.erase(found);
+  list(p);
+}
+
+bool network_messages::send_pieces(network_peer& p, outgoing_pieces& what) {
+  message* const m = what.whole;
+  lane const way = transport::lane_of(m->kind);
+  std::size_t const most = network_->sizes(p.rank, way).eager;
+  while (what.sent < m->bytes) {
+    std::size_t const bytes = std::min(most, m->bytes - what.sent);
+    piece const head{what.number, what.sent, form::piece};
+    std::byte header[sizeof head];
+    std::memcpy(header, &head, sizeof head);
+    // Without events: the transport copies what it takes in one piece.
+    transport::network_buffer buffer;
+    started const s = network_->begin(p.rank, way, sizeof head, 1, bytes, buffer);
+    if (s == started::no_room) return false;
+    if (s != started::complete) lost(p.rank, network_->last_error());
+    std::size_t const fits = std::min(bytes, buffer.capacity);
+    std::memcpy(buffer.payload, m->base + what.sent, fits);
+    network_->commit(buffer, header, fits);
+    what.sent += fits;
+  }
+  return true;
+}
+
+bool network_messages::send_small(network_peer& p, form what, std::uint64_t number) {
+  if (!connect(p)) return false;
+  announcement const a{0, message_kind::active, 0, what, 0, static_cast<std::uint32_t>(p.owed), 0, number};
+  std::byte bytes[sizeof a];
+  std::memcpy(bytes, &a, sizeof a);
+  started const s = network_->send(p.rank, lane::control, bytes, {}, nullptr);
+  if (s == started::no_room) return false;
+  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
+  p.owed = 0;
+  return true;
+}
+
+bool network_messages::settle_credit(network_peer& p) {
+  if (p.owed < shape_.credit / 4) return true;
+  return send_small(p, form::credit, 0);
+}
+
+/// True if anything moved. Takes the peer off the list if nothing waits for it any more.
+bool network_messages::flush(network_peer& p) {
+  bool moved = false;
+  for (lane const way : {lane::control, lane::request}) {
+    while (!p.waiting[index_of(way)].empty() && send_first(p, way)) moved = true;
+  }
+  for (std::size_t i = 0; i < p.pieces.size();) {
+    std::size_t const before = p.pieces[i].sent;
+    bool const all = send_pieces(p, p.pieces[i]);
+    moved |= p.pieces[i].sent != before;
+    if (!all) break;
+    drop_sent(p.pieces[i].whole);
+    p.pieces.erase(p.pieces.begin() + static_cast<std::ptrdiff_t>(i));
+    --waiting_;
+  }
+  return moved;
+}
+
+bool network_messages::flush() {
+  bool moved = false;
+  for (std::size_t i = 0; i < active_.size();) {
+    network_peer& p = *active_[i];
+    moved |= flush(p);
+    bool const settled = settle_credit(p);
+    if (settled && p.pieces.empty() && p.waiting[0].empty() && p.waiting[1].empty()) {
+      p.listed = false;
+      active_[i] = active_.back();
+      active_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+bool network_messages::poll() {
+  bool moved = network_->poll(*this) != 0;
+  if (!announced_.empty()) moved |= ask_for_announced(false);
+  if (!active_.empty()) moved |= flush();
+  unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
+  return moved;
+}
+
+}  // namespace atl::engine

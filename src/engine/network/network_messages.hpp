@@ -1,0 +1,160 @@
+#pragma once
+
+/// Messages between hosts, over whatever transport the job has (transport/network.hpp).
+///
+/// A message is written into private memory; its first 16 bytes say what it is (frame). It travels whole where the
+/// transport takes it so. A longer one is announced; when the target has memory for it, the target fetches it, or
+/// where the transport cannot do that asks for it, and it comes in pieces. What finds no room, no credit or no
+/// connection waits for its peer, per lane.
+///
+/// *Credit.* A rank may have so many bytes of requests at each peer, an announced one counting little; the peer gives
+/// that back when its program has the request, or at once while it has memory for more. Answers need no credit: they
+/// are what the peer has asked for, and held_back_calls bounds them.
+///
+/// *Connections* are made at first use, from either side or both; what is sent meanwhile waits.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <atoll/transport/message.hpp>
+
+#include "base/single.hpp"
+#include "engine/network/peer.hpp"
+#include "transport/message_memory.hpp"
+#include "transport/network.hpp"
+
+namespace atl::engine {
+
+/// Under the engine's lock, but for unsent().
+class network_messages final : public single<network_messages>, public transport::receiver {
+ public:
+  struct shape {
+    std::function<std::string(std::int32_t)> address_of;  ///< how to reach a rank of the job
+    std::uint32_t period = 0;
+    std::size_t credit = std::size_t{256} << 10;  ///< bytes of requests at one peer
+  };
+
+  /// Smallest that works: several of the largest costs.
+  static constexpr std::size_t least_credit = std::size_t{64} << 10;
+
+  network_messages(std::unique_ptr<transport::network> network, shape what, transport::message_memory& memory);
+  ~network_messages();
+
+  /// The transport itself, for put and get.
+  [[nodiscard]] transport::network& transport() noexcept { return *network_; }
+
+  // As the same functions of shm::endpoint.
+  transport::status begin(transport::outgoing& out, std::size_t bytes, std::size_t alignment,
+                          transport::spill allowed);
+  void commit(transport::outgoing& out, transport::message_kind kind, std::uint64_t token, std::size_t bytes);
+  void cancel(transport::outgoing& out) noexcept;
+
+  /// Lets the transport work, and sends what waited; true if anything moved.
+  bool poll();
+  /// Next arrived message, or null: engine messages and answers first. `requests`: look for those, too. `soon`: the
+  /// program will use it at once, so that what was announced may come although there is no credit.
+  transport::message* take(bool requests, bool soon);
+
+  /// What needs this rank's progress before it has left.
+  [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool has_waiting_for(std::int32_t rank) const noexcept;
+  [[nodiscard]] std::size_t private_bytes_for(std::int32_t rank, transport::lane way) const noexcept;
+  [[nodiscard]] std::size_t private_bytes_on(transport::lane way) const noexcept {
+    return private_bytes_[transport::index_of(way)];
+  }
+  /// Calls and answers sent to and taken from other hosts, ever: the end of the job compares the sums of all ranks.
+  [[nodiscard]] std::uint64_t calls_sent() const noexcept { return calls_sent_; }
+  [[nodiscard]] std::uint64_t calls_taken() const noexcept { return calls_taken_; }
+  /// True if the network wakes this rank, also from what is under way now.
+  [[nodiscard]] bool may_sleep() { return network_->under_way() == 0 && waiting_ == 0 && network_->arm(); }
+  /// Begins to close all connections. Nothing more is sent, and losses are taken for closings.
+  void close_all();
+  /// Are there any that are not closed yet?
+  [[nodiscard]] bool any_open() const noexcept;
+
+  /// A rank of another host.
+  network_peer& peer(std::int32_t rank);
+  /// Begins to connect if nobody has; true if the connection stands.
+  bool connect(network_peer& p);
+
+  // What the transport calls.
+  transport::taken arrived(transport::arrival const& what) override;
+  void notified(std::int32_t peer, std::uint64_t tag) override;
+  void connection(transport::connection_event const& event) override;
+
+ private:
+  enum class form : std::uint8_t;
+  struct frame;
+  struct announcement;
+  struct piece;
+  struct sending;
+  struct fetching;
+  /// A message that a peer has announced, and that was not asked for yet.
+  struct announced_message {
+    std::int32_t source;
+    transport::message_kind kind;
+    std::uint8_t alignment_log2;
+    std::uint64_t token;
+    std::size_t bytes;
+    std::uint64_t number;              ///< to ask for it, where the transport does not fetch
+    transport::arrival_handle handle;  ///< to fetch it
+    bool late;
+  };
+  struct assembly {
+    transport::message* whole = nullptr;
+    std::size_t arrived = 0;
+  };
+
+  // Sending.
+  void drop_sent(transport::message* m) noexcept;
+  void charge(std::int32_t rank, transport::lane way, std::size_t bytes, int sign) noexcept;
+  bool has_credit(network_peer const& p, transport::message const& m) const noexcept;
+  bool travels_whole(network_peer const& p, transport::message const& m) const;
+  bool send_first(network_peer& p, transport::lane way);
+  bool send_whole(network_peer& p, transport::lane way, transport::message* m);
+  bool announce(network_peer& p, transport::lane way, transport::message* m);
+  bool send_pieces(network_peer& p, outgoing_pieces& what);
+  bool send_small(network_peer& p, form what, std::uint64_t number);
+  void stamp(network_peer& p, transport::message* m, form what) noexcept;
+  void list(network_peer& p);
+  bool flush();
+  bool flush(network_peer& p);
+  bool settle_credit(network_peer& p);
+  [[noreturn]] void lost(std::int32_t rank, std::string_view words) const;
+
+  // Receiving.
+  transport::message* make_arrival(announced_message const& what, transport::admission how);
+  void deliver(transport::message* m);
+  void owe(transport::message const& m);
+  bool ask_for(announced_message const& what, transport::admission how);
+  bool ask_for_announced(bool soon);
+  void take_announcement(transport::arrival const& what, std::byte const* header);
+  void take_piece(transport::arrival const& what);
+  void start_pieces(network_peer& p, std::uint64_t number);
+
+  std::unique_ptr<transport::network> network_;
+  shape shape_;
+  transport::message_memory& memory_;
+  std::unordered_map<std::int32_t, std::unique_ptr<network_peer>> peers_;
+  std::vector<network_peer*> active_;  ///< something waits for them, or is owed to them
+  std::unordered_map<std::uint64_t, transport::message*> offered_;  ///< announced by us, by number
+  std::deque<announced_message> announced_;
+  std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and number
+  waiting_messages arrived_[transport::lanes];
+  std::size_t waiting_ = 0;  ///< messages that the transport does not have yet
+  std::atomic<std::size_t> unsent_{0};
+  std::size_t private_bytes_[transport::lanes] = {};
+  std::uint64_t calls_sent_ = 0;
+  std::uint64_t calls_taken_ = 0;
+  std::uint64_t next_number_ = 1;
+  bool ending_ = false;
+};
+
+}  // namespace atl::engine

@@ -1,0 +1,63 @@
+#pragma once
+
+/// What a rank knows of one on another host with which it has to do.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <atoll/transport/message.hpp>
+
+namespace atl::engine {
+
+enum class link_state : std::uint8_t {
+  none,        ///< nobody has asked for a connection yet
+  connecting,  ///< what is sent waits
+  open,
+  closing,  ///< no more is sent until it is closed
+};
+
+/// Messages that wait for room, for credit or for the connection, in order.
+struct waiting_messages {
+  transport::message* first = nullptr;
+  transport::message* last = nullptr;
+  std::size_t private_bytes = 0;  ///< of all that is for this peer, until the network has read it
+
+  [[nodiscard]] bool empty() const noexcept { return first == nullptr; }
+  void push(transport::message* m) noexcept {
+    m->next = nullptr;
+    if (last == nullptr) {
+      first = m;
+    } else {
+      last->next = m;
+    }
+    last = m;
+  }
+  void pop() noexcept {
+    first = static_cast<transport::message*>(first->next);
+    if (first == nullptr) last = nullptr;
+  }
+};
+
+/// A message that leaves in pieces.
+struct outgoing_pieces {
+  transport::message* whole = nullptr;
+  std::uint64_t number = 0;
+  std::size_t sent = 0;  ///< bytes
+};
+
+/// A rank of another host.
+struct network_peer {
+  std::int32_t rank = -1;
+  link_state link = link_state::none;
+  bool listed = false;            ///< among those that flush() visits
+  std::uint32_t refusals = 0;     ///< in a row
+  std::uint64_t try_again_ns = 0;  ///< not before then
+  waiting_messages waiting[transport::lanes];
+  std::vector<outgoing_pieces> pieces;  ///< of messages that the peer has asked for
+  // Credit for requests, in bytes.
+  std::size_t in_use = 0;  ///< of ours at the peer, that it has not given back
+  std::size_t owed = 0;    ///< of the peer's here, to be given back
+};
+
+}  // namespace atl::engine
