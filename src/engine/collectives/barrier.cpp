@@ -1,6 +1,6 @@
 #include "engine/collectives/barrier.hpp"
 
-#include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/exchange.hpp"
 #include "engine/collectives/flat.hpp"
 #include "engine/collectives/matching.hpp"
 #include "engine/collectives/rings.hpp"

@@ -3,17 +3,27 @@
 #include <algorithm>
 #include <new>
 
-namespace atl::engine {
+#include "base/error.hpp"
 
-scratch::~scratch() { ::operator delete(memory_, std::align_val_t(alignment_)); }
+namespace atl::engine {
 
 std::byte* scratch::get(std::size_t count, std::size_t element_bytes) {
   if (memory_ == nullptr) {
     // The largest power of two that divides the size is a multiple of any alignment.
     alignment_ = std::max(element_bytes & (~element_bytes + 1), std::size_t{64});
-    memory_ = ::operator new(count* element_bytes, std::align_val_t(alignment_));
+    memory_ = ::operator new(count* element_bytes, std::align_val_t(alignment_), std::nothrow);
+    if (memory_ == nullptr) {
+      fatal("collectives",
+            "no memory for %zu bytes of what other ranks sent. Use smaller values, or fewer ranks a host.",
+            count * element_bytes);
+    }
   }
   return static_cast<std::byte*>(memory_);
+}
+
+void scratch::drop() noexcept {
+  if (memory_ != nullptr) ::operator delete(memory_, std::align_val_t(alignment_));
+  memory_ = nullptr;
 }
 
 }  // namespace atl::engine

@@ -4,7 +4,8 @@
 ///
 /// flat         teams whose members are all on this host and that have a channel (flat.hpp): by lines and
 ///              blocks of shared memory that everybody reads.
-/// by messages  any team, any size: binomial trees and dissemination (by_messages.hpp).
+/// by messages  any team, any size: dissemination and trees (by_messages.hpp). They send in steps, keep what
+///              cannot leave yet, and go on in a later advance().
 
 #include <cstddef>
 #include <cstdint>
@@ -80,8 +81,10 @@ class scratch {
   scratch() = default;
   scratch(scratch const&) = delete;
   scratch& operator=(scratch const&) = delete;
-  ~scratch();
+  ~scratch() { drop(); }
+  /// Ends the job if there is none: the others could never go on.
   std::byte* get(std::size_t count, std::size_t element_bytes);
+  void drop() noexcept;
 
  private:
   void* memory_ = nullptr;

@@ -28,7 +28,7 @@ void start_reduce(team_view& team, void const* source, void* target, std::size_t
   if (goes_flat(team)) {
     launch_flat(make_flat_reduce(team, signature, done, what));
   } else {
-    launch(make_tree_reduce(team, signature, done, what));
+    launch(make_reduce(team, signature, done, what));
   }
 }
 

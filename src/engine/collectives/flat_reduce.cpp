@@ -166,17 +166,22 @@ class staged_reduce final : public flat_collective {
       std::memcpy(own_block() + bytes(mine.end), source() + bytes(mine.end), bytes(piece_ - mine.end));
     }
     bool const only_root_reads = whole_ && r_.root >= 0;
+    if (only_root_reads && !staged && !send_piece()) return false;
     (void)publish(&block_, sizeof block_, only_root_reads ? r_.root : -1);
     if (staged) team->staging.used_in(team->flat_step);
-    if (only_root_reads && !staged)
-      send_step(*this, r_.root, message_tag(team->rank_me), source(), bytes(piece_));
     now_ = only_root_reads ? state::piece_done : state::wait_for_contributions;
     return true;
   }
 
-  static std::uint32_t message_tag(std::int32_t rank) {
-    return gather_tag + static_cast<std::uint32_t>(rank);
+  /// By message to the root.
+  bool send_piece() const {
+    step what{message_tag(team->rank_me)};
+    what.data = source();
+    what.bytes = bytes(piece_);
+    return send_step(*this, team->to_world(r_.root), what);
   }
+
+  static std::uint32_t message_tag(std::int32_t rank) { return flat_tag + static_cast<std::uint32_t>(rank); }
 
   /// Where everybody's contribution is; false if some could not be staged.
   bool find_blocks() {
@@ -276,7 +281,7 @@ class staged_reduce final : public flat_collective {
   bool go_on_by_messages() {
     leave_piece();
     collectives_under_way::here().launch_rest(*this,
-                                              make_tree_reduce(*team, call.signature, done, r_.rest(begin_)));
+                                              make_reduce(*team, call.signature, done, r_.rest(begin_)));
     return true;
   }
 

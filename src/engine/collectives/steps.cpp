@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <atoll/base/exceptions.hpp>
 #include <atoll/engine/am.hpp>
 
 #include "engine/collectives/under_way.hpp"
@@ -17,6 +18,28 @@ std::size_t data_offset(std::size_t alignment) {
 
 void step_arrived(message* m) { collectives_under_way::here().take_in(m); }
 
+/// The one place where "no memory now" is heard of.
+bool begin_step(outgoing& out, std::int32_t target, std::size_t bytes, std::size_t alignment) {
+  try {
+    am_begin(out, target, bytes, pressure::park, alignment);
+  } catch (bad_shared_alloc const&) {
+    return false;
+  }
+  return true;
+}
+
+/// Takes out of what has arrived the first message that `wanted` is true for.
+template <class Wanted>
+message* take_if(collective& c, Wanted wanted) {
+  for (auto it = c.arrived.begin(); it != c.arrived.end(); ++it) {
+    if (!wanted(**it)) continue;
+    message* const m = *it;
+    c.arrived.erase(it);
+    return m;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 step_header header_of(message const& m) {
@@ -25,28 +48,32 @@ step_header header_of(message const& m) {
   return h;
 }
 
-void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data,
-               std::size_t bytes, std::size_t alignment) {
+bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
   outgoing out;
-  std::size_t const offset = data_offset(alignment);
-  std::size_t const total = offset + bytes;
-  am_begin(out, c.team->to_world(team_rank), total, pressure::park, alignment);
-  step_header const h{
-      c.route->id, c.call.signature, c.call.number, c.call.history, tag, static_cast<std::uint32_t>(offset),
-      {}};
+  std::size_t const offset = data_offset(what.alignment);
+  std::size_t const total = offset + what.bytes;
+  if (!begin_step(out, world_rank, total, what.alignment)) return false;
+  step_header const h{c.route->id,    c.call.signature, c.call.number,
+                      c.call.history, what.tag,         static_cast<std::uint32_t>(offset),
+                      what.at,        what.more};
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
-  if (bytes != 0) std::memcpy(out.begin + offset, data, bytes);
+  if (what.bytes != 0) std::memcpy(out.begin + offset, what.data, what.bytes);
   am_commit(out, message_kind::active, token_cache<&step_arrived>::get(), total);
+  return true;
 }
 
-message* take_step(collective& c, std::uint32_t tag) {
-  for (auto it = c.arrived.begin(); it != c.arrived.end(); ++it) {
-    if (header_of(**it).tag != tag) continue;
-    message* const m = *it;
-    c.arrived.erase(it);
-    return m;
-  }
-  return nullptr;
+message* take_step(collective& c, std::uint32_t tag, std::int32_t world_rank) {
+  return take_if(c, [&](message const& m) {
+    return (world_rank < 0 || m.source == world_rank) && header_of(m).tag == tag;
+  });
+}
+
+message* take_step_at(collective& c, std::uint32_t tag, std::int32_t world_rank, std::uint64_t at) {
+  return take_if(c, [&](message const& m) {
+    if (m.source != world_rank) return false;
+    step_header const h = header_of(m);
+    return h.tag == tag && h.at == at;
+  });
 }
 
 step_data data_of(message const& m) {

@@ -16,18 +16,31 @@ struct step_header {
   std::uint32_t number;
   std::uint32_t history;
   std::uint32_t tag;
-  std::uint32_t data;     ///< where the data begin, from the start of the message
-  std::byte padding[16];  ///< the data behind are aligned like the message: they are used where they are
+  std::uint32_t data;  ///< where the data begin, from the start of the message: they are used where they are
+  std::uint64_t at;    ///< place of the data in what they are part of; grants: how many segments
+  std::uint64_t more;  ///< of objects: the alignment of what follows
 };
 static_assert((transport::header_bytes + sizeof(step_header)) % transport::buffer_alignment == 0);
 
 step_header header_of(transport::message const& m);
 
-/// Sends to `team_rank` a message of collective `c` with a step tag.
-void send_step(collective const& c, std::int32_t team_rank, std::uint32_t tag, void const* data,
-               std::size_t bytes, std::size_t alignment = transport::buffer_alignment);
-/// Takes the arrived message with this tag, or null. The caller releases it.
-transport::message* take_step(collective& c, std::uint32_t tag);
+/// What a step message says, and brings along.
+struct step {
+  std::uint32_t tag;
+  std::uint64_t at = 0;
+  std::uint64_t more = 0;
+  void const* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t alignment = transport::buffer_alignment;
+};
+
+/// Sends a step of collective `c`. Never waits and never throws: false if there is no memory for it now, so
+/// that the caller keeps what it has to send and tries again in a later advance().
+[[nodiscard]] bool send_step(collective const& c, std::int32_t world_rank, step const& what);
+/// Takes the arrived message with this tag, from this rank of the job (-1: any), or null. The caller releases it.
+transport::message* take_step(collective& c, std::uint32_t tag, std::int32_t world_rank = -1);
+/// The same of one place.
+transport::message* take_step_at(collective& c, std::uint32_t tag, std::int32_t world_rank, std::uint64_t at);
 
 /// Data of a step message.
 struct step_data {
@@ -37,8 +50,16 @@ struct step_data {
 };
 step_data data_of(transport::message const& m);
 
-// Tags below are numbers of rounds.
-constexpr std::uint32_t broadcast_tag = 1U << 16;
+// What a step is for. Numbers of rounds are added to the ones that have rounds.
+constexpr std::uint32_t round_tag = 0;
+constexpr std::uint32_t up_tag = 1U << 15;
+constexpr std::uint32_t down_tag = 1U << 16;
 constexpr std::uint32_t gather_tag = 1U << 17;
+constexpr std::uint32_t flat_tag = 1U << 22;   ///< ranks are added
+constexpr std::uint32_t body_tag = 1U << 30;   ///< added: what follows the head of an object
+constexpr std::uint32_t grant_tag = 1U << 31;  ///< added: the receiver of such steps lets their sender go on
+
+/// Up to so much goes ahead unasked: with the headers, a message that travels in a ring.
+constexpr std::size_t eager_bytes = std::size_t{2048} - transport::header_bytes - sizeof(step_header);
 
 }  // namespace atl::engine

@@ -110,8 +110,8 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
   }
   fresh->set_members(std::move(members), static_cast<std::int32_t>(me));
   wait_for_team(*fresh, parent, signature, progress, [&](on_done done) {
-    collective* const c = make_tree_reduce(*fresh, signature, done,
-                                           {&ours, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1});
+    collective* const c = make_reduce(*fresh, signature, done,
+                                      {&ours, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1});
     c->route = &parent;
     launch(c);
   });

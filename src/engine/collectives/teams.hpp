@@ -13,6 +13,7 @@
 #include <atoll/transport/message.hpp>
 
 #include "base/single.hpp"
+#include "engine/collectives/hierarchy.hpp"
 #include "engine/collectives/staging.hpp"
 #include "engine/host/host_domain.hpp"
 
@@ -46,6 +47,8 @@ struct team_data : team_view {
   std::vector<collective*> open;                      ///< collectives by messages that are under way
   std::vector<transport::message*> early;             ///< for collectives that have not begun here
   std::array<std::uint64_t, history_size> called{};   ///< signatures of the last collectives, by number
+  std::unique_ptr<team_hosts> hosts;                  ///< where the members are: ask hosts_of()
+  bool hosts_known = false;
 
   std::int32_t to_world(std::int32_t team_rank) const {
     return stride != 0 ? first + team_rank * stride : table->world_ranks[static_cast<std::size_t>(team_rank)];

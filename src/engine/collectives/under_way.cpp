@@ -181,6 +181,14 @@ bool collectives_under_way::advance_flat(team_data& team) {
   return any;
 }
 
+bool collectives_under_way::keep(std::size_t bytes) noexcept {
+  // Most of what messages may take is for those of the program.
+  std::size_t const most = std::min(progress_engine::here().shm.memory().limit() / 8, std::size_t{16} << 20);
+  if (kept_ + bytes > most) return false;
+  kept_ += bytes;
+  return true;
+}
+
 void collectives_under_way::show_open() const noexcept {
   diagnostics->collectives_open.store(open(), std::memory_order_relaxed);
 }

@@ -31,6 +31,11 @@ class collectives_under_way final : public single<collectives_under_way>, public
   /// A team that was just registered gets the messages that came for it before.
   void adopt_orphans(team_data& team);
 
+  /// Says that so many bytes will come that cannot be used at once. False: they may not.
+  [[nodiscard]] bool keep(std::size_t bytes) noexcept;
+  /// They were used, or need not be kept any more.
+  void keep_less(std::size_t bytes) noexcept { kept_ -= bytes; }
+
  private:
   bool advance() override;
   bool advance_all_flat();
@@ -41,6 +46,7 @@ class collectives_under_way final : public single<collectives_under_way>, public
   std::vector<collective*> by_messages_;
   std::vector<team_data*> flat_;              ///< teams whose flat queue is not empty
   std::vector<transport::message*> orphans_;  ///< for teams that do not exist here yet
+  std::size_t kept_ = 0;                      ///< bytes, of what comes before it can be used
 };
 
 /// The same, of this period, taking the lock.

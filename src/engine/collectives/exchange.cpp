@@ -1,0 +1,193 @@
+// Dissemination: in round k tell rank me - 2^k what has been gathered so far, hear the same from me + 2^k (Bruck
+// and others, 1997). Everyone has heard of everyone after log2 n rounds.
+//
+// Over several hosts only one member of each takes part. The others' values come to it up a tree, the result
+// goes back down.
+
+#include "engine/collectives/exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <atoll/engine/am.hpp>
+
+#include "engine/collectives/hierarchy.hpp"
+#include "engine/collectives/steps.hpp"
+#include "engine/collectives/tree.hpp"
+
+namespace atl::engine {
+
+namespace {
+
+class exchange : public collective {
+ public:
+  void begin() override {
+    hosts_ = hosts_of(*team);
+    if (hosts_ != nullptr) {
+      n_ = static_cast<std::int32_t>(hosts_->leaders.size());
+      me_ = hosts_->my_host;
+      inside_ = tree(*hosts_);
+      if (!inside_.is_root()) n_ = 1, me_ = 0;
+    } else {
+      n_ = team->rank_n;
+      me_ = team->rank_me;
+    }
+    prepare();
+    (void)go_on();
+  }
+  bool advance() override { return go_on(); }
+
+ protected:
+  explicit exchange(std::size_t bytes) : bytes_(bytes) {}
+
+  /// Before anything is sent.
+  virtual void prepare() {}
+  /// One more value of this host's members, in their order.
+  virtual void take_in(std::byte const*) {}
+  /// Values of all that take part in the rounds are there, from this one's own on.
+  virtual void all_there() {}
+
+  std::byte* blocks_ = nullptr;  ///< of those that take part in the rounds, from the own one on
+  std::byte* result_ = nullptr;
+  std::size_t bytes_;
+  std::int32_t n_ = 1;
+  std::int32_t me_ = 0;
+
+ private:
+  enum class phase : std::uint8_t { gather_here, tell_up, rounds, hear_result, tell_down };
+
+  bool go_on() {
+    for (;;) {
+      switch (phase_) {
+        case phase::gather_here:
+          if (!gather_here()) return false;
+          phase_ = inside_.is_root() ? phase::rounds : phase::tell_up;
+          break;
+        case phase::tell_up:
+          if (!send_step(*this, world_rank(inside_.parent()), part(up_tag, blocks_, bytes_))) return false;
+          phase_ = phase::hear_result;
+          break;
+        case phase::rounds:
+          if (!go_round()) return false;
+          all_there();
+          phase_ = phase::tell_down;
+          break;
+        case phase::hear_result: {
+          message* const m = take_step(*this, down_tag);
+          if (m == nullptr) return false;
+          if (bytes_ != 0) std::memcpy(result_, data_of(*m).data, bytes_);
+          release(m);
+          phase_ = phase::tell_down;
+          break;
+        }
+        case phase::tell_down:
+          for (; told_ < inside_.children(); ++told_) {
+            std::int32_t const child = inside_.begin()[inside_.children() - 1 - told_];
+            if (!send_step(*this, world_rank(child), part(down_tag, result_, bytes_))) return false;
+          }
+          return true;
+      }
+    }
+  }
+
+  std::int32_t world_rank(std::int32_t team_rank) const { return team->to_world(team_rank); }
+  std::int32_t world_rank_of(std::int32_t place) const {
+    return world_rank(hosts_ == nullptr ? place : hosts_->leaders[static_cast<std::size_t>(place)]);
+  }
+  static step part(std::uint32_t tag, std::byte const* data, std::size_t bytes) {
+    step s{tag};
+    s.data = data;
+    s.bytes = bytes;
+    return s;
+  }
+
+  bool gather_here() {
+    for (; heard_ < inside_.children(); ++heard_) {
+      message* const m = take_step(*this, up_tag, world_rank(inside_.begin()[heard_]));
+      if (m == nullptr) return false;
+      take_in(data_of(*m).data);
+      release(m);
+    }
+    return true;
+  }
+
+  bool go_round() {
+    while (have_ < n_) {
+      std::int32_t const count = std::min(have_, n_ - have_);
+      std::size_t const bytes = static_cast<std::size_t>(count) * bytes_;
+      if (!told_round_) {
+        std::int32_t const to = (me_ - have_ + n_) % n_;
+        if (!send_step(*this, world_rank_of(to), part(round_tag + round_, blocks_, bytes))) return false;
+        told_round_ = true;
+      }
+      message* const m = take_step(*this, round_tag + round_);
+      if (m == nullptr) return false;
+      if (bytes != 0)
+        std::memcpy(blocks_ + static_cast<std::size_t>(have_) * bytes_, data_of(*m).data, bytes);
+      release(m);
+      have_ += count;
+      ++round_;
+      told_round_ = false;
+    }
+    return true;
+  }
+
+  team_hosts const* hosts_ = nullptr;
+  tree inside_;
+  phase phase_ = phase::gather_here;
+  std::size_t heard_ = 0;
+  std::size_t told_ = 0;
+  std::int32_t have_ = 1;
+  std::uint32_t round_ = 0;
+  bool told_round_ = false;
+};
+
+class dissemination_barrier final : public exchange {
+ public:
+  dissemination_barrier() : exchange(0) {}
+};
+
+class exchange_reduce final : public exchange {
+ public:
+  explicit exchange_reduce(reduction const& r) : exchange(r.bytes()), r_(r) {}
+
+ private:
+  void prepare() override {
+    blocks_ = scratch_.get(r_.count * static_cast<std::size_t>(n_), r_.element_bytes);
+    result_ = r_.to();
+    if (bytes_ != 0) std::memcpy(blocks_, r_.source, bytes_);
+  }
+  void take_in(std::byte const* theirs) override { r_.combine(blocks_, theirs, r_.count, r_.operation); }
+  void all_there() override {
+    if (bytes_ == 0) return;
+    std::memcpy(result_, value_of(0), bytes_);
+    for (std::int32_t place = 1; place < n_; ++place)
+      r_.combine(result_, value_of(place), r_.count, r_.operation);
+  }
+  std::byte const* value_of(std::int32_t place) const {
+    return blocks_ + static_cast<std::size_t>((place - me_ + n_) % n_) * bytes_;
+  }
+
+  reduction r_;
+  scratch scratch_;
+};
+
+}  // namespace
+
+collective* make_dissemination(team_view& team, collective_signature signature, on_done done) {
+  return make<dissemination_barrier>(team, signature, done);
+}
+
+bool goes_by_exchange(team_view& view, std::size_t bytes) {
+  auto& team = static_cast<team_data&>(view);
+  team_hosts const* const hosts = hosts_of(team);
+  std::size_t const n = hosts == nullptr ? static_cast<std::size_t>(team.rank_n) : hosts->leaders.size();
+  return bytes <= eager_bytes / n;
+}
+
+collective* make_exchange_reduce(team_view& team, collective_signature signature, on_done done,
+                                 reduction const& what) {
+  return make<exchange_reduce>(team, signature, done, what);
+}
+
+}  // namespace atl::engine

@@ -1,0 +1,66 @@
+#include "engine/collectives/hierarchy.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <atoll/engine/job.hpp>
+
+#include "engine/collectives/teams.hpp"
+
+namespace atl::engine {
+
+namespace {
+
+using host_function = std::int32_t (*)(std::int32_t world_rank);
+constinit host_function pretended = nullptr;
+constinit std::int32_t pretended_hosts = 0;
+
+std::int32_t hosts_of_job() { return pretended != nullptr ? pretended_hosts : job.host_n; }
+
+/// Empty if all members are on one host.
+std::unique_ptr<team_hosts> find_hosts(team_data const& team) {
+  if (hosts_of_job() == 1) return nullptr;
+  auto found = std::make_unique<team_hosts>();
+  std::vector<bool> seen(static_cast<std::size_t>(hosts_of_job()));
+  std::int32_t const mine = host_of(team.to_world(team.rank_me));
+  for (std::int32_t r = 0; r < team.rank_n; ++r) {
+    std::int32_t const host = host_of(team.to_world(r));
+    if (host == mine) {
+      if (r == team.rank_me) found->my_place = static_cast<std::int32_t>(found->here.size());
+      found->here.push_back(r);
+    }
+    if (seen[static_cast<std::size_t>(host)]) continue;
+    seen[static_cast<std::size_t>(host)] = true;
+    auto const index = static_cast<std::int32_t>(found->leaders.size());
+    if (host == mine) found->my_host = index;
+    found->leaders.push_back(r);
+    found->by_host.emplace_back(host, index);
+  }
+  if (found->leaders.size() == 1) return nullptr;
+  std::sort(found->by_host.begin(), found->by_host.end());
+  return found;
+}
+
+}  // namespace
+
+std::int32_t host_of(std::int32_t world_rank) { return pretended != nullptr ? pretended(world_rank) : 0; }
+
+void pretend_hosts(std::int32_t (*host_of_rank)(std::int32_t world_rank), std::int32_t hosts) noexcept {
+  pretended = host_of_rank;
+  pretended_hosts = hosts;
+}
+
+std::int32_t team_hosts::host_of_member(team_data const& team, std::int32_t team_rank) const {
+  std::int32_t const host = host_of(team.to_world(team_rank));
+  return std::lower_bound(by_host.begin(), by_host.end(), std::pair(host, std::int32_t{0}))->second;
+}
+
+team_hosts const* hosts_of(team_data& team) {
+  if (!team.hosts_known) {
+    team.hosts = find_hosts(team);
+    team.hosts_known = true;
+  }
+  return team.hosts.get();
+}
+
+}  // namespace atl::engine

@@ -1,0 +1,99 @@
+#pragma once
+
+/// Arrays on their way from one member to another, in segments. The receiver grants segments, so no more than
+/// a window of them is ever under way, and nothing piles up at a member that has not come yet: what is large
+/// waits until its receiver has entered the collective. Small arrays go ahead unasked.
+///
+/// Every grant is needed for the last segment to leave, so that who has sent all has heard all of them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/collectives/collective.hpp"
+#include "engine/collectives/steps.hpp"
+
+namespace atl::engine {
+
+/// Large enough that a message costs little of a copy, small enough that all ranks of a long way work at once.
+constexpr std::size_t segment_bytes = std::size_t{64} << 10;
+/// Segments under way between two members.
+constexpr std::uint32_t window = 8;
+/// In every so many collectives of a team even small arrays wait for their receiver, where nothing else keeps
+/// their sender from running ahead: it is never further ahead than that.
+constexpr std::uint32_t longest_lead = 16;
+
+/// An array between two members, as both know it.
+struct stream_shape {
+  std::uint32_t tag = 0;
+  std::int32_t peer = -1;  ///< the other one: rank in the job
+  std::size_t bytes = 0;
+  std::size_t segment = segment_bytes;
+  std::uint32_t granted = 0;  ///< segments that need no grant
+
+  /// An empty array is one empty segment.
+  [[nodiscard]] std::size_t segments() const noexcept {
+    return bytes == 0 ? 1 : (bytes + segment - 1) / segment;
+  }
+  [[nodiscard]] std::size_t begin_of(std::size_t index) const noexcept { return index * segment; }
+  [[nodiscard]] std::size_t bytes_of(std::size_t index) const noexcept {
+    return std::min(segment, bytes - begin_of(index));
+  }
+};
+
+/// Must a sender that hears nothing else of its receivers wait for them now?
+inline bool waits_for_receiver(collective const& c) noexcept {
+  return c.call.number % longest_lead == longest_lead - 1;
+}
+
+class sending {
+ public:
+  sending() = default;
+  explicit sending(stream_shape const& shape) : shape_(shape), granted_(shape.granted) {}
+
+  /// Sends the next segment, which begins at `data`. False: not granted yet, or no memory now.
+  [[nodiscard]] bool send_next(collective& c, std::byte const* data);
+  /// Sends what may go of the first `there` bytes of the array at `data`; true when all is sent.
+  bool go_on(collective& c, std::byte const* data, std::size_t there);
+  [[nodiscard]] bool complete() const noexcept { return sent_ == shape_.segments(); }
+
+ private:
+  bool may_send(collective& c);
+
+  stream_shape shape_;
+  std::size_t granted_ = 0;
+  std::size_t sent_ = 0;
+};
+
+class receiving {
+ public:
+  receiving() = default;
+  explicit receiving(stream_shape const& shape) : shape_(shape), granted_(shape.granted) {}
+
+  /// Receives into the array at `data`, in any order, and lets the sender go on. True when all is there.
+  bool go_on(collective& c, std::byte* data);
+  /// Bytes at the front of the array that are there.
+  [[nodiscard]] std::size_t there() const noexcept { return std::min(taken_ * shape_.segment, shape_.bytes); }
+  [[nodiscard]] bool complete() const noexcept { return taken_ == shape_.segments(); }
+
+  // One by one, where segments are not put where they belong, but used.
+
+  /// The next segment, or null. The caller releases it.
+  transport::message* take_next(collective& c);
+  /// Segments granted that were not taken yet.
+  [[nodiscard]] std::size_t outstanding() const noexcept { return granted_ - taken_; }
+  [[nodiscard]] std::size_t not_granted() const noexcept { return shape_.segments() - granted_; }
+  /// Grants so many more.
+  [[nodiscard]] bool grant(collective& c, std::size_t more);
+  [[nodiscard]] stream_shape const& shape() const noexcept { return shape_; }
+
+ private:
+  void check(collective const& c, transport::message const& m) const;
+
+  stream_shape shape_;
+  std::size_t granted_ = 0;
+  std::size_t taken_ = 0;    ///< all segments before this one
+  std::uint32_t ahead_ = 0;  ///< bit i: segment taken_ + i is there too
+};
+
+}  // namespace atl::engine

@@ -1,0 +1,54 @@
+#include "engine/collectives/tree.hpp"
+
+#include <algorithm>
+
+#include "engine/collectives/hierarchy.hpp"
+
+namespace atl::engine {
+
+namespace {
+
+/// The binomial tree over `n` places relative to place `root`: the parent of v is v without its lowest set bit.
+/// Calls `child` with places, smallest subtree first; returns the parent's place, or -1.
+template <class Child>
+std::int32_t visit(std::int32_t n, std::int32_t root, std::int32_t me, Child child) {
+  auto const place_of = [&](std::int32_t relative) { return (relative + root) % n; };
+  std::int32_t const v = (me - root + n) % n;
+  for (std::int32_t step = 1; (v & step) == 0 && step < n - v; step *= 2) child(place_of(v + step));
+  return v == 0 ? -1 : place_of(v & (v - 1));
+}
+
+std::int32_t size_of(std::vector<std::int32_t> const& ranks) {
+  return static_cast<std::int32_t>(ranks.size());
+}
+
+}  // namespace
+
+tree::tree(team_data& team, std::int32_t root) {
+  team_hosts const* const hosts = hosts_of(team);
+  if (hosts == nullptr) {
+    parent_ = visit(team.rank_n, root, team.rank_me, [&](std::int32_t rank) { add(rank); });
+    return;
+  }
+  std::int32_t const root_host = hosts->host_of_member(team, root);
+  auto const head_of = [&](std::int32_t host) {
+    return host == root_host ? root : hosts->leaders[static_cast<std::size_t>(host)];
+  };
+  auto const head = std::lower_bound(hosts->here.begin(), hosts->here.end(), head_of(hosts->my_host));
+  grow_inside(*hosts, static_cast<std::int32_t>(head - hosts->here.begin()));
+  if (parent_ >= 0) return;
+  std::int32_t const parent_host = visit(size_of(hosts->leaders), root_host, hosts->my_host,
+                                         [&](std::int32_t host) { add(head_of(host)); });
+  if (parent_host >= 0) parent_ = head_of(parent_host);
+}
+
+tree::tree(team_hosts const& hosts) { grow_inside(hosts, 0); }
+
+void tree::grow_inside(team_hosts const& hosts, std::int32_t head_place) {
+  auto const rank_of = [&](std::int32_t place) { return hosts.here[static_cast<std::size_t>(place)]; };
+  std::int32_t const above = visit(size_of(hosts.here), head_place, hosts.my_place,
+                                   [&](std::int32_t place) { add(rank_of(place)); });
+  if (above >= 0) parent_ = rank_of(above);
+}
+
+}  // namespace atl::engine

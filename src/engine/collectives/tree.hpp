@@ -1,0 +1,41 @@
+#pragma once
+
+/// The trees that values go up and down, as one of their members sees them.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/collectives/teams.hpp"
+
+namespace atl::engine {
+
+class tree {
+ public:
+  /// Nobody else.
+  tree() = default;
+  /// Of all members: binomial; over several hosts, binomial among one member of each host (the root, and the
+  /// lowest of each other host), and below each of these binomial inside its host.
+  tree(team_data& team, std::int32_t root);
+  /// Of the members on this host, under the lowest.
+  explicit tree(team_hosts const& hosts);
+
+  [[nodiscard]] bool is_root() const noexcept { return parent_ < 0; }
+  /// Team rank; negative at the root.
+  [[nodiscard]] std::int32_t parent() const noexcept { return parent_; }
+  /// Team ranks. Smallest subtrees first, those of this host before others: with their subtrees they are in the
+  /// order of ranks, where the root is the lowest rank and those of a host are consecutive.
+  [[nodiscard]] std::int32_t const* begin() const noexcept { return children_.data(); }
+  [[nodiscard]] std::size_t children() const noexcept { return count_; }
+
+ private:
+  /// Inside this host, under one of its members.
+  void grow_inside(team_hosts const& hosts, std::int32_t head_place);
+  void add(std::int32_t team_rank) noexcept { children_[count_++] = team_rank; }
+
+  std::array<std::int32_t, 62> children_;
+  std::size_t count_ = 0;
+  std::int32_t parent_ = -1;
+};
+
+}  // namespace atl::engine

@@ -1,0 +1,62 @@
+// Arrays go down a tree in segments; each is passed on as soon as all before it are there.
+
+#include <vector>
+
+#include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/streams.hpp"
+#include "engine/collectives/tree.hpp"
+
+namespace atl::engine {
+
+namespace {
+
+class tree_broadcast final : public collective {
+ public:
+  tree_broadcast(void* buffer, std::size_t bytes, std::int32_t root)
+      : buffer_(static_cast<std::byte*>(buffer)), bytes_(bytes), root_(root) {}
+
+  void begin() override {
+    tree const place(*team, root_);
+    stream_shape shape{down_tag, -1, bytes_};
+    shape.granted = bytes_ <= eager_bytes && !waits_for_receiver(*this) ? 1 : 0;
+    is_root_ = place.is_root();
+    if (!is_root_) {
+      shape.peer = team->to_world(place.parent());
+      from_parent_ = receiving(shape);
+    }
+    // Who has most below it comes first.
+    to_children_.reserve(place.children());
+    for (std::size_t i = place.children(); i-- > 0;) {
+      shape.peer = team->to_world(place.begin()[i]);
+      to_children_.emplace_back(shape);
+    }
+    (void)go_on();
+  }
+  bool advance() override { return go_on(); }
+
+ private:
+  bool go_on() {
+    bool complete = is_root_ || from_parent_.go_on(*this, buffer_);
+    // An empty array is there when its message is.
+    if (bytes_ == 0 && !complete) return false;
+    std::size_t const there = is_root_ ? bytes_ : from_parent_.there();
+    for (sending& child : to_children_) complete &= child.go_on(*this, buffer_, there);
+    return complete;
+  }
+
+  std::byte* buffer_;
+  std::size_t bytes_;
+  std::int32_t root_;
+  bool is_root_ = false;
+  receiving from_parent_;
+  std::vector<sending> to_children_;
+};
+
+}  // namespace
+
+collective* make_tree_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
+                                std::size_t bytes, std::int32_t root) {
+  return make<tree_broadcast>(team, signature, done, buffer, bytes, root);
+}
+
+}  // namespace atl::engine
