@@ -6,9 +6,10 @@
 #       One process, no launcher. Sees src/ and links the library's objects with every symbol in reach.
 #
 #   atoll_add_multirank_test(name SOURCES a.cpp ... [RANKS 1 2 4 5] [LIBS ...] [LABELS ...] [ENVIRONMENT ...]
-#                            [TIMEOUT s] [ARGS ...] [HEAP 16M] [CODEMODE ...] [THREADMODE ...] [OWN_MAIN])
+#                            [TIMEOUT s] [ARGS ...] [HEAP 16M] [CODEMODE ...] [THREADMODE ...] [OWN_MAIN]
+#                            [LIBRARY atoll_internal])
 #       The public API under the launcher, one test `name.<R>ranks` per count. The main function comes from
-#       tests/support/multirank_main.cpp unless OWN_MAIN is given.
+#       tests/support/multirank_main.cpp unless OWN_MAIN is given. With LIBRARY it sees src/ as unit tests do.
 #
 #   atoll_add_compile_fail_test(name SOURCE f.cpp EXPECT "regex" [INCLUDE folders ...])
 #       The file must be refused with a diagnostic that matches, and accepted with -DCONTROL.
@@ -181,13 +182,19 @@ function(atoll_add_multirank_test name)
   math(EXPR outer_timeout "${timeout} + 30")  # the launcher speaks first: it knows what the ranks were doing
   add_executable(${name} ${arg_SOURCES})
   _atoll_set_modes(${name})
-  if(NOT arg_OWN_MAIN)
+  if(NOT arg_LIBRARY)
+    set(arg_LIBRARY upcxx)
+  endif()
+  if(NOT arg_LIBRARY STREQUAL "upcxx")
+    target_sources(${name} PRIVATE ${ATOLL_TEST_SUPPORT}/multirank_main.cpp ${ATOLL_TEST_SUPPORT}/rank_env.cpp
+                                   ${ATOLL_TEST_SUPPORT}/shared_memory.cpp)
+  elseif(NOT arg_OWN_MAIN)
     _atoll_test_main(main multirank upcxx ${ATOLL_TEST_SUPPORT}/rank_env.cpp ${ATOLL_TEST_SUPPORT}/shared_memory.cpp)
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:${main}>)
     target_precompile_headers(${name} REUSE_FROM ${main})
   endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} upcxx atoll_warnings)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} ${arg_LIBRARY} atoll_warnings)
   if(ATOLL_HAVE_GTEST)
     _atoll_gmock(gtest)
     target_link_libraries(${name} PRIVATE ${gtest})

@@ -9,6 +9,9 @@
 #include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
+
+void (*step_watcher)(std::int32_t, step const&) = nullptr;
+
 namespace {
 
 /// Bytes from the start of a step message to its data.
@@ -59,6 +62,8 @@ bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
   if (what.bytes != 0) std::memcpy(out.begin + offset, what.data, what.bytes);
   am_commit(out, message_kind::active, token_cache<&step_arrived>::get(), total);
+  if (step_watcher != nullptr) [[unlikely]]
+    step_watcher(world_rank, what);
   return true;
 }
 

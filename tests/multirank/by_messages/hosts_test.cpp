@@ -1,0 +1,183 @@
+// Collectives over several hosts, with ranks of one host that are told to be on several (PRETENDED_HOSTS): what
+// crosses between hosts, and teams of every shape.
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <atoll/engine/job.hpp>
+#include <upcxx/experimental/collectives.hpp>
+
+#include "../common.hpp"
+#include "engine/collectives/hierarchy.hpp"
+#include "engine/collectives/steps.hpp"
+#include "engine/collectives/tree.hpp"
+
+namespace {
+
+std::int32_t hosts = 1;
+char placement = 'b';
+
+std::int32_t place(std::int32_t rank) {
+  if (placement == 'c') return rank % hosts;
+  // The first host has one rank.
+  if (placement == 'u') return rank == 0 ? 0 : 1;
+  return rank / ((atl::engine::job.rank_n + hosts - 1) / hosts);
+}
+
+/// Before the library begins.
+bool const told = [] {
+  char const* const text = std::getenv("PRETENDED_HOSTS");
+  if (text == nullptr) return false;
+  placement = text[0];
+  hosts = std::atoi(std::strchr(text, ':') + 1);
+  atl::engine::pretend_hosts(&place, hosts);
+  return true;
+}();
+
+int between_hosts = 0;
+int in_all = 0;
+void watch(std::int32_t to, atl::engine::step const&) {
+  ++in_all;
+  if (place(to) != place(upcxx::rank_me())) ++between_hosts;
+}
+
+}  // namespace
+
+class hosts_test : public multirank::fixture {
+ protected:
+  void SetUp() override {
+    multirank::fixture::SetUp();
+    used_ = 0;
+    for (int r = 0; r < n; ++r) used_ = std::max(used_, place(r) + 1);
+  }
+  /// Steps between hosts while `call` runs, of this rank.
+  template <class Call>
+  int crossing(Call call) {
+    upcxx::barrier();
+    between_hosts = in_all = 0;
+    atl::engine::step_watcher = &watch;
+    call();
+    atl::engine::step_watcher = nullptr;
+    return between_hosts;
+  }
+  int rounds() const { return std::bit_width(static_cast<unsigned>(used_ - 1)); }
+  bool leads() const {
+    for (int r = 0; r < me; ++r) {
+      if (place(r) == place(me)) return false;
+    }
+    return true;
+  }
+
+  int used_ = 1;  ///< hosts
+};
+
+TEST_F(hosts_test, barriers_and_small_reductions_cross_in_rounds_of_leaders) {
+  EXPECT_EQ(crossing([] { upcxx::barrier_async().wait(); }), leads() ? rounds() : 0);
+  long sum = 0;
+  EXPECT_EQ(crossing([&] { sum = upcxx::reduce_all(me + 1L, upcxx::op_fast_add).wait(); }),
+            leads() ? rounds() : 0);
+  EXPECT_EQ(sum, n * (n + 1L) / 2);
+}
+
+TEST_F(hosts_test, a_value_crosses_once_to_each_other_host) {
+  for (int root = 0; root < n; ++root) {
+    // Twice, since every 16th waits for its receivers.
+    int least = 1000;
+    for (int i = 0; i < 2; ++i) {
+      int value = 0;
+      least = std::min(least, crossing([&] { value = upcxx::broadcast(me + 5, root).wait(); }));
+      EXPECT_EQ(value, root + 5);
+    }
+    int const sum = upcxx::reduce_all(least, upcxx::op_fast_add).wait();
+    EXPECT_EQ(sum, used_ - 1) << "from " << root;
+    for (int i = 0; i < 2; ++i) {
+      long result = 0;
+      int const crossed =
+          crossing([&] { result = upcxx::reduce_one(me + 1L, upcxx::op_fast_add, root).wait(); });
+      least = i == 0 ? crossed : std::min(least, crossed);
+      if (me == root) {
+        EXPECT_EQ(result, n * (n + 1L) / 2);
+      }
+    }
+    EXPECT_EQ(upcxx::reduce_all(least, upcxx::op_fast_add).wait(), used_ - 1) << "to " << root;
+  }
+}
+
+TEST_F(hosts_test, trees_hold_every_member_once) {
+  using atl::engine::team_data;
+  auto& world = static_cast<team_data&>(atl::engine::world_team());
+  for (int root = 0; root < n; ++root) {
+    atl::engine::tree const mine(world, root);
+    EXPECT_EQ(mine.is_root(), me == root);
+    // Every child of mine has me for its parent, and together they are all but the root.
+    int children = 0;
+    for (std::size_t i = 0; i < mine.children(); ++i) {
+      ++children;
+      int const parent =
+          upcxx::rpc(
+              mine.begin()[i],
+              [](int from) {
+                return atl::engine::tree(static_cast<team_data&>(atl::engine::world_team()), from).parent();
+              },
+              root)
+              .wait();
+      EXPECT_EQ(parent, me);
+    }
+    EXPECT_EQ(upcxx::reduce_all(children, upcxx::op_fast_add).wait(), n - 1);
+  }
+}
+
+TEST_F(hosts_test, teams_of_every_shape) {
+  upcxx::team reversed = upcxx::world().split(0, -me);
+  upcxx::team odd = upcxx::world().split(me % 2, me);
+  upcxx::team mixed = upcxx::world().split(me % 3 == 0 ? 0 : 1, me * 7 % 5);
+  for (upcxx::team* const t : {&reversed, &odd, &mixed}) {
+    int const tn = t->rank_n();
+    long world_ranks = 0;
+    for (int r = 0; r < tn; ++r) world_ranks += (*t)[r];
+    for (std::size_t const size :
+         {std::size_t{1}, std::size_t{200}, std::size_t{3000}, std::size_t{70'000}}) {
+      std::vector<long> values(size, me);
+      upcxx::reduce_all(values.data(), values.data(), size, upcxx::op_fast_add, *t).wait();
+      EXPECT_EQ(values, std::vector<long>(size, world_ranks));
+      for (int root = 0; root < tn; ++root) {
+        std::vector<long> array(size, t->rank_me() == root ? 100 + root : -1);
+        upcxx::broadcast(array.data(), size, root, *t).wait();
+        EXPECT_EQ(array, std::vector<long>(size, 100 + root));
+        std::vector<long> const mine(size, me);
+        std::vector<long> sum(size, -1);
+        upcxx::reduce_one(mine.data(), sum.data(), size, upcxx::op_fast_add, root, *t).wait();
+        if (t->rank_me() == root) {
+          EXPECT_EQ(sum, std::vector<long>(size, world_ranks));
+        }
+      }
+    }
+  }
+  reversed.destroy();
+  odd.destroy();
+  mixed.destroy();
+}
+
+TEST_F(hosts_test, serialised_objects_reach_everyone) {
+  auto const append = [](std::string const& x, std::string const& y) { return x + y; };
+  for (std::size_t const size : {std::size_t{3}, std::size_t{1500}, std::size_t{200'000}}) {
+    int const root = static_cast<int>(size % static_cast<std::size_t>(n));
+    auto const text = [&](int rank) { return std::string(size, static_cast<char>('a' + rank)); };
+    EXPECT_TRUE(upcxx::experimental::broadcast_nontrivial(me == root ? text(root) : "", root).wait() ==
+                text(root));
+    std::string together;
+    for (int r = 0; r < n; ++r) together += text(r);
+    std::string all = upcxx::experimental::reduce_all_nontrivial(text(me), append).wait();
+    EXPECT_TRUE(all == upcxx::experimental::broadcast_nontrivial(all, 0).wait());
+    std::sort(all.begin(), all.end());
+    EXPECT_TRUE(all == together);
+    std::string one = upcxx::experimental::reduce_one_nontrivial(text(me), append, root).wait();
+    std::sort(one.begin(), one.end());
+    if (me == root) {
+      EXPECT_TRUE(one == together);
+    }
+  }
+}
