@@ -1,4 +1,4 @@
-// Dissemination: in round k tell rank me - 2^k what has been gathered so far, hear the same from me + 2^k (Bruck
+// Dissemination: in round k tell rank me + 2^k what has been gathered so far, hear the same from me - 2^k (Bruck
 // and others, 1997). Everyone has heard of everyone after log2 n rounds.
 //
 // Over several hosts only one member of each takes part. The others' values come to it up a tree, the result
@@ -22,7 +22,7 @@ namespace {
 class exchange : public collective {
  public:
   void begin() override {
-    hosts_ = hosts_of(*team);
+    hosts_ = team->hosts.get();
     if (hosts_ != nullptr) {
       n_ = static_cast<std::int32_t>(hosts_->leaders.size());
       me_ = hosts_->my_host;
@@ -44,10 +44,10 @@ class exchange : public collective {
   virtual void prepare() {}
   /// One more value of this host's members, in their order.
   virtual void take_in(std::byte const*) {}
-  /// Values of all that take part in the rounds are there, from this one's own on.
+  /// Values of all that take part in the rounds are there.
   virtual void all_there() {}
 
-  std::byte* blocks_ = nullptr;  ///< of those that take part in the rounds, from the own one on
+  std::byte* blocks_ = nullptr;  ///< of those that take part in the rounds, from the own one backwards
   std::byte* result_ = nullptr;
   std::size_t bytes_;
   std::int32_t n_ = 1;
@@ -116,7 +116,7 @@ class exchange : public collective {
       std::int32_t const count = std::min(have_, n_ - have_);
       std::size_t const bytes = static_cast<std::size_t>(count) * bytes_;
       if (!told_round_) {
-        std::int32_t const to = (me_ - have_ + n_) % n_;
+        std::int32_t const to = (me_ + have_) % n_;
         if (!send_step(*this, world_rank_of(to), part(round_tag + round_, blocks_, bytes))) return false;
         told_round_ = true;
       }
@@ -165,7 +165,7 @@ class exchange_reduce final : public exchange {
       r_.combine(result_, value_of(place), r_.count, r_.operation);
   }
   std::byte const* value_of(std::int32_t place) const {
-    return blocks_ + static_cast<std::size_t>((place - me_ + n_) % n_) * bytes_;
+    return blocks_ + static_cast<std::size_t>((me_ - place + n_) % n_) * bytes_;
   }
 
   reduction r_;
@@ -178,9 +178,9 @@ collective* make_dissemination(team_view& team, collective_signature signature, 
   return make<dissemination_barrier>(team, signature, done);
 }
 
-bool goes_by_exchange(team_view& view, std::size_t bytes) {
-  auto& team = static_cast<team_data&>(view);
-  team_hosts const* const hosts = hosts_of(team);
+bool goes_by_exchange(team_view const& view, std::size_t bytes) {
+  auto const& team = static_cast<team_data const&>(view);
+  team_hosts const* const hosts = team.hosts.get();
   std::size_t const n = hosts == nullptr ? static_cast<std::size_t>(team.rank_n) : hosts->leaders.size();
   return bytes <= eager_bytes / n;
 }

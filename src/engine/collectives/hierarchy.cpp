@@ -1,7 +1,6 @@
 #include "engine/collectives/hierarchy.hpp"
 
 #include <algorithm>
-#include <memory>
 
 #include <atoll/engine/job.hpp>
 
@@ -17,7 +16,20 @@ constinit std::int32_t pretended_hosts = 0;
 
 std::int32_t hosts_of_job() { return pretended != nullptr ? pretended_hosts : job.host_n; }
 
-/// Empty if all members are on one host.
+}  // namespace
+
+std::int32_t host_of(std::int32_t world_rank) { return pretended != nullptr ? pretended(world_rank) : 0; }
+
+void pretend_hosts(std::int32_t (*host_of_rank)(std::int32_t world_rank), std::int32_t hosts) noexcept {
+  pretended = host_of_rank;
+  pretended_hosts = hosts;
+}
+
+std::int32_t team_hosts::host_of_member(team_data const& team, std::int32_t team_rank) const {
+  std::int32_t const host = host_of(team.to_world(team_rank));
+  return std::lower_bound(by_host.begin(), by_host.end(), std::pair(host, std::int32_t{0}))->second;
+}
+
 std::unique_ptr<team_hosts> find_hosts(team_data const& team) {
   if (hosts_of_job() == 1) return nullptr;
   auto found = std::make_unique<team_hosts>();
@@ -39,28 +51,6 @@ std::unique_ptr<team_hosts> find_hosts(team_data const& team) {
   if (found->leaders.size() == 1) return nullptr;
   std::sort(found->by_host.begin(), found->by_host.end());
   return found;
-}
-
-}  // namespace
-
-std::int32_t host_of(std::int32_t world_rank) { return pretended != nullptr ? pretended(world_rank) : 0; }
-
-void pretend_hosts(std::int32_t (*host_of_rank)(std::int32_t world_rank), std::int32_t hosts) noexcept {
-  pretended = host_of_rank;
-  pretended_hosts = hosts;
-}
-
-std::int32_t team_hosts::host_of_member(team_data const& team, std::int32_t team_rank) const {
-  std::int32_t const host = host_of(team.to_world(team_rank));
-  return std::lower_bound(by_host.begin(), by_host.end(), std::pair(host, std::int32_t{0}))->second;
-}
-
-team_hosts const* hosts_of(team_data& team) {
-  if (!team.hosts_known) {
-    team.hosts = find_hosts(team);
-    team.hosts_known = true;
-  }
-  return team.hosts.get();
 }
 
 }  // namespace atl::engine

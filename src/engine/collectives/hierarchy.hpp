@@ -4,6 +4,7 @@
 /// collectives by messages go inside the hosts first, among one member of each host then, and inside again.
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct team_hosts {
   [[nodiscard]] std::int32_t host_of_member(team_data const& team, std::int32_t team_rank) const;
 };
 
-/// Null if all members are on one host. Takes time in proportion to the team once.
-team_hosts const* hosts_of(team_data& team);
+/// Where the members of a new team are: null if all are on one host. Takes time in proportion to the team.
+std::unique_ptr<team_hosts> find_hosts(team_data const& team);
 
 }  // namespace atl::engine

@@ -127,7 +127,9 @@ void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
 
 namespace {
 
-/// Others may start collectives meanwhile; who is busy with that will look itself when it waits.
+/// Others may start collectives meanwhile; who is busy with that will look itself when it waits. Members on other
+/// hosts are left out, since nobody can look into their pages: what they called comes with their steps, and who
+/// waits for one that sends none stays in the launcher's report.
 void look_for_mismatch(host_domain const& host) {
   for (std::uint32_t r = 0; r < host.count(); ++r) {
     if (r == host.me()) continue;

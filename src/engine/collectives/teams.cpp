@@ -29,16 +29,10 @@ std::int32_t team_data::from_world(std::int32_t world_rank, std::int32_t otherwi
   return found == order.end() || rank_of(*found) != world_rank ? otherwise : *found;
 }
 
-void team_data::set_members(std::vector<std::int32_t> world_ranks, std::int32_t me) {
-  rank_n = static_cast<std::int32_t>(world_ranks.size());
-  rank_me = me;
-  first = world_ranks[0];
-  stride = rank_n > 1 ? world_ranks[1] - world_ranks[0] : 1;
-  for (std::size_t i = 1; i < world_ranks.size() && stride != 0; ++i) {
-    if (world_ranks[i] - world_ranks[i - 1] != stride) stride = 0;
-  }
-  if (stride != 0) return;
-  table = std::make_unique<member_table>();
+namespace {
+
+std::unique_ptr<member_table> make_table(std::vector<std::int32_t> world_ranks) {
+  auto table = std::make_unique<member_table>();
   if (!std::is_sorted(world_ranks.begin(), world_ranks.end())) {
     table->by_world.resize(world_ranks.size());
     std::iota(table->by_world.begin(), table->by_world.end(), 0);
@@ -47,6 +41,21 @@ void team_data::set_members(std::vector<std::int32_t> world_ranks, std::int32_t 
     });
   }
   table->world_ranks = std::move(world_ranks);
+  return table;
+}
+
+}  // namespace
+
+void team_data::set_members(std::vector<std::int32_t> world_ranks, std::int32_t me) {
+  rank_n = static_cast<std::int32_t>(world_ranks.size());
+  rank_me = me;
+  first = world_ranks[0];
+  stride = rank_n > 1 ? world_ranks[1] - world_ranks[0] : 1;
+  for (std::size_t i = 1; i < world_ranks.size() && stride != 0; ++i) {
+    if (world_ranks[i] - world_ranks[i - 1] != stride) stride = 0;
+  }
+  if (stride == 0) table = make_table(std::move(world_ranks));
+  hosts = find_hosts(*this);
 }
 
 team_data* team_registry::add(std::uint64_t id, std::int32_t first, std::int32_t rank_n, std::int32_t rank_me,
@@ -57,6 +66,7 @@ team_data* team_registry::add(std::uint64_t id, std::int32_t first, std::int32_t
   team->rank_n = rank_n;
   team->rank_me = rank_me;
   team->channel = channel;
+  team->hosts = find_hosts(*team);
   team_data* const result = team.get();
   add(std::move(team));
   return result;

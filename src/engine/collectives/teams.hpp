@@ -47,14 +47,13 @@ struct team_data : team_view {
   std::vector<collective*> open;                      ///< collectives by messages that are under way
   std::vector<transport::message*> early;             ///< for collectives that have not begun here
   std::array<std::uint64_t, history_size> called{};   ///< signatures of the last collectives, by number
-  std::unique_ptr<team_hosts> hosts;                  ///< where the members are: ask hosts_of()
-  bool hosts_known = false;
+  std::unique_ptr<team_hosts> hosts;                  ///< null: all members are on this host
 
   std::int32_t to_world(std::int32_t team_rank) const {
     return stride != 0 ? first + team_rank * stride : table->world_ranks[static_cast<std::size_t>(team_rank)];
   }
   std::int32_t from_world(std::int32_t world_rank, std::int32_t otherwise) const;
-  /// Takes the members, in order of their team ranks.
+  /// Takes the members, in order of their team ranks, and looks where they are.
   void set_members(std::vector<std::int32_t> world_ranks, std::int32_t me);
 };
 

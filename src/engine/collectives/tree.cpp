@@ -24,8 +24,8 @@ std::int32_t size_of(std::vector<std::int32_t> const& ranks) {
 
 }  // namespace
 
-tree::tree(team_data& team, std::int32_t root) {
-  team_hosts const* const hosts = hosts_of(team);
+tree::tree(team_data const& team, std::int32_t root) {
+  team_hosts const* const hosts = team.hosts.get();
   if (hosts == nullptr) {
     parent_ = visit(team.rank_n, root, team.rank_me, [&](std::int32_t rank) { add(rank); });
     return;

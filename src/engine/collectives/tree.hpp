@@ -16,7 +16,7 @@ class tree {
   tree() = default;
   /// Of all members: binomial; over several hosts, binomial among one member of each host (the root, and the
   /// lowest of each other host), and below each of these binomial inside its host.
-  tree(team_data& team, std::int32_t root);
+  tree(team_data const& team, std::int32_t root);
   /// Of the members on this host, under the lowest.
   explicit tree(team_hosts const& hosts);
 
