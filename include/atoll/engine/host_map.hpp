@@ -54,22 +54,26 @@ struct host_map {
     return is_outside_run(rank);
   }
 
-  /// Address in this process, or null if the rank is of another host: is_local() and to_address() in one look.
-  [[nodiscard]] std::byte* find_address(std::uint32_t rank, std::uint64_t offset) const noexcept {
+  /// Start of the region of a rank of this host in this process, else null: is_local() and to_address() in one look.
+  [[nodiscard]] std::byte* find_region(std::uint32_t rank) const noexcept {
     if (rank - first < count) [[likely]] {
-      std::byte* const found = base + static_cast<std::size_t>(rank - first) * stride + offset;
+      std::byte* const found = base + static_cast<std::size_t>(rank - first) * stride;
       // Lets callers test for null without an instruction on this path.
       if (found == nullptr) __builtin_unreachable();
       return found;
     }
-    return is_outside_run(rank) ? address_outside_run(rank, offset) : nullptr;
+    return is_outside_run(rank) ? region_outside_run(rank) : nullptr;
   }
 
   /// Address in this process. Requires is_local(rank).
   [[nodiscard]] std::byte* to_address(std::uint32_t rank, std::uint64_t offset) const noexcept {
-    if (rank - first < count) [[likely]]
-      return base + static_cast<std::size_t>(rank - first) * stride + offset;
-    return address_outside_run(rank, offset);
+    std::byte* region;
+    if (rank - first < count) [[likely]] {
+      region = base + static_cast<std::size_t>(rank - first) * stride;
+    } else {
+      region = region_outside_run(rank);
+    }
+    return region + offset;
   }
 
   /// Owner and offset of `pointer` if it lies in the shared heap of a rank on this host, else empty.
@@ -97,8 +101,10 @@ struct host_map {
     return rank < place_n && places[rank].host == host;
   }
   /// Requires is_outside_run(rank).
-  [[nodiscard]] std::byte* address_outside_run(std::uint32_t rank, std::uint64_t offset) const noexcept {
-    return regions + static_cast<std::size_t>(places[rank].local_rank) * stride + offset;
+  [[nodiscard]] std::byte* region_outside_run(std::uint32_t rank) const noexcept {
+    std::byte* const found = regions + static_cast<std::size_t>(places[rank].local_rank) * stride;
+    if (found == nullptr) __builtin_unreachable();
+    return found;
   }
 };
 

@@ -25,11 +25,10 @@ ATOLL_INLINE T* addressable(global_ptr<T> pointer, std::size_t count, char const
                             char const* role) {
   check_range(pointer, count, operation, role);
   if (pointer.is_null()) return nullptr;
-  auto const rank = static_cast<std::uint32_t>(pointer.where());
-  std::byte* const found = atl::engine::hosts.find_address(rank, global_ptr_access::address(pointer));
-  if (found == nullptr) [[unlikely]]
+  std::byte* const region = atl::engine::hosts.find_region(static_cast<std::uint32_t>(pointer.where()));
+  if (region == nullptr) [[unlikely]]
     atl::rt::unreachable_memory(operation, pointer.where());
-  return reinterpret_cast<T*>(found);
+  return reinterpret_cast<T*>(region + global_ptr_access::address(pointer));
 }
 
 /// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores.

@@ -38,13 +38,13 @@ TEST_P(host_map_of, translates_both_ways) {
       bool const mine = here.host_of(static_cast<std::int32_t>(r)) == here.host;
       ASSERT_EQ(hosts.is_local(r), mine) << r << " seen by " << me;
       if (!mine) {
-        ASSERT_EQ(hosts.find_address(r, heap_begin), nullptr);
+        ASSERT_EQ(hosts.find_region(r), nullptr);
         continue;
       }
       std::byte* const region = memory.data() + local++ * stride;
       for (std::uint64_t const offset : {heap_begin, std::size_t{1000}, heap_end - 1}) {
         ASSERT_EQ(hosts.to_address(r, offset), region + offset);
-        ASSERT_EQ(hosts.find_address(r, offset), region + offset);
+        ASSERT_EQ(hosts.find_region(r), region);
         ASSERT_EQ(hosts.from_address(region + offset), (host_address{r, offset}));
       }
       for (std::uint64_t const offset : {std::size_t{0}, heap_begin - 1, heap_end, stride - 1})
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(layouts, host_map_of,
 TEST(host_map, before_init_nothing_is_local) {
   int variable = 0;
   EXPECT_FALSE(hosts.is_local(0));
-  EXPECT_EQ(hosts.find_address(0, 64), nullptr);
+  EXPECT_EQ(hosts.find_region(0), nullptr);
   EXPECT_EQ(hosts.from_address(&variable), std::nullopt);
 }
 
