@@ -51,12 +51,12 @@ TEST(host_domain, wakes_the_rank_that_it_is_told_to) {
 }
 
 TEST(host_domain, staging_lies_in_the_own_region_and_ends) {
-  ranks_in_memory ranks(2, 0, 8192);
+  ranks_in_memory ranks(2, 0, 16384);  // of which half may be staging memory
   host_domain const& host = ranks.seen_by(1);
   std::uint64_t const block = host.take_staging(4096);
   ASSERT_NE(block, host_domain::no_room);
   EXPECT_GE(block, ranks_in_memory::transit_offset);
-  EXPECT_LE(block + 4096, ranks_in_memory::transit_offset + 8192);
+  EXPECT_LE(block + 4096, ranks_in_memory::transit_offset + 16384);
   EXPECT_EQ(host.take_staging(8192), host_domain::no_room);
   host.give_staging(block);
   EXPECT_NE(host.take_staging(8192), host_domain::no_room);
@@ -83,7 +83,7 @@ TEST(staging_blocks, are_used_again_when_all_have_left_them) {
 }
 
 TEST(staging_blocks, say_so_when_there_is_no_room_and_give_back_what_they_had) {
-  ranks_in_memory ranks(1, 0, 8192);
+  ranks_in_memory ranks(1, 0, 16384);
   host_domain const& host = ranks.seen_by(0);
   {
     staging_blocks blocks(host);

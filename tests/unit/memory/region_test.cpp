@@ -152,7 +152,7 @@ os::memory_limits limits_of(std::uint64_t available) {
 
 TEST(host_region, want_of_memory_is_said_before_any_is_taken) {
   watched_region const of(
-      {64 * mib, 2, 0, mib, 0, page_kind::transparent, [] { return limits_of(40 * mib); }});
+      {64 * mib, 2, 0, mib, 0, page_kind::transparent, 0, [] { return limits_of(40 * mib); }});
   EXPECT_EQ(of.region.reserve(mib, 16 * mib), "");
   std::string const text = of.region.reserve(17 * mib, 30 * mib);
   EXPECT_NE(text.find("40 MiB are free on the host (of 4 GiB)"), std::string::npos) << text;
@@ -234,7 +234,7 @@ TEST(host_region, pool_of_huge_pages_serves_or_says_how_many_there_are) {
 
 TEST(host_region, too_little_memory_to_start_is_said_with_numbers_and_advice) {
   std::string const text = error_of([] {
-    host_region({std::size_t{1} << 44, 3, 0, mib, 7 * mib, page_kind::transparent,
+    host_region({std::size_t{1} << 44, 3, 0, mib, 7 * mib, page_kind::transparent, 0,
                  [] { return limits_of(40 * mib); }},
                 keep);
   });
