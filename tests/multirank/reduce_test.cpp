@@ -294,7 +294,7 @@ TEST_F(reduce_test, a_hundred_collectives_of_mixed_kinds_are_in_flight_together)
       default:
         numbers.push_back(upcxx::reduce_all(
             me * i, [](int x, int y) { return std::max(x, y); }, upcxx::local_team()));
-        expected.push_back((n - 1) * i);
+        expected.push_back(upcxx::local_team()[upcxx::local_team().rank_n() - 1] * i);
         break;
     }
   }
