@@ -10,9 +10,10 @@ host_ranks::host_ranks(rank_table const& table, std::int32_t me) noexcept
     : first_(me),
       run_(1),
       count_(static_cast<std::uint32_t>(table.members.size())),
-      host_(table.places[static_cast<std::size_t>(me)].host) {
+      host_(table.host_of[static_cast<std::size_t>(me)]) {
   std::vector<std::int32_t> const& members = table.members;
-  auto begin = static_cast<std::size_t>(table.places[static_cast<std::size_t>(me)].local_rank);
+  auto begin =
+      static_cast<std::size_t>(std::lower_bound(members.begin(), members.end(), me) - members.begin());
   std::size_t end = begin + 1;
   while (begin > 0 && members[begin - 1] == members[begin] - 1) --begin;
   while (end < members.size() && members[end] == members[end - 1] + 1) ++end;
@@ -25,9 +26,13 @@ host_ranks::host_ranks(rank_table const& table, std::int32_t me) noexcept
 std::uint32_t host_ranks::look_up(std::int32_t world_rank) const noexcept {
   if (table_ == nullptr) return none;
   auto const index = static_cast<std::size_t>(static_cast<std::uint32_t>(world_rank));
-  if (index >= table_->places.size()) return none;
-  rank_place const found = table_->places[index];
-  return found.host == host_ ? static_cast<std::uint32_t>(found.local_rank) : none;
+  if (index >= table_->host_of.size() || table_->host_of[index] != host_) return none;
+  std::vector<std::int32_t> const& members = table_->members;
+  // Ranks that were dealt out in turn are evenly spaced. There are two at least, else the run were all.
+  auto const guess = static_cast<std::size_t>((world_rank - members[0]) / (members[1] - members[0]));
+  if (guess < members.size() && members[guess] == world_rank) return static_cast<std::uint32_t>(guess);
+  auto const found = std::lower_bound(members.begin(), members.end(), world_rank);
+  return static_cast<std::uint32_t>(found - members.begin());
 }
 
 placement place(std::int32_t rank, std::vector<std::int32_t> const& host_of) {
@@ -36,15 +41,13 @@ placement place(std::int32_t rank, std::vector<std::int32_t> const& host_of) {
   here.size = static_cast<std::int32_t>(host_of.size());
   here.host = host_of[static_cast<std::size_t>(rank)];
   here.hosts = *std::max_element(host_of.begin(), host_of.end()) + 1;
-  rank_table all;
-  all.places.reserve(host_of.size());
-  std::vector<std::int32_t> sizes(static_cast<std::size_t>(here.hosts));
+  rank_table all{host_of, {}};
   for (std::size_t r = 0; r < host_of.size(); ++r) {
-    all.places.push_back({host_of[r], sizes[static_cast<std::size_t>(host_of[r])]++});
-    if (host_of[r] == here.host) all.members.push_back(static_cast<std::int32_t>(r));
+    if (host_of[r] != here.host) continue;
+    if (static_cast<std::int32_t>(r) == rank) here.local_rank = static_cast<std::int32_t>(all.members.size());
+    all.members.push_back(static_cast<std::int32_t>(r));
   }
-  here.local_rank = all.places[static_cast<std::size_t>(rank)].local_rank;
-  here.local_size = sizes[static_cast<std::size_t>(here.host)];
+  here.local_size = static_cast<std::int32_t>(all.members.size());
   if (here.hosts > 1) here.table = std::make_shared<rank_table const>(std::move(all));
   return here;
 }

@@ -4,19 +4,17 @@
 /// world ranks and local ranks.
 ///
 /// Local ranks ascend with world ranks. Those of a host are usually consecutive, so that translating is an add; a
-/// launcher may have dealt them out otherwise (`--map-by node`), and then a table of the job's ranks answers.
+/// launcher may have dealt them out otherwise (`--map-by node`), and then tables answer.
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include <atoll/base/rank_place.hpp>
-
 namespace atl::bootstrap {
 
-/// Where all ranks are; exists where that is no matter of arithmetic.
+/// Where ranks are: 4 bytes for each of the job, 4 for each of this host. Exists where there are several hosts.
 struct rank_table {
-  std::vector<rank_place> places;     ///< by world rank
+  std::vector<std::int32_t> host_of;  ///< by world rank
   std::vector<std::int32_t> members;  ///< world ranks of this process' host, by local rank
 };
 
@@ -84,7 +82,7 @@ struct placement {
   }
   /// Host of a rank of the job.
   [[nodiscard]] std::int32_t host_of(std::int32_t world_rank) const noexcept {
-    return table == nullptr ? 0 : table->places[static_cast<std::size_t>(world_rank)].host;
+    return table == nullptr ? 0 : table->host_of[static_cast<std::size_t>(world_rank)];
   }
 };
 

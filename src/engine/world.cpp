@@ -297,7 +297,7 @@ void start(bool threaded) {
   map.heap_begin = heap_begin;
   map.heap_end = heap_begin + heap_bytes;
   bootstrap::host_ranks const ranks = place.ranks_of_host();
-  set_host_map(ranks, w.region.base(), w.host.me(), map);
+  set_host_map(place, w.region.base(), map);
 
   // On one host both teams have the same members; each has a channel of its own for flat collectives.
   if (!flat) w.teams.free_channels = 0;

@@ -13,7 +13,6 @@
 #include <optional>
 
 #include <atoll/base/config.hpp>
-#include <atoll/base/rank_place.hpp>
 
 namespace atl::engine {
 
@@ -39,10 +38,9 @@ struct host_map {
   std::uint64_t heap_begin;  ///< offset of the shared heap in every region; never 0, so that 0 can mean null
   std::uint64_t heap_end;    ///< offset of the first byte after the heap
   // Only where the run is not all; else null and 0.
-  rank_place const* places = nullptr;  ///< of all ranks of the job
-  std::uint32_t place_n = 0;           ///< ranks of the job
-  std::int32_t host = 0;               ///< index of this host
-  std::byte* regions = nullptr;        ///< region of local rank 0 in this process
+  std::uint32_t const* packed_regions =
+      nullptr;                 ///< of each rank of the job: its region's address / 64 KiB, or 0
+  std::uint32_t packed_n = 0;  ///< ranks of the job
 
   /// World rank of this process.
   [[nodiscard]] std::uint32_t own_rank() const noexcept { return first + me; }
@@ -51,7 +49,7 @@ struct host_map {
   [[nodiscard]] bool is_local(std::uint32_t rank) const noexcept {
     if (rank - first < count) [[likely]]
       return true;
-    return is_outside_run(rank);
+    return region_outside_run(rank) != nullptr;
   }
 
   /// Start of the region of a rank of this host in this process, else null: is_local() and to_address() in one look.
@@ -62,7 +60,7 @@ struct host_map {
       if (found == nullptr) __builtin_unreachable();
       return found;
     }
-    return is_outside_run(rank) ? region_outside_run(rank) : nullptr;
+    return region_outside_run(rank);
   }
 
   /// Address in this process. Requires is_local(rank).
@@ -84,7 +82,7 @@ struct host_map {
     std::uint64_t offset = distance - static_cast<std::uint64_t>(me) * stride;
     if (offset - heap_begin < heap_bytes) return host_address{first + me, offset};
     if (distance >= static_cast<std::uint64_t>(count) * stride) {
-      if (places == nullptr) return std::nullopt;
+      if (packed_regions == nullptr) return std::nullopt;
       host_address const found = find_outside_run(pointer);
       return found.offset == 0 ? std::nullopt : std::optional(found);
     }
@@ -96,16 +94,12 @@ struct host_map {
 
   // Not in functions of the library: a call, though it is hardly ever made, would cost what surrounds it registers.
 
-  /// Is a rank that the run does not have of this host?
-  [[nodiscard]] bool is_outside_run(std::uint32_t rank) const noexcept {
-    return rank < place_n && places[rank].host == host;
-  }
-  /// Requires is_outside_run(rank).
+  /// Region of a rank that the run does not have; null if it is of another host.
   [[nodiscard]] std::byte* region_outside_run(std::uint32_t rank) const noexcept {
-    std::byte* const found = regions + static_cast<std::size_t>(places[rank].local_rank) * stride;
-    if (found == nullptr) __builtin_unreachable();
-    return found;
+    if (rank >= packed_n) return nullptr;
+    return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(packed_regions[rank]) << packing_log2);
   }
+  static constexpr unsigned packing_log2 = 16;  ///< regions begin at multiples, below 2^48
 };
 
 /// The map of this process. Written only while no other thread may use the library (init, finalize).

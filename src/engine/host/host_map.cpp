@@ -1,5 +1,10 @@
 #include <atoll/engine/host_map.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/error.hpp"
 #include "engine/host/set_host_map.hpp"
 
 namespace atl::engine {
@@ -8,33 +13,56 @@ namespace atl::engine {
 constinit host_map hosts{};
 
 namespace {
-/// What `hosts.places` is part of. Read only while that is set.
-bootstrap::host_ranks all_ranks;
+/// What find_outside_run() needs. Read only where the run is not all.
+struct all_of_host {
+  bootstrap::host_ranks ranks;
+  std::byte* regions = nullptr;
+  std::vector<std::uint32_t> packed;
+};
+/// Never destroyed: destructors of programs may ask after pointers.
+all_of_host& host() {
+  static auto& made = *new all_of_host;
+  return made;
+}
+
+std::uint32_t packed(std::byte const* region) {
+  auto const address = reinterpret_cast<std::uintptr_t>(region);
+  if (address % (std::uintptr_t{1} << host_map::packing_log2) != 0 ||
+      address >> host_map::packing_log2 > UINT32_MAX)
+    throw startup_error(
+        format("shared memory was mapped at %p, and not at a multiple of 64 KiB below 2^48", region));
+  return static_cast<std::uint32_t>(address >> host_map::packing_log2);
+}
 }  // namespace
 
-void set_host_map(bootstrap::host_ranks const& ranks, std::byte* regions, std::uint32_t me, host_map map) {
+void set_host_map(bootstrap::placement const& place, std::byte* regions, host_map map) {
+  bootstrap::host_ranks const ranks = place.ranks_of_host();
   map.base = regions + ranks.run_begin() * map.stride;
   map.first = static_cast<std::uint32_t>(ranks.run_first());
   map.count = ranks.run_length();
-  map.me = me - ranks.run_begin();
-  if (bootstrap::rank_table const* const table = ranks.table(); table != nullptr) {
-    map.places = table->places.data();
-    map.place_n = static_cast<std::uint32_t>(table->places.size());
-    map.host = table->places[map.first].host;
-    map.regions = regions;
+  map.me = static_cast<std::uint32_t>(place.local_rank) - ranks.run_begin();
+  if (!ranks.consecutive()) {
+    all_of_host& all = host();
+    all.ranks = ranks;
+    all.regions = regions;
+    all.packed.assign(static_cast<std::size_t>(place.size), 0);
+    for (std::uint32_t r = 0; r < ranks.count(); ++r)
+      all.packed[static_cast<std::size_t>(ranks.world_rank(r))] = packed(regions + r * map.stride);
+    map.packed_regions = all.packed.data();
+    map.packed_n = static_cast<std::uint32_t>(place.size);
   }
-  all_ranks = ranks;
   hosts = map;
 }
 
 host_address find_outside_run(void const* pointer) noexcept {
+  all_of_host const& all = host();
   auto const distance =
-      reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(hosts.regions);
+      reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(all.regions);
   std::uint64_t const local = distance / hosts.stride;
   std::uint64_t const offset = distance - local * hosts.stride;
-  if (local >= all_ranks.count() || offset - hosts.heap_begin >= hosts.heap_end - hosts.heap_begin)
+  if (local >= all.ranks.count() || offset - hosts.heap_begin >= hosts.heap_end - hosts.heap_begin)
     return {0, 0};
-  return {static_cast<std::uint32_t>(all_ranks.world_rank(static_cast<std::uint32_t>(local))), offset};
+  return {static_cast<std::uint32_t>(all.ranks.world_rank(static_cast<std::uint32_t>(local))), offset};
 }
 
 }  // namespace atl::engine

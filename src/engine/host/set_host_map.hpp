@@ -11,8 +11,8 @@
 
 namespace atl::engine {
 
-/// Sets `hosts` for a process of local rank `me`. `regions` is the region of local rank 0; of `map`, what ranks have
-/// no part in: stride and offsets. What `ranks` was made from must live until `hosts` is cleared.
-void set_host_map(bootstrap::host_ranks const& ranks, std::byte* regions, std::uint32_t me, host_map map);
+/// Sets `hosts` for the process at `place`, which must live until `hosts` is cleared. `regions` is the region of local
+/// rank 0; of `map`, what ranks have no part in: stride and offsets.
+void set_host_map(bootstrap::placement const& place, std::byte* regions, host_map map);
 
 }  // namespace atl::engine

@@ -6,13 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atoll/base/round_up.hpp>
+
 #include "bootstrap/placement.hpp"
 #include "engine/host/set_host_map.hpp"
 
 namespace atl::engine {
 namespace {
 
-constexpr std::size_t stride = 4096;
+constexpr std::size_t stride = 65536;
 constexpr std::size_t heap_begin = 256;
 constexpr std::size_t heap_end = 3000;
 
@@ -23,7 +25,9 @@ class host_map_of : public ::testing::TestWithParam<std::vector<std::int32_t>> {
 
 TEST_P(host_map_of, translates_both_ways) {
   auto const size = static_cast<std::uint32_t>(GetParam().size());
-  std::vector<std::byte> memory(stride * size);
+  std::vector<std::byte> room(stride * (size + 1));
+  auto const begin = reinterpret_cast<std::uintptr_t>(room.data());
+  std::byte* const memory = room.data() + (round_up(begin, stride) - begin);
   for (std::uint32_t me = 0; me < size; ++me) {
     bootstrap::placement const here = bootstrap::place(static_cast<std::int32_t>(me), GetParam());
     host_map map{};
@@ -31,7 +35,7 @@ TEST_P(host_map_of, translates_both_ways) {
     map.region_bytes = heap_end;
     map.heap_begin = heap_begin;
     map.heap_end = heap_end;
-    set_host_map(here.ranks_of_host(), memory.data(), static_cast<std::uint32_t>(here.local_rank), map);
+    set_host_map(here, memory, map);
     ASSERT_EQ(hosts.own_rank(), me);
     std::size_t local = 0;
     for (std::uint32_t r = 0; r < size; ++r) {
@@ -41,7 +45,7 @@ TEST_P(host_map_of, translates_both_ways) {
         ASSERT_EQ(hosts.find_region(r), nullptr);
         continue;
       }
-      std::byte* const region = memory.data() + local++ * stride;
+      std::byte* const region = memory + local++ * stride;
       for (std::uint64_t const offset : {heap_begin, std::size_t{1000}, heap_end - 1}) {
         ASSERT_EQ(hosts.to_address(r, offset), region + offset);
         ASSERT_EQ(hosts.find_region(r), region);
@@ -51,8 +55,8 @@ TEST_P(host_map_of, translates_both_ways) {
         ASSERT_EQ(hosts.from_address(region + offset), std::nullopt);
     }
     ASSERT_EQ(local, static_cast<std::size_t>(here.local_size));
-    ASSERT_EQ(hosts.from_address(memory.data() - 1), std::nullopt);
-    ASSERT_EQ(hosts.from_address(memory.data() + local * stride + heap_begin), std::nullopt);
+    ASSERT_EQ(hosts.from_address(memory - 1), std::nullopt);
+    ASSERT_EQ(hosts.from_address(memory + local * stride + heap_begin), std::nullopt);
     ASSERT_EQ(hosts.from_address(nullptr), std::nullopt);
     for (std::uint32_t const r : {size, std::uint32_t{1} << 31, ~std::uint32_t{0}})
       ASSERT_FALSE(hosts.is_local(r)) << r;
