@@ -41,6 +41,9 @@ placement place(std::int32_t rank, std::vector<std::int32_t> const& host_of) {
   here.size = static_cast<std::int32_t>(host_of.size());
   here.host = host_of[static_cast<std::size_t>(rank)];
   here.hosts = *std::max_element(host_of.begin(), host_of.end()) + 1;
+  std::vector<std::int32_t> ranks_on(static_cast<std::size_t>(here.hosts));
+  for (std::int32_t const host : host_of) ++ranks_on[static_cast<std::size_t>(host)];
+  here.largest_host = *std::max_element(ranks_on.begin(), ranks_on.end());
   rank_table all{host_of, {}};
   for (std::size_t r = 0; r < host_of.size(); ++r) {
     if (host_of[r] != here.host) continue;

@@ -273,9 +273,10 @@ void start(bool threaded) {
   plan.machine = join_network(channel);
   plan.transport.period = static_cast<std::uint32_t>(periods_ended() + 1);
   plan.waiting.spare_cores = !oversubscribed.value_or(ranks_of_machine > cores);
-  // A region: the engine's page, the transport's memory, the heap.
+  // A region: the engine's page, the transport's memory, the heap. Heaps begin at one offset on all hosts.
   plan.transport.layout = shm::region_layout::compute(
-      sizeof(rank_page), static_cast<std::size_t>(place.local_size), settings::transit_memory());
+      sizeof(rank_page), static_cast<std::size_t>(std::max(place.local_size, place.largest_host)),
+      settings::transit_memory());
   std::size_t const heap_begin = plan.transport.layout.end;
   std::size_t const heap_bytes = round_up(settings::shared_heap_size(ranks_of_machine), std::size_t{4096});
   std::size_t const arena_begin = plan.transport.layout.arena_offset;
