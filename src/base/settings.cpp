@@ -67,13 +67,13 @@ constexpr std::array table{
           "what simulated devices present themselves as; all: as many of each kind"},
     entry{"ATOLL_SIM_MEMORY", kind::size_or_percent, "1GB", "", "largest segment of a simulated device"},
     entry{"ATOLL_SIM_SEED", kind::count, "1", "",
-          "start of the pseudo-random order in which copies of simulated devices complete"},
+          "start of the pseudo-random choices of simulated devices and of the simulated network"},
     entry{
         "ATOLL_SIM_HOSTS", kind::text, "", "",
         "hosts that the ranks of one machine are to believe in, for tests: 2x2 (hosts x ranks), 1,3 (ranks of "
         "each), cyclic:2x2 (ranks dealt out in turn)"},
     entry{"ATOLL_SIM_NETWORK", kind::text, "", "",
-          "the network between simulated hosts, such as latency=20us,bandwidth=10GB/s, or bad=yes"},
+          "what the network between simulated hosts is like: bad=yes, or a list such as latency=20us,bandwidth=10GB/s"},
     entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
           "who tells a process its rank; auto looks at what started it"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
@@ -359,6 +359,10 @@ simulated_devices sim_devices() {
   return result;
 }
 
+simulated_network sim_network() {
+  return {text_of("ATOLL_SIM_NETWORK"), parse_count(text_of("ATOLL_SIM_SEED"), "ATOLL_SIM_SEED")};
+}
+
 std::optional<bool> oversubscribed() {
   std::string const text = text_of("UPCXX_OVERSUBSCRIBED");
   if (text.empty()) return std::nullopt;
@@ -397,8 +401,6 @@ std::optional<bool> colorize_debug() {
   if (text.empty()) return std::nullopt;
   return parse_boolean(text, "UPCXX_COLORIZE_DEBUG");
 }
-
-std::string sim_network() { return trim(text_of("ATOLL_SIM_NETWORK")); }
 
 std::string sim_hosts() { return trim(text_of("ATOLL_SIM_HOSTS")); }
 

@@ -105,6 +105,13 @@ struct simulated_devices {
 };
 simulated_devices sim_devices();
 
+/// ATOLL_SIM_NETWORK, which the network itself reads, and ATOLL_SIM_SEED.
+struct simulated_network {
+  std::string options;
+  std::uint64_t seed = 1;
+};
+simulated_network sim_network();
+
 /// ATOLL_CUDA_DRIVER, ATOLL_HIP_DRIVER or ATOLL_ZE_DRIVER: the library to open, or "none". `kind` is "cuda",
 /// "hip" or "ze".
 std::string gpu_driver(std::string_view kind);
@@ -115,9 +122,6 @@ bool gpu_descriptors();
 
 /// ATOLL_SIM_HOSTS as it stands (bootstrap/host_layout.hpp reads it); empty: none are simulated.
 std::string sim_hosts();
-
-/// ATOLL_SIM_NETWORK, as src/transport/sim/options.hpp reads it; empty: a good network.
-std::string sim_network();
 
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();

@@ -68,8 +68,9 @@ class network {
   // --- Messages -------------------------------------------------------------------------------------------
 
   /// Sends a header (copied at once) and a payload of host memory (the caller's until `source`, the only event
-  /// that a message has). Payloads longer than sizes().eager go late, shorter ones may: the receiver is told,
-  /// and fetches; `source` comes when it has.
+  /// that a message has; without it, payloads above limits().inline_bytes are unsupported). Payloads longer
+  /// than sizes().eager go late, shorter ones may: the receiver is told, and fetches; `source` comes when it
+  /// has, or has given the payload up.
   virtual started send(std::int32_t peer, lane where, std::span<std::byte const> header,
                        std::span<std::byte const> payload, operation* events) = 0;
 
@@ -84,7 +85,8 @@ class network {
   virtual void cancel(network_buffer& buffer) = 0;
 
   /// Fetches a late payload into `into` (room for all of it; memory of any kind that the transport takes).
-  /// Event: finished. Afterwards the handle is gone; after no_room it still stands.
+  /// Event: finished. Allowed while the connection is being closed, too. Where this is under_way or complete, the
+  /// handle is gone; else it stands (after unreachable: release it).
   virtual started fetch(arrival_handle what, local_place into, operation* events) = 0;
   /// Gives back a kept message, also after its peer is gone; or gives up a late payload.
   virtual void release(arrival_handle what) = 0;

@@ -19,8 +19,9 @@ namespace {
 namespace sim = transport::sim;
 
 sim::options simulated_options() {
-  sim::options how = sim::parse_options(settings::sim_network());
-  how.seed = settings::sim_devices().seed;
+  settings::simulated_network const set = settings::sim_network();
+  sim::options how = sim::parse_options(set.options);
+  how.seed = set.seed;
   return how;
 }
 

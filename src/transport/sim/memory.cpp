@@ -28,11 +28,10 @@ std::uint64_t sum(std::span<remote_piece const> list) {
   return total;
 }
 
-std::vector<piece> resolve(std::span<local_piece const> list) {
-  std::vector<piece> result;
-  result.reserve(list.size());
+piece_list resolve(std::span<local_piece const> list) {
+  piece_list result;
   for (local_piece const& p : list) {
-    if (p.bytes != 0) result.push_back({reached(p.place), p.bytes});
+    if (p.bytes != 0) result.add({reached(p.place), p.bytes});
   }
   return result;
 }
@@ -232,7 +231,7 @@ started sim_network::atomic(std::int32_t rank, remote_place target, atomic_op op
   if (answered) {
     index = open(rank, events, 1);
     operations_[index].source_due = false;
-    if (result.address != nullptr) operations_[index].into = {{reached(result), bytes}};
+    if (result.address != nullptr) operations_[index].into = {reached(result), bytes};
   }
   std::uint64_t operand[2]{};
   std::size_t const count = op == atomic_op::load ? 0 : op == atomic_op::compare_exchange ? 2 : 1;
@@ -256,7 +255,7 @@ void sim_network::take_data(peer_record& from, packet const& p) {
   auto const index = in_cells ? 0U : static_cast<unsigned>(word(p.body, 1));
   std::uint64_t const bytes = in_cells ? p.bytes - 8 : word(p.body, 2);
   if (operation != nullptr) {
-    copy_in(operation->into, word(p.body, 0),
+    copy_in(operation->into.view(), word(p.body, 0),
             in_cells ? p.body + 8 : wire_.packet_at(me_, remote_queue, index), bytes);
   }
   if (!in_cells) wire_.give_back(me_, remote_queue, index);

@@ -53,7 +53,7 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
     parts.is = job::what::parts;
     parts.peer = rank;
     parts.tag = parts_sent_;
-    parts.from = {{source, bytes}};
+    parts.from = {source, bytes};
     parts.total = bytes;
     parts.queue = static_cast<std::uint8_t>(which);
     parts.header_bytes = header.size();
@@ -67,7 +67,7 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
   if (!wire_.open(s, to->way, which, 16 + header.size(), may_park(*to))) return started::no_room;
   std::uint32_t const index = open(rank, events, 1);
   operations_[index].finished_due = false;
-  operations_[index].into = {{source, bytes}};
+  operations_[index].into = {source, bytes};
   write_words(s.body, index, bytes);
   copy_bytes(s.body + 16, header.data(), header.size());
   wire_.publish(s, to->way, which, kind::message_late, token);
@@ -276,7 +276,7 @@ started sim_network::fetch(arrival_handle what, local_place into, operation* eve
   if (!wire_.open(s, from.way, remote_queue, 0, may_park(from))) return started::no_room;
   std::uint32_t const index = open(record->peer, events, record->bytes);
   operations_[index].source_due = false;
-  operations_[index].into = {{reached(into), record->bytes}};
+  operations_[index].into = {reached(into), record->bytes};
   operations_[index].fetched = record;
   wire_.publish(s, from.way, remote_queue, kind::fetch, two(index, record->operation));
   return started::under_way;

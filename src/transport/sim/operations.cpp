@@ -181,7 +181,7 @@ bool sim_network::push_put(job& what, peer_record& to) {
   }
   std::byte* const data =
       in_cells ? s.body + 8 : wire_.packet_at(to.way.rank, remote_queue, static_cast<unsigned>(index));
-  what.read.copy_out(what.from, data, n);
+  what.read.copy_out(what.from.view(), data, n);
   // A notified put must not miss by chance: nobody could tell the target.
   std::uint64_t const offset = (where.offset + what.to_within) | (what.notify ? sure_offset : 0);
   if (in_cells) {
@@ -215,7 +215,7 @@ bool sim_network::push_data(job& what, peer_record& to) {
   }
   std::byte* const data =
       in_cells ? s.body + 8 : wire_.packet_at(to.way.rank, remote_queue, static_cast<unsigned>(index));
-  what.read.copy_out(what.from, data, n);
+  what.read.copy_out(what.from.view(), data, n);
   if (in_cells) {
     write_words(s.body, what.place + what.done);
   } else {
@@ -238,7 +238,7 @@ bool sim_network::push_parts(job& what, peer_record& to) {
   }
   std::byte* const packet = wire_.packet_at(to.way.rank, what.queue, static_cast<unsigned>(index));
   copy_bytes(packet, what.header.data(), what.header_bytes);
-  what.read.copy_out(what.from, packet + longest_header, n);
+  what.read.copy_out(what.from.view(), packet + longest_header, n);
   write_words(s.body, index, what.tag, what.done, n);
   wire_.publish(s, to.way, what.queue, kind::message_part, message_token(what.header_bytes, what.total, 0),
                 n);

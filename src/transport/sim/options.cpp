@@ -150,8 +150,9 @@ void read_one(options& o, std::string_view name, std::string_view value) {
 
 }  // namespace
 
-options parse_options(std::string_view text) {
+options parse_options(std::string_view text, std::uint64_t seed) {
   options result;
+  result.seed = seed;
   while (!text.empty()) {
     std::size_t const comma = text.find(',');
     std::string_view const one = text.substr(0, comma);

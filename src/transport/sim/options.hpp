@@ -48,9 +48,9 @@ struct options {
   bool timed() const { return latency_ns != 0 || bytes_per_ns != 0; }
 };
 
-/// Reads `name=value,…`. `bad=yes` stands for a set of bad habits, which later names may change.
+/// Reads `name=value,…`; `seed` is what it says without a name for it. `bad=yes` stands for a set of bad habits, which later names may change.
 /// @throws startup_error with words.
-options parse_options(std::string_view text);
+options parse_options(std::string_view text, std::uint64_t seed = 1);
 
 /// The same in words that parse_options() understands; empty if all is at rest.
 std::string to_text(options const& what);

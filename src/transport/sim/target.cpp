@@ -121,7 +121,7 @@ void sim_network::serve(peer_record& to, std::uint32_t theirs, std::byte* from, 
   data.peer = to.way.rank;
   data.operation = own;
   data.theirs = theirs;
-  data.from = {{from, bytes}};
+  data.from = {from, bytes};
   data.total = bytes;
   data.place = place;
   ++to.jobs;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "memory/kind.hpp"
@@ -39,6 +40,37 @@ struct piece {
   std::byte* at = nullptr;
   std::size_t bytes = 0;
 };
+/// Some of them, nearly always one: that takes no memory of its own.
+class piece_list {
+ public:
+  piece_list() = default;
+  piece_list(std::byte* at, std::size_t bytes) : one_{at, bytes}, count_(1) {}
+
+  void add(piece what) {
+    if (count_ == 1) many_.push_back(one_);
+    if (count_ == 0) {
+      one_ = what;
+    } else {
+      many_.push_back(what);
+    }
+    ++count_;
+  }
+  void clear() {
+    if (count_ > 1) many_.clear();
+    count_ = 0;
+  }
+  bool empty() const { return count_ == 0; }
+  std::span<piece const> view() const {
+    return count_ > 1 ? std::span<piece const>(many_) : std::span<piece const>(&one_, count_);
+  }
+  piece const& front() const { return view().front(); }
+
+ private:
+  piece one_;
+  std::size_t count_ = 0;
+  std::vector<piece> many_;
+};
+
 /// Bytes of the peer.
 struct far_piece {
   std::uint32_t key = 0;
@@ -55,7 +87,7 @@ inline std::byte* reached(local_place const& place) {
 class cursor {
  public:
   /// Copies the next bytes to `to`.
-  void copy_out(std::vector<piece> const& list, std::byte* to, std::size_t bytes) {
+  void copy_out(std::span<piece const> list, std::byte* to, std::size_t bytes) {
     while (bytes != 0) {
       piece const& now = list[index_];
       std::size_t const n = bytes < now.bytes - within_ ? bytes : now.bytes - within_;
@@ -75,8 +107,7 @@ class cursor {
 };
 
 /// Copies to the place `at` of a list.
-inline void copy_in(std::vector<piece> const& list, std::uint64_t at, std::byte const* from,
-                    std::size_t bytes) {
+inline void copy_in(std::span<piece const> list, std::uint64_t at, std::byte const* from, std::size_t bytes) {
   for (piece const& p : list) {
     if (at >= p.bytes) {
       at -= p.bytes;
@@ -117,7 +148,7 @@ struct open_operation {
   std::uint64_t left = 0;  ///< bytes or answers that have to come; 1 more while a job sends its data
   std::uint64_t puts = 0;  ///< flush: how many there were before
   kept_arrival* fetched = nullptr;
-  std::vector<piece> into;  ///< where data go; or the payload of a late message
+  piece_list into;  ///< where data go; or the payload of a late message
 };
 
 /// Data on their way into packets, as room permits.
@@ -131,7 +162,7 @@ struct job {
   bool answered = false;                   ///< put: each packet is
   bool notify = false;
   std::uint64_t tag = 0;  ///< of the notification; parts: number of the message
-  std::vector<piece> from;
+  piece_list from;
   cursor read;
   std::vector<far_piece> to;
   std::size_t to_index = 0;
