@@ -34,6 +34,12 @@ char const* name_of(collective_kind kind) {
       return "reduce_all_nontrivial";
     case collective_kind::finalize:
       return "finalize";
+    case collective_kind::scatter:
+      return "scatter";
+    case collective_kind::all_to_all:
+      return "all_to_all";
+    case collective_kind::scan:
+      return "scan";
   }
   return "unknown";
 }
@@ -59,6 +65,9 @@ std::string describe(collective_signature what) {
     case collective_kind::reduce_one:
     case collective_kind::reduce_all:
     case collective_kind::gather:
+    case collective_kind::scatter:
+    case collective_kind::all_to_all:
+    case collective_kind::scan:
       text += format(" of %llu bytes", bytes);
       break;
     default:

@@ -22,6 +22,9 @@ enum class collective_kind : std::uint8_t {
   reduce_one_object,
   reduce_all_object,
   finalize,
+  scatter,
+  all_to_all,
+  scan,
 };
 
 /// Kind in the upper 4 bits, root + 1 (0: none) in the next 20, the operation of a reduction in 8, bytes (of

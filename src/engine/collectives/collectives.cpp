@@ -2,10 +2,12 @@
 
 #include <atoll/engine/collectives.hpp>
 
+#include "engine/collectives/blocks.hpp"
 #include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat.hpp"
 #include "engine/collectives/flat_broadcast.hpp"
 #include "engine/collectives/flat_reduce.hpp"
+#include "engine/collectives/scan.hpp"
 #include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
@@ -34,6 +36,27 @@ void start_reduce(team_view& team, void const* source, void* target, std::size_t
 
 void start_gather_all(team_view& team, void const* mine, std::size_t bytes, void* all, on_done done) {
   launch(make_gather(team, sign(collective_kind::gather, -1, bytes), done, mine, bytes, all));
+}
+
+void start_scatter(team_view& team, void const* all, std::size_t bytes, void* mine, std::int32_t root,
+                   on_done done) {
+  launch(make_scatter(team, sign(collective_kind::scatter, root, bytes), done, all, bytes, mine, root));
+}
+
+void start_gather(team_view& team, void const* mine, std::size_t bytes, void* all, std::int32_t root,
+                  on_done done) {
+  launch(make_gather_to_one(team, sign(collective_kind::gather, root, bytes), done, mine, bytes, all, root));
+}
+
+void start_all_to_all(team_view& team, void const* source, std::size_t bytes, void* target, on_done done) {
+  launch(make_all_to_all(team, sign(collective_kind::all_to_all, -1, bytes), done, source, bytes, target));
+}
+
+void start_scan(team_view& team, void const* source, void* target, std::size_t count,
+                std::size_t element_bytes, combine_function combine, void const* operation, on_done done,
+                std::uint8_t operation_code) {
+  reduction const what{source, target, count, element_bytes, combine, operation, -1};
+  launch(make_scan(team, sign(collective_kind::scan, -1, what.bytes(), operation_code), done, what));
 }
 
 }  // namespace atl::engine
