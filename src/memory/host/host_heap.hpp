@@ -33,6 +33,9 @@ class shared_heap {
   /// Whether [offset, offset + bytes) lies in one allocation. For checks: see segment_allocator.
   [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t bytes) const noexcept;
 
+  /// Whether [offset, offset + bytes), inside the heap, has memory behind it, so that it may be touched.
+  [[nodiscard]] bool backed(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+
   [[nodiscard]] std::uint64_t size() const noexcept;
   [[nodiscard]] std::uint64_t used() const noexcept;
   [[nodiscard]] std::uint64_t largest_free() const noexcept;

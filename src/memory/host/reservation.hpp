@@ -13,7 +13,7 @@ namespace atl::memory {
 
 /// A bit for each block of a range of offsets. Memory that was taken stays until the end of the reservation.
 ///
-/// `ensure` is for one thread at a time (the allocator's lock); the queries are for all.
+/// `ensure` and `backs` are for one thread at a time (the allocator's lock); the other queries are for all.
 class reservation {
  public:
   /// Small enough that ranks which allocate little take little; a huge page, so that one can serve a block.
@@ -35,6 +35,12 @@ class reservation {
     if (first == last) [[likely]]
       return has(first) || grow(first, last);
     return has_all(first, last) || grow(first, last);
+  }
+
+  /// Whether there is memory behind [offset, offset + bytes), bytes > 0, inside the range. Takes none; not while
+  /// `ensure` runs.
+  [[nodiscard]] bool backs(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return has_all(offset >> block_log, (offset + bytes - 1) >> block_log);
   }
 
   /// Bytes taken so far.

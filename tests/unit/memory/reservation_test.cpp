@@ -62,6 +62,24 @@ TEST(reservation, fills_gaps_without_asking_for_what_is_there) {
   EXPECT_EQ(memory.asked[2], std::pair(3 * block, block));
 }
 
+TEST(reservation, says_what_has_memory_and_takes_none_for_that) {
+  memory_of memory{~std::uint64_t{0}};
+  reservation heap(block / 2, 100 * block, memory.taker());
+  EXPECT_FALSE(heap.backs(block / 2, 1));
+  EXPECT_TRUE(memory.asked.empty());
+  EXPECT_TRUE(heap.ensure(3 * block, 16));
+  EXPECT_TRUE(heap.backs(3 * block, block));
+  EXPECT_FALSE(heap.backs(3 * block - 1, 2));
+  EXPECT_FALSE(heap.backs(3 * block, block + 1));
+  shared_heap of_rank;
+  of_rank.initialise(4096, 50 * block, nullptr, memory.taker());
+  std::uint64_t const found = of_rank.allocate(100, 16);
+  EXPECT_TRUE(of_rank.backed(found, 100));
+  EXPECT_FALSE(of_rank.backed(40 * block, 1));
+  of_rank.reset();
+  EXPECT_FALSE(of_rank.backed(found, 100));
+}
+
 TEST(reservation, asks_seldom_once_the_heap_has_grown) {
   memory_of memory{~std::uint64_t{0}};
   constexpr std::uint64_t blocks = 10000;
