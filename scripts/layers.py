@@ -20,6 +20,7 @@ LAYERS = [
     [("engine: host domain", ["src/engine/host"])],
     [("engine: tokens", ["src/engine/tokens"]), ("engine: network", ["src/engine/network"])],
     [("engine: progress", ["src/engine/progress"])],
+    [("engine: remote memory", ["src/engine/rma"])],
     [("engine: collectives", ["src/engine/collectives"]), ("engine: copies", ["src/engine/copies"])],
     [("engine", ["include/atoll/engine", "src/engine"])],
     [("front end", ["include/upcxx", "src/upcxx"])],

@@ -232,6 +232,7 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       calls(progress),
       waits(host),
       collectives(progress.open),
+      remote(progress),
       copies(progress) {}
 
 world_state::~world_state() {

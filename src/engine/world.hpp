@@ -18,6 +18,7 @@
 #include "engine/period.hpp"
 #include "engine/progress/flags.hpp"
 #include "engine/progress/progress_engine.hpp"
+#include "engine/rma/remote_memory.hpp"
 #include "memory/host/arena.hpp"
 #include "memory/host/region.hpp"
 #include "memory/host/reservation.hpp"
@@ -60,6 +61,7 @@ struct world_state {
   call_log calls;
   rings waits;
   collectives_under_way collectives;
+  remote_memory remote;
   device_copies copies;
   calls_at_end ends;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Copies that have device memory at one end at least. They complete later, during progress.
+/// Copies that have device memory at one end at least. They complete later, during progress. Who hears of them
+/// hears of transfers of remote host memory as well (rma.hpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ struct announced_trailer {
   std::uint64_t value;
 };
 
-/// Who hears of a copy's progress. Both are called under the engine's lock and may not run user's code.
+/// Who hears of a copy's progress. All are called under the engine's lock and may not run user's code.
 struct copy_completion {
   /// Called during progress of any level when the data is in place. False if it could not hand the news on
   /// for want of memory: then it is called again later.
@@ -30,7 +31,10 @@ struct copy_completion {
   /// Called by start_copy if the data will announce itself: calls for the target may leave now, as messages
   /// of kind `announced` with the trailer at their end. Null: nobody wants to know.
   void (*announced)(copy_completion*, announced_trailer const&) noexcept = nullptr;
-  /// The engine's, from start_copy until `arrived` has returned true.
+  /// Called before `arrived`, once, if the memory that is read may be written again earlier than that. Null:
+  /// nobody wants to know.
+  void (*source)(copy_completion*) noexcept = nullptr;
+  /// The engine's, from the start until `arrived` has returned true.
   void* under_way[6] = {};
 };
 

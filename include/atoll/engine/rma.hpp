@@ -1,0 +1,134 @@
+#pragma once
+
+/// Transfers and atomic operations that concern host memory which this process does not address: that of ranks
+/// of other hosts. They complete later, during progress, and tell a copy_completion.
+///
+/// An operation is begun in two steps, so that nothing of the program's is touched before it can no longer
+/// fail: a remote_start is told what to do, which negotiates the first message and may throw; its start() cannot.
+///
+/// Who hears of it, in this order: `source` (puts only; not called where source_left() was true), when the
+/// memory that is read may be written again, then `arrived`, when the data is in place and visible at its
+/// owner. What has a notice is told of at the owner of the destination besides, without the initiator's help.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <atoll/base/config.hpp>
+#include <atoll/engine/am.hpp>
+#include <atoll/engine/host_map.hpp>
+#include <atoll/engine/memory_copy.hpp>
+
+namespace atl::engine {
+
+/// Where a transfer takes bytes from, or brings them to.
+struct transfer_end {
+  std::int32_t rank;  ///< world rank of the owner; `here`: memory that this process addresses
+  std::uint64_t at;   ///< offset in the owner's region, or the address
+
+  static constexpr std::int32_t here = -1;
+  [[nodiscard]] bool is_here() const noexcept { return rank == here; }
+  static transfer_end in_memory(void const* address) noexcept {
+    return {here, reinterpret_cast<std::uintptr_t>(address)};
+  }
+};
+
+/// Contiguous bytes of an end, in its terms.
+struct transfer_run {
+  std::uint64_t at;
+  std::uint64_t bytes;
+};
+
+/// What happens at the owner of a put's destination when all data is in place there.
+struct arrival_notice {
+  enum class sort : std::uint8_t { none, call, flag };
+  sort what = sort::none;
+  /// A call: a request as am_commit would send it, of `bytes` bytes with the header, whose payload is at
+  /// `payload` until `arrived`.
+  function_token token = 0;
+  std::byte const* payload = nullptr;
+  std::size_t bytes = 0;
+  std::size_t alignment = buffer_alignment;
+  /// A flag (flags.hpp) of that rank, and the value that it is raised to.
+  std::uint64_t flag = 0;
+  std::uint64_t value = 0;
+};
+
+/// An atomic operation, in the terms of who applies it (atomic_applier).
+struct atomic_request {
+  std::uint8_t operation;
+  std::uint8_t order;
+  std::uint8_t bytes;  ///< of the cell: 4 or 8
+  std::uint8_t type;   ///< the applier's
+  std::uint32_t unused = 0;
+  std::uint64_t operands[2];  ///< the low bytes of each
+};
+
+/// Does an operation on a cell of this rank and returns what it held before, in the low bytes. Set by the front
+/// end before start; the same code as for cells that processes address.
+extern std::uint64_t (*atomic_applier)(void* cell, atomic_request const& what) noexcept;
+
+/// Transfers larger than this travel in pieces, of which some are under way at a time.
+inline constexpr std::size_t remote_piece_bytes = std::size_t{64} << 10;
+
+namespace remote {
+struct stream;
+}
+
+/// An operation that has not begun. One of contiguous(), runs(), box() and atomic() is called, then start().
+/// One end of a transfer at least is not here.
+class remote_start {
+ public:
+  /// `call`: what the program has called, for messages about errors; stays.
+  remote_start(char const* call, pressure when_full) noexcept : call_(call), when_full_(when_full) {}
+  /// What finds no room leaves later, and bad_shared_alloc is not thrown.
+  explicit remote_start(char const* call) noexcept : call_(call), in_pieces_(true) {}
+  remote_start(remote_start const&) = delete;
+  remote_start& operator=(remote_start const&) = delete;
+  /// Nothing has happened if it was not started.
+  ~remote_start() {
+    if (engaged_ || stream_ != nullptr) [[unlikely]]
+      give_up();
+  }
+
+  // All may throw atl::bad_shared_alloc, and leave the object as it was. There is at least one byte to transfer. A notice is for puts: from
+  // here to elsewhere.
+
+  ATOLL_EXPORT void contiguous(transfer_end to, transfer_end from, std::size_t bytes,
+                               arrival_notice const& notice = {});
+  /// What the one list names goes, in order, to what the other does; equally many bytes. Ends' `at` is not used.
+  ATOLL_EXPORT void runs(transfer_end to, std::vector<transfer_run> to_runs, transfer_end from,
+                         std::vector<transfer_run> from_runs, arrival_notice const& notice = {});
+  /// See copy_strided(). The box is not empty.
+  ATOLL_EXPORT void box(transfer_end to, std::ptrdiff_t const* to_strides, transfer_end from,
+                        std::ptrdiff_t const* from_strides, std::size_t const* extents,
+                        std::size_t dimensions, std::size_t element_bytes, arrival_notice const& notice = {});
+  /// The value before comes to the result of start().
+  ATOLL_EXPORT void atomic(host_address const& cell, atomic_request const& what);
+
+  /// Has the memory that a put reads been read already?
+  [[nodiscard]] bool source_left() const noexcept { return source_left_; }
+
+  /// Begins. `completion` stays until it has arrived. `result`: where what a get or atomic brings goes, if
+  /// that was not known before.
+  ATOLL_EXPORT void start(copy_completion* completion, void* result = nullptr) noexcept;
+
+ private:
+  ATOLL_EXPORT void give_up() noexcept;
+
+  char const* call_;
+  pressure when_full_ = pressure::park;
+  bool in_pieces_ = false;
+  bool engaged_ = false;
+  bool source_left_ = false;
+  std::uint32_t bytes_ = 0;    ///< of data that a get or atomic brings
+  std::uint32_t charged_ = 0;  ///< of the window
+  std::byte* result_ = nullptr;
+  outgoing out_;
+  std::size_t head_at_ = 0;
+  std::size_t message_bytes_ = 0;
+  function_token token_ = 0;
+  remote::stream* stream_ = nullptr;  ///< instead of a message: goes out in pieces
+};
+
+}  // namespace atl::engine

@@ -1,0 +1,100 @@
+#pragma once
+
+/// Transfers and atomic operations on memory of ranks that this process does not address, by engine messages:
+/// what this rank has begun, and what it owes to others that have.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include <atoll/engine/rma.hpp>
+
+#include "base/single.hpp"
+#include "engine/progress/progress_engine.hpp"
+#include "engine/rma/stream.hpp"
+#include "engine/rma/wire.hpp"
+
+namespace atl::engine {
+
+/// Under the engine's lock. As work that progress looks after counts only news that could not be handed on for
+/// want of memory: all else goes on when messages arrive.
+///
+/// Messages from here are never refused memory: a window bounds the pieces of all operations of a rank that are
+/// under way, here, at their owners, and as answers. Small puts and atomics are bounded by their injection.
+class remote_memory final : public single<remote_memory>, public work_source {
+ public:
+  explicit remote_memory(progress_engine& engine);
+
+  /// May so many bytes more be asked for now, whose answers take memory at their owner?
+  [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
+    return window_used_ == 0 || window_used_ + bytes <= window;
+  }
+  /// An operation of one message leaves.
+  void begin(std::size_t charged) noexcept;
+  void begin(remote::stream* s) noexcept;
+
+  // Called by messages: answers to this rank …
+  void acknowledged(message* m);
+  void fetched(message* m);
+  void changed(message* m);
+  // … and what it does for others.
+  void serve_put(message* m);
+  void serve_put_with_notice(message* m);
+  void serve_get(message* m);
+  void serve_atomic(message* m);
+
+ private:
+  /// Bytes of pieces under way.
+  static constexpr std::size_t window = std::size_t{8} << 20;
+
+  bool advance() override;
+  void pump() noexcept;
+  void send_piece(remote::stream& s) noexcept;
+  void send_on(remote::stream& s, unsigned slot, std::byte const* data) noexcept;
+  void piece_done(remote::stream* s, unsigned slot) noexcept;
+  void queue(remote::stream* s);
+  void deliver(copy_completion* completion) noexcept;
+
+  progress_engine& engine_;
+  std::deque<remote::stream*> sending_;
+  std::size_t window_used_ = 0;
+  std::vector<copy_completion*> undelivered_;
+};
+
+namespace remote {
+
+/// What lies in a completion's `under_way`.
+struct operation_state {
+  stream* pieces;     ///< null: one message
+  std::byte* result;  ///< of a get or an atomic
+  char const* call;
+  std::uint32_t bytes;
+  std::uint32_t charged;
+  std::int32_t rank;
+};
+static_assert(sizeof(operation_state) <= sizeof(copy_completion::under_way));
+
+inline operation_state& state_of(copy_completion* completion) noexcept {
+  return *reinterpret_cast<operation_state*>(completion->under_way);
+}
+
+/// Where the message of a put has its parts.
+struct put_layout {
+  std::size_t head;
+  std::size_t data;
+  std::size_t end;
+
+  put_layout(piece_head const& head_written, arrival_notice const* notice) noexcept;
+};
+
+/// Writes the head, the description and the notice of a put into a buffer with that layout; the token to send
+/// it with.
+function_token write_put(std::byte* begin, put_layout const& layout, piece_head const& head,
+                         shape const& what, position const& at, arrival_notice const* notice) noexcept;
+function_token get_token() noexcept;
+function_token atomic_token() noexcept;
+
+}  // namespace remote
+}  // namespace atl::engine

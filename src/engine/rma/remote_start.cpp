@@ -1,0 +1,118 @@
+// Beginning an operation: what may fail comes first.
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <atoll/engine/rma.hpp>
+
+#include "engine/progress/guard.hpp"
+#include "engine/rma/remote_memory.hpp"
+
+namespace atl::engine {
+
+using remote::operation_state;
+using remote::piece_head;
+using remote::position;
+using remote::shape;
+using remote::stream;
+
+namespace {
+
+std::int32_t elsewhere(transfer_end const& a, transfer_end const& b) noexcept {
+  return a.is_here() ? b.rank : a.rank;
+}
+
+}  // namespace
+
+void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t bytes,
+                              arrival_notice const& notice) {
+  note_call(activity::copy, elsewhere(to, from));
+  bool const put = from.is_here();
+  bool const one_message = !in_pieces_ && bytes <= remote_piece_bytes && (put || to.is_here());
+  if (!one_message || (!put && (guard(), !remote_memory::here().has_room(bytes)))) {
+    stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
+    return;
+  }
+  shape what = shape::contiguous(to, from, bytes);
+  position const at = what.cut();
+  piece_head head{};
+  if (put) {
+    what.describe(shape::side::to, at, head);
+    arrival_notice const* const told = notice.what == arrival_notice::sort::none ? nullptr : &notice;
+    remote::put_layout const layout(head, told);
+    am_begin(out_, to.rank, layout.end, when_full_, notice.alignment);
+    token_ = remote::write_put(out_.begin, layout, head, what, at, told);
+    what.gather(at, out_.begin + layout.data);
+    head_at_ = layout.head;
+    message_bytes_ = layout.end;
+    source_left_ = true;
+  } else {
+    what.describe(shape::side::from, at, head);
+    message_bytes_ = header_bytes + sizeof head;
+    am_begin(out_, from.rank, message_bytes_, when_full_);
+    remote::write_at(out_.begin + header_bytes, head);
+    token_ = remote::get_token();
+    head_at_ = header_bytes;
+    result_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(to.at));
+    charged_ = at.bytes;
+  }
+  bytes_ = at.bytes;
+  engaged_ = true;
+}
+
+void remote_start::runs(transfer_end to, std::vector<transfer_run> to_runs, transfer_end from,
+                        std::vector<transfer_run> from_runs, arrival_notice const& notice) {
+  note_call(activity::copy, elsewhere(to, from));
+  stream_ = new stream(shape::of_runs(to, std::move(to_runs), from, std::move(from_runs)), notice, call_);
+}
+
+void remote_start::box(transfer_end to, std::ptrdiff_t const* to_strides, transfer_end from,
+                       std::ptrdiff_t const* from_strides, std::size_t const* extents, std::size_t dimensions,
+                       std::size_t element_bytes, arrival_notice const& notice) {
+  note_call(activity::copy, elsewhere(to, from));
+  stream_ = new stream(shape::of_box(to, to_strides, from, from_strides, extents, dimensions, element_bytes),
+                       notice, call_);
+}
+
+void remote_start::atomic(host_address const& cell, atomic_request const& what) {
+  auto const rank = static_cast<std::int32_t>(cell.rank);
+  note_call(activity::copy, rank);
+  message_bytes_ = header_bytes + sizeof(remote::atomic_order);
+  am_begin(out_, rank, message_bytes_, when_full_);
+  remote::write_at(out_.begin + header_bytes, remote::atomic_order{0, cell.offset, what});
+  token_ = remote::atomic_token();
+  head_at_ = header_bytes;
+  bytes_ = what.bytes;
+  engaged_ = true;
+}
+
+void remote_start::start(copy_completion* completion, void* result) noexcept {
+  static_assert(offsetof(piece_head, cookie) == 0 && offsetof(remote::atomic_order, cookie) == 0);
+  if (result != nullptr) result_ = static_cast<std::byte*>(result);
+  stream* const pieces = std::exchange(stream_, nullptr);
+  ::new (completion->under_way) operation_state{pieces, result_, call_, bytes_, charged_, out_.target};
+  remote_memory& all = remote_memory::here();
+  if (pieces != nullptr) {
+    pieces->completion = completion;
+    if (result != nullptr) pieces->what.set_address(result);
+    guard const held;
+    all.begin(pieces);
+    return;
+  }
+  remote::write_at(out_.begin + head_at_, reinterpret_cast<std::uintptr_t>(completion));
+  {
+    guard const held;
+    all.begin(charged_);
+  }
+  engaged_ = false;
+  am_commit(out_, message_kind::active, token_, message_bytes_);
+}
+
+void remote_start::give_up() noexcept {
+  if (engaged_) am_cancel(out_);
+  delete stream_;
+}
+
+}  // namespace atl::engine

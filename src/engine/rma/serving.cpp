@@ -1,0 +1,219 @@
+// The owner's side: its memory is read and written for others, after a look whether that may be touched.
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <optional>
+
+#include <atoll/engine/flags.hpp>
+#include <atoll/engine/job.hpp>
+#include <atoll/engine/strided.hpp>
+
+#include "base/error.hpp"
+#include "engine/progress/messages.hpp"
+#include "engine/rma/remote_memory.hpp"
+#include "memory/host/host_heap.hpp"
+
+namespace atl::engine {
+
+using remote::form;
+using remote::piece_head;
+using remote::refusal;
+
+namespace {
+
+// Handlers.
+void acknowledged(message* m) { remote_memory::here().acknowledged(m); }
+void fetched(message* m) { remote_memory::here().fetched(m); }
+void changed(message* m) { remote_memory::here().changed(m); }
+
+/// Ends the job: the owner of the memory has refused.
+void refused(message* m) {
+  auto const no = remote::read_at<refusal>(m->payload());
+  auto* const completion = reinterpret_cast<copy_completion*>(static_cast<std::uintptr_t>(no.to.cookie));
+  char const* const call = remote::state_of(completion).call;
+  if (no.offset == 0) fatal(call, "rank %d has given a null global pointer", job.rank_me);
+  switch (no.reason) {
+    case refusal::why::outside:
+      fatal(call,
+            "rank %d has asked for %" PRIu64 " bytes at offset 0x%" PRIx64
+            " of rank %d's host memory, outside of the shared heap there, which has offsets 0x%" PRIx64
+            " to 0x%" PRIx64 ": the pointer was moved too far, or the count is too large",
+            job.rank_me, no.bytes, no.offset, m->source, no.heap_begin, no.heap_end);
+    case refusal::why::no_memory:
+      fatal(call,
+            "rank %d has asked for %" PRIu64 " bytes at offset 0x%" PRIx64
+            " of rank %d's shared heap, where nothing has been allocated, so that no memory is there: the "
+            "pointer was moved too far, or the count is too large",
+            job.rank_me, no.bytes, no.offset, m->source);
+    case refusal::why::misaligned:
+      fatal(call,
+            "rank %d has asked for an operation on %" PRIu64 " bytes at offset 0x%" PRIx64
+            " of rank %d's host memory, which are not aligned",
+            job.rank_me, no.bytes, no.offset, m->source);
+  }
+}
+
+/// Why [offset, offset + bytes) of this rank must not be touched, if so.
+std::optional<refusal> look_at(std::uint64_t offset, std::uint64_t bytes) {
+  refusal no{{}, offset, bytes, hosts.heap_begin, hosts.heap_end, refusal::why::outside};
+  if (offset < hosts.heap_begin || offset > hosts.heap_end || bytes > hosts.heap_end - offset) return no;
+  if (bytes != 0 && !memory::host_heap().backed(offset, bytes)) {
+    no.reason = refusal::why::no_memory;
+    return no;
+  }
+  return std::nullopt;
+}
+
+/// The same for a box, whose index 0 is at the head's offset.
+std::optional<refusal> look_at_box(piece_head const& head, std::byte const* description) {
+  __extension__ using wide = __int128;
+  wide low = head.offset;
+  wide high = low + static_cast<wide>(remote::read_at<std::uint64_t>(description));
+  for (std::size_t d = 0; d < head.count; ++d) {
+    auto const each = remote::read_at<remote::box_dimension>(description + sizeof(std::uint64_t) +
+                                                             d * sizeof(remote::box_dimension));
+    wide const far = static_cast<wide>(each.stride) * static_cast<wide>(each.extent - 1);
+    (far < 0 ? low : high) += far;
+  }
+  if (low < 0 || high > static_cast<wide>(~std::uint64_t{0})) return look_at(~std::uint64_t{0}, 1);
+  return look_at(static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high - low));
+}
+
+std::optional<refusal> look_at_all(piece_head const& head, std::byte const* description) {
+  if (head.shape == form::contiguous) return look_at(head.offset, head.bytes);
+  if (head.shape == form::box) return look_at_box(head, description);
+  for (std::size_t i = 0; i < head.count; ++i) {
+    auto const run = remote::read_at<transfer_run>(description + i * sizeof(transfer_run));
+    if (auto no = look_at(run.at, run.bytes)) return no;
+  }
+  return std::nullopt;
+}
+
+void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no) {
+  no.to.cookie = cookie;
+  am_short(initiator, token_cache<&refused>::get(), &no, sizeof no, pressure::always);
+}
+
+void acknowledge(std::int32_t initiator, piece_head const& head) {
+  remote::answer_head const answer{head.cookie, head.slot};
+  am_short(initiator, token_cache<&acknowledged>::get(), &answer, sizeof answer, pressure::always);
+}
+
+std::byte* own_memory(std::uint64_t offset) noexcept {
+  host_domain const& host = progress_engine::here().host;
+  return host.at(host.me(), offset);
+}
+
+/// Moves data between the places of a piece in this rank's memory and their packed form.
+void move(piece_head const& head, std::byte const* description, std::byte* packed, bool in) {
+  auto const copy = [in](std::byte* mine, std::byte* beside, std::size_t bytes) {
+    std::memcpy(in ? mine : beside, in ? beside : mine, bytes);
+  };
+  switch (head.shape) {
+    case form::contiguous:
+      copy(own_memory(head.offset), packed, head.bytes);
+      break;
+    case form::runs:
+      for (std::size_t i = 0; i < head.count; ++i) {
+        auto const run = remote::read_at<transfer_run>(description + i * sizeof(transfer_run));
+        copy(own_memory(run.at), packed, run.bytes);
+        packed += run.bytes;
+      }
+      break;
+    case form::box: {
+      constexpr std::size_t most = 16;
+      std::ptrdiff_t mine[most] = {};
+      std::ptrdiff_t beside[most] = {};
+      std::size_t extents[most] = {};
+      std::size_t const run = remote::read_at<std::uint64_t>(description);
+      auto next = static_cast<std::ptrdiff_t>(run);
+      std::size_t const dimensions = std::min<std::size_t>(head.count, most);
+      for (std::size_t d = 0; d < dimensions; ++d) {
+        auto const each = remote::read_at<remote::box_dimension>(description + sizeof(std::uint64_t) +
+                                                                 d * sizeof(remote::box_dimension));
+        mine[d] = each.stride;
+        extents[d] = each.extent;
+        beside[d] = next;
+        next *= static_cast<std::ptrdiff_t>(each.extent);
+      }
+      std::byte* const first = own_memory(head.offset);
+      if (in) {
+        copy_strided(first, mine, packed, beside, extents, dimensions, run);
+      } else {
+        copy_strided(packed, beside, first, mine, extents, dimensions, run);
+      }
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void remote_memory::serve_put(message* m) {
+  auto const head = remote::read_at<piece_head>(m->payload());
+  std::byte* const description = m->payload() + sizeof head;
+  std::int32_t const source = m->source;
+  if (auto const no = look_at_all(head, description)) {
+    refuse(source, head.cookie, *no);
+  } else {
+    move(head, description, description + remote::description_bytes(head), true);
+    acknowledge(source, head);
+  }
+  release(m);
+}
+
+void remote_memory::serve_put_with_notice(message* m) {
+  auto const trailer =
+      remote::read_at<remote::notice_trailer>(m->base + m->bytes - sizeof(remote::notice_trailer));
+  auto const head = remote::read_at<piece_head>(m->base + trailer.head);
+  std::byte* const description = m->base + trailer.head + sizeof head;
+  std::int32_t const source = m->source;
+  if (auto const no = look_at_all(head, description)) {
+    refuse(source, head.cookie, *no);
+    release(m);
+    return;
+  }
+  move(head, description, description + remote::description_bytes(head), true);
+  if (trailer.flag != 0) {
+    release(m);
+    raise_flag({static_cast<std::uint32_t>(job.rank_me), trailer.flag}, trailer.value);
+  } else {
+    m->kind = message_kind::request;
+    m->token = trailer.value;
+    message_sink(m);
+  }
+  acknowledge(source, head);
+}
+
+void remote_memory::serve_get(message* m) {
+  auto const head = remote::read_at<piece_head>(m->payload());
+  std::byte const* const description = m->payload() + sizeof head;
+  if (auto const no = look_at_all(head, description)) {
+    refuse(m->source, head.cookie, *no);
+  } else {
+    remote::answer_head const answer{head.cookie, head.slot};
+    std::size_t const bytes = header_bytes + sizeof answer + head.bytes;
+    outgoing out;
+    am_begin(out, m->source, bytes, pressure::always);
+    remote::write_at(out.begin + header_bytes, answer);
+    move(head, description, out.begin + header_bytes + sizeof answer, false);
+    am_commit(out, message_kind::active, token_cache<&engine::fetched>::get(), bytes);
+  }
+  release(m);
+}
+
+void remote_memory::serve_atomic(message* m) {
+  auto const order = remote::read_at<remote::atomic_order>(m->payload());
+  std::int32_t const source = m->source;
+  release(m);
+  auto no = look_at(order.offset, order.what.bytes);
+  if (!no && order.offset % order.what.bytes != 0) {
+    no = refusal{{}, order.offset, order.what.bytes, 0, 0, refusal::why::misaligned};
+  }
+  if (no) return refuse(source, order.cookie, *no);
+  remote::atomic_answer const answer{order.cookie, atomic_applier(own_memory(order.offset), order.what)};
+  am_short(source, token_cache<&engine::changed>::get(), &answer, sizeof answer, pressure::always);
+}
+
+}  // namespace atl::engine
