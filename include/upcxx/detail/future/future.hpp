@@ -119,8 +119,16 @@ class future {
   }
   /// As `wait_tuple`, returning `result<I>()`.
   template <int I = -1>
-  typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type wait() const noexcept {
+  typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type wait() const& noexcept {
     wait_ready();
+    return result<I>();
+  }
+  /// The same for a temporary, which is given up if it has to be waited for: what is ready at once then never
+  /// meets what is not, and compilers see through all of it.
+  template <int I = -1>
+  typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type wait() && noexcept {
+    if (!is_ready()) [[unlikely]]
+      return wait_apart<I>(std::exchange(bits_, detail::never_state));
     return result<I>();
   }
   /// As `wait_tuple`, returning `result_reference<I>()`, which must not outlive the last handle.
@@ -188,6 +196,14 @@ class future {
         ((std::is_reference_v<U> || std::is_copy_constructible_v<U>)&&...),
         "future: result and wait copy the results, and this type cannot be copied; use result_reference, "
         "wait_reference, or then with a callback that takes `U const&`");
+  }
+
+  template <int I>
+  ATOLL_COLD static auto wait_apart(detail::state_bits bits) noexcept ->
+      typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type {
+    future const apart(adopt_t{}, bits);
+    apart.wait_ready();
+    return apart.template result<I>();
   }
 
   void check_readable() const noexcept {
