@@ -16,6 +16,7 @@
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/nodiscard.hpp>
+#include <upcxx/detail/remote_transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
@@ -68,6 +69,15 @@ auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
   if (run_bytes != 0) {
     check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes);
     check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes);
+    if constexpr (!std::is_pointer_v<Dest> || !std::is_pointer_v<Source>) {
+      if ((!std::is_pointer_v<Dest> && to == nullptr) || (!std::is_pointer_v<Source> && from == nullptr))
+          [[unlikely]] {
+        return up::take_in(up::transfer_box_remotely<up::copy_events>(
+            "atl::copy_strided", up::owner_word(dest), up::address_word(dest), dest_strides,
+            up::owner_word(source), up::address_word(source), source_strides, extents, dimensions, run_bytes,
+            completion_rank(dest), up::handed_over<Cx>(completions)));
+      }
+    }
     atl::engine::copy_strided(reinterpret_cast<std::byte*>(to), dest_strides,
                               reinterpret_cast<std::byte const*>(from), source_strides, extents, dimensions,
                               run_bytes);
@@ -109,8 +119,8 @@ auto copy_counted(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
 ///            host) are complete when the call returns.
 /// @progress  internal. Strides and counts are read before the call returns.
 ///
-/// No byte is written twice, and none is written where another is read. Errors: memory that nobody can reach
-/// from here ends the job; checked builds also look at both ends' bounds.
+/// No byte is written twice, and none is written where another is read. Errors: memory outside of its owner's
+/// heap ends the job, in checked builds before anything is copied.
 template <typename T, typename Cx = decltype(upcxx::operation_cx::as_future())>
 ATOLL_NODISCARD_FUTURE auto copy_strided(upcxx::global_ptr<T> dest, std::ptrdiff_t const* dest_strides,
                                          upcxx::global_ptr<std::type_identity_t<T> const> source,

@@ -3,7 +3,8 @@
 /// Atomic operations on shared memory. Specification chapter "Atomics".
 ///
 /// On memory of this host an operation is the processor's own, done when the call returns; with eager
-/// completion the returned future is then ready, and nothing is allocated.
+/// completion the returned future is then ready, and nothing is allocated. On that of other hosts the owner does
+/// it, and it completes during progress.
 
 #include <atomic>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/nodiscard.hpp>
+#include <upcxx/detail/remote_atomic.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/team.hpp>
@@ -49,8 +51,6 @@ ATOLL_EXPORT ATOLL_COLD void abandon_atomic_domain() noexcept;
 /// Ends the job unless `operation` (an atomic_op) may be done by this domain on this cell in this order.
 ATOLL_EXPORT void check_atomic(atomic_domain_state const& domain, int operation, std::uint64_t owner,
                                std::uint64_t address, std::size_t bytes, int order) noexcept;
-/// "atomic_domain::fetch_add" and the like.
-ATOLL_EXPORT ATOLL_COLD char const* atomic_call_name(int operation) noexcept;
 
 }  // namespace atl::rt
 
@@ -61,11 +61,6 @@ namespace detail {
 template <class T>
 using atomic_value_events = operation_events<false, false, true, type_list<T>>;
 using atomic_events = operation_events<false, false, true>;
-
-template <atomic_op Op>
-[[noreturn]] ATOLL_COLD inline void unreachable_cell(std::int32_t rank) {
-  atl::rt::unreachable_memory(atl::rt::atomic_call_name(static_cast<int>(Op)), rank);
-}
 
 }  // namespace detail
 
@@ -137,59 +132,51 @@ class atomic_domain final {
   template <typename Cx = decltype(operation_cx::as_future())>
   ATOLL_NODISCARD_FUTURE auto load(global_ptr<T const> p, std::memory_order order,
                                    Cx&& completions = operation_cx::as_future()) const {
-    return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),
-                                                                run<atomic_op::load>(p, order));
+    return fetch<atomic_op::load>(p, order, T(), T(), std::forward<Cx>(completions));
   }
   template <typename Cx = decltype(operation_cx::as_future())>
   ATOLL_NODISCARD_FUTURE auto load(global_ptr<T const> p, T* dst, std::memory_order order,
                                    Cx&& completions = operation_cx::as_future()) const {
-    keep(dst, run<atomic_op::load>(p, order));
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
+    return fetch_to<atomic_op::load>(dst, p, order, T(), T(), std::forward<Cx>(completions));
   }
 
   /// Writes the object.
   template <typename Cx = decltype(operation_cx::as_future())>
   ATOLL_NODISCARD_FUTURE auto store(global_ptr<T> p, T val, std::memory_order order,
                                     Cx&& completions = operation_cx::as_future()) const {
-    run<atomic_op::store>(p, order, val);
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
+    return change<atomic_op::store>(p, order, val, std::forward<Cx>(completions));
   }
 
   /// Writes `val2` if the object has the bits of `val1`.
   template <typename Cx = decltype(operation_cx::as_future())>
   ATOLL_NODISCARD_FUTURE auto compare_exchange(global_ptr<T> p, T val1, T val2, std::memory_order order,
                                                Cx&& completions = operation_cx::as_future()) const {
-    return detail::complete_now<detail::atomic_value_events<T>>(
-        std::forward<Cx>(completions), run<atomic_op::compare_exchange>(p, order, val1, val2));
+    return fetch<atomic_op::compare_exchange>(p, order, val1, val2, std::forward<Cx>(completions));
   }
   template <typename Cx = decltype(operation_cx::as_future())>
   ATOLL_NODISCARD_FUTURE auto compare_exchange(global_ptr<T> p, T val1, T val2, T* dst,
                                                std::memory_order order,
                                                Cx&& completions = operation_cx::as_future()) const {
-    keep(dst, run<atomic_op::compare_exchange>(p, order, val1, val2));
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
+    return fetch_to<atomic_op::compare_exchange>(dst, p, order, val1, val2, std::forward<Cx>(completions));
   }
 
   /// NAME(p, val, order): combines the object with `val`; fetch_NAME also gives the value before. Integers
   /// wrap around; bit operations are for integers only; a NaN is neither smaller nor larger than anything.
-#define ATOLL_ATOMIC_WITH_OPERAND(NAME)                                                             \
-  template <typename Cx = decltype(operation_cx::as_future())>                                      \
-  ATOLL_NODISCARD_FUTURE auto NAME(global_ptr<T> p, T val, std::memory_order order,                 \
-                                   Cx&& completions = operation_cx::as_future()) const {            \
-    run<atomic_op::NAME>(p, order, val);                                                            \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));              \
-  }                                                                                                 \
-  template <typename Cx = decltype(operation_cx::as_future())>                                      \
-  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T val, std::memory_order order,         \
-                                           Cx&& completions = operation_cx::as_future()) const {    \
-    return detail::complete_now<detail::atomic_value_events<T>>(                                    \
-        std::forward<Cx>(completions), run<atomic_op::fetch_##NAME>(p, order, val));                \
-  }                                                                                                 \
-  template <typename Cx = decltype(operation_cx::as_future())>                                      \
-  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T val, T* dst, std::memory_order order, \
-                                           Cx&& completions = operation_cx::as_future()) const {    \
-    keep(dst, run<atomic_op::fetch_##NAME>(p, order, val));                                         \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));              \
+#define ATOLL_ATOMIC_WITH_OPERAND(NAME)                                                               \
+  template <typename Cx = decltype(operation_cx::as_future())>                                        \
+  ATOLL_NODISCARD_FUTURE auto NAME(global_ptr<T> p, T val, std::memory_order order,                   \
+                                   Cx&& completions = operation_cx::as_future()) const {              \
+    return change<atomic_op::NAME>(p, order, val, std::forward<Cx>(completions));                     \
+  }                                                                                                   \
+  template <typename Cx = decltype(operation_cx::as_future())>                                        \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T val, std::memory_order order,           \
+                                           Cx&& completions = operation_cx::as_future()) const {      \
+    return fetch<atomic_op::fetch_##NAME>(p, order, val, T(), std::forward<Cx>(completions));         \
+  }                                                                                                   \
+  template <typename Cx = decltype(operation_cx::as_future())>                                        \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T val, T* dst, std::memory_order order,   \
+                                           Cx&& completions = operation_cx::as_future()) const {      \
+    return fetch_to<atomic_op::fetch_##NAME>(dst, p, order, val, T(), std::forward<Cx>(completions)); \
   }
   ATOLL_ATOMIC_WITH_OPERAND(add)
   ATOLL_ATOMIC_WITH_OPERAND(sub)
@@ -202,47 +189,84 @@ class atomic_domain final {
 #undef ATOLL_ATOMIC_WITH_OPERAND
 
   /// NAME(p, order): adds one, or takes one away; fetch_NAME also gives the value before.
-#define ATOLL_ATOMIC_STEP(NAME)                                                                          \
-  template <typename Cx = decltype(operation_cx::as_future())>                                           \
-  ATOLL_NODISCARD_FUTURE auto NAME(global_ptr<T> p, std::memory_order order,                             \
-                                   Cx&& completions = operation_cx::as_future()) const {                 \
-    run<atomic_op::NAME>(p, order);                                                                      \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                   \
-  }                                                                                                      \
-  template <typename Cx = decltype(operation_cx::as_future())>                                           \
-  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, std::memory_order order,                     \
-                                           Cx&& completions = operation_cx::as_future()) const {         \
-    return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),           \
-                                                                run<atomic_op::fetch_##NAME>(p, order)); \
-  }                                                                                                      \
-  template <typename Cx = decltype(operation_cx::as_future())>                                           \
-  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T* dst, std::memory_order order,             \
-                                           Cx&& completions = operation_cx::as_future()) const {         \
-    keep(dst, run<atomic_op::fetch_##NAME>(p, order));                                                   \
-    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));                   \
+#define ATOLL_ATOMIC_STEP(NAME)                                                                       \
+  template <typename Cx = decltype(operation_cx::as_future())>                                        \
+  ATOLL_NODISCARD_FUTURE auto NAME(global_ptr<T> p, std::memory_order order,                          \
+                                   Cx&& completions = operation_cx::as_future()) const {              \
+    return change<atomic_op::NAME>(p, order, T(), std::forward<Cx>(completions));                     \
+  }                                                                                                   \
+  template <typename Cx = decltype(operation_cx::as_future())>                                        \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, std::memory_order order,                  \
+                                           Cx&& completions = operation_cx::as_future()) const {      \
+    return fetch<atomic_op::fetch_##NAME>(p, order, T(), T(), std::forward<Cx>(completions));         \
+  }                                                                                                   \
+  template <typename Cx = decltype(operation_cx::as_future())>                                        \
+  ATOLL_NODISCARD_FUTURE auto fetch_##NAME(global_ptr<T> p, T* dst, std::memory_order order,          \
+                                           Cx&& completions = operation_cx::as_future()) const {      \
+    return fetch_to<atomic_op::fetch_##NAME>(dst, p, order, T(), T(), std::forward<Cx>(completions)); \
   }
   ATOLL_ATOMIC_STEP(inc)
   ATOLL_ATOMIC_STEP(dec)
 #undef ATOLL_ATOMIC_STEP
 
  private:
+  using access = detail::global_ptr_access;
   static constexpr std::uint32_t bit(atomic_op op) { return std::uint32_t{1} << static_cast<int>(op); }
 
-  /// Does the operation; the value before.
+  /// The cell, or null if this process does not address it.
   template <atomic_op Op>
-  ATOLL_INLINE T run(global_ptr<T const> p, std::memory_order order, T a = T(), T b = T()) const {
+  ATOLL_INLINE T* find(global_ptr<T const> p, [[maybe_unused]] std::memory_order order) const {
     static_assert(!detail::is_bitwise(Op) || std::is_integral_v<T>,
                   "atomic_domain<T>: bit_and, bit_or and bit_xor need an integral T");
 #if ATOLL_CHECKED
-    using access = detail::global_ptr_access;
     atl::rt::check_atomic(state_, static_cast<int>(Op), access::owner(p), access::address(p), sizeof(T),
                           static_cast<int>(order));
 #endif
-    if (!p.is_local()) [[unlikely]]
-      detail::unreachable_cell<Op>(p.where());
+    return const_cast<T*>(detail::unchecked_address_here(p));
+  }
+  template <atomic_op Op>
+  ATOLL_INLINE static T apply(T* cell, std::memory_order order, T a, T b) {
     if constexpr (!detail::is_bitwise(Op) || std::is_integral_v<T>) {
-      return detail::apply_atomic<Op>(const_cast<T*>(p.local()), order, a, b);
+      return detail::apply_atomic<Op>(cell, order, a, b);
+    } else {
+      return T();  // one error is enough
     }
+  }
+
+  /// An operation whose value before goes to the completion.
+  template <atomic_op Op, class Cx>
+  ATOLL_INLINE auto fetch(global_ptr<T const> p, std::memory_order order, T a, T b, Cx&& completions) const {
+    T* const cell = find<Op>(p, order);
+    if (cell == nullptr) [[unlikely]] {
+      return detail::take_in(detail::fetch_atomic_remotely<T>(Op, access::rank(p), access::address(p), order,
+                                                              a, b, detail::handed_over<Cx>(completions)));
+    }
+    return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),
+                                                                apply<Op>(cell, order, a, b));
+  }
+  /// One whose value before goes to `dst`.
+  template <atomic_op Op, class Cx>
+  ATOLL_INLINE auto fetch_to(T* dst, global_ptr<T const> p, std::memory_order order, T a, T b,
+                             Cx&& completions) const {
+    T* const cell = find<Op>(p, order);
+    detail::check_buffer(dst, "atomic_domain", "place for the fetched value");
+    if (cell == nullptr) [[unlikely]] {
+      return detail::take_in(detail::atomic_remotely<T>(Op, access::rank(p), access::address(p), order, a, b,
+                                                        dst, detail::handed_over<Cx>(completions)));
+    }
+    *dst = apply<Op>(cell, order, a, b);
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
+  }
+  /// One that gives nothing back.
+  template <atomic_op Op, class Cx>
+  ATOLL_INLINE auto change(global_ptr<T> p, std::memory_order order, T a, Cx&& completions) const {
+    T* const cell = find<Op>(p, order);
+    if (cell == nullptr) [[unlikely]] {
+      return detail::take_in(detail::atomic_remotely<T>(Op, access::rank(p), access::address(p), order, a,
+                                                        T(), nullptr, detail::handed_over<Cx>(completions)));
+    }
+    apply<Op>(cell, order, a, T());
+    return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
   }
 
   static atl::rt::atomic_domain_state take(atomic_domain& other) noexcept {
@@ -250,11 +274,6 @@ class atomic_domain final {
     if (other.is_active() && atl::rt::initialized()) atl::rt::check_master("atomic_domain: its move");
 #endif
     return std::exchange(other.state_, {});
-  }
-
-  ATOLL_INLINE static void keep(T* dst, T value) {
-    detail::check_buffer(dst, "atomic_domain", "place for the fetched value");
-    *dst = value;
   }
 
   atl::rt::atomic_domain_state state_;

@@ -13,6 +13,7 @@
 #include <upcxx/detail/device_runtime.hpp>
 #include <upcxx/detail/late_copy.hpp>
 #include <upcxx/detail/nodiscard.hpp>
+#include <upcxx/detail/remote_transfer.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
@@ -42,12 +43,12 @@ constexpr bool on_host(T*) {
   return true;
 }
 
-/// Address in this process of an end in host memory.
+/// Address in this process of an end in host memory; null if it has none.
 template <class T, memory_kind Kind>
 T* host_address(global_ptr<T, Kind> pointer, std::size_t count, char const* role) {
-  return addressable(global_ptr_access::make<T, memory_kind::host>(global_ptr_access::owner(pointer),
-                                                                   global_ptr_access::address(pointer)),
-                     count, "copy", role);
+  return address_here(global_ptr_access::make<T, memory_kind::host>(global_ptr_access::owner(pointer),
+                                                                    global_ptr_access::address(pointer)),
+                      count, "copy", role);
 }
 template <class T>
 T* host_address(T* pointer, std::size_t, char const* role) {
@@ -57,11 +58,7 @@ T* host_address(T* pointer, std::size_t, char const* role) {
 
 template <class T, memory_kind Kind>
 atl::engine::memory_place place_of(global_ptr<T, Kind> pointer, std::size_t count, char const* role) {
-  if (on_host(pointer)) {
-    static_cast<void>(host_address(pointer, count, role));  // ends the job if it cannot be reached
-  } else {
-    check_range(pointer, count, "copy", role);
-  }
+  check_range(pointer, count, "copy", role);
   return {global_ptr_access::owner(pointer), global_ptr_access::address(pointer)};
 }
 template <class T>
@@ -69,7 +66,7 @@ atl::engine::memory_place place_of(T* pointer, std::size_t count, char const* ro
   return {0, reinterpret_cast<std::uintptr_t>(host_address(pointer, count, role))};
 }
 
-/// Copies between host memories happen at once, others later. Remote completion goes to rank `owner`.
+/// Copies between host memories that this process addresses happen at once, others later. Remote completion goes to rank `owner`.
 template <class T, class From, class To, class Cx>
 auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&& completions) {
   static_assert(is_trivially_serializable<T>::value, "copy: T must be TriviallySerializable");
@@ -84,6 +81,13 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
   }
   T* const target = host_address(dest, count, to);
   T const* const source = host_address(src, count, from);
+  if constexpr (!std::is_pointer_v<From> || !std::is_pointer_v<To>) {
+    if ((!std::is_pointer_v<To> && target == nullptr) || (!std::is_pointer_v<From> && source == nullptr))
+        [[unlikely]]
+      return take_in(transfer_remotely<copy_events>("copy", owner_word(dest), address_word(dest),
+                                                    owner_word(src), address_word(src), count * sizeof(T),
+                                                    owner, handed_over<Cx>(completions)));
+  }
   check_disjoint<T>(target, source, count, "copy");
   copy_objects(target, source, count);
   send_remote_completions(owner, completions);
@@ -93,8 +97,8 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
 }  // namespace detail
 
 /// Copies an array from shared memory to shared memory, whoever owns either and whatever kinds they are
-/// (one-sided). Copies between host memories are complete when the call returns; where a device is concerned,
-/// progress completes them later, and in any order.
+/// (one-sided). Copies between host memories of this host are complete when the call returns; where a device or
+/// another host is concerned, progress completes them later, and in any order.
 ///
 /// @param src    first of `count` contiguous objects; unmodified until source or operation completion.
 /// @param dest   room for `count` objects; the regions must not overlap. Neither pointer may be null.

@@ -3,7 +3,7 @@
 /// One-sided put and get. Specification chapter "One-sided communication".
 ///
 /// Transfers to memory of this host are complete when the call returns; with eager completion the returned
-/// future is then ready, and nothing is allocated.
+/// future is then ready, and nothing is allocated. Those to other hosts complete during progress.
 
 #include <cstddef>
 #include <type_traits>
@@ -13,9 +13,12 @@
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/nodiscard.hpp>
+#include <upcxx/detail/remote_transfer.hpp>
+#include <upcxx/detail/remote_value.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
+#include <upcxx/team.hpp>
 
 namespace upcxx::inline UPCXX_MODE {
 
@@ -32,10 +35,16 @@ ATOLL_NODISCARD_FUTURE auto rput(T value, global_ptr<T> dest, Cx&& completions =
   static_assert(is_trivially_serializable<T>::value,
                 "rput: T must be TriviallySerializable; use rpc() to send other types");
   detail::check_injection("rput");
-  T* const target = detail::addressable(dest, 1, "rput", "destination");
+  using events = detail::operation_events<false, true, true>;
+  T* const target = detail::address_here(dest, 1, "rput", "destination");
+  if (target == nullptr) [[unlikely]] {
+    return detail::take_in(detail::put_value_remotely<events>("rput", detail::owner_word(dest),
+                                                              detail::address_word(dest), value,
+                                                              detail::handed_over<Cx>(completions)));
+  }
   detail::copy_objects(target, &value, 1);
   detail::send_remote_completions(dest.where(), completions);
-  return detail::complete_now<detail::operation_events<false, true, true>>(std::forward<Cx>(completions));
+  return detail::complete_now<events>(std::forward<Cx>(completions));
 }
 
 /// Copies an array from private memory into host memory of any rank (one-sided put).
@@ -53,11 +62,17 @@ ATOLL_NODISCARD_FUTURE auto rput(T const* src, global_ptr<T> dest, std::size_t c
                 "rput: T must be TriviallySerializable; use rpc() to send other types");
   detail::check_injection("rput");
   detail::check_buffer(src, "rput", "source");
-  T* const target = detail::addressable(dest, count, "rput", "destination");
+  using events = detail::operation_events<true, true, true>;
+  T* const target = detail::address_here(dest, count, "rput", "destination");
+  if (target == nullptr) [[unlikely]] {
+    return detail::take_in(detail::transfer_remotely<events>(
+        "rput", detail::owner_word(dest), detail::address_word(dest), detail::owner_word(src),
+        detail::address_word(src), count * sizeof(T), dest.where(), detail::handed_over<Cx>(completions)));
+  }
   detail::check_disjoint(target, src, count, "rput");
   detail::copy_objects(target, src, count);
   detail::send_remote_completions(dest.where(), completions);
-  return detail::complete_now<detail::operation_events<true, true, true>>(std::forward<Cx>(completions));
+  return detail::complete_now<events>(std::forward<Cx>(completions));
 }
 
 /// Fetches the object at `src` (one-sided get).
@@ -70,7 +85,10 @@ ATOLL_NODISCARD_FUTURE auto rget(global_ptr<T const> src, Cx&& completions = ope
   static_assert(is_trivially_serializable<value_type>::value,
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
   detail::check_injection("rget");
-  T const* const source = detail::addressable(src, 1, "rget", "source");
+  T const* const source = detail::address_here(src, 1, "rget", "source");
+  if (source == nullptr) [[unlikely]]
+    return detail::take_in(detail::fetch_remotely<value_type>(
+        "rget", detail::owner_word(src), detail::address_word(src), detail::handed_over<Cx>(completions)));
   return detail::complete_now<detail::operation_events<false, false, true, detail::type_list<value_type>>>(
       std::forward<Cx>(completions), *source);
 }
@@ -89,10 +107,16 @@ ATOLL_NODISCARD_FUTURE auto rget(global_ptr<T const> src, T* dest, std::size_t c
                 "rget: T must be TriviallySerializable; use rpc() to fetch other types");
   detail::check_injection("rget");
   detail::check_buffer(dest, "rget", "destination");
-  T const* const source = detail::addressable(src, count, "rget", "source");
+  using events = detail::operation_events<false, false, true>;
+  T const* const source = detail::address_here(src, count, "rget", "source");
+  if (source == nullptr) [[unlikely]] {
+    return detail::take_in(detail::transfer_remotely<events>(
+        "rget", detail::owner_word(dest), detail::address_word(dest), detail::owner_word(src),
+        detail::address_word(src), count * sizeof(T), rank_me(), detail::handed_over<Cx>(completions)));
+  }
   detail::check_disjoint<T>(dest, source, count, "rget");
   detail::copy_objects(dest, source, count);
-  return detail::complete_now<detail::operation_events<false, false, true>>(std::forward<Cx>(completions));
+  return detail::complete_now<events>(std::forward<Cx>(completions));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

@@ -11,7 +11,7 @@
 /// are written to one place and none where another is read; null pointers are not allowed, even for nothing.
 /// Puts have source, remote (on the master persona of the destination's owner) and operation completion,
 /// gets have operation completion; none has values. Transfers to memory of this host are complete
-/// when the call returns.
+/// when the call returns; those to other hosts complete during progress. Lists are read before the call returns.
 
 #include <array>
 #include <cstddef>
@@ -25,6 +25,7 @@
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/nodiscard.hpp>
+#include <upcxx/detail/remote_transfer.hpp>
 #include <upcxx/detail/runs.hpp>
 #include <upcxx/detail/transfer.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -59,6 +60,19 @@ ATOLL_INLINE void check_strided([[maybe_unused]] char const* call, [[maybe_unuse
 using vis_put_events = operation_events<true, true, true>;
 using vis_get_events = operation_events<false, false, true>;
 
+/// Starts a transfer of runs whose shared end this process does not address.
+template <class Events, class T, template <class> class DestEnd, template <class> class SourceEnd, class Runs,
+          class SrcIter, class DestIter, class Cx>
+ATOLL_COLD auto move_runs_remotely(char const* call, intrank_t target, SrcIter src_begin, SrcIter src_end,
+                                   Runs src_runs, DestIter dest_begin, DestIter dest_end, Runs dest_runs,
+                                   Cx&& completions) {
+  listed_runs dest = list_runs(DestEnd<T>{call, "destination"}, std::move(dest_begin), dest_end, dest_runs);
+  listed_runs source = list_runs(SourceEnd<T const>{call, "source"}, std::move(src_begin), src_end, src_runs);
+  check_lists(call, source, dest);
+  return transfer_runs_remotely<Events>(call, dest.owner, std::move(dest.runs), source.owner,
+                                        std::move(source.runs), target, std::forward<Cx>(completions));
+}
+
 template <class Runs, class SrcIter, class DestIter, class Cx>
 auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_runs, DestIter dest_begin,
                DestIter dest_end, Runs dest_runs, Cx&& completions) {
@@ -78,6 +92,11 @@ auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
   check_injection(call);
   // Read before the walk. Nobody receives an empty list, so the initiator is told.
   intrank_t const target = dest_begin == dest_end ? rank_me() : Runs::pointer(*dest_begin).where();
+  if (!atl::engine::hosts.is_local(static_cast<std::uint32_t>(target))) [[unlikely]] {
+    return take_in(move_runs_remotely<vis_put_events, T, remote_end, private_end>(
+        call, target, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
+        std::move(dest_end), dest_runs, handed_over<Cx>(completions)));
+  }
   copy_between_ends<T, shared_end, private_end>(call, std::move(src_begin), std::move(src_end), src_runs,
                                                 std::move(dest_begin), std::move(dest_end), dest_runs);
   send_remote_completions(target, completions);
@@ -99,6 +118,12 @@ auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
                 "rget_irregular, rget_regular: sources must convert to global_ptr<T const> in host memory, "
                 "for destinations of T*");
   check_injection(call);
+  intrank_t const owner = src_begin == src_end ? rank_me() : Runs::pointer(*src_begin).where();
+  if (!atl::engine::hosts.is_local(static_cast<std::uint32_t>(owner))) [[unlikely]] {
+    return take_in(move_runs_remotely<vis_get_events, T, private_end, remote_end>(
+        call, rank_me(), std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
+        std::move(dest_end), dest_runs, handed_over<Cx>(completions)));
+  }
   copy_between_ends<T, private_end, shared_end>(call, std::move(src_begin), std::move(src_end), src_runs,
                                                 std::move(dest_begin), std::move(dest_end), dest_runs);
   return complete_now<vis_get_events>(std::forward<Cx>(completions));
@@ -185,8 +210,14 @@ ATOLL_NODISCARD_FUTURE auto rput_strided(T const* src_base, std::ptrdiff_t const
                 "rput_strided: T must be TriviallySerializable; use rpc() to send other types");
   detail::check_injection("rput_strided");
   detail::check_buffer(src_base, "rput_strided", "source");
-  T* const dest = detail::addressable(dest_base, 0, "rput_strided", "destination");
+  T* const dest = detail::address_here(dest_base, 0, "rput_strided", "destination");
   detail::check_strided<T>("rput_strided", dest_base, dest_strides, dest_strides, extents, Dim);
+  if (dest == nullptr) [[unlikely]] {
+    return detail::take_in(detail::transfer_box_remotely<detail::vis_put_events>(
+        "rput_strided", detail::owner_word(dest_base), detail::address_word(dest_base), dest_strides,
+        detail::owner_word(src_base), detail::address_word(src_base), src_strides, extents, Dim, sizeof(T),
+        dest_base.where(), detail::handed_over<Cx>(completions)));
+  }
   atl::engine::copy_strided(reinterpret_cast<std::byte*>(dest), dest_strides,
                             reinterpret_cast<std::byte const*>(src_base), src_strides, extents, Dim,
                             sizeof(T));
@@ -217,8 +248,14 @@ ATOLL_NODISCARD_FUTURE auto rget_strided(global_ptr<T const> src_base, std::ptrd
                 "rget_strided: T must be TriviallySerializable; use rpc() to fetch other types");
   detail::check_injection("rget_strided");
   detail::check_buffer(dest_base, "rget_strided", "destination");
-  T const* const source = detail::addressable(src_base, 0, "rget_strided", "source");
+  T const* const source = detail::address_here(src_base, 0, "rget_strided", "source");
   detail::check_strided<T const>("rget_strided", src_base, src_strides, dest_strides, extents, Dim);
+  if (source == nullptr) [[unlikely]] {
+    return detail::take_in(detail::transfer_box_remotely<detail::vis_get_events>(
+        "rget_strided", detail::owner_word(dest_base), detail::address_word(dest_base), dest_strides,
+        detail::owner_word(src_base), detail::address_word(src_base), src_strides, extents, Dim, sizeof(T),
+        rank_me(), detail::handed_over<Cx>(completions)));
+  }
   atl::engine::copy_strided(reinterpret_cast<std::byte*>(dest_base), dest_strides,
                             reinterpret_cast<std::byte const*>(source), src_strides, extents, Dim, sizeof(T));
   return detail::complete_now<detail::vis_get_events>(std::forward<Cx>(completions));

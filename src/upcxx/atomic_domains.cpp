@@ -1,9 +1,10 @@
 // Life of atomic domains, and what checked builds ask before an atomic operation.
 //
-// A domain has no state besides its team and its operations: on the memory of one host all of them are the
-// processor's, so that domains that do the same could not be told apart. Where network hardware does them
-// instead, construction is the place to choose one implementation for all operations of the domain, which is
-// why it is collective.
+// A domain has no state besides its team and its operations: all of them are done by processors of the cell's
+// host, by this rank's where it addresses the cell, else by the owner's, asked by message. So domains that do the
+// same could not be told apart, and no word is ever changed by a processor and a network adapter at once. Where
+// adapters are to do them instead, construction is the place to choose one implementation for all operations of
+// the domain, on all members, which is why it is collective.
 
 #include <array>
 #include <atomic>

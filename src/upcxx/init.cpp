@@ -139,6 +139,7 @@ void init(bool threaded, bool checked) {
   if (depth++ != 0) return;
   checked_program = checked;
   install_sink();
+  serve_remote_atomics();
   // Once: the previous handler of a second period would be this one.
   if (previous_terminate == nullptr) previous_terminate = std::set_terminate(&on_terminate);
   try {

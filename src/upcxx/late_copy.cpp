@@ -31,7 +31,7 @@ bool send(held_call const& call, engine::announced_trailer const* news) noexcept
 
 /// Sends the calls that were not sent yet, the last one first; false if that must be tried again.
 bool send_calls(late_copy& op, engine::announced_trailer const* news) noexcept {
-  for (; op.call_count > 0; --op.call_count) {
+  for (unsigned const left = op.call_travels ? 1 : 0; op.call_count > left; --op.call_count) {
     held_call& last = op.calls[op.call_count - 1];
     if (!send(last, news)) return false;
     std::free(last.message);
@@ -44,29 +44,56 @@ void announce(engine::copy_completion* completion, engine::announced_trailer con
   send_calls(*static_cast<late_copy*>(completion), &news);
 }
 
+void tell_source(engine::copy_completion* completion) noexcept {
+  auto* const op = static_cast<late_copy*>(completion);
+  if (op->source_told) return;
+  op->source_told = true;
+  for (std::size_t i = 0; i < op->task_count; ++i) {
+    if (op->tasks[i].of_source) enqueue(*op->tasks[i].target, op->tasks[i].work);
+  }
+  if (op->source_task != nullptr) enqueue(*op->initiator, op->source_task);
+  // Release pairs with the acquire in wait_for_source().
+  op->source_left.store(true, std::memory_order_release);
+}
+
 bool arrive(engine::copy_completion* completion) noexcept {
   auto* const op = static_cast<late_copy*>(completion);
+  tell_source(op);
   if (!send_calls(*op, nullptr)) return false;
-  for (std::size_t i = 0; i < op->task_count; ++i) enqueue(*op->tasks[i].target, op->tasks[i].work);
-  if (!op->wanted_back) {
-    op->run(op);
-    return true;
+  for (std::size_t i = 0; i < op->task_count; ++i) {
+    if (!op->tasks[i].of_source) enqueue(*op->tasks[i].target, op->tasks[i].work);
   }
-  // Release pairs with the acquire in wait().
-  op->done.store(true, std::memory_order_release);
-  enqueue(*op->initiator, op);
+  if (op->wanted_back) {
+    enqueue(*op->initiator, op);
+  } else {
+    op->run(op);
+  }
   return true;
 }
 
 }  // namespace
 
-late_copy::late_copy() noexcept : engine::copy_completion{&arrive} {}
+late_copy::late_copy() noexcept : engine::copy_completion{&arrive, nullptr, &tell_source} {}
 
 void late_copy::announce_calls() noexcept { announced = &announce; }
 
-void late_copy::wait() const {
+void late_copy::wait_for_source() const {
   engine::waiting_note const note(activity::copy);
-  engine::wait_while([&] { return !done.load(std::memory_order_acquire); }, &progress_internal);
+  engine::wait_while([&] { return !source_left.load(std::memory_order_acquire); }, &progress_internal);
+}
+
+engine::arrival_notice late_copy::call_with_data() noexcept {
+  if (call_count == 0) return {};
+  call_travels = true;
+  held_call const& first = calls[0];
+  note_rpc(first.target, false);
+  engine::arrival_notice notice;
+  notice.what = engine::arrival_notice::sort::call;
+  notice.token = first.token;
+  notice.payload = first.payload();
+  notice.bytes = first.bytes;
+  notice.alignment = first.alignment;
+  return notice;
 }
 
 }  // namespace atl::rt

@@ -30,6 +30,9 @@ void bind_teams() noexcept;
 /// Makes all team objects of this period inactive.
 void reset_teams() noexcept;
 
+/// From now on this rank's cells take atomic operations of other hosts' ranks.
+void serve_remote_atomics() noexcept;
+
 /// Makes all device objects and allocators inactive.
 void reset_devices() noexcept;
 

@@ -1,14 +1,12 @@
-// Team objects: which object is a team's in this process; and failures of transfers.
+// Team objects: which object is a team's in this process.
 
 #include <exception>
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/team_creation.hpp>
 #include <upcxx/detail/instances.hpp>
-#include <upcxx/detail/transfer.hpp>
 #include <upcxx/team.hpp>
 
-#include "base/error.hpp"
 #include "engine/collectives/teams.hpp"
 #include "upcxx/runtime_state.hpp"
 
@@ -79,11 +77,6 @@ void abandon_team(team_state& object) noexcept {
   }
   // Somebody will hear of the exception; the team itself lives on until the library ends.
   object.view->handle = nullptr;
-}
-
-void unreachable_memory(char const* operation, std::int32_t rank) {
-  fatal(operation, "the memory of rank %d is not reachable from here: no transport between hosts is loaded",
-        rank);
 }
 
 }  // namespace atl::rt

@@ -1,10 +1,12 @@
 #pragma once
 
-/// Notifications of copies that complete later: those of device memory.
+/// Notifications of transfers that complete later: those of device memory, and of host memory that this process
+/// does not address.
 ///
-/// Everything is prepared when the copy starts: calls for the target are serialised into private memory, LPCs
-/// are ready tasks. When the data is in place, progress of any level sends the calls and queues the LPCs; the
-/// futures and promises are fulfilled in user-level progress of the persona that started the copy.
+/// Everything is prepared when the transfer starts: calls for the target are serialised into private memory,
+/// LPCs are ready tasks. When the data is in place, progress of any level sends the calls and queues the LPCs;
+/// the futures and promises are fulfilled in user-level progress of the persona that started it. Source
+/// completion, where it comes earlier, is told in the same way.
 
 #include <atomic>
 #include <cstddef>
@@ -18,6 +20,7 @@
 
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/memory_copy.hpp>
+#include <atoll/engine/rma.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/completion_now.hpp>
 #include <upcxx/detail/config.hpp>
@@ -46,24 +49,31 @@ struct held_call {
 struct held_task {
   persona_state* target = nullptr;
   task* work = nullptr;
+  bool of_source = false;
 };
 
-/// A copy under way and all that waits for it. Lives until `run` (of the task) or, if nothing is left to be
+/// A copy under way and all that waits for it. Lives until its tasks have run or, if nothing is left to be
 /// done on the initiating persona, until the data has arrived.
 struct late_copy : engine::copy_completion, task {
   persona_state* initiator = nullptr;
   held_call* calls = nullptr;
   held_task* tasks = nullptr;
+  task* source_task =
+      nullptr;  ///< fulfils what waits for the source on the initiating persona; null: nothing does
   std::uint16_t call_count = 0;
   std::uint16_t task_count = 0;
-  bool wanted_back = false;  ///< `run` has something to do
-  std::atomic<bool> done{false};
+  bool wanted_back = false;   ///< `run` has something to do
+  bool call_travels = false;  ///< the first call leaves with the data
+  bool source_told = false;
+  std::atomic<bool> source_left{false};
 
   ATOLL_EXPORT late_copy() noexcept;
   /// There are calls, which may leave ahead of the data.
   ATOLL_EXPORT void announce_calls() noexcept;
-  /// Makes internal progress until the data is in place.
-  ATOLL_EXPORT void wait() const;
+  /// Makes internal progress until the memory that is read may be written again.
+  ATOLL_EXPORT void wait_for_source() const;
+  /// The first call, if there is one, as a notice that travels with the data.
+  ATOLL_EXPORT engine::arrival_notice call_with_data() noexcept;
 };
 
 }  // namespace atl::rt
@@ -112,25 +122,27 @@ class pending_copy;
 /// The record of one copy, with room for what its completion object asks for.
 template <class... Items>
 class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
+  template <class Item>
+  static constexpr bool is_state =
+      !is_rpc_item<Item> && !is_lpc_item<Item> && !std::is_same_v<Item, blocking_item>;
   static constexpr std::size_t n_calls = (std::size_t{0} + ... + (is_rpc_item<Items> ? 1 : 0));
   static constexpr std::size_t n_tasks = (std::size_t{0} + ... + (is_lpc_item<Items> ? 1 : 0));
-  static constexpr std::size_t n_blocking =
-      (std::size_t{0} + ... + (std::is_same_v<Items, blocking_item> ? 1 : 0));
-  static constexpr std::size_t n_states = sizeof...(Items) - n_calls - n_tasks - n_blocking;
+  static constexpr std::size_t n_source_states =
+      (std::size_t{0} + ... + (is_state<Items> && is_about<Items, source_event> ? 1 : 0));
+  static constexpr std::size_t n_states =
+      (std::size_t{0} + ... + (is_state<Items> && !is_about<Items, source_event> ? 1 : 0));
 
  public:
-  static constexpr bool blocks = n_blocking != 0;
+  /// Source completion comes before the call returns.
+  static constexpr bool blocks = (std::is_same_v<Items, blocking_item> || ...);
 
-  /// What can throw comes first; only then are promises touched.
+  /// What can throw comes first; only register_all touches promises.
   pending_copy(std::int32_t target, completions<Items...> const& cx) {
     initiator = atl::rt::this_thread().current;
     run = &finish;
-    wanted_back = n_states != 0 || blocks;
-    if (wanted_back) expect_notification(*initiator);
     calls = call_places_;
     tasks = task_places_;
     apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
-    if constexpr (n_calls != 0) announce_calls();
   }
   ~pending_copy() {
     for (std::size_t i = 0; i < call_count; ++i) std::free(calls[i].message);
@@ -141,15 +153,31 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<pending_copy>(storage); }
 
   /// Registers futures, promises and LPCs; the futures in the order of the requests.
-  /// What an rvalue holds is moved on.
+  /// What an rvalue holds is moved on. `source_complete`: nobody waits for the source, and what asks for it is told now.
+  /// `stays`: somebody else than these looks at this object before the initiator's next user-level progress.
   template <class Cx>
-  auto register_all(Cx&& cx) {
+  auto register_all(Cx&& cx, bool source_complete = false, bool stays = blocks) {
+    source_told = source_complete;
+    wanted_back = n_states + n_source_states != 0 || stays;
+    if constexpr (n_source_states != 0) {
+      if (!source_complete) {
+        source_task_.whole = this;
+        source_task_.run = &finish_source;
+        source_task = &source_task_;
+        ++runs_left_;
+      }
+    }
+    if (wanted_back) expect_notification(*initiator);
     return apply_items(
-        [&]<class... Item>(Item&&... items) { return join(add(std::forward<Item>(items))...); },
+        [&]<class... Item>(Item&&... items) { return join_parts(add(std::forward<Item>(items))...); },
         std::forward<Cx>(cx).items);
   }
 
  private:
+  struct task_of_source : atl::rt::task {
+    pending_copy* whole;
+  };
+
   template <class Item>
   void hold(std::int32_t target, Item const& item) {
     if constexpr (is_rpc_item<Item>) {
@@ -158,23 +186,41 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     }
   }
 
+  template <class Event>
+  void keep(void* raw) {
+    if constexpr (std::is_same_v<Event, source_event>) {
+      source_states_[source_count_++] = raw;
+    } else {
+      states_[state_count_++] = raw;
+    }
+  }
+  template <class Event>
+  bool is_over() const {
+    return std::is_same_v<Event, source_event> && source_told;
+  }
+
   template <class Event, timing When>
-  std::tuple<future<>> add(future_item<Event, When> const&) {
+  std::tuple<future<>> add(future_item<Event, When> const& item) {
+    if (is_over<Event>()) return notify_now(item);
     auto pending = make_pending<>();
-    state_places_[states_++] = pending.raw;
+    keep<Event>(pending.raw);
     return {std::move(pending.result)};
   }
   template <class Event, timing When, class... T>
   std::tuple<> add(promise_item<Event, When, T...> const& item) {
-    state_places_[states_++] = promise_require(item.target);
+    if (is_over<Event>()) return notify_now(item);
+    keep<Event>(promise_require(item.target));
     return {};
   }
   template <class Item>
   requires is_lpc_item<std::remove_cvref_t<Item>> std::tuple<> add(Item&& item) {
+    using event = typename std::remove_cvref_t<Item>::event;
+    if (is_over<event>()) return notify_now(std::forward<Item>(item));
     using task_type = callable_task<decltype(std::remove_cvref_t<Item>::function)>;
     atl::rt::persona_state* const target = &persona_access::state(*item.target);
     auto* const place = atl::fut::allocate_for<task_type>();
-    tasks[task_count++] = {target, ::new (place) task_type(function_of(std::forward<Item>(item)))};
+    tasks[task_count++] = {target, ::new (place) task_type(function_of(std::forward<Item>(item))),
+                           std::is_same_v<event, source_event>};
     return {};
   }
   template <class F, class... Args>
@@ -184,37 +230,54 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   std::tuple<> add(blocking_item const&) { return {}; }
 
   template <class... Futures>
-  static auto join(Futures&&... parts) {
+  static auto join_parts(Futures&&... parts) {
     return std::tuple_cat(std::move(parts)...);
   }
 
+  /// One of the tasks has run.
+  void drop() {
+    if (--runs_left_ != 0) return;
+    if (wanted_back) notification_arrived(*initiator);
+    delete this;
+  }
+  template <std::size_t Count>
+  void fulfil(void* const (&states)[Count], std::size_t count) {
+    void* copies[Count];
+    for (std::size_t i = 0; i < count; ++i) copies[i] = states[i];
+    drop();
+    for (std::size_t i = 0; i < count; ++i) cell_fulfill_and_release(copies[i]);
+  }
   static void finish(atl::rt::task* t) {
     auto* const self = static_cast<pending_copy*>(t);
-    if (self->wanted_back) notification_arrived(*self->initiator);
-    std::size_t const count = self->states_;
-    void* states[n_states + 1] = {};
-    for (std::size_t i = 0; i < count; ++i) states[i] = self->state_places_[i];
-    delete self;
-    for (std::size_t i = 0; i < count; ++i) cell_fulfill_and_release(states[i]);
+    self->fulfil(self->states_, self->state_count_);
+  }
+  static void finish_source(atl::rt::task* t) {
+    pending_copy* const self = static_cast<task_of_source*>(t)->whole;
+    self->fulfil(self->source_states_, self->source_count_);
   }
 
   // Arrays are never empty.
   atl::rt::held_call call_places_[n_calls != 0 ? n_calls : 1];
   atl::rt::held_task task_places_[n_tasks != 0 ? n_tasks : 1];
-  void* state_places_[n_states + 1];
-  std::size_t states_ = 0;
+  void* states_[n_states != 0 ? n_states : 1];
+  void* source_states_[n_source_states != 0 ? n_source_states : 1];
+  std::size_t state_count_ = 0;
+  std::size_t source_count_ = 0;
+  int runs_left_ = 1;
+  task_of_source source_task_;
 };
 
-/// Starts a copy that completes later. `target`: rank that remote completion goes to.
+/// Starts a copy of device memory, which completes later. `target`: rank that remote completion goes to.
 template <class Cx>
 auto copy_later(atl::engine::memory_place to, atl::engine::memory_place from, std::size_t bytes,
                 std::int32_t target, Cx&& cx) {
   using pending = pending_copy<std::remove_cvref_t<Cx>>;
   check_requests<operation_events<true, true, true>>(cx);
   auto* const started = new pending(target, cx);
+  if (started->call_count != 0) started->announce_calls();
   auto futures = started->register_all(std::forward<Cx>(cx));
   atl::engine::start_copy(to, from, bytes, started);
-  if constexpr (pending::blocks) started->wait();
+  if constexpr (pending::blocks) started->wait_for_source();
   return unwrap(std::move(futures));
 }
 

@@ -10,8 +10,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <atoll/base/check.hpp>
+#include <atoll/engine/rma.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/transfer.hpp>
@@ -69,33 +71,59 @@ struct run_element<global_ptr<T, Kind>> {
   using type = T;
 };
 
-/// The shared end. Checked builds see to it that all runs belong to one rank.
+/// In checked builds, ends the job if a run is not of the same rank as the first one.
+ATOLL_INLINE void check_owner([[maybe_unused]] char const* call, [[maybe_unused]] char const* role,
+                              [[maybe_unused]] std::int32_t& owner, [[maybe_unused]] std::int32_t of_run) {
+#if ATOLL_CHECKED
+  if (owner < 0) owner = of_run;
+  ATOLL_CHECK(owner == of_run, "%s: the %s runs belong to ranks %d and %d; start one transfer for each rank",
+              call, role, owner, of_run);
+#endif
+}
+
+/// The shared end, in memory that this process addresses. Checked builds see to it that all runs belong to one
+/// rank.
 template <class T>
 struct shared_end {
+  using element = T;
   char const* call;
   char const* role;
   [[maybe_unused]] std::int32_t owner = -1;
 
   ATOLL_INLINE T* address(global_ptr<T> pointer, std::size_t objects) {
-#if ATOLL_CHECKED
-    if (owner < 0) owner = pointer.where();
-    ATOLL_CHECK(owner == pointer.where(),
-                "%s: the %s runs belong to ranks %d and %d; start one transfer for each rank", call, role,
-                owner, pointer.where());
-#endif
-    return addressable(pointer, objects, call, role);
+    check_owner(call, role, owner, pointer.where());
+    return address_here(pointer, objects, call, role);
   }
 };
 
 /// The private end.
 template <class T>
 struct private_end {
+  using element = T;
   char const* call;
   char const* role;
 
   ATOLL_INLINE T* address(T* pointer, std::size_t) const {
     check_buffer(pointer, call, role);
     return pointer;
+  }
+  atl::engine::transfer_end place(T* pointer, std::size_t objects) const {
+    return atl::engine::transfer_end::in_memory(address(pointer, objects));
+  }
+};
+
+/// The shared end, in memory that this process does not address.
+template <class T>
+struct remote_end {
+  using element = T;
+  char const* call;
+  char const* role;
+  std::int32_t checked = -1;
+
+  atl::engine::transfer_end place(global_ptr<T> pointer, std::size_t objects) {
+    check_owner(call, role, checked, pointer.where());
+    check_range(pointer, objects, call, role);
+    return {pointer.where(), global_ptr_access::address(pointer)};
   }
 };
 
@@ -195,6 +223,43 @@ void copy_between_ends(char const* call, SrcIter src_begin, SrcIter src_end, Run
   using dest = run_list<T, Runs, DestEnd<T>, DestIter>;
   copy_runs(call, dest(std::move(dest_begin), std::move(dest_end), dest_runs, {call, "destination"}),
             source(std::move(src_begin), std::move(src_end), src_runs, {call, "source"}));
+}
+
+/// An end of a transfer as the engine takes it, when the other one is elsewhere.
+struct listed_runs {
+  std::int32_t owner = atl::engine::transfer_end::here;
+  std::vector<atl::engine::transfer_run> runs;  ///< none is empty
+  std::uint64_t bytes = 0;
+};
+
+template <class End, class Iter, class Runs>
+listed_runs list_runs(End where, Iter next, Iter const& last, Runs runs) {
+  listed_runs result;
+  for (; next != last; ++next) {
+    auto const& each = *next;
+    auto const pointer = Runs::pointer(each);
+    std::size_t const objects = runs.objects(each);
+    atl::engine::transfer_end const place = where.place(pointer, objects);
+    std::uint64_t const bytes = objects * sizeof(typename End::element);
+    result.owner = place.rank;
+    if (bytes == 0) continue;
+    result.bytes += bytes;
+    if (!result.runs.empty() && result.runs.back().at + result.runs.back().bytes == place.at) {
+      result.runs.back().bytes += bytes;
+    } else {
+      result.runs.push_back({place.at, bytes});
+    }
+  }
+  return result;
+}
+
+/// As copy_runs: checked builds compare the ends.
+inline void check_lists([[maybe_unused]] char const* call, [[maybe_unused]] listed_runs const& source,
+                        [[maybe_unused]] listed_runs const& dest) {
+  ATOLL_CHECK(source.bytes == dest.bytes,
+              "%s: the source runs and the destination runs differ in their total number of objects; "
+              "lengths are objects, not bytes",
+              call);
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Copies between memories that this process can address.
+/// Copies between memories that this process can address, and which those are.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,24 +11,30 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
 
-namespace atl::rt {
-/// Ends the job: no transport of this job reaches the memory of that rank.
-[[noreturn]] ATOLL_EXPORT ATOLL_COLD void unreachable_memory(char const* operation, std::int32_t rank);
-}  // namespace atl::rt
-
 namespace upcxx::inline UPCXX_MODE::detail {
 
-/// Address in this process of host memory that must be addressable. Checked builds look at it first; `role`
-/// is what it is to the operation ("source", "destination").
+/// Address in this process of host memory; null if this process cannot address it: then the operation takes its
+/// remote branch.
 template <class T>
-ATOLL_INLINE T* addressable(global_ptr<T> pointer, std::size_t count, char const* operation,
-                            char const* role) {
-  check_range(pointer, count, operation, role);
-  if (pointer.is_null()) return nullptr;
-  std::byte* const region = atl::engine::hosts.find_region(static_cast<std::uint32_t>(pointer.where()));
+ATOLL_INLINE T* unchecked_address_here(global_ptr<T> pointer) {
+  // The remote branch has words for null.
+  if (pointer.is_null()) [[unlikely]]
+    return nullptr;
+  std::byte* const region = atl::engine::hosts.find_region(global_ptr_access::rank(pointer));
   if (region == nullptr) [[unlikely]]
-    atl::rt::unreachable_memory(operation, pointer.where());
-  return reinterpret_cast<T*>(region + global_ptr_access::address(pointer));
+    return nullptr;
+  auto* const here = reinterpret_cast<T*>(region + global_ptr_access::address(pointer));
+  if (here == nullptr) __builtin_unreachable();  // callers need not look again
+  return here;
+}
+
+/// The same. Checked builds look at the pointer first; `role` is what it is to the operation ("source",
+/// "destination").
+template <class T>
+ATOLL_INLINE T* address_here(global_ptr<T> pointer, std::size_t count, char const* operation,
+                             char const* role) {
+  check_range(pointer, count, operation, role);
+  return unchecked_address_here(pointer);
 }
 
 /// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores.

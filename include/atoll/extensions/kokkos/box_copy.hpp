@@ -190,7 +190,7 @@ auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place fro
                             {from.owner, from.address + static_cast<std::uint64_t>(from_offset)}, runs.bytes,
                             group->completion_of(next++));
   });
-  if constexpr (pending::blocks) whole->wait();
+  if constexpr (pending::blocks) whole->wait_for_source();
   return upcxx::detail::unwrap(std::move(futures));
 }
 
@@ -250,7 +250,10 @@ auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int3
     bool const from_device = !up::on_host(src);
     if (to_device != from_device) {
       auto const ways = ways_through_image<T, Rank>(box, to_device);
-      if (ways.device.count() < runs.count()) {
+      // An image is made of, or scattered to, memory that is addressed here.
+      bool const addressed = to_device ? up::end_of(up::owner_word(src), up::address_word(src)).is_here()
+                                       : up::end_of(up::owner_word(dest), up::address_word(dest)).is_here();
+      if (addressed && ways.device.count() < runs.count()) {
         if (to_device) {
           auto image = std::make_unique<host_image>(ways.bytes);
           T const* const source = up::host_address(src, from_span, "source");
@@ -275,6 +278,23 @@ auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int3
   }
   T* const target = up::host_address(dest, to_span, "destination");
   T const* const source = up::host_address(src, from_span, "source");
+  if constexpr (!std::is_pointer_v<From> || !std::is_pointer_v<To>) {
+    if ((!std::is_pointer_v<To> && target == nullptr) || (!std::is_pointer_v<From> && source == nullptr))
+        [[unlikely]] {
+      std::ptrdiff_t to_strides[Rank + 1] = {};
+      std::ptrdiff_t from_strides[Rank + 1] = {};
+      std::size_t extents[Rank + 1] = {};
+      for (std::size_t d = 0; d < Rank; ++d) {
+        to_strides[d] = box[d].to;
+        from_strides[d] = box[d].from;
+        extents[d] = box[d].extent;
+      }
+      return up::take_in(up::transfer_box_remotely<up::copy_events>(
+          "atl::kokkos::copy", up::owner_word(dest), up::address_word(dest), to_strides, up::owner_word(src),
+          up::address_word(src), from_strides, extents, Rank, sizeof(T), owner,
+          up::handed_over<Cx>(completions)));
+    }
+  }
   copy_on_host(reinterpret_cast<std::byte*>(target), reinterpret_cast<std::byte const*>(source), runs);
   up::send_remote_completions(owner, completions);
   return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
