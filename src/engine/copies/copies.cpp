@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <atoll/engine/am.hpp>
-#include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 
 #include "engine/progress/guard.hpp"
@@ -72,6 +71,7 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
   t->use_segments(1);
   engine_.open.add_owed(1);
   count(1);
+  if (bytes == 0 && (target.elsewhere || source.elsewhere)) return landed(t);
   bool const unlike =
       target.device != nullptr && source.device != nullptr && target.device->kind != source.device->kind;
   if (unlike || target.out_of_reach() || source.out_of_reach()) {
@@ -101,7 +101,7 @@ void device_copies::keep_announced(message* m) {
   std::memcpy(&trailer, m->base + m->bytes - sizeof trailer, sizeof trailer);
   m->kind = message_kind::request;
   auto const* const word = reinterpret_cast<std::atomic<std::uint64_t> const*>(
-      hosts.to_address(static_cast<std::uint32_t>(m->source), trailer.offset));
+      engine_.host.at(engine_.host.local_rank(m->source), trailer.offset));
   announced_.keep(*word, trailer.value, m);
 }
 

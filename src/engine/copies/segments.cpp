@@ -183,15 +183,26 @@ void segment_table::destroy(segment_name own) {
 }
 
 copy_place segment_table::resolve(memory_place place, std::size_t bytes) {
-  if (place.owner == 0) return {place, nullptr, place.address};
-  if (kind_of(place.owner) != kind_id::host) return {place, &find(place, bytes), place.address};
+  if (place.owner == 0) return {place, nullptr, place.address, false};
+  if (kind_of(place.owner) != kind_id::host) return {place, &find(place, bytes), place.address, false};
   auto const rank = static_cast<std::uint32_t>(rank_of(place.owner));
-  return {place, nullptr, reinterpret_cast<std::uintptr_t>(hosts.to_address(rank, place.address))};
+  if (!hosts.is_local(rank)) return {place, nullptr, place.address, true};
+  return {place, nullptr, reinterpret_cast<std::uintptr_t>(hosts.to_address(rank, place.address)), false};
+}
+
+/// A segment of another host: its owner, who copies, knows whether it is open, and where it ends.
+segment& segment_table::suppose(memory_place place) {
+  segment theirs;
+  theirs.known = {name_of(place.owner), kind_of(place.owner), -1, 0, ~std::uint64_t{0}, {}};
+  theirs.kind = find_kind(theirs.known.kind);
+  theirs.out_of_reach = true;
+  return segments_[key_of(theirs.known.name)] = std::move(theirs);
 }
 
 segment& segment_table::find(memory_place place, std::size_t bytes) {
   auto const name = name_of(place.owner);
-  segment* const found = look_up(key_of(name));
+  segment* found = look_up(key_of(name));
+  if (found == nullptr && !hosts.is_local(static_cast<std::uint32_t>(name.rank))) found = &suppose(place);
   if (found == nullptr || found->known.kind != kind_of(place.owner)) {
     fatal("copy",
           "a pointer refers to address 0x%" PRIx64

@@ -49,17 +49,21 @@ struct copy_place {
   memory_place name;
   segment* device = nullptr;  ///< null: host memory
   std::uint64_t address = 0;  ///< in the owner's terms, or of host memory in this process
+  bool elsewhere = false;     ///< host memory that this process does not address
 
   [[nodiscard]] std::int32_t owner() const noexcept;  ///< world rank
   [[nodiscard]] memory::copy_end end() const noexcept {
     return {device == nullptr ? nullptr : device->memory.get(), address};
   }
-  [[nodiscard]] bool out_of_reach() const noexcept { return device != nullptr && device->out_of_reach; }
+  [[nodiscard]] bool out_of_reach() const noexcept {
+    return elsewhere || (device != nullptr && device->out_of_reach);
+  }
+  [[nodiscard]] bool is_on_host_here() const noexcept { return device == nullptr && !elsewhere; }
   [[nodiscard]] std::byte* on_host() const noexcept {
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address));
   }
   [[nodiscard]] copy_place moved_by(std::size_t offset) const noexcept {
-    return {{name.owner, name.address + offset}, device, address + offset};
+    return {{name.owner, name.address + offset}, device, address + offset, elsewhere};
   }
 };
 
@@ -83,7 +87,7 @@ class segment_table final : public single<segment_table> {
   void destroy(segment_name own);
 
   /// Finds a place, with `bytes` bytes there; a peer's segment has been imported unless it is out of reach.
-  /// Ends the job if the place is in no segment that is open.
+  /// Ends the job if the place is in no segment that is open; of segments of other hosts their owners know that.
   copy_place resolve(memory_place place, std::size_t bytes);
   /// Lets the kind's devices reach the host memory of a local rank.
   void prepare_host(memory::kind& kind, std::int32_t rank);
@@ -106,6 +110,7 @@ class segment_table final : public single<segment_table> {
 
   segment* look_up(std::uint64_t key);
   segment& find(memory_place place, std::size_t bytes);
+  segment& suppose(memory_place place);
   bool in_use(std::uint64_t key);
   void erase(std::uint64_t key);
   void erase_outlived();

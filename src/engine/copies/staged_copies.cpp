@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <atoll/base/exceptions.hpp>
+#include <atoll/engine/rma.hpp>
 
 #include "engine/copies/copies.hpp"
 
@@ -69,7 +70,12 @@ struct staged_copies::piece final : memory::copy_record {
   std::size_t bytes = 0;
   bool loaded = false;
   std::unique_ptr<std::byte[]> buffer;
-  piece() : memory::copy_record{nullptr} {}
+  /// A half that concerns host memory elsewhere.
+  struct remote_half : copy_completion {
+    piece* of = nullptr;
+    remote_half() : copy_completion{&remote_half_landed} {}
+  } remote;
+  piece() : memory::copy_record{nullptr} { remote.of = this; }
 };
 
 /// An owner's copy for a peer.
@@ -177,6 +183,11 @@ void staged_copies::half_landed(memory::copy_record* record) noexcept {
   }
 }
 
+bool staged_copies::remote_half_landed(copy_completion* half) noexcept {
+  half_landed(static_cast<piece::remote_half*>(half)->of);
+  return true;
+}
+
 void staged_copies::loaded(message* m) {
   auto* const p = reinterpret_cast<piece*>(static_cast<std::uintptr_t>(order_in(*m).cookie));
   std::byte* const to = p->buffer != nullptr ? p->buffer.get() : p->whole->to.on_host() + p->offset;
@@ -191,9 +202,17 @@ void staged_copies::stored(message* m) {
   half_landed(p);
 }
 
-/// Does the next half of a piece: `device` is its end in device memory, `host` its other one. False if that
-/// must be tried again.
+/// Does the next half of a piece: `device` is its end in device memory, or host memory elsewhere, `host` its other
+/// one. False if that must be tried again.
 bool staged_copies::do_half(piece* p, copy_place const& device, std::byte* host) {
+  if (device.elsewhere) {
+    transfer_end const there{device.owner(), device.address};
+    transfer_end const here = transfer_end::in_memory(host);
+    remote_start half("copy");
+    half.contiguous(p->loaded ? there : here, p->loaded ? here : there, p->bytes);
+    half.start(&p->remote);
+    return true;
+  }
   if (!device.out_of_reach()) {
     p->landed = &half_landed;
     memory::copy_end const here{nullptr, reinterpret_cast<std::uintptr_t>(host)};
@@ -210,16 +229,16 @@ bool staged_copies::do_half(piece* p, copy_place const& device, std::byte* host)
 bool staged_copies::advance(piece* p) {
   copy_place const to = p->whole->to.moved_by(p->offset);
   copy_place const from = p->whole->from.moved_by(p->offset);
-  if (!p->loaded && from.device == nullptr) p->loaded = true;
-  if (p->loaded && to.device == nullptr) {  // loading has put it there
+  if (!p->loaded && from.is_on_host_here()) p->loaded = true;
+  if (p->loaded && to.is_on_host_here()) {  // loading has put it there
     finish(p);
     return true;
   }
-  if (p->buffer == nullptr && from.device != nullptr && to.device != nullptr) {
+  if (p->buffer == nullptr && !from.is_on_host_here() && !to.is_on_host_here()) {
     p->buffer = std::make_unique_for_overwrite<std::byte[]>(p->bytes);
   }
   std::byte* const host =
-      p->buffer != nullptr ? p->buffer.get() : (from.device == nullptr ? from : to).on_host();
+      p->buffer != nullptr ? p->buffer.get() : (from.is_on_host_here() ? from : to).on_host();
   if (do_half(p, p->loaded ? to : from, host)) return true;
   waiting_pieces_.push_back(p);
   return false;

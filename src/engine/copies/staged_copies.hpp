@@ -1,9 +1,9 @@
 #pragma once
 
 /// Copies in pieces through host memory of the initiator: between devices of different kinds, or where one end
-/// is out of this process' reach. Each piece is loaded into a buffer and stored from there; an end that is
+/// is out of this process' reach, as host memory of other hosts is. Each piece is loaded into a buffer and stored from there; an end that is
 /// host memory here needs no buffer. A half whose memory is out of reach is done by the owner, asked by a
-/// message: to load it sends the bytes, to store it acknowledges.
+/// message: to load it sends the bytes, to store it acknowledges. Host memory elsewhere is put to and got from.
 
 #include <cstddef>
 #include <vector>
@@ -45,6 +45,7 @@ class staged_copies {
   service* begin_service(message* m);
   bool answer(service* s) noexcept;
   static void half_landed(memory::copy_record* record) noexcept;
+  static bool remote_half_landed(copy_completion* half) noexcept;
   static void service_landed(memory::copy_record* record) noexcept;
 
   segment_table& segments_;
