@@ -24,7 +24,8 @@ struct transfer_options {
   /// Every run begins with a handshake (see transfer), also where alternating destinations would not need it.
   bool always_handshake = false;
   /// Boxes whose contiguous pieces have fewer bytes than this travel packed to other ranks, which copy them
-  /// to their places: writing single cells into many lines that another core has costs more. 0: never.
+  /// to their places: writing single cells into many lines that another core has costs more. 0: never. Between
+  /// hosts all boxes travel packed.
   std::size_t pack_below = 32;
 };
 

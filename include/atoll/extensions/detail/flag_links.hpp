@@ -56,7 +56,11 @@ class flag_links {
   std::vector<intrank_t> const& peers() const { return peers_; }
 
   void raise(std::size_t peer, std::uint64_t value, std::size_t line = 0) const {
-    atl::engine::raise_flag(out_[peer * lines_ + line], value);
+    atl::engine::raise_flag(place(peer, line), value);
+  }
+  /// The flag that raise() raises.
+  atl::engine::host_address const& place(std::size_t peer, std::size_t line = 0) const {
+    return out_[peer * lines_ + line];
   }
   std::uint64_t value(std::size_t peer, std::size_t line = 0) const {
     return in_[peer * lines_ + line].value.load(std::memory_order_acquire);

@@ -13,6 +13,7 @@
 #include <atoll/engine/strided.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
 #include <atoll/extensions/detail/heap_array.hpp>
+#include <atoll/extensions/detail/remote_inbox.hpp>
 #include <upcxx/detail/config.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
@@ -34,7 +35,8 @@ class replay {
     std::size_t count = 0;
   };
   /// What goes to a peer and comes from it. Boxes go straight to their destination, or, where that would
-  /// write small pieces into many lines of the peer, packed into its inbox, from which it copies them on.
+  /// write small pieces into many lines of the peer, packed into its inbox, from which it copies them on. All go
+  /// packed to and from peers whose memory is not addressed here, in one transfer.
   struct link {
     range straight;             ///< in `boxes`
     range packed;               ///< in `boxes`: into the peer's inbox
@@ -45,6 +47,7 @@ class replay {
     bool sends = false;              ///< this rank writes to the peer
     bool receives = false;           ///< the peer writes to this rank
     bool receives_straight = false;  ///< and some of it into destinations
+    remote_inbox remote;             ///< of a peer whose memory is not addressed here, if it is sent to
   };
 
   replay() = default;
@@ -79,10 +82,11 @@ class replay {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
       if (!l.sends) continue;
-      if ((!l.receives || (handshake && l.straight.count != 0)) && !is_ready(i)) {
-        unsent_.push_back(i);
-      } else {
+      unsent const one{i, !l.receives || (handshake && l.straight.count != 0)};
+      if (may_leave(one)) {
         send(i);
+      } else {
+        unsent_.push_back(one);
       }
     }
     copy(local_, dest_, source_);
@@ -91,8 +95,8 @@ class replay {
   /// Goes on as far as possible without waiting; true once all is sent and has come.
   bool advance() {
     for (std::size_t at = 0; at < unsent_.size();) {
-      if (is_ready(unsent_[at])) {
-        send(unsent_[at]);
+      if (may_leave(unsent_[at])) {
+        send(unsent_[at].link);
         unsent_[at] = unsent_.back();
         unsent_.pop_back();
       } else {
@@ -118,9 +122,25 @@ class replay {
   void forget_runs() { known_runs_ = 0; }
 
  private:
-  bool is_ready(std::size_t i) const { return flags_.value(i, ready_flag) >= run_; }
+  /// A link whose data have not left.
+  struct unsent {
+    std::size_t link;
+    bool awaits_peer;  ///< until that is ready
+  };
+
+  bool may_leave(unsent const& one) const {
+    if (one.awaits_peer && flags_.value(one.link, ready_flag) < run_) return false;
+    // What an earlier run has packed is still on its way.
+    remote_inbox const& remote = links_[one.link].remote;
+    return !remote || !remote.under_way();
+  }
   void send(std::size_t i) {
     link const& l = links_[i];
+    if (l.remote) {
+      copy(l.packed, 0, source_);
+      l.remote.send(inbox_of_run(l.inbox_out), flags_.place(i, data_flag), run_);
+      return;
+    }
     copy(l.straight, dest_, source_);
     copy(l.packed, inbox_of_run(l.inbox_out), source_);
     flags_.raise(i, run_, data_flag);
@@ -144,7 +164,7 @@ class replay {
   flag_links flags_;
   std::vector<link> links_;
   std::vector<atl::engine::prepared_box> boxes_;
-  std::vector<std::size_t> unsent_;  ///< links that wait until the peer is ready
+  std::vector<unsent> unsent_;
   heap_array<inbox_line> inbox_;
   range local_;
   std::size_t next_ = 0;  ///< links before this one have received

@@ -28,7 +28,6 @@
 #include <atoll/extensions/detail/replay.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/config.hpp>
-#include <upcxx/detail/transfer.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/rpc.hpp>
 #include <upcxx/team.hpp>
@@ -206,7 +205,8 @@ class transfer_plan {
       task t{common.extents(), a.source.offset_of(common.lower),
              a.source.strides, d.offset_of(common.lower),
              d.strides,        false};
-      t.packed = a.source.owner != over.rank_me() && t.piece(element_bytes) < how.pack_below;
+      t.packed = a.source.owner != over.rank_me() &&
+                 (t.piece(element_bytes) < how.pack_below || !addressed(over[a.source.owner]));
       in.tasks[a.source.owner].push_back(t);
     }
     in.make_inbox(element_bytes);
@@ -289,27 +289,35 @@ class transfer_plan {
     std::vector<replay::link> links;
     std::vector<atl::engine::prepared_box> boxes;
     replay::range local;
-    auto const append = [&](std::vector<task> const& tasks, bool packed, upcxx::intrank_t to) {
+    // `region`: what the destinations' offsets count from.
+    auto const append = [&](std::vector<task> const& tasks, bool packed, std::byte* region) {
       replay::range added{boxes.size(), 0};
       for (task const& t : tasks) {
-        if (t.packed == packed) prepare(boxes, t, static_cast<std::uint32_t>(over[to]), element_bytes);
+        if (t.packed == packed) prepare(boxes, t, region, element_bytes);
       }
       added.count = boxes.size() - added.first;
       return added;
     };
     for (request const& r : requests) {
       if (r.from == me) {
-        local = append(r.tasks, false, me);
+        local = append(r.tasks, false, region_of(over[me]));
         continue;
       }
       replay::link l;
       l.sends = true;
-      l.straight = append(r.tasks, false, r.from);
-      l.packed = append(r.tasks, true, r.from);
       l.inbox_out = inbox_bytes(r.tasks, element_bytes);
+      upcxx::intrank_t const to = over[r.from];
+      if (addressed(to)) {
+        l.straight = append(r.tasks, false, region_of(to));
+        l.packed = append(r.tasks, true, region_of(to));
+      } else {
+        std::uint64_t const first = r.tasks.front().dest;  // of its inbox, whose places follow in order
+        l.remote = remote_inbox({static_cast<std::uint32_t>(to), first}, l.inbox_out);
+        l.packed = append(r.tasks, true, l.remote.staging() - first);
+      }
       for (task const& t : r.tasks) l.elements += t.elements();
       peers.push_back(r.from);
-      links.push_back(l);
+      links.push_back(std::move(l));
     }
     for (auto const& [sender, tasks] : in.tasks) {
       if (sender == me) continue;
@@ -322,21 +330,25 @@ class transfer_plan {
       l.receives = true;
       l.receives_straight = std::any_of(tasks.begin(), tasks.end(), [](task const& t) { return !t.packed; });
       l.inbox_in = inbox_bytes(tasks, element_bytes);
-      l.unpacked = append(in.unpacking[sender], false, me);
+      l.unpacked = append(in.unpacking[sender], false, region_of(over[me]));
     }
     return replay(flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer"), std::move(links),
                   std::move(boxes), local, std::move(in.inbox), always_ready);
   }
 
-  /// Appends the boxes of a task to rank `to` of the job,
+  /// Does this process address the memory of that rank of the job? It does if that one addresses this one's.
+  static bool addressed(upcxx::intrank_t rank) {
+    return atl::engine::hosts.is_local(static_cast<std::uint32_t>(rank));
+  }
+  static std::byte* region_of(upcxx::intrank_t rank) {
+    return atl::engine::hosts.to_address(static_cast<std::uint32_t>(rank), 0);
+  }
+
+  /// Appends the boxes of a task whose destination is in `region`,
   /// one unless there are more dimensions than a box has.
-  static void prepare(std::vector<atl::engine::prepared_box>& boxes, task const& t, std::uint32_t to,
+  static void prepare(std::vector<atl::engine::prepared_box>& boxes, task const& t, std::byte* region,
                       std::size_t element_bytes) {
-    using atl::engine::hosts;
-    if (!hosts.is_local(to)) {
-      atl::rt::unreachable_memory("atl::transfer", static_cast<std::int32_t>(to));
-    }
-    auto const from = static_cast<std::uint32_t>(atl::engine::job.rank_me);
+    std::byte* const own = region_of(atl::engine::job.rank_me);
     std::size_t extents[N];
     for (int d = 0; d < N; ++d) extents[d] = static_cast<std::size_t>(t.extents[d]);
     constexpr int within = N < 4 ? N : 4;
@@ -351,9 +363,9 @@ class transfer_plan {
         source += p[d] * t.source_strides[d];
       }
       atl::engine::prepared_box box;
-      if (atl::engine::prepare_box(box, hosts.to_address(to, t.dest) + dest, t.dest_strides.coordinates,
-                                   hosts.to_address(from, t.source) + source, t.source_strides.coordinates,
-                                   extents, within, element_bytes)) {
+      if (atl::engine::prepare_box(box, region + t.dest + dest, t.dest_strides.coordinates,
+                                   own + t.source + source, t.source_strides.coordinates, extents, within,
+                                   element_bytes)) {
         boxes.push_back(box);
       }
     }
