@@ -236,8 +236,12 @@ TEST_F(rput_test, source_in_shared_memory_of_a_third_rank_is_fine) {
   std::iota(cells.local(), cells.local() + 100, me * 1000);
   upcxx::barrier();
   global_ptr<int> const from = cells.at(left);
-  if (from.is_local() && n > 1) {
-    upcxx::rput(from.local(), cells.at(right) + 100, 100).wait();
+  if (n > 1) {
+    if (from.is_local()) {
+      upcxx::rput(from.local(), cells.at(right) + 100, 100).wait();
+    } else {
+      upcxx::copy(from, cells.at(right) + 100, 100).wait();
+    }
   }
   upcxx::barrier();
   if (n > 1) {

@@ -49,7 +49,12 @@ class words {
   }
   ~words() { upcxx::barrier(); }
   void write(int rank, int step) {
-    std::atomic_ref<int>(words_.at(rank).local()[upcxx::rank_me()]).store(step, std::memory_order_relaxed);
+    upcxx::global_ptr<int> const word = words_.at(rank) + upcxx::rank_me();
+    if (word.is_local()) {
+      std::atomic_ref<int>(*word.local()).store(step, std::memory_order_relaxed);
+    } else {
+      upcxx::rput(step, word).wait();
+    }
   }
   void expect(int rank, int step) {
     int const seen = std::atomic_ref<int>(words_.local()[rank]).load(std::memory_order_relaxed);

@@ -1,0 +1,60 @@
+// Global pointers that lead nowhere, to another host: the first argument says which. In opt mode, where nothing is
+// checked before the owner of the memory looks.
+
+#include <cstddef>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <upcxx/upcxx.hpp>
+
+namespace {
+
+using upcxx::global_ptr;
+
+constexpr std::ptrdiff_t far = std::ptrdiff_t{1} << 30;
+
+void make_mistake(std::string const& which, global_ptr<long> there, upcxx::atomic_domain<long> const& domain) {
+  std::vector<long> values(200'000);
+  if (which == "put") {
+    upcxx::rput(5L, there + far).wait();
+  } else if (which == "get") {
+    upcxx::rget(there - 8'000'000 / 8).wait();
+  } else if (which == "late_piece") {
+    auto const last = static_cast<std::ptrdiff_t>(upcxx::shared_segment_size() / sizeof(long));
+    upcxx::rput(values.data(), there + last - 100'000, values.size()).wait();
+  } else if (which == "no_memory") {
+    upcxx::rget(there + 6'000'000 / 8).wait();
+  } else if (which == "null") {
+    upcxx::rget(global_ptr<long>(nullptr), values.data(), 4).wait();
+  } else if (which == "box") {
+    upcxx::rput_strided<2>(values.data(), {{8, 80}}, there, {{8, -80'000}}, {{10, 1000}}).wait();
+  } else if (which == "run") {
+    std::vector<global_ptr<long>> places{there, there + 8, there + far};
+    std::vector<long*> into{&values[0], &values[1], &values[2]};
+    upcxx::rget_regular(places.begin(), places.end(), 1, into.begin(), into.end(), 1).wait();
+  } else if (which == "copy") {
+    upcxx::copy(there + far, there, 3).wait();
+  } else if (which == "atomic") {
+    domain.fetch_add(there + far, 1, std::memory_order_relaxed).wait();
+  } else if (which == "misaligned") {
+    auto const odd = upcxx::reinterpret_pointer_cast<long>(upcxx::reinterpret_pointer_cast<char>(there) + 3);
+    domain.fetch_add(odd, 1, std::memory_order_relaxed).wait();
+  } else {
+    std::exit(0);  // the test that expects a failure sees this
+  }
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  upcxx::init();
+  {
+    upcxx::atomic_domain<long> domain({upcxx::atomic_op::fetch_add});
+    auto const there = upcxx::broadcast(upcxx::new_array<long>(100), 0).wait();
+    if (upcxx::rank_me() == 1) make_mistake(argv[1], there, domain);
+    upcxx::barrier();
+    domain.destroy();
+  }
+  upcxx::finalize();
+}
