@@ -73,7 +73,9 @@ constexpr std::array table{
         "hosts that the ranks of one machine are to believe in, for tests: 2x2 (hosts x ranks), 1,3 (ranks of "
         "each), cyclic:2x2 (ranks dealt out in turn)"},
     entry{"ATOLL_SIM_NETWORK", kind::text, "", "",
-          "what the network between simulated hosts is like: bad=yes, or a list such as latency=20us,bandwidth=10GB/s"},
+          "what the simulated network is like: bad=yes, or a list such as latency=20us,bandwidth=10GB/s"},
+    entry{"ATOLL_SIM_LOCKSTEP", kind::boolean, "no", "",
+          "whether ranks with a simulated network take turns, in an order from the seed"},
     entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
           "who tells a process its rank; auto looks at what started it"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
@@ -360,7 +362,8 @@ simulated_devices sim_devices() {
 }
 
 simulated_network sim_network() {
-  return {text_of("ATOLL_SIM_NETWORK"), parse_count(text_of("ATOLL_SIM_SEED"), "ATOLL_SIM_SEED")};
+  return {text_of("ATOLL_SIM_NETWORK"), parse_count(text_of("ATOLL_SIM_SEED"), "ATOLL_SIM_SEED"),
+          parse_boolean(text_of("ATOLL_SIM_LOCKSTEP"), "ATOLL_SIM_LOCKSTEP")};
 }
 
 std::optional<bool> oversubscribed() {

@@ -105,10 +105,11 @@ struct simulated_devices {
 };
 simulated_devices sim_devices();
 
-/// ATOLL_SIM_NETWORK, which the network itself reads, and ATOLL_SIM_SEED.
+/// ATOLL_SIM_NETWORK, which the network itself reads, ATOLL_SIM_SEED and ATOLL_SIM_LOCKSTEP.
 struct simulated_network {
   std::string options;
   std::uint64_t seed = 1;
+  bool lockstep = false;
 };
 simulated_network sim_network();
 

@@ -22,6 +22,7 @@ sim::options simulated_options() {
   settings::simulated_network const set = settings::sim_network();
   sim::options how = sim::parse_options(set.options);
   how.seed = set.seed;
+  how.lockstep = how.lockstep || set.lockstep;
   return how;
 }
 

@@ -38,6 +38,7 @@ struct alignas(64) packet_map {
 struct rank_page {
   alignas(64) std::atomic<std::uint32_t> state;  ///< life
   packet_map packets[queues];
+  alignas(64) std::atomic<std::uint64_t> turn;  ///< in the first rank's page: see lockstep.hpp
   shm::ring_counters rings[queues];
 };
 

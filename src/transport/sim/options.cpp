@@ -135,14 +135,14 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.number("pieces", o.pieces, 1, 1024) || r.number("delay", o.delay, 1, 1U << 20) ||
       r.percent("reorder", o.reorder) || r.percent("completions", o.completions) ||
       r.percent("refuse", o.refuse) || r.percent("connects", o.connects) || r.percent("misses", o.misses) ||
-      r.percent("errors", o.errors) || r.flag("passive", o.passive) || r.flag("ordered", o.ordered) ||
-      r.flag("late", o.late) || r.flag("notified", o.notified) || r.flag("vectors", o.vectors) ||
-      r.flag("gpu", o.gpu) || r.atomics("atomics", o.atomics);
+      r.percent("errors", o.errors) || r.flag("lockstep", o.lockstep) || r.flag("passive", o.passive) ||
+      r.flag("ordered", o.ordered) || r.flag("late", o.late) || r.flag("notified", o.notified) ||
+      r.flag("vectors", o.vectors) || r.flag("gpu", o.gpu) || r.atomics("atomics", o.atomics);
   if (!known) {
     refuse(
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
-        "delay, reorder, completions, refuse, connects, misses, errors, passive, ordered, late, notified, "
+        "delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
         "vectors, gpu, atomics");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
@@ -194,6 +194,7 @@ std::string to_text(options const& o) {
   add("connects", o.connects, 0U);
   add("misses", o.misses, 0U);
   add("errors", o.errors, 0U);
+  flag("lockstep", o.lockstep, rest.lockstep);
   flag("passive", o.passive, rest.passive);
   flag("ordered", o.ordered, rest.ordered);
   flag("late", o.late, rest.late);

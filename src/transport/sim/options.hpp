@@ -37,7 +37,8 @@ struct options {
   unsigned misses = 0;       ///< keys that are not known, a few times
   unsigned errors = 0;       ///< operations that fail
 
-  bool passive = true;  ///< no: nothing leaves but in poll()
+  bool lockstep = false;  ///< one rank at a time
+  bool passive = true;    ///< no: nothing leaves but in poll()
   bool ordered = false;
   bool late = true;
   bool notified = true;

@@ -18,11 +18,13 @@ bool sim_network::busy() const {
 }
 
 unsigned sim_network::poll(receiver& target) {
+  if (receiver_ != nullptr) return 0;  // from a callback
+  if (in_step_ != nullptr) [[unlikely]]
+    in_step_->next();
   ++polls_;
   bool const look_for_the_dead = (polls_ & 1023U) == 0;
   bool const arrived = !rings_[0]->empty() || !rings_[1]->empty() || !rings_[2]->empty();
   if (!arrived && !look_for_the_dead && !busy()) return 0;
-  if (receiver_ != nullptr) return 0;  // from a callback
   receiver_ = &target;
   calls_ = 0;
   wire_.hold_back(false);
@@ -42,8 +44,8 @@ unsigned sim_network::poll(receiver& target) {
 }
 
 bool sim_network::arm() {
-  return rings_[0]->empty() && rings_[1]->empty() && rings_[2]->empty() && held_.empty() && jobs_.empty() &&
-         late_events_.empty() && wire_.parked() == 0 && breaks_.empty();
+  return in_step_ == nullptr && rings_[0]->empty() && rings_[1]->empty() && rings_[2]->empty() &&
+         held_.empty() && jobs_.empty() && late_events_.empty() && wire_.parked() == 0 && breaks_.empty();
 }
 
 bool sim_network::drain(unsigned which) {

@@ -38,7 +38,8 @@ sim_network::sim_network(config const& how)
         &page->rings[which], wire_.map().ring(how.base, me_, which), wire_.map().cells());
   }
   wire_.hold_back(!how_.passive);
-  page->state.store(lives, std::memory_order_relaxed);
+  if (how_.lockstep) in_step_ = std::make_unique<lockstep>(wire_.map(), how.base, ranks_, me_, how_.seed);
+  page->state.store(lives, std::memory_order_release);
 }
 
 sim_network::~sim_network() {
@@ -53,6 +54,7 @@ sim_network::~sim_network() {
     }
   }
   wire_.map().page_of(wire_.base(), me_)->state.store(gone, std::memory_order_release);
+  if (in_step_ != nullptr) in_step_->leave();
   for (open_operation const& record : operations_) delete record.fetched;
   for (registration const* const memory : registrations_) delete memory;
 }

@@ -14,6 +14,7 @@
 #include "memory/kind.hpp"
 #include "transport/network.hpp"
 #include "transport/sim/layout.hpp"
+#include "transport/sim/lockstep.hpp"
 #include "transport/sim/options.hpp"
 #include "transport/sim/packets.hpp"
 #include "transport/sim/transfers.hpp"
@@ -196,6 +197,7 @@ class sim_network final : public network {
   std::byte* (*reach_)(memory::kind_id, void*, std::size_t);
   wire wire_;
   choices choices_;
+  std::unique_ptr<lockstep> in_step_;
   transport::abilities abilities_;
   transport::limits limits_;
   std::uint64_t address_;

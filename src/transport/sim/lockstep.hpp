@@ -1,0 +1,37 @@
+#pragma once
+
+/// One rank at a time, in an order from the seed, so that a run can be repeated: a rank has the turn from one poll
+/// to the next. One that computes for long without polling loses it to a watchdog, who says so once.
+
+#include <atomic>
+#include <cstdint>
+
+#include "transport/sim/layout.hpp"
+
+namespace atl::transport::sim {
+
+class lockstep {
+ public:
+  /// Ranks are in step from the first call on at which all of them live.
+  lockstep(layout const& map, std::byte* base, std::int32_t ranks, std::int32_t me, std::uint64_t seed)
+      : map_(map), base_(base), ranks_(ranks), me_(me), seed_(seed), turn_(map.page_of(base, 0)->turn) {}
+
+  /// Passes the turn on, and waits until it is this rank's again.
+  void next();
+  /// For a rank that ends.
+  void leave();
+
+ private:
+  std::uint64_t after(std::uint64_t turn) const;
+  bool all_live();
+
+  layout map_;
+  std::byte* base_;
+  std::int32_t ranks_, me_;
+  std::uint64_t seed_;
+  std::atomic<std::uint64_t>& turn_;       ///< number of the turn, and in the lowest 16 bits whose it is
+  std::uint64_t had_ = ~std::uint64_t{0};  ///< the last one of this rank
+  bool begun_ = false, warned_ = false;
+};
+
+}  // namespace atl::transport::sim
