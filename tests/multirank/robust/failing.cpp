@@ -182,6 +182,7 @@ void lists_differ(std::string const& how) {
     create({{0, 1}, {}, {}});
   } else if (how == "long_ago") {  // and the other has called much since, over other teams
     if (me == 2) return all.destroy();
+    if (me == 0) ::usleep(200'000);  // else the other hears of it before it has gone on
     create({{0, 1}, {1}});
     upcxx::team self = all.create(ranks{me});
     for (int i = 0; i < 40; ++i) upcxx::barrier(self);
