@@ -180,8 +180,8 @@ collective* make_dissemination(team_view& team, collective_signature signature, 
 
 bool goes_by_exchange(team_view const& view, std::size_t bytes) {
   auto const& team = static_cast<team_data const&>(view);
-  team_hosts const* const hosts = team.hosts.get();
-  std::size_t const n = hosts == nullptr ? static_cast<std::size_t>(team.rank_n) : hosts->leaders.size();
+  team_hosts const* const over = team.hosts.get();
+  std::size_t const n = over == nullptr ? static_cast<std::size_t>(team.rank_n) : over->leaders.size();
   return bytes <= eager_bytes / n;
 }
 

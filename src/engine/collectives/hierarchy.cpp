@@ -4,6 +4,7 @@
 
 #include <atoll/engine/job.hpp>
 
+#include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/teams.hpp"
 
 namespace atl::engine {
@@ -18,7 +19,9 @@ std::int32_t hosts_of_job() { return pretended != nullptr ? pretended_hosts : jo
 
 }  // namespace
 
-std::int32_t host_of(std::int32_t world_rank) { return pretended != nullptr ? pretended(world_rank) : 0; }
+std::int32_t host_of(std::int32_t world_rank) {
+  return pretended != nullptr ? pretended(world_rank) : bootstrap::attach().where().host_of(world_rank);
+}
 
 void pretend_hosts(std::int32_t (*host_of_rank)(std::int32_t world_rank), std::int32_t hosts) noexcept {
   pretended = host_of_rank;

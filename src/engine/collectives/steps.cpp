@@ -21,10 +21,11 @@ std::size_t data_offset(std::size_t alignment) {
 
 void step_arrived(message* m) { collectives_under_way::here().take_in(m); }
 
-/// The one place where "no memory now" is heard of.
-bool begin_step(outgoing& out, std::int32_t target, std::size_t bytes, std::size_t alignment) {
+/// The one place where "no memory now" is heard of. What is small is sent in any case: there is little of it, and
+/// others may need it before they can use what takes the memory.
+bool begin_step(outgoing& out, std::int32_t target, std::size_t bytes, std::size_t alignment, bool small) {
   try {
-    am_begin(out, target, bytes, pressure::park, alignment);
+    am_begin(out, target, bytes, small ? pressure::always : pressure::park, alignment);
   } catch (bad_shared_alloc const&) {
     return false;
   }
@@ -55,7 +56,7 @@ bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
   outgoing out;
   std::size_t const offset = data_offset(what.alignment);
   std::size_t const total = offset + what.bytes;
-  if (!begin_step(out, world_rank, total, what.alignment)) return false;
+  if (!begin_step(out, world_rank, total, what.alignment, what.bytes <= eager_bytes)) return false;
   step_header const h{c.route->id,    c.call.signature, c.call.number,
                       c.call.history, what.tag,         static_cast<std::uint32_t>(offset),
                       what.at,        what.more};

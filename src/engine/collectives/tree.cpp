@@ -25,29 +25,29 @@ std::int32_t size_of(std::vector<std::int32_t> const& ranks) {
 }  // namespace
 
 tree::tree(team_data const& team, std::int32_t root) {
-  team_hosts const* const hosts = team.hosts.get();
-  if (hosts == nullptr) {
+  team_hosts const* const over = team.hosts.get();
+  if (over == nullptr) {
     parent_ = visit(team.rank_n, root, team.rank_me, [&](std::int32_t rank) { add(rank); });
     return;
   }
-  std::int32_t const root_host = hosts->host_of_member(team, root);
+  std::int32_t const root_host = over->host_of_member(team, root);
   auto const head_of = [&](std::int32_t host) {
-    return host == root_host ? root : hosts->leaders[static_cast<std::size_t>(host)];
+    return host == root_host ? root : over->leaders[static_cast<std::size_t>(host)];
   };
-  auto const head = std::lower_bound(hosts->here.begin(), hosts->here.end(), head_of(hosts->my_host));
-  grow_inside(*hosts, static_cast<std::int32_t>(head - hosts->here.begin()));
+  auto const head = std::lower_bound(over->here.begin(), over->here.end(), head_of(over->my_host));
+  grow_inside(*over, static_cast<std::int32_t>(head - over->here.begin()));
   if (parent_ >= 0) return;
-  std::int32_t const parent_host = visit(size_of(hosts->leaders), root_host, hosts->my_host,
-                                         [&](std::int32_t host) { add(head_of(host)); });
+  std::int32_t const parent_host =
+      visit(size_of(over->leaders), root_host, over->my_host, [&](std::int32_t host) { add(head_of(host)); });
   if (parent_host >= 0) parent_ = head_of(parent_host);
 }
 
-tree::tree(team_hosts const& hosts) { grow_inside(hosts, 0); }
+tree::tree(team_hosts const& over) { grow_inside(over, 0); }
 
-void tree::grow_inside(team_hosts const& hosts, std::int32_t head_place) {
-  auto const rank_of = [&](std::int32_t place) { return hosts.here[static_cast<std::size_t>(place)]; };
-  std::int32_t const above = visit(size_of(hosts.here), head_place, hosts.my_place,
-                                   [&](std::int32_t place) { add(rank_of(place)); });
+void tree::grow_inside(team_hosts const& over, std::int32_t head_place) {
+  auto const rank_of = [&](std::int32_t place) { return over.here[static_cast<std::size_t>(place)]; };
+  std::int32_t const above =
+      visit(size_of(over.here), head_place, over.my_place, [&](std::int32_t place) { add(rank_of(place)); });
   if (above >= 0) parent_ = rank_of(above);
 }
 
