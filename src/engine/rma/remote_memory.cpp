@@ -216,7 +216,7 @@ void remote_memory::changed(message* m) {
 }
 
 bool remote_memory::advance() {
-  bool moved = false;
+  bool moved = acknowledge_late();
   for (copy_completion* const each : std::exchange(undelivered_, {})) {
     if (each->arrived(each)) {
       engine_.open.add_owed(-1);

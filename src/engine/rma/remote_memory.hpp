@@ -49,7 +49,15 @@ class remote_memory final : public single<remote_memory>, public work_source {
   /// Bytes of pieces under way.
   static constexpr std::size_t window = std::size_t{8} << 20;
 
+  /// A put whose call waits here for the program, while there is no memory for more calls: its initiator hears
+  /// when there is, and so sends no more than its window holds.
+  struct late_acknowledgement {
+    std::int32_t initiator;
+    remote::answer_head answer;
+  };
+
   bool advance() override;
+  bool acknowledge_late();
   void pump() noexcept;
   void send_piece(remote::stream& s) noexcept;
   void send_on(remote::stream& s, unsigned slot, std::byte const* data) noexcept;
@@ -61,6 +69,7 @@ class remote_memory final : public single<remote_memory>, public work_source {
   std::deque<remote::stream*> sending_;
   std::size_t window_used_ = 0;
   std::vector<copy_completion*> undelivered_;
+  std::vector<late_acknowledgement> late_;
 };
 
 namespace remote {

@@ -95,8 +95,7 @@ void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no) {
   am_short(initiator, token_cache<&refused>::get(), &no, sizeof no, pressure::always);
 }
 
-void acknowledge(std::int32_t initiator, piece_head const& head) {
-  remote::answer_head const answer{head.cookie, head.slot};
+void acknowledge(std::int32_t initiator, remote::answer_head const& answer) {
   am_short(initiator, token_cache<&acknowledged>::get(), &answer, sizeof answer, pressure::always);
 }
 
@@ -158,7 +157,7 @@ void remote_memory::serve_put(message* m) {
     refuse(source, head.cookie, *no);
   } else {
     move(head, description, description + remote::description_bytes(head), true);
-    acknowledge(source, head);
+    acknowledge(source, {head.cookie, head.slot});
   }
   release(m);
 }
@@ -181,9 +180,23 @@ void remote_memory::serve_put_with_notice(message* m) {
   } else {
     m->kind = message_kind::request;
     m->token = trailer.value;
+    static_cast<void>(engine_.shm.charge(m));
     message_sink(m);
+    if (!engine_.shm.memory().admits_arrival(0)) {
+      late_.push_back({source, {head.cookie, head.slot}});
+      count(1);
+      return;
+    }
   }
-  acknowledge(source, head);
+  acknowledge(source, {head.cookie, head.slot});
+}
+
+bool remote_memory::acknowledge_late() {
+  if (late_.empty() || !engine_.shm.memory().admits_arrival(0)) return false;
+  for (late_acknowledgement const& each : late_) acknowledge(each.initiator, each.answer);
+  count(-static_cast<std::ptrdiff_t>(late_.size()));
+  late_.clear();
+  return true;
 }
 
 void remote_memory::serve_get(message* m) {
