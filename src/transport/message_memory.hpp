@@ -53,8 +53,13 @@ class message_memory {
 
   // What leaves.
 
+  /// May `bytes` more be kept? An eighth is free for this whatever has arrived: a program that keeps its arguments
+  /// may do so beyond the limit, and must be able to say that it is done.
+  [[nodiscard]] bool admits_sending(std::size_t bytes) const noexcept {
+    return used() + bytes <= limit_ || outgoing() + bytes <= limit_ / 8;
+  }
   [[nodiscard]] std::byte* take_for_sending(std::size_t bytes, std::size_t alignment, admission how) noexcept {
-    if (how == admission::if_there_is_credit && used() + bytes > limit_) return nullptr;
+    if (how == admission::if_there_is_credit && !admits_sending(bytes)) return nullptr;
     std::byte* const buffer = buffers_.take(bytes, alignment);
     if (buffer != nullptr) outgoing_.fetch_add(bytes, std::memory_order_relaxed);
     return buffer;

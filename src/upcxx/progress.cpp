@@ -277,7 +277,10 @@ bool progress_required(scope_state&) noexcept {
 void discharge(scope_state& from) {
   if (!progress_required(from)) return;
   engine::waiting_note const note(activity::discharge);
-  engine::wait_while([&] { return progress_required(from); });
+  // Ranks that discharge run nothing that would free memory: two of them, each with more for the other than that may
+  // keep, would wait for ever. One message at a time, when nothing else moves.
+  engine::wait_while([&] { return progress_required(from); },
+                     [] { return engine::poll() || engine::take_in_over_limit(); });
 }
 
 void note_rpc(std::int32_t target, bool round_trip) noexcept {

@@ -127,14 +127,23 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
   return false;
 }
 
-/// Asks for what was announced, as far as there is memory; `soon`: for one in any case.
+/// Asks for what was announced, as far as there is memory; `soon`: for one in any case, an answer if there is one.
 bool network_messages::ask_for_announced(bool soon) {
   bool any = false;
-  while (!announced_.empty()) {
-    announced_message const next = announced_.front();
-    // The engine's own messages are used at once.
-    bool const always = std::exchange(soon, false) || next.kind == message_kind::active;
-    if (!ask_for(next, always ? admission::always : admission::if_there_is_credit)) break;
+  // A request that finds no memory does not hold up answers and the engine's messages behind it.
+  for (std::size_t i = 0; i < announced_.size();) {
+    announced_message const next = announced_[i];
+    bool const answer = transport::lane_of(next.kind) == lane::control;
+    bool const always = next.kind == message_kind::active || (soon && answer);
+    if (!ask_for(next, always ? admission::always : admission::if_there_is_credit)) {
+      ++i;
+      continue;
+    }
+    if (answer) soon = false;
+    announced_.erase(announced_.begin() + static_cast<std::ptrdiff_t>(i));
+    any = true;
+  }
+  if (soon && !any && !announced_.empty() && ask_for(announced_.front(), admission::always)) {
     announced_.pop_front();
     any = true;
   }

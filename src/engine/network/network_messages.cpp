@@ -105,6 +105,7 @@ status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t ali
   out.capacity = bytes;
   // Small ones in pooled blocks, like those that arrive.
   bool const pooled = bytes <= pooled_bytes && alignment <= transport::buffer_alignment;
+  if (pooled && how == admission::if_there_is_credit && !memory_.admits_sending(bytes)) return status::no_memory;
   message* const m = transport::take_message(pooled ? bytes : 0);
   if (pooled) {
     m->where = storage::ring;
@@ -276,7 +277,7 @@ bool network_messages::send_first(network_peer& p, lane way) {
   if (!(whole ? send_whole(p, way, m) : announce(p, way, m))) return false;
   queue.first = next;
   if (next == nullptr) queue.last = nullptr;
-  --waiting_;
+  if (whole) --waiting_;  // what was announced needs this rank until it is asked for
   if (way == lane::request) p.in_use += cost;
   return true;
 }
@@ -335,7 +336,6 @@ void network_messages::start_pieces(network_peer& p, std::uint64_t number) {
   auto const found = offered_.find(number);
   if (found == offered_.end()) return;
   p.pieces.push_back({found->second, number, 0});
-  ++waiting_;
   offered_.erase(found);
   list(p);
 }

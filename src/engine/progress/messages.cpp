@@ -82,13 +82,14 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
     status s = try_begin(out, bytes, alignment, spill::never);
     if (s == status::ok) {
       engine.impatient.end(out.target);
-    } else if (now_ns() - begin_ns >= patience) {
-      // Room may never come while callbacks that have not finished hold on to what we sent:
-      // spill a bounded amount.
-      s = try_begin(out, bytes, alignment, spill::bounded);
-      if (s == status::ok) engine.impatient.begin(out.target);
+      return false;
     }
+    // Room may never come while callbacks that have not finished hold on to what we sent, or when this rank can
+    // take nothing more in: spill a bounded amount.
     bool const nothing_moves = !moved && engine.shm.starved() && engine.shm.reaches(out.target);
+    if (!nothing_moves && now_ns() - begin_ns < patience) return true;
+    s = try_begin(out, bytes, alignment, spill::bounded);
+    if (s == status::ok) engine.impatient.begin(out.target);
     if (s == status::no_memory || (s != status::ok && nothing_moves)) throw_exhausted(out.target, bytes);
     return s != status::ok;
   };
@@ -247,7 +248,9 @@ bool poll() {
   // Bounded, so that a flood cannot keep a caller here for ever.
   for (int i = 0; i < 256; ++i) {
     message* m = engine.shm.receive({});
-    if (m == nullptr && engine.network != nullptr) m = engine.network->take(true, false);
+    if (m == nullptr && engine.network != nullptr) {
+      m = engine.network->take(engine.shm.memory().admits_arrival(0), false);
+    }
     if (m == nullptr) break;
     came_from_peers();
     moved = true;
@@ -258,6 +261,18 @@ bool poll() {
   }
   if (engine.open.items() != 0) moved |= engine.open.advance();
   return moved;
+}
+
+bool take_in_over_limit() {
+  try_guard const held;
+  if (!held) return false;
+  progress_engine& engine = progress_engine::here();
+  message* m = engine.shm.receive({.whatever_the_limit = true});
+  if (m == nullptr && engine.network != nullptr) m = engine.network->take(true, true);
+  if (m == nullptr) return false;
+  came_from_peers();
+  dispatch(m);
+  return true;
 }
 
 std::uint64_t sent_here() noexcept { return progress_engine::here().shm.sent_here(); }

@@ -21,6 +21,10 @@ bool hold_back(message* request);
 /// Are there any?
 bool any_held_back() noexcept;
 
+/// Internal progress for who must get on though nothing moves and this rank's memory for messages is full: takes one
+/// message in, whatever the limit. True if there was one.
+bool take_in_over_limit();
+
 /// A place in the order of arrival behind all that ranks of this host had sent here before whatever of theirs
 /// this thread has seen. Reads a line that senders write.
 std::uint64_t sent_here() noexcept;

@@ -276,9 +276,10 @@ bool endpoint::send_by_arena(parked_message& item) {
 }
 
 bool endpoint::send_by_rendezvous(parked_message& item, bool& kept) {
+  parked_message** const begin = being_read_ + index_of(item.way) * slots_of_lane;
   parked_message** const slot =
-      std::find(std::begin(being_read_), std::end(being_read_), static_cast<parked_message*>(nullptr));
-  if (slot == std::end(being_read_)) return false;
+      std::find(begin, begin + slots_of_lane, static_cast<parked_message*>(nullptr));
+  if (slot == begin + slots_of_lane) return false;
   auto const number = static_cast<std::uint32_t>(slot - being_read_);
   rendezvous_descriptor const d{reinterpret_cast<std::uintptr_t>(item.buffer), item.bytes, number, item.kind,
                                 item.alignment_log2};

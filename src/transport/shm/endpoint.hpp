@@ -75,6 +75,16 @@ struct taking {
   bool requests = true;             ///< look for requests, too
   bool requests_in_place = false;   ///< they will be used soon: they stay where they are and are not counted
   bool control_in_place = false;    ///< the same of answers; else those that find no memory are left for later
+  bool whatever_the_limit = false;  ///< memory is taken for them in any case
+
+  [[nodiscard]] bool in_place(lane way) const {
+    return way == lane::control ? control_in_place : requests_in_place;
+  }
+  /// What the program uses soon is not refused: it may be what the program waits for.
+  [[nodiscard]] transport::admission admission(lane way) const {
+    return whatever_the_limit || in_place(way) ? transport::admission::always
+                                               : transport::admission::if_there_is_credit;
+  }
 };
 
 class endpoint final {
@@ -106,7 +116,7 @@ class endpoint final {
       if (cell const* const first = control.inbox.front(header)) {
         requests_next_ = true;
         if (is_plain(header) && header.bytes <= cell_bytes) [[likely]] {
-          message* const m = take_from_ring(first, header, lane::control, how.control_in_place);
+          message* const m = take_from_ring(first, header, lane::control, how);
           control.inbox.pop(header);
           return m;
         }
@@ -123,7 +133,7 @@ class endpoint final {
     cell const* const first = requests.inbox.front(header);
     if (first == nullptr) return nullptr;
     if (is_plain(header) && header.bytes <= cell_bytes) [[likely]] {
-      message* const m = take_from_ring(first, header, lane::request, how.requests_in_place);
+      message* const m = take_from_ring(first, header, lane::request, how);
       if (m != nullptr) requests.inbox.pop(header);
       return m;
     }
@@ -134,14 +144,15 @@ class endpoint final {
       return_room(arrived);
     transport::return_message(arrived);
   }
-  /// Counts a message that was taken in place and is kept for later. False: there is no credit for more.
+  /// Counts a message that was taken in place and is kept for later. False: there is no memory for more.
   bool charge(message* arrived) noexcept;
 
   /// Sends what was parked, and notices what has been read; true if anything moved.
   bool flush();
   /// Messages that have not left: they need this rank's progress.
   std::size_t unsent() const { return unsent_.load(std::memory_order_relaxed); }
-  /// The same, and those that have left but are still read from this rank's private memory: flush() has work.
+  /// The same, and those that have left but are still read from this rank's private memory, and answers that were
+  /// left for later: there is work although nothing arrives.
   std::size_t busy() const { return busy_.load(std::memory_order_relaxed); }
   /// Bytes of private memory that messages of a lane to that world rank take until it has read them.
   std::size_t private_bytes_for(std::int32_t world_rank, lane way) const {
@@ -281,10 +292,11 @@ class endpoint final {
            kind == message_kind::reply;
   }
   /// Null only on the lane of requests, if there is no memory.
-  message* take_from_ring(cell const* first, ring_header const& header, lane way, bool in_place) {
+  message* take_from_ring(cell const* first, ring_header const& header, lane way, taking how) {
     // Active messages are for the engine, which takes them at once, whatever the program holds.
-    bool const charged = !in_place && static_cast<message_kind>(header.kind) != message_kind::active;
-    if (charged && way == lane::request && !memory_.admits_arrival(header.bytes)) {
+    bool const charged =
+        !how.in_place(way) && static_cast<message_kind>(header.kind) != message_kind::active;
+    if (charged && way == lane::request && !how.whatever_the_limit && !memory_.admits_arrival(header.bytes)) {
       set_starved(true);
       return nullptr;
     }
@@ -318,13 +330,14 @@ class endpoint final {
     message* arrived = nullptr;
     bool no_memory = false;
   };
+  [[noreturn]] ATOLL_COLD void no_memory_at_all(std::uint64_t bytes, std::uint32_t source) const;
   message* record_of(arrival const& a) const;
   message* receive_any(lane way, taking how);
   message* receive_deferred(taking how);
-  outcome take_described(cell const* first, ring_header const& header, lane way, bool in_place);
-  outcome take_from_arena(cell const* first, ring_header const& header, lane way, bool in_place);
-  outcome pull(cell const* first, ring_header const& header, lane way, bool in_place);
-  outcome take_fragment(cell const* first, ring_header const& header, lane way);
+  outcome take_described(cell const* first, ring_header const& header, lane way, taking how);
+  outcome take_from_arena(cell const* first, ring_header const& header, lane way, taking how);
+  outcome pull(cell const* first, ring_header const& header, lane way, taking how);
+  outcome take_fragment(cell const* first, ring_header const& header, lane way, taking how);
   message* pull_from_self(rendezvous_descriptor const& descriptor, std::uint64_t token);
   /// Gives back what an arrived message occupies beside its record.
   void return_room(message* arrived) noexcept;

@@ -16,8 +16,10 @@ namespace atl::shm {
 using transport::index_of;
 using transport::lanes;
 
-/// What a rank's private memory is read for: readers clear the word of what they have read.
-inline constexpr std::size_t most_rendezvous = 64;
+/// What a rank's private memory is read for: readers clear the word of what they have read. Each lane has slots of
+/// its own: answers must find one although requests that nobody reads yet take all of theirs.
+inline constexpr std::size_t slots_of_lane = 64;
+inline constexpr std::size_t most_rendezvous = lanes * slots_of_lane;
 struct rendezvous_flags {
   alignas(64) std::atomic<std::uint32_t> unread[most_rendezvous];
 };

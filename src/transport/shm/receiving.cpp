@@ -19,19 +19,20 @@ Descriptor read_descriptor(cell const* first) {
   return d;
 }
 
-/// A request waits where it is while there is no credit for it; so does an answer that nobody uses yet.
-admission admission_for(lane way, bool in_place) {
-  return way == lane::control && in_place ? admission::always : admission::if_there_is_credit;
-}
-
 }  // namespace
+
+void endpoint::no_memory_at_all(std::uint64_t bytes, std::uint32_t source) const {
+  fatal("messages",
+        "the system has no memory for a message of %llu bytes from rank %d. Give the ranks more memory, or send less "
+        "at a time.",
+        static_cast<unsigned long long>(bytes), config_.ranks.world_rank(source));
+}
 
 message* endpoint::receive_any(lane way, taking how) {
   lane_state& from = of(way);
-  bool const in_place = way == lane::control ? how.control_in_place : how.requests_in_place;
   ring_header header;
   while (cell const* const first = from.inbox.front(header)) {
-    outcome const o = take_described(first, header, way, in_place);
+    outcome const o = take_described(first, header, way, how);
     if (o.no_memory && way == lane::request) {
       set_starved(true);
       return nullptr;
@@ -39,6 +40,7 @@ message* endpoint::receive_any(lane way, taking how) {
     if (o.no_memory) {
       // What stands behind it is never kept waiting.
       deferred_.push_back({header, {}});
+      busy_.fetch_add(1, std::memory_order_relaxed);
       std::memcpy(deferred_.back().first, first, cell_bytes);
     }
     from.inbox.pop(header);
@@ -49,14 +51,16 @@ message* endpoint::receive_any(lane way, taking how) {
 
 message* endpoint::receive_deferred(taking how) {
   deferred_descriptor const& next = deferred_.front();
-  outcome const o = take_described(reinterpret_cast<cell const*>(next.first), next.header, lane::control,
-                                   how.control_in_place);
-  if (!o.no_memory) deferred_.pop_front();
+  outcome const o = take_described(reinterpret_cast<cell const*>(next.first), next.header, lane::control, how);
+  if (!o.no_memory) {
+    deferred_.pop_front();
+    busy_.fetch_sub(1, std::memory_order_relaxed);
+  }
   return o.arrived;
 }
 
 endpoint::outcome endpoint::take_described(cell const* first, ring_header const& header, lane way,
-                                           bool in_place) {
+                                           taking how) {
   switch (static_cast<message_kind>(header.kind)) {
     case message_kind::padding:
       break;
@@ -64,15 +68,15 @@ endpoint::outcome endpoint::take_described(cell const* first, ring_header const&
     case message_kind::request:
     case message_kind::announced:
     case message_kind::reply: {
-      message* const m = take_from_ring(first, header, way, in_place);
+      message* const m = take_from_ring(first, header, way, how);
       return {m, m == nullptr};
     }
     case message_kind::in_arena:
-      return take_from_arena(first, header, way, in_place);
+      return take_from_arena(first, header, way, how);
     case message_kind::rendezvous:
-      return pull(first, header, way, in_place);
+      return pull(first, header, way, how);
     case message_kind::fragment:
-      return take_fragment(first, header, way);
+      return take_fragment(first, header, way, how);
   }
   return {};
 }
@@ -90,16 +94,16 @@ message* endpoint::record_of(arrival const& a) const {
 }
 
 endpoint::outcome endpoint::take_from_arena(cell const* first, ring_header const& header, lane way,
-                                            bool in_place) {
+                                            taking how) {
   auto const d = read_descriptor<arena_descriptor>(first);
   std::byte* base = at(header.source, config_.layout.arena_offset + d.buffer);
   storage where = storage::arena;
   // The engine's own messages are used at once.
-  if (in_place || d.kind == message_kind::active) {
+  if (how.in_place(way) || d.kind == message_kind::active) {
     held_in_place_.fetch_add(1, std::memory_order_relaxed);
   } else {
-    std::byte* const copy = memory_.take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2,
-                                                     admission_for(way, in_place));
+    std::byte* const copy =
+        memory_.take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2, how.admission(way));
     if (copy == nullptr) return {nullptr, true};
     std::memcpy(copy, base, d.bytes);
     arena::hand_back(base);
@@ -109,17 +113,14 @@ endpoint::outcome endpoint::take_from_arena(cell const* first, ring_header const
   return {record_of({base, d.bytes, first->token, header.source, d.kind, where})};
 }
 
-endpoint::outcome endpoint::pull(cell const* first, ring_header const& header, lane way, bool in_place) {
+endpoint::outcome endpoint::pull(cell const* first, ring_header const& header, lane way, taking how) {
   auto const d = read_descriptor<rendezvous_descriptor>(first);
   if (header.source == config_.me) return {pull_from_self(d, first->token)};
-  bool const at_once = in_place || d.kind == message_kind::active;
-  std::byte* const copy = memory_.take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2,
-                                                   admission_for(way, at_once));
+  admission const admitted = d.kind == message_kind::active ? admission::always : how.admission(way);
+  std::byte* const copy =
+      memory_.take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2, admitted);
   if (copy == nullptr) {
-    if (admission_for(way, at_once) == admission::always) {
-      fatal("shm", "there is no memory for an answer of %llu bytes from rank %d. Ask for less at a time.",
-            static_cast<unsigned long long>(d.bytes), config_.ranks.world_rank(header.source));
-    }
+    if (admitted == admission::always) no_memory_at_all(d.bytes, header.source);
     return {nullptr, true};
   }
   peer_process const& peer = config_.peers[header.source];
@@ -149,7 +150,8 @@ message* endpoint::pull_from_self(rendezvous_descriptor const& descriptor, std::
   return m;
 }
 
-endpoint::outcome endpoint::take_fragment(cell const* first, ring_header const& header, lane way) {
+endpoint::outcome endpoint::take_fragment(cell const* first, ring_header const& header, lane way,
+                                          taking how) {
   auto const d = read_descriptor<fragment_descriptor>(first);
   std::uint64_t const key = std::uint64_t{header.source} << 48 | d.id;
   auto found = assemblies_.find(key);
@@ -157,14 +159,13 @@ endpoint::outcome endpoint::take_fragment(cell const* first, ring_header const& 
     // Each message under way gets its memory, whatever the limit: those begun would else never be complete,
     // since their pieces come behind this one. A peer has one under way to us at a time on each lane.
     bool const first_request = way == lane::request && request_assemblies_ == 0;
+    admission const admitted = first_request ? how.admission(way) : admission::always;
     std::byte* const buffer =
-        memory_.take_for_arrival(d.total, std::size_t{1} << d.alignment_log2,
-                                 first_request ? admission::if_there_is_credit : admission::always);
-    if (buffer == nullptr && way == lane::control) {
-      fatal("shm", "there is no memory for an answer of %llu bytes from rank %d. Ask for less at a time.",
-            static_cast<unsigned long long>(d.total), config_.ranks.world_rank(header.source));
+        memory_.take_for_arrival(d.total, std::size_t{1} << d.alignment_log2, admitted);
+    if (buffer == nullptr) {
+      if (admitted == admission::always) no_memory_at_all(d.total, header.source);
+      return {nullptr, true};
     }
-    if (buffer == nullptr) return {nullptr, true};
     found = assemblies_.emplace(key, assembly{buffer, 0}).first;
     request_assemblies_ += way == lane::request ? 1 : 0;
   }
@@ -181,10 +182,11 @@ endpoint::outcome endpoint::take_fragment(cell const* first, ring_header const& 
 }
 
 bool endpoint::charge(message* arrived) noexcept {
-  // What lies in its sender's transit memory takes none of ours.
-  if (arrived->where != storage::ring || arrived->charged) return true;
-  arrived->charged = true;
-  memory_.charge_arrival(arrived->bytes);
+  // What lies in its sender's transit memory takes none of ours, and what lies in private memory is counted.
+  if (arrived->where == storage::ring && !arrived->charged) {
+    arrived->charged = true;
+    memory_.charge_arrival(arrived->bytes);
+  }
   return memory_.admits_arrival(0);
 }
 

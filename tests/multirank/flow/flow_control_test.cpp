@@ -158,6 +158,98 @@ TEST_F(flow_control_test, a_rank_that_keeps_its_arguments_does_not_starve_others
   EXPECT_EQ(damaged, 0);
 }
 
+// Until the memory for messages is full, whatever the limit is.
+
+TEST_F(flow_control_test, discharge_ends_when_each_has_more_for_the_other_than_that_may_keep) {
+  int const partner = (me ^ 1) < n ? me ^ 1 : me;
+  long sent = 0;
+  try {
+    for (; sent < 20'000; ++sent) send(partner, 1504, 4);
+  } catch (upcxx::bad_shared_alloc const&) {
+  }
+  upcxx::discharge();
+  EXPECT_FALSE(upcxx::progress_required());
+  long const expected = upcxx::reduce_all(sent, upcxx::op_fast_add).wait();
+  while (upcxx::reduce_all(arrived, upcxx::op_fast_add).wait() < expected) upcxx::progress();
+  EXPECT_EQ(damaged, 0);
+}
+
+TEST_F(flow_control_test, answers_that_were_left_for_later_are_not_forgotten) {
+  std::size_t const bytes = std::size_t{64} << 10;
+  words const argument = make_words(1504, 1);
+  int sent = 0;
+  int answered = 0;
+  try {
+    for (; sent < 600; ++sent) {
+      upcxx::rpc(
+          right, [](upcxx::view<std::uint64_t> const&, std::size_t size) { return make_words(size, 6); },
+          upcxx::make_view(argument), bytes)
+          .then([&](words const& all) { answered += are_words(all, bytes, 6) ? 1 : 1'000'000; });
+    }
+  } catch (upcxx::bad_shared_alloc const&) {
+  }
+  upcxx::discharge();
+  multirank::spin_until([&] { return answered >= sent; });
+  EXPECT_EQ(answered, sent);
+}
+
+TEST_F(flow_control_test, a_call_that_ends_the_keeping_of_arguments_comes_through) {
+  static upcxx::promise<>* open = nullptr;
+  static int kept = 0;
+  upcxx::promise<> done;
+  open = &done;
+  kept = 0;
+  upcxx::barrier();
+  int sent = 0;
+  if (me == 0) {
+    words const all = make_words(std::size_t{64} << 10, 5);
+    try {
+      for (; sent < 300; ++sent) {
+        upcxx::rpc_ff(
+            n - 1,
+            [](upcxx::view<std::uint64_t> const& data) {
+              ++kept;
+              return open->get_future().then([data] {});
+            },
+            upcxx::make_view(all));
+      }
+    } catch (upcxx::bad_shared_alloc const&) {
+    }
+    upcxx::rpc_ff(n - 1, [] { open->fulfill_anonymous(1); });
+  }
+  if (me == n - 1) multirank::spin_until([] { return open->get_future().is_ready(); });
+  sent = upcxx::broadcast(sent, 0).wait();
+  if (me == n - 1) {
+    multirank::spin_until([sent] { return kept == sent; });
+  } else {
+    done.fulfill_anonymous(1);
+  }
+  upcxx::barrier();
+}
+
+TEST_F(flow_control_test, large_calls_and_large_answers_both_ways) {
+  constexpr int large_answers = 5;
+  constexpr int large_calls = 100;
+  words const argument = make_words(100'000, 2);
+  int answered = 0;
+  int sent = 0;
+  for (int i = 0; i < large_answers; ++i, ++sent) {
+    upcxx::rpc(right, give, std::size_t{4'000'000}, std::uint64_t{1}).then([&](words const&) { ++answered; });
+  }
+  try {
+    for (int i = 0; i < large_calls; ++i, ++sent) {
+      upcxx::rpc(
+          right,
+          [](upcxx::view<std::uint64_t> const& data) { return are_words(data, 100'000, 2); },
+          upcxx::make_view(argument))
+          .then([&](bool right_words) { answered += right_words ? 1 : 1'000'000; });
+    }
+  } catch (upcxx::bad_shared_alloc const&) {
+  }
+  multirank::spin_until([&] { return answered >= sent; });
+  EXPECT_EQ(answered, sent);
+}
+
 #if UPCXX_THREADMODE
 TEST_F(flow_control_test, an_answer_for_a_thread_is_not_behind_a_flood) {
   // The master of each even rank only waits for a thread, whose answers come while calls flood the rank.
