@@ -176,7 +176,7 @@ TEST_F(dist_object_test, a_call_with_several_ids_is_held_until_the_last_one_exis
     EXPECT_EQ(*a, 1000 + upcxx::rank_me());
     EXPECT_EQ(x, 7);
     EXPECT_EQ(*b, "b of " + std::to_string(upcxx::rank_me()));
-    EXPECT_EQ(&t, &upcxx::local_team());
+    EXPECT_EQ(&t, &upcxx::world());
     EXPECT_EQ(*c, 3000 + upcxx::rank_me());
     EXPECT_EQ(text, std::string(100, 't'));
     EXPECT_EQ(&a, &again);
@@ -199,8 +199,8 @@ TEST_F(dist_object_test, a_call_with_several_ids_is_held_until_the_last_one_exis
   if (me == 0) {
     std::vector<upcxx::future<>> calls;
     for (int r = 1; r < n; ++r) {
-      calls.push_back(upcxx::rpc(r, body, a, 7, b, upcxx::local_team(), c, std::string(100, 't'), a));
-      upcxx::rpc_ff(r, body, a, 7, b, upcxx::local_team(), c, std::string(100, 't'), a);
+      calls.push_back(upcxx::rpc(r, body, a, 7, b, upcxx::world(), c, std::string(100, 't'), a));
+      upcxx::rpc_ff(r, body, a, 7, b, upcxx::world(), c, std::string(100, 't'), a);
       upcxx::rpc_ff(r, [] { ++signals; });
     }
     for (auto const& f : calls) {
