@@ -3,6 +3,8 @@
 #include <map>
 #include <unordered_set>
 
+#include <cstdlib>
+
 #include "common.hpp"
 
 using team_test = multirank::fixture;
@@ -39,10 +41,10 @@ TEST_F(team_test, local_team_translates_both_ways) {
   EXPECT_EQ(members, local.rank_n());
 }
 
-TEST_F(team_test, local_team_members_are_consecutive_in_world) {
+TEST_F(team_test, local_team_members_ascend_in_world) {
   upcxx::team& local = upcxx::local_team();
   for (int r = 1; r < local.rank_n(); ++r) {
-    EXPECT_EQ(local[r], local[r - 1] + 1);
+    EXPECT_GT(local[r], local[r - 1]);
   }
 }
 
@@ -58,7 +60,7 @@ TEST_F(team_test, local_team_position_is_shared_by_exactly_the_members) {
 }
 
 TEST_F(team_test, ranks_started_by_one_launcher_on_one_host_share_memory) {
-  // The suite runs on one host, so that all of the world is local.
+  if (std::getenv("ATOLL_SIM_HOSTS") != nullptr) GTEST_SKIP() << "hosts are simulated";
   EXPECT_EQ(upcxx::local_team().rank_n(), n);
   EXPECT_EQ(upcxx::local_team_position().second, 1);
 }
