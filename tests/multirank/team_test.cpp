@@ -1,9 +1,8 @@
 // world and local_team: ranks, translation, positions and ids (parallel digest, chapter 2).
 
+#include <cstdlib>
 #include <map>
 #include <unordered_set>
-
-#include <cstdlib>
 
 #include "common.hpp"
 
