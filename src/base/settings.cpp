@@ -51,6 +51,9 @@ constexpr std::array table{
     entry{
         "ATOLL_FLAT_COLLECTIVES", kind::boolean, "yes", "",
         "whether collectives inside a host go by lines of memory that all members read; otherwise by messages"},
+    entry{"ATOLL_DIRECT_FROM", kind::size_or_percent, "", "",
+          "smallest transfer between hosts for which the network's own put and get are used; left empty, as the "
+          "network is good at it"},
     entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
           "library of the CUDA driver; none: use no CUDA devices"},
     entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",
@@ -332,6 +335,11 @@ std::size_t transit_memory() {
 std::optional<std::size_t> message_memory() {
   if (environment("ATOLL_MESSAGE_MEMORY") == nullptr) return std::nullopt;
   return size_setting("ATOLL_MESSAGE_MEMORY");
+}
+
+std::optional<std::size_t> direct_from() {
+  if (environment("ATOLL_DIRECT_FROM") == nullptr) return std::nullopt;
+  return size_setting("ATOLL_DIRECT_FROM");
 }
 
 bool flat_collectives() { return parse_boolean(text_of("ATOLL_FLAT_COLLECTIVES"), "ATOLL_FLAT_COLLECTIVES"); }

@@ -89,6 +89,8 @@ std::string huge_pages();
 
 /// ATOLL_MESSAGE_MEMORY in bytes; nothing when it is left to the library.
 std::optional<std::size_t> message_memory();
+/// ATOLL_DIRECT_FROM: bytes.
+std::optional<std::size_t> direct_from();
 
 /// ATOLL_FLAT_COLLECTIVES.
 bool flat_collectives();

@@ -18,6 +18,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/copies/segments.hpp"
+#include "engine/rma/remote_memory.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
 
@@ -86,6 +87,7 @@ void destroy_heap() {
   if (!memory::host_heap().ready()) check_failed("destroy_heap: the heap was destroyed already");
   meet();
   engine::segment_table::here().forget_heaps();
+  engine::remote_memory::here().forget_heaps();
   meet();  // nobody takes back what a peer's device still holds
   memory::host_heap().reset();
   engine::world->host.own_page().heap_complete.store(0, std::memory_order_relaxed);  // barriers on both sides

@@ -22,8 +22,8 @@
 
 namespace atl::engine {
 
-/// Of keys: in blocks of that size heaps get their memory, so that each of them has it as a whole or not at all (regions
-/// begin at multiples of it). Larger ones would have keys late, and would pin what nobody uses; and this is enough to be at
+/// Of keys: in blocks of that size heaps get their memory, so that, where regions begin at a multiple of it, each of them
+/// has it as a whole or not at all. Larger ones would have keys late, and would pin what nobody uses; and this is enough to be at
 /// a network's full speed.
 inline constexpr unsigned key_block_log = memory::reservation::block_log;
 inline constexpr std::uint64_t key_block_bytes = std::uint64_t{1} << key_block_log;

@@ -221,6 +221,7 @@ void network_messages::connection(transport::connection_event const& event) {
     case transport::connection_change::closed:
       if (event.why == transport::close_reason::lost && !ending_) lost(p.rank, event.words);
       p.link = link_state::none;
+      if (on_close) on_close(p.rank);
       break;
   }
   list(p);

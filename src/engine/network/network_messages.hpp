@@ -83,6 +83,10 @@ class network_messages final : public single<network_messages>, public transport
   network_peer& peer(std::int32_t rank);
   /// Begins to connect if nobody has; true if the connection stands.
   bool connect(network_peer& p);
+  /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid. May be empty.
+  std::function<void(std::int32_t rank)> on_close;
+  /// Ends the job: what that rank has to do with cannot go on.
+  [[noreturn]] void lost(std::int32_t rank, std::string_view words) const;
 
   // What the transport calls.
   transport::taken arrived(transport::arrival const& what) override;
@@ -127,7 +131,6 @@ class network_messages final : public single<network_messages>, public transport
   bool flush();
   bool flush(network_peer& p);
   bool settle_credit(network_peer& p);
-  [[noreturn]] void lost(std::int32_t rank, std::string_view words) const;
 
   // Receiving.
   transport::message* make_arrival(announced_message const& what, transport::admission how);

@@ -9,6 +9,7 @@
 #include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
+#include "engine/progress/guard.hpp"
 
 namespace atl::engine {
 
@@ -60,7 +61,7 @@ function_token atomic_token() noexcept { return token_cache<&engine::serve_atomi
 }  // namespace remote
 
 remote_memory::remote_memory(progress_engine& engine)
-    : single(this), work_source(engine.open, ending::silent), engine_(engine) {}
+    : single(this), work_source(engine.open, ending::silent), engine_(engine), direct_(engine, *this) {}
 
 void remote_memory::begin(std::size_t charged) noexcept {
   engine_.open.add_owed(1);
@@ -69,6 +70,10 @@ void remote_memory::begin(std::size_t charged) noexcept {
 
 void remote_memory::begin(stream* s) noexcept {
   engine_.open.add_owed(1);
+  if (s->direct) {
+    direct_.begin(s);
+    return;
+  }
   queue(s);
   pump();
 }
@@ -146,6 +151,19 @@ void remote_memory::send_on(stream& s, unsigned slot, std::byte const* data) noe
   am_commit(out, message_kind::active, token, layout.end);
 }
 
+/// As a put of nothing, with the notice.
+void remote_memory::send_notice(copy_completion* completion, transfer_end const& to,
+                                arrival_notice const& notice) noexcept {
+  remote::state_of(completion).pieces = nullptr;
+  piece_head const head{reinterpret_cast<std::uintptr_t>(completion), to.at, 0, 0, 0, {}};
+  remote::put_layout const layout(head, &notice);
+  outgoing out;
+  am_begin(out, to.rank, layout.end, pressure::always, notice.alignment);
+  function_token const token =
+      remote::write_put(out.begin, layout, head, shape::contiguous(to, {}, 0), {}, &notice);
+  am_commit(out, message_kind::active, token, layout.end);
+}
+
 void remote_memory::piece_done(stream* s, unsigned slot) noexcept {
   s->pieces[slot].under_way = false;
   --s->under_way;
@@ -213,6 +231,11 @@ void remote_memory::changed(message* m) {
   remote::operation_state const& state = remote::state_of(completion);
   if (state.result != nullptr) std::memcpy(state.result, &answer.value, state.bytes);
   deliver(completion);
+}
+
+void remote_memory::forget_heaps() {
+  guard const held;
+  direct_.end_of_heaps();
 }
 
 bool remote_memory::advance() {

@@ -13,6 +13,7 @@
 
 #include "base/single.hpp"
 #include "engine/progress/progress_engine.hpp"
+#include "engine/rma/direct.hpp"
 #include "engine/rma/stream.hpp"
 #include "engine/rma/wire.hpp"
 
@@ -34,6 +35,13 @@ class remote_memory final : public single<remote_memory>, public work_source {
   /// An operation of one message leaves.
   void begin(std::size_t charged) noexcept;
   void begin(remote::stream* s) noexcept;
+  /// Tells the owner of a put's destination that the data are in place; the completion arrives when it has heard.
+  void send_notice(copy_completion* completion, transfer_end const& to,
+                   arrival_notice const& notice) noexcept;
+  void deliver(copy_completion* completion) noexcept;
+  direct_transfers& direct() noexcept { return direct_; }
+  /// All ranks' heaps end; nothing is under way. Takes the lock.
+  void forget_heaps();
 
   // Called by messages: answers to this rank …
   void acknowledged(message* m);
@@ -63,13 +71,13 @@ class remote_memory final : public single<remote_memory>, public work_source {
   void send_on(remote::stream& s, unsigned slot, std::byte const* data) noexcept;
   void piece_done(remote::stream* s, unsigned slot) noexcept;
   void queue(remote::stream* s);
-  void deliver(copy_completion* completion) noexcept;
 
   progress_engine& engine_;
   std::deque<remote::stream*> sending_;
   std::size_t window_used_ = 0;
   std::vector<copy_completion*> undelivered_;
   std::vector<late_acknowledgement> late_;
+  direct_transfers direct_;
 };
 
 namespace remote {

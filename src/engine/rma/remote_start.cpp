@@ -30,6 +30,11 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
                               arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
   bool const put = from.is_here();
+  if (guard(), remote_memory::here().direct().prefers(to, from, bytes)) {
+    stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
+    stream_->direct = true;
+    return;
+  }
   bool const one_message = !in_pieces_ && bytes <= remote_piece_bytes && (put || to.is_here());
   if (!one_message || (!put && (guard(), !remote_memory::here().has_room(bytes)))) {
     stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);

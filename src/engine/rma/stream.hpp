@@ -27,6 +27,7 @@ struct stream {
   copy_completion* completion = nullptr;
   std::optional<position> next{};  ///< cut, and not sent
   unsigned under_way = 0;
+  bool direct = false;  ///< by the network's own operations, as far as that goes
   bool queued = false;  ///< in the queue of those that have something to send
   std::array<piece, pieces_at_once> pieces{};
 
