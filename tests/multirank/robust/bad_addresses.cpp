@@ -14,7 +14,8 @@ using upcxx::global_ptr;
 
 constexpr std::ptrdiff_t far = std::ptrdiff_t{1} << 30;
 
-void make_mistake(std::string const& which, global_ptr<long> there, upcxx::atomic_domain<long> const& domain) {
+void make_mistake(std::string const& which, global_ptr<long> there,
+                  upcxx::atomic_domain<long> const& domain) {
   std::vector<long> values(200'000);
   if (which == "put") {
     upcxx::rput(5L, there + far).wait();
@@ -23,6 +24,12 @@ void make_mistake(std::string const& which, global_ptr<long> there, upcxx::atomi
   } else if (which == "late_piece") {
     auto const last = static_cast<std::ptrdiff_t>(upcxx::shared_segment_size() / sizeof(long));
     upcxx::rput(values.data(), there + last - 100'000, values.size()).wait();
+  } else if (which == "large_get") {
+    upcxx::rget(there + far, values.data(), values.size()).wait();
+  } else if (which == "large_no_memory") {
+    upcxx::rget(there + 6'000'000 / 8, values.data(), values.size()).wait();
+  } else if (which == "large_to_null") {
+    upcxx::rput(values.data(), global_ptr<long>(nullptr), values.size()).wait();
   } else if (which == "no_memory") {
     upcxx::rget(there + 6'000'000 / 8).wait();
   } else if (which == "null") {
