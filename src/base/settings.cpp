@@ -51,9 +51,10 @@ constexpr std::array table{
     entry{
         "ATOLL_FLAT_COLLECTIVES", kind::boolean, "yes", "",
         "whether collectives inside a host go by lines of memory that all members read; otherwise by messages"},
-    entry{"ATOLL_DIRECT_FROM", kind::size_or_percent, "", "",
-          "smallest transfer between hosts for which the network's own put and get are used; left empty, as the "
-          "network is good at it"},
+    entry{
+        "ATOLL_DIRECT_FROM", kind::size_or_percent, "", "",
+        "smallest transfer between hosts for which the network's own put and get are used; left empty, as the "
+        "network is good at it"},
     entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
           "library of the CUDA driver; none: use no CUDA devices"},
     entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",

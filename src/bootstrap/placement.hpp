@@ -73,7 +73,7 @@ struct placement {
   std::int32_t hosts = 1;
   std::int32_t local_rank = 0;  ///< rank among the processes of this host
   std::int32_t local_size = 1;
-  std::int32_t largest_host = 1;  ///< ranks of the host that has most
+  std::int32_t largest_host = 1;            ///< ranks of the host that has most
   std::shared_ptr<rank_table const> table;  ///< null on one host: there, local ranks are world ranks
 
   /// The ranks of this host. Valid while the placement is.

@@ -31,9 +31,9 @@ namespace atl::engine {
 struct start_plan {
   shm::endpoint_config transport;
   std::size_t message_limit = 0;  ///< private memory that messages may take
-  bool remote_fences = false;  ///< of all ranks of this host (base/doorbell.hpp)
-  bool one_network = true;     ///< the ranks of this host are in one network namespace
-  bool flat = true;            ///< flat collectives are used
+  bool remote_fences = false;     ///< of all ranks of this host (base/doorbell.hpp)
+  bool one_network = true;        ///< the ranks of this host are in one network namespace
+  bool flat = true;               ///< flat collectives are used
   waiting_policy waiting;
   bool threaded = false;
   std::unique_ptr<simulated_machine> machine;

@@ -40,7 +40,8 @@ class message_memory {
   void charge_arrival(std::size_t bytes) noexcept { arrived_.fetch_add(bytes, std::memory_order_relaxed); }
   void discharge_arrival(std::size_t bytes) noexcept { arrived_.fetch_sub(bytes, std::memory_order_relaxed); }
   /// Null: not admitted, or there is none.
-  [[nodiscard]] std::byte* take_for_arrival(std::size_t bytes, std::size_t alignment, admission how) noexcept {
+  [[nodiscard]] std::byte* take_for_arrival(std::size_t bytes, std::size_t alignment,
+                                            admission how) noexcept {
     if (how == admission::if_there_is_credit && !admits_arrival(bytes)) return nullptr;
     std::byte* const buffer = buffers_.take(bytes, alignment);
     if (buffer != nullptr) charge_arrival(bytes);
@@ -58,7 +59,8 @@ class message_memory {
   [[nodiscard]] bool admits_sending(std::size_t bytes) const noexcept {
     return used() + bytes <= limit_ || outgoing() + bytes <= limit_ / 8;
   }
-  [[nodiscard]] std::byte* take_for_sending(std::size_t bytes, std::size_t alignment, admission how) noexcept {
+  [[nodiscard]] std::byte* take_for_sending(std::size_t bytes, std::size_t alignment,
+                                            admission how) noexcept {
     if (how == admission::if_there_is_credit && !admits_sending(bytes)) return nullptr;
     std::byte* const buffer = buffers_.take(bytes, alignment);
     if (buffer != nullptr) outgoing_.fetch_add(bytes, std::memory_order_relaxed);

@@ -40,8 +40,9 @@ void settle() {
   constexpr int most_rounds = 1'000'000;
   int fruitful = 0;
   bool moved = true;
-  engine::wait_while([&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0 || engine::any_held_back(); },
-                     [&] { return moved = progress_user(); });
+  engine::wait_while(
+      [&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0 || engine::any_held_back(); },
+      [&] { return moved = progress_user(); });
 }
 
 /// Calls and answers between hosts may be on their way although all ranks have met. They are counted at both ends.

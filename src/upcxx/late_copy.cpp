@@ -16,8 +16,7 @@ bool send(held_call const& call, engine::announced_trailer const* news) noexcept
   try {
     std::size_t const bytes = call.bytes + (news == nullptr ? 0 : sizeof *news);
     engine::outgoing out;
-    engine::am_begin(out, call.target, bytes, engine::pressure::park, call.alignment,
-                     engine::lane::request);
+    engine::am_begin(out, call.target, bytes, engine::pressure::park, call.alignment, engine::lane::request);
     std::memcpy(out.begin + engine::header_bytes, call.payload(), call.bytes - engine::header_bytes);
     if (news != nullptr) std::memcpy(out.begin + call.bytes, news, sizeof *news);
     engine::am_commit(out, news == nullptr ? engine::message_kind::request : engine::message_kind::announced,

@@ -117,8 +117,8 @@ void fill_and_commit(shm::endpoint& from, outgoing& out, message_kind kind, std:
   from.commit(out, kind, token, header_bytes + bytes);
 }
 
-status try_send(shm::endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes, spill allowed,
-                std::size_t alignment, message_kind kind) {
+status try_send(shm::endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes,
+                spill allowed, std::size_t alignment, message_kind kind) {
   outgoing out;
   out.target = static_cast<std::int32_t>(target);
   out.way = lane_of(kind);

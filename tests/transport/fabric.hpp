@@ -73,8 +73,9 @@ void fill_and_commit(shm::endpoint& from, outgoing& out, message_kind kind, std:
                      std::size_t bytes);
 
 /// Sends a message with a payload of `bytes` if that is possible now.
-status try_send(shm::endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes, spill allowed,
-                std::size_t alignment = buffer_alignment, message_kind kind = message_kind::request);
+status try_send(shm::endpoint& from, std::uint32_t target, std::uint64_t token, std::size_t bytes,
+                spill allowed, std::size_t alignment = buffer_alignment,
+                message_kind kind = message_kind::request);
 
 /// Empty if the payload is what fill_and_commit wrote, else what differs.
 std::string difference(message const& arrived, std::size_t bytes);

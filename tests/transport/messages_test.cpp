@@ -380,7 +380,8 @@ TEST_P(transport_test, answers_are_never_refused) {
               status::ok);
   }
   EXPECT_GT(ranks->private_bytes(0), limit);
-  EXPECT_EQ(ranks->rank(0).private_bytes_for(1, lane::control), ranks->rank(0).private_bytes_on(lane::control));
+  EXPECT_EQ(ranks->rank(0).private_bytes_for(1, lane::control),
+            ranks->rank(0).private_bytes_on(lane::control));
   EXPECT_EQ(ranks->rank(0).private_bytes_for(0, lane::control), 0U);
   while (message* const m = receive_soon(*ranks, 1, for_later)) {
     EXPECT_EQ(difference(*m, 50'000), "");

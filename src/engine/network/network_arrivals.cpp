@@ -166,7 +166,8 @@ taken network_messages::arrived(arrival const& what) {
     take_announcement(what, head);
     return taken::consumed;
   }
-  announced_message const whole{what.peer, f.kind, f.alignment_log2, f.token, what.bytes, 0, what.handle, what.late};
+  announced_message const whole{what.peer,  f.kind, f.alignment_log2, f.token,
+                                what.bytes, 0,      what.handle,      what.late};
   if (what.late) {
     announced_.push_back(whole);
     static_cast<void>(ask_for_announced(false));

@@ -97,7 +97,8 @@ status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t ali
   std::size_t const for_peer = queue.private_bytes;
   bool const crowded = !queue.empty() || for_peer >= shape_.credit;
   if (allowed == spill::never && crowded) return status::no_room;
-  if (allowed == spill::bounded && for_peer != 0 && for_peer + bytes > spill_bound - std::min(spill_bound, memory_.outgoing()))
+  if (allowed == spill::bounded && for_peer != 0 &&
+      for_peer + bytes > spill_bound - std::min(spill_bound, memory_.outgoing()))
     return status::no_room;
   admission const how = allowed == spill::unlimited ? admission::always : admission::if_there_is_credit;
   out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
@@ -105,7 +106,8 @@ status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t ali
   out.capacity = bytes;
   // Small ones in pooled blocks, like those that arrive.
   bool const pooled = bytes <= pooled_bytes && alignment <= transport::buffer_alignment;
-  if (pooled && how == admission::if_there_is_credit && !memory_.admits_sending(bytes)) return status::no_memory;
+  if (pooled && how == admission::if_there_is_credit && !memory_.admits_sending(bytes))
+    return status::no_memory;
   message* const m = transport::take_message(pooled ? bytes : 0);
   if (pooled) {
     m->where = storage::ring;
@@ -239,9 +241,11 @@ bool network_messages::any_open() const noexcept {
 }
 
 void network_messages::lost(std::int32_t rank, std::string_view words) const {
-  fatal("network", "rank %d on another host cannot be reached over %s any more: %.*s. The rank or its host has ended, or "
-        "the network between the hosts is down.",
-        rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
+  fatal(
+      "network",
+      "rank %d on another host cannot be reached over %s any more: %.*s. The rank or its host has ended, or "
+      "the network between the hosts is down.",
+      rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
 }
 
 // ---- leaving -------------------------------------------------------------------------------------
@@ -252,8 +256,8 @@ void network_messages::list(network_peer& p) {
 }
 
 void network_messages::stamp(network_peer& p, message* m, form what) noexcept {
-  frame const f{m->token, m->kind, static_cast<std::uint8_t>(m->period), what, 0,
-                static_cast<std::uint32_t>(std::exchange(p.owed, 0))};
+  frame const f{m->token, m->kind, static_cast<std::uint8_t>(m->period),
+                what,     0,       static_cast<std::uint32_t>(std::exchange(p.owed, 0))};
   std::memcpy(m->base, &f, sizeof f);
 }
 
@@ -315,14 +319,9 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
 
 /// Tells the peer that there is a message for it, which goes when the peer has memory for it.
 bool network_messages::announce(network_peer& p, lane way, message* m) {
-  announcement const a{m->token,
-                       m->kind,
-                       static_cast<std::uint8_t>(m->period),
-                       form::announced,
-                       0,
-                       static_cast<std::uint32_t>(p.owed),
-                       m->bytes,
-                       next_number_};
+  announcement const a{m->token,        m->kind,     static_cast<std::uint8_t>(m->period),
+                       form::announced, 0,           static_cast<std::uint32_t>(p.owed),
+                       m->bytes,        next_number_};
   std::byte bytes[sizeof a];
   std::memcpy(bytes, &a, sizeof a);
   started const s = network_->send(p.rank, way, bytes, {}, nullptr);

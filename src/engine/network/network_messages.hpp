@@ -44,7 +44,8 @@ class network_messages final : public single<network_messages>, public transport
   /// Smallest that works: several of the largest costs.
   static constexpr std::size_t least_credit = std::size_t{64} << 10;
 
-  network_messages(std::unique_ptr<transport::network> network, shape what, transport::message_memory& memory);
+  network_messages(std::unique_ptr<transport::network> network, shape what,
+                   transport::message_memory& memory);
   ~network_messages();
 
   /// The transport itself, for put and get.

@@ -50,8 +50,8 @@ struct outgoing_pieces {
 struct network_peer {
   std::int32_t rank = -1;
   link_state link = link_state::none;
-  bool listed = false;            ///< among those that flush() visits
-  std::uint32_t refusals = 0;     ///< in a row
+  bool listed = false;             ///< among those that flush() visits
+  std::uint32_t refusals = 0;      ///< in a row
   std::uint64_t try_again_ns = 0;  ///< not before then
   waiting_messages waiting[transport::lanes];
   std::vector<outgoing_pieces> pieces;  ///< of messages that the peer has asked for

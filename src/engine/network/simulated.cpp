@@ -46,10 +46,11 @@ simulated_machine::simulated_machine(bootstrap::channel& channel) : place_(chann
   int const mine = made.get();
   os::unique_fd shared(bootstrap::share_descriptor_on_machine(channel, mine));
   if (shared.get() == mine) made.release();
-  void* const mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shared.get(), 0);
+  void* const mapped =
+      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shared.get(), 0);
   if (mapped == MAP_FAILED) {
-    throw startup_error(format("cannot map %zu bytes of memory for the simulated network: %s", bytes_,
-                               std::strerror(errno)));
+    throw startup_error(
+        format("cannot map %zu bytes of memory for the simulated network: %s", bytes_, std::strerror(errno)));
   }
   base_ = static_cast<std::byte*>(mapped);
   bells_ = reinterpret_cast<doorbell*>(base_);

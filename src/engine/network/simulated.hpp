@@ -34,7 +34,7 @@ class simulated_machine {
   bootstrap::placement const& place_;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
-  doorbell* bells_ = nullptr;          ///< by host, and then by local rank
+  doorbell* bells_ = nullptr;  ///< by host, and then by local rank
   std::size_t host_begin_ = 0;
   std::vector<std::uint32_t> bell_of_;  ///< by world rank
 };

@@ -47,18 +47,20 @@ constexpr std::uint64_t patience_ns = 2'000'000;
 }
 
 [[noreturn]] ATOLL_COLD void no_memory_for_answer(std::int32_t target, std::size_t bytes) {
-  fatal("messages",
-        "the system has no memory left for a %zu-byte message to rank %d that cannot be given up (an answer, or a "
-        "step of a collective). Give the ranks more memory, or send less at a time.",
-        bytes, target);
+  fatal(
+      "messages",
+      "the system has no memory left for a %zu-byte message to rank %d that cannot be given up (an answer, or a "
+      "step of a collective). Give the ranks more memory, or send less at a time.",
+      bytes, target);
 }
 
 /// Ends the job: no transport reaches that rank.
 [[noreturn]] ATOLL_COLD void no_way_to(std::int32_t rank) {
-  fatal("messages",
-        "a message to rank %d, which is on another host: no transport between hosts is loaded, so only ranks of one "
-        "host can talk to each other",
-        rank);
+  fatal(
+      "messages",
+      "a message to rank %d, which is on another host: no transport between hosts is loaded, so only ranks of one "
+      "host can talk to each other",
+      rank);
 }
 
 status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {

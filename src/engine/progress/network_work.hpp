@@ -10,7 +10,8 @@ namespace atl::engine {
 class network_work final : public work_source {
  public:
   /// `network` may be null: then there is nothing to do.
-  network_work(network_messages* network, open_work& all) : work_source(all, ending::rings), network_(network) {
+  network_work(network_messages* network, open_work& all)
+      : work_source(all, ending::rings), network_(network) {
     if (network != nullptr) count(1);
   }
 

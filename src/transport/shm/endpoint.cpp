@@ -285,7 +285,8 @@ bool endpoint::send_by_rendezvous(parked_message& item, bool& kept) {
                                 item.alignment_log2};
   // Before the descriptor can be seen; relaxed, since its publication orders it.
   flags_of(config_.me).unread[number].store(1, std::memory_order_relaxed);
-  if (!put_in_ring(item.target, item.way, message_kind::rendezvous, item.token, &d, sizeof d, 6)) return false;
+  if (!put_in_ring(item.target, item.way, message_kind::rendezvous, item.token, &d, sizeof d, 6))
+    return false;
   *slot = &item;
   ++being_read_count_;
   return kept = true;

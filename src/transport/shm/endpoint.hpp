@@ -61,20 +61,20 @@ struct endpoint_config {
   std::uint32_t me = 0;
   bootstrap::host_ranks ranks;  ///< of this host
   region_layout layout{};
-  doorbell* bells = nullptr;         ///< local rank 0's; the others' follow
-  std::size_t bell_stride = 0;       ///< bytes from one to the next
-  memory::arena* transit = nullptr;  ///< this rank's transit memory, where the layout says
-  bool read_peers = false;           ///< process_vm_readv works between all ranks
-  std::vector<peer_process> peers;   ///< by local rank; needed if read_peers
+  doorbell* bells = nullptr;                    ///< local rank 0's; the others' follow
+  std::size_t bell_stride = 0;                  ///< bytes from one to the next
+  memory::arena* transit = nullptr;             ///< this rank's transit memory, where the layout says
+  bool read_peers = false;                      ///< process_vm_readv works between all ranks
+  std::vector<peer_process> peers;              ///< by local rank; needed if read_peers
   transport::message_memory* memory = nullptr;  ///< of this rank's messages
   std::uint32_t period = 0;                     ///< of the library; a word in every arrived message
 };
 
 /// What receive() looks at, and what becomes of it.
 struct taking {
-  bool requests = true;             ///< look for requests, too
-  bool requests_in_place = false;   ///< they will be used soon: they stay where they are and are not counted
-  bool control_in_place = false;    ///< the same of answers; else those that find no memory are left for later
+  bool requests = true;            ///< look for requests, too
+  bool requests_in_place = false;  ///< they will be used soon: they stay where they are and are not counted
+  bool control_in_place = false;   ///< the same of answers; else those that find no memory are left for later
   bool whatever_the_limit = false;  ///< memory is taken for them in any case
 
   [[nodiscard]] bool in_place(lane way) const {
@@ -214,7 +214,7 @@ class endpoint final {
     ring_consumer inbox;
     std::vector<ring_producer> outboxes;  ///< by local rank, like the next
     std::vector<parked_queue> parked;
-    std::size_t private_bytes = 0;  ///< sum of the queues'
+    std::size_t private_bytes = 0;      ///< sum of the queues'
     std::uint64_t fragments_begin = 0;  ///< offset in the arena of this lane's part for fragments
     std::optional<arena> fragments;     ///< if peers cannot read our memory
 
@@ -271,8 +271,8 @@ class endpoint final {
   // Sending.
   bool may_spill(outgoing const& out, std::size_t bytes, spill allowed) const;
   std::byte* take_for_sending(std::size_t bytes, std::size_t alignment, spill allowed);
-  bool put_in_ring(std::uint32_t target, lane way, message_kind kind, std::uint64_t token, void const* payload,
-                   std::size_t payload_bytes, std::uint8_t alignment_log2);
+  bool put_in_ring(std::uint32_t target, lane way, message_kind kind, std::uint64_t token,
+                   void const* payload, std::size_t payload_bytes, std::uint8_t alignment_log2);
   void charge_queue(parked_message const& item, std::ptrdiff_t more);
   void park(parked_message* item);
   bool flush(lane_state& from);
@@ -294,8 +294,7 @@ class endpoint final {
   /// Null only on the lane of requests, if there is no memory.
   message* take_from_ring(cell const* first, ring_header const& header, lane way, taking how) {
     // Active messages are for the engine, which takes them at once, whatever the program holds.
-    bool const charged =
-        !how.in_place(way) && static_cast<message_kind>(header.kind) != message_kind::active;
+    bool const charged = !how.in_place(way) && static_cast<message_kind>(header.kind) != message_kind::active;
     if (charged && way == lane::request && !how.whatever_the_limit && !memory_.admits_arrival(header.bytes)) {
       set_starved(true);
       return nullptr;

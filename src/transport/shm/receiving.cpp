@@ -22,10 +22,11 @@ Descriptor read_descriptor(cell const* first) {
 }  // namespace
 
 void endpoint::no_memory_at_all(std::uint64_t bytes, std::uint32_t source) const {
-  fatal("messages",
-        "the system has no memory for a message of %llu bytes from rank %d. Give the ranks more memory, or send less "
-        "at a time.",
-        static_cast<unsigned long long>(bytes), config_.ranks.world_rank(source));
+  fatal(
+      "messages",
+      "the system has no memory for a message of %llu bytes from rank %d. Give the ranks more memory, or send less "
+      "at a time.",
+      static_cast<unsigned long long>(bytes), config_.ranks.world_rank(source));
 }
 
 message* endpoint::receive_any(lane way, taking how) {
@@ -51,7 +52,8 @@ message* endpoint::receive_any(lane way, taking how) {
 
 message* endpoint::receive_deferred(taking how) {
   deferred_descriptor const& next = deferred_.front();
-  outcome const o = take_described(reinterpret_cast<cell const*>(next.first), next.header, lane::control, how);
+  outcome const o =
+      take_described(reinterpret_cast<cell const*>(next.first), next.header, lane::control, how);
   if (!o.no_memory) {
     deferred_.pop_front();
     busy_.fetch_sub(1, std::memory_order_relaxed);
@@ -117,8 +119,7 @@ endpoint::outcome endpoint::pull(cell const* first, ring_header const& header, l
   auto const d = read_descriptor<rendezvous_descriptor>(first);
   if (header.source == config_.me) return {pull_from_self(d, first->token)};
   admission const admitted = d.kind == message_kind::active ? admission::always : how.admission(way);
-  std::byte* const copy =
-      memory_.take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2, admitted);
+  std::byte* const copy = memory_.take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2, admitted);
   if (copy == nullptr) {
     if (admitted == admission::always) no_memory_at_all(d.bytes, header.source);
     return {nullptr, true};
@@ -128,8 +129,8 @@ endpoint::outcome endpoint::pull(cell const* first, ring_header const& header, l
     fatal("shm",
           "cannot read a %llu-byte message from the memory of rank %d (process %d): %s. "
           "Set ATOLL_READ_PEERS=0 to send large messages in pieces instead.",
-          static_cast<unsigned long long>(d.bytes), config_.ranks.world_rank(header.source), static_cast<int>(peer.pid),
-          failure);
+          static_cast<unsigned long long>(d.bytes), config_.ranks.world_rank(header.source),
+          static_cast<int>(peer.pid), failure);
   }
   // Pairs with the acquire in notice_read().
   flags_of(header.source).unread[d.slot].store(0, std::memory_order_release);
@@ -160,8 +161,7 @@ endpoint::outcome endpoint::take_fragment(cell const* first, ring_header const& 
     // since their pieces come behind this one. A peer has one under way to us at a time on each lane.
     bool const first_request = way == lane::request && request_assemblies_ == 0;
     admission const admitted = first_request ? how.admission(way) : admission::always;
-    std::byte* const buffer =
-        memory_.take_for_arrival(d.total, std::size_t{1} << d.alignment_log2, admitted);
+    std::byte* const buffer = memory_.take_for_arrival(d.total, std::size_t{1} << d.alignment_log2, admitted);
     if (buffer == nullptr) {
       if (admitted == admission::always) no_memory_at_all(d.total, header.source);
       return {nullptr, true};

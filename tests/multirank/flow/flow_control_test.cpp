@@ -239,8 +239,7 @@ TEST_F(flow_control_test, large_calls_and_large_answers_both_ways) {
   try {
     for (int i = 0; i < large_calls; ++i, ++sent) {
       upcxx::rpc(
-          right,
-          [](upcxx::view<std::uint64_t> const& data) { return are_words(data, 100'000, 2); },
+          right, [](upcxx::view<std::uint64_t> const& data) { return are_words(data, 100'000, 2); },
           upcxx::make_view(argument))
           .then([&](bool right_words) { answered += right_words ? 1 : 1'000'000; });
     }
