@@ -49,7 +49,7 @@ TEST(sim_options, Values) {
 TEST(sim_options, TextMeansTheSame) {
   for (char const* const text :
        {"bad=yes", "latency=20us,bandwidth=10GB/s", "passive=no,atomics=no,vectors=no",
-        "ordered=yes,packet=512,packets=64,errors=5,seed=99"}) {
+        "ordered=yes,packet=512,packets=64,longest=30KB,errors=5,seed=99"}) {
     std::string const once = to_text(parse_options(text));
     EXPECT_FALSE(once.empty());
     EXPECT_EQ(to_text(parse_options(once)), once);

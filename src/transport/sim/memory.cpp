@@ -74,7 +74,7 @@ started sim_network::start_put(std::int32_t rank, std::span<remote_piece const> 
     if (!usable(*with, p.place, p.bytes)) return started::unsupported;
   }
   std::size_t const bytes = sum(from);
-  if (bytes != sum(to)) return started::unsupported;
+  if (bytes != sum(to) || bytes > limits_.put_bytes) return started::unsupported;
   if (bytes == 0 && tag == nullptr) return started::complete;
   std::size_t const words = tag == nullptr ? 8 : 16;
   if (to.size() == 1 && from.size() == 1 && words + bytes <= wire_.room() && with->jobs == 0) {
@@ -135,7 +135,7 @@ started sim_network::start_get(std::int32_t rank, std::span<local_piece const> t
     if (!usable(*with, p.place, p.bytes)) return started::unsupported;
   }
   std::uint64_t const bytes = sum(to);
-  if (bytes != sum(from)) return started::unsupported;
+  if (bytes != sum(from) || bytes > limits_.get_bytes) return started::unsupported;
   if (bytes == 0) return started::complete;
   std::uint32_t index = no_operation;
   std::uint64_t place = 0;

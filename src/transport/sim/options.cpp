@@ -132,17 +132,18 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.rate("bandwidth", o.bytes_per_ns) || r.number("ring", o.ring, shm::fewest_cells, 1U << 16) ||
       r.size("packet", o.packet, 64, std::size_t{1} << 20) || r.number("packets", o.packets, 2, 64) ||
       r.size("eager", o.eager, 64, std::size_t{1} << 23) || r.number("window", o.window, 1, 1U << 20) ||
-      r.number("pieces", o.pieces, 1, 1024) || r.number("delay", o.delay, 1, 1U << 20) ||
-      r.percent("reorder", o.reorder) || r.percent("completions", o.completions) ||
-      r.percent("refuse", o.refuse) || r.percent("connects", o.connects) || r.percent("misses", o.misses) ||
-      r.percent("errors", o.errors) || r.flag("lockstep", o.lockstep) || r.flag("passive", o.passive) ||
-      r.flag("ordered", o.ordered) || r.flag("late", o.late) || r.flag("notified", o.notified) ||
-      r.flag("vectors", o.vectors) || r.flag("gpu", o.gpu) || r.atomics("atomics", o.atomics);
+      r.number("pieces", o.pieces, 1, 1024) || r.size("longest", o.longest, 64, std::size_t{1} << 40) ||
+      r.number("delay", o.delay, 1, 1U << 20) || r.percent("reorder", o.reorder) ||
+      r.percent("completions", o.completions) || r.percent("refuse", o.refuse) ||
+      r.percent("connects", o.connects) || r.percent("misses", o.misses) || r.percent("errors", o.errors) ||
+      r.flag("lockstep", o.lockstep) || r.flag("passive", o.passive) || r.flag("ordered", o.ordered) ||
+      r.flag("late", o.late) || r.flag("notified", o.notified) || r.flag("vectors", o.vectors) ||
+      r.flag("gpu", o.gpu) || r.atomics("atomics", o.atomics);
   if (!known) {
     refuse(
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
-        "delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
+        "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
         "vectors, gpu, atomics");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
@@ -187,6 +188,7 @@ std::string to_text(options const& o) {
   add("eager", o.eager, o.packet);
   add("window", o.window, rest.window);
   add("pieces", o.pieces, rest.pieces);
+  add("longest", o.longest, rest.longest);
   add("delay", o.delay, rest.delay);
   add("reorder", o.reorder, 0U);
   add("completions", o.completions, 0U);

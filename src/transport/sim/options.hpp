@@ -28,6 +28,7 @@ struct options {
   std::size_t eager = 0;        ///< longest message that does not go late; 0: one packet
   std::uint32_t window = 1024;  ///< operations under way to one peer
   std::uint32_t pieces = 16;    ///< of vector forms
+  std::size_t longest = std::size_t{1} << 40;  ///< put or get
 
   unsigned delay = 8;        ///< most polls for which something that comes late is kept back
   unsigned reorder = 0;      ///< packets that are kept back, and so overtaken

@@ -25,7 +25,7 @@ sim_network::sim_network(config const& how)
   abilities_.atomics_with_processor = true;
   abilities_.memory_kinds = 1U << static_cast<unsigned>(memory::kind_id::host);
   if (how_.gpu && reach_ != nullptr) abilities_.memory_kinds |= 0b11100;  // cuda, hip, ze
-  limits_.put_bytes = limits_.get_bytes = std::size_t{1} << 40;
+  limits_.put_bytes = limits_.get_bytes = how_.longest;
   limits_.pieces = how_.vectors ? how_.pieces : 1;
   limits_.inline_bytes = std::min(how_.eager, wire_.room() - longest_header);
   limits_.address_bytes = sizeof address_;
