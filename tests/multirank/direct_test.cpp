@@ -70,8 +70,9 @@ TEST_F(direct_test, transfers_of_any_size_bring_every_byte) {
   constexpr std::size_t most = 20'000'000;
   multirank::shared_array<byte> landing(most + 2);
   int salt = 0;
-  for (std::size_t const size : {std::size_t{65536}, std::size_t{65537}, 8 * std::size_t{65536},
-                                 8 * std::size_t{65536} + 1, block, 3 * block - 7, most}) {
+  for (std::size_t const size :
+       {std::size_t{8191}, std::size_t{8192}, std::size_t{65536}, std::size_t{65537}, 8 * std::size_t{65536},
+        8 * std::size_t{65536} + 1, block, 3 * block - 7, most}) {
     there_and_back(landing, 1, size, ++salt);
   }
 }

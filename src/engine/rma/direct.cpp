@@ -30,12 +30,19 @@ constexpr std::uint64_t block_of(std::uint64_t offset) noexcept { return offset 
 
 namespace remote {
 
-std::size_t direct_from(transport::ability how, transport::limits const& sizes) noexcept {
-  if (how.how != transport::support::native) return ~std::size_t{0};
-  // Where the target takes part a put is a message whose data are copied once less; what one message holds is answered
-  // as quickly, and leaves its source at once.
-  if (how.needs_target) return remote_piece_bytes + 1;
+// Where the target takes part an operation is a message whose data are copied twice less. Below some 8 KiB that is
+// nothing beside the rest.
+
+std::size_t direct_put_from(transport::abilities const& what, transport::limits const& sizes) noexcept {
+  if (what.put.how != transport::support::native) return ~std::size_t{0};
+  // What one message holds leaves its source at once, and takes its notice along.
+  if (what.put.needs_target) return remote_piece_bytes + 1;
   return std::max(sizes.inline_bytes + 1, std::size_t{4096});
+}
+
+std::size_t direct_get_from(transport::abilities const& what) noexcept {
+  if (what.get.how != transport::support::native) return ~std::size_t{0};
+  return what.get.needs_target ? 8192 : 4096;
 }
 
 struct direct_transfer {
@@ -83,8 +90,8 @@ direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messa
     am_short(rank, token_cache<&engine::serve_key>::get(), &what, sizeof what, pressure::always);
   });
   network_->on_close = [this](std::int32_t rank) { keys_->closed(rank); };
-  put_from_ = remote::direct_from(network.abilities().put, network.limits());
-  get_from_ = remote::direct_from(network.abilities().get, network.limits());
+  put_from_ = remote::direct_put_from(network.abilities(), network.limits());
+  get_from_ = remote::direct_get_from(network.abilities());
   if (auto const set = settings::direct_from()) {
     if (network.abilities().put) put_from_ = *set;
     if (network.abilities().get) get_from_ = *set;

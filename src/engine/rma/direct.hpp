@@ -22,7 +22,8 @@ class remote_memory;
 namespace remote {
 
 /// From how many bytes on a contiguous transfer goes by a network's own operation.
-std::size_t direct_from(transport::ability how, transport::limits const& sizes) noexcept;
+std::size_t direct_put_from(transport::abilities const& what, transport::limits const& sizes) noexcept;
+std::size_t direct_get_from(transport::abilities const& what) noexcept;
 
 struct direct_transfer;
 struct direct_piece;
