@@ -1,7 +1,7 @@
 #pragma once
 
-/// Transfers and atomic operations on memory of ranks that this process does not address, by engine messages:
-/// what this rank has begun, and what it owes to others that have.
+/// Transfers and atomic operations on memory of ranks that this process does not address, by engine messages (and, of
+/// direct.hpp, by the network itself): what this rank has begun, and what it owes to others that have.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,46 @@
+// From which size on a network's own put and get are used, as its abilities say.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "engine/rma/direct.hpp"
+
+namespace atl::engine::remote {
+namespace {
+
+using transport::ability;
+using transport::support;
+
+constexpr std::size_t never = ~std::size_t{0};
+
+TEST(direct_from, what_is_absent_or_emulated_is_never_used) {
+  for (support const how : {support::none, support::emulated}) {
+    transport::abilities what;
+    what.put = what.get = ability{how, false};
+    EXPECT_EQ(direct_put_from(what, {}), never);
+    EXPECT_EQ(direct_get_from(what), never);
+  }
+}
+
+TEST(direct_from, an_adapter_is_used_for_all_that_is_not_small) {
+  transport::abilities what;
+  what.put = ability{support::native, false};
+  EXPECT_EQ(direct_put_from(what, {}), 4096U);
+  EXPECT_EQ(direct_get_from(what), never);
+  what.get = what.put;
+  EXPECT_EQ(direct_get_from(what), 4096U);
+  transport::limits sizes;
+  sizes.inline_bytes = 10'000;
+  EXPECT_EQ(direct_put_from(what, sizes), 10'001U);
+}
+
+TEST(direct_from, where_the_target_takes_part_puts_of_one_message_stay_messages) {
+  transport::abilities what;
+  what.put = what.get = ability{support::native, true};
+  EXPECT_EQ(direct_put_from(what, {}), remote_piece_bytes + 1);
+  EXPECT_EQ(direct_get_from(what), 8192U);
+}
+
+}  // namespace
+}  // namespace atl::engine::remote
