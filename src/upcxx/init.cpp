@@ -74,6 +74,8 @@ void await_other_hosts() {
 void leave_other_hosts() {
   engine::network_messages* const network = engine::progress_engine::here().network;
   if (network == nullptr) return;
+  // A step of the last barrier may have found no room: others wait for it, and nothing follows a closing.
+  engine::wait_while([&] { return network->unsent() != 0; });
   network->close_all();
   engine::wait_while([&] { return network->any_open(); });
 }
