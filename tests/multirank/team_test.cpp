@@ -102,18 +102,21 @@ TEST_F(team_test, a_team_argument_arrives_as_the_targets_own_team) {
           upcxx::world(), n)
           .wait();
   EXPECT_TRUE(same);
-  upcxx::team const& constant = upcxx::local_team();
+  upcxx::team& local = upcxx::local_team();
+  upcxx::team const& constant = local;
+  int const neighbour = (local.rank_me() + 1) % local.rank_n();
   EXPECT_EQ(upcxx::rpc(
-                right, [](upcxx::team const& t) { return t.rank_me(); }, constant)
+                local[neighbour], [](upcxx::team const& t) { return t.rank_me(); }, constant)
                 .wait(),
-            upcxx::local_team().from_world(right));
+            neighbour);
 }
 
 TEST_F(team_test, a_team_id_travels_as_an_ordinary_value) {
   std::map<int, upcxx::team_id> ids{{0, upcxx::world().id()}, {1, upcxx::local_team().id()}};
+  upcxx::team& local = upcxx::local_team();
   bool const same =
       upcxx::rpc(
-          right,
+          local[(local.rank_me() + 1) % local.rank_n()],
           [](std::map<int, upcxx::team_id> const& m) {
             return &m.at(0).here() == &upcxx::world() && &m.at(1).here() == &upcxx::local_team();
           },
