@@ -1,10 +1,5 @@
 // What ranks of simulated hosts may do among those of their host, whatever carries messages between hosts. The layout
 // that the test was started with is in ATOLL_SIM_HOSTS; the expected hosts, a digit for each rank, are the argument.
-//
-// With "outside" as a second argument a rank calls one of another host, which has to end the job while nothing carries
-// messages between hosts.
-
-#include <unistd.h>
 
 #include <cstdio>
 #include <string>
@@ -94,14 +89,6 @@ int main(int argc, char** argv) {
   auto const mine = ranks_on(host_of, host_of.at(static_cast<std::size_t>(upcxx::rank_me())));
   check_places(host_of, mine);
   check_inside();
-  if (argc > 2 && std::string(argv[2]) == "outside") {
-    if (upcxx::rank_me() == 0) {
-      int other = 0;
-      while (upcxx::local_team_contains(other)) ++other;
-      upcxx::rpc_ff(other, [] {});
-    }
-    for (;;) ::pause();
-  }
   upcxx::finalize();
   return failures == 0 ? 0 : 1;
 }
