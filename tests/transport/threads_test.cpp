@@ -64,7 +64,7 @@ struct participant {
         mine.release(m);
         ++arrived;
       }
-      if (!announced && sent == count && arrived == expected && mine.unsent() == 0) {
+      if (!announced && sent == count && arrived == expected && mine.busy() == 0) {
         announced = true;
         done->fetch_add(1);
       }
