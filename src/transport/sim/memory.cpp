@@ -325,11 +325,14 @@ imported sim_network::import_key(std::int32_t rank, std::span<std::byte const> k
     last_error_ = "the simulated network was asked for keys that miss";
     return {started::unsupported, nullptr};
   }
-  return {started::complete,
-          new remote_key{rank, static_cast<std::uint32_t>(image.id), image.bytes, with->connections}};
+  keys_.push_back(std::make_unique<remote_key>(
+      remote_key{rank, static_cast<std::uint32_t>(image.id), image.bytes, with->connections}));
+  return {started::complete, keys_.back().get()};
 }
 
-void sim_network::drop_key(std::int32_t /*peer*/, remote_key* key) { delete key; }
+void sim_network::drop_key(std::int32_t /*peer*/, remote_key* key) {
+  std::erase_if(keys_, [key](auto const& each) { return each.get() == key; });
+}
 
 bool sim_network::misses(peer_record& from, std::uint32_t operation) {
   if (operation == no_operation || from.misses >= most_misses || !choices_.chance(how_.misses)) return false;

@@ -226,6 +226,7 @@ class sim_network final : public network {
 
   std::vector<registration*> registrations_;
   std::vector<std::uint32_t> free_registrations_;
+  std::vector<std::unique_ptr<remote_key>> keys_;  ///< of peers
   std::uint32_t registration_serial_ = 0;
   std::unordered_map<std::uint64_t, std::unique_ptr<arrived_parts>> parts_;
   std::uint32_t parts_sent_ = 0;
