@@ -7,6 +7,8 @@
 
 #include <atoll/transport/message.hpp>
 
+#include "transport/fifo.hpp"
+
 namespace atl::shm {
 
 /// A committed message that lies in private memory, or a descriptor of one that lies elsewhere.
@@ -27,24 +29,8 @@ struct parked_message {
 };
 
 /// What is parked for one rank on one lane.
-struct parked_queue {
-  parked_message* first = nullptr;
-  parked_message* last = nullptr;
+struct parked_queue : transport::fifo<parked_message> {
   std::size_t private_bytes = 0;  ///< of all that is for this rank, until it has been read
-
-  [[nodiscard]] bool empty() const noexcept { return first == nullptr; }
-  void push(parked_message* item) noexcept {
-    (last == nullptr ? first : last->next) = item;
-    last = item;
-  }
-  /// The front one, which is the caller's now.
-  parked_message* pop() noexcept {
-    parked_message* const item = first;
-    first = item->next;
-    if (first == nullptr) last = nullptr;
-    item->next = nullptr;
-    return item;
-  }
 };
 
 }  // namespace atl::shm
