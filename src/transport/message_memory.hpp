@@ -59,6 +59,13 @@ class message_memory {
   [[nodiscard]] bool admits_sending(std::size_t bytes) const noexcept {
     return used() + bytes <= limit_ || outgoing() + bytes <= limit_ / 8;
   }
+  /// May `bytes` more be kept for a target that takes `for_target` already, where the caller could also wait? Little
+  /// is kept then, and little of that for one target: one that takes nothing leaves room for what goes to others (as
+  /// transit memory does, see arena).
+  [[nodiscard]] bool admits_spill(std::size_t bytes, std::size_t for_target) const noexcept {
+    std::size_t const all = outgoing();
+    return all == 0 || (all < most_spilled && for_target + bytes <= most_spilled - all);
+  }
   [[nodiscard]] std::byte* take_for_sending(std::size_t bytes, std::size_t alignment,
                                             admission how) noexcept {
     if (how == admission::if_there_is_credit && !admits_sending(bytes)) return nullptr;
@@ -81,6 +88,8 @@ class message_memory {
   }
 
  private:
+  static constexpr std::size_t most_spilled = std::size_t{256} << 20;
+
   std::size_t limit_;
   std::atomic<std::size_t> arrived_{0};
   std::atomic<std::size_t> outgoing_{0};

@@ -15,7 +15,6 @@ using transport::header_bytes;
 
 namespace {
 
-constexpr std::size_t spill_bound = std::size_t{256} << 20;
 /// Pieces of a fragmented message that fit their part of the arena: one is read while the next is written.
 constexpr std::size_t pieces_at_once = 4;
 
@@ -82,16 +81,6 @@ endpoint::~endpoint() {
 
 // ---- begin, commit, cancel -----------------------------------------------------------------------
 
-/// Outside callbacks little is kept, and little of that for one target: one that takes nothing leaves room for
-/// what goes to others (as transit memory does, see arena).
-bool endpoint::may_spill(outgoing const& out, std::size_t bytes, spill allowed) const {
-  if (allowed == spill::limited || allowed == spill::unlimited) return true;
-  std::size_t const all = memory_.outgoing();
-  if (all == 0) return true;
-  std::size_t const for_target = private_bytes_for(out.target, out.way);
-  return all < spill_bound && (for_target == 0 ? bytes : for_target + bytes) <= spill_bound - all;
-}
-
 std::byte* endpoint::take_for_sending(std::size_t bytes, std::size_t alignment, spill allowed) {
   admission const how = allowed == spill::unlimited ? admission::always : admission::if_there_is_credit;
   std::byte* const buffer = memory_.take_for_sending(bytes, alignment, how);
@@ -117,7 +106,9 @@ status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, 
   // No room. A payload larger than the arena can only leave from private memory, but not without bound.
   bool const oversized = bytes > arena_largest_;
   if (allowed == spill::never && !oversized) return status::no_room;
-  if (!may_spill(out, bytes, allowed)) return status::no_room;
+  bool const could_wait = allowed == spill::never || allowed == spill::bounded;
+  if (could_wait && !memory_.admits_spill(bytes, private_bytes_for(out.target, out.way)))
+    return status::no_room;
   std::byte* const buffer = take_for_sending(bytes, alignment, allowed);
   if (buffer == nullptr) return status::no_memory;
   out.where = storage::privately;

@@ -269,7 +269,6 @@ class endpoint final {
   std::uint32_t local(std::int32_t world_rank) const { return config_.ranks.local_rank(world_rank); }
 
   // Sending.
-  bool may_spill(outgoing const& out, std::size_t bytes, spill allowed) const;
   std::byte* take_for_sending(std::size_t bytes, std::size_t alignment, spill allowed);
   bool put_in_ring(std::uint32_t target, lane way, message_kind kind, std::uint64_t token,
                    void const* payload, std::size_t payload_bytes, std::uint8_t alignment_log2);
