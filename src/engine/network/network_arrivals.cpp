@@ -70,6 +70,16 @@ message* network_messages::make_arrival(announced_message const& what, admission
   return m;
 }
 
+/// Undoes that.
+void network_messages::drop_arrival(message* m) noexcept {
+  if (m->where == storage::privately) {
+    memory_.give_arrival(m->base, m->bytes);
+  } else if (m->charged) {
+    memory_.discharge_arrival(m->bytes);
+  }
+  transport::return_message(m);
+}
+
 void network_messages::deliver(message* m) {
   lane const way = transport::lane_of(m->kind);
   if (m->kind != message_kind::active) ++calls_taken_;
@@ -90,10 +100,9 @@ void network_messages::owe(message const& m) {
 
 message* network_messages::take(bool requests, bool soon) {
   for (lane const way : {lane::control, lane::request}) {
-    waiting_messages& queue = arrived_[index_of(way)];
+    auto& queue = arrived_[index_of(way)];
     if (queue.empty() || (way == lane::request && !requests)) continue;
-    message* const m = queue.first;
-    queue.pop();
+    message* const m = queue.pop();
     if (std::exchange(m->owes_credit, false)) owe(*m);
     return m;
   }
@@ -114,17 +123,11 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
     if (s == started::complete) deliver(m);
     if (!asked && s != started::no_room) lost(what.source, network_->last_error());
   } else {
-    asked = send_small(peer(what.source), form::wanted, what.number);
+    asked = send_note(peer(what.source), form::wanted, what.number);
     if (asked) assemblies_.emplace(key_of(what.source, what.number), assembly{m, 0});
   }
-  if (asked) return true;
-  if (m->where == storage::privately) {
-    memory_.give_arrival(m->base, m->bytes);
-  } else if (m->charged) {
-    memory_.discharge_arrival(m->bytes);
-  }
-  transport::return_message(m);
-  return false;
+  if (!asked) drop_arrival(m);
+  return asked;
 }
 
 /// Asks for what was announced, as far as there is memory; `soon`: for one in any case, an answer if there is one.

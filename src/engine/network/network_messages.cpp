@@ -28,7 +28,6 @@ using transport::storage;
 
 namespace {
 
-constexpr std::size_t spill_bound = std::size_t{256} << 20;
 constexpr std::size_t pooled_bytes = transport::pooled_room[2];
 
 bool is_open(network_peer const& p) { return p.link == link_state::open || p.link == link_state::closing; }
@@ -66,17 +65,14 @@ network_messages::~network_messages() {
   network_.reset();
   for (auto const& [rank, p] : peers_) {
     for (waiting_messages& queue : p->waiting) {
-      while (message* const m = queue.first) {
-        queue.pop();
-        drop_sent(m);
-      }
+      while (!queue.empty()) drop_sent(queue.pop());
     }
     for (outgoing_pieces const& each : p->pieces) drop_sent(each.whole);
   }
   for (auto const& [number, m] : offered_) drop_sent(m);
-  for (auto const& [key, part] : assemblies_) {
-    memory_.give_arrival(part.whole->base, part.whole->bytes);
-    transport::return_message(part.whole);
+  for (auto const& [key, part] : assemblies_) drop_arrival(part.whole);
+  for (auto& queue : arrived_) {
+    while (!queue.empty()) drop_arrival(queue.pop());
   }
 }
 
@@ -97,9 +93,7 @@ status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t ali
   std::size_t const for_peer = queue.private_bytes;
   bool const crowded = !queue.empty() || for_peer >= shape_.credit;
   if (allowed == spill::never && crowded) return status::no_room;
-  if (allowed == spill::bounded && for_peer != 0 &&
-      for_peer + bytes > spill_bound - std::min(spill_bound, memory_.outgoing()))
-    return status::no_room;
+  if (allowed == spill::bounded && !memory_.admits_spill(bytes, for_peer)) return status::no_room;
   admission const how = allowed == spill::unlimited ? admission::always : admission::if_there_is_credit;
   out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
   out.where = storage::network;
@@ -144,7 +138,7 @@ void network_messages::commit(outgoing& out, message_kind kind, std::uint64_t to
   m->source = out.target;
   if (kind != message_kind::active) ++calls_sent_;
   network_peer& p = peer(out.target);
-  charge(p.rank, out.way, bytes, 1);
+  charge(p, out.way, bytes, 1);
   waiting_messages& queue = p.waiting[index_of(out.way)];
   queue.push(m);
   ++waiting_;
@@ -153,14 +147,14 @@ void network_messages::commit(outgoing& out, message_kind kind, std::uint64_t to
   unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
 }
 
-void network_messages::charge(std::int32_t rank, lane way, std::size_t bytes, int sign) noexcept {
+void network_messages::charge(network_peer& p, lane way, std::size_t bytes, int sign) noexcept {
   auto const more = static_cast<std::size_t>(sign) * bytes;
-  peer(rank).waiting[index_of(way)].private_bytes += more;
+  p.waiting[index_of(way)].private_bytes += more;
   private_bytes_[index_of(way)] += more;
 }
 
 void network_messages::drop_sent(message* m) noexcept {
-  charge(m->source, transport::lane_of(m->kind), m->bytes, -1);
+  charge(peer(m->source), transport::lane_of(m->kind), m->bytes, -1);
   if (m->where == storage::privately) {
     memory_.give_sent(m->base, m->bytes);
   } else {
@@ -255,9 +249,9 @@ void network_messages::list(network_peer& p) {
   active_.push_back(&p);
 }
 
-void network_messages::stamp(network_peer& p, message* m, form what) noexcept {
-  frame const f{m->token, m->kind, static_cast<std::uint8_t>(m->period),
-                what,     0,       static_cast<std::uint32_t>(std::exchange(p.owed, 0))};
+void network_messages::stamp(network_peer& p, message* m) noexcept {
+  frame const f{m->token,    m->kind, static_cast<std::uint8_t>(m->period),
+                form::whole, 0,       static_cast<std::uint32_t>(std::exchange(p.owed, 0))};
   std::memcpy(m->base, &f, sizeof f);
 }
 
@@ -295,13 +289,13 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
     started const s = network_->begin(p.rank, way, 0, m->bytes, m->bytes, buffer);
     if (s == started::no_room) return false;
     if (s != started::complete) lost(p.rank, network_->last_error());
-    stamp(p, m, form::whole);
+    stamp(p, m);
     std::memcpy(buffer.payload, m->base, m->bytes);
     network_->commit(buffer, {}, m->bytes);
     drop_sent(m);
     return true;
   }
-  stamp(p, m, form::whole);
+  stamp(p, m);
   std::byte header[sizeof(frame)];
   std::memcpy(header, m->base, sizeof header);
   auto* const op = new sending(*this, m);
@@ -319,16 +313,27 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
 
 /// Tells the peer that there is a message for it, which goes when the peer has memory for it.
 bool network_messages::announce(network_peer& p, lane way, message* m) {
-  announcement const a{m->token,        m->kind,     static_cast<std::uint8_t>(m->period),
-                       form::announced, 0,           static_cast<std::uint32_t>(p.owed),
-                       m->bytes,        next_number_};
-  std::byte bytes[sizeof a];
-  std::memcpy(bytes, &a, sizeof a);
+  announcement const a{m->token, m->kind,     static_cast<std::uint8_t>(m->period), form::announced, 0, 0,
+                       m->bytes, next_number_};
+  if (!send_announcement(p, way, a)) return false;
+  offered_.emplace(next_number_++, m);
+  return true;
+}
+
+bool network_messages::send_note(network_peer& p, form what, std::uint64_t number) {
+  return connect(p) &&
+         send_announcement(p, lane::control, {0, message_kind::active, 0, what, 0, 0, 0, number});
+}
+
+/// With the credit that is owed; false: there is no room.
+bool network_messages::send_announcement(network_peer& p, lane way, announcement what) {
+  what.credit = static_cast<std::uint32_t>(p.owed);
+  std::byte bytes[sizeof what];
+  std::memcpy(bytes, &what, sizeof what);
   started const s = network_->send(p.rank, way, bytes, {}, nullptr);
   if (s == started::no_room) return false;
   if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
   p.owed = 0;
-  offered_.emplace(next_number_++, m);
   return true;
 }
 
@@ -362,21 +367,9 @@ bool network_messages::send_pieces(network_peer& p, outgoing_pieces& what) {
   return true;
 }
 
-bool network_messages::send_small(network_peer& p, form what, std::uint64_t number) {
-  if (!connect(p)) return false;
-  announcement const a{0, message_kind::active, 0, what, 0, static_cast<std::uint32_t>(p.owed), 0, number};
-  std::byte bytes[sizeof a];
-  std::memcpy(bytes, &a, sizeof a);
-  started const s = network_->send(p.rank, lane::control, bytes, {}, nullptr);
-  if (s == started::no_room) return false;
-  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
-  p.owed = 0;
-  return true;
-}
-
 bool network_messages::settle_credit(network_peer& p) {
   if (p.owed < shape_.credit / 4) return true;
-  return send_small(p, form::credit, 0);
+  return send_note(p, form::credit, 0);
 }
 
 /// True if anything moved. Takes the peer off the list if nothing waits for it any more.

@@ -119,15 +119,16 @@ class network_messages final : public single<network_messages>, public transport
 
   // Sending.
   void drop_sent(transport::message* m) noexcept;
-  void charge(std::int32_t rank, transport::lane way, std::size_t bytes, int sign) noexcept;
+  void charge(network_peer& p, transport::lane way, std::size_t bytes, int sign) noexcept;
   bool has_credit(network_peer const& p, transport::message const& m) const noexcept;
   bool travels_whole(network_peer const& p, transport::message const& m) const;
   bool send_first(network_peer& p, transport::lane way);
   bool send_whole(network_peer& p, transport::lane way, transport::message* m);
   bool announce(network_peer& p, transport::lane way, transport::message* m);
   bool send_pieces(network_peer& p, outgoing_pieces& what);
-  bool send_small(network_peer& p, form what, std::uint64_t number);
-  void stamp(network_peer& p, transport::message* m, form what) noexcept;
+  bool send_note(network_peer& p, form what, std::uint64_t number);
+  bool send_announcement(network_peer& p, transport::lane way, announcement what);
+  void stamp(network_peer& p, transport::message* m) noexcept;
   void list(network_peer& p);
   bool flush();
   bool flush(network_peer& p);
@@ -135,6 +136,7 @@ class network_messages final : public single<network_messages>, public transport
 
   // Receiving.
   transport::message* make_arrival(announced_message const& what, transport::admission how);
+  void drop_arrival(transport::message* m) noexcept;
   void deliver(transport::message* m);
   void owe(transport::message const& m);
   bool ask_for(announced_message const& what, transport::admission how);
@@ -151,7 +153,7 @@ class network_messages final : public single<network_messages>, public transport
   std::unordered_map<std::uint64_t, transport::message*> offered_;  ///< announced by us, by number
   std::deque<announced_message> announced_;
   std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and number
-  waiting_messages arrived_[transport::lanes];
+  transport::fifo<transport::message> arrived_[transport::lanes];
   std::size_t waiting_ = 0;  ///< messages that the transport does not have yet
   std::atomic<std::size_t> unsent_{0};
   std::size_t private_bytes_[transport::lanes] = {};

@@ -8,6 +8,8 @@
 
 #include <atoll/transport/message.hpp>
 
+#include "transport/fifo.hpp"
+
 namespace atl::engine {
 
 enum class link_state : std::uint8_t {
@@ -18,25 +20,8 @@ enum class link_state : std::uint8_t {
 };
 
 /// Messages that wait for room, for credit or for the connection, in order.
-struct waiting_messages {
-  transport::message* first = nullptr;
-  transport::message* last = nullptr;
+struct waiting_messages : transport::fifo<transport::message> {
   std::size_t private_bytes = 0;  ///< of all that is for this peer, until the network has read it
-
-  [[nodiscard]] bool empty() const noexcept { return first == nullptr; }
-  void push(transport::message* m) noexcept {
-    m->next = nullptr;
-    if (last == nullptr) {
-      first = m;
-    } else {
-      last->next = m;
-    }
-    last = m;
-  }
-  void pop() noexcept {
-    first = static_cast<transport::message*>(first->next);
-    if (first == nullptr) last = nullptr;
-  }
 };
 
 /// A message that leaves in pieces.
