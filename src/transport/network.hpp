@@ -13,11 +13,11 @@
 /// *Room.* What cannot be started now says no_room, and nothing has happened. The caller keeps it and tries
 /// again after a poll. What was started never needs the caller again, other than by polling.
 ///
-/// *Failure.* A start that cannot succeed says so; what fails later says so in its event. After a loss each
-/// operation to that peer gets its events (peer_lost), then the receiver hears `closed`.
+/// *Failure.* A start that cannot succeed says so; what fails later says so in its event. After a loss the
+/// receiver hears `lost`, then each operation to that peer gets its events (peer_lost), then comes `closed`.
 ///
 /// *Memory.* Sources stay the caller's, unchanged, until `source`; destinations of gets, fetches and results
-/// until `finished`. Headers and operands of atomics are copied before the call returns.
+/// until `finished`, also after a loss. Headers and operands of atomics are copied before the call returns.
 
 #include <cstddef>
 #include <cstdint>
@@ -56,14 +56,19 @@ class network {
   virtual std::span<std::byte const> address() const = 0;
 
   /// Begins to connect: `connected` or `refused` follows. Both sides may connect at the same time, which makes
-  /// one connection. under_way; complete if it stands; no_room while it is being closed; unsupported for an
-  /// address that is none. The peer hears `connected` without doing anything but polling.
+  /// one connection. under_way; complete if it stands; no_room until an earlier one is closed; unsupported for
+  /// an address that is none. The peer hears `connected` without doing anything but polling.
   virtual started connect(std::int32_t peer, std::span<std::byte const> peer_address) = 0;
 
   /// Starts to that peer say no_room from here on. What was started comes to its end, here and at the peer
   /// (which hears `closing`); then both hear `closed`, and starts are unreachable until the next connect().
   /// Keys of the peer are invalid from then on, here and there, and must be dropped. Kept messages stay usable.
+  /// What ends is the agreement: the wire below may stay, and serve the next connection.
   virtual void close(std::int32_t peer) = 0;
+
+  /// The peer is gone, as somebody knows who watches it: `refused` or `lost`, and `closed`, follow if there was
+  /// anything. Waits for nothing of the peer's; one that lives hears `lost` sooner or later.
+  virtual void give_up(std::int32_t peer) = 0;
 
   // --- Messages -------------------------------------------------------------------------------------------
 
@@ -71,8 +76,8 @@ class network {
   /// that a message has; without it, payloads above limits().inline_bytes are unsupported). Payloads longer
   /// than sizes().eager go late, shorter ones may: the receiver is told, and fetches; `source` comes when it
   /// has, or has given the payload up.
-  virtual started send(std::int32_t peer, lane where, std::span<std::byte const> header,
-                       std::span<std::byte const> payload, operation* events) = 0;
+  virtual started send(std::int32_t peer, lane where, std::span<std::byte const> header, local_place payload,
+                       std::size_t bytes, operation* events) = 0;
 
   /// Takes a buffer of the transport's for a payload of at least `least` bytes, `most` where that costs
   /// nothing; `header_bytes` as commit() will bring. complete, no_room, unreachable, unsupported. Buffers are
@@ -124,9 +129,11 @@ class network {
   /// not be backed where the network allows that. Failure is a value with words: too much is pinned, or the
   /// transport does not take this kind.
   virtual registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind) = 0;
-  /// Nothing that uses it may be under way. Keys of it that peers hold miss (bad_key) from here on.
+  /// Nothing that uses it may be under way. What peers do with its keys from here on: abilities().stale_keys; unless
+  /// they miss, have the keys dropped before.
   virtual void forget(registration* memory) = 0;
-  /// Writes the key of all of it into `room` (limits().key_bytes) and returns its length. Good for any peer.
+  /// Writes the key of all of it into `room` (limits().key_bytes) and returns its length; 0: there is none, see
+  /// last_error(). Good for any peer.
   virtual std::size_t export_key(registration const* memory, std::span<std::byte> room) const = 0;
   /// Makes a key of this peer's usable. complete; no_room or unreachable as for other starts; unsupported if
   /// the bytes are no key.

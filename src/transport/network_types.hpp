@@ -128,6 +128,20 @@ struct ability {
   explicit operator bool() const { return how != support::none; }
 };
 
+/// What comes of an operation whose key its owner has forgotten.
+enum class stale_key : std::uint8_t {
+  misses,      ///< bad_key
+  breaks,      ///< the connection is lost
+  undetected,  ///< it reads or writes whatever is there now
+};
+
+/// Does a transport notice that a peer has gone?
+enum class loss_notice : std::uint8_t {
+  none,        ///< no: whoever knows it says give_up()
+  by_traffic,  ///< only while something is under way to it
+  always,
+};
+
 /// What a transport can do, the same for all peers and for the life of the object.
 struct abilities {
   ability put, get;
@@ -143,7 +157,9 @@ struct abilities {
   /// Emulated and native atomics are atomic with those of the target's processor, too.
   bool atomics_with_processor = false;
   bool needs_local_registration = false;  ///< local ends without a registration are unsupported
-  std::uint32_t memory_kinds = 0;         ///< bit (1 << kind_id): memory that register_memory() may accept
+  stale_key stale_keys = stale_key::misses;
+  loss_notice losses = loss_notice::always;
+  std::uint32_t memory_kinds = 0;  ///< bit (1 << kind_id): memory that register_memory() may accept
 
   bool takes(memory::kind_id kind) const { return (memory_kinds >> static_cast<unsigned>(kind) & 1U) != 0; }
 };
@@ -158,6 +174,8 @@ struct limits {
   std::size_t key_bytes = 0;          ///< longest exported key
   std::size_t payload_alignment = 8;  ///< at least, of payloads handed to the receiver
   unsigned notification_bits = 0;     ///< of the tag of a notified put that arrive
+  std::uint64_t longest_pause_ns = 0;  ///< without polls, before peers take this one for lost; 0: any
+  std::uint64_t idle_poll_ns = 0;      ///< what a fruitless poll costs, about; below 50: 0
 };
 
 /// Sizes for one peer and lane, in bytes. They may shrink or grow with each connection, not in between.
@@ -178,31 +196,31 @@ struct arrival_handle {
 struct arrival {
   std::int32_t peer = -1;
   transport::lane lane = lane::request;
-  bool late = false;      ///< the payload is still with the sender: see receiver::arrived
-  bool may_keep = false;  ///< the transport's buffer may be kept
-  std::span<std::byte const> header;
-  std::byte* payload = nullptr;  ///< may be changed; null if late
-  std::size_t bytes = 0;         ///< of payload
+  bool late = false;                  ///< the payload is still with the sender: see receiver::arrived
+  bool may_keep = false;              ///< the transport's buffer may be kept
+  std::span<std::byte const> header;  ///< valid during the call
+  std::byte* payload = nullptr;       ///< may be changed; null if late
+  std::size_t bytes = 0;              ///< of payload
   arrival_handle handle;
 };
 
 enum class [[nodiscard]] taken : std::uint8_t{
     consumed,  ///< nothing of the message is used any more. A late payload is given up: its sender is told
-    kept,  ///< header and payload are used until release(handle); a late payload until its fetch() finishes
+    kept,      ///< the payload is used until release(handle); a late one until its fetch() finishes
 };
 
 enum class connection_change : std::uint8_t {
   connected,  ///< both ways; also where the peer began
   refused,    ///< connect() did not succeed: may be tried again
   closing,    ///< the peer wants to close: starts say no_room from here on; `closed` follows
+  lost,  ///< the connection broke, or was given up: starts are unreachable from here on. Events of operations follow
+         ///< as the network lets go of their memory, and then `closed`
   closed,  ///< after close(), the peer's close(), or a loss: all events of operations have come before this
 };
-enum class close_reason : std::uint8_t { none, agreed, lost };
 
 struct connection_event {
   std::int32_t peer = -1;
   connection_change what = connection_change::connected;
-  close_reason why = close_reason::none;
   std::string_view words;  ///< for refused and lost: what the network said; valid during the call
 };
 

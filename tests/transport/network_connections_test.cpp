@@ -8,7 +8,7 @@ namespace {
 TEST_P(network_test, NobodyIsReachedBeforeConnecting) {
   open(2);
   bytes const header(8), payload(8);
-  EXPECT_EQ(at(0).net->send(1, lane::request, header, payload, nullptr), started::unreachable);
+  EXPECT_EQ(send_on(*at(0).net, 1, lane::request, header, payload, nullptr), started::unreachable);
   EXPECT_EQ(at(0).net->import_key(1, header).status, started::unreachable);
   EXPECT_EQ(at(0).net->flush(1, nullptr), started::unreachable);
   EXPECT_EQ(at(0).net->connect(1, header), started::unsupported);
@@ -71,14 +71,14 @@ TEST_P(network_test, ClosingDrainsBothWays) {
       for (std::int32_t from : {0, 1}) {
         bytes const payload = pattern(i * 40, i);
         (void)persist([&] {
-          return at(from).net->send(1 - from, i % 2 ? lane::request : lane::control, pattern(8, i), payload,
-                                    nullptr);
+          return send_on(*at(from).net, 1 - from, i % 2 ? lane::request : lane::control, pattern(8, i),
+                         payload, nullptr);
         });
       }
     }
     at(0).net->close(1);
     bytes const payload(8);
-    EXPECT_EQ(at(0).net->send(1, lane::request, payload, payload, nullptr), started::no_room);
+    EXPECT_EQ(send_on(*at(0).net, 1, lane::request, payload, payload, nullptr), started::no_room);
     if (round % 2 == 1) at(1).net->close(0);
     ASSERT_TRUE(until([&] {
       return at(0).count(connection_change::closed, 1) == 1 && at(1).count(connection_change::closed, 0) == 1;
@@ -86,10 +86,10 @@ TEST_P(network_test, ClosingDrainsBothWays) {
     EXPECT_EQ(at(0).messages.size(), n);
     EXPECT_EQ(at(1).messages.size(), n);
     for (std::int32_t rank : {0, 1}) {
-      connection_event const& last = at(rank).connections.back();
-      EXPECT_EQ(last.what, connection_change::closed);
-      EXPECT_EQ(last.why, close_reason::agreed);
-      EXPECT_EQ(at(rank).net->send(1 - rank, lane::request, payload, payload, nullptr), started::unreachable);
+      EXPECT_EQ(at(rank).connections.back().what, connection_change::closed);
+      EXPECT_EQ(at(rank).count(connection_change::lost, 1 - rank), 0);
+      EXPECT_EQ(send_on(*at(rank).net, 1 - rank, lane::request, payload, payload, nullptr),
+                started::unreachable);
       EXPECT_EQ(at(rank).net->under_way(), 0U);
     }
   }
@@ -122,7 +122,7 @@ TEST_P(network_test, ALossReachesEveryOperation) {
   connect(0, 2);
   if (!job->break_connection(*at(0).net, 1)) GTEST_SKIP() << "cannot be played";
   ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
-  EXPECT_EQ(at(1).connections.back().why, close_reason::lost);
+  EXPECT_EQ(at(1).count(connection_change::lost, 0), 1);
 
   connect(0, 1);
   bytes memory(100000), source = pattern(100000, 3), into(100000);
@@ -154,6 +154,7 @@ TEST_P(network_test, ALossReachesEveryOperation) {
     EXPECT_EQ(op->how, outcome::peer_lost);
   }
   EXPECT_EQ(at(0).connections.back().what, connection_change::closed);
+  EXPECT_EQ(at(0).count(connection_change::lost, 1), 2);
   ASSERT_TRUE(until([&] { return !at(1).connected(0); }));
   // Others go on, and so does a new connection; nothing of the old one comes through.
   at(1).messages.clear();
@@ -167,12 +168,86 @@ TEST_P(network_test, ALossReachesEveryOperation) {
   at(1).net->forget(r);
 }
 
+TEST_P(network_test, APeerThatIsGivenUpHoldsNothing) {
+  open(2);
+  for (int round = 0; round < 3; ++round) {
+    connect(0, 1);
+    bytes memory(100000), into(100000);
+    registration* const r = enter(1, memory);
+    remote_key* const key = share(1, r, 0);
+    int order = 0, lost_at = 0, finished_at = 0;
+    struct noted : operation {
+      int *order, *at;
+      outcome how = outcome::ok;
+    } get;
+    get.on_event = [](operation& self, completion, outcome how) {
+      auto& mine = static_cast<noted&>(self);
+      *mine.at = ++*mine.order;
+      mine.how = how;
+    };
+    get.asked = ask_finished;
+    get.order = &order;
+    get.at = &finished_at;
+    bytes const header(8);
+    at(0).on_connection = [&](connection_event const& e) {
+      if (e.what != connection_change::lost) return;
+      lost_at = ++order;
+      EXPECT_EQ(send_on(*at(0).net, 1, lane::control, header, {}, nullptr), started::unreachable);
+      EXPECT_EQ(at(0).net->connect(1, at(1).net->address()), started::no_room);
+    };
+    ASSERT_EQ(persist([&] {
+                return at(0).net->get(1, {into.data()}, {key, 0}, into.size(), &get);
+              }),
+              started::under_way);
+    // It does not poll any more.
+    at(0).net->give_up(1);
+    for (int i = 0; i < 100; ++i) at(0).poll();
+    EXPECT_EQ(lost_at, 1);
+    EXPECT_EQ(finished_at, 2);
+    EXPECT_EQ(get.how, outcome::peer_lost);
+    EXPECT_EQ(at(0).connections.back().what, connection_change::closed);
+    EXPECT_EQ(at(0).net->under_way(), 0U);
+    at(0).on_connection = nullptr;
+    at(0).net->drop_key(1, key);
+    // It lives after all: it learns of the loss, and may be connected again.
+    for (int tries = 0; tries < 20 && !at(0).connected(1); ++tries) {
+      (void)at(0).net->connect(1, at(1).net->address());
+      rounds(100);
+    }
+    ASSERT_TRUE(until([&] { return at(0).connected(1) && at(1).connected(0); }));
+    EXPECT_EQ(at(1).count(connection_change::lost, 0), round + 1);
+    at(1).net->forget(r);
+    at(0).net->close(1);
+    ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+  }
+}
+
 TEST_P(network_test, APeerThatEndsIsLost) {
   open(2);
   connect(0, 1);
+  bytes memory(64), data(64);
+  remote_key* const key = share(1, enter(1, memory), 0);
+  counted op(ask_finished);
   at(1).net.reset();
+  switch (at(0).net->abilities().losses) {
+    case loss_notice::always:
+      break;
+    case loss_notice::by_traffic:
+      for (int i = 0; i < 5000; ++i) at(0).poll();
+      EXPECT_TRUE(at(0).connected(1));
+      ASSERT_NE(persist([&] {
+                  return at(0).net->put(1, {key, 0}, {data.data()}, data.size(), &op);
+                }),
+                started::complete);
+      break;
+    case loss_notice::none:
+      for (int i = 0; i < 5000; ++i) at(0).poll();
+      EXPECT_TRUE(at(0).connected(1));
+      at(0).net->give_up(1);
+  }
   ASSERT_TRUE(until([&] { return !at(0).connected(1); }));
-  EXPECT_EQ(at(0).connections.back().why, close_reason::lost);
+  EXPECT_EQ(at(0).count(connection_change::lost, 1), 1);
+  at(0).net->drop_key(1, key);
 }
 
 INSTANTIATE_TEST_SUITE_P(Connections, network_test, testing::ValuesIn(network_kinds()), name_of_network);

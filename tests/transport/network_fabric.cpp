@@ -50,7 +50,8 @@ std::vector<network_kind> network_kinds() {
           {"sim_active", make_sim, "passive=no"},
           {"sim_slow", make_sim, "latency=20us,bandwidth=1GB/s"},
           {"sim_slow_ordered", make_sim, "latency=5us,ordered=yes,ring=128"},
-          {"sim_poor", make_sim, "atomics=no,notified=no,vectors=no,late=no,gpu=no,packets=2"}};
+          {"sim_poor", make_sim, "atomics=no,notified=no,vectors=no,late=no,gpu=no,packets=2,losses=none"},
+          {"sim_fragile", make_sim, "stale=breaks,losses=traffic"}};
 }
 
 taken node::arrived(arrival const& what) {
@@ -125,7 +126,7 @@ void network_test::send(std::int32_t from, std::int32_t to, lane where, bytes co
                         bytes const& payload) {
   counted op(ask_source);
   bytes copy = payload;
-  started const s = persist([&] { return at(from).net->send(to, where, header, copy, &op); });
+  started const s = persist([&] { return send_on(*at(from).net, to, where, header, copy, &op); });
   if (s != started::complete) {
     ASSERT_EQ(s, started::under_way);
     ASSERT_TRUE(until([&] { return op.source == 1; }));

@@ -44,6 +44,12 @@ inline std::string name_of_network(testing::TestParamInfo<network_kind> const& i
 using bytes = std::vector<std::byte>;
 inline std::span<std::byte const> view(bytes const& of) { return of; }
 
+inline started send_on(network& by, std::int32_t to, lane where, bytes const& header, bytes const& payload,
+                       operation* events) {
+  auto* const source = const_cast<std::byte*>(payload.data());  // only read
+  return by.send(to, where, header, {source, nullptr}, payload.size(), events);
+}
+
 /// Bytes that tell sizes and senders apart.
 inline bytes pattern(std::size_t size, std::uint64_t seed) {
   bytes result(size);

@@ -210,7 +210,8 @@ TEST_P(network_memory, PutsComeBeforeMessagesWhereThatIsPromised) {
     }
     bytes payload(4);
     std::memcpy(payload.data(), &number, 4);
-    ASSERT_EQ(persist([&] { return net().send(1, lane::request, {}, payload, nullptr); }), started::complete);
+    ASSERT_EQ(persist([&] { return send_on(net(), 1, lane::request, {}, payload, nullptr); }),
+              started::complete);
     ASSERT_TRUE(until([&] { return told == number; }));
   }
 }
@@ -235,6 +236,7 @@ TEST_P(network_memory, WhatIsNotInTheKeyIsRefused) {
 
 TEST_P(network_memory, ForgottenMemoryIsABadKey) {
   begin();
+  if (net().abilities().stale_keys != stale_key::misses) GTEST_SKIP() << "they do not miss";
   at(1).net->forget(entered);
   bytes other(size);
   entered = enter(1, other);  // takes the place of the first
@@ -258,6 +260,23 @@ TEST_P(network_memory, ForgottenMemoryIsABadKey) {
     ASSERT_TRUE(until([&] { return flushed.finished == 1; }));
     EXPECT_EQ(flushed.how, outcome::bad_key);
   }
+  EXPECT_TRUE(std::all_of(other.begin(), other.end(), [](std::byte b) { return b == std::byte{0}; }));
+}
+
+TEST_P(network_memory, ForgottenMemoryBreaksTheConnection) {
+  begin();
+  if (net().abilities().stale_keys != stale_key::breaks) GTEST_SKIP() << "it does not";
+  at(1).net->forget(entered);
+  bytes other(size), data(64);
+  entered = enter(1, other);  // takes the place of the first
+  counted put;
+  ASSERT_NE(persist([&] {
+              return net().put(1, {key, 0}, {data.data()}, data.size(), &put);
+            }),
+            started::complete);
+  ASSERT_TRUE(until([&] { return put.finished == 1 && !at(0).connected(1) && !at(1).connected(0); }));
+  EXPECT_NE(put.how, outcome::ok);
+  EXPECT_EQ(at(0).count(connection_change::lost, 1), 1);
   EXPECT_TRUE(std::all_of(other.begin(), other.end(), [](std::byte b) { return b == std::byte{0}; }));
 }
 

@@ -53,11 +53,11 @@ TEST_P(network_messages, TooLongOnesAreRefused) {
   message_sizes const s = at(0).net->sizes(1, lane::request);
   counted op(ask_source);
   bytes const header(s.header + 1), empty;
-  EXPECT_EQ(persist([&] { return at(0).net->send(1, lane::request, header, empty, &op); }),
+  EXPECT_EQ(persist([&] { return send_on(*at(0).net, 1, lane::request, header, empty, &op); }),
             started::unsupported);
   if (s.late == s.eager) {
     bytes const payload(s.eager + 1);
-    EXPECT_EQ(persist([&] { return at(0).net->send(1, lane::request, empty, payload, &op); }),
+    EXPECT_EQ(persist([&] { return send_on(*at(0).net, 1, lane::request, empty, payload, &op); }),
               started::unsupported);
   }
   network_buffer buffer;
@@ -107,7 +107,7 @@ TEST_P(network_messages, AFullLaneSaysSoAndLeavesTheOtherOne) {
   std::size_t sent = 0;
   int refused = 0;
   while (sent < 100'000 && refused < 100) {
-    started const s = at(0).net->send(1, lane::request, pattern(8, 1), payload, nullptr);
+    started const s = send_on(*at(0).net, 1, lane::request, pattern(8, 1), payload, nullptr);
     ASSERT_TRUE(s == started::complete || s == started::no_room || s == started::under_way);
     refused = s == started::no_room ? refused + 1 : 0;
     sent += s != started::no_room;
@@ -116,7 +116,8 @@ TEST_P(network_messages, AFullLaneSaysSoAndLeavesTheOtherOne) {
   // Rank 1 polls no more; the others and the other lane go on.
   auto const alone = [&](lane where, std::int32_t to) {
     for (int i = 0; i < 1000; ++i) {
-      if (at(0).net->send(to, where, pattern(8, 2), pattern(8, 3), nullptr) == started::complete) return true;
+      if (send_on(*at(0).net, to, where, pattern(8, 2), pattern(8, 3), nullptr) == started::complete)
+        return true;
       at(0).poll();
       at(2).poll();
     }
@@ -172,7 +173,7 @@ TEST_P(network_messages, LatePayloadsAreFetchedWhenTheReceiverWants) {
   bytes const payload = pattern(length, 5);
   counted sends[3]{counted(ask_source), counted(ask_source), counted(ask_source)};
   for (counted& op : sends) {
-    ASSERT_EQ(persist([&] { return at(0).net->send(1, lane::request, pattern(20, 7), payload, &op); }),
+    ASSERT_EQ(persist([&] { return send_on(*at(0).net, 1, lane::request, pattern(20, 7), payload, &op); }),
               started::under_way);
     ++started_sends;
     ASSERT_TRUE(until([&] { return arrivals == started_sends; }));
@@ -206,10 +207,10 @@ TEST_P(network_messages, AnswersFromTheReceiver) {
   std::size_t sent = 0, answered = 0;
   ASSERT_TRUE(until([&] {
     if (sent < 1000)
-      sent +=
-          at(0).net->send(1, lane::request, bytes(8), pattern(sent % 60, sent), nullptr) == started::complete;
+      sent += send_on(*at(0).net, 1, lane::request, bytes(8), pattern(sent % 60, sent), nullptr) ==
+              started::complete;
     if (!answers.empty() &&
-        at(1).net->send(0, lane::control, bytes(8), answers.front(), nullptr) == started::complete) {
+        send_on(*at(1).net, 0, lane::control, bytes(8), answers.front(), nullptr) == started::complete) {
       answers.pop_front();
       ++answered;
     }

@@ -31,6 +31,10 @@ key_answer own_blocks::answer(key_question const& what, std::span<std::byte> roo
     known = registered_.emplace(what.block, made.memory).first;
   }
   std::size_t const bytes = network_.export_key(known->second, room);
+  if (bytes == 0) {
+    refusal_ = network_.last_error();
+    return no;
+  }
   return {what.block, begin, end, epoch_, static_cast<std::uint32_t>(bytes)};
 }
 

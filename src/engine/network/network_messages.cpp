@@ -214,8 +214,11 @@ void network_messages::connection(transport::connection_event const& event) {
     case transport::connection_change::closing:
       p.link = link_state::closing;
       break;
+    case transport::connection_change::lost:
+      if (!ending_) lost(p.rank, event.words);
+      p.link = link_state::closing;
+      break;
     case transport::connection_change::closed:
-      if (event.why == transport::close_reason::lost && !ending_) lost(p.rank, event.words);
       p.link = link_state::none;
       if (on_close) on_close(p.rank);
       break;
@@ -299,7 +302,7 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
   std::byte header[sizeof(frame)];
   std::memcpy(header, m->base, sizeof header);
   auto* const op = new sending(*this, m);
-  started const s = network_->send(p.rank, way, header, {m->base, m->bytes}, op);
+  started const s = network_->send(p.rank, way, header, {m->base, nullptr}, m->bytes, op);
   if (s == started::under_way) return true;
   delete op;
   if (s == started::complete || s == started::source_free) {
@@ -330,7 +333,7 @@ bool network_messages::send_announcement(network_peer& p, lane way, announcement
   what.credit = static_cast<std::uint32_t>(p.owed);
   std::byte bytes[sizeof what];
   std::memcpy(bytes, &what, sizeof what);
-  started const s = network_->send(p.rank, way, bytes, {}, nullptr);
+  started const s = network_->send(p.rank, way, bytes, {}, 0, nullptr);
   if (s == started::no_room) return false;
   if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
   p.owed = 0;

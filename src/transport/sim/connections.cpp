@@ -22,7 +22,8 @@ peer_record& sim_network::peer_of(std::int32_t rank) {
 started sim_network::ready(std::int32_t rank, peer_record*& out) {
   if (rank < 0 || rank >= ranks_) return started::unreachable;
   out = peers_[static_cast<std::size_t>(rank)].get();
-  if (out == nullptr || out->now == peer_record::link::none) return started::unreachable;
+  if (out == nullptr || out->now == peer_record::link::none || out->now == peer_record::link::lost)
+    return started::unreachable;
   if (out->now != peer_record::link::connected) return started::no_room;
   if (out->operations >= how_.window || refuses()) return started::no_room;
   return started::complete;
@@ -30,7 +31,7 @@ started sim_network::ready(std::int32_t rank, peer_record*& out) {
 
 void sim_network::set_link(peer_record& of, peer_record::link now) {
   auto const changes = [](peer_record::link l) {
-    return l == peer_record::link::connecting || l == peer_record::link::closing;
+    return l != peer_record::link::none && l != peer_record::link::connected;
   };
   if (changes(of.now)) --changing_;
   if (changes(now)) ++changing_;
@@ -55,6 +56,7 @@ started sim_network::connect(std::int32_t rank, std::span<std::byte const> peer_
     case peer_record::link::connected:
       return started::complete;
     case peer_record::link::closing:
+    case peer_record::link::lost:
       return started::no_room;
     case peer_record::link::connecting:
       return started::under_way;
@@ -80,14 +82,14 @@ void sim_network::become_connected(peer_record& with, std::uint8_t theirs) {
   with.their_connection = theirs;
   with.refusals = 0;
   set_link(with, peer_record::link::connected);
-  tell(with, connection_change::connected, close_reason::none, "");
+  tell(with, connection_change::connected, "");
   if (with.close_wanted) close(with.way.rank);
 }
 
-void sim_network::tell(peer_record& about, connection_change what, close_reason why, char const* words) {
+void sim_network::tell(peer_record& about, connection_change what, char const* words) {
   ++calls_;
-  if (why == close_reason::lost || what == connection_change::refused) last_error_ = words;
-  receiver_->connection({about.way.rank, what, why, words});
+  if (what == connection_change::lost || what == connection_change::refused) last_error_ = words;
+  receiver_->connection({about.way.rank, what, words});
 }
 
 void sim_network::close(std::int32_t rank) {
@@ -97,7 +99,22 @@ void sim_network::close(std::int32_t rank) {
   if (with.now == peer_record::link::connected) set_link(with, peer_record::link::closing);
 }
 
-void sim_network::break_connection(std::int32_t rank) { breaks_.push_back(rank); }
+void sim_network::break_connection(std::int32_t rank) { breaks_.push_back({rank, true}); }
+
+void sim_network::give_up(std::int32_t rank) {
+  if (rank < 0 || rank >= ranks_ || peers_[static_cast<std::size_t>(rank)] == nullptr) return;
+  breaks_.push_back({rank, false});
+}
+
+void sim_network::break_off(peer_record& with, bool tell_peer) {
+  if (with.now == peer_record::link::connecting) {
+    set_link(with, peer_record::link::none);
+    tell(with, connection_change::refused, "the peer was given up");
+  }
+  if (!with.up()) return;
+  if (tell_peer) send_plain(with, kind::lost, 0);
+  lose_connection(with, tell_peer ? "the connection was broken" : "the peer was given up");
+}
 
 /// False: it has to wait.
 bool sim_network::take_connection(peer_record& from, packet const& p) {
@@ -114,23 +131,23 @@ bool sim_network::take_connection(peer_record& from, packet const& p) {
     case kind::refuse:
       if (connecting && mine) {
         set_link(from, peer_record::link::none);
-        tell(from, connection_change::refused, close_reason::none, "the peer did not want to");
+        tell(from, connection_change::refused, "the peer did not want to");
       }
       return true;
     default:
       if (from.up() && p.connection == from.their_connection) {
-        end_connection(from, close_reason::lost, "the peer's side of the connection broke");
+        lose_connection(from, "the peer's side of the connection broke");
       }
       return true;
   }
 }
 
 bool sim_network::take_connect(peer_record& from, packet const& p) {
-  if (from.now == peer_record::link::closing) return false;
   if (from.now == peer_record::link::connected) {
     if (p.connection == from.their_connection) return true;  // both began: it stands
-    end_connection(from, close_reason::lost, "the peer has begun anew");
+    lose_connection(from, "the peer has begun anew");
   }
+  if (from.now == peer_record::link::closing || from.now == peer_record::link::lost) return false;
   if (from.now == peer_record::link::none) {
     if (from.refusals < most_refusals && choices_.chance(how_.connects)) {
       ++from.refusals;
@@ -156,19 +173,25 @@ bool sim_network::take_close(peer_record& from, packet const& p) {
   from.close_seen = true;
   if (from.now == peer_record::link::connected) {
     set_link(from, peer_record::link::closing);
-    tell(from, connection_change::closing, close_reason::none, "");
+    tell(from, connection_change::closing, "");
   }
   return true;
 }
 
 /// Goes on with a connection that is being made or closed.
 void sim_network::advance_link(peer_record& with) {
-  bool const dead = with.way.page->state.load(std::memory_order_relaxed) == gone;
+  if (with.now == peer_record::link::lost) {
+    if (with.letting_go-- != 0) return;
+    lose_operations(with.way.rank);
+    end_connection(with, "lost");
+    return;
+  }
+  bool const dead = notices_end_of(with);
   if (with.now == peer_record::link::connecting) {
     if (!dead) return;
     set_link(with, peer_record::link::none);
     wire_.drop_parked(with.way, true);
-    tell(with, connection_change::refused, close_reason::none, "the peer has ended");
+    tell(with, connection_change::refused, "the peer has ended");
     return;
   }
   bool const drained = with.operations == 0 && with.jobs == 0 && with.way.parked_packets() == 0;
@@ -180,28 +203,38 @@ void sim_network::advance_link(peer_record& with) {
     wire_.publish(s, with.way, remote_queue, kind::close, 0);
   }
   if (drained && with.close_seen && with.close_sent && with.way.parked_packets() == 0) {
-    end_connection(with, close_reason::agreed, "");
+    end_connection(with, "agreed");
   } else if (dead) {
-    end_connection(with, close_reason::lost, "the peer has ended");
+    lose_connection(with, "the peer has ended");
   }
 }
 
-void sim_network::end_connection(peer_record& with, close_reason why, char const* words) {
+bool sim_network::notices_end_of(peer_record const& with) const {
+  if (how_.losses == loss_notice::none) return false;
+  if (how_.losses == loss_notice::by_traffic && with.now == peer_record::link::connected &&
+      with.operations == 0 && with.jobs == 0 && with.way.parked_packets() == 0)
+    return false;
+  return with.way.page->state.load(std::memory_order_relaxed) == gone;
+}
+
+/// Starts end here; what is under way keeps its memory a little longer.
+void sim_network::lose_connection(peer_record& with, char const* words) {
+  // A packet that says so may be parked: it stays, unless nobody will read it.
+  wire_.drop_parked(with.way, with.way.page->state.load(std::memory_order_relaxed) == gone);
+  set_link(with, peer_record::link::lost);
+  with.letting_go = choices_.chance(how_.completions) ? some_polls() : 0;
+  tell(with, connection_change::lost, words);
+}
+
+void sim_network::end_connection(peer_record& with, char const* words) {
   std::int32_t const rank = with.way.rank;
-  set_link(with, peer_record::link::closing);  // events of operations come first, and cannot start any
-  if (why == close_reason::lost) {
-    // A packet that says so may be parked: it stays, unless nobody will read it.
-    wire_.drop_parked(with.way, with.way.page->state.load(std::memory_order_relaxed) == gone);
-    last_error_ = words;
-    lose_operations(rank);
-  }
   drop_held(rank);
   std::erase_if(parts_,
                 [&](auto const& entry) { return static_cast<std::int32_t>(entry.first >> 32) == rank; });
   ++with.connections;
   with.close_wanted = false;
   set_link(with, peer_record::link::none);
-  tell(with, connection_change::closed, why, words);
+  tell(with, connection_change::closed, words);
 }
 
 }  // namespace atl::transport::sim

@@ -1,21 +1,31 @@
 // Messages: three ways out by length, and what arrives.
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstring>
 
 #include "transport/sim/sim_network.hpp"
 
 namespace atl::transport::sim {
+namespace {
+
+/// Headers are the receiver's during its call only.
+void forget_header(arrival const& what) {
+  std::memset(const_cast<std::byte*>(what.header.data()), 0xdd, what.header.size());
+}
+
+}  // namespace
 
 message_sizes sim_network::sizes(std::int32_t /*peer*/, lane /*where*/) const {
   return {longest_header, how_.eager, how_.packet, how_.late ? std::size_t{1} << 40 : how_.eager};
 }
 
 started sim_network::send(std::int32_t rank, lane where, std::span<std::byte const> header,
-                          std::span<std::byte const> payload, operation* events) {
+                          local_place payload, std::size_t bytes, operation* events) {
   peer_record* to = nullptr;
   if (started const s = ready(rank, to); s != started::complete) return s;
-  std::size_t const bytes = payload.size();
+  std::byte* const source = reached(payload);
   if (header.size() > longest_header || (bytes > how_.eager && !how_.late)) return started::unsupported;
   // The puts before it are counted when they have left.
   if (how_.ordered && to->jobs != 0) return started::no_room;
@@ -26,7 +36,7 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
   if (in_cells <= wire_.room() && bytes <= how_.eager) {
     if (!wire_.open(s, to->way, which, in_cells, may_park(*to))) return started::no_room;
     copy_bytes(s.body, header.data(), header.size());
-    copy_bytes(s.body + padded(header.size()), payload.data(), bytes);
+    copy_bytes(s.body + padded(header.size()), source, bytes);
     wire_.publish(s, to->way, which, kind::message, token);
     ++to->sent[which];
     return started::complete;
@@ -40,14 +50,13 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
     }
     std::byte* const packet = wire_.packet_at(rank, which, static_cast<unsigned>(index));
     copy_bytes(packet, header.data(), header.size());
-    copy_bytes(packet + longest_header, payload.data(), bytes);
+    copy_bytes(packet + longest_header, source, bytes);
     write_words(s.body, index);
     wire_.publish(s, to->way, which, kind::message_packet, token, bytes);
     ++to->sent[which];
     return started::complete;
   }
   if (events == nullptr || !events->asks(completion::source)) return started::unsupported;
-  auto* const source = const_cast<std::byte*>(payload.data());  // only read
   if (bytes <= how_.eager) {
     job parts;
     parts.is = job::what::parts;
@@ -203,7 +212,9 @@ void sim_network::take_packet(packet const& p) {
   }
   what.handle.record = record.get();
   ++calls_;
-  if (receiver_->arrived(what) == taken::kept && record != nullptr) {
+  bool const kept = receiver_->arrived(what) == taken::kept && record != nullptr;
+  forget_header(what);
+  if (kept) {
     (void)record.release();
   } else {
     wire_.give_back(me_, p.where, index);
@@ -232,13 +243,14 @@ void sim_network::take_part(packet const& p) {
   record->bytes = parts->total;
   record->payload = std::move(parts->payload);
   parts_.erase(name);
-  copy_bytes(record->header.data(), data, header_of(p.token));
+  std::array<std::byte, longest_header> header;
+  copy_bytes(header.data(), data, header_of(p.token));
   wire_.give_back(me_, p.where, index);
   ++peer_of(p.source).seen[p.where];
   arrival what;
   what.peer = p.source;
   what.lane = static_cast<lane>(p.where);
-  what.header = {record->header.data(), header_of(p.token)};
+  what.header = {header.data(), header_of(p.token)};
   what.payload = record->payload.get();
   what.bytes = record->bytes;
   what.may_keep = true;
@@ -254,17 +266,18 @@ void sim_network::take_late(peer_record& from, packet const& p) {
   record->connections = from.connections;
   record->operation = static_cast<std::uint32_t>(word(p.body, 0));
   record->bytes = word(p.body, 1);
-  copy_bytes(record->header.data(), p.body + 16, header_of(p.token));
   arrival what;
   what.peer = p.source;
   what.lane = static_cast<lane>(p.where);
   what.late = true;
   what.may_keep = true;
-  what.header = {record->header.data(), header_of(p.token)};
+  what.header = {p.body + 16, header_of(p.token)};
   what.bytes = record->bytes;
   what.handle.record = record;
   ++calls_;
-  if (receiver_->arrived(what) == taken::consumed) release(what.handle);
+  bool const consumed = receiver_->arrived(what) == taken::consumed;
+  forget_header(what);
+  if (consumed) release(what.handle);
 }
 
 started sim_network::fetch(arrival_handle what, local_place into, operation* events) {

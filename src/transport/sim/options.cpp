@@ -40,6 +40,18 @@ constexpr std::array times{unit{"ns", 1}, unit{"us", 1e3}, unit{"ms", 1e6}, unit
 constexpr std::array rates{unit{"MB/s", 1e-3}, unit{"GB/s", 1}};
 constexpr std::array sizes{unit{"", 1}, unit{"B", 1}, unit{"KB", 1024}, unit{"MB", 1048576}};
 
+template <class T>
+struct named {
+  std::string_view name;
+  T value;
+};
+constexpr std::array atomics_choices{named{"yes", atomics_offered::yes}, named{"no", atomics_offered::no},
+                                     named{"integers", atomics_offered::integers}};
+constexpr std::array stale_choices{named{"misses", stale_key::misses}, named{"breaks", stale_key::breaks}};
+constexpr std::array loss_choices{named{"always", loss_notice::always},
+                                  named{"traffic", loss_notice::by_traffic},
+                                  named{"none", loss_notice::none}};
+
 /// One name=value on its way into options.
 class reader {
  public:
@@ -89,15 +101,18 @@ class reader {
     into = *result;
     return true;
   }
-  bool atomics(std::string_view name, atomics_offered& into) {
+  template <class T, std::size_t N>
+  bool choice(std::string_view name, T& into, std::array<named<T>, N> const& known) {
     if (name != name_) return false;
-    if (value_ != "yes" && value_ != "no" && value_ != "integers") {
-      refuse(name_, value_, "expected yes, no or integers");
+    std::string all;
+    for (named<T> const& each : known) {
+      if (value_ == each.name) {
+        into = each.value;
+        return true;
+      }
+      all.append(all.empty() ? "" : ", ").append(each.name);
     }
-    into = value_ == "yes"  ? atomics_offered::yes
-           : value_ == "no" ? atomics_offered::no
-                            : atomics_offered::integers;
-    return true;
+    refuse(name_, value_, "expected one of " + all);
   }
 
  private:
@@ -117,6 +132,7 @@ void misbehave(options& o) {
   o.refuse = 25;
   o.connects = 40;
   o.misses = 10;
+  o.stale = stale_key::breaks;
 }
 
 void read_one(options& o, std::string_view name, std::string_view value) {
@@ -138,13 +154,15 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.percent("connects", o.connects) || r.percent("misses", o.misses) || r.percent("errors", o.errors) ||
       r.flag("lockstep", o.lockstep) || r.flag("passive", o.passive) || r.flag("ordered", o.ordered) ||
       r.flag("late", o.late) || r.flag("notified", o.notified) || r.flag("vectors", o.vectors) ||
-      r.flag("gpu", o.gpu) || r.atomics("atomics", o.atomics);
+      r.flag("gpu", o.gpu) || r.choice("atomics", o.atomics, atomics_choices) ||
+      r.choice("stale", o.stale, stale_choices) || r.choice("losses", o.losses, loss_choices) ||
+      r.time("idle", o.idle_ns);
   if (!known) {
     refuse(
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
         "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
-        "vectors, gpu, atomics");
+        "vectors, gpu, atomics, stale, losses, idle");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
 }
@@ -203,10 +221,17 @@ std::string to_text(options const& o) {
   flag("notified", o.notified, rest.notified);
   flag("vectors", o.vectors, rest.vectors);
   flag("gpu", o.gpu, rest.gpu);
-  if (o.atomics != rest.atomics) {
-    text +=
-        format("%satomics=%s", text.empty() ? "" : ",", o.atomics == atomics_offered::no ? "no" : "integers");
-  }
+  auto const choice = [&](char const* name, auto value, auto at_rest, auto const& known) {
+    if (value == at_rest) return;
+    for (auto const& each : known) {
+      if (each.value == value)
+        text.append(text.empty() ? "" : ",").append(name).append("=").append(each.name);
+    }
+  };
+  choice("atomics", o.atomics, rest.atomics, atomics_choices);
+  choice("stale", o.stale, rest.stale, stale_choices);
+  choice("losses", o.losses, rest.losses, loss_choices);
+  add("idle", o.idle_ns, rest.idle_ns, "ns");
   return text;
 }
 

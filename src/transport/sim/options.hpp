@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "transport/network_types.hpp"
+
 namespace atl::transport::sim {
 
 enum class atomics_offered : std::uint8_t {
@@ -46,6 +48,9 @@ struct options {
   bool vectors = true;
   bool gpu = true;
   atomics_offered atomics = atomics_offered::yes;
+  stale_key stale = stale_key::misses;
+  loss_notice losses = loss_notice::always;
+  std::uint64_t idle_ns = 0;  ///< what a fruitless poll costs at least
 
   bool timed() const { return latency_ns != 0 || bytes_per_ns != 0; }
 };

@@ -24,7 +24,14 @@ unsigned sim_network::poll(receiver& target) {
   ++polls_;
   bool const look_for_the_dead = (polls_ & 1023U) == 0;
   bool const arrived = !rings_[0]->empty() || !rings_[1]->empty() || !rings_[2]->empty();
-  if (!arrived && !look_for_the_dead && !busy()) return 0;
+  if (!arrived && !look_for_the_dead && !busy()) {
+    if (how_.idle_ns != 0) {
+      std::uint64_t const begin = now_ns();
+      while (now_ns() - begin < how_.idle_ns) {
+      }
+    }
+    return 0;
+  }
   receiver_ = &target;
   calls_ = 0;
   wire_.hold_back(false);
@@ -205,20 +212,14 @@ bool sim_network::visit_late_events() {
 
 bool sim_network::visit_peers() {
   bool any = false;
-  for (std::int32_t const rank : std::vector(std::exchange(breaks_, {}))) {
-    peer_record& with = peer_of(rank);
-    if (!with.up()) continue;
-    send_plain(with, kind::lost, 0);
-    end_connection(with, close_reason::lost, "the connection was broken");
-  }
+  for (wanted_break const& b : std::vector(std::exchange(breaks_, {})))
+    break_off(peer_of(b.peer), b.tell_peer);
   for (std::size_t i = 0; i < used_peers_.size(); ++i) {
     peer_record& with = *peers_[static_cast<std::size_t>(used_peers_[i])];
     if (with.way.parked_packets() != 0) any |= wire_.push_parked(with.way);
-    if (with.now == peer_record::link::connecting || with.now == peer_record::link::closing)
-      advance_link(with);
-    if ((polls_ & 1023U) == 0 && with.now == peer_record::link::connected &&
-        with.way.page->state.load(std::memory_order_relaxed) == gone) {
-      end_connection(with, close_reason::lost, "the peer has ended");
+    if (with.now != peer_record::link::none && with.now != peer_record::link::connected) advance_link(with);
+    if ((polls_ & 1023U) == 0 && with.now == peer_record::link::connected && notices_end_of(with)) {
+      lose_connection(with, "the peer has ended");
     }
   }
   return any;

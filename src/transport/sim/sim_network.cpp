@@ -23,6 +23,8 @@ sim_network::sim_network(config const& how)
   abilities_.put_before_message = how_.ordered;
   abilities_.ordered_messages = how_.ordered;
   abilities_.atomics_with_processor = true;
+  abilities_.stale_keys = how_.stale;
+  abilities_.losses = how_.losses;
   abilities_.memory_kinds = 1U << static_cast<unsigned>(memory::kind_id::host);
   if (how_.gpu && reach_ != nullptr) abilities_.memory_kinds |= 0b11100;  // cuda, hip, ze
   limits_.put_bytes = limits_.get_bytes = how_.longest;
@@ -31,6 +33,7 @@ sim_network::sim_network(config const& how)
   limits_.address_bytes = sizeof address_;
   limits_.key_bytes = 24;
   limits_.notification_bits = 64;
+  limits_.idle_poll_ns = how_.idle_ns;
 
   rank_page* const page = wire_.map().page_of(how.base, me_);
   for (unsigned which = 0; which < queues; ++which) {
@@ -46,7 +49,7 @@ sim_network::~sim_network() {
   wire_.hold_back(false);
   for (std::int32_t const rank : used_peers_) {
     peer_record& with = *peers_[static_cast<std::size_t>(rank)];
-    if (!with.up()) continue;
+    if (!with.up() || how_.losses != loss_notice::always) continue;
     slot s;
     // Without room the peer finds out by itself.
     if (wire_.open(s, with.way, remote_queue, 0, false)) {

@@ -39,7 +39,13 @@ struct config {
 
 /// What is kept about a peer from its first use on.
 struct peer_record {
-  enum class link : std::uint8_t { none, connecting, connected, closing };
+  enum class link : std::uint8_t {
+    none,
+    connecting,
+    connected,
+    closing,
+    lost,  ///< and operations wait for their events
+  };
 
   peer_record(layout const& map, std::byte* base, std::int32_t rank, std::uint64_t cells)
       : way(map, base, rank, cells) {}
@@ -48,6 +54,7 @@ struct peer_record {
   link now = link::none;
   std::uint8_t their_connection = 0;  ///< number of theirs whose packets count
   bool close_wanted = false, close_sent = false, close_seen = false;
+  unsigned letting_go = 0;                     ///< polls until a lost connection is closed
   std::uint32_t connections = 0;               ///< made so far: keys of earlier ones are invalid
   std::uint32_t operations = 0;                ///< open ones of this side
   std::uint32_t jobs = 0;                      ///< of this side that move data to the peer
@@ -76,9 +83,10 @@ class sim_network final : public network {
   std::span<std::byte const> address() const override { return std::as_bytes(std::span(&address_, 1)); }
   started connect(std::int32_t peer, std::span<std::byte const> peer_address) override;
   void close(std::int32_t peer) override;
+  void give_up(std::int32_t peer) override;
 
-  started send(std::int32_t peer, lane where, std::span<std::byte const> header,
-               std::span<std::byte const> payload, operation* events) override;
+  started send(std::int32_t peer, lane where, std::span<std::byte const> header, local_place payload,
+               std::size_t bytes, operation* events) override;
   started begin(std::int32_t peer, lane where, std::size_t header_bytes, std::size_t least, std::size_t most,
                 network_buffer& buffer) override;
   void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) override;
@@ -138,9 +146,12 @@ class sim_network final : public network {
   bool take_connect(peer_record& from, packet const& p);
   bool take_close(peer_record& from, packet const& p);
   void become_connected(peer_record& with, std::uint8_t theirs);
-  void end_connection(peer_record& with, close_reason why, char const* words);
+  void lose_connection(peer_record& with, char const* words);
+  void end_connection(peer_record& with, char const* words);
+  void break_off(peer_record& with, bool tell_peer);
   void advance_link(peer_record& with);
-  void tell(peer_record& about, connection_change what, close_reason why, char const* words);
+  bool notices_end_of(peer_record const& with) const;
+  void tell(peer_record& about, connection_change what, char const* words);
   void send_plain(peer_record& to, kind what, std::uint64_t token);
 
   // Operations of this side (operations.cpp).
@@ -180,7 +191,7 @@ class sim_network final : public network {
 
   // Remote memory, the target's side (target.cpp).
   bool take_remote(peer_record& from, packet const& p);
-  std::byte* memory_of(std::uint32_t key, std::uint64_t offset, std::uint64_t bytes) const;
+  std::byte* memory_of(peer_record const& user, std::uint32_t key, std::uint64_t offset, std::uint64_t bytes);
   bool misses(peer_record& from, std::uint32_t operation);
   void take_put(peer_record& from, packet const& p);
   void take_get(peer_record& from, packet const& p);
@@ -216,8 +227,13 @@ class sim_network final : public network {
   std::size_t held_in_[queues]{};
   std::deque<job> jobs_;
   std::vector<late_event> late_events_;
-  std::vector<std::int32_t> breaks_;  ///< connections that a test wants broken
-  std::size_t changing_ = 0;          ///< peers that connect or close
+  /// A connection that is to break.
+  struct wanted_break {
+    std::int32_t peer;
+    bool tell_peer;
+  };
+  std::vector<wanted_break> breaks_;
+  std::size_t changing_ = 0;  ///< peers that connect, close, or were lost
 
   std::vector<open_operation> operations_;
   std::uint32_t free_operations_ = no_operation;

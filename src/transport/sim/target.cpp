@@ -38,7 +38,7 @@ bool sim_network::take_remote(peer_record& from, packet const& p) {
     case kind::notify: {
       if (from.puts_seen < word(p.body, 3)) return false;
       ++from.puts_seen;
-      if (memory_of(high(p.token), word(p.body, 0), word(p.body, 1)) != nullptr) {
+      if (memory_of(from, high(p.token), word(p.body, 0), word(p.body, 1)) != nullptr) {
         ++calls_;
         receiver_->notified(p.source, word(p.body, 2));
       }
@@ -50,15 +50,16 @@ bool sim_network::take_remote(peer_record& from, packet const& p) {
   }
 }
 
-/// Where a key's bytes are in this process; null if there are none.
-std::byte* sim_network::memory_of(std::uint32_t key, std::uint64_t offset, std::uint64_t bytes) const {
+/// Where the bytes of a peer's key are in this process; null if there are none.
+std::byte* sim_network::memory_of(peer_record const& user, std::uint32_t key, std::uint64_t offset,
+                                  std::uint64_t bytes) {
   std::uint32_t const place = key & 0xffff;
-  if (place >= registrations_.size()) return nullptr;
-  registration const* const memory = registrations_[place];
-  if (memory == nullptr || memory->id != key || offset > memory->bytes || bytes > memory->bytes - offset) {
+  registration const* const memory = place < registrations_.size() ? registrations_[place] : nullptr;
+  if (memory == nullptr || memory->id != key) {
+    if (how_.stale == stale_key::breaks) break_connection(user.way.rank);
     return nullptr;
   }
-  return memory->reached + offset;
+  return offset > memory->bytes || bytes > memory->bytes - offset ? nullptr : memory->reached + offset;
 }
 
 void sim_network::take_put(peer_record& from, packet const& p) {
@@ -73,7 +74,7 @@ void sim_network::take_put(peer_record& from, packet const& p) {
     data = wire_.packet_at(me_, remote_queue, index);
     bytes = word(p.body, 2);
   }
-  std::byte* const to = memory_of(high(p.token), offset, bytes);
+  std::byte* const to = memory_of(from, high(p.token), offset, bytes);
   bool const done = to != nullptr && (sure || !misses(from, operation));
   if (done) copy_bytes(to, data, bytes);
   if (p.kind == kind::put_packet) wire_.give_back(me_, remote_queue, index);
@@ -92,7 +93,7 @@ void sim_network::take_put(peer_record& from, packet const& p) {
 void sim_network::take_get(peer_record& from, packet const& p) {
   std::uint32_t const operation = low(p.token);
   std::uint64_t const bytes = word(p.body, 1);
-  std::byte* const data = memory_of(high(p.token), word(p.body, 0), bytes);
+  std::byte* const data = memory_of(from, high(p.token), word(p.body, 0), bytes);
   if (data != nullptr && !misses(from, operation)) {
     serve(from, operation, data, bytes, word(p.body, 2), no_operation);
     return;
@@ -132,7 +133,7 @@ void sim_network::take_atomic(peer_record& from, packet const& p) {
   std::uint32_t const operation = low(p.token);
   auto const op = static_cast<atomic_op>(word(p.body, 1) & 0xff);
   auto const type = static_cast<atomic_type>(word(p.body, 1) >> 8 & 0xff);
-  std::byte* const at = memory_of(high(p.token), word(p.body, 0), bytes_of(type));
+  std::byte* const at = memory_of(from, high(p.token), word(p.body, 0), bytes_of(type));
   ++from.puts_seen;
   bool const done = at != nullptr && !misses(from, operation);
   std::uint64_t const before = done ? apply_atomic(at, op, type, word(p.body, 2), word(p.body, 3)) : 0;

@@ -133,7 +133,6 @@ struct kept_arrival {
   std::uint32_t operation = 0;    ///< late: the sender's
   std::size_t bytes = 0;
   std::unique_ptr<std::byte[]> payload;
-  std::array<std::byte, longest_header> header;
 };
 
 /// An operation of this side that has not come to its end.

@@ -197,12 +197,14 @@ TEST_P(keys_test, keys_end_with_the_heap) {
   EXPECT_EQ(owner->registered(), 0U);
   answer_one();
   EXPECT_EQ(keys->size(), 0U);
-  std::byte from{0x5a};
-  counted op(ask_finished);
-  started const s = persist([&] { return at(0).net->put(1, old, {&from, nullptr}, 1, &op); });
-  ASSERT_TRUE(s == started::under_way || s == started::source_free);
-  ASSERT_TRUE(until([&] { return op.finished == 1; }));
-  EXPECT_EQ(op.how, outcome::bad_key);
+  if (at(0).net->abilities().stale_keys == stale_key::misses) {
+    std::byte from{0x5a};
+    counted op(ask_finished);
+    started const s = persist([&] { return at(0).net->put(1, old, {&from, nullptr}, 1, &op); });
+    ASSERT_TRUE(s == started::under_way || s == started::source_free);
+    ASSERT_TRUE(until([&] { return op.finished == 1; }));
+    EXPECT_EQ(op.how, outcome::bad_key);
+  }
   keys->leave(used);
   expect_usable(key_of(2), 2 * key_block_bytes);
 }
