@@ -13,6 +13,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/error.hpp"
+#include "base/os/unique_fd.hpp"
 #include "bootstrap/placement.hpp"
 
 namespace atl::bootstrap {
@@ -91,5 +92,10 @@ std::vector<candidate> candidates();
 int share_descriptor(channel& with, int descriptor);
 /// The same over the ranks of this machine, whatever hosts are simulated on it.
 int share_descriptor_on_machine(channel& with, int descriptor);
+
+enum class sharers : std::uint8_t { host, machine };
+/// The same for several at once, of any sort: all ranks give as many, and get the first rank's (who keeps its own).
+/// Collective over the machine. False on all ranks if some could not be reached; then nothing is of use.
+bool share_descriptors(channel& with, sharers who, std::vector<os::unique_fd>& descriptors);
 
 }  // namespace atl::bootstrap

@@ -2,11 +2,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,14 +20,14 @@
 #include "base/os/unique_fd.hpp"
 #include "bootstrap/bootstrap.hpp"
 
-// Passing one open file from local rank 0 to all ranks of the host. Three ways, in this order; who has got it
+// Passing open files from local rank 0 to all ranks of the host. Three ways, in this order; who has got it
 // by one takes no part in the next, and all know from an exchange whether another is needed. All exchanges are over
 // the machine, where several simulated hosts, each with its own file, take the same steps:
 //
 //   mail, abstract   a peer's letter box has a name that the kernel chose, in no file system. Needs one network
 //                    namespace; known beforehand, so that ranks in several do not even try.
 //   /proc            a peer opens /proc/<pid of rank 0>/fd/<n>, which the system grants to processes of the same
-//                    user. Needs one PID namespace. Device and inode prove that it is the file meant: in
+//                    user. For one file that can be opened so; needs one PID namespace. Device and inode prove that it is the file meant: in
 //                    another namespace the number is another process'.
 //   mail, folder     the box has a name in a folder that only this user may enter. Needs a file system in common.
 //
@@ -36,6 +38,11 @@ namespace atl::bootstrap {
 namespace {
 
 constexpr std::size_t token_bytes = 16;
+/// What is in a letter beside descriptors: the receiver's token, and the number of the first of them.
+struct letter {
+  char token[token_bytes];
+  std::uint32_t first;
+};
 constexpr char const* who = "passing a descriptor between ranks: ";
 
 /// What a rank tells the others first. Travels as bytes.
@@ -50,11 +57,12 @@ struct offer {
 /// One rank's part.
 class sharing {
  public:
-  /// `members`: who shares one file, by their local ranks on the machine; the first one has it.
-  sharing(channel& with, std::vector<std::size_t> members, int descriptor)
-      : with_(with), members_(std::move(members)), own_(descriptor) {}
+  /// `members`: who shares the files, by their local ranks on the machine; the first one has them.
+  sharing(channel& with, std::vector<std::size_t> members, std::vector<int> descriptors)
+      : with_(with), members_(std::move(members)), own_(std::move(descriptors)), count_(own_.size()) {}
 
-  int run() {
+  /// For all but the first one; true: everybody has them.
+  bool run(std::vector<os::unique_fd>& into) {
     introduce();
     if (one_network_) {
       by_mail(os::mail_place::abstract);
@@ -63,22 +71,25 @@ class sharing {
     }
     if (!all_have_it()) by_proc();
     if (!all_have_it()) by_mail(os::mail_place::folder);
-    require_all();
-    return leads() ? own_ : received_.release();
+    if (!all_have_it()) return false;
+    into = std::move(received_);
+    return true;
   }
+  /// Collective, after run() has said no. Throws, with words on all who lack them.
+  [[noreturn]] void complain();
 
  private:
   [[nodiscard]] bool leads() const {
     return leader() == static_cast<std::size_t>(with_.machine().local_rank);
   }
   [[nodiscard]] std::size_t leader() const { return members_[0]; }
-  [[nodiscard]] bool has_it() const { return leads() ? own_ >= 0 : static_cast<bool>(received_); }
+  [[nodiscard]] bool has_it() const { return leads() || received_.size() == count_; }
   void note(std::string const& problem) { problems_ += (problems_.empty() ? "" : "; ") + problem; }
 
   void introduce() {
-    offer mine{os::network_namespace(), ::getpid(), 0, 0, own_};
+    offer mine{os::network_namespace(), ::getpid(), 0, 0, leads() ? own_[0] : -1};
     struct stat info {};
-    if (leads() && ::fstat(own_, &info) == 0) {
+    if (leads() && ::fstat(own_[0], &info) == 0) {
       mine.device = info.st_dev;
       mine.inode = info.st_ino;
     }
@@ -100,19 +111,8 @@ class sharing {
     return true;
   }
 
-  void require_all() {
-    auto const outcomes = with_.exchange_machine(has_it() ? "" : (problems_ + ".").substr(0, 900));
-    for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
-      if (outcomes[rank].empty()) continue;
-      throw bootstrap_error(format(
-          "%slocal rank %zu has no access to the memory that the ranks of this host share: %s Let the ranks "
-          "share a network namespace, a PID namespace, or /dev/shm or /tmp.",
-          who, rank, outcomes[rank].c_str()));
-    }
-  }
-
   void by_proc() {
-    if (has_it()) return;
+    if (has_it() || count_ != 1) return;
     std::string const path =
         format("/proc/%lld/fd/%d", static_cast<long long>(of_leader_.pid), of_leader_.descriptor);
     // Looked at before it is opened: opening something else, a terminal or a tape, may do something.
@@ -126,7 +126,7 @@ class sharing {
       note(format("%s: %s", path.c_str(), opened ? "another file" : std::strerror(errno)));
       return;
     }
-    received_ = std::move(opened);
+    received_.push_back(std::move(opened));
   }
 
   /// errno is 0 if there is a file, but another one.
@@ -168,13 +168,22 @@ class sharing {
 
   /// Empty, or why a letter could not be sent.
   std::string deliver(std::string_view to) const {
+    letter what{};
+    std::memcpy(what.token, to.data(), token_bytes);
+    int tries = 1000;  // a box that was put up just now is full only if somebody makes it so
     try {
-      // A box that was put up just now is full only if somebody makes it so.
-      for (int tries = 0; tries < 1000; ++tries) {
-        if (os::descriptor_mailbox::try_send(to.substr(token_bytes), to.data(), token_bytes, own_)) return {};
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (what.first < own_.size()) {
+        std::span<int const> const next = std::span(own_).subspan(
+            what.first, std::min(own_.size() - what.first, os::descriptors_in_a_letter));
+        if (os::descriptor_mailbox::try_send(to.substr(token_bytes), &what, sizeof what, next)) {
+          what.first += static_cast<std::uint32_t>(next.size());
+        } else if (--tries == 0) {
+          return "the receiver's box is full";
+        } else {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
       }
-      return "the receiver's box is full";
+      return {};
     } catch (startup_error const& error) {
       return without_prefix(error.what());
     }
@@ -182,44 +191,86 @@ class sharing {
 
   /// Letters with another token are not from this job.
   bool collect(os::descriptor_mailbox& box, std::string const& token) {
-    std::string shown(token_bytes, '\0');
-    os::unique_fd descriptor;
-    while (std::size_t const bytes = box.try_receive(shown.data(), shown.size(), descriptor)) {
-      if (bytes != token_bytes || shown != token || !descriptor) continue;
-      received_ = std::move(descriptor);
-      return true;
+    letter shown{};
+    std::vector<os::unique_fd> in_letter, all(count_);
+    std::size_t got = 0;
+    while (std::size_t const bytes = box.try_receive(&shown, sizeof shown, in_letter)) {
+      if (bytes != sizeof shown || token != std::string_view(shown.token, token_bytes)) continue;
+      for (std::size_t i = 0; i < in_letter.size() && shown.first + i < count_; ++i) {
+        if (!all[shown.first + i]) ++got;
+        all[shown.first + i] = std::move(in_letter[i]);
+      }
     }
-    return false;
+    if (got != count_) return false;
+    received_ = std::move(all);
+    return true;
   }
 
   channel& with_;
   std::vector<std::size_t> members_;
-  int own_;
-  os::unique_fd received_;
+  std::vector<int> own_;  ///< of the first one; as many on the others, of no meaning
+  std::size_t count_;
+  std::vector<os::unique_fd> received_;
   offer of_leader_{};
   bool one_network_ = true;
   std::string problems_;
 };
 
-}  // namespace
+void sharing::complain() {
+  auto const outcomes = with_.exchange_machine(has_it() ? "" : (problems_ + ".").substr(0, 900));
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+    if (outcomes[rank].empty()) continue;
+    throw bootstrap_error(format(
+        "%slocal rank %zu has no access to the memory that the ranks of this host share: %s Let the ranks "
+        "share a network namespace, a PID namespace, or /dev/shm or /tmp.",
+        who, rank, outcomes[rank].c_str()));
+  }
+  throw bootstrap_error(format("%ssome rank has no access any more", who));
+}
 
-int share_descriptor(channel& with, int descriptor) {
-  placement const& machine = with.machine();
-  // Not the host's size: a simulated host of one rank makes the exchanges that the others make.
-  if (machine.local_size == 1) return descriptor;
-  host_ranks const on_machine = machine.ranks_of_host();
+std::vector<std::size_t> members_of_host(channel const& with) {
+  host_ranks const on_machine = with.machine().ranks_of_host();
   host_ranks const on_host = with.where().ranks_of_host();
   std::vector<std::size_t> members;
   for (std::uint32_t r = 0; r < on_host.count(); ++r)
     members.push_back(on_machine.local_rank(on_host.world_rank(r)));
-  return sharing(with, std::move(members), descriptor).run();
+  return members;
 }
 
-int share_descriptor_on_machine(channel& with, int descriptor) {
-  if (with.machine().local_size == 1) return descriptor;
+std::vector<std::size_t> members_of_machine(channel const& with) {
   std::vector<std::size_t> members(static_cast<std::size_t>(with.machine().local_size));
   std::iota(members.begin(), members.end(), std::size_t{0});
-  return sharing(with, std::move(members), descriptor).run();
+  return members;
+}
+
+int share(channel& with, std::vector<std::size_t> members, int descriptor) {
+  // Not the host's size: a simulated host of one rank makes the exchanges that the others make.
+  if (with.machine().local_size == 1) return descriptor;
+  bool const leads = members[0] == static_cast<std::size_t>(with.machine().local_rank);
+  sharing how(with, std::move(members), {descriptor});
+  std::vector<os::unique_fd> received;
+  if (!how.run(received)) how.complain();
+  return leads ? descriptor : received[0].release();
+}
+
+}  // namespace
+
+int share_descriptor(channel& with, int descriptor) { return share(with, members_of_host(with), descriptor); }
+
+int share_descriptor_on_machine(channel& with, int descriptor) {
+  return share(with, members_of_machine(with), descriptor);
+}
+
+bool share_descriptors(channel& with, sharers who, std::vector<os::unique_fd>& descriptors) {
+  if (with.machine().local_size == 1) return true;
+  std::vector<std::size_t> members = who == sharers::host ? members_of_host(with) : members_of_machine(with);
+  bool const leads = members[0] == static_cast<std::size_t>(with.machine().local_rank);
+  std::vector<int> own;
+  for (os::unique_fd const& each : descriptors) own.push_back(each.get());
+  std::vector<os::unique_fd> received;
+  bool const all = sharing(with, std::move(members), std::move(own)).run(received);
+  if (!leads) descriptors = std::move(received);
+  return all;
 }
 
 }  // namespace atl::bootstrap

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -71,29 +72,31 @@ std::string bind_in_folder(int socket, std::string& folder) {
 
 }  // namespace
 
-bool send_descriptor(int socket, void const* data, std::size_t bytes, int descriptor) noexcept {
+bool send_descriptors(int socket, void const* data, std::size_t bytes,
+                      std::span<int const> descriptors) noexcept {
   iovec part{const_cast<void*>(data), bytes};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(descriptors_in_a_letter * sizeof(int))] = {};
+  std::size_t const size = std::min(descriptors.size(), descriptors_in_a_letter) * sizeof(int);
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  message.msg_controllen = sizeof control;
+  message.msg_controllen = CMSG_SPACE(size);
   cmsghdr* const item = CMSG_FIRSTHDR(&message);
   item->cmsg_level = SOL_SOCKET;
   item->cmsg_type = SCM_RIGHTS;
-  item->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(item), &descriptor, sizeof descriptor);
+  item->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(item), descriptors.data(), size);
   while (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) {
     if (errno != EINTR) return false;
   }
   return true;
 }
 
-long receive_descriptor(int socket, void* data, std::size_t capacity, unique_fd& descriptor,
-                        int flags) noexcept {
+long receive_descriptors(int socket, void* data, std::size_t capacity, std::vector<unique_fd>& descriptors,
+                         int flags) {
   iovec part{data, capacity};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(descriptors_in_a_letter * sizeof(int))] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -104,11 +107,14 @@ long receive_descriptor(int socket, void* data, std::size_t capacity, unique_fd&
     got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
   } while (got < 0 && errno == EINTR);
   cmsghdr const* const item = got < 0 ? nullptr : CMSG_FIRSTHDR(&message);
-  descriptor.reset();
+  descriptors.clear();
   if (item != nullptr && item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS) {
-    int received = -1;
-    std::memcpy(&received, CMSG_DATA(item), sizeof received);
-    descriptor.reset(received);
+    std::size_t const count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int received = -1;
+      std::memcpy(&received, CMSG_DATA(item) + i * sizeof received, sizeof received);
+      descriptors.emplace_back(received);
+    }
   }
   return got;
 }
@@ -125,7 +131,8 @@ descriptor_mailbox::~descriptor_mailbox() {
   ::rmdir(folder_.c_str());
 }
 
-bool descriptor_mailbox::try_send(std::string_view to, void const* data, std::size_t bytes, int descriptor) {
+bool descriptor_mailbox::try_send(std::string_view to, void const* data, std::size_t bytes,
+                                  std::span<int const> descriptors) {
   unique_fd const socket = make_socket();
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -139,19 +146,20 @@ bool descriptor_mailbox::try_send(std::string_view to, void const* data, std::si
     throw startup_error("passing a descriptor between ranks: the receiver runs under another user");
   }
   // The letter waits there until the receiver looks, even after this end is closed.
-  if (send_descriptor(socket.get(), data, bytes, descriptor)) return true;
+  if (send_descriptors(socket.get(), data, bytes, descriptors)) return true;
   if (errno != EAGAIN && errno != ENOBUFS && errno != ETOOMANYREFS) fail("sendmsg");
   return false;
 }
 
-std::size_t descriptor_mailbox::try_receive(void* data, std::size_t capacity, unique_fd& descriptor) {
+std::size_t descriptor_mailbox::try_receive(void* data, std::size_t capacity,
+                                            std::vector<unique_fd>& descriptors) {
   for (;;) {
     unique_fd caller(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!caller) break;
     if (is_same_user(caller.get())) callers_.push_back(std::move(caller));
   }
   for (std::size_t i = 0; i < callers_.size();) {
-    long const got = receive_descriptor(callers_[i].get(), data, capacity, descriptor);
+    long const got = receive_descriptors(callers_[i].get(), data, capacity, descriptors);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       ++i;
       continue;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +15,18 @@
 
 namespace atl::os {
 
-/// Sends `bytes` (at least one) together with a descriptor, of which the receiver gets a copy, over a connected
-/// socket. False with errno set.
-bool send_descriptor(int socket, void const* data, std::size_t bytes, int descriptor) noexcept;
+/// Most descriptors that travel together.
+inline constexpr std::size_t descriptors_in_a_letter = 250;
 
-/// Receives at most `capacity` bytes and a descriptor (empty if none came). Bytes received, or -1 with errno
-/// set. Does not wait if `flags` has MSG_DONTWAIT.
-long receive_descriptor(int socket, void* data, std::size_t capacity, unique_fd& descriptor,
-                        int flags = 0) noexcept;
+/// Sends `bytes` (at least one) together with descriptors, of which the receiver gets copies, over a connected
+/// socket. False with errno set.
+bool send_descriptors(int socket, void const* data, std::size_t bytes,
+                      std::span<int const> descriptors) noexcept;
+
+/// Receives at most `capacity` bytes and the descriptors that came with them. Bytes received, or -1 with errno set.
+/// Does not wait if `flags` has MSG_DONTWAIT.
+long receive_descriptors(int socket, void* data, std::size_t capacity, std::vector<unique_fd>& descriptors,
+                         int flags = 0);
 
 /// Where a letter box has its name, by which senders find it.
 enum class mail_place : unsigned char {
@@ -44,9 +49,10 @@ class descriptor_mailbox {
 
   /// False if the receiver's box is full: try again later. Throws startup_error if there is no such box, or
   /// if it is another user's.
-  static bool try_send(std::string_view to, void const* data, std::size_t bytes, int descriptor);
-  /// As receive_descriptor; 0 if nothing is there.
-  std::size_t try_receive(void* data, std::size_t capacity, unique_fd& descriptor);
+  static bool try_send(std::string_view to, void const* data, std::size_t bytes,
+                       std::span<int const> descriptors);
+  /// As receive_descriptors; 0 if nothing is there.
+  std::size_t try_receive(void* data, std::size_t capacity, std::vector<unique_fd>& descriptors);
 
  private:
   unique_fd socket_;

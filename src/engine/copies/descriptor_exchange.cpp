@@ -62,8 +62,9 @@ bool descriptor_exchange::advance() {
     offer const& to = offers_[next_];
     if (static_cast<std::int32_t>(next_) == job.local_rank || to.mailbox_bytes == 0) continue;
     letter const mine{to.token, job.rank_me};
+    int const own = own_.get();
     if (!os::descriptor_mailbox::try_send({to.mailbox.data(), to.mailbox_bytes}, &mine, sizeof mine,
-                                          own_.get()))
+                                          {&own, 1}))
       return false;
   }
   return missing_ == 0;
@@ -71,13 +72,13 @@ bool descriptor_exchange::advance() {
 
 void descriptor_exchange::receive() {
   letter got{};
-  os::unique_fd descriptor;
+  std::vector<os::unique_fd> descriptors;
   while (missing_ != 0) {
-    std::size_t const bytes = box_->try_receive(&got, sizeof got, descriptor);
+    std::size_t const bytes = box_->try_receive(&got, sizeof got, descriptors);
     if (bytes == 0) return;
-    if (bytes != sizeof got || got.token != token_ || !descriptor) continue;
+    if (bytes != sizeof got || got.token != token_ || descriptors.size() != 1) continue;
     segment_table::here().adopt(offers_[progress_engine::here().host.local_rank(got.rank)].segment,
-                                std::move(descriptor));
+                                std::move(descriptors[0]));
     --missing_;
   }
 }
