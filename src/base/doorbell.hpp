@@ -13,11 +13,12 @@
 /// kernel execute one at the cores of all ranks. So either the sender's load comes after it and sees the bit,
 /// or its publication came before it and the sleeper's last look sees that. Where the kernel cannot do this,
 /// a wake-up can be missed in a window of nanoseconds, and sleeps must be short.
+///
+/// Who waits for a network, too, sleeps on descriptors: its bell names an event descriptor, and is rung by that.
 
 #include <atomic>
 #include <cstdint>
 
-#include "base/os/futex.hpp"
 #include "base/os/membarrier.hpp"
 
 namespace atl {
@@ -26,6 +27,8 @@ namespace atl {
 /// sleeps or is about to. Zero-filled memory is a silent bell.
 struct alignas(64) doorbell {
   std::atomic<std::uint32_t> word;
+  std::atomic<std::uint32_t>
+      event;  ///< number of its event descriptor, plus one; 0: futex. Set before anybody rings
 };
 
 /// How many threads sleep or are about to, of all processes that share it: for those who publish to many.
@@ -34,14 +37,8 @@ using sleeper_count = std::atomic<std::uint32_t>;
 /// Longest sleep where a wake-up can be missed.
 inline constexpr std::int64_t longest_unsure_sleep_ns = 1'000'000;
 
-inline void ring(doorbell& peer, std::uint32_t seen) noexcept {
-  // If another sender was faster, it woke the sleeper; if that announced itself again meanwhile, its look
-  // came after our publication.
-  if (peer.word.compare_exchange_strong(seen, seen + 1, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-    os::futex_wake(peer.word);
-  }
-}
+/// For wake(), which has seen that value.
+void ring(doorbell& peer, std::uint32_t seen) noexcept;
 
 /// Wakes the owner of `peer` if it sleeps or is about to. Call it after the publication that it shall see.
 inline void wake(doorbell& peer) noexcept {
@@ -68,10 +65,9 @@ inline std::uint32_t announce(doorbell& mine, sleeper_count& sleepers, bool remo
   return value;
 }
 
-/// Sleeps until somebody rings, or for so long. May return earlier.
-inline void sleep(doorbell const& mine, std::uint32_t announced, std::int64_t longest_ns) noexcept {
-  os::futex_wait(mine.word, announced, longest_ns);
-}
+/// Sleeps until somebody rings, or for so long; where bells are rung by descriptors, also until `other` is readable. May
+/// return earlier.
+void sleep(doorbell const& mine, std::uint32_t announced, std::int64_t longest_ns, int other = -1) noexcept;
 
 /// Ends what announce() began. The bit stays: other threads may rely on it, and the next sender clears it.
 inline void withdraw(sleeper_count& sleepers) noexcept { sleepers.fetch_sub(1, std::memory_order_relaxed); }

@@ -17,6 +17,7 @@
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 
+#include "base/bell_events.hpp"
 #include "base/doorbell.hpp"
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
@@ -25,6 +26,7 @@
 #include "base/os/memory.hpp"
 #include "base/os/ptracer.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/bells.hpp"
 #include "bootstrap/debugging.hpp"
 #include "bootstrap/mpi_singletons.hpp"
 #include "engine/host/set_host_map.hpp"
@@ -41,6 +43,8 @@ namespace {
 
 constexpr std::uint64_t world_team_id = 1;
 constexpr std::uint64_t local_team_id = 2;
+/// Longest sleep from which a network cannot wake.
+constexpr std::int64_t brief_sleep_ns = 200'000;
 
 /// What a rank tells the others of its host before messages can flow.
 struct introduction {
@@ -108,11 +112,6 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   config.me = static_cast<std::uint32_t>(place.local_rank);
   config.ranks = place.ranks_of_host();
   config.bells = &reinterpret_cast<rank_page*>(region.base())->bell;
-  config.bell_stride = region.stride();
-  if (plan.machine != nullptr) {
-    config.bells = plan.machine->bells_of_host();
-    config.bell_stride = sizeof(doorbell);
-  }
   plan.message_limit = private_limit(channel.machine().local_size);
 
   bool const reading = settings::read_peers();
@@ -172,6 +171,21 @@ std::unique_ptr<network_messages> open_network(bootstrap::channel& channel, simu
   return std::make_unique<network_messages>(std::move(network), std::move(what), memory);
 }
 
+/// Ranks that wait for a network sleep on descriptors; where that cannot be, they sleep briefly.
+waiting_policy sleep_on_network(host_domain& host, network_messages* messages, start_plan const& plan) {
+  waiting_policy how = plan.waiting;
+  if (messages == nullptr) return how;
+  transport::network const& network = messages->transport();
+  std::uint64_t const pause = network.limits().longest_pause_ns;
+  if (pause != 0) how.longest_sleep_ns = std::min(how.longest_sleep_ns, static_cast<std::int64_t>(pause / 2));
+  if (plan.bell_event >= 0 && network.descriptor() >= 0) {
+    host.sleep_on(network.descriptor(), static_cast<std::uint32_t>(plan.bell_event));
+  } else {
+    how.longest_sleep_ns = std::min(how.longest_sleep_ns, brief_sleep_ns);
+  }
+  return how;
+}
+
 /// Lets failures of this process end the job, and only the first one speak.
 void report_failures_to_job() {
   abort_hook = [] {
@@ -219,14 +233,14 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
           }),
       transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
               plan.transport.layout.arena_bytes, &transit_memory),
-      host({region.base(), region.stride(), plan.transport.ranks, plan.transport.me, plan.transport.bells,
-            plan.transport.bell_stride, plan.remote_fences, plan.one_network},
+      host({region.base(), region.stride(), plan.transport.ranks, plan.transport.me, plan.remote_fences,
+            plan.one_network},
            transit),
       messages(plan.message_limit),
       shm(with_memory(std::move(plan.transport), transit, messages)),
       machine(std::move(plan.machine)),
       network(open_network(channel, machine.get(), shm.period(), messages)),
-      progress(shm, network.get(), host, plan.waiting, plan.threaded),
+      progress(shm, network.get(), host, sleep_on_network(host, network.get(), plan), plan.threaded),
       flags(progress.open),
       teams(host),
       calls(progress),
@@ -242,6 +256,7 @@ world_state::~world_state() {
   if (shm.config().read_peers && shm.config().count > 1) os::let_read_memory(0);
   publish_module_names(nullptr);
   memory::host_heap().reset();
+  clear_bell_events();
   hosts = host_map{};
   job = job_info{};
 }
@@ -288,6 +303,7 @@ void start(bool threaded) {
   if (threaded || !plan.remote_fences) {
     plan.waiting.longest_sleep_ns = std::min(plan.waiting.longest_sleep_ns, longest_unsure_sleep_ns);
   }
+  if (place.hosts > 1) plan.bell_event = bootstrap::share_bell_events(channel, bootstrap::sharers::host);
   bool const flat = plan.flat;
   auto fresh = std::make_unique<world_state>(channel, std::move(region), std::move(plan));
   world_state& w = *fresh;

@@ -34,6 +34,7 @@ struct start_plan {
   bool remote_fences = false;     ///< of all ranks of this host (base/doorbell.hpp)
   bool one_network = true;        ///< the ranks of this host are in one network namespace
   bool flat = true;               ///< flat collectives are used
+  std::int32_t bell_event = -1;   ///< number of this rank's, if it may sleep on descriptors
   waiting_policy waiting;
   bool threaded = false;
   std::unique_ptr<simulated_machine> machine;

@@ -36,7 +36,6 @@ class shm_fabric final : public fabric {
     if (mapped == MAP_FAILED) throw std::runtime_error("mmap failed");
     config.base = static_cast<std::byte*>(mapped);
     config.bells = reinterpret_cast<doorbell*>(config.base);
-    config.bell_stride = config.stride;
     config_ = config;
     for (std::uint32_t r = 0; r < shape.ranks; ++r) std::memset(guard_of(r), 0x5a, guard_bytes);
     for (std::uint32_t r = 0; r < shape.ranks; ++r) {

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "base/bell_events.hpp"
+#include "base/os/event.hpp"
 #include "transport/sim/sim_network.hpp"
 
 namespace atl::transport {
@@ -13,13 +15,18 @@ class sim_job final : public network_job {
     std::size_t const size = sim::region_bytes(ranks, how_);
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, size)));
     std::memset(memory_.get(), 0, size);
+    std::vector<os::unique_fd> events(static_cast<std::size_t>(ranks));
+    for (os::unique_fd& event : events) event = os::make_event();
+    add_bell_events(std::move(events));
   }
+  ~sim_job() override { clear_bell_events(); }
   std::unique_ptr<network> open(std::int32_t rank) override {
     sim::config config;
     config.base = memory_.get();
     config.ranks = ranks_;
     config.me = rank;
     config.how = how_;
+    config.event = rank;
     return std::make_unique<sim::sim_network>(config);
   }
   bool break_connection(network& of, std::int32_t peer) override {

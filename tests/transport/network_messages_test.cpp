@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <poll.h>
+
 #include "network_fabric.hpp"
 
 namespace atl::transport {
@@ -223,6 +225,40 @@ TEST_P(network_messages, AnswersFromTheReceiver) {
     for (std::size_t i = 0; i < 1000; ++i) ++expected[pattern(i % 60, i)];
     for (arrived_message const& m : at(0).messages) --expected[m.payload];
     for (auto const& [payload, n] : expected) EXPECT_EQ(n, 0);
+  }
+}
+
+TEST_P(network_messages, AnArmedDescriptorTellsOfWhatComes) {
+  open(2);
+  connect(0, 1);
+  int const descriptor = at(0).net->descriptor();
+  if (descriptor < 0) GTEST_SKIP() << "there is none";
+  auto const readable = [&] {
+    pollfd one{descriptor, POLLIN, 0};
+    return ::poll(&one, 1, 0) > 0;
+  };
+  for (std::size_t round = 0; round < 20; ++round) {
+    at(0).messages.clear();
+    ASSERT_TRUE(until([&] { return at(0).net->arm(); }));
+    at(0).poll();
+    ASSERT_TRUE(until([&] { return at(0).net->arm() && !readable(); }));
+    // From here on it does not poll before it is told to.
+    bytes const payload = pattern(round * 100, round);
+    counted op(ask_source);
+    auto const begin = std::chrono::steady_clock::now();
+    bool sent = false;
+    while (!sent || !readable()) {
+      if (!sent) {
+        started const s = send_on(*at(1).net, 0, lane::request, pattern(8, 1), payload, &op);
+        sent = s != started::no_room;
+      }
+      at(1).poll();
+      ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+    }
+    EXPECT_FALSE(at(0).net->arm()) << "something has come since the last poll";
+    ASSERT_TRUE(until([&] { return at(0).messages.size() == 1; }));
+    EXPECT_EQ(at(0).messages[0].payload, payload);
+    ASSERT_TRUE(until([&] { return op.source == 1 || at(1).net->under_way() == 0; }));
   }
 }
 

@@ -22,8 +22,6 @@ class host_domain {
     std::size_t stride = 0;       ///< from one rank's region to the next one's
     bootstrap::host_ranks ranks;  ///< of this host
     std::uint32_t me = 0;         ///< local rank of this process
-    doorbell* bells = nullptr;    ///< of local rank 0; the others' follow
-    std::size_t bell_stride = 0;  ///< bytes from one to the next
     bool remote_fences = false;   ///< of all ranks: no wake-up is missed (base/doorbell.hpp)
     bool one_network = true;      ///< all ranks are in one network namespace
   };
@@ -68,7 +66,12 @@ class host_domain {
     return announce(bell(me()), page(0).sleepers, ranks_.remote_fences);
   }
   void sleep(std::uint32_t announced, std::int64_t longest_ns) const noexcept {
-    atl::sleep(bell(me()), announced, longest_ns);
+    atl::sleep(bell(me()), announced, longest_ns, network_descriptor_);
+  }
+  /// From here on this rank sleeps on that, too. `event`: number of its bell's descriptor.
+  void sleep_on(int network_descriptor, std::uint32_t event) noexcept {
+    network_descriptor_ = network_descriptor;
+    bell(me()).event.store(event + 1, std::memory_order_relaxed);
   }
   void withdraw_sleep() const noexcept { withdraw(page(0).sleepers); }
 
@@ -83,16 +86,14 @@ class host_domain {
   void give_staging(std::uint64_t offset) const { transit_.unreserve(offset - transit_offset()); }
 
  private:
-  [[nodiscard]] doorbell& bell(std::uint32_t local_rank) const noexcept {
-    return *reinterpret_cast<doorbell*>(reinterpret_cast<std::byte*>(ranks_.bells) +
-                                        local_rank * ranks_.bell_stride);
-  }
+  [[nodiscard]] doorbell& bell(std::uint32_t local_rank) const noexcept { return page(local_rank).bell; }
   std::uint64_t transit_offset() const noexcept {
     return static_cast<std::uint64_t>(transit_.address(0) - at(ranks_.me, 0));
   }
 
   shape ranks_;
   memory::arena& transit_;
+  int network_descriptor_ = -1;
 };
 
 }  // namespace atl::engine

@@ -73,8 +73,8 @@ class network_messages final : public single<network_messages>, public transport
   /// Calls and answers sent to and taken from other hosts, ever: the end of the job compares the sums of all ranks.
   [[nodiscard]] std::uint64_t calls_sent() const noexcept { return calls_sent_; }
   [[nodiscard]] std::uint64_t calls_taken() const noexcept { return calls_taken_; }
-  /// True if the network wakes this rank, also from what is under way now.
-  [[nodiscard]] bool may_sleep() { return network_->under_way() == 0 && waiting_ == 0 && network_->arm(); }
+  /// True if the network wakes this rank, also when something that is under way has come to its end.
+  [[nodiscard]] bool may_sleep() { return waiting_ == 0 && network_->arm(); }
   /// Begins to close all connections. Nothing more is sent, and losses are taken for closings.
   void close_all();
   /// Are there any that are not closed yet?

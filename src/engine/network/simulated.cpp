@@ -5,12 +5,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include <atoll/base/round_up.hpp>
-
 #include "base/error.hpp"
+#include "base/os/membarrier.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/unique_fd.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/bells.hpp"
 #include "transport/sim/sim_network.hpp"
 
 namespace atl::engine {
@@ -28,19 +28,17 @@ sim::options simulated_options() {
 
 }  // namespace
 
-simulated_machine::simulated_machine(bootstrap::channel& channel) : place_(channel.where()) {
-  auto const ranks = static_cast<std::size_t>(place_.size);
-  // Bells in the order of hosts, so that those of one host lie together.
-  std::vector<std::uint32_t> begins(static_cast<std::size_t>(place_.hosts) + 1);
-  for (std::int32_t r = 0; r < place_.size; ++r) ++begins[static_cast<std::size_t>(place_.host_of(r)) + 1];
-  for (std::size_t h = 1; h < begins.size(); ++h) begins[h] += begins[h - 1];
-  host_begin_ = begins[static_cast<std::size_t>(place_.host)];
-  for (std::int32_t r = 0; r < place_.size; ++r) {
-    bell_of_.push_back(begins[static_cast<std::size_t>(place_.host_of(r))]++);
+simulated_machine::simulated_machine(bootstrap::channel& channel)
+    : place_(channel.where()), how_(simulated_options()) {
+  map(channel);
+  event_ = bootstrap::share_bell_events(channel, bootstrap::sharers::machine);
+  for (std::string const& joined : channel.exchange_machine(os::join_remote_fences() ? "y" : "n")) {
+    remote_fences_ = remote_fences_ && joined == "y";
   }
+}
 
-  std::size_t const bells = round_up(ranks * sizeof(doorbell), std::size_t{4096});
-  bytes_ = bells + sim::region_bytes(place_.size, simulated_options());
+void simulated_machine::map(bootstrap::channel& channel) {
+  bytes_ = sim::region_bytes(place_.size, how_);
   os::unique_fd made;
   if (channel.machine().local_rank == 0) made = os::make_sealed_memfd("atoll-network", bytes_);
   int const mine = made.get();
@@ -53,27 +51,21 @@ simulated_machine::simulated_machine(bootstrap::channel& channel) : place_(chann
         format("cannot map %zu bytes of memory for the simulated network: %s", bytes_, std::strerror(errno)));
   }
   base_ = static_cast<std::byte*>(mapped);
-  bells_ = reinterpret_cast<doorbell*>(base_);
 }
 
 simulated_machine::~simulated_machine() {
   if (base_ != nullptr) munmap(base_, bytes_);
 }
 
-void simulated_machine::wake(void* machine, std::int32_t rank) {
-  auto const* const self = static_cast<simulated_machine*>(machine);
-  atl::wake(self->bells_[self->bell_of_[static_cast<std::size_t>(rank)]]);
-}
-
 std::unique_ptr<transport::network> simulated_machine::open() {
-  sim::config how;
-  how.base = base_ + round_up(static_cast<std::size_t>(place_.size) * sizeof(doorbell), std::size_t{4096});
-  how.ranks = place_.size;
-  how.me = place_.rank;
-  how.how = simulated_options();
-  how.wake = &wake;
-  how.wake_context = this;
-  return std::make_unique<sim::sim_network>(how);
+  sim::config config;
+  config.base = base_;
+  config.ranks = place_.size;
+  config.me = place_.rank;
+  config.how = how_;
+  config.event = event_;
+  config.remote_fences = remote_fences_;
+  return std::make_unique<sim::sim_network>(config);
 }
 
 }  // namespace atl::engine

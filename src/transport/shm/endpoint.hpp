@@ -61,8 +61,7 @@ struct endpoint_config {
   std::uint32_t me = 0;
   bootstrap::host_ranks ranks;  ///< of this host
   region_layout layout{};
-  doorbell* bells = nullptr;                    ///< local rank 0's; the others' follow
-  std::size_t bell_stride = 0;                  ///< bytes from one to the next
+  doorbell* bells = nullptr;                    ///< local rank 0's; the others' follow at the stride
   memory::arena* transit = nullptr;             ///< this rank's transit memory, where the layout says
   bool read_peers = false;                      ///< process_vm_readv works between all ranks
   std::vector<peer_process> peers;              ///< by local rank; needed if read_peers
@@ -264,7 +263,7 @@ class endpoint final {
   }
   void wake(std::uint32_t local_rank) const {
     atl::wake(*reinterpret_cast<doorbell*>(reinterpret_cast<std::byte*>(config_.bells) +
-                                           local_rank * config_.bell_stride));
+                                           local_rank * config_.stride));
   }
   std::uint32_t local(std::int32_t world_rank) const { return config_.ranks.local_rank(world_rank); }
 

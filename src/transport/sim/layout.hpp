@@ -13,6 +13,7 @@
 
 #include <atoll/base/round_up.hpp>
 
+#include "base/doorbell.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/sim/options.hpp"
 
@@ -36,6 +37,7 @@ struct alignas(64) packet_map {
 };
 
 struct rank_page {
+  doorbell bell;                                 ///< rung after something was sent to the rank
   alignas(64) std::atomic<std::uint32_t> state;  ///< life
   packet_map packets[queues];
   alignas(64) std::atomic<std::uint64_t> turn;  ///< in the first rank's page: see lockstep.hpp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/os/event.hpp"
 #include "transport/sim/sim_network.hpp"
 
 namespace atl::transport::sim {
@@ -51,8 +52,14 @@ unsigned sim_network::poll(receiver& target) {
 }
 
 bool sim_network::arm() {
+  sleeper_count nobody_asks{};
+  int const event = descriptor();
+  if (event >= 0) os::silence_event(event);
+  // The look at the queues comes after it, so that who sends later rings.
+  (void)announce(wire_.map().page_of(wire_.base(), me_)->bell, nobody_asks, remote_fences_);
   return in_step_ == nullptr && rings_[0]->empty() && rings_[1]->empty() && rings_[2]->empty() &&
-         held_.empty() && jobs_.empty() && late_events_.empty() && wire_.parked() == 0 && breaks_.empty();
+         held_.empty() && jobs_.empty() && late_events_.empty() && wire_.parked() == 0 && changing_ == 0 &&
+         breaks_.empty();
 }
 
 bool sim_network::drain(unsigned which) {

@@ -7,8 +7,10 @@ sim_network::sim_network(config const& how)
     : how_(how.how),
       me_(how.me),
       ranks_(how.ranks),
+      event_(how.event),
+      remote_fences_(how.remote_fences),
       reach_(how.reach),
-      wire_(how_, how.base, how.me, how.wake, how.wake_context),
+      wire_(how_, how.base, how.me),
       choices_(how_.seed * 1'000'003 + static_cast<std::uint64_t>(how.me)),
       address_(address_magic | static_cast<std::uint32_t>(how.me)),
       peers_(static_cast<std::size_t>(how.ranks)),
@@ -40,6 +42,7 @@ sim_network::sim_network(config const& how)
     rings_[which] = std::make_unique<shm::ring_consumer>(
         &page->rings[which], wire_.map().ring(how.base, me_, which), wire_.map().cells());
   }
+  page->bell.event.store(static_cast<std::uint32_t>(event_ + 1), std::memory_order_relaxed);
   wire_.hold_back(!how_.passive);
   if (how_.lockstep) in_step_ = std::make_unique<lockstep>(wire_.map(), how.base, ranks_, me_, how_.seed);
   page->state.store(lives, std::memory_order_release);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/bell_events.hpp"
 #include "memory/kind.hpp"
 #include "transport/network.hpp"
 #include "transport/sim/layout.hpp"
@@ -30,9 +31,9 @@ struct config {
   std::int32_t ranks = 1;     ///< of the job, all on this machine
   std::int32_t me = 0;
   options how;
-  /// Called after something was sent to a rank that may sleep. May be null.
-  wire::wake_function wake = nullptr;
-  void* wake_context = nullptr;
+  /// Number of this rank's event descriptor (base/bell_events.hpp), by which others wake it; -1: there is none.
+  std::int32_t event = -1;
+  bool remote_fences = false;  ///< of all ranks (base/doorbell.hpp)
   /// Where this process can read and write memory of a device, or null. Null: host memory only.
   std::byte* (*reach)(memory::kind_id kind, void* begin, std::size_t bytes) = nullptr;
 };
@@ -117,7 +118,7 @@ class sim_network final : public network {
 
   unsigned poll(receiver& target) override;
   std::size_t under_way() const override;
-  int descriptor() const override { return -1; }
+  int descriptor() const override { return event_ < 0 ? -1 : bell_event(static_cast<std::uint32_t>(event_)); }
   bool arm() override;
 
   /// For tests: as if the connection had broken. Both sides hear it.
@@ -204,7 +205,8 @@ class sim_network final : public network {
   unsigned some_polls() { return 1 + static_cast<unsigned>(choices_.below(how_.delay)); }
 
   options how_;
-  std::int32_t me_, ranks_;
+  std::int32_t me_, ranks_, event_;
+  bool remote_fences_;
   std::byte* (*reach_)(memory::kind_id, void*, std::size_t);
   wire wire_;
   choices choices_;

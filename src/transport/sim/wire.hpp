@@ -57,10 +57,8 @@ struct slot {
 
 class wire {
  public:
-  using wake_function = void (*)(void* context, std::int32_t rank);
-
-  wire(options const& how, std::byte* base, std::int32_t me, wake_function waking, void* context)
-      : how_(how), map_(how), base_(base), me_(me), wake_(waking), context_(context), timed_(how.timed()) {}
+  wire(options const& how, std::byte* base, std::int32_t me)
+      : how_(how), map_(how), base_(base), me_(me), timed_(how.timed()) {}
 
   layout const& map() const { return map_; }
   std::byte* base() const { return base_; }
@@ -136,9 +134,7 @@ class wire {
   /// Forgets them, and gives back the packets that they name; all, or all but those about the connection.
   void drop_parked(route& to, bool all);
   /// Wakes a peer.
-  void wake(std::int32_t rank) {
-    if (wake_ != nullptr) wake_(context_, rank);
-  }
+  void wake(std::int32_t rank) { atl::wake(map_.page_of(base_, rank)->bell); }
 
  private:
   std::uint8_t cells_for(std::size_t body_bytes) const {
@@ -152,7 +148,7 @@ class wire {
     to.rings[which].publish(
         s.position, {static_cast<std::uint16_t>(16 + stamp_bytes() + s.bytes),
                      static_cast<std::uint16_t>(me_), static_cast<std::uint8_t>(what), s.cells, connection});
-    if (wake_ != nullptr) wake_(context_, to.rank);
+    atl::wake(to.page->bell);
   }
   bool open_ring(slot& s, route& to, unsigned which, std::size_t body_bytes) {
     auto const position = to.rings[which].reserve(cells_for(body_bytes));
@@ -167,8 +163,6 @@ class wire {
   layout map_;
   std::byte* base_;
   std::int32_t me_;
-  wake_function wake_;
-  void* context_;
   bool timed_;
   bool hold_back_ = false;
   std::size_t parked_ = 0;

@@ -24,9 +24,7 @@ class ranks_in_memory {
     for (std::uint32_t me = 0; me < count; ++me) {
       arenas_.push_back(std::make_unique<memory::arena>(base + me * stride + transit_offset, transit_bytes));
       hosts_.push_back(std::make_unique<host_domain>(
-          host_domain::shape{base, stride, bootstrap::host_ranks(first, count), me,
-                             &reinterpret_cast<rank_page*>(base)->bell, stride, false},
-          *arenas_.back()));
+          host_domain::shape{base, stride, bootstrap::host_ranks(first, count), me, false}, *arenas_.back()));
     }
   }
 
