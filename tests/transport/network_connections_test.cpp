@@ -95,6 +95,26 @@ TEST_P(network_test, ClosingDrainsBothWays) {
   }
 }
 
+TEST_P(network_test, WhoEndsAfterAnAgreedCloseLosesNothing) {
+  for (std::size_t round = 0; round < 10; ++round) {
+    open(2);
+    connect(0, 1);
+    std::size_t const n = 5 + round;
+    for (std::size_t i = 0; i < n; ++i) {
+      bytes const payload = pattern(i * 10, i);
+      (void)persist([&] {
+        return send_on(*at(1).net, 0, i % 2 ? lane::request : lane::control, pattern(8, i), payload, nullptr);
+      });
+    }
+    at(0).net->close(1);
+    ASSERT_TRUE(until([&] { return at(1).count(connection_change::closed, 0) == 1; }));
+    at(1).net.reset();
+    ASSERT_TRUE(until([&] { return at(0).count(connection_change::closed, 1) == 1; }));
+    EXPECT_EQ(at(0).messages.size(), n);
+    EXPECT_EQ(at(0).count(connection_change::lost, 1), 0);
+  }
+}
+
 TEST_P(network_test, ReconnectingInvalidatesKeys) {
   open(2);
   bytes memory = pattern(256, 1), copy(256);

@@ -1,5 +1,7 @@
 // Connecting, closing, and the ends that nobody asked for.
 
+#include <algorithm>
+
 #include "transport/sim/sim_network.hpp"
 
 namespace atl::transport::sim {
@@ -214,7 +216,11 @@ bool sim_network::notices_end_of(peer_record const& with) const {
   if (how_.losses == loss_notice::by_traffic && with.now == peer_record::link::connected &&
       with.operations == 0 && with.jobs == 0 && with.way.parked_packets() == 0)
     return false;
-  return with.way.page->state.load(std::memory_order_relaxed) == gone;
+  // Acquire: what it sent before is in the queues. That comes first, an agreed end among it.
+  if (with.way.page->state.load(std::memory_order_acquire) != gone) return false;
+  bool const all_taken = rings_[0]->empty() && rings_[1]->empty() && rings_[2]->empty();
+  return all_taken && std::none_of(held_.begin(), held_.end(),
+                                   [&](auto const& h) { return h != nullptr && h->source == with.way.rank; });
 }
 
 /// Starts end here; what is under way keeps its memory a little longer.
