@@ -89,7 +89,12 @@ direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messa
     engine_.open.add_owed(1);
     am_short(rank, token_cache<&engine::serve_key>::get(), &what, sizeof what, pressure::always);
   });
-  network_->on_close = [this](std::int32_t rank) { keys_->closed(rank); };
+  network_->on_close = [this](std::int32_t rank) {
+    keys_->closed(rank);
+    // A key that had come, and had found no room to be imported, is gone: who waits for it asks again.
+    keys_changed();
+    set_open();
+  };
   put_from_ = remote::direct_put_from(network.abilities(), network.limits());
   get_from_ = remote::direct_get_from(network.abilities());
   if (auto const set = settings::direct_from()) {
