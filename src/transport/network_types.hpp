@@ -174,6 +174,7 @@ struct limits {
   std::size_t key_bytes = 0;          ///< longest exported key
   std::size_t payload_alignment = 8;  ///< at least, of payloads handed to the receiver
   unsigned notification_bits = 0;     ///< of the tag of a notified put that arrive
+  std::size_t connections = 0;        ///< at once, that are no burden; 0: any number
   std::uint64_t longest_pause_ns = 0;  ///< without polls, before peers take this one for lost; 0: any
   std::uint64_t idle_poll_ns = 0;      ///< what a fruitless poll costs, about; below 50: 0
 };

@@ -155,6 +155,7 @@ bool network_messages::ask_for_announced(bool soon) {
 
 taken network_messages::arrived(arrival const& what) {
   network_peer& p = peer(what.peer);
+  p.last_use = ++uses_;
   bool const bare = what.header.empty();
   std::byte const* const head = bare ? what.payload : what.header.data();
   frame f;

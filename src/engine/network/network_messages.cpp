@@ -1,4 +1,4 @@
-// Messages to other hosts: life, sending. Receiving is in network_arrivals.cpp.
+// Messages to other hosts: life, sending. Receiving is in network_arrivals.cpp, connections in network_connections.cpp.
 
 #include "engine/network/network_messages.hpp"
 
@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
 #include "engine/network/frames.hpp"
 #include "transport/message_pool.hpp"
 
@@ -29,8 +28,6 @@ using transport::storage;
 namespace {
 
 constexpr std::size_t pooled_bytes = transport::pooled_room[2];
-
-bool is_open(network_peer const& p) { return p.link == link_state::open || p.link == link_state::closing; }
 
 /// A record whose buffer is what begin() took.
 message* record_of(outgoing const& out, std::size_t bytes) {
@@ -59,7 +56,11 @@ struct network_messages::sending final : transport::operation {
 
 network_messages::network_messages(std::unique_ptr<transport::network> network, shape what,
                                    transport::message_memory& memory)
-    : single(this), network_(std::move(network)), shape_(std::move(what)), memory_(memory) {}
+    : single(this),
+      network_(std::move(network)),
+      shape_(std::move(what)),
+      memory_(memory),
+      looks_(network_->limits().idle_poll_ns) {}
 
 network_messages::~network_messages() {
   network_.reset();
@@ -173,78 +174,6 @@ bool network_messages::has_waiting_for(std::int32_t rank) const noexcept {
   return found != peers_.end() && !found->second->waiting[index_of(lane::request)].empty();
 }
 
-// ---- connections ---------------------------------------------------------------------------------
-
-bool network_messages::connect(network_peer& p) {
-  if (p.link == link_state::open) [[likely]]
-    return true;
-  if (p.link != link_state::none) return false;
-  if (p.refusals != 0 && now_ns() < p.try_again_ns) return false;
-  std::string const address = shape_.address_of(p.rank);
-  switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {
-    case started::complete:
-    case started::source_free:
-      p.link = link_state::open;
-      return true;
-    case started::under_way:
-      p.link = link_state::connecting;
-      return false;
-    case started::no_room:
-      return false;
-    default:
-      lost(p.rank, network_->last_error());
-  }
-}
-
-void network_messages::connection(transport::connection_event const& event) {
-  constexpr std::uint32_t most_refusals = 200;
-  constexpr std::uint64_t pause_ns = 50'000;
-  network_peer& p = peer(event.peer);
-  switch (event.what) {
-    case transport::connection_change::connected:
-      p.link = link_state::open;
-      p.refusals = 0;
-      break;
-    case transport::connection_change::refused:
-      if (p.link == link_state::open) break;  // the peer's own attempt was quicker
-      p.link = link_state::none;
-      if (++p.refusals > most_refusals) lost(p.rank, event.words);
-      p.try_again_ns = now_ns() + p.refusals * pause_ns;
-      break;
-    case transport::connection_change::closing:
-      p.link = link_state::closing;
-      break;
-    case transport::connection_change::lost:
-      if (!ending_) lost(p.rank, event.words);
-      p.link = link_state::closing;
-      break;
-    case transport::connection_change::closed:
-      p.link = link_state::none;
-      if (on_close) on_close(p.rank);
-      break;
-  }
-  list(p);
-}
-
-void network_messages::close_all() {
-  ending_ = true;
-  for (auto const& [rank, p] : peers_) {
-    if (is_open(*p)) network_->close(rank);
-  }
-}
-
-bool network_messages::any_open() const noexcept {
-  return std::any_of(peers_.begin(), peers_.end(), [](auto const& each) { return is_open(*each.second); });
-}
-
-void network_messages::lost(std::int32_t rank, std::string_view words) const {
-  fatal(
-      "network",
-      "rank %d on another host cannot be reached over %s any more: %.*s. The rank or its host has ended, or "
-      "the network between the hosts is down.",
-      rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
-}
-
 // ---- leaving -------------------------------------------------------------------------------------
 
 void network_messages::list(network_peer& p) {
@@ -269,6 +198,7 @@ bool network_messages::has_credit(network_peer const& p, message const& m) const
 /// Sends the first message that waits, if that is possible now.
 bool network_messages::send_first(network_peer& p, lane way) {
   if (!connect(p)) return false;
+  p.last_use = ++uses_;
   waiting_messages& queue = p.waiting[index_of(way)];
   message* const m = queue.first;
   if (way == lane::request && !has_credit(p, *m)) return false;
@@ -381,7 +311,8 @@ bool network_messages::flush(network_peer& p) {
   for (lane const way : {lane::control, lane::request}) {
     while (!p.waiting[index_of(way)].empty() && send_first(p, way)) moved = true;
   }
-  for (std::size_t i = 0; i < p.pieces.size();) {
+  // The peer may have closed the connection between two pieces.
+  for (std::size_t i = 0; i < p.pieces.size() && connect(p);) {
     std::size_t const before = p.pieces[i].sent;
     bool const all = send_pieces(p, p.pieces[i]);
     moved |= p.pieces[i].sent != before;
@@ -410,10 +341,21 @@ bool network_messages::flush() {
   return moved;
 }
 
+bool network_messages::look() {
+  if (looks_.are_free()) [[likely]]
+    return network_->poll(*this) != 0;
+  if (!looks_.is_due(now_ns())) return false;
+  bool const moved = network_->poll(*this) != 0;
+  looks_.looked(moved, now_ns());
+  return moved;
+}
+
 bool network_messages::poll() {
-  bool moved = network_->poll(*this) != 0;
+  bool moved = look();
   if (!announced_.empty()) moved |= ask_for_announced(false);
   if (!active_.empty()) moved |= flush();
+  if (too_many_open()) [[unlikely]]
+    close_some();
   unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
   return moved;
 }

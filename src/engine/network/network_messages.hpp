@@ -11,7 +11,8 @@
 /// that back when its program has the request, or at once while it has memory for more. Answers need no credit: they
 /// are what the peer has asked for, and held_back_calls bounds them.
 ///
-/// *Connections* are made at first use, from either side or both; what is sent meanwhile waits.
+/// *Connections* are made at first use, from either side or both; what is sent meanwhile waits. When there are more than
+/// the transport bears well, the one that was not used for longest is closed, by agreement; it comes back when it is wanted.
 
 #include <atomic>
 #include <cstddef>
@@ -26,6 +27,7 @@
 #include <atoll/transport/message.hpp>
 
 #include "base/single.hpp"
+#include "engine/network/looks.hpp"
 #include "engine/network/peer.hpp"
 #include "transport/message_memory.hpp"
 #include "transport/network.hpp"
@@ -74,11 +76,15 @@ class network_messages final : public single<network_messages>, public transport
   [[nodiscard]] std::uint64_t calls_sent() const noexcept { return calls_sent_; }
   [[nodiscard]] std::uint64_t calls_taken() const noexcept { return calls_taken_; }
   /// True if the network wakes this rank, also when something that is under way has come to its end.
-  [[nodiscard]] bool may_sleep() { return waiting_ == 0 && network_->arm(); }
+  [[nodiscard]] bool may_sleep() {
+    looks_.hurry();
+    return waiting_ == 0 && network_->arm();
+  }
   /// Begins to close all connections. Nothing more is sent, and losses are taken for closings.
   void close_all();
   /// Are there any that are not closed yet?
   [[nodiscard]] bool any_open() const noexcept;
+  [[nodiscard]] std::size_t connections() const noexcept { return open_; }
 
   /// A rank of another host.
   network_peer& peer(std::int32_t rank);
@@ -134,6 +140,15 @@ class network_messages final : public single<network_messages>, public transport
   bool flush(network_peer& p);
   bool settle_credit(network_peer& p);
 
+  bool look();
+
+  // Connections.
+  void opened(network_peer& p);
+  void closes(network_peer& p) noexcept;
+  [[nodiscard]] bool too_many_open() const noexcept;
+  void close_least_used();
+  void close_some();
+
   // Receiving.
   transport::message* make_arrival(announced_message const& what, transport::admission how);
   void drop_arrival(transport::message* m) noexcept;
@@ -148,6 +163,10 @@ class network_messages final : public single<network_messages>, public transport
   std::unique_ptr<transport::network> network_;
   shape shape_;
   transport::message_memory& memory_;
+  looks looks_;
+  std::size_t open_ = 0;    ///< connections that stand, and are not being closed
+  std::uint64_t uses_ = 0;  ///< of connections, so far
+  std::uint64_t next_close_ns_ = 0;
   std::unordered_map<std::int32_t, std::unique_ptr<network_peer>> peers_;
   std::vector<network_peer*> active_;  ///< something waits for them, or is owed to them
   std::unordered_map<std::uint64_t, transport::message*> offered_;  ///< announced by us, by number

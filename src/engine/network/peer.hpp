@@ -38,6 +38,7 @@ struct network_peer {
   bool listed = false;             ///< among those that flush() visits
   std::uint32_t refusals = 0;      ///< in a row
   std::uint64_t try_again_ns = 0;  ///< not before then
+  std::uint64_t last_use = 0;      ///< of the connection, by the count of all uses
   waiting_messages waiting[transport::lanes];
   std::vector<outgoing_pieces> pieces;  ///< of messages that the peer has asked for
   // Credit for requests, in bytes.

@@ -156,13 +156,13 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.flag("late", o.late) || r.flag("notified", o.notified) || r.flag("vectors", o.vectors) ||
       r.flag("gpu", o.gpu) || r.choice("atomics", o.atomics, atomics_choices) ||
       r.choice("stale", o.stale, stale_choices) || r.choice("losses", o.losses, loss_choices) ||
-      r.time("idle", o.idle_ns);
+      r.number("connections", o.connections, 0, 1U << 20) || r.time("idle", o.idle_ns);
   if (!known) {
     refuse(
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
         "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
-        "vectors, gpu, atomics, stale, losses, idle");
+        "vectors, gpu, atomics, stale, losses, connections, idle");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
 }
@@ -231,6 +231,7 @@ std::string to_text(options const& o) {
   choice("atomics", o.atomics, rest.atomics, atomics_choices);
   choice("stale", o.stale, rest.stale, stale_choices);
   choice("losses", o.losses, rest.losses, loss_choices);
+  add("connections", o.connections, rest.connections);
   add("idle", o.idle_ns, rest.idle_ns, "ns");
   return text;
 }

@@ -50,7 +50,8 @@ struct options {
   atomics_offered atomics = atomics_offered::yes;
   stale_key stale = stale_key::misses;
   loss_notice losses = loss_notice::always;
-  std::uint64_t idle_ns = 0;  ///< what a fruitless poll costs at least
+  std::size_t connections = 0;  ///< that are no burden; 0: any number
+  std::uint64_t idle_ns = 0;    ///< what a fruitless poll costs at least
 
   bool timed() const { return latency_ns != 0 || bytes_per_ns != 0; }
 };

@@ -1,0 +1,131 @@
+// Connections to ranks of other hosts: begun at first use, from either side or both, and closed when there are too many.
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "engine/network/network_messages.hpp"
+
+namespace atl::engine {
+
+using transport::connection_change;
+using transport::started;
+
+namespace {
+
+constexpr std::uint32_t most_refusals = 200;
+constexpr std::uint64_t pause_ns = 50'000;  ///< after a refusal; longer after each
+/// Where connections that are too many were all in use when they were made.
+constexpr std::uint64_t between_closes_ns = 1'000'000;
+
+bool is_open(network_peer const& p) { return p.link == link_state::open || p.link == link_state::closing; }
+
+}  // namespace
+
+bool network_messages::connect(network_peer& p) {
+  if (p.link == link_state::open) [[likely]]
+    return true;
+  if (p.link != link_state::none) return false;
+  if (p.refusals != 0 && now_ns() < p.try_again_ns) return false;
+  std::string const address = shape_.address_of(p.rank);
+  switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {
+    case started::complete:
+    case started::source_free:
+      opened(p);
+      return true;
+    case started::under_way:
+      p.link = link_state::connecting;
+      return false;
+    case started::no_room:
+      return false;
+    default:
+      lost(p.rank, network_->last_error());
+  }
+}
+
+void network_messages::opened(network_peer& p) {
+  if (p.link == link_state::open) return;
+  p.link = link_state::open;
+  p.refusals = 0;
+  p.last_use = ++uses_;
+  ++open_;
+  if (too_many_open()) close_least_used();
+}
+
+bool network_messages::too_many_open() const noexcept {
+  std::size_t const most = network_->limits().connections;
+  return most != 0 && open_ > most && !ending_;
+}
+
+/// One that is not needed now, if there is any. Limits are soft: what is wanted is always connected.
+void network_messages::close_least_used() {
+  next_close_ns_ = now_ns() + between_closes_ns;
+  network_peer* least = nullptr;
+  for (auto const& [rank, p] : peers_) {
+    bool const idle = p->link == link_state::open && p->pieces.empty() && p->waiting[0].empty() &&
+                      p->waiting[1].empty();
+    if (idle && (least == nullptr || p->last_use < least->last_use)) least = p.get();
+  }
+  if (least == nullptr || least->last_use == uses_) return;  // that is the one that has just been opened
+  least->link = link_state::closing;
+  --open_;
+  network_->close(least->rank);
+}
+
+void network_messages::connection(transport::connection_event const& event) {
+  network_peer& p = peer(event.peer);
+  switch (event.what) {
+    case connection_change::connected:
+      opened(p);
+      break;
+    case connection_change::refused:
+      if (p.link == link_state::open) break;  // the peer's own attempt was quicker
+      p.link = link_state::none;
+      if (++p.refusals > most_refusals) lost(p.rank, event.words);
+      p.try_again_ns = now_ns() + p.refusals * pause_ns;
+      break;
+    case connection_change::closing:
+      closes(p);
+      break;
+    case connection_change::lost:
+      if (!ending_) lost(p.rank, event.words);
+      closes(p);
+      break;
+    case connection_change::closed:
+      closes(p);
+      p.link = link_state::none;
+      if (on_close) on_close(p.rank);
+      break;
+  }
+  list(p);
+}
+
+void network_messages::close_some() {
+  if (too_many_open() && now_ns() >= next_close_ns_) close_least_used();
+}
+
+void network_messages::closes(network_peer& p) noexcept {
+  if (p.link == link_state::open) --open_;
+  p.link = link_state::closing;
+}
+
+void network_messages::close_all() {
+  ending_ = true;
+  for (auto const& [rank, p] : peers_) {
+    if (is_open(*p)) network_->close(rank);
+  }
+}
+
+bool network_messages::any_open() const noexcept {
+  return std::any_of(peers_.begin(), peers_.end(), [](auto const& each) { return is_open(*each.second); });
+}
+
+void network_messages::lost(std::int32_t rank, std::string_view words) const {
+  fatal(
+      "network",
+      "rank %d on another host cannot be reached over %s any more: %.*s. The rank or its host has ended, or "
+      "the network between the hosts is down.",
+      rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
+}
+
+}  // namespace atl::engine
