@@ -1,11 +1,13 @@
 #include "engine/collectives/steps.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include <atoll/base/exceptions.hpp>
 #include <atoll/engine/am.hpp>
 
+#include "base/streaming_copy.hpp"
 #include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
@@ -18,6 +20,16 @@ namespace {
 std::size_t data_offset(std::size_t alignment) {
   return std::max(alignment, header_bytes + sizeof(step_header));
 }
+
+/// A value takes the words of the header that it does not need, so that it travels in one line.
+constexpr std::size_t inline_offset = header_bytes + offsetof(step_header, at);
+constexpr std::size_t inline_bytes = sizeof(step_header::at) + sizeof(step_header::more);
+static_assert(inline_offset % inline_bytes == 0, "values are used where they are");
+
+bool fits_header(step const& what) { return what.bytes - 1 < inline_bytes && what.at == 0 && what.more == 0; }
+
+/// Whole segments: another core reads them next, and fetches what lies in this one's cache line by line.
+constexpr std::size_t streamed_bytes = std::size_t{64} << 10;
 
 void step_arrived(message* m) { collectives_under_way::here().take_in(m); }
 
@@ -48,20 +60,28 @@ message* take_if(collective& c, Wanted wanted) {
 
 step_header header_of(message const& m) {
   step_header h;
-  std::memcpy(&h, m.payload(), sizeof h);
+  std::memcpy(&h, m.payload(), offsetof(step_header, at));
+  h.at = h.more = 0;
+  if (h.data != inline_offset) std::memcpy(&h.at, m.payload() + offsetof(step_header, at), inline_bytes);
   return h;
 }
 
 bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
   outgoing out;
-  std::size_t const offset = data_offset(what.alignment);
+  std::size_t const offset = fits_header(what) ? inline_offset : data_offset(what.alignment);
   std::size_t const total = offset + what.bytes;
-  if (!begin_step(out, world_rank, total, what.alignment, what.bytes <= eager_bytes)) return false;
+  if (!begin_step(out, world_rank, std::max(total, header_bytes + sizeof(step_header)), what.alignment,
+                  what.bytes <= eager_bytes))
+    return false;
   step_header const h{c.route->id,    c.call.signature, c.call.number,
                       c.call.history, what.tag,         static_cast<std::uint32_t>(offset),
                       what.at,        what.more};
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
-  if (what.bytes != 0) std::memcpy(out.begin + offset, what.data, what.bytes);
+  if (out.where == transport::storage::arena && what.bytes >= streamed_bytes) {
+    streaming_copy(out.begin + offset, what.data, what.bytes);
+  } else if (what.bytes != 0) {
+    std::memcpy(out.begin + offset, what.data, what.bytes);
+  }
   am_commit(out, message_kind::active, token_cache<&step_arrived>::get(), total);
   if (step_watcher != nullptr) [[unlikely]]
     step_watcher(world_rank, what);
