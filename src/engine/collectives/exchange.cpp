@@ -145,6 +145,16 @@ class exchange : public collective {
 class dissemination_barrier final : public exchange {
  public:
   dissemination_barrier() : exchange(0) {}
+
+  /// Nothing that belongs to the team comes after its end: all members have entered, so what this rank has not
+  /// heard of them yet is on its way.
+  bool advance() override { return exchange::advance() && (!ends_team() || team->unheard == 0); }
+
+ private:
+  bool ends_team() const {
+    collective_kind const kind = kind_of(call.signature);
+    return kind == collective_kind::destroy || kind == collective_kind::finalize;
+  }
 };
 
 class exchange_reduce final : public exchange {

@@ -5,29 +5,41 @@
 #include <atoll/engine/am.hpp>
 
 #include "engine/collectives/matching.hpp"
+#include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
 
 using transport::message;
 
-bool sending::may_send(collective& c) {
-  while (sent_ == granted_) {
-    message* const m = take_step(c, shape_.tag | grant_tag, shape_.peer);
-    if (m == nullptr) return false;
+void sending::hear_grants(collective& c) {
+  while (message* const m = take_step(c, shape_.tag | grant_tag, shape_.peer)) {
     granted_ += header_of(*m).at;
     release(m);
   }
-  return true;
+  if (granted_ == 0) return;
+  collectives_under_way::here().heard_of(charged_);
+  charged_ = 0;
 }
 
 bool sending::send_next(collective& c, std::byte const* data) {
-  if (!may_send(c)) return false;
+  if (sent_ >= granted_) hear_grants(c);
+  auto& all = collectives_under_way::here();
+  bool const granted = sent_ < granted_;
+  std::size_t const charge = granted ? 0 : shape_.charge_of(sent_);
+  if (!granted && (sent_ >= shape_.ahead || !all.may_run_ahead(charge))) return false;
   step segment{shape_.tag, shape_.begin_of(sent_)};
   segment.data = data;
   segment.bytes = shape_.bytes_of(sent_);
   if (!send_step(c, shape_.peer, segment)) return false;
   ++sent_;
+  all.ran_ahead(charge);
+  charged_ += charge;
   return true;
+}
+
+void sending::close(collective& c) {
+  if (charged_ != 0) hear_grants(c);
+  c.route->unheard += charged_;
 }
 
 bool sending::go_on(collective& c, std::byte const* data, std::size_t there) {
@@ -42,12 +54,14 @@ bool sending::go_on(collective& c, std::byte const* data, std::size_t there) {
 void receiving::check(collective const& c, message const& m) const {
   step_header const h = header_of(m);
   std::size_t const index = h.at / shape_.segment;
-  if (h.at % shape_.segment != 0 || index >= shape_.segments() || data_of(m).bytes != shape_.bytes_of(index))
+  if (h.at % shape_.segment != 0 || index >= segments_ || data_of(m).bytes != shape_.bytes_of(index))
       [[unlikely]]
     mismatch(*c.route, c.call, m.source, h.signature);
 }
 
 bool receiving::go_on(collective& c, std::byte* data) {
+  // Before what has come ahead is taken, so that never more is taken than was granted.
+  if (granted_ == 0) (void)grant(c, std::min<std::size_t>(window, segments_));
   while (!complete()) {
     message* const m = take_step(c, shape_.tag, shape_.peer);
     if (m == nullptr) break;
@@ -74,7 +88,7 @@ message* receiving::take_next(collective& c) {
 }
 
 bool receiving::grant(collective& c, std::size_t more) {
-  if (!send_step(c, shape_.peer, {shape_.tag | grant_tag, more})) return false;
+  if (!send_step(c, shape_.peer, {shape_.tag | grant_tag, more, shape_.charge_of_all()})) return false;
   granted_ += more;
   return true;
 }

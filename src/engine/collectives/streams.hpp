@@ -1,10 +1,12 @@
 #pragma once
 
 /// Arrays on their way from one member to another, in segments. The receiver grants segments, so no more than
-/// a window of them is ever under way, and nothing piles up at a member that has not come yet: what is large
-/// waits until its receiver has entered the collective. Small arrays go ahead unasked.
+/// a window of them is ever under way, and little piles up at a member that has not come yet. What fits into a
+/// ring goes ahead unasked. So may the first segments of more, as long as this process has few bytes under way
+/// whose receivers have not shown that they have entered the collective.
 ///
-/// Every grant is needed for the last segment to leave, so that who has sent all has heard all of them.
+/// Every grant is needed for the last segment to leave, so that who has sent all has heard all of them; but for
+/// an array that went ahead as a whole. Its grant comes later, and only gives back what the array was charged.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,8 +21,10 @@ namespace atl::engine {
 constexpr std::size_t segment_bytes = std::size_t{64} << 10;
 /// Segments under way between two members.
 constexpr std::uint32_t window = 8;
-/// In every so many collectives of a team even small arrays wait for their receiver, where nothing else keeps
-/// their sender from running ahead: it is never further ahead than that.
+/// Segments of a longer array that may go ahead.
+constexpr std::uint32_t segments_ahead = 2;
+/// In every so many collectives of a team even small arrays count as sent ahead, where nothing else keeps their
+/// sender from running ahead.
 constexpr std::uint32_t longest_lead = 16;
 
 /// An array between two members, as both know it.
@@ -30,6 +34,7 @@ struct stream_shape {
   std::size_t bytes = 0;
   std::size_t segment = segment_bytes;
   std::uint32_t granted = 0;  ///< segments that need no grant
+  std::uint32_t ahead = 0;    ///< segments that may leave before their grant is heard
 
   /// An empty array is one empty segment.
   [[nodiscard]] std::size_t segments() const noexcept {
@@ -39,9 +44,18 @@ struct stream_shape {
   [[nodiscard]] std::size_t bytes_of(std::size_t index) const noexcept {
     return std::min(segment, bytes - begin_of(index));
   }
+  /// Bytes that a segment counts for which goes ahead: a small one as many as those that went unasked before it.
+  [[nodiscard]] std::size_t charge_of(std::size_t index) const noexcept {
+    return bytes <= eager_bytes ? segment_bytes : bytes_of(index);
+  }
+  /// The same of all; 0 if not all may go ahead.
+  [[nodiscard]] std::size_t charge_of_all() const noexcept {
+    if (segments() > ahead) return 0;
+    return bytes <= eager_bytes ? segment_bytes : bytes;
+  }
 };
 
-/// Must a sender that hears nothing else of its receivers wait for them now?
+/// Does a small array count as sent ahead, or wait for its receiver where nothing may go ahead?
 inline bool waits_for_receiver(collective const& c) noexcept {
   return c.call.number % longest_lead == longest_lead - 1;
 }
@@ -49,32 +63,39 @@ inline bool waits_for_receiver(collective const& c) noexcept {
 class sending {
  public:
   sending() = default;
-  explicit sending(stream_shape const& shape) : shape_(shape), granted_(shape.granted) {}
+  explicit sending(stream_shape const& shape)
+      : shape_(shape), segments_(shape.segments()), granted_(shape.granted) {}
 
   /// Sends the next segment, which begins at `data`. False: not granted yet, or no memory now.
   [[nodiscard]] bool send_next(collective& c, std::byte const* data);
   /// Sends what may go of the first `there` bytes of the array at `data`; true when all is sent.
   bool go_on(collective& c, std::byte const* data, std::size_t there);
-  [[nodiscard]] bool complete() const noexcept { return sent_ == shape_.segments(); }
+  [[nodiscard]] bool complete() const noexcept { return sent_ == segments_; }
+
+  /// All is sent, and the collective ends here. Its receiver may not have been heard of yet.
+  void close(collective& c);
 
  private:
-  bool may_send(collective& c);
+  void hear_grants(collective& c);
 
   stream_shape shape_;
+  std::size_t segments_ = 1;  // counting them takes a division, and they are looked at in every poll
   std::size_t granted_ = 0;
   std::size_t sent_ = 0;
+  std::size_t charged_ = 0;  ///< bytes that went ahead
 };
 
 class receiving {
  public:
   receiving() = default;
-  explicit receiving(stream_shape const& shape) : shape_(shape), granted_(shape.granted) {}
+  explicit receiving(stream_shape const& shape)
+      : shape_(shape), segments_(shape.segments()), granted_(shape.granted) {}
 
   /// Receives into the array at `data`, in any order, and lets the sender go on. True when all is there.
   bool go_on(collective& c, std::byte* data);
   /// Bytes at the front of the array that are there.
   [[nodiscard]] std::size_t there() const noexcept { return std::min(taken_ * shape_.segment, shape_.bytes); }
-  [[nodiscard]] bool complete() const noexcept { return taken_ == shape_.segments(); }
+  [[nodiscard]] bool complete() const noexcept { return taken_ == segments_; }
 
   // One by one, where segments are not put where they belong, but used.
 
@@ -82,7 +103,7 @@ class receiving {
   transport::message* take_next(collective& c);
   /// Segments granted that were not taken yet.
   [[nodiscard]] std::size_t outstanding() const noexcept { return granted_ - taken_; }
-  [[nodiscard]] std::size_t not_granted() const noexcept { return shape_.segments() - granted_; }
+  [[nodiscard]] std::size_t not_granted() const noexcept { return segments_ - granted_; }
   /// Grants so many more.
   [[nodiscard]] bool grant(collective& c, std::size_t more);
   [[nodiscard]] stream_shape const& shape() const noexcept { return shape_; }
@@ -91,6 +112,7 @@ class receiving {
   void check(collective const& c, transport::message const& m) const;
 
   stream_shape shape_;
+  std::size_t segments_ = 1;  // counting them takes a division, and they are looked at in every poll
   std::size_t granted_ = 0;
   std::size_t taken_ = 0;    ///< all segments before this one
   std::uint32_t ahead_ = 0;  ///< bit i: segment taken_ + i is there too

@@ -46,6 +46,7 @@ struct team_data : team_view {
   std::uint64_t history = 0;                          ///< hash of all that was called
   std::vector<collective*> open;                      ///< collectives by messages that are under way
   std::vector<transport::message*> early;             ///< for collectives that have not begun here
+  std::size_t unheard = 0;                            ///< bytes that went ahead in what has ended here
   std::array<std::uint64_t, history_size> called{};   ///< signatures of the last collectives, by number
   std::unique_ptr<team_hosts> hosts;                  ///< null: all members are on this host
 

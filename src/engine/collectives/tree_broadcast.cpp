@@ -19,6 +19,7 @@ class tree_broadcast final : public collective {
     tree const place(*team, root_);
     stream_shape shape{down_tag, -1, bytes_};
     shape.granted = bytes_ <= eager_bytes && !waits_for_receiver(*this) ? 1 : 0;
+    shape.ahead = segments_ahead;
     is_root_ = place.is_root();
     if (!is_root_) {
       shape.peer = team->to_world(place.parent());
@@ -32,7 +33,11 @@ class tree_broadcast final : public collective {
     }
     (void)go_on();
   }
-  bool advance() override { return go_on(); }
+  bool advance() override {
+    if (!go_on()) return false;
+    for (sending& child : to_children_) child.close(*this);
+    return true;
+  }
 
  private:
   bool go_on() {

@@ -41,6 +41,19 @@ void accept(collective& c, message* m) {
   c.arrived.push_back(m);
 }
 
+/// Its receiver has come to an array that went ahead, in a collective that has ended here.
+bool heard_late(team_data& team, message* m) {
+  step_header const h = header_of(*m);
+  if ((h.tag & grant_tag) == 0 || h.more == 0) return false;
+  bool const remembered = team.next_number - h.number <= team_data::history_size;
+  if (remembered && !matches(team.called[h.number & (team_data::history_size - 1)], h.signature))
+    return false;
+  team.unheard -= h.more;
+  collectives_under_way::here().heard_of(h.more);
+  release(m);
+  return true;
+}
+
 void take_in_for(team_data& team, message* m) {
   step_header const h = header_of(*m);
   for (collective* c : team.open) {
@@ -51,6 +64,7 @@ void take_in_for(team_data& team, message* m) {
     if (c->call.number == h.number) return accept(*c, m);
   }
   auto const ahead = static_cast<std::int32_t>(h.number - team.next_number);
+  if (ahead < 0 && heard_late(team, m)) return;
   // A collective consumes all that is sent to it before it is complete here.
   // So this rank called something else.
   if (ahead < 0) {
@@ -187,6 +201,12 @@ bool collectives_under_way::keep(std::size_t bytes) noexcept {
   if (kept_ + bytes > most) return false;
   kept_ += bytes;
   return true;
+}
+
+bool collectives_under_way::may_run_ahead(std::size_t bytes) const noexcept {
+  std::size_t const most =
+      std::min(progress_engine::here().shm.memory().limit() / 32, std::size_t{512} << 10);
+  return ahead_ + bytes <= most;
 }
 
 void collectives_under_way::show_open() const noexcept {

@@ -36,6 +36,12 @@ class collectives_under_way final : public single<collectives_under_way>, public
   /// They were used, or need not be kept any more.
   void keep_less(std::size_t bytes) noexcept { kept_ -= bytes; }
 
+  // Bytes that this process has sent before it heard of their receivers.
+
+  [[nodiscard]] bool may_run_ahead(std::size_t bytes) const noexcept;
+  void ran_ahead(std::size_t bytes) noexcept { ahead_ += bytes; }
+  void heard_of(std::size_t bytes) noexcept { ahead_ -= bytes; }
+
  private:
   bool advance() override;
   bool advance_all_flat();
@@ -47,6 +53,7 @@ class collectives_under_way final : public single<collectives_under_way>, public
   std::vector<team_data*> flat_;              ///< teams whose flat queue is not empty
   std::vector<transport::message*> orphans_;  ///< for teams that do not exist here yet
   std::size_t kept_ = 0;                      ///< bytes, of what comes before it can be used
+  std::size_t ahead_ = 0;
 };
 
 /// The same, of this period, taking the lock.
