@@ -64,6 +64,10 @@ constexpr bool matches(collective_signature a, collective_signature b) {
 /// For example "broadcast of 8 bytes from rank 3".
 std::string describe(collective_signature what);
 
+/// Ids of what belongs to a team inside a host have one of these bits beside the team's.
+constexpr std::uint64_t team_inside_up = std::uint64_t{1} << 63U;
+constexpr std::uint64_t team_inside_down = std::uint64_t{1} << 62U;
+
 /// Name of a team for people, from its id.
 std::string describe_team(std::uint64_t id);
 

@@ -322,6 +322,7 @@ void start(bool threaded) {
   w.teams.world = w.teams.add(world_team_id, 0, place.size, place.rank, flat && place.hosts == 1 ? 0 : -1);
   w.teams.local = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), world_ranks(ranks),
                               place.local_rank, flat ? 1 : -1);
+  w.teams.give_channels(*w.teams.world, flat && place.hosts > 1 ? 0b101U : 0, 0);
   world = fresh.release();
   open_heap();
   publish_module_names(&w.host.own_page().modules);

@@ -52,6 +52,11 @@ Collective* make(team_view& team, collective_signature signature, on_done done, 
   return c;
 }
 
+/// Tells by a flag.
+inline on_done sets(bool& flag) noexcept {
+  return {[](void* f) { *static_cast<bool*>(f) = true; }, &flag};
+}
+
 /// What is reduced, and how.
 struct reduction {
   void const* source;

@@ -1,8 +1,8 @@
 // Dissemination: in round k tell rank me + 2^k what has been gathered so far, hear the same from me - 2^k (Bruck
 // and others, 1997). Everyone has heard of everyone after log2 n rounds.
 //
-// Over several hosts only one member of each takes part. The others' values come to it up a tree, the result
-// goes back down.
+// Over several hosts only one member of each takes part. The others' values come to it by a flat reduction where
+// the members of the host have channels, and else up a tree; the result goes back the same way.
 
 #include "engine/collectives/exchange.hpp"
 
@@ -11,9 +11,12 @@
 
 #include <atoll/engine/am.hpp>
 
+#include "engine/collectives/flat_broadcast.hpp"
+#include "engine/collectives/flat_reduce.hpp"
 #include "engine/collectives/hierarchy.hpp"
 #include "engine/collectives/steps.hpp"
 #include "engine/collectives/tree.hpp"
+#include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
 
@@ -26,13 +29,19 @@ class exchange : public collective {
     if (hosts_ != nullptr) {
       n_ = static_cast<std::int32_t>(hosts_->leaders.size());
       me_ = hosts_->my_host;
-      inside_ = tree(*hosts_);
-      if (!inside_.is_root()) n_ = 1, me_ = 0;
+      if (hosts_->my_place != 0) n_ = 1, me_ = 0;
     } else {
       n_ = team->rank_n;
       me_ = team->rank_me;
     }
     prepare();
+    // The last barrier of a team shows that nobody uses its channels any more.
+    flat_inside_ = team->inside.up != nullptr && atl::kind_of(call.signature) != collective_kind::destroy;
+    if (flat_inside_) {
+      start_inside();
+    } else if (hosts_ != nullptr) {
+      inside_ = tree(*hosts_);
+    }
     (void)go_on();
   }
   bool advance() override { return go_on(); }
@@ -42,6 +51,8 @@ class exchange : public collective {
 
   /// Before anything is sent.
   virtual void prepare() {}
+  /// What this rank brings along, and where the values of its host come together.
+  virtual reduction contribution() const { return {nullptr, nullptr, 0, 1, nullptr, nullptr, 0}; }
   /// One more value of this host's members, in their order.
   virtual void take_in(std::byte const*) {}
   /// Values of all that take part in the rounds are there.
@@ -54,11 +65,32 @@ class exchange : public collective {
   std::int32_t me_ = 0;
 
  private:
-  enum class phase : std::uint8_t { gather_here, tell_up, rounds, hear_result, tell_down };
+  enum class phase : std::uint8_t {
+    up_inside,
+    gather_here,
+    tell_up,
+    rounds,
+    hear_result,
+    tell_down,
+    down_inside
+  };
+
+  void start_inside() {
+    phase_ = phase::up_inside;
+    auto& all = collectives_under_way::here();
+    all.launch_inside(*this,
+                      make_flat_reduce(*team->inside.up, call.signature, sets(up_done_), contribution()));
+    all.launch_inside(*this, make_flat_broadcast(*team->inside.down, call.signature, sets(down_done_),
+                                                 result_, bytes_, 0, &there_));
+  }
 
   bool go_on() {
     for (;;) {
       switch (phase_) {
+        case phase::up_inside:
+          if (!up_done_) return false;
+          phase_ = hosts_->my_place == 0 ? phase::rounds : phase::down_inside;
+          break;
         case phase::gather_here:
           if (!gather_here()) return false;
           phase_ = inside_.is_root() ? phase::rounds : phase::tell_up;
@@ -70,7 +102,10 @@ class exchange : public collective {
         case phase::rounds:
           if (!go_round()) return false;
           all_there();
-          phase_ = phase::tell_down;
+          phase_ = flat_inside_ ? phase::down_inside : phase::tell_down;
+          if (!flat_inside_) break;
+          there_ = std::max(bytes_, std::size_t{1});
+          collectives_under_way::here().go_on_inside(*team->inside.down);
           break;
         case phase::hear_result: {
           message* const m = take_step(*this, down_tag);
@@ -86,6 +121,8 @@ class exchange : public collective {
             if (!send_step(*this, world_rank(child), part(down_tag, result_, bytes_))) return false;
           }
           return true;
+        case phase::down_inside:
+          return down_done_;
       }
     }
   }
@@ -140,6 +177,10 @@ class exchange : public collective {
   std::int32_t have_ = 1;
   std::uint32_t round_ = 0;
   bool told_round_ = false;
+  bool flat_inside_ = false;
+  bool up_done_ = false;
+  bool down_done_ = false;
+  std::size_t there_ = 0;  ///< for the others on this host
 };
 
 class dissemination_barrier final : public exchange {
@@ -148,11 +189,15 @@ class dissemination_barrier final : public exchange {
 
   /// Nothing that belongs to the team comes after its end: all members have entered, so what this rank has not
   /// heard of them yet is on its way.
-  bool advance() override { return exchange::advance() && (!ends_team() || team->unheard == 0); }
+  bool advance() override { return exchange::advance() && (!ends_team() || heard_all()); }
 
  private:
+  bool heard_all() const {
+    team_data const* const down = team->inside.down;
+    return team->unheard == 0 && (down == nullptr || down->unheard == 0);
+  }
   bool ends_team() const {
-    collective_kind const kind = kind_of(call.signature);
+    collective_kind const kind = atl::kind_of(call.signature);
     return kind == collective_kind::destroy || kind == collective_kind::finalize;
   }
 };
@@ -166,6 +211,9 @@ class exchange_reduce final : public exchange {
     blocks_ = scratch_.get(r_.count * static_cast<std::size_t>(n_), r_.element_bytes);
     result_ = r_.to();
     if (bytes_ != 0) std::memcpy(blocks_, r_.source, bytes_);
+  }
+  reduction contribution() const override {
+    return {r_.source, blocks_, r_.count, r_.element_bytes, r_.combine, r_.operation, 0};
   }
   void take_in(std::byte const* theirs) override { r_.combine(blocks_, theirs, r_.count, r_.operation); }
   void all_there() override {

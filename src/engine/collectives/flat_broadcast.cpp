@@ -15,14 +15,15 @@ namespace {
 
 class line_broadcast final : public flat_collective {
  public:
-  line_broadcast(void* buffer, std::size_t bytes, std::int32_t root)
-      : buffer_(buffer), bytes_(bytes), root_(root) {}
+  line_broadcast(void* buffer, std::size_t bytes, std::int32_t root, std::size_t const* there)
+      : buffer_(buffer), bytes_(bytes), root_(root), there_(there) {}
 
   void begin() override {
     if (team->rank_me != root_) skip();
   }
   bool advance() override {
     if (team->rank_me == root_) {
+      if (there_ != nullptr && *there_ < std::max(bytes_, std::size_t{1})) return false;
       if (!publish(buffer_, bytes_)) return false;
     } else {
       if (!is_there(root_)) return false;
@@ -36,6 +37,7 @@ class line_broadcast final : public flat_collective {
   void* buffer_;
   std::size_t bytes_;
   std::int32_t root_;
+  std::size_t const* there_;
 };
 
 /// Small pieces let the copies overlap soon; every piece costs a line that moves, and with more ranks than
@@ -49,8 +51,12 @@ std::size_t piece_of(std::size_t bytes) {
 
 class staged_broadcast final : public flat_collective {
  public:
-  staged_broadcast(void* buffer, std::size_t bytes, std::int32_t root)
-      : buffer_(static_cast<std::byte*>(buffer)), bytes_(bytes), piece_(piece_of(bytes)), root_(root) {}
+  staged_broadcast(void* buffer, std::size_t bytes, std::int32_t root, std::size_t const* there)
+      : buffer_(static_cast<std::byte*>(buffer)),
+        bytes_(bytes),
+        piece_(piece_of(bytes)),
+        root_(root),
+        there_(there) {}
 
   void begin() override {
     if (team->rank_me != root_) skip();
@@ -62,10 +68,13 @@ class staged_broadcast final : public flat_collective {
 
   bool give() {
     while (done_ < bytes_) {
-      if (!flat_room(*team)) return false;
       std::size_t const bytes = next_piece();
+      if (there_ != nullptr && *there_ < done_ + bytes) return false;
+      if (!flat_room(*team)) return false;
+      // What goes on by messages needs all of it.
       std::uint64_t const block = flat_block(*team, bytes);
       if (block == staging_blocks::later) return false;
+      if (block == staging_blocks::none && there_ != nullptr && *there_ < bytes_) return false;
       if (block != staging_blocks::none) std::memcpy(own_block_at(block), buffer_ + done_, bytes);
       flat_publish(*team, call, &block, sizeof block);
       leave(root_);
@@ -103,14 +112,15 @@ class staged_broadcast final : public flat_collective {
   std::size_t piece_;
   std::size_t done_ = 0;  ///< bytes given or taken
   std::int32_t root_;
+  std::size_t const* there_;
 };
 
 }  // namespace
 
 collective* make_flat_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
-                                std::size_t bytes, std::int32_t root) {
-  if (bytes <= flat_payload) return make<line_broadcast>(team, signature, done, buffer, bytes, root);
-  return make<staged_broadcast>(team, signature, done, buffer, bytes, root);
+                                std::size_t bytes, std::int32_t root, std::size_t const* there) {
+  if (bytes <= flat_payload) return make<line_broadcast>(team, signature, done, buffer, bytes, root, there);
+  return make<staged_broadcast>(team, signature, done, buffer, bytes, root, there);
 }
 
 }  // namespace atl::engine

@@ -14,8 +14,9 @@
 
 namespace atl::engine {
 
-/// For teams with a channel.
+/// For teams with a channel. The root has the first `*there` bytes, or all of them (null); what is empty is there
+/// with one.
 collective* make_flat_broadcast(team_view& team, collective_signature signature, on_done done, void* buffer,
-                                std::size_t bytes, std::int32_t root);
+                                std::size_t bytes, std::int32_t root, std::size_t const* there = nullptr);
 
 }  // namespace atl::engine

@@ -62,7 +62,7 @@ constexpr std::size_t whole_bytes = std::size_t{16} << 10;
 
 class staged_reduce final : public flat_collective {
  public:
-  explicit staged_reduce(reduction const& r) : r_(r) {}
+  staged_reduce(reduction const& r, std::size_t* there) : r_(r), there_(there) {}
 
   void begin() override { start_piece(); }
 
@@ -104,6 +104,7 @@ class staged_reduce final : public flat_collective {
         case state::piece_done:
           leave_piece();
           begin_ += piece_;
+          if (there_ != nullptr) *there_ = begin_;
           if (begin_ == r_.count) return true;
           start_piece();
           break;
@@ -286,6 +287,7 @@ class staged_reduce final : public flat_collective {
   }
 
   reduction r_;
+  std::size_t* there_;
   state now_ = state::contribute;
   std::size_t begin_ = 0;  ///< first element of the piece under way
   std::size_t piece_ = 0;  ///< its elements
@@ -300,9 +302,9 @@ class staged_reduce final : public flat_collective {
 }  // namespace
 
 collective* make_flat_reduce(team_view& team, collective_signature signature, on_done done,
-                             reduction const& what) {
+                             reduction const& what, std::size_t* there) {
   if (what.bytes() <= flat_payload) return make<line_reduce>(team, signature, done, what);
-  return make<staged_reduce>(team, signature, done, what);
+  return make<staged_reduce>(team, signature, done, what, there);
 }
 
 }  // namespace atl::engine

@@ -16,8 +16,9 @@
 
 namespace atl::engine {
 
-/// For teams with a channel.
+/// For teams with a channel. `there`: gets the number of elements at the front of the result that are complete
+/// so far, or null.
 collective* make_flat_reduce(team_view& team, collective_signature signature, on_done done,
-                             reduction const& what);
+                             reduction const& what, std::size_t* there = nullptr);
 
 }  // namespace atl::engine

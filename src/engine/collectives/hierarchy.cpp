@@ -33,6 +33,11 @@ std::int32_t team_hosts::host_of_member(team_data const& team, std::int32_t team
   return std::lower_bound(by_host.begin(), by_host.end(), std::pair(host, std::int32_t{0}))->second;
 }
 
+std::int32_t team_hosts::head_place(team_data const& team, std::int32_t root) const {
+  if (host_of_member(team, root) != my_host) return 0;
+  return static_cast<std::int32_t>(std::lower_bound(here.begin(), here.end(), root) - here.begin());
+}
+
 std::unique_ptr<team_hosts> find_hosts(team_data const& team) {
   if (hosts_of_job() == 1) return nullptr;
   auto found = std::make_unique<team_hosts>();

@@ -29,6 +29,8 @@ struct team_hosts {
 
   /// Host, within the team, of a member.
   [[nodiscard]] std::int32_t host_of_member(team_data const& team, std::int32_t team_rank) const;
+  /// Who stands for this host, where `root` is the root: a place in `here`.
+  [[nodiscard]] std::int32_t head_place(team_data const& team, std::int32_t root) const;
 };
 
 /// Where the members of a new team are: null if all are on one host. Takes time in proportion to the team.

@@ -1,8 +1,8 @@
 // The birth and the end of teams.
 //
 // A new team's members agree on three things in one reduction, which travels under the parent's id and
-// number: the team's id; a flat channel that is free on all of them, if all are on one host; and a step
-// that no free channel has reached, so that stale lines are never mistaken for new ones.
+// number: the team's id; the flat channels that are free on all of them; and a step that no free channel has
+// reached, so that stale lines are never mistaken for new ones.
 //
 // The id is the world rank of the team's rank 0 and the count of teams that this process has led. No two
 // teams of a job's life are equal in both.
@@ -68,8 +68,12 @@ std::uint64_t hash(std::vector<std::int32_t> const& members) {
   return h;
 }
 
-bool on_this_host(host_domain const& host, std::vector<std::int32_t> const& members) {
-  return std::all_of(members.begin(), members.end(), [&](std::int32_t r) { return host.has(r); });
+/// Those that this rank could use for a team.
+std::uint32_t usable_channels(team_data const& team) {
+  if (team.rank_n == 1) return 0;
+  // Who is alone on its host needs none, and leaves the choice to the others.
+  bool const alone = team.hosts != nullptr && team.hosts->here.size() == 1;
+  return alone ? ~std::uint32_t{0} : team_registry::here().free_channels;
 }
 
 /// What the members of new teams compare, and what is shown to people if they differ: ranks of the parent.
@@ -105,10 +109,10 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
   {
     guard const held;
     if (me == 0) ours.id = (static_cast<std::uint64_t>(job.rank_me) + 1) << 32U | ++teams.led;
-    if (members.size() > 1 && on_this_host(parent.host, members)) ours.channels = teams.free_channels;
     ours.flat_step = teams.highest_flat;
+    fresh->set_members(std::move(members), static_cast<std::int32_t>(me));
+    ours.channels = usable_channels(*fresh);
   }
-  fresh->set_members(std::move(members), static_cast<std::int32_t>(me));
   wait_for_team(*fresh, parent, signature, progress, [&](on_done done) {
     collective* const c = make_reduce(*fresh, signature, done,
                                       {&ours, &ours, 1, sizeof ours, &agreement::combine, nullptr, -1});
@@ -124,23 +128,22 @@ team_view* form(team_data& parent, std::vector<std::int32_t> members, collective
 
   guard const held;
   fresh->id = ours.id;
-  // A team destroyed meanwhile may have published more, but not on a channel that was free before.
-  fresh->flat_step = fresh->all_left = ours.flat_step;
-  for (int channel = 0; channel < static_cast<int>(flat_channels) && fresh->channel < 0; ++channel) {
-    if ((ours.channels >> static_cast<unsigned>(channel) & 1U) != 0) fresh->channel = channel;
-  }
   team_data& team = *fresh;
   teams.add(std::move(fresh));
-  collectives_under_way::here().adopt_orphans(team);
+  // A team destroyed meanwhile may have published more, but not on a channel that was free before.
+  teams.give_channels(team, ours.channels, ours.flat_step);
+  for (team_data* const t : {&team, team.inside.up, team.inside.down}) {
+    if (t != nullptr) collectives_under_way::here().adopt_orphans(*t);
+  }
   return &team;
 }
 
 void remove(team_data& team) {
   guard const held;
-  if (!team.open.empty() || !team.flat_queue.empty() || !team.early.empty()) {
+  if (std::size_t const open = team.open.size() + team.flat_queue.size() + team.early.size(); open != 0) {
     check_failed(
-        "team::destroy: %zu collectives over %s are still under way on this rank; wait for them first",
-        team.open.size() + team.flat_queue.size() + team.early.size(), describe_team(team.id).c_str());
+        "team::destroy: %zu collectives over %s are still under way on this rank; wait for them first", open,
+        describe_team(team.id).c_str());
   }
   team_registry::here().remove(team);
 }
@@ -204,7 +207,7 @@ void destroy_team(team_view& view, bool (*progress)()) {
     wait_for_team(team, team, signature, progress,
                   [&](on_done done) { launch(make_dissemination(team, signature, done)); });
     remove(team);
-  } else if (has_flat_channel(team)) {
+  } else if (team.uses_channels) {
     on_done const done{[](void* ended) { remove(*static_cast<team_data*>(ended)); }, &team};
     launch(make_dissemination(team, signature, done));
   } else {

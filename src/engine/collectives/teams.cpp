@@ -1,9 +1,11 @@
 #include "engine/collectives/teams.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
+#include "base/collective_signature.hpp"
 #include "engine/progress/guard.hpp"
 
 namespace atl::engine {
@@ -89,7 +91,36 @@ void team_registry::add(std::unique_ptr<team_data> team) {
   if (added.channel >= 0) free_channels &= ~(1U << static_cast<unsigned>(added.channel));
 }
 
+void team_registry::give_channels(team_data& team, std::uint32_t free_on_all, std::uint64_t step) {
+  team.flat_step = team.all_left = step;
+  if (free_on_all == 0 || team.rank_n == 1) return;
+  int const lowest = std::countr_zero(free_on_all);
+  if (team.hosts == nullptr) {
+    team.channel = lowest;
+    team.uses_channels = true;
+    free_channels &= ~(1U << static_cast<unsigned>(lowest));
+    return;
+  }
+  std::uint32_t const others = free_on_all & (free_on_all - 1);
+  team.uses_channels = others != 0 && team.hosts->leaders.size() < static_cast<std::size_t>(team.rank_n);
+  if (others == 0 || team.hosts->here.size() == 1) return;
+  team.inside.up = add_inside(team, team.id | team_inside_up, lowest, step);
+  team.inside.down = add_inside(team, team.id | team_inside_down, std::countr_zero(others), step);
+}
+
+team_data* team_registry::add_inside(team_data const& whole, std::uint64_t id, int channel,
+                                     std::uint64_t step) {
+  std::vector<std::int32_t> members = whole.hosts->here;
+  for (std::int32_t& m : members) m = whole.to_world(m);
+  team_data* const inside = add(id, std::move(members), whole.hosts->my_place, channel);
+  inside->flat_step = inside->all_left = step;
+  return inside;
+}
+
 void team_registry::remove(team_data& team) noexcept {
+  for (team_data* const inside : {team.inside.up, team.inside.down}) {
+    if (inside != nullptr) remove(*inside);
+  }
   if (team.channel >= 0) {
     free_channels |= 1U << static_cast<unsigned>(team.channel);
     highest_flat = std::max(highest_flat, team.flat_step);

@@ -27,6 +27,15 @@ struct member_table {
   std::vector<std::int32_t> by_world;     ///< team ranks, sorted by world rank; empty: `world_ranks` ascend
 };
 
+struct team_data;
+
+/// The members of a team that are on this host, as teams of their own that no program sees. Each has a channel:
+/// values come together in one while results go out in the other.
+struct inside_teams {
+  team_data* up = nullptr;
+  team_data* down = nullptr;
+};
+
 /// A team in this process. Created collectively; the id is equal on all members.
 struct team_data : team_view {
   static constexpr std::uint32_t history_size = 16;  // a power of two
@@ -49,6 +58,9 @@ struct team_data : team_view {
   std::size_t unheard = 0;                            ///< bytes that went ahead in what has ended here
   std::array<std::uint64_t, history_size> called{};   ///< signatures of the last collectives, by number
   std::unique_ptr<team_hosts> hosts;                  ///< null: all members are on this host
+  inside_teams inside;         ///< if the team is on several hosts, this one has several
+                               ///< members, and there were channels
+  bool uses_channels = false;  ///< some members do; equal on all
 
   std::int32_t to_world(std::int32_t team_rank) const {
     return stride != 0 ? first + team_rank * stride : table->world_ranks[static_cast<std::size_t>(team_rank)];
@@ -67,6 +79,9 @@ class team_registry : public single<team_registry> {
                  int channel);
   team_data* add(std::uint64_t id, std::vector<std::int32_t> world_ranks, std::int32_t rank_me, int channel);
   void add(std::unique_ptr<team_data> team);
+  /// Gives a team what it needs of the channels that are free on all members; `step`: none of them has come to a
+  /// higher one.
+  void give_channels(team_data& team, std::uint32_t free_on_all, std::uint64_t step);
   /// Ends the team's life. Its channel, if it has one, is free again.
   void remove(team_data& team) noexcept;
   team_data* find(std::uint64_t id);
@@ -83,6 +98,8 @@ class team_registry : public single<team_registry> {
   std::uint32_t led = 0;  ///< teams created with this process as their rank 0, ever
 
  private:
+  team_data* add_inside(team_data const& whole, std::uint64_t id, int channel, std::uint64_t step);
+
   host_domain const& host_;
   std::unordered_map<std::uint64_t, std::unique_ptr<team_data>> teams_;
 };

@@ -30,19 +30,28 @@ tree::tree(team_data const& team, std::int32_t root) {
     parent_ = visit(team.rank_n, root, team.rank_me, [&](std::int32_t rank) { add(rank); });
     return;
   }
-  std::int32_t const root_host = over->host_of_member(team, root);
-  auto const head_of = [&](std::int32_t host) {
-    return host == root_host ? root : over->leaders[static_cast<std::size_t>(host)];
-  };
-  auto const head = std::lower_bound(over->here.begin(), over->here.end(), head_of(over->my_host));
-  grow_inside(*over, static_cast<std::int32_t>(head - over->here.begin()));
-  if (parent_ >= 0) return;
-  std::int32_t const parent_host =
-      visit(size_of(over->leaders), root_host, over->my_host, [&](std::int32_t host) { add(head_of(host)); });
-  if (parent_host >= 0) parent_ = head_of(parent_host);
+  grow_inside(*over, over->head_place(team, root));
+  if (parent_ < 0) grow_between(team, root);
 }
 
 tree::tree(team_hosts const& over) { grow_inside(over, 0); }
+
+tree tree::between_hosts(team_data const& team, std::int32_t root) {
+  tree heads;
+  heads.grow_between(team, root);
+  return heads;
+}
+
+void tree::grow_between(team_data const& team, std::int32_t root) {
+  team_hosts const& over = *team.hosts;
+  std::int32_t const root_host = over.host_of_member(team, root);
+  auto const head_of = [&](std::int32_t host) {
+    return host == root_host ? root : over.leaders[static_cast<std::size_t>(host)];
+  };
+  std::int32_t const above =
+      visit(size_of(over.leaders), root_host, over.my_host, [&](std::int32_t host) { add(head_of(host)); });
+  if (above >= 0) parent_ = head_of(above);
+}
 
 void tree::grow_inside(team_hosts const& over, std::int32_t head_place) {
   auto const rank_of = [&](std::int32_t place) { return over.here[static_cast<std::size_t>(place)]; };

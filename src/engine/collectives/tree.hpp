@@ -19,6 +19,8 @@ class tree {
   tree(team_data const& team, std::int32_t root);
   /// Of the members on this host, under the lowest.
   explicit tree(team_hosts const& hosts);
+  /// Of one member of each host, this one among them: the first as above without what is inside the hosts.
+  static tree between_hosts(team_data const& team, std::int32_t root);
 
   [[nodiscard]] bool is_root() const noexcept { return parent_ < 0; }
   /// Team rank; negative at the root.
@@ -29,6 +31,8 @@ class tree {
   [[nodiscard]] std::size_t children() const noexcept { return count_; }
 
  private:
+  /// Among the hosts.
+  void grow_between(team_data const& team, std::int32_t root);
   /// Inside this host, under one of its members.
   void grow_inside(team_hosts const& hosts, std::int32_t head_place);
   void add(std::int32_t team_rank) noexcept { children_[count_++] = team_rank; }

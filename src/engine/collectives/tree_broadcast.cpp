@@ -1,10 +1,17 @@
 // Arrays go down a tree in segments; each is passed on as soon as all before it are there.
+//
+// Where the members on a host have channels, the tree is one of hosts, and whoever stands for this host passes on
+// to the others by a flat broadcast what has come.
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/flat_broadcast.hpp"
+#include "engine/collectives/hierarchy.hpp"
 #include "engine/collectives/streams.hpp"
 #include "engine/collectives/tree.hpp"
+#include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
 
@@ -16,7 +23,28 @@ class tree_broadcast final : public collective {
       : buffer_(static_cast<std::byte*>(buffer)), bytes_(bytes), root_(root) {}
 
   void begin() override {
-    tree const place(*team, root_);
+    if (team->inside.down == nullptr) {
+      plan_streams(tree(*team, root_));
+    } else {
+      inside_done_ = false;
+      std::int32_t const head = team->hosts->head_place(*team, root_);
+      stands_for_host_ = head == team->hosts->my_place;
+      if (stands_for_host_) plan_streams(tree::between_hosts(*team, root_));
+      // Also who gives must be in the queue at its turn, before there is anything to give.
+      collectives_under_way::here().launch_inside(
+          *this, make_flat_broadcast(*team->inside.down, call.signature, sets(inside_done_), buffer_, bytes_,
+                                     head, &there_));
+    }
+    (void)go_on();
+  }
+  bool advance() override {
+    if (!go_on()) return false;
+    for (sending& child : to_children_) child.close(*this);
+    return true;
+  }
+
+ private:
+  void plan_streams(tree const& place) {
     stream_shape shape{down_tag, -1, bytes_};
     shape.granted = bytes_ <= eager_bytes && !waits_for_receiver(*this) ? 1 : 0;
     shape.ahead = segments_ahead;
@@ -31,28 +59,29 @@ class tree_broadcast final : public collective {
       shape.peer = team->to_world(place.begin()[i]);
       to_children_.emplace_back(shape);
     }
-    (void)go_on();
-  }
-  bool advance() override {
-    if (!go_on()) return false;
-    for (sending& child : to_children_) child.close(*this);
-    return true;
   }
 
- private:
   bool go_on() {
+    if (!stands_for_host_) return inside_done_;
     bool complete = is_root_ || from_parent_.go_on(*this, buffer_);
     // An empty array is there when its message is.
     if (bytes_ == 0 && !complete) return false;
     std::size_t const there = is_root_ ? bytes_ : from_parent_.there();
     for (sending& child : to_children_) complete &= child.go_on(*this, buffer_, there);
-    return complete;
+    if (!inside_done_) {
+      there_ = bytes_ == 0 ? 1 : there;
+      collectives_under_way::here().go_on_inside(*team->inside.down);
+    }
+    return complete && inside_done_;
   }
 
   std::byte* buffer_;
   std::size_t bytes_;
   std::int32_t root_;
   bool is_root_ = false;
+  bool stands_for_host_ = true;
+  bool inside_done_ = true;
+  std::size_t there_ = 0;  ///< for the others on this host
   receiving from_parent_;
   std::vector<sending> to_children_;
 };

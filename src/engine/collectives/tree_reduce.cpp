@@ -2,6 +2,9 @@
 // children, and sends the result on; the next segment follows behind. For all, the root's segments go down the
 // same tree while further ones still come up. One member makes each result, so all get the same bits.
 //
+// Where the members on a host have channels, the tree is one of hosts: what the members of this one bring along
+// comes together by a flat reduction, at the one that stands for them, and the result goes out by a flat broadcast.
+//
 // A segment is used when it is its turn. That of the child whose turn it is may always come; what comes from
 // others meanwhile must lie somewhere, and is granted as far as this process keeps little so far.
 
@@ -12,6 +15,9 @@
 #include <atoll/engine/am.hpp>
 
 #include "engine/collectives/by_messages.hpp"
+#include "engine/collectives/flat_broadcast.hpp"
+#include "engine/collectives/flat_reduce.hpp"
+#include "engine/collectives/hierarchy.hpp"
 #include "engine/collectives/streams.hpp"
 #include "engine/collectives/tree.hpp"
 #include "engine/collectives/under_way.hpp"
@@ -20,23 +26,54 @@ namespace atl::engine {
 
 namespace {
 
+/// Larger ones to one rank would take as much scratch memory of those that stand for other hosts.
+constexpr std::size_t most_inside_to_one = std::size_t{256} << 10;
+
 class tree_reduce final : public collective {
  public:
   explicit tree_reduce(reduction const& r) : r_(r), all_(r.root < 0) {}
 
   void begin() override {
-    tree const place(*team, all_ ? 0 : r_.root);
-    is_root_ = place.is_root();
-    plan_streams(place);
-    // Without children nothing is combined: the source is sent as it is.
-    if (place.children() != 0 && !is_root_ && !all_) {
-      partial_ = scratch_.get(std::min(shape_.segment, r_.bytes()) / r_.element_bytes, r_.element_bytes);
+    std::int32_t const root = all_ ? 0 : r_.root;
+    if (team->inside.up != nullptr && (all_ || r_.bytes() <= most_inside_to_one)) {
+      begin_inside(team->hosts->head_place(*team, root));
+      if (stands_for_host_) begin_tree(tree::between_hosts(*team, root));
+    } else {
+      begin_tree(tree(*team, root));
     }
     (void)go_on();
   }
   bool advance() override { return go_on(); }
 
  private:
+  void begin_tree(tree const& place) {
+    is_root_ = place.is_root();
+    plan_streams(place);
+    // Without children nothing is combined: the source is sent as it is.
+    if (place.children() != 0 && !is_root_ && !all_) {
+      partial_ = scratch_.get(std::min(shape_.segment, r_.bytes()) / r_.element_bytes, r_.element_bytes);
+    }
+  }
+
+  void begin_inside(std::int32_t head) {
+    stands_for_host_ = head == team->hosts->my_place;
+    reduction inside = r_;
+    inside.root = head;
+    if (!all_ && r_.root != team->rank_me) {
+      // At the root and for all the result has a place.
+      inside.target = stands_for_host_ ? of_host_.get(r_.count, r_.element_bytes) : nullptr;
+    }
+    up_done_ = false;
+    auto& open = collectives_under_way::here();
+    open.launch_inside(*this,
+                       make_flat_reduce(*team->inside.up, call.signature, sets(up_done_), inside, &own_));
+    r_.source = inside.target;
+    if (!all_) return;
+    down_done_ = false;
+    open.launch_inside(*this, make_flat_broadcast(*team->inside.down, call.signature, sets(down_done_),
+                                                  r_.target, r_.bytes(), head, &there_));
+  }
+
   void plan_streams(tree const& place) {
     std::size_t const elements = std::max(segment_bytes / r_.element_bytes, std::size_t{1});
     shape_ = {up_tag, -1, r_.bytes(), elements * r_.element_bytes};
@@ -66,8 +103,9 @@ class tree_reduce final : public collective {
   }
 
   bool go_on() {
+    if (!stands_for_host_) return up_done_ && down_done_;
     bool const sent = go_up();
-    return all_ ? go_down() && sent : sent;
+    return all_ ? go_down() && sent && up_done_ : sent && up_done_;
   }
 
   // ---- up
@@ -87,6 +125,7 @@ class tree_reduce final : public collective {
 
   bool combine_segment() {
     std::size_t const bytes = shape_.bytes_of(reduced_);
+    if (!up_done_ && shape_.begin_of(reduced_) + bytes > own_ * r_.element_bytes) return false;
     if (from_children_.empty()) {
       if (is_root_ && bytes != 0 && partial() != own()) std::memcpy(partial(), own(), bytes);
       return true;
@@ -147,13 +186,23 @@ class tree_reduce final : public collective {
         is_root_ ? std::min(reduced_ * shape_.segment, shape_.bytes) : from_parent_.there();
     if (shape_.bytes == 0 && !complete) return false;
     for (sending& child : to_children_) complete &= child.go_on(*this, r_.to(), there);
-    return complete;
+    if (!down_done_) {
+      there_ = shape_.bytes == 0 ? 1 : there;
+      collectives_under_way::here().go_on_inside(*team->inside.down);
+    }
+    return complete && down_done_;
   }
 
   reduction r_;
   stream_shape shape_;
   bool all_;
   bool is_root_ = false;
+  bool stands_for_host_ = true;
+  bool up_done_ = true;
+  bool down_done_ = true;
+  std::size_t own_ = 0;    ///< elements of this host that are there
+  std::size_t there_ = 0;  ///< bytes of the result, for the others on this host
+  scratch of_host_;
   bool in_turn_ = false;     ///< nothing is kept for the segment of the child whose turn it is
   std::size_t turn_ = 0;     ///< child whose segment comes next
   std::size_t reduced_ = 0;  ///< segments that are complete here

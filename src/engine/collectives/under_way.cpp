@@ -117,8 +117,25 @@ void collectives_under_way::enter(collective* c) {
 }
 
 void collectives_under_way::launch_flat(collective* c) {
+  c->call = note_collective(*c->team, c->call.signature);
+  queue(c);
+}
+
+void collectives_under_way::launch_inside(collective const& whole, collective* part) {
+  team_data& team = *part->team;
+  part->call = whole.call;
+  team.next_number = whole.call.number + 1;
+  team.called[whole.call.number & (team_data::history_size - 1)] = whole.call.signature;
+  queue(part);
+}
+
+void collectives_under_way::go_on_inside(team_data& inside) {
+  advance_flat(inside);
+  if (inside.flat_queue.empty()) std::erase(flat_, &inside);
+}
+
+void collectives_under_way::queue(collective* c) {
   team_data& team = *c->team;
-  c->call = note_collective(team, c->call.signature);
   take_early(*c);
   bool const alone = team.flat_queue.empty();
   if (alone) {

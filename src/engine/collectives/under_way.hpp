@@ -25,6 +25,10 @@ class collectives_under_way final : public single<collectives_under_way>, public
   void launch_rest(collective& flat, collective* rest);
   /// Queues a flat collective on its team's channel.
   void launch_flat(collective* c);
+  /// The same of one among the members of this host, as a part of `whole`.
+  void launch_inside(collective const& whole, collective* part);
+  /// There is more for it to give.
+  void go_on_inside(team_data& inside);
 
   /// A step message for whichever collective it belongs to, also one that has not begun here.
   void take_in(transport::message* m);
@@ -47,6 +51,7 @@ class collectives_under_way final : public single<collectives_under_way>, public
   bool advance_all_flat();
   bool advance_flat(team_data& team);
   void enter(collective* c);
+  void queue(collective* c);
   void show_open() const noexcept;
 
   std::vector<collective*> by_messages_;

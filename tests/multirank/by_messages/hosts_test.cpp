@@ -1,10 +1,13 @@
-// Collectives over several hosts, with ranks of one host that are told to be on several (PRETENDED_HOSTS): what
-// crosses between hosts, and teams of every shape.
+// Collectives over several hosts: what crosses between hosts, and teams of every shape. Either ranks of one host
+// are told to be on several (PRETENDED_HOSTS), without channels; or the hosts are simulated, and members of a host
+// have channels.
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <numeric>
 #include <string>
 
 #include <atoll/engine/job.hpp>
@@ -20,7 +23,10 @@ namespace {
 std::int32_t hosts = 1;
 char placement = 'b';
 
+bool pretended = false;
+
 std::int32_t place(std::int32_t rank) {
+  if (!pretended) return atl::engine::host_of(rank);
   if (placement == 'c') return rank % hosts;
   // The first host has one rank.
   if (placement == 'u') return rank == 0 ? 0 : 1;
@@ -31,6 +37,7 @@ std::int32_t place(std::int32_t rank) {
 bool const told = [] {
   char const* const text = std::getenv("PRETENDED_HOSTS");
   if (text == nullptr) return false;
+  pretended = true;
   placement = text[0];
   hosts = std::atoi(std::strchr(text, ':') + 1);
   atl::engine::pretend_hosts(&place, hosts);
@@ -51,7 +58,9 @@ class hosts_test : public multirank::fixture {
   void SetUp() override {
     multirank::fixture::SetUp();
     used_ = 0;
-    for (int r = 0; r < n; ++r) used_ = std::max(used_, place(r) + 1);
+    all_.resize(static_cast<std::size_t>(n));
+    std::iota(all_.begin(), all_.end(), 0);
+    for (int const r : all_) used_ = std::max(used_, place(r) + 1);
   }
   /// Steps between hosts while `call` runs, of this rank.
   template <class Call>
@@ -71,7 +80,14 @@ class hosts_test : public multirank::fixture {
     return true;
   }
 
-  int used_ = 1;  ///< hosts
+  /// Have members of this host channels?
+  static bool flat_inside(upcxx::team const& t = upcxx::world()) {
+    auto const* const view = atl::engine::find_team(std::bit_cast<std::uint64_t>(t.id()));
+    return static_cast<atl::engine::team_data const*>(view)->inside.up != nullptr;
+  }
+
+  std::vector<int> all_;  ///< ranks
+  int used_ = 1;          ///< hosts
 };
 
 TEST_F(hosts_test, barriers_and_small_reductions_cross_in_rounds_of_leaders) {
@@ -103,6 +119,92 @@ TEST_F(hosts_test, a_value_crosses_once_to_each_other_host) {
       }
     }
     EXPECT_EQ(upcxx::reduce_all(least, upcxx::op_fast_add).wait(), used_ - 1) << "to " << root;
+  }
+}
+
+TEST_F(hosts_test, inside_a_host_nothing_goes_by_messages_where_there_are_channels) {
+  bool const flat = flat_inside();
+  EXPECT_EQ(flat, !pretended && std::count_if(all_.begin(), all_.end(),
+                                              [&](int r) { return place(r) == place(me); }) > 1);
+  if (!upcxx::reduce_all(static_cast<int>(flat), upcxx::op_fast_max).wait()) {
+    GTEST_SKIP() << "no two ranks of a host have a channel";
+  }
+  for (std::size_t const size : {std::size_t{1}, std::size_t{30}, std::size_t{2000}, std::size_t{25'000}}) {
+    std::vector<long> values(size, me);
+    EXPECT_EQ(crossing([&] { upcxx::broadcast(values.data(), size, n - 1).wait(); }), in_all);
+    EXPECT_EQ(crossing([&] {
+                upcxx::reduce_one(values.data(), values.data(), size, upcxx::op_fast_add, n - 1).wait();
+              }),
+              in_all);
+    EXPECT_EQ(
+        crossing([&] { upcxx::reduce_all(values.data(), values.data(), size, upcxx::op_fast_add).wait(); }),
+        in_all);
+  }
+  EXPECT_EQ(crossing([] { upcxx::barrier(); }), in_all);
+  EXPECT_EQ(in_all, leads() ? rounds() : 0);
+}
+
+TEST_F(hosts_test, many_of_all_kinds_are_open_at_once) {
+  constexpr int count = 40;
+  constexpr std::size_t size = 20'000;
+  std::vector<std::vector<long>> arrays;
+  std::vector<upcxx::future<>> open;
+  std::vector<upcxx::future<long>> sums;
+  for (int i = 0; i < count; ++i) {
+    int const root = i % n;
+    arrays.emplace_back(size, me == root ? i : -1);
+    open.push_back(upcxx::broadcast(arrays.back().data(), size, root));
+    sums.push_back(upcxx::reduce_all(me + i + 0L, upcxx::op_fast_add));
+    open.push_back(upcxx::barrier_async());
+    arrays.emplace_back(size, me + i);
+    open.push_back(upcxx::reduce_all(arrays.back().data(), arrays.back().data(), size, upcxx::op_fast_add));
+    sums.push_back(upcxx::reduce_one(me + 2L * i, upcxx::op_fast_add, root));
+    arrays.emplace_back(size, me + 3L * i);
+    open.push_back(
+        upcxx::reduce_one(arrays.back().data(), arrays.back().data(), size, upcxx::op_fast_add, root));
+  }
+  for (auto f = open.rbegin(); f != open.rend(); ++f) f->wait();
+  long const ranks = n * (n - 1L) / 2;
+  for (int i = 0; i < count; ++i) {
+    auto const k = static_cast<std::size_t>(i);
+    EXPECT_EQ(arrays[3 * k], std::vector<long>(size, i));
+    EXPECT_EQ(sums[2 * k].wait(), ranks + n * i);
+    EXPECT_EQ(arrays[3 * k + 1], std::vector<long>(size, ranks + n * i));
+    if (me != i % n) continue;
+    EXPECT_EQ(sums[2 * k + 1].wait(), ranks + 2L * n * i);
+    EXPECT_EQ(arrays[3 * k + 2], std::vector<long>(size, ranks + 3L * n * i));
+  }
+}
+
+TEST_F(hosts_test, channels_run_out_and_come_back) {
+  auto const all_work = [&](std::vector<std::unique_ptr<upcxx::team>> const& teams) {
+    for (auto const& t : teams) {
+      upcxx::barrier(*t);
+      EXPECT_EQ(upcxx::reduce_all(1, upcxx::op_fast_add, *t).wait(), n);
+      std::vector<int> values(5000, t->rank_me());
+      upcxx::broadcast(values.data(), values.size(), n - 1, *t).wait();
+      EXPECT_EQ(values, std::vector<int>(5000, n - 1));
+    }
+  };
+  bool const some = flat_inside();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<upcxx::team>> teams;
+    int flat = 0;
+    for (int i = 0; i < 20; ++i) {
+      teams.push_back(std::make_unique<upcxx::team>(upcxx::world().split(0, i % 2 == 0 ? me : -me)));
+      if (flat_inside(*teams.back())) ++flat;
+    }
+    // World has two of 16, the local team one, each of these two.
+    EXPECT_EQ(flat, some ? 6 : 0);
+    all_work(teams);
+    for (auto const& t : teams)
+      t->destroy(round == 0 ? upcxx::entry_barrier::none : upcxx::entry_barrier::user);
+    // Teams that are destroyed in the background give their channels back when all have come.
+    upcxx::barrier();
+    if (round == 0) {
+      for (int i = 0; i < 100; ++i) upcxx::progress();
+      upcxx::barrier();
+    }
   }
 }
 
