@@ -252,7 +252,7 @@ void group::print(row const& r, std::uint64_t iterations, std::vector<sample> co
   }
   record out{"row",
              {{"suite", r.suite},
-              {"key", r.key},
+              {"key", config_.prefix + r.key},
               {"name", r.name},
               {"peer", r.peer},
               {"bytes", std::to_string(r.bytes)},
@@ -280,7 +280,7 @@ void group::print_value(std::string const& suite, std::string const& key, std::s
   std::snprintf(text, sizeof text, "%.9g", value);
   record const out{"value",
                    {{"suite", suite},
-                    {"key", key},
+                    {"key", config_.prefix + key},
                     {"name", name},
                     {"ranks", std::to_string(config_.ranks)},
                     {"value", text},

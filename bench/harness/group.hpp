@@ -51,6 +51,7 @@ struct group_config {
   void (*idle)() = nullptr;                   ///< progress of a rank that only serves
   bool crowded = false;                       ///< more ranks than cores
   std::string only;                           ///< key of the only row to measure; empty: all
+  std::string prefix;  ///< of keys that are printed, where goals for others do not hold
 };
 
 /// What a row is about. Durations are nanoseconds an iteration.

@@ -92,9 +92,10 @@ void run_atomics(group& g, suite_options const&) {
                   .name = std::string(o.name) + whose,
                   .bytes = sizeof(word),
                   .limit = "processor"};
-      g.served(
-          r, [&](std::uint64_t n) { o.library(d, to, n); },
-          [&](std::uint64_t n) { o.processor(std::atomic_ref(*to.local()), n); });
+      word* const cell = address_if_local(to);
+      served_on(
+          g, r, cell, [&](std::uint64_t n) { o.library(d, to, n); },
+          [&](std::uint64_t n) { o.processor(std::atomic_ref(*cell), n); });
     }
   }
   d.destroy();

@@ -27,16 +27,16 @@ void get_words(group& g) {
     };
   };
   auto const load = [](upcxx::global_ptr<word> from) {
-    return [at = from.local()](std::uint64_t n) {
+    return [at = address_if_local(from)](std::uint64_t n) {
       for (std::uint64_t i = 0; i < n; ++i) keep(*static_cast<word volatile*>(at));
     };
   };
   row r{.suite = "get", .key = "get.own", .name = "rget().wait(), own memory", .bytes = 8, .limit = "load"};
-  g.served(r, get_and_wait(own), load(own));
+  served_on(g, r, address_if_local(own), get_and_wait(own), load(own));
   r.key = "get.neighbour";
   r.name = "rget().wait(), neighbour's memory";
   r.peer = "get";
-  g.served(r, get_and_wait(neighbour), load(neighbour));
+  served_on(g, r, address_if_local(neighbour), get_and_wait(neighbour), load(neighbour));
   g.meet();
   upcxx::delete_(own);
 }
@@ -58,9 +58,9 @@ void get_arrays(group& g, std::size_t bytes) {
               .bytes = bytes,
               .show = "bandwidth",
               .limit = "memcpy"};
-  char const* const source = there.local();
-  g.served(
-      r,
+  char const* const source = address_if_local(there);
+  served_on(
+      g, r, source,
       [&](std::uint64_t n) {
         for (std::uint64_t i = 0; i < n; ++i) upcxx::rget(there, to.data(), bytes).wait();
       },

@@ -313,6 +313,10 @@ void run_ways(setting const& s, memories& m, raw_memories const& raw) {
 }  // namespace
 
 void run_gpu(group& g, suite_options const& options) {
+  if (!on_one_host()) {
+    g.print_fact("measured", "nothing of GPUs: the ranks are on different hosts");
+    return;
+  }
   std::size_t const largest = *std::max_element(options.device_sizes.begin(), options.device_sizes.end());
   std::size_t const room = std::max(largest, std::size_t{128} << 10);
   std::string about = upcxx::gpu_default_device::kind_info();

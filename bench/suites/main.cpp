@@ -11,6 +11,7 @@
 #include <string_view>
 #include <upcxx/upcxx.hpp>
 
+#include "pair_lines.hpp"
 #include "suites.hpp"
 
 namespace atl::bench {
@@ -102,7 +103,7 @@ void print_facts(group& g) {
     cores += core < 0 ? "-" : std::to_string(core).c_str();
   }
   g.print_fact("binding", cores);
-  g.print_fact("transport", "shm");
+  g.print_fact("transport", on_one_host() ? "shm" : "network between hosts");
 }
 
 void run(options& o) {
@@ -112,19 +113,24 @@ void run(options& o) {
   c.idle = [] { upcxx::progress(); };
   c.barrier = [] { upcxx::barrier(); };
   c.share = [](std::uint64_t& value) { value = upcxx::broadcast(value, 0).wait(); };
-  upcxx::global_ptr<shared_lines> lines;
-  if (c.ranks == 2) {
-    if (c.rank == 0) lines = upcxx::new_<shared_lines>();
-    c.shared = upcxx::broadcast(lines, 0).wait().local();
-  }
+  if (c.ranks == 2) c.shared = map_pair_lines();
+  if (!on_one_host()) c.prefix = "hosts.";
   group g(c);
   print_facts(g);
+  if (c.ranks == 2 && c.shared == nullptr) {
+    if (g.first()) {
+      std::fprintf(
+          stderr,
+          "atoll bench: the two ranks are on different machines and share no memory through which their "
+          "blocks could be kept in step: nothing was measured\n");
+    }
+    return;
+  }
   for (auto const& s : suites) {
     bool const chosen = std::find(o.chosen.begin(), o.chosen.end(), s.name) != o.chosen.end();
     if (chosen && (s.any_ranks || c.ranks == 2)) s.run(g, o);
   }
   upcxx::barrier();
-  if (lines) upcxx::delete_(lines);
 }
 
 }  // namespace

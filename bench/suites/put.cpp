@@ -42,23 +42,24 @@ void put_words(group& g) {
     };
   };
   auto const store = [](upcxx::global_ptr<word> to) {
-    return [at = to.local()](std::uint64_t n) {
+    return [at = address_if_local(to)](std::uint64_t n) {
       for (std::uint64_t i = 0; i < n; ++i) *static_cast<word volatile*>(at) = i;
     };
   };
   row r{.suite = "put", .key = "put.own", .name = "rput().wait(), own memory", .bytes = 8, .limit = "store"};
-  g.served(r, put_and_wait(own), store(own));
+  served_on(g, r, address_if_local(own), put_and_wait(own), store(own));
   r.key = "put.neighbour";
   r.name = "rput().wait(), neighbour's memory";
   r.peer = "put";
-  g.served(r, put_and_wait(neighbour), store(neighbour));
+  word* const there = address_if_local(neighbour);
+  served_on(g, r, there, put_and_wait(neighbour), store(neighbour));
 
   r.key = "put.flood";
   r.name = "rput into a promise, waited for at the end";
   r.peer = "";
   r.show = "rate";
-  g.served(
-      r,
+  served_on(
+      g, r, there,
       [&](std::uint64_t n) {
         upcxx::promise<> all;
         for (std::uint64_t i = 0; i < n; ++i) upcxx::rput(i, neighbour, upcxx::operation_cx::as_promise(all));
@@ -87,9 +88,9 @@ void put_arrays(group& g, std::size_t bytes) {
               .bytes = bytes,
               .show = "bandwidth",
               .limit = "memcpy"};
-  char* const target = there.local();
-  g.served(
-      r,
+  char* const target = address_if_local(there);
+  served_on(
+      g, r, target,
       [&](std::uint64_t n) {
         for (std::uint64_t i = 0; i < n; ++i) upcxx::rput(from.data(), there, bytes).wait();
       },

@@ -185,7 +185,7 @@ void calls_with_arrays(group& g, std::size_t bytes) {
   std::vector<char> copy(bytes);
   upcxx::global_ptr<char> owned;
   if (g.first()) owned = upcxx::new_array<char>(bytes);
-  char* const between = upcxx::broadcast(owned, 0).wait().local();
+  char* const between = address_if_local(upcxx::broadcast(owned, 0).wait());
   auto const both = [&](std::uint64_t n) {
     for (std::uint64_t i = 0; i < n; ++i) g.hand_over(data.data(), between, copy.data(), bytes);
   };
@@ -195,8 +195,9 @@ void calls_with_arrays(group& g, std::size_t bytes) {
       asm volatile("" : : "r"(copy.data()) : "memory");
     }
   };
-  g.served(
-      r,
+  // Both ranks take part in that limit: what one of them does not have, neither has.
+  served_on(
+      g, r, on_one_host() ? between : nullptr,
       [&](std::uint64_t n) {
         for (std::uint64_t i = 0; i < n; ++i) {
           upcxx::rpc(

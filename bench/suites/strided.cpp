@@ -92,10 +92,12 @@ void run_faces(group& g) {
       put_face(f, block.data(), there);
       get_face(f, own, got.data());
     }
-    check_faces(there.local(), "rput_strided of the faces of a block");
+    std::vector<double> put(volume);
+    upcxx::rget(there, put.data(), volume).wait();
+    check_faces(put.data(), "rput_strided of the faces of a block");
     check_faces(got.data(), "rget_strided of the faces of a block");
   }
-  double* const target = there.local();
+  double* const target = address_if_local(there);
   row r{.suite = "strided", .key = "", .name = "", .show = "bandwidth", .limit = "loops"};
   // All six first, then each direction.
   struct group_of_faces {
@@ -114,8 +116,8 @@ void run_faces(group& g) {
     r.bytes = (last - first) * face_bytes;
     r.key = std::string("strided.put.") + key;
     r.name = std::string("rput_strided, ") + name;
-    g.served(
-        r,
+    served_on(
+        g, r, target,
         [&](std::uint64_t n) {
           for (std::uint64_t i = 0; i < n; ++i) {
             std::for_each(begin, end, [&](face const& f) { put_face(f, block.data(), there); });
@@ -128,8 +130,8 @@ void run_faces(group& g) {
         });
     r.key = std::string("strided.get.") + key;
     r.name = std::string("rget_strided, ") + name;
-    g.served(
-        r,
+    served_on(
+        g, r, target,
         [&](std::uint64_t n) {
           for (std::uint64_t i = 0; i < n; ++i) {
             std::for_each(begin, end, [&](face const& f) { get_face(f, there, block.data()); });
@@ -164,7 +166,7 @@ void run_pieces(group& g) {
   if (g.first()) {
     put();
     for (std::size_t i = 0; i < pieces; ++i) {
-      if (*to[i].first.local() != block[i * spread]) wrong_data("rput_irregular of single words");
+      if (upcxx::rget(to[i].first).wait() != block[i * spread]) wrong_data("rput_irregular of single words");
     }
   }
   row const r{.suite = "strided",
@@ -172,14 +174,16 @@ void run_pieces(group& g) {
               .name = "rput_irregular, 4096 pieces of 8 bytes",
               .bytes = pieces * sizeof(double),
               .limit = "loops"};
-  g.served(
-      r,
+  std::vector<double*> places;
+  for (auto const& [piece, length] : to) places.push_back(address_if_local(piece));
+  served_on(
+      g, r, places.front(),
       [&](std::uint64_t n) {
         for (std::uint64_t i = 0; i < n; ++i) put();
       },
       [&](std::uint64_t n) {
         for (std::uint64_t i = 0; i < n; ++i) {
-          for (std::size_t k = 0; k < pieces; ++k) *to[k].first.local() = *from[k].first;
+          for (std::size_t k = 0; k < pieces; ++k) *places[k] = *from[k].first;
           asm volatile("" : : : "memory");
         }
       });
