@@ -85,10 +85,13 @@ void meet() { engine::wait_barrier(engine::world_team(), &progress_user); }
 void destroy_heap() {
   check_collective("destroy_heap");
   if (!memory::host_heap().ready()) check_failed("destroy_heap: the heap was destroyed already");
+  // Before a heap ends nothing may be on its way to it, and nobody may have a key of it: networks need not notice either.
+  engine::remote_memory::here().settle(&progress_user);
   meet();
   engine::segment_table::here().forget_heaps();
-  engine::remote_memory::here().forget_heaps();
-  meet();  // nobody takes back what a peer's device still holds
+  engine::remote_memory::here().drop_keys();
+  meet();  // nobody takes back what a peer's device or network still holds
+  engine::remote_memory::here().end_of_heap();
   memory::host_heap().reset();
   engine::world->host.own_page().heap_complete.store(0, std::memory_order_relaxed);  // barriers on both sides
   engine::host_map const& hosts = engine::hosts;

@@ -170,4 +170,18 @@ TEST_F(direct_test, a_heap_that_was_made_anew_has_keys_of_its_own) {
   }
 }
 
+TEST_F(direct_test, a_heap_ends_when_all_that_is_on_its_way_to_it_has_arrived) {
+  for (int round = 0; round < 2; ++round) {
+    upcxx::dist_object<global_ptr<byte>> mine(upcxx::new_array<byte>(3 * block));
+    global_ptr<byte> const there = mine.fetch(right).wait();
+    upcxx::barrier();
+    upcxx::promise<> done;
+    upcxx::rput(source.data(), there, 3 * block, operation_cx::as_promise(done));
+    for (int i = 0; i < 20; ++i) upcxx::rput(source.data() + i, there + i, 1, operation_cx::as_promise(done));
+    upcxx::experimental::destroy_heap();
+    upcxx::experimental::restore_heap();
+    done.finalize().wait();
+  }
+}
+
 }  // namespace

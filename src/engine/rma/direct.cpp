@@ -348,10 +348,12 @@ bool direct_transfers::advance() {
   return pump() || moved;
 }
 
-void direct_transfers::end_of_heaps() {
-  if (network_ == nullptr) return;
-  own().end_of_heap();
-  keys_->end_of_heaps();
+void direct_transfers::drop_keys() {
+  if (network_ != nullptr) keys_->end_of_heaps();
+}
+
+void direct_transfers::end_of_heap() {
+  if (network_ != nullptr) own().end_of_heap();
 }
 
 }  // namespace atl::engine

@@ -49,7 +49,9 @@ class direct_transfers final : public work_source {
   void serve_key(message* m);
   void key_answered(message* m);
 
-  void end_of_heaps();
+  // See remote_memory.
+  void drop_keys();
+  void end_of_heap();
 
  private:
   /// Of one transfer, and of all of this rank: for the network, so that what it keeps of each is bounded.

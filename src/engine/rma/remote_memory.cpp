@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "engine/progress/guard.hpp"
+#include "engine/progress/waiting.hpp"
 
 namespace atl::engine {
 
@@ -233,9 +234,19 @@ void remote_memory::changed(message* m) {
   deliver(completion);
 }
 
-void remote_memory::forget_heaps() {
+void remote_memory::settle(bool (*progress)()) const {
+  waiting_note const note(activity::copy);
+  wait_while([this] { return engine_.open.owed() != 0; }, progress);
+}
+
+void remote_memory::drop_keys() {
   guard const held;
-  direct_.end_of_heaps();
+  direct_.drop_keys();
+}
+
+void remote_memory::end_of_heap() {
+  guard const held;
+  direct_.end_of_heap();
 }
 
 bool remote_memory::advance() {

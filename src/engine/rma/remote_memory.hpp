@@ -40,8 +40,16 @@ class remote_memory final : public single<remote_memory>, public work_source {
                    arrival_notice const& notice) noexcept;
   void deliver(copy_completion* completion) noexcept;
   direct_transfers& direct() noexcept { return direct_; }
-  /// All ranks' heaps end; nothing is under way. Takes the lock.
-  void forget_heaps();
+
+  // All ranks' heaps end, in three steps with meetings of all in between. They take the lock.
+
+  /// Makes progress until nothing that this rank has begun is under way, questions for keys included. Of user level, since
+  /// a peer that has no memory left for calls acknowledges puts when it has run some.
+  void settle(bool (*progress)()) const;
+  /// Keys of peers' heaps.
+  void drop_keys();
+  /// The network forgets the own heap, of which nobody has keys any more.
+  void end_of_heap();
 
   // Called by messages: answers to this rank …
   void acknowledged(message* m);
