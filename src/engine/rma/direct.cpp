@@ -4,11 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include <atoll/engine/host_map.hpp>
-
 #include "base/settings.hpp"
 #include "engine/rma/remote_memory.hpp"
-#include "memory/host/host_heap.hpp"
 #include "memory/kind.hpp"
 
 namespace atl::engine {
@@ -19,10 +16,6 @@ using remote::stream;
 using transport::started;
 
 namespace {
-
-// Handlers.
-void serve_key(message* m) { remote_memory::here().direct().serve_key(m); }
-void key_answered(message* m) { remote_memory::here().direct().key_answered(m); }
 
 constexpr std::uint64_t block_of(std::uint64_t offset) noexcept { return offset >> key_block_log; }
 
@@ -77,34 +70,20 @@ struct direct_piece final : transport::operation, copy_completion {
 
 }  // namespace remote
 
-direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messages)
+direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messages, key_exchange* keys)
     : work_source(engine.open, ending::silent),
       engine_(engine),
       messages_(messages),
-      network_(engine.network) {
+      network_(engine.network),
+      keys_(keys == nullptr ? nullptr : &keys->peers()) {
   if (network_ == nullptr) return;
   transport::network& network = network_->transport();
-  keys_ = std::make_unique<peer_keys>(network, [this](std::int32_t rank, key_question const& what) {
-    // Until there is an answer, so that no question is on its way when ranks part.
-    engine_.open.add_owed(1);
-    am_short(rank, token_cache<&engine::serve_key>::get(), &what, sizeof what, pressure::always);
-  });
-  network_->on_close = [this](std::int32_t rank) {
-    keys_->closed(rank);
-    // A key that had come, and had found no room to be imported, is gone: who waits for it asks again.
-    keys_changed();
-    set_open();
-  };
   put_from_ = remote::direct_put_from(network.abilities(), network.limits());
   get_from_ = remote::direct_get_from(network.abilities());
   if (auto const set = settings::direct_from()) {
     if (network.abilities().put) put_from_ = *set;
     if (network.abilities().get) get_from_ = *set;
   }
-}
-
-direct_transfers::~direct_transfers() {
-  if (network_ != nullptr) network_->on_close = nullptr;
 }
 
 bool direct_transfers::prefers(transfer_end const& to, transfer_end const& from, std::size_t bytes) {
@@ -170,8 +149,7 @@ bool direct_transfers::pump() {
 }
 
 void direct_transfers::set_open() {
-  bool const wanted =
-      (!ready_.empty() && under_way_ < pieces_of_all) || (keys_ != nullptr && keys_->any_arrived());
+  bool const wanted = !ready_.empty() && under_way_ < pieces_of_all;
   if (wanted != (open() != 0)) count(wanted ? 1 : -1);
 }
 
@@ -296,64 +274,12 @@ void direct_transfers::finish(direct_transfer* t) {
   }
 }
 
-// ---- keys ------------------------------------------------------------------------------------------
-
-own_blocks& direct_transfers::own() {
-  if (own_ == nullptr) {
-    own_blocks::shape heap;
-    heap.region = engine_.host.at(engine_.host.me(), 0);
-    heap.heap_begin = hosts.heap_begin;
-    heap.heap_end = hosts.heap_end;
-    heap.backed = [](std::uint64_t offset, std::uint64_t bytes) {
-      return memory::host_heap().backed(offset, bytes);
-    };
-    own_ = std::make_unique<own_blocks>(network_->transport(), std::move(heap));
-  }
-  return *own_;
-}
-
-void direct_transfers::serve_key(message* m) {
-  auto const question = remote::read_at<key_question>(m->payload());
-  std::int32_t const asker = m->source;
-  release(m);
-  std::size_t const most = network_->transport().limits().key_bytes;
-  outgoing out;
-  am_begin(out, asker, header_bytes + sizeof(key_answer) + most, pressure::always);
-  std::byte* const begin = out.begin + header_bytes;
-  key_answer const answer = own().answer(question, {begin + sizeof(key_answer), most});
-  remote::write_at(begin, answer);
-  am_commit(out, message_kind::active, token_cache<&engine::key_answered>::get(),
-            header_bytes + sizeof answer + answer.bytes);
-}
-
-void direct_transfers::key_answered(message* m) {
-  auto const answer = remote::read_at<key_answer>(m->payload());
-  keys_->answered(m->source, answer, {m->payload() + sizeof answer, answer.bytes});
-  release(m);
-  engine_.open.add_owed(-1);
-  keys_changed();
-  pump();
-}
-
 void direct_transfers::keys_changed() {
   for (direct_transfer* const t : std::exchange(no_key_, {})) {
     t->queued = false;
     queue(t);
   }
-}
-
-bool direct_transfers::advance() {
-  bool moved = keys_->import_arrived();
-  if (moved) keys_changed();
-  return pump() || moved;
-}
-
-void direct_transfers::drop_keys() {
-  if (network_ != nullptr) keys_->end_of_heaps();
-}
-
-void direct_transfers::end_of_heap() {
-  if (network_ != nullptr) own().end_of_heap();
+  pump();
 }
 
 }  // namespace atl::engine

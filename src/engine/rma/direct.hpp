@@ -6,13 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <vector>
 
 #include <atoll/engine/rma.hpp>
 
-#include "engine/network/keys.hpp"
 #include "engine/progress/progress_engine.hpp"
+#include "engine/rma/key_exchange.hpp"
 #include "engine/rma/stream.hpp"
 
 namespace atl::engine {
@@ -36,22 +35,16 @@ struct direct_piece;
 /// have to be sent again, in messages, because its key has missed.
 class direct_transfers final : public work_source {
  public:
-  direct_transfers(progress_engine& engine, remote_memory& messages);
-  ~direct_transfers() override;
+  /// `keys`: null in a job without a network.
+  direct_transfers(progress_engine& engine, remote_memory& messages, key_exchange* keys);
 
   /// Is this better done by the network's own operation? Asks for keys that are not known. While they are not, what
   /// messages would move at once goes by messages: it is there when the answer is. More waits.
   bool prefers(transfer_end const& to, transfer_end const& from, std::size_t bytes);
   /// Does what the stream, of which nothing was cut, was made for; takes it over.
   void begin(remote::stream* order);
-
-  // Called by messages.
-  void serve_key(message* m);
-  void key_answered(message* m);
-
-  // See remote_memory.
-  void drop_keys();
-  void end_of_heap();
+  /// More is known of keys.
+  void keys_changed();
 
  private:
   /// Of one transfer, and of all of this rank: for the network, so that what it keeps of each is bounded.
@@ -67,7 +60,7 @@ class direct_transfers final : public work_source {
     no_key,  ///< that is being fetched
   };
 
-  bool advance() override;
+  bool advance() override { return pump(); }
   bool pump();
   step begin_piece(remote::direct_transfer& t);
   step start(remote::direct_piece* p);
@@ -75,9 +68,7 @@ class direct_transfers final : public work_source {
   void piece_done(remote::direct_piece* p);
   void finish(remote::direct_transfer* t);
   void queue(remote::direct_transfer* t);
-  void keys_changed();
   void look_ahead(remote::direct_transfer const& t);
-  own_blocks& own();
   void set_open();
 
   static void on_event(transport::operation& self, transport::completion what, transport::outcome how);
@@ -85,9 +76,8 @@ class direct_transfers final : public work_source {
 
   progress_engine& engine_;
   remote_memory& messages_;
-  network_messages* network_;        ///< null in a job on one host: then nothing else is there either
-  std::unique_ptr<own_blocks> own_;  ///< from the first question on
-  std::unique_ptr<peer_keys> keys_;
+  network_messages* network_;  ///< null in a job on one host: then nothing else is there either
+  peer_keys* keys_;
   std::size_t put_from_ = ~std::size_t{0};
   std::size_t get_from_ = ~std::size_t{0};
   std::deque<remote::direct_transfer*> ready_;    ///< with pieces that may begin

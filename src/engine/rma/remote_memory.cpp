@@ -62,7 +62,13 @@ function_token atomic_token() noexcept { return token_cache<&engine::serve_atomi
 }  // namespace remote
 
 remote_memory::remote_memory(progress_engine& engine)
-    : single(this), work_source(engine.open, ending::silent), engine_(engine), direct_(engine, *this) {}
+    : single(this),
+      work_source(engine.open, ending::silent),
+      engine_(engine),
+      keys_(engine.network == nullptr ? nullptr : std::make_unique<key_exchange>(engine)),
+      direct_(engine, *this, keys_.get()) {
+  if (keys_ != nullptr) keys_->on_news = [this] { direct_.keys_changed(); };
+}
 
 void remote_memory::begin(std::size_t charged) noexcept {
   engine_.open.add_owed(1);
@@ -241,12 +247,12 @@ void remote_memory::settle(bool (*progress)()) const {
 
 void remote_memory::drop_keys() {
   guard const held;
-  direct_.drop_keys();
+  if (keys_ != nullptr) keys_->drop_keys();
 }
 
 void remote_memory::end_of_heap() {
   guard const held;
-  direct_.end_of_heap();
+  if (keys_ != nullptr) keys_->end_of_heap();
 }
 
 bool remote_memory::advance() {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/single.hpp"
 #include "engine/progress/progress_engine.hpp"
 #include "engine/rma/direct.hpp"
+#include "engine/rma/key_exchange.hpp"
 #include "engine/rma/stream.hpp"
 #include "engine/rma/wire.hpp"
 
@@ -40,6 +42,8 @@ class remote_memory final : public single<remote_memory>, public work_source {
                    arrival_notice const& notice) noexcept;
   void deliver(copy_completion* completion) noexcept;
   direct_transfers& direct() noexcept { return direct_; }
+  /// In jobs with a network only.
+  key_exchange& keys() noexcept { return *keys_; }
 
   // All ranks' heaps end, in three steps with meetings of all in between. They take the lock.
 
@@ -85,6 +89,7 @@ class remote_memory final : public single<remote_memory>, public work_source {
   std::size_t window_used_ = 0;
   std::vector<copy_completion*> undelivered_;
   std::vector<late_acknowledgement> late_;
+  std::unique_ptr<key_exchange> keys_;
   direct_transfers direct_;
 };
 
