@@ -50,8 +50,9 @@ shared_lines* map_pair_lines() {
   if (first) {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
-    where = {getpid(), memfd_create("atoll-bench-lines", MFD_CLOEXEC),
-             static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec)};
+    where = {
+        getpid(), memfd_create("atoll-bench-lines", MFD_CLOEXEC),
+        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec)};
     if (where.descriptor >= 0 && ftruncate(where.descriptor, sizeof(marked_lines)) == 0) {
       mapped = map(where.descriptor);
     }

@@ -3,8 +3,8 @@
 /// Atomic operations on shared memory. Specification chapter "Atomics".
 ///
 /// On memory of this host an operation is the processor's own, done when the call returns; with eager
-/// completion the returned future is then ready, and nothing is allocated. On that of other hosts the owner does
-/// it, and it completes during progress.
+/// completion the returned future is then ready, and nothing is allocated. On that of other hosts the owner or the
+/// network does it, and it completes during progress.
 
 #include <atomic>
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/engine/rma.hpp>
 #include <atoll/engine/team.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/detail/atomic_apply.hpp>
@@ -29,8 +30,9 @@ namespace atl::rt {
 
 /// What a domain object holds; all zero is inactive.
 struct atomic_domain_state {
-  std::uint64_t team = 0;        ///< id
-  std::uint32_t operations = 0;  ///< one bit for each atomic_op
+  std::uint64_t team = 0;                                  ///< id
+  std::uint32_t operations = 0;                            ///< one bit for each atomic_op
+  engine::atomics_by by = engine::atomics_by::processors;  ///< those on memory of other hosts
 };
 
 /// Type of a domain's cells, for messages and for comparing.
@@ -238,8 +240,9 @@ class atomic_domain final {
   ATOLL_INLINE auto fetch(global_ptr<T const> p, std::memory_order order, T a, T b, Cx&& completions) const {
     T* const cell = find<Op>(p, order);
     if (cell == nullptr) [[unlikely]] {
-      return detail::take_in(detail::fetch_atomic_remotely<T>(Op, access::rank(p), access::address(p), order,
-                                                              a, b, detail::handed_over<Cx>(completions)));
+      return detail::take_in(detail::fetch_atomic_remotely<T>(Op, state_.by, access::rank(p),
+                                                              access::address(p), order, a, b,
+                                                              detail::handed_over<Cx>(completions)));
     }
     return detail::complete_now<detail::atomic_value_events<T>>(std::forward<Cx>(completions),
                                                                 apply<Op>(cell, order, a, b));
@@ -251,8 +254,9 @@ class atomic_domain final {
     T* const cell = find<Op>(p, order);
     detail::check_buffer(dst, "atomic_domain", "place for the fetched value");
     if (cell == nullptr) [[unlikely]] {
-      return detail::take_in(detail::atomic_remotely<T>(Op, access::rank(p), access::address(p), order, a, b,
-                                                        dst, detail::handed_over<Cx>(completions)));
+      return detail::take_in(detail::atomic_remotely<T>(Op, state_.by, access::rank(p), access::address(p),
+                                                        order, a, b, dst,
+                                                        detail::handed_over<Cx>(completions)));
     }
     *dst = apply<Op>(cell, order, a, b);
     return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));
@@ -262,8 +266,9 @@ class atomic_domain final {
   ATOLL_INLINE auto change(global_ptr<T> p, std::memory_order order, T a, Cx&& completions) const {
     T* const cell = find<Op>(p, order);
     if (cell == nullptr) [[unlikely]] {
-      return detail::take_in(detail::atomic_remotely<T>(Op, access::rank(p), access::address(p), order, a,
-                                                        T(), nullptr, detail::handed_over<Cx>(completions)));
+      return detail::take_in(detail::atomic_remotely<T>(Op, state_.by, access::rank(p), access::address(p),
+                                                        order, a, T(), nullptr,
+                                                        detail::handed_over<Cx>(completions)));
     }
     apply<Op>(cell, order, a, T());
     return detail::complete_now<detail::atomic_events>(std::forward<Cx>(completions));

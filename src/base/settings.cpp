@@ -55,6 +55,10 @@ constexpr std::array table{
         "ATOLL_DIRECT_FROM", kind::size_or_percent, "", "",
         "smallest transfer between hosts for which the network's own put and get are used; left empty, as the "
         "network is good at it"},
+    entry{
+        "ATOLL_NETWORK_ATOMICS", kind::automatic_boolean, "", "",
+        "whether the network does atomic operations on memory of other hosts where it can; left empty, where "
+        "that is quicker than asking the owner"},
     entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
           "library of the CUDA driver; none: use no CUDA devices"},
     entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",
@@ -341,6 +345,12 @@ std::optional<std::size_t> message_memory() {
 std::optional<std::size_t> direct_from() {
   if (environment("ATOLL_DIRECT_FROM") == nullptr) return std::nullopt;
   return size_setting("ATOLL_DIRECT_FROM");
+}
+
+std::optional<bool> network_atomics() {
+  std::string const text = text_of("ATOLL_NETWORK_ATOMICS");
+  if (text.empty()) return std::nullopt;
+  return parse_boolean(text, "ATOLL_NETWORK_ATOMICS");
 }
 
 bool flat_collectives() { return parse_boolean(text_of("ATOLL_FLAT_COLLECTIVES"), "ATOLL_FLAT_COLLECTIVES"); }

@@ -1,14 +1,14 @@
 // Life of atomic domains, and what checked builds ask before an atomic operation.
 //
-// A domain has no state besides its team and its operations: all of them are done by processors of the cell's
-// host, by this rank's where it addresses the cell, else by the owner's, asked by message. So domains that do the
-// same could not be told apart, and no word is ever changed by a processor and a network adapter at once. Where
-// adapters are to do them instead, construction is the place to choose one implementation for all operations of
-// the domain, on all members, which is why it is collective.
+// A domain is its team, its operations, and who does them where this process does not address the cell: the owner's
+// processor, asked by message, or the network. Its members choose one for all operations together when they construct
+// it, so that a word is never changed by a processor and a network adapter in turn unless that is safe.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include <atoll/engine/collectives.hpp>
 #include <upcxx/atomic.hpp>
@@ -16,8 +16,11 @@
 #include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
 #include "engine/collectives/run_to_end.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
+#include "engine/rma/network_atomics.hpp"
 #include "upcxx/runtime_state.hpp"
 
 namespace atl::rt {
@@ -82,6 +85,44 @@ void compare_with_first(engine::team_view& team, description const& mine) {
       describe(first.cell).c_str(), engine::team_to_world(team, 0));
 }
 
+/// As far as this rank knows.
+bool network_is_better(std::uint32_t operations, atomic_cell cell) {
+  using upcxx::detail::cell_type;
+  engine::atomic_request each{};
+  each.bytes = static_cast<std::uint8_t>(cell.bytes);
+  cell_type const narrow = cell.is_float    ? cell_type::float32
+                           : cell.is_signed ? cell_type::int32
+                                            : cell_type::uint32;
+  cell_type const wide = cell.is_float    ? cell_type::float64
+                         : cell.is_signed ? cell_type::int64
+                                          : cell_type::uint64;
+  each.type = static_cast<std::uint8_t>(cell.bytes == 4 ? narrow : wide);
+  engine::guard const held;
+  transport::network const& network = engine::progress_engine::here().network->transport();
+  std::vector<transport::ability> abilities;
+  for (std::size_t op = 0; op < names.size(); ++op) {
+    if ((operations >> op & 1U) == 0) continue;
+    each.operation = static_cast<std::uint8_t>(op);
+    engine::network_form const form = engine::network_form_of(each);
+    abilities.push_back(network.atomic_support(form.op, form.type));
+  }
+  return engine::atomics_by_network(network.abilities(), abilities, settings::network_atomics());
+}
+
+/// What all members can do. Meets them, too: nobody knows before all have come.
+engine::atomics_by choose_together(engine::team_view& team, std::uint32_t operations, atomic_cell cell) {
+  std::uint32_t network = network_is_better(operations, cell) ? 1 : 0;
+  constexpr auto smallest = [](void* a, void const* b, std::size_t, void const*) {
+    auto& mine = *static_cast<std::uint32_t*>(a);
+    mine = std::min(mine, *static_cast<std::uint32_t const*>(b));
+  };
+  engine::waiting_note const note(activity::wait);
+  engine::run_to_end(&progress_user, [&](engine::on_done done) {
+    engine::start_reduce(team, &network, &network, 1, sizeof network, smallest, nullptr, -1, done);
+  });
+  return network != 0 ? engine::atomics_by::network : engine::atomics_by::processors;
+}
+
 constexpr char const* order_name(int order) {
   switch (static_cast<std::memory_order>(order)) {
     case std::memory_order_relaxed:
@@ -131,6 +172,9 @@ atomic_domain_state open_atomic_domain(engine::team_view& team, std::uint32_t op
                  list(operations & bitwise_operations).c_str());
   }
   if (compare) compare_with_first(team, {operations, cell});
+  if (engine::progress_engine::here().network != nullptr) {
+    return {team.id, operations, choose_together(team, operations, cell)};
+  }
   engine::wait_barrier(team, &progress_user);
   return {team.id, operations};
 }

@@ -30,7 +30,8 @@ void bind_teams() noexcept;
 /// Makes all team objects of this period inactive.
 void reset_teams() noexcept;
 
-/// From now on this rank's cells take atomic operations of other hosts' ranks.
+/// From now on this rank's cells take atomic operations of other hosts' ranks, and the engine can translate them for
+/// networks.
 void serve_remote_atomics() noexcept;
 
 /// Makes all device objects and allocators inactive.

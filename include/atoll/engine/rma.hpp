@@ -54,13 +54,17 @@ struct arrival_notice {
   std::uint64_t value = 0;
 };
 
+/// Who does the atomic operations of a domain on memory of other hosts: all of them by the same.
+enum class atomics_by : std::uint8_t { processors, network };
+
 /// An atomic operation, in the terms of who applies it (atomic_applier).
 struct atomic_request {
   std::uint8_t operation;
   std::uint8_t order;
   std::uint8_t bytes;  ///< of the cell: 4 or 8
   std::uint8_t type;   ///< the applier's
-  std::uint32_t unused = 0;
+  atomics_by by = atomics_by::processors;
+  std::uint8_t unused[3] = {};
   std::uint64_t operands[2];  ///< the low bytes of each
 };
 
@@ -73,7 +77,8 @@ inline constexpr std::size_t remote_piece_bytes = std::size_t{64} << 10;
 
 namespace remote {
 struct stream;
-}
+struct network_atomic;
+}  // namespace remote
 
 /// An operation that has not begun. One of contiguous(), runs(), box() and atomic() is called, then start().
 /// One end of a transfer at least is not here.
@@ -87,7 +92,7 @@ class remote_start {
   remote_start& operator=(remote_start const&) = delete;
   /// Nothing has happened if it was not started.
   ~remote_start() {
-    if (engaged_ || stream_ != nullptr) [[unlikely]]
+    if (engaged_ || stream_ != nullptr || by_network_ != nullptr) [[unlikely]]
       give_up();
   }
 
@@ -128,7 +133,9 @@ class remote_start {
   std::size_t head_at_ = 0;
   std::size_t message_bytes_ = 0;
   function_token token_ = 0;
-  remote::stream* stream_ = nullptr;  ///< instead of a message: goes out in pieces
+  // Instead of a message:
+  remote::stream* stream_ = nullptr;              ///< goes out in pieces
+  remote::network_atomic* by_network_ = nullptr;  ///< an atomic operation
 };
 
 }  // namespace atl::engine

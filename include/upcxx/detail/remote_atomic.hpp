@@ -1,7 +1,7 @@
 #pragma once
 
-/// The remote branch of atomic operations: the cell's owner applies them, with the code of local ones, so that
-/// nothing but processors of one host ever changes a cell.
+/// The remote branch of atomic operations: the cell's owner applies them, with the code of local ones, or the network
+/// does, as the domain has chosen for all of them.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,12 +38,14 @@ constexpr cell_type cell_type_of() {
 }
 
 template <class T>
-atl::engine::atomic_request atomic_request_for(atomic_op op, std::memory_order order, T a, T b) {
+atl::engine::atomic_request atomic_request_for(atomic_op op, atl::engine::atomics_by by,
+                                               std::memory_order order, T a, T b) {
   atl::engine::atomic_request request{static_cast<std::uint8_t>(op),
                                       static_cast<std::uint8_t>(order),
                                       sizeof(T),
                                       static_cast<std::uint8_t>(cell_type_of<T>()),
-                                      0,
+                                      by,
+                                      {},
                                       {}};
   std::memcpy(&request.operands[0], &a, sizeof a);
   std::memcpy(&request.operands[1], &b, sizeof b);
@@ -52,25 +54,25 @@ atl::engine::atomic_request atomic_request_for(atomic_op op, std::memory_order o
 
 /// Brings the value before.
 template <class T, class Cx>
-ATOLL_COLD auto fetch_atomic_remotely(atomic_op op, std::uint32_t rank, std::uint64_t offset,
-                                      std::memory_order order, T a, T b, Cx&& cx) {
+ATOLL_COLD auto fetch_atomic_remotely(atomic_op op, atl::engine::atomics_by by, std::uint32_t rank,
+                                      std::uint64_t offset, std::memory_order order, T a, T b, Cx&& cx) {
   return fetch_later<T>(
       atl::rt::atomic_call_name(static_cast<int>(op)),
       [&](atl::engine::remote_start& start) {
-        start.atomic({rank, offset}, atomic_request_for(op, order, a, b));
+        start.atomic({rank, offset}, atomic_request_for(op, by, order, a, b));
       },
       std::forward<Cx>(cx));
 }
 
 /// Brings it to `dst`, if that is not null.
 template <class T, class Cx>
-ATOLL_COLD auto atomic_remotely(atomic_op op, std::uint32_t rank, std::uint64_t offset,
-                                std::memory_order order, T a, T b, T* dst, Cx&& cx) {
+ATOLL_COLD auto atomic_remotely(atomic_op op, atl::engine::atomics_by by, std::uint32_t rank,
+                                std::uint64_t offset, std::memory_order order, T a, T b, T* dst, Cx&& cx) {
   return hand_out_result_of([&] {
     return transfer_later<operation_events<false, false, true>>(
         atl::rt::atomic_call_name(static_cast<int>(op)), static_cast<std::int32_t>(rank), false, false,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const&) {
-          start.atomic({rank, offset}, atomic_request_for(op, order, a, b));
+          start.atomic({rank, offset}, atomic_request_for(op, by, order, a, b));
         },
         std::forward<Cx>(cx), dst);
   });

@@ -67,7 +67,9 @@ remote_memory::remote_memory(progress_engine& engine)
       engine_(engine),
       keys_(engine.network == nullptr ? nullptr : std::make_unique<key_exchange>(engine)),
       direct_(engine, *this, keys_.get()) {
-  if (keys_ != nullptr) keys_->on_news = [this] { direct_.keys_changed(); };
+  if (keys_ == nullptr) return;
+  keys_->on_news = [this] { direct_.keys_changed(); };
+  atomics_ = std::make_unique<network_atomics>(engine, *this, *keys_);
 }
 
 void remote_memory::begin(std::size_t charged) noexcept {
@@ -169,6 +171,13 @@ void remote_memory::send_notice(copy_completion* completion, transfer_end const&
   function_token const token =
       remote::write_put(out.begin, layout, head, shape::contiguous(to, {}, 0), {}, &notice);
   am_commit(out, message_kind::active, token, layout.end);
+}
+
+void remote_memory::send_atomic(copy_completion* completion, host_address const& cell,
+                                atomic_request const& what) noexcept {
+  remote::atomic_order const order{reinterpret_cast<std::uintptr_t>(completion), cell.offset, what};
+  am_short(static_cast<std::int32_t>(cell.rank), remote::atomic_token(), &order, sizeof order,
+           pressure::always);
 }
 
 void remote_memory::piece_done(stream* s, unsigned slot) noexcept {

@@ -16,6 +16,7 @@
 #include "engine/progress/progress_engine.hpp"
 #include "engine/rma/direct.hpp"
 #include "engine/rma/key_exchange.hpp"
+#include "engine/rma/network_atomics.hpp"
 #include "engine/rma/stream.hpp"
 #include "engine/rma/wire.hpp"
 
@@ -40,10 +41,15 @@ class remote_memory final : public single<remote_memory>, public work_source {
   /// Tells the owner of a put's destination that the data are in place; the completion arrives when it has heard.
   void send_notice(copy_completion* completion, transfer_end const& to,
                    arrival_notice const& notice) noexcept;
+  /// Asks a cell's owner for an operation.
+  void send_atomic(copy_completion* completion, host_address const& cell,
+                   atomic_request const& what) noexcept;
   void deliver(copy_completion* completion) noexcept;
   direct_transfers& direct() noexcept { return direct_; }
-  /// In jobs with a network only.
+
+  // In jobs with a network only:
   key_exchange& keys() noexcept { return *keys_; }
+  network_atomics& atomics() noexcept { return *atomics_; }
 
   // All ranks' heaps end, in three steps with meetings of all in between. They take the lock.
 
@@ -91,6 +97,7 @@ class remote_memory final : public single<remote_memory>, public work_source {
   std::vector<late_acknowledgement> late_;
   std::unique_ptr<key_exchange> keys_;
   direct_transfers direct_;
+  std::unique_ptr<network_atomics> atomics_;
 };
 
 namespace remote {

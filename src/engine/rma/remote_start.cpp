@@ -84,12 +84,17 @@ void remote_start::box(transfer_end to, std::ptrdiff_t const* to_strides, transf
 void remote_start::atomic(host_address const& cell, atomic_request const& what) {
   auto const rank = static_cast<std::int32_t>(cell.rank);
   note_call(activity::copy, rank);
+  bytes_ = what.bytes;
+  if (what.by == atomics_by::network) {
+    guard const held;
+    by_network_ = remote_memory::here().atomics().prepare(cell, what);
+    if (by_network_ != nullptr) return;
+  }
   message_bytes_ = header_bytes + sizeof(remote::atomic_order);
   am_begin(out_, rank, message_bytes_, when_full_);
   remote::write_at(out_.begin + header_bytes, remote::atomic_order{0, cell.offset, what});
   token_ = remote::atomic_token();
   head_at_ = header_bytes;
-  bytes_ = what.bytes;
   engaged_ = true;
 }
 
@@ -106,6 +111,12 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
     all.begin(pieces);
     return;
   }
+  if (by_network_ != nullptr) {
+    guard const held;
+    all.begin(charged_);
+    all.atomics().begin(std::exchange(by_network_, nullptr), completion);
+    return;
+  }
   remote::write_at(out_.begin + head_at_, reinterpret_cast<std::uintptr_t>(completion));
   {
     guard const held;
@@ -118,6 +129,7 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
 void remote_start::give_up() noexcept {
   if (engaged_) am_cancel(out_);
   delete stream_;
+  network_atomics::give_up(by_network_);
 }
 
 }  // namespace atl::engine
