@@ -136,7 +136,7 @@ class neighbors {
   ///
   /// @progress  user.
   void destroy() {
-    upcxx::barrier(upcxx::detail_team_access::object(*state_->over));
+    state_->links.settle(state_->sent, upcxx::detail_team_access::object(*state_->over));
     state_.reset();
   }
 

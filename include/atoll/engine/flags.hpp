@@ -16,15 +16,16 @@ struct alignas(64) flag_line {
   std::atomic<std::uint64_t> value{0};
 };
 
-/// Sets the flag_line at `flag`, in the heap of any rank, to `value`, and wakes its owner if that sleeps.
-/// What the calling thread has stored or put to host memory before is seen by who sees the value (release). A
-/// flag has one writer.
+/// Raises the flag_line at `flag`, in the heap of any rank, by one, to `value`, and wakes its owner if that
+/// sleeps. What the calling thread has stored or put to host memory before is seen by who sees the value
+/// (release). A flag has one writer.
 ///
 /// A store where this process reaches the owner's memory; else a message,
 /// which the owner takes at any progress level.
 ATOLL_EXPORT void raise_flag(host_address const& flag, std::uint64_t value);
-/// The second way, whoever owns it.
-ATOLL_EXPORT void raise_flag_by_message(host_address const& flag, std::uint64_t value);
+/// The second way, whoever owns it. Messages overtake each other, so the owner counts them: who has waited for
+/// a value knows that no message up to it is under way any more.
+ATOLL_EXPORT void raise_flag_by_message(host_address const& flag);
 
 /// Makes internal progress until look(context) is true, and waits adaptively in between: spins or yields,
 /// and in the end sleeps until a peer raises a flag or sends something.

@@ -14,39 +14,36 @@
 namespace atl::engine {
 namespace {
 
-struct raised {
-  std::uint64_t offset;
-  std::uint64_t value;
-};
-
-void store_flag(std::byte* flag, std::uint64_t value) {
-  auto* const line = reinterpret_cast<flag_line*>(flag);
-  leaves_for_peers();
-  line->value.store(value, std::memory_order_release);
-}
-
 void flag_arrived(message* m) {
-  raised what;
-  std::memcpy(&what, m->payload(), sizeof what);
+  std::uint64_t offset = 0;
+  std::memcpy(&offset, m->payload(), sizeof offset);
   release(m);
-  host_domain const& host = progress_engine::here().host;
-  store_flag(host.at(host.me(), what.offset), what.value);
+  raise_own_flag(offset);
 }
 
 }  // namespace
+
+void raise_own_flag(std::uint64_t offset) {
+  host_domain const& host = progress_engine::here().host;
+  auto* const line = reinterpret_cast<flag_line*>(host.at(host.me(), offset));
+  leaves_for_peers();
+  // Whoever waits for the flag reads it (acquire). Only the engine writes here, one thread at a time.
+  line->value.store(line->value.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
 
 void raise_flag(host_address const& flag, std::uint64_t value) {
   host_domain const& host = progress_engine::here().host;
   std::uint32_t const local = host.local_rank(static_cast<std::int32_t>(flag.rank));
   if (local == host_domain::none) [[unlikely]]
-    return raise_flag_by_message(flag, value);
-  store_flag(host.at(local, flag.offset), value);
+    return raise_flag_by_message(flag);
+  leaves_for_peers();
+  reinterpret_cast<flag_line*>(host.at(local, flag.offset))->value.store(value, std::memory_order_release);
   host.wake(local);
 }
 
-void raise_flag_by_message(host_address const& flag, std::uint64_t value) {
-  raised const what{flag.offset, value};
-  am_short(static_cast<std::int32_t>(flag.rank), token_cache<&flag_arrived>::get(), &what, sizeof what);
+void raise_flag_by_message(host_address const& flag) {
+  std::uint64_t const offset = flag.offset;
+  am_short(static_cast<std::int32_t>(flag.rank), token_cache<&flag_arrived>::get(), &offset, sizeof offset);
 }
 
 void wait_for(bool (*look)(void*), void* context) {

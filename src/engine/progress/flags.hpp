@@ -2,6 +2,7 @@
 
 /// Flags that somebody watches (<atoll/engine/flags.hpp>), as work that progress looks after.
 
+#include <cstdint>
 #include <vector>
 
 #include <atoll/engine/flags.hpp>
@@ -10,6 +11,9 @@
 #include "engine/progress/work.hpp"
 
 namespace atl::engine {
+
+/// A message for the flag_line at `offset` in this rank's heap has come. Under the engine's lock.
+void raise_own_flag(std::uint64_t offset);
 
 class watched_flags final : public single<watched_flags>, public work_source {
  public:

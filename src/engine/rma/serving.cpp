@@ -5,11 +5,11 @@
 #include <cstring>
 #include <optional>
 
-#include <atoll/engine/flags.hpp>
 #include <atoll/engine/job.hpp>
 #include <atoll/engine/strided.hpp>
 
 #include "base/error.hpp"
+#include "engine/progress/flags.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/rma/remote_memory.hpp"
 #include "memory/host/host_heap.hpp"
@@ -176,7 +176,7 @@ void remote_memory::serve_put_with_notice(message* m) {
   move(head, description, description + remote::description_bytes(head), true);
   if (trailer.flag != 0) {
     release(m);
-    raise_flag({static_cast<std::uint32_t>(job.rank_me), trailer.flag}, trailer.value);
+    raise_own_flag(trailer.flag);
   } else {
     m->kind = message_kind::request;
     m->token = trailer.value;

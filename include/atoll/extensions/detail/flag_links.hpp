@@ -66,7 +66,41 @@ class flag_links {
     return in_[peer * lines_ + line].value.load(std::memory_order_acquire);
   }
 
+  /// Returns when all that the peers have raised is in place, `raised[i]` times by this rank at peer i; for
+  /// objects of one line. A barrier alone may overtake flags that travel as messages. Collective; user-level
+  /// progress.
+  void settle(std::vector<std::uint64_t> const& raised, upcxx::team const& over) const {
+    upcxx::dist_object<counts> const shared({this, &raised}, over);  // of ranks that raise no more
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (upcxx::local_team_contains(over[peers_[i]])) continue;
+      awaited what{&in_[i * lines_],
+                   upcxx::rpc(over, peers_[i], &counts::tell, shared, over.rank_me()).wait()};
+      atl::engine::wait_for(&awaited::look, &what);
+    }
+    upcxx::barrier(over);  // nobody asks any more, and no stores are left
+  }
+
  private:
+  /// How often a rank has raised its peers' flags.
+  struct counts {
+    flag_links const* of;
+    std::vector<std::uint64_t> const* raised;
+
+    [[gnu::visibility("hidden")]] static std::uint64_t tell(upcxx::dist_object<counts> const& self,
+                                                            intrank_t peer) {
+      auto const& peers = self->of->peers_;
+      return (*self->raised)[static_cast<std::size_t>(std::find(peers.begin(), peers.end(), peer) -
+                                                      peers.begin())];
+    }
+  };
+  struct awaited {
+    atl::engine::flag_line const* flag;
+    std::uint64_t value;
+    static bool look(void* context) {
+      auto const& self = *static_cast<awaited*>(context);
+      return self.flag->value.load(std::memory_order_acquire) >= self.value;  // with raise_flag (release)
+    }
+  };
   /// A rank's part of the construction.
   struct exchange {
     std::vector<intrank_t> peers;
