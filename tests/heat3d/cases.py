@@ -49,6 +49,7 @@ class Bench:
         self.heat3d = arguments.heat3d
         self.mpirun = arguments.mpirun
         self.ranks = arguments.ranks
+        self.hosts = arguments.hosts
         self.kokkos_needs_device = arguments.kokkos_needs_device
         self.folder = folder
 
@@ -57,6 +58,8 @@ class Bench:
 
     def run(self, words, ranks=1, status=0, env=None, launcher="atoll", wrapper=()):
         """Runs the program and returns what it printed; its status must be the given one."""
+        if self.hosts and ranks == self.ranks:
+            env = {"ATOLL_SIM_HOSTS": self.hosts, **(env or {})}
         if launcher == "mpirun":
             allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                      "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -496,6 +499,7 @@ def main():
     parser.add_argument("--mpirun")
     parser.add_argument("--kokkos-needs-device", action="store_true", help="leave that back end out")
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--hosts", help="simulated hosts of the runs on that many ranks")
     parser.add_argument("group", choices=GROUPS)
     arguments = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="heat3d-")

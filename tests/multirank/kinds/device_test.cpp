@@ -240,8 +240,9 @@ TEST_F(device_test, make_gpu_allocator_opens_and_closes_the_device_and_spreads_o
   EXPECT_EQ(c.device_id(), 1);
   upcxx::dist_object<int> mine(a.device_id());
   EXPECT_TRUE(cuda_device::device_n() == 1 || a.device_id() != b.device_id());
-  if (me + 1 < n && cuda_device::device_n() > 1) {
-    EXPECT_NE(mine.fetch(right).wait(), a.device_id());
+  upcxx::team const& host = upcxx::local_team();
+  if (host.rank_me() + 1 < host.rank_n() && cuda_device::device_n() > 1) {
+    EXPECT_NE(mine.fetch(host[host.rank_me() + 1]).wait(), a.device_id());
   }
   upcxx::barrier();
   upcxx::heap_allocator* const all[] = {&a, &b, &c};
