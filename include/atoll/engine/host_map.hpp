@@ -38,9 +38,9 @@ struct host_map {
   std::uint64_t heap_begin;  ///< offset of the shared heap in every region; never 0, so that 0 can mean null
   std::uint64_t heap_end;    ///< offset of the first byte after the heap
   // Only where the run is not all; else null and 0.
-  std::uint32_t const* packed_regions =
-      nullptr;                 ///< of each rank of the job: its region's address / 64 KiB, or 0
-  std::uint32_t packed_n = 0;  ///< ranks of the job
+  std::int32_t const* distances =
+      nullptr;                   ///< of each rank of the job: its region's from `base` / 64 KiB; 0: elsewhere
+  std::uint32_t distance_n = 0;  ///< ranks of the job
 
   /// World rank of this process.
   [[nodiscard]] std::uint32_t own_rank() const noexcept { return first + me; }
@@ -49,29 +49,36 @@ struct host_map {
   [[nodiscard]] bool is_local(std::uint32_t rank) const noexcept {
     if (rank - first < count) [[likely]]
       return true;
-    return region_outside_run(rank) != nullptr;
+    return distance_outside_run(rank) != 0;
   }
 
-  /// Start of the region of a rank of this host in this process, else null: is_local() and to_address() in one look.
-  [[nodiscard]] std::byte* find_region(std::uint32_t rank) const noexcept {
+  /// Address in this process of an offset in the region of a rank of this host, else null: is_local() and
+  /// to_address() in one look.
+  [[nodiscard]] std::byte* find_address(std::uint32_t rank, std::uint64_t offset) const noexcept {
+    // Summed up like this, nothing but the last sum waits for the product.
+    std::uintptr_t const origin = reinterpret_cast<std::uintptr_t>(base) + offset;
+    std::uint64_t distance;
     if (rank - first < count) [[likely]] {
-      std::byte* const found = base + static_cast<std::size_t>(rank - first) * stride;
-      // Lets callers test for null without an instruction on this path.
-      if (found == nullptr) __builtin_unreachable();
-      return found;
+      distance = static_cast<std::uint64_t>(rank - first) * stride;
+    } else {
+      distance = distance_outside_run(rank);
+      if (distance == 0) return nullptr;
     }
-    return region_outside_run(rank);
+    auto* const found = reinterpret_cast<std::byte*>(origin + distance);
+    if (found == nullptr) __builtin_unreachable();  // lets callers test for null without an instruction
+    return found;
   }
 
   /// Address in this process. Requires is_local(rank).
   [[nodiscard]] std::byte* to_address(std::uint32_t rank, std::uint64_t offset) const noexcept {
-    std::byte* region;
+    std::uintptr_t const origin = reinterpret_cast<std::uintptr_t>(base) + offset;
+    std::uint64_t distance;
     if (rank - first < count) [[likely]] {
-      region = base + static_cast<std::size_t>(rank - first) * stride;
+      distance = static_cast<std::uint64_t>(rank - first) * stride;
     } else {
-      region = region_outside_run(rank);
+      distance = distance_outside_run(rank);
     }
-    return region + offset;
+    return reinterpret_cast<std::byte*>(origin + distance);
   }
 
   /// Owner and offset of `pointer` if it lies in the shared heap of a rank on this host, else empty.
@@ -82,7 +89,7 @@ struct host_map {
     std::uint64_t offset = distance - static_cast<std::uint64_t>(me) * stride;
     if (offset - heap_begin < heap_bytes) return host_address{first + me, offset};
     if (distance >= static_cast<std::uint64_t>(count) * stride) {
-      if (packed_regions == nullptr) return std::nullopt;
+      if (distances == nullptr) return std::nullopt;
       host_address const found = find_outside_run(pointer);
       return found.offset == 0 ? std::nullopt : std::optional(found);
     }
@@ -94,12 +101,12 @@ struct host_map {
 
   // Not in functions of the library: a call, though it is hardly ever made, would cost what surrounds it registers.
 
-  /// Region of a rank that the run does not have; null if it is of another host.
-  [[nodiscard]] std::byte* region_outside_run(std::uint32_t rank) const noexcept {
-    if (rank >= packed_n) return nullptr;
-    return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(packed_regions[rank]) << packing_log2);
+  /// Of the region of a rank that the run does not have, from `base`, modulo 2^64; 0 if it is of another host.
+  [[nodiscard]] std::uint64_t distance_outside_run(std::uint32_t rank) const noexcept {
+    if (rank >= distance_n) return 0;
+    return static_cast<std::uint64_t>(std::int64_t{distances[rank]}) << distance_log2;
   }
-  static constexpr unsigned packing_log2 = 16;  ///< regions begin at multiples, below 2^48
+  static constexpr unsigned distance_log2 = 16;  ///< regions begin at multiples
 };
 
 /// The map of this process. Written only while no other thread may use the library (init, finalize).

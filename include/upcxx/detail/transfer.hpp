@@ -20,12 +20,8 @@ ATOLL_INLINE T* unchecked_address_here(global_ptr<T> pointer) {
   // The remote branch has words for null.
   if (pointer.is_null()) [[unlikely]]
     return nullptr;
-  std::byte* const region = atl::engine::hosts.find_region(global_ptr_access::rank(pointer));
-  if (region == nullptr) [[unlikely]]
-    return nullptr;
-  auto* const here = reinterpret_cast<T*>(region + global_ptr_access::address(pointer));
-  if (here == nullptr) __builtin_unreachable();  // callers need not look again
-  return here;
+  return reinterpret_cast<T*>(
+      atl::engine::hosts.find_address(global_ptr_access::rank(pointer), global_ptr_access::address(pointer)));
 }
 
 /// The same. Checked builds look at the pointer first; `role` is what it is to the operation ("source",

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/error.hpp"
 #include "engine/host/set_host_map.hpp"
 
 namespace atl::engine {
@@ -17,21 +16,12 @@ namespace {
 struct all_of_host {
   bootstrap::host_ranks ranks;
   std::byte* regions = nullptr;
-  std::vector<std::uint32_t> packed;
+  std::vector<std::int32_t> distances;
 };
 /// Never destroyed: destructors of programs may ask after pointers.
 all_of_host& host() {
   static auto& made = *new all_of_host;
   return made;
-}
-
-std::uint32_t packed(std::byte const* region) {
-  auto const address = reinterpret_cast<std::uintptr_t>(region);
-  if (address % (std::uintptr_t{1} << host_map::packing_log2) != 0 ||
-      address >> host_map::packing_log2 > UINT32_MAX)
-    throw startup_error(
-        format("shared memory was mapped at %p, and not at a multiple of 64 KiB below 2^48", region));
-  return static_cast<std::uint32_t>(address >> host_map::packing_log2);
 }
 }  // namespace
 
@@ -45,11 +35,13 @@ void set_host_map(bootstrap::placement const& place, std::byte* regions, host_ma
     all_of_host& all = host();
     all.ranks = ranks;
     all.regions = regions;
-    all.packed.assign(static_cast<std::size_t>(place.size), 0);
+    auto const stride_64k = static_cast<std::int64_t>(map.stride >> host_map::distance_log2);
+    all.distances.assign(static_cast<std::size_t>(place.size), 0);
     for (std::uint32_t r = 0; r < ranks.count(); ++r)
-      all.packed[static_cast<std::size_t>(ranks.world_rank(r))] = packed(regions + r * map.stride);
-    map.packed_regions = all.packed.data();
-    map.packed_n = static_cast<std::uint32_t>(place.size);
+      all.distances[static_cast<std::size_t>(ranks.world_rank(r))] =
+          static_cast<std::int32_t>((std::int64_t{r} - ranks.run_begin()) * stride_64k);
+    map.distances = all.distances.data();
+    map.distance_n = static_cast<std::uint32_t>(place.size);
   }
   hosts = map;
 }
