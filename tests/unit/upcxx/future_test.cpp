@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -221,6 +222,30 @@ TEST(future, of_static_storage_duration) {
   EXPECT_TRUE(static_ready.ready());
   EXPECT_EQ(static_value.result(), 3);
   EXPECT_FALSE(static_waiting.ready());
+}
+
+// Cells that are let go of too early are taken again by the next future.
+TEST(future, waited_for_as_a_temporary) {
+  EXPECT_EQ(make_future(5).wait(), 5);
+  EXPECT_EQ(make_future(std::string("text")).wait(), "text");
+  int variable = 1;
+  EXPECT_EQ(&make_future<int&>(variable).wait(), &variable);
+
+  future<int> const kept = make_future(7);
+  EXPECT_EQ(future<int>(kept).wait(), 7);
+  future<int> const another = make_future(8);
+  EXPECT_EQ(kept.result(), 7);
+
+  promise<int> source;
+  future<int> passed_on = source.get_future().then([&](int v) { return v == 1 ? another : make_future(0); });
+  future<int> calculated = source.get_future().then([](int v) { return v + 1; });
+  source.fulfill_result(1);
+  EXPECT_EQ(std::move(passed_on).wait(), 8);
+  EXPECT_EQ(std::move(calculated).wait(), 2);
+  EXPECT_EQ(source.get_future().wait(), 1);
+  future<int> const last = make_future(9);
+  EXPECT_EQ(another.result(), 8);
+  EXPECT_EQ(last.result(), 9);
 }
 
 #if !defined(UPCXX_CODEMODE) || !UPCXX_CODEMODE

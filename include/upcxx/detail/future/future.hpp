@@ -123,13 +123,14 @@ class future {
     wait_ready();
     return result<I>();
   }
-  /// The same for a temporary, which is given up if it has to be waited for: what is ready at once then never
-  /// meets what is not, and compilers see through all of it.
+  /// The same for a temporary, which is given up. What is ready at once, and nobody else's, then never meets what is
+  /// not, and compilers see through all of it.
   template <int I = -1>
   typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type wait() && noexcept {
-    if (!is_ready()) [[unlikely]]
+    if (!detail::is_lone<T...>(bits_)) [[unlikely]]
       return wait_apart<I>(std::exchange(bits_, detail::never_state));
-    return result<I>();
+    future const taken(adopt_t{}, std::exchange(bits_, detail::never_state));
+    return taken.template result<I>();
   }
   /// As `wait_tuple`, returning `result_reference<I>()`, which must not outlive the last handle.
   template <int I = -1>

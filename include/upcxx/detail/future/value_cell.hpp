@@ -134,6 +134,27 @@ results<T...> const& results_of(cell* c) noexcept {
   return static_cast<value_cell<T...>*>(value_cell<T...>::root(c))->value;
 }
 
+/// Size class of a plain cell that goes back to the pool as it is, since its results need no destructor; else 0.
+template <class... T>
+inline constexpr std::uint8_t plain_class = (std::is_trivially_destructible_v<T> && ...)
+                                                ? fut::pool_class_of(sizeof(value_cell<T...>),
+                                                                     alignof(value_cell<T...>))
+                                                : 0;
+
+/// Is it ready, with results of its own that nobody else looks at? All is looked at in one go: where the cell has
+/// just been made, compilers then know the answer, also if there is another way to here.
+template <class... T>
+bool is_lone(state_bits bits) noexcept {
+  if constexpr (sizeof...(T) == 0) {
+    return bits == ready_state;
+  } else {
+    if (!is_cell(bits)) return false;
+    cell const* const c = as_cell(bits);
+    return (c->deps == 0) & (c->refs == 1) & (c->flags == fut::has_result) &
+           (plain_class<T...> == 0 || c->size_class == plain_class<T...>);
+  }
+}
+
 /// Drops a reference to a cell of known result types: a ready cell that is nothing but trivial results goes
 /// straight back to the pool. Its list is known at compile time, so that the next pop does not have to wait
 /// for a size class to be read (half the time of a `make_future`).
@@ -142,10 +163,9 @@ void release_typed(cell* c) noexcept {
   if (--c->refs != 0) {
     return;
   }
-  if constexpr ((std::is_trivially_destructible_v<T> && ...)) {
-    constexpr std::uint8_t plain = fut::pool_class_of(sizeof(value_cell<T...>), alignof(value_cell<T...>));
-    if (plain != 0 && c->size_class == plain && c->deps == 0 && !(c->flags & fut::forwarded)) {
-      fut::pool_push(c, plain);
+  if constexpr (plain_class<T...> != 0) {
+    if (c->size_class == plain_class<T...> && c->deps == 0 && !(c->flags & fut::forwarded)) {
+      fut::pool_push(c, plain_class<T...>);
       return;
     }
   }
