@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <vector>
 
 namespace flow {
 
@@ -35,6 +36,19 @@ enum class between : std::uint8_t {
 /// An answer has the number of its call, and this more.
 inline constexpr std::size_t answer = most_calls;
 inline constexpr std::size_t most_messages = 2 * most_calls;
+
+/// What each rank injects itself, in order: all but what callbacks send.
+inline std::vector<std::vector<std::uint8_t>> injections(std::vector<call> const& calls, std::size_t ranks) {
+  std::vector<bool> nested(calls.size());
+  for (call const& each : calls) {
+    if (each.sends >= 0) nested[static_cast<std::size_t>(each.sends)] = true;
+  }
+  std::vector<std::vector<std::uint8_t>> of_rank(ranks);
+  for (std::size_t m = 0; m < calls.size(); ++m) {
+    if (!nested[m]) of_rank[calls[m].from].push_back(static_cast<std::uint8_t>(m));
+  }
+  return of_rank;
+}
 
 // Queues: entries are not zero, the front one comes first.
 

@@ -79,15 +79,7 @@ class network_rules {
     std::uint8_t free;  ///< has the call that tells run?
   };
 
-  explicit network_rules(network_shape shape) : c(std::move(shape)), injects_(hosts) {
-    std::vector<bool> nested(c.calls.size());
-    for (call const& each : c.calls) {
-      if (each.sends >= 0) nested[static_cast<std::size_t>(each.sends)] = true;
-    }
-    for (std::size_t m = 0; m < c.calls.size(); ++m) {
-      if (!nested[m]) injects_[c.calls[m].from].push_back(static_cast<std::uint8_t>(m));
-    }
-  }
+  explicit network_rules(network_shape shape) : c(std::move(shape)), injects_(injections(c.calls, hosts)) {}
 
   state start() const { return {}; }
 

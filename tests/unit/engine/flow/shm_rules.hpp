@@ -72,15 +72,7 @@ class shm_rules {
     std::uint8_t free;  ///< has the call that tells run?
   };
 
-  explicit shm_rules(shm_shape shape) : c(std::move(shape)), injects_(c.ranks) {
-    std::vector<bool> nested(c.calls.size());
-    for (call const& each : c.calls) {
-      if (each.sends >= 0) nested[static_cast<std::size_t>(each.sends)] = true;
-    }
-    for (std::size_t m = 0; m < c.calls.size(); ++m) {
-      if (!nested[m]) injects_[c.calls[m].from].push_back(static_cast<std::uint8_t>(m));
-    }
-  }
+  explicit shm_rules(shm_shape shape) : c(std::move(shape)), injects_(injections(c.calls, c.ranks)) {}
 
   state start() const { return {}; }
 
