@@ -168,33 +168,42 @@ bool sim_network::push(job& what) {
   return true;
 }
 
-bool sim_network::push_put(job& what, peer_record& to) {
-  far_piece const& where = what.to[what.to_index];
-  std::size_t const n = std::min<std::uint64_t>(where.bytes - what.to_within, how_.packet);
-  bool const in_cells = n <= copied_into_cells;
+/// The next bytes of a job in a packet to be published: in the queue's cells where they are few, else beside it. False:
+/// there is no room. `place`: where they go.
+bool sim_network::write_data(data_slot& d, job& what, peer_record& to, std::size_t bytes,
+                             std::uint64_t place) {
+  bool const in_cells = bytes <= copied_into_cells;
   int const index = in_cells ? 0 : wire_.take_packet(to.way, remote_queue);
   if (index < 0) return false;
-  slot s;
-  if (!wire_.open(s, to.way, remote_queue, in_cells ? 8 + n : 24, false)) {
+  if (!wire_.open(d.at, to.way, remote_queue, in_cells ? 8 + bytes : 24, false)) {
     if (!in_cells) wire_.give_back(to.way.rank, remote_queue, static_cast<unsigned>(index));
     return false;
   }
   std::byte* const data =
-      in_cells ? s.body + 8 : wire_.packet_at(to.way.rank, remote_queue, static_cast<unsigned>(index));
-  what.read.copy_out(what.from.view(), data, n);
+      in_cells ? d.at.body + 8 : wire_.packet_at(to.way.rank, remote_queue, static_cast<unsigned>(index));
+  what.read.copy_out(what.from.view(), data, bytes);
+  if (in_cells) {
+    write_words(d.at.body, place);
+  } else {
+    write_words(d.at.body, place, index, bytes);
+  }
+  d.beside = in_cells ? 0 : bytes;
+  what.done += bytes;
+  return true;
+}
+
+bool sim_network::push_put(job& what, peer_record& to) {
+  far_piece const& where = what.to[what.to_index];
+  std::size_t const n = std::min<std::uint64_t>(where.bytes - what.to_within, how_.packet);
   // A notified put must not miss by chance: nobody could tell the target.
   std::uint64_t const offset = (where.offset + what.to_within) | (what.notify ? sure_offset : 0);
-  if (in_cells) {
-    write_words(s.body, offset);
-  } else {
-    write_words(s.body, offset, index, n);
-  }
+  data_slot d;
+  if (!write_data(d, what, to, n, offset)) return false;
   std::uint32_t const operation = what.answered ? what.operation : no_operation;
   if (what.answered) ++operations_[what.operation].left;
   ++to.puts_sent;
-  wire_.publish(s, to.way, remote_queue, in_cells ? kind::put : kind::put_packet, two(operation, where.key),
-                in_cells ? 0 : n);
-  what.done += n;
+  wire_.publish(d.at, to.way, remote_queue, d.beside == 0 ? kind::put : kind::put_packet,
+                two(operation, where.key), d.beside);
   what.to_within += n;
   while (what.to_index < what.to.size() && what.to_within == what.to[what.to_index].bytes) {
     ++what.to_index;
@@ -205,25 +214,10 @@ bool sim_network::push_put(job& what, peer_record& to) {
 
 bool sim_network::push_data(job& what, peer_record& to) {
   std::size_t const n = std::min<std::uint64_t>(what.total - what.done, how_.packet);
-  bool const in_cells = n <= copied_into_cells;
-  int const index = in_cells ? 0 : wire_.take_packet(to.way, remote_queue);
-  if (index < 0) return false;
-  slot s;
-  if (!wire_.open(s, to.way, remote_queue, in_cells ? 8 + n : 24, false)) {
-    if (!in_cells) wire_.give_back(to.way.rank, remote_queue, static_cast<unsigned>(index));
-    return false;
-  }
-  std::byte* const data =
-      in_cells ? s.body + 8 : wire_.packet_at(to.way.rank, remote_queue, static_cast<unsigned>(index));
-  what.read.copy_out(what.from.view(), data, n);
-  if (in_cells) {
-    write_words(s.body, what.place + what.done);
-  } else {
-    write_words(s.body, what.place + what.done, index, n);
-  }
-  wire_.publish(s, to.way, remote_queue, in_cells ? kind::data : kind::data_packet, two(what.theirs, 0),
-                in_cells ? 0 : n);
-  what.done += n;
+  data_slot d;
+  if (!write_data(d, what, to, n, what.place + what.done)) return false;
+  wire_.publish(d.at, to.way, remote_queue, d.beside == 0 ? kind::data : kind::data_packet,
+                two(what.theirs, 0), d.beside);
   return true;
 }
 

@@ -164,6 +164,12 @@ class sim_network final : public network {
   void close_record(std::uint32_t index);
   started start_job(job&& what, peer_record& to, operation* events);
   bool push(job& what);
+  /// Data in a packet that is being written.
+  struct data_slot {
+    slot at;
+    std::size_t beside = 0;  ///< bytes that are not in the queue's cells
+  };
+  bool write_data(data_slot& d, job& what, peer_record& to, std::size_t bytes, std::uint64_t place);
   bool push_put(job& what, peer_record& to);
   bool push_data(job& what, peer_record& to);
   bool push_parts(job& what, peer_record& to);
