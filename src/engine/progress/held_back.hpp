@@ -11,7 +11,6 @@
 
 #include <atoll/transport/message.hpp>
 
-#include "base/single.hpp"
 #include "engine/network/network_messages.hpp"
 #include "engine/progress/work.hpp"
 #include "transport/shm/endpoint.hpp"
@@ -19,10 +18,10 @@
 namespace atl::engine {
 
 /// Under the engine's lock.
-class held_back_calls final : public single<held_back_calls>, public work_source {
+class held_back_calls final : public work_source {
  public:
   held_back_calls(shm::endpoint& transport, network_messages* network, open_work& all)
-      : single(this), work_source(all, ending::rings), shm_(transport), network_(network) {}
+      : work_source(all, ending::rings), shm_(transport), network_(network) {}
   ~held_back_calls() override {
     for (transport::message* m : calls_) shm_.release(m);
   }

@@ -79,9 +79,9 @@ bool network_atomics::start(network_atomic* a) {
   }
   a->key = key;
   keys_.use(key);
-  started const s = network_.transport().atomic(
-      a->rank(), {key->key, a->cell.offset - key->begin}, a->form.op, a->form.type, a->form.operands.data(),
-      {a->form.fetches ? &a->before : nullptr, nullptr}, a);
+  started const s = network_.transport().atomic(a->rank(), {key->key, a->cell.offset - key->begin},
+                                                a->form.op, a->form.type, a->form.operands.data(),
+                                                {a->form.fetches ? &a->before : nullptr, nullptr}, a);
   if (s == started::under_way || s == started::source_free) return true;
   if (s == started::unsupported || s == started::unreachable) keys_.drop(key);
   keys_.leave(std::exchange(a->key, nullptr));
