@@ -26,6 +26,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/collectives/run_to_end.hpp"
+#include "engine/copies/copies.hpp"
 #include "engine/copies/descriptor_exchange.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/world.hpp"
@@ -64,7 +65,7 @@ char const* name_of(unsigned kind) noexcept { return memory::to_string(static_ca
 
 void end_segment(device_state& d) {
   if (d.segment == 0) return;
-  engine::segment_table::here().destroy({engine::job.rank_me, d.segment});
+  engine::device_copies::here().destroy({engine::job.rank_me, d.segment});
   d.segment = 0;
   d.allocator.reset();
 }
@@ -280,7 +281,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   }
   all = agree(all);
   if (all.failed != 0) {
-    if (mine.name.number != 0) engine::segment_table::here().destroy(mine.name);
+    if (mine.name.number != 0) engine::device_copies::here().destroy(mine.name);
     if (device) {
       device->segment = 0;
       device->allocator.reset();

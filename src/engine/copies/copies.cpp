@@ -10,6 +10,8 @@
 #include <atoll/engine/job.hpp>
 
 #include "engine/progress/guard.hpp"
+#include "engine/progress/waiting.hpp"
+#include "engine/rma/remote_memory.hpp"
 
 namespace atl::engine {
 
@@ -37,6 +39,9 @@ struct device_copies::transfer final : memory::copy_record {
 device_copies::device_copies(progress_engine& engine)
     : single(this), work_source(engine.open, ending::silent), engine_(engine) {
   engine.announced_sink = [](message* m) { here().keep_announced(m); };
+  if (engine.network == nullptr) return;
+  keys_ = std::make_unique<device_keys>(engine, segments_);
+  network_ = std::make_unique<network_copies>(engine, *keys_, remote_memory::here().keys().peers(), staged_);
 }
 
 device_copies::~device_copies() { engine_.announced_sink = nullptr; }
@@ -72,6 +77,8 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
   engine_.open.add_owed(1);
   count(1);
   if (bytes == 0 && (target.elsewhere || source.elsewhere)) return landed(t);
+  if (network_ != nullptr && network_->takes(target, source))
+    return network_->start(target, source, bytes, t);
   bool const unlike =
       target.device != nullptr && source.device != nullptr && target.device->kind != source.device->kind;
   if (unlike || target.out_of_reach() || source.out_of_reach()) {
@@ -96,6 +103,20 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
   }
 }
 
+void device_copies::destroy(segment_name own) {
+  if (keys_ != nullptr) {
+    {
+      guard const held;
+      keys_->begin_end(own.number);
+    }
+    wait_while([&] {
+      guard const held;
+      return !keys_->has_ended(own.number);
+    });
+  }
+  segments_.destroy(own);
+}
+
 void device_copies::keep_announced(message* m) {
   announced_trailer trailer;
   std::memcpy(&trailer, m->base + m->bytes - sizeof trailer, sizeof trailer);
@@ -108,6 +129,7 @@ void device_copies::keep_announced(message* m) {
 bool device_copies::advance() {
   bool moved = announced_.let_go();
   if (staged_.retry()) moved = true;
+  if (network_ != nullptr && network_->advance()) moved = true;
   for (transfer* t : std::exchange(undelivered_, {})) {
     if (deliver(t)) {
       moved = true;

@@ -3,12 +3,15 @@
 /// Copies of device memory under way, and what this rank does for copies of its peers.
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include <atoll/engine/memory_copy.hpp>
 
 #include "base/single.hpp"
 #include "engine/copies/arrivals.hpp"
+#include "engine/copies/device_keys.hpp"
+#include "engine/copies/network_copies.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/copies/staged_copies.hpp"
 #include "engine/progress/progress_engine.hpp"
@@ -27,8 +30,13 @@ class device_copies final : public single<device_copies>, public work_source {
   /// A call arrived ahead of its data: keeps it until its word says that the data is there.
   void keep_announced(message* m);
 
+  /// Ends a segment of this rank (segment_table::destroy), once no other host's network can reach it any more.
+  void destroy(segment_name own);
+
   segment_table& segments() noexcept { return segments_; }
   staged_copies& staged() noexcept { return staged_; }
+  /// Null in a job on one host.
+  device_keys* keys() noexcept { return keys_.get(); }
 
  private:
   struct transfer;
@@ -40,6 +48,9 @@ class device_copies final : public single<device_copies>, public work_source {
   segment_table segments_;
   arrivals announced_{*this};
   staged_copies staged_{segments_, *this};
+  // Null in a job on one host.
+  std::unique_ptr<device_keys> keys_;
+  std::unique_ptr<network_copies> network_;
   std::vector<transfer*> undelivered_;  ///< in place, but the news found no memory
 };
 

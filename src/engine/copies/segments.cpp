@@ -190,6 +190,8 @@ copy_place segment_table::resolve(memory_place place, std::size_t bytes) {
   return {place, nullptr, reinterpret_cast<std::uintptr_t>(hosts.to_address(rank, place.address)), false};
 }
 
+segment const* segment_table::own(std::uint16_t number) { return look_up(key_of({job.rank_me, number})); }
+
 /// A segment of another host: its owner, who copies, knows whether it is open, and where it ends.
 segment& segment_table::suppose(memory_place place) {
   segment theirs;

@@ -89,6 +89,8 @@ class segment_table final : public single<segment_table> {
   /// Finds a place, with `bytes` bytes there; a peer's segment has been imported unless it is out of reach.
   /// Ends the job if the place is in no segment that is open; of segments of other hosts their owners know that.
   copy_place resolve(memory_place place, std::size_t bytes);
+  /// A segment of this process, or null.
+  segment const* own(std::uint16_t number);
   /// Lets the kind's devices reach the host memory of a local rank.
   void prepare_host(memory::kind& kind, std::int32_t rank);
   /// Calls what has landed on devices of all kinds that have been used; true if there was anything.

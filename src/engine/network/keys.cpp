@@ -72,6 +72,11 @@ peer_keys::entry* peer_keys::look(std::int32_t rank, std::uint64_t block) {
   return &fresh;
 }
 
+peer_keys::entry* peer_keys::find(std::int32_t rank, std::uint64_t block) {
+  auto const found = found_.find(name_of(rank, block));
+  return found == found_.end() ? nullptr : &*found->second;
+}
+
 void peer_keys::ask(entry& e) {
   e.now = state::asked;
   e.looks = 0;

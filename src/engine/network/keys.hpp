@@ -119,6 +119,8 @@ class peer_keys {
   /// What is known of a block's key; asks if nothing is. Null: no more can be kept, since all are in use. Valid until the
   /// next call of any of these functions, unless it is used.
   entry* look(std::int32_t rank, std::uint64_t block);
+  /// The same, without asking or counting; null if nothing is known.
+  entry* find(std::int32_t rank, std::uint64_t block);
   /// Keeps a ready entry until leave(), whatever becomes of its key.
   void use(entry* e) noexcept { ++e->users; }
   void leave(entry* e);

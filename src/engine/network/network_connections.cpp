@@ -94,7 +94,7 @@ void network_messages::connection(transport::connection_event const& event) {
     case connection_change::closed:
       closes(p);
       p.link = link_state::none;
-      if (on_close) on_close(p.rank);
+      for (auto const& tell : on_close) tell(p.rank);
       break;
   }
   list(p);

@@ -90,8 +90,8 @@ class network_messages final : public single<network_messages>, public transport
   network_peer& peer(std::int32_t rank);
   /// Begins to connect if nobody has; true if the connection stands.
   bool connect(network_peer& p);
-  /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid. May be empty.
-  std::function<void(std::int32_t rank)> on_close;
+  /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid.
+  std::vector<std::function<void(std::int32_t rank)>> on_close;
   /// Ends the job: what that rank has to do with cannot go on.
   [[noreturn]] void lost(std::int32_t rank, std::string_view words) const;
 

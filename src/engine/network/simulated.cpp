@@ -11,6 +11,7 @@
 #include "base/os/unique_fd.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bells.hpp"
+#include "memory/sim/sim_segment.hpp"
 #include "transport/sim/sim_network.hpp"
 
 namespace atl::engine {
@@ -65,6 +66,9 @@ std::unique_ptr<transport::network> simulated_machine::open() {
   config.how = how_;
   config.event = event_;
   config.remote_fences = remote_fences_;
+  config.reach = [](memory::kind_id, void* begin, std::size_t bytes) {
+    return memory::sim::sim_segment::reach(begin, bytes);
+  };
   return std::make_unique<sim::sim_network>(config);
 }
 

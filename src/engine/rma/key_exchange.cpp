@@ -22,15 +22,15 @@ key_exchange::key_exchange(progress_engine& engine)
       engine_(engine),
       peers_(engine.network->transport(),
              [this](std::int32_t rank, key_question const& what) { ask(rank, what); }) {
-  engine_.network->on_close = [this](std::int32_t rank) {
+  engine_.network->on_close.push_back([this](std::int32_t rank) {
     peers_.closed(rank);
     set_open();
     // A key that had come, and had found no room to be imported, is gone: who waits for it asks again.
     if (on_news) on_news();
-  };
+  });
 }
 
-key_exchange::~key_exchange() { engine_.network->on_close = nullptr; }
+key_exchange::~key_exchange() { engine_.network->on_close.clear(); }
 
 own_blocks& key_exchange::own() {
   if (own_ == nullptr) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <atoll/base/round_up.hpp>
 
@@ -80,13 +81,31 @@ std::uint64_t check_wrapped(void* memory, std::uint64_t bytes) {
   return address;
 }
 
+/// Segments of this process, not those of peers, whose addresses mean something else here.
+std::vector<sim_segment const*>& own_segments() {
+  static std::vector<sim_segment const*> all;
+  return all;
+}
+
 }  // namespace
+
+std::byte* sim_segment::reach(void* begin, std::size_t bytes) noexcept {
+  auto const address = reinterpret_cast<std::uintptr_t>(begin);
+  for (sim_segment const* s : own_segments()) {
+    if (address >= s->base() && bytes <= s->bytes() && address - s->base() <= s->bytes() - bytes) {
+      return s->alias(address);
+    }
+  }
+  return nullptr;
+}
 
 sim_segment::sim_segment(std::uint64_t base, std::uint64_t bytes, os::unique_fd descriptor, origin from)
     : device_segment(base, bytes),
       descriptor_(std::move(descriptor)),
       from_(from),
-      alias_(map_alias(descriptor_.get(), bytes)) {}
+      alias_(map_alias(descriptor_.get(), bytes)) {
+  if (from_ != origin::imported) own_segments().push_back(this);
+}
 
 sim_segment::sim_segment(std::uint64_t bytes) : sim_segment(bytes, reserve_pages(bytes)) {}
 
@@ -105,6 +124,7 @@ sim_segment::sim_segment(os::unique_fd descriptor, std::uint64_t base, std::uint
 }
 
 sim_segment::~sim_segment() {
+  std::erase(own_segments(), this);
   auto* const memory = reinterpret_cast<void*>(base());
   if (from_ == origin::created) munmap(memory, whole_pages(bytes()));
   if (from_ == origin::wrapped) {

@@ -27,6 +27,10 @@ class sim_segment final : public device_segment {
   [[nodiscard]] std::byte* alias(std::uint64_t address) const noexcept { return alias_ + (address - base()); }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
 
+  /// Where these bytes of a segment of this process can be read and written, as network cards read and write devices;
+  /// null if they are in none.
+  static std::byte* reach(void* begin, std::size_t bytes) noexcept;
+
  private:
   enum class origin { created, wrapped, imported };
 

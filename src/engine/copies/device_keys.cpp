@@ -1,0 +1,153 @@
+#include "engine/copies/device_keys.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <atoll/engine/job.hpp>
+
+#include "engine/copies/copies.hpp"
+
+namespace atl::engine {
+namespace {
+
+template <class T>
+T content(message const& m) noexcept {
+  T what;
+  std::memcpy(&what, m.payload(), sizeof what);
+  return what;
+}
+
+device_keys& keys() { return *device_copies::here().keys(); }
+
+// Handlers.
+void serve_device_key(message* m) { keys().serve(m); }
+void device_key_answered(message* m) { keys().answered(m); }
+void device_key_asked_back(message* m) { keys().asked_back(m); }
+void device_key_came_back(message* m) { keys().came_back(m); }
+
+}  // namespace
+
+device_keys::device_keys(progress_engine& engine, segment_table& segments)
+    : engine_(engine),
+      segments_(segments),
+      peers_(engine.network->transport(), [this](std::int32_t rank, key_question const& what) {
+        // Until there is an answer, so that no question is on its way when ranks part.
+        engine_.open.add_owed(1);
+        am_short(rank, token_cache<&serve_device_key>::get(), &what, sizeof what, pressure::always);
+      }) {
+  engine_.network->on_close.push_back([this](std::int32_t rank) { closed(rank); });
+}
+
+device_keys::~device_keys() {
+  for (auto const& [number, own] : own_) {
+    if (own.memory != nullptr) engine_.network->transport().forget(own.memory);
+  }
+}
+
+transport::registration* device_keys::registration_of(segment const& own) {
+  own_segment& known = own_[own.known.name.number];
+  if (known.memory == nullptr && !known.ending) {
+    auto* const begin = reinterpret_cast<void*>(static_cast<std::uintptr_t>(own.known.base));
+    known.memory =
+        engine_.network->transport().register_memory(begin, own.known.bytes, own.known.kind).memory;
+  }
+  return known.memory;
+}
+
+/// Its keys have ended with the connection, and those that it has of segments here. Who was asked already answers still.
+void device_keys::closed(std::int32_t rank) {
+  peers_.closed(rank);
+  for (auto& [number, own] : own_) {
+    if (!own.ending) std::erase(own.askers, rank);
+  }
+}
+
+// ---- the owner's side ------------------------------------------------------------------------------
+
+void device_keys::serve(message* question) {
+  auto const what = content<key_question>(*question);
+  std::int32_t const asker = question->source;
+  release(question);
+  auto const number = static_cast<std::uint16_t>(what.block);
+  segment const* const own = segments_.own(number);
+  transport::network& network = engine_.network->transport();
+  std::size_t const most = network.limits().key_bytes;
+  outgoing out;
+  am_begin(out, asker, header_bytes + sizeof(key_answer) + most, pressure::always);
+  std::byte* const begin = out.begin + header_bytes;
+  key_answer answer{what.block, 0, 0, what.epoch, 0};
+  transport::registration* const memory = own == nullptr ? nullptr : registration_of(*own);
+  if (memory != nullptr && !own_[number].ending) {
+    answer.bytes = static_cast<std::uint32_t>(network.export_key(memory, {begin + sizeof answer, most}));
+    if (answer.bytes != 0) {
+      answer.begin = own->known.base;
+      answer.end = own->known.base + own->known.bytes;
+      own_[number].askers.push_back(asker);
+    }
+  }
+  std::memcpy(begin, &answer, sizeof answer);
+  am_commit(out, message_kind::active, token_cache<&device_key_answered>::get(),
+            header_bytes + sizeof answer + answer.bytes);
+}
+
+void device_keys::begin_end(std::uint16_t number) {
+  auto const found = own_.find(number);
+  if (found == own_.end()) return;
+  own_segment& own = found->second;
+  own.ending = true;
+  // Who has asked again, since its key went with a connection, has one key at most.
+  std::sort(own.askers.begin(), own.askers.end());
+  own.askers.erase(std::unique(own.askers.begin(), own.askers.end()), own.askers.end());
+  own.not_back = own.askers.size();
+  for (std::int32_t const rank : own.askers) {
+    am_short(rank, token_cache<&device_key_asked_back>::get(), &number, sizeof number, pressure::always);
+  }
+}
+
+bool device_keys::has_ended(std::uint16_t number) {
+  auto const found = own_.find(number);
+  if (found == own_.end()) return true;
+  if (found->second.not_back != 0) return false;
+  if (found->second.memory != nullptr) engine_.network->transport().forget(found->second.memory);
+  own_.erase(found);
+  return true;
+}
+
+void device_keys::came_back(message* m) {
+  --own_[content<std::uint16_t>(*m)].not_back;
+  release(m);
+}
+
+// ---- the user's side -------------------------------------------------------------------------------
+
+void device_keys::answered(message* answer) {
+  auto const what = content<key_answer>(*answer);
+  peers_.answered(answer->source, what, {answer->payload() + sizeof what, what.bytes});
+  release(answer);
+  engine_.open.add_owed(-1);
+}
+
+void device_keys::asked_back(message* m) {
+  auto const number = content<std::uint16_t>(*m);
+  std::int32_t const owner = m->source;
+  release(m);
+  if (!give_back(owner, number)) leaving_.emplace_back(owner, number);
+}
+
+/// False: it is in use.
+bool device_keys::give_back(std::int32_t owner, std::uint16_t number) {
+  peer_keys::entry* const e = peers_.find(owner, number);
+  if (e != nullptr && e->users != 0) return false;
+  if (e != nullptr) peers_.drop(e);
+  am_short(owner, token_cache<&device_key_came_back>::get(), &number, sizeof number, pressure::always);
+  return true;
+}
+
+bool device_keys::advance() {
+  bool moved = peers_.import_arrived();
+  moved |=
+      std::erase_if(leaving_, [this](auto const& each) { return give_back(each.first, each.second); }) != 0;
+  return moved;
+}
+
+}  // namespace atl::engine

@@ -1,0 +1,185 @@
+#include "engine/copies/network_copies.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <atoll/engine/host_map.hpp>
+#include <atoll/engine/job.hpp>
+
+namespace atl::engine {
+
+using transport::started;
+
+namespace {
+
+constexpr std::size_t largest_piece = std::size_t{4} << 20;
+constexpr unsigned most_pieces = 4;
+
+}  // namespace
+
+struct network_copies::transfer {
+  network_copies& all;
+  copy_place to;
+  copy_place from;
+  std::size_t bytes;
+  memory::copy_record* done;
+  std::size_t next = 0;  ///< offset of the first piece that was not begun
+  unsigned open = 0;
+  bool waits = false;
+
+  [[nodiscard]] bool puts() const { return is_elsewhere(to); }
+};
+
+struct network_copies::piece final : transport::operation, memory::copy_record {
+  transfer& of;
+  std::size_t offset;
+  std::size_t bytes;
+  peer_keys* keys = nullptr;
+  peer_keys::entry* key = nullptr;
+
+  piece(transfer& whole, std::size_t n)
+      : operation(&network_copies::on_event, transport::ask_finished),
+        memory::copy_record{&staged},
+        of(whole),
+        offset(whole.next),
+        bytes(n) {}
+};
+
+bool network_copies::is_elsewhere(copy_place const& place) {
+  return !hosts.is_local(static_cast<std::uint32_t>(place.owner()));
+}
+
+/// Does the network, as far as its kind says?
+bool network_copies::reads_and_writes(copy_place const& place, bool puts) {
+  transport::network& network = network_.transport();
+  transport::abilities const& can = network.abilities();
+  if ((puts ? can.put : can.get).how != transport::support::native) return false;
+  if (place.device == nullptr) return is_elsewhere(place) || !can.needs_local_registration;
+  if (!can.takes(place.device->known.kind)) return false;
+  if (is_elsewhere(place)) return true;
+  return place.owner() == job.rank_me && devices_.registration_of(*place.device) != nullptr;
+}
+
+bool network_copies::takes(copy_place const& to, copy_place const& from) {
+  if (is_elsewhere(to) == is_elsewhere(from)) return false;
+  if (to.device == nullptr && from.device == nullptr) return false;
+  bool const puts = is_elsewhere(to);
+  return reads_and_writes(to, puts) && reads_and_writes(from, puts);
+}
+
+void network_copies::start(copy_place const& to, copy_place const& from, std::size_t bytes,
+                           memory::copy_record* done) {
+  go_on(new transfer{*this, to, from, bytes, done});
+}
+
+/// Begins pieces; true if there were any. The transfer may be gone then.
+bool network_copies::go_on(transfer* t) {
+  bool moved = false;
+  ++t->open;  // so that it does not end with a piece that ends at once
+  while (t->next < t->bytes && t->open <= most_pieces) {
+    if (begin_piece(*t) == step::wait) {
+      if (!std::exchange(t->waits, true)) waiting_.push_back(t);
+      break;
+    }
+    moved = true;
+  }
+  if (--t->open != 0 || t->next < t->bytes) return moved;
+  memory::copy_record* const done = t->done;
+  delete t;
+  done->landed(done);
+  return true;
+}
+
+transport::local_place network_copies::local_end(copy_place const& place) {
+  if (place.device == nullptr) return {place.on_host(), nullptr};
+  return {reinterpret_cast<void*>(static_cast<std::uintptr_t>(place.address)),
+          devices_.registration_of(*place.device)};
+}
+
+network_copies::step network_copies::begin_piece(transfer& t) {
+  bool const puts = t.puts();
+  copy_place const there = (puts ? t.to : t.from).moved_by(t.next);
+  copy_place const here = (puts ? t.from : t.to).moved_by(t.next);
+  transport::network& network = network_.transport();
+  std::size_t const most = puts ? network.limits().put_bytes : network.limits().get_bytes;
+  std::size_t bytes = std::min({t.bytes - t.next, largest_piece, most});
+  bool const device = there.device != nullptr;
+  if (!device)
+    bytes = std::min<std::size_t>(bytes, key_block_bytes - (there.address & (key_block_bytes - 1)));
+  peer_keys& keys = device ? devices_.peers() : heaps_;
+  std::uint64_t const block = device ? there.device->known.name.number : there.address >> key_block_log;
+  peer_keys::entry* const key = keys.look(there.owner(), block);
+  if (key != nullptr && key->is_pending()) return step::wait;
+
+  auto* const p = new piece(t, bytes);
+  bool const usable = key != nullptr && key->now == peer_keys::state::ready && key->begin <= there.address &&
+                      there.address + bytes <= key->end;
+  started s = started::unsupported;
+  if (usable) {
+    p->keys = &keys;
+    p->key = key;
+    keys.use(key);
+    transport::remote_place const far{key->key, there.address - key->begin};
+    s = puts ? network.put(there.owner(), far, local_end(here), bytes, p)
+             : network.get(there.owner(), local_end(here), far, bytes, p);
+    if (s == started::no_room) {
+      keys.leave(key);
+      delete p;
+      return step::wait;
+    }
+    if (s == started::unreachable || s == started::unsupported) keys.drop(key);
+  }
+  t.next += bytes;
+  ++t.open;
+  if (s == started::under_way || s == started::source_free) return step::begun;
+  if (p->key != nullptr) keys.leave(std::exchange(p->key, nullptr));
+  if (s == started::complete) {
+    finish(p);
+  } else {
+    stage(p);
+  }
+  return step::begun;
+}
+
+/// In messages instead: there is no key, or it has missed.
+void network_copies::stage(piece* p) {
+  otherwise_.start(p->of.to.moved_by(p->offset), p->of.from.moved_by(p->offset), p->bytes, p);
+}
+
+void network_copies::staged(memory::copy_record* record) noexcept {
+  auto* const p = static_cast<piece*>(record);
+  p->of.all.finish(p);
+}
+
+void network_copies::on_event(transport::operation& self, transport::completion, transport::outcome how) {
+  auto* const p = static_cast<piece*>(&self);
+  network_copies& all = p->of.all;
+  peer_keys::entry* const key = std::exchange(p->key, nullptr);
+  if (how == transport::outcome::bad_key) p->keys->drop(key);
+  p->keys->leave(key);
+  if (how == transport::outcome::ok) {
+    all.finish(p);
+  } else if (how == transport::outcome::bad_key) {
+    all.stage(p);
+  } else {
+    all.network_.lost((p->of.puts() ? p->of.to : p->of.from).owner(), all.network_.transport().last_error());
+  }
+}
+
+void network_copies::finish(piece* p) {
+  transfer* const t = &p->of;
+  delete p;
+  --t->open;
+  if (!t->waits) go_on(t);
+}
+
+bool network_copies::advance() {
+  bool moved = devices_.advance();
+  for (transfer* const t : std::exchange(waiting_, {})) {
+    t->waits = false;
+    moved |= go_on(t);
+  }
+  return moved;
+}
+
+}  // namespace atl::engine
