@@ -79,7 +79,7 @@ std::string describe(collective_signature what) {
 }
 
 std::string describe_team(std::uint64_t id) {
-  id &= ~(team_inside_up | team_inside_down);
+  id = whole_team(id);
   if (id == 1) return "world()";
   auto const leader = id >> 32U;
   if (leader == 0) return "local_team()";

@@ -68,6 +68,9 @@ std::string describe(collective_signature what);
 constexpr std::uint64_t team_inside_up = std::uint64_t{1} << 63U;
 constexpr std::uint64_t team_inside_down = std::uint64_t{1} << 62U;
 
+/// Id of the team that this belongs to, or is.
+constexpr std::uint64_t whole_team(std::uint64_t id) { return id & ~(team_inside_up | team_inside_down); }
+
 /// Name of a team for people, from its id.
 std::string describe_team(std::uint64_t id);
 

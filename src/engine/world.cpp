@@ -243,6 +243,7 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       progress(shm, network.get(), host, sleep_on_network(host, network.get(), plan), plan.threaded),
       flags(progress.open),
       teams(host),
+      questions(progress.open, host),
       calls(progress),
       waits(host),
       collectives(progress.open),

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "bootstrap/bootstrap.hpp"
+#include "engine/collectives/inquiries.hpp"
 #include "engine/collectives/matching.hpp"
 #include "engine/collectives/rings.hpp"
 #include "engine/collectives/teams.hpp"
@@ -59,6 +60,7 @@ struct world_state {
   progress_engine progress;
   watched_flags flags;
   team_registry teams;
+  inquiries questions;
   call_log calls;
   rings waits;
   collectives_under_way collectives;

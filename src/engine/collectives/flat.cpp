@@ -47,8 +47,8 @@ bool line_is_there(team_data const& team, noted_call const& call, std::int32_t r
   std::uint64_t const expected = stamp_of(team.flat_step, call);
   if ((stamp ^ expected) >> history_bits != 0) return false;
   if (stamp != expected || line.signature != call.signature) [[unlikely]] {
-    compare(team, call, team.to_world(rank), line.signature,
-            stamp == expected ? call.history : ~call.history);
+    return compare(team, call, team.to_world(rank), line.signature,
+                   stamp == expected ? call.history : ~call.history);
   }
   return true;
 }

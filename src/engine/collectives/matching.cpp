@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "engine/collectives/given_lists.hpp"
+#include "engine/collectives/inquiries.hpp"
 #include "engine/collectives/rings.hpp"
 #include "engine/host/call_sites.hpp"
 #include "engine/progress/guard.hpp"
@@ -14,19 +15,14 @@ namespace atl::engine {
 
 namespace {
 
-struct started {
-  std::uint64_t team;
-  noted_call call;
-};
-
 /// The words are stored one by one, while others may read: only together with this do they mean anything.
-std::uint64_t check_of(started const& s) {
+std::uint64_t check_of(started_call const& s) {
   std::uint64_t const order = std::uint64_t{s.call.history} << 32U | s.call.number;
   return ((s.team * 0x9e3779b97f4a7c15U ^ s.call.signature) * 0xc2b2ae3d27d4eb4fU ^ order) + 1;
 }
 
 /// False if the words do not belong together, or there are none.
-bool read(started_collective const& from, started& s) {
+bool read(started_collective const& from, started_call& s) {
   s.team = from.team.load(std::memory_order_relaxed);
   s.call.signature = from.signature.load(std::memory_order_relaxed);
   s.call.number = from.number.load(std::memory_order_relaxed);
@@ -38,14 +34,21 @@ constexpr std::uint32_t slot_of(std::uint32_t started) { return started & (remem
 
 }  // namespace
 
-difference find_difference(rank_page const& own, rank_page const& peer) {
+std::vector<started_call> started_calls(rank_page const& of) {
+  std::vector<started_call> calls;
+  for (auto const& note : of.started) {
+    started_call s{};
+    if (read(note, s)) calls.push_back(s);
+  }
+  return calls;
+}
+
+difference find_difference(std::span<started_call const> own, std::span<started_call const> peer) {
   difference first;
-  for (auto const& m : own.started) {
-    started mine{};
-    if (!read(m, mine) || (first.found && first.mine.number < mine.call.number)) continue;
-    for (auto const& t : peer.started) {
-      started theirs{};
-      if (read(t, theirs) && theirs.team == mine.team && theirs.call.number == mine.call.number &&
+  for (started_call const& mine : own) {
+    if (first.found && first.mine.number < mine.call.number) continue;
+    for (started_call const& theirs : peer) {
+      if (theirs.team == mine.team && theirs.call.number == mine.call.number &&
           (theirs.call.history != mine.call.history ||
            !matches(without_list(theirs.call.signature), without_list(mine.call.signature)))) {
         first = {true, mine.team, mine.call, theirs.call.signature};
@@ -72,14 +75,13 @@ void note_collective(team_data& team, noted_call const& call) noexcept {
 
 namespace {
 
-/// "rank 0 gives {0, 1}".
-std::string describe_list(team_data const& team, std::uint32_t number, std::int32_t rank) {
-  std::string const list = list_of(team.host, rank, team.id, number);
+/// "rank 0 gave {0, 1}".
+std::string describe_list(std::int32_t rank, std::string const& list) {
   return format("rank %d gave %s", rank, list.empty() ? "another one" : list.c_str());
 }
 
 std::string describe_mismatch(team_data const& team, noted_call const& call, std::int32_t other,
-                              collective_signature theirs) {
+                              collective_signature theirs, std::string const& their_list) {
   std::uint32_t const number = call.number + 1;
   std::string const on = describe_team(team.id);
   std::string const here = describe(call.signature);
@@ -94,8 +96,8 @@ std::string describe_mismatch(team_data const& team, noted_call const& call, std
         "collective no. %u on %s is %s on rank %d and rank %d, but %s and %s. The members of a new team must all "
         "give the same ranks in the same order.",
         number, on.c_str(), here.c_str(), job.rank_me, other,
-        describe_list(team, call.number, job.rank_me).c_str(),
-        describe_list(team, call.number, other).c_str());
+        describe_list(job.rank_me, list_of(team.host, job.rank_me, whole_team(team.id), call.number)).c_str(),
+        describe_list(other, their_list).c_str());
   }
   return format("collective no. %u on %s is %s here (rank %d) but %s on rank %d.", number, on.c_str(),
                 here.c_str(), job.rank_me, describe(theirs).c_str(), other);
@@ -105,31 +107,38 @@ std::string describe_mismatch(team_data const& team, noted_call const& call, std
 
 void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
               collective_signature theirs) {
-  noted_call call = mine;
-  std::string site;
   host_domain const& host = team.host;
-  if (host.has(other)) {
-    // What was found may be a consequence: look for the first difference.
-    difference const d = find_difference(host.own_page(), host.page(host.local_rank(other)));
-    if (d.found && d.team == team.id && d.mine.number <= mine.number) {
-      call = d.mine;
-      theirs = d.theirs;
-    }
-    site = ask_call_site(host, host.local_rank(other));
-    if (!site.empty()) site = format("rank %d is here:\n", other) + site;
+  difference const seen{true, whole_team(team.id), mine, theirs};
+  // What was found may be a consequence: look for the first difference.
+  auto const first_of = [=](difference const& d) {
+    return d.found && d.team == seen.team && d.mine.number <= seen.mine.number ? d : seen;
+  };
+  if (!host.has(other)) {
+    inquiries::here().ask(other, seen.team, mine.number, [=, &team](told what) {
+      what.first = first_of(what.first);
+      stop_over(team, other, what);
+    });
+    return;
   }
-  std::string const what = describe_mismatch(team, call, other, theirs);
+  told what;
+  what.first = first_of(find_difference(host.own_page(), host.page(host.local_rank(other))));
+  what.list = list_of(host, other, seen.team, what.first.mine.number);
+  what.place = ask_call_site(host, host.local_rank(other));
+  stop_over(team, other, what);
+}
+
+void stop_over(team_data const& team, std::int32_t other, told const& what) {
+  std::string const text = describe_mismatch(team, what.first.mine, other, what.first.theirs, what.list);
+  std::string const place = what.place.empty() ? "" : format("rank %d is here:\n", other) + what.place;
   atl::stop(
       format("collectives: ranks do not match: %s All members must start a team's collectives "
              "in the same order, with the same root, count, type and operation.\n%srank %d is here:",
-             what.c_str(), site.c_str(), job.rank_me));
+             text.c_str(), place.c_str(), job.rank_me));
 }
 
 namespace {
 
-/// Others may start collectives meanwhile; who is busy with that will look itself when it waits. Members on other
-/// hosts are left out, since nobody can look into their pages: what they called comes with their steps, and who
-/// waits for one that sends none stays in the launcher's report.
+/// Others may start collectives meanwhile; who is busy with that will look itself when it waits.
 void look_for_mismatch(host_domain const& host) {
   for (std::uint32_t r = 0; r < host.count(); ++r) {
     if (r == host.me()) continue;
@@ -146,6 +155,7 @@ void look_around(std::uint64_t waited_ns) noexcept {
   call_log::here().show_last();
   if (waited_ns <= suspicious_ns) return;
   look_for_mismatch(progress_engine::here().host);
+  inquiries::here().look();
   rings::here().look(waited_ns);
 }
 
@@ -162,7 +172,7 @@ void call_log::note(std::uint64_t team, noted_call const& call) noexcept {
 }
 
 void call_log::show_last() const noexcept {
-  started mine{};
+  started_call mine{};
   if (!read(engine_.host.own_page().started[slot_of(started_ - 1)], mine)) return;
   diagnostics->collective_number.store(mine.call.number, std::memory_order_relaxed);
   diagnostics->collective_signature.store(mine.call.signature, std::memory_order_relaxed);

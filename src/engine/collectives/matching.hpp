@@ -5,6 +5,8 @@
 /// that nobody sends: each rank notes in its page what it started last, and who has waited long looks there.
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/collective_signature.hpp"
 #include "base/single.hpp"
@@ -31,6 +33,14 @@ class call_log final : public single<call_log> {
   std::uint32_t started_ = 0;  ///< collectives, ever
 };
 
+/// A collective that a rank has started.
+struct started_call {
+  std::uint64_t team;
+  noted_call call;
+};
+/// What a rank shows of what it has started last, in no order.
+std::vector<started_call> started_calls(rank_page const& of);
+
 /// A peer's call with the number of one of ours that does not match, the first that both remember.
 struct difference {
   bool found = false;
@@ -38,7 +48,10 @@ struct difference {
   noted_call mine;
   collective_signature theirs = 0;
 };
-difference find_difference(rank_page const& own, rank_page const& peer);
+difference find_difference(std::span<started_call const> own, std::span<started_call const> peer);
+inline difference find_difference(rank_page const& own, rank_page const& peer) {
+  return find_difference(started_calls(own), started_calls(peer));
+}
 
 /// Writes down what a rank has started; `started` counts all that it has started before.
 void note_started(rank_page& own, std::uint32_t started, std::uint64_t team, noted_call const& call) noexcept;
@@ -59,16 +72,22 @@ inline noted_call note_collective(team_data& team, collective_signature signatur
   return call;
 }
 
-/// Ends the job: ranks called different things, or in different orders.
-[[noreturn]] void mismatch(team_data const& team, noted_call const& mine, std::int32_t other,
-                           collective_signature theirs);
+/// Ends the job: ranks called different things, or in different orders. Returns if the other rank is on another host
+/// and is asked where it is: the job ends when it has answered, and what it sent is to be dropped.
+void mismatch(team_data const& team, noted_call const& mine, std::int32_t other, collective_signature theirs);
 
-/// Compares a peer's call of the same number with ours.
-inline void compare(team_data const& team, noted_call const& mine, std::int32_t other,
+struct told;
+/// The same, with what the other rank has told.
+[[noreturn]] void stop_over(team_data const& team, std::int32_t other, told const& what);
+
+/// Compares a peer's call of the same number with ours; false as mismatch() returns.
+inline bool compare(team_data const& team, noted_call const& mine, std::int32_t other,
                     collective_signature theirs, std::uint32_t their_history) {
   bool const same = mine.signature == theirs || matches(mine.signature, theirs);
-  if (!same || mine.history != their_history) [[unlikely]]
-    mismatch(team, mine, other, theirs);
+  if (same && mine.history == their_history) [[likely]]
+    return true;
+  mismatch(team, mine, other, theirs);
+  return false;
 }
 
 }  // namespace atl::engine

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "engine/collectives/given_lists.hpp"
+#include "engine/collectives/inquiries.hpp"
 #include "engine/collectives/matching.hpp"
 #include "engine/host/call_sites.hpp"
 #include "engine/progress/guard.hpp"
@@ -28,6 +29,7 @@ struct link {
   collective_signature signature;
   std::uint32_t number;
   std::int32_t rank;  ///< in the job
+  char list[88];      ///< that it gave, if it forms a team
 };
 
 constexpr std::uint32_t shown_links = 8;
@@ -92,14 +94,25 @@ void blocking_call::forget() const noexcept {
   if (all.warned_in_ == this) all.warned_in_ = nullptr;
 }
 
-void rings::look(std::uint64_t waited_ns) {
+bool rings::find_wait(std::uint64_t waited_ns) {
   blocking_call* const call = blocking_call::innermost.load(std::memory_order_relaxed);
   if (call == nullptr ||
       pthread_equal(blocking_call::in_it.load(std::memory_order_relaxed), pthread_self()) == 0)
-    return;
-  if (!call->known_) next_ask_ns_ = first_ask_ns;
+    return false;
+  if (!call->known_) {
+    next_ask_ns_ = first_ask_ns;
+    since_ns_ = now_ns() - waited_ns;
+  }
   call->known_ = true;
   waits_in_ = call;
+  return true;
+}
+
+void rings::look(std::uint64_t waited_ns) {
+  if (!find_wait(waited_ns)) return;
+  blocking_call const* const call = waits_in_;
+  // Questions that arrive begin a wait anew, but not the call.
+  waited_ns = now_ns() - since_ns_;
   // Creation is where lists may differ, so only it asks: others that wait merely hand on.
   if (kind_of(call->signature_) != collective_kind::create || waited_ns < next_ask_ns_) return;
   next_ask_ns_ = waited_ns + std::clamp(waited_ns, first_ask_ns, longest_gap_ns);
@@ -117,7 +130,9 @@ void rings::ask() {
 void rings::hand_on(question const& q) {
   blocking_call const& call = *waits_in_;
   question next = q;
-  next.add({call.route_.id, call.signature_, call.number_, job.rank_me});
+  link mine{call.route_.id, call.signature_, call.number_, job.rank_me, {}};
+  list_of(host_, job.rank_me, mine.team, mine.number).copy(mine.list, sizeof mine.list - 1);
+  next.add(mine);
   for (std::int32_t r = 0; r < call.team_.rank_n; ++r) {
     if (r == call.team_.rank_me) continue;
     am_short(call.team_.to_world(r), token_cache<&asked>::get(), &next, sizeof next, pressure::always);
@@ -137,7 +152,7 @@ void rings::take_in(message* m) {
       mismatch(*team, mine->call, m->source, theirs.signature);
     return;
   }
-  if (waits_in_ == nullptr) return tell(q);
+  if (waits_in_ == nullptr && !find_wait(0)) return tell(q);
   std::int32_t const asker = q.chain[0].rank;
   if (asker == job.rank_me) {
     if (q.serial == asked_ && waits_in_ == asked_in_) report(q);
@@ -154,6 +169,7 @@ struct rings::answer {
   std::uint32_t serial;
   std::uint32_t seconds;
   link last_started;
+  char place[call_site_bytes];
 };
 
 /// To the asker alone, since others know what they wait for.
@@ -162,11 +178,15 @@ void rings::tell(question const& q) const {
   if (q.links != 1 || diagnostics->inside.load(std::memory_order_relaxed) == 0 || since == 0) return;
   std::uint64_t const waited_ns = now_ns() - since;
   if (waited_ns < patience_ns) return;
-  answer const mine{q.serial,
-                    static_cast<std::uint32_t>(waited_ns / 1'000'000'000),
-                    {diagnostics->collective_team.load(std::memory_order_relaxed),
-                     diagnostics->collective_signature.load(std::memory_order_relaxed),
-                     diagnostics->collective_number.load(std::memory_order_relaxed), job.rank_me}};
+  answer mine{q.serial,
+              static_cast<std::uint32_t>(waited_ns / 1'000'000'000),
+              {diagnostics->collective_team.load(std::memory_order_relaxed),
+               diagnostics->collective_signature.load(std::memory_order_relaxed),
+               diagnostics->collective_number.load(std::memory_order_relaxed),
+               job.rank_me,
+               {}},
+              {}};
+  write_call_site(mine.place);
   am_short(q.chain[0].rank, token_cache<&answered>::get(), &mine, sizeof mine, pressure::always);
 }
 
@@ -179,15 +199,13 @@ void rings::take_in_answer(message* m) {
   blocking_call const& call = *waits_in_;
   std::string last = "no collective";
   if (theirs.last_started.signature != 0) last = describe_call(theirs.last_started);
-  std::string site;
-  if (host_.has(m->source)) site = ask_call_site(host_, host_.local_rank(m->source));
   warn(
       "team::create",
       "rank %d has not started %s, in which this rank waits for it. It has been waiting elsewhere for %u s; the "
       "last collective that it started is %s. If what it waits for needs this rank, neither goes on.%s%s",
-      m->source, describe_call({call.route_.id, call.signature_, call.number_, m->source}).c_str(),
-      theirs.seconds, last.c_str(), site.empty() ? "" : format("\nrank %d is here:\n", m->source).c_str(),
-      site.c_str());
+      m->source, describe_call({call.route_.id, call.signature_, call.number_, m->source, {}}).c_str(),
+      theirs.seconds, last.c_str(),
+      theirs.place[0] == '\0' ? "" : format("\nrank %d is here:\n", m->source).c_str(), theirs.place);
 }
 
 void rings::report(question const& q) const {
@@ -197,21 +215,22 @@ void rings::report(question const& q) const {
     link const& next = q.chain[(i + 1) % shown];
     if (i + 1 == shown && q.links > shown) chain += format("(%u more ranks) ... ", q.links - shown);
     chain += describe(q.chain[i]);
-    std::string const list = list_of(host_, q.chain[i].rank, q.chain[i].team, q.chain[i].number);
-    if (!list.empty()) chain += " with the list " + list;
+    if (q.chain[i].list[0] != '\0') chain += format(" with the list %s", q.chain[i].list);
     chain += format(" for rank %d%s", next.rank, i + 1 == shown ? "" : ", ");
   }
-  link const& first_other = q.chain[1 % shown];
-  std::string site;
-  if (first_other.rank != job.rank_me && host_.has(first_other.rank)) {
-    site = ask_call_site(host_, host_.local_rank(first_other.rank));
-    if (!site.empty()) site = format("rank %d is here:\n", first_other.rank) + site;
-  }
-  atl::stop(format(
-      "team::create: ranks wait for each other in a ring, so none of them goes on: %s. All ranks that a "
-      "list names must call team::create of the same parent with the same list, before they wait for "
-      "these ranks elsewhere.\n%srank %d is here:",
-      chain.c_str(), site.c_str(), job.rank_me));
+  auto const stop = [chain](std::int32_t other, std::string const& place) {
+    atl::stop(format(
+        "team::create: ranks wait for each other in a ring, so none of them goes on: %s. All ranks that a "
+        "list names must call team::create of the same parent with the same list, before they wait for "
+        "these ranks elsewhere.\n%srank %d is here:",
+        chain.c_str(), place.empty() ? "" : (format("rank %d is here:\n", other) + place).c_str(),
+        job.rank_me));
+  };
+  std::int32_t const other = q.chain[1 % shown].rank;
+  if (other == job.rank_me) stop(other, {});
+  if (host_.has(other)) stop(other, ask_call_site(host_, host_.local_rank(other)));
+  link const& first = q.chain[0];
+  inquiries::here().ask(other, first.team, first.number, [=](told const& what) { stop(other, what.place); });
 }
 
 void rings::remember(std::uint64_t parent, noted_call const& call) {

@@ -81,10 +81,13 @@ class rings final : public single<rings> {
   struct question;
   struct answer;
 
+  /// Is the calling thread in a blocking call?
+  bool find_wait(std::uint64_t waited_ns);
   void ask();
   void hand_on(question const& q);
   void tell(question const& q) const;
-  [[noreturn]] void report(question const& q) const;
+  /// Ends the job, at once or as mismatch() does.
+  void report(question const& q) const;
   creation const* find(std::uint64_t parent, std::uint32_t number) const noexcept;
 
   static constinit std::atomic<bool> distrusted;
@@ -92,6 +95,7 @@ class rings final : public single<rings> {
 
   host_domain const& host_;
   blocking_call* waits_in_ = nullptr;  ///< has lasted for long
+  std::uint64_t since_ns_ = 0;
   std::uint64_t next_ask_ns_ = 0;
   std::uint32_t asked_ = 0;                                    ///< questions of this rank, ever
   blocking_call const* asked_in_ = nullptr;                    ///< the last one was asked in this call

@@ -51,12 +51,14 @@ bool sending::go_on(collective& c, std::byte const* data, std::size_t there) {
 }
 
 /// Elements of other sizes than here can be as many bytes in other segments.
-void receiving::check(collective const& c, message const& m) const {
+bool receiving::fits(collective const& c, message const& m) const {
   step_header const h = header_of(m);
   std::size_t const index = h.at / shape_.segment;
-  if (h.at % shape_.segment != 0 || index >= segments_ || data_of(m).bytes != shape_.bytes_of(index))
-      [[unlikely]]
-    mismatch(*c.route, c.call, m.source, h.signature);
+  if (h.at % shape_.segment == 0 && index < segments_ && data_of(m).bytes == shape_.bytes_of(index))
+      [[likely]]
+    return true;
+  mismatch(*c.route, c.call, m.source, h.signature);
+  return false;
 }
 
 bool receiving::go_on(collective& c, std::byte* data) {
@@ -65,7 +67,10 @@ bool receiving::go_on(collective& c, std::byte* data) {
   while (!complete()) {
     message* const m = take_step(c, shape_.tag, shape_.peer);
     if (m == nullptr) break;
-    check(c, *m);
+    if (!fits(c, *m)) {
+      release(m);
+      break;
+    }
     step_data const d = data_of(*m);
     std::size_t const at = header_of(*m).at;
     if (d.bytes != 0) std::memcpy(data + at, d.data, d.bytes);
@@ -82,7 +87,10 @@ bool receiving::go_on(collective& c, std::byte* data) {
 message* receiving::take_next(collective& c) {
   message* const m = take_step_at(c, shape_.tag, shape_.peer, shape_.begin_of(taken_));
   if (m == nullptr) return nullptr;
-  check(c, *m);
+  if (!fits(c, *m)) {
+    release(m);
+    return nullptr;
+  }
   ++taken_;
   return m;
 }

@@ -109,7 +109,8 @@ class receiving {
   [[nodiscard]] stream_shape const& shape() const noexcept { return shape_; }
 
  private:
-  void check(collective const& c, transport::message const& m) const;
+  /// False as mismatch() returns.
+  [[nodiscard]] bool fits(collective const& c, transport::message const& m) const;
 
   stream_shape shape_;
   std::size_t segments_ = 1;  // counting them takes a division, and they are looked at in every poll

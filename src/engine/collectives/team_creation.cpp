@@ -94,7 +94,7 @@ void stand_aside(team_data& parent, collective_signature signature) {
   // Who has sent a step of it already thinks otherwise.
   for (transport::message const* m : parent.early) {
     step_header const h = header_of(*m);
-    if (h.number == call.number) mismatch(parent, call, m->source, h.signature);
+    if (h.number == call.number) return mismatch(parent, call, m->source, h.signature);
   }
 }
 

@@ -37,7 +37,7 @@ std::vector<message*> take_out(std::vector<message*>& from, Belongs belongs) {
 
 void accept(collective& c, message* m) {
   step_header const h = header_of(*m);
-  compare(*c.route, c.call, m->source, h.signature, h.history);
+  if (!compare(*c.route, c.call, m->source, h.signature, h.history)) return release(m);
   c.arrived.push_back(m);
 }
 
@@ -70,6 +70,7 @@ void take_in_for(team_data& team, message* m) {
   if (ahead < 0) {
     noted_call const mine{team.called[h.number & (team_data::history_size - 1)], h.number, 0};
     mismatch(team, mine, m->source, h.signature);
+    return release(m);
   }
   team.early.push_back(m);
 }

@@ -8,16 +8,21 @@
 #include "base/call_site.hpp"
 
 namespace atl::engine {
+
+void write_call_site(char (&to)[call_site_bytes]) noexcept {
+  std::string const text = call_site();
+  std::size_t const bytes = std::min(text.size(), sizeof to - 1);
+  std::memcpy(to, text.data(), bytes);
+  to[bytes] = '\0';
+  static constexpr char cut[] = "...\n";
+  if (bytes < text.size()) std::memcpy(to + bytes - (sizeof cut - 1), cut, sizeof cut);
+}
+
 namespace {
 
 void write(call_site_text& to) noexcept {
   if (to.ready.load(std::memory_order_relaxed) != 0) return;
-  std::string const text = call_site();
-  std::size_t const bytes = std::min(text.size(), sizeof to.text - 1);
-  std::memcpy(to.text, text.data(), bytes);
-  to.text[bytes] = '\0';
-  static constexpr char cut[] = "...\n";
-  if (bytes < text.size()) std::memcpy(to.text + bytes - (sizeof cut - 1), cut, sizeof cut);
+  write_call_site(to.text);
   to.ready.store(1, std::memory_order_release);  // pairs with the acquire in ask_call_site()
 }
 

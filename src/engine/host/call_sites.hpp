@@ -10,6 +10,9 @@
 
 namespace atl::engine {
 
+/// Where this rank is, cut off if it is long.
+void write_call_site(char (&to)[call_site_bytes]) noexcept;
+
 /// Asks a peer; empty if it does not answer within 1.5 s, as it computes or is gone.
 std::string ask_call_site(host_domain const& host, std::uint32_t peer);
 

@@ -52,11 +52,12 @@ struct given_list {
   std::atomic<std::int32_t> ranks[shown_ranks];  ///< the first ones
 };
 
+inline constexpr std::size_t call_site_bytes = 376;
 /// Where in the program a rank is, written when a peer that has found a mistake asks for it.
 struct call_site_text {
   std::atomic<std::uint32_t> asked;
   std::atomic<std::uint32_t> ready;
-  char text[376];
+  char text[call_site_bytes];
 };
 
 /// Names of the modules that a rank has loaded, for peers' error messages.
