@@ -33,10 +33,9 @@ bool flat_complete(team_data& team, noted_call const& call, std::int32_t& seen);
 /// Block of staging memory for the next step; staging_blocks::none or later if there is none, or not yet.
 std::uint64_t flat_block(team_data& team, std::size_t bytes);
 
-inline bool has_flat_channel(team_data const& team) { return team.channel >= 0; }
 /// By lines and blocks inside a host; what only this rank is in needs neither.
 inline bool goes_flat(team_view& team) {
-  return has_flat_channel(static_cast<team_data&>(team)) && team.rank_n > 1;
+  return static_cast<team_data&>(team).channel >= 0 && team.rank_n > 1;
 }
 
 class flat_collective : public collective {

@@ -38,7 +38,8 @@ class inquiries final : public single<inquiries>, public work_source {
   /// Asks where `other` is. `end`, which does not return, gets the answer, or none after 1.5 s; what this rank takes
   /// in meanwhile does not count any more. Only the first one of a job is asked.
   /// `suspect`: a call of `team` that may have been given another list.
-  void ask(std::int32_t other, std::uint64_t team, std::uint32_t suspect, std::function<void(told const&)> end);
+  void ask(std::int32_t other, std::uint64_t team, std::uint32_t suspect,
+           std::function<void(told const&)> end);
 
   /// Under the lock: what a peer asks, and what it answers.
   void take_in(transport::message* m);
@@ -64,7 +65,7 @@ class inquiries final : public single<inquiries>, public work_source {
   host_domain const& host_;
   std::unordered_map<std::uint64_t, last_look> looks_;  ///< by team
   std::uint32_t asked_ = 0;                             ///< members, by look()
-  std::int32_t other_ = -1;  ///< whose place is waited for
+  std::int32_t other_ = -1;                             ///< whose place is waited for
   std::uint64_t until_ns_ = 0;
   std::function<void(told const&)> end_;
 };

@@ -207,11 +207,9 @@ void destroy_team(team_view& view, bool (*progress)()) {
     wait_for_team(team, team, signature, progress,
                   [&](on_done done) { launch(make_dissemination(team, signature, done)); });
     remove(team);
-  } else if (team.uses_channels) {
+  } else {
     on_done const done{[](void* ended) { remove(*static_cast<team_data*>(ended)); }, &team};
     launch(make_dissemination(team, signature, done));
-  } else {
-    remove(team);
   }
 }
 

@@ -97,12 +97,10 @@ void team_registry::give_channels(team_data& team, std::uint32_t free_on_all, st
   int const lowest = std::countr_zero(free_on_all);
   if (team.hosts == nullptr) {
     team.channel = lowest;
-    team.uses_channels = true;
     free_channels &= ~(1U << static_cast<unsigned>(lowest));
     return;
   }
   std::uint32_t const others = free_on_all & (free_on_all - 1);
-  team.uses_channels = others != 0 && team.hosts->leaders.size() < static_cast<std::size_t>(team.rank_n);
   if (others == 0 || team.hosts->here.size() == 1) return;
   team.inside.up = add_inside(team, team.id | team_inside_up, lowest, step);
   team.inside.down = add_inside(team, team.id | team_inside_down, std::countr_zero(others), step);

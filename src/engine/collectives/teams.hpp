@@ -58,9 +58,7 @@ struct team_data : team_view {
   std::size_t unheard = 0;                            ///< bytes that went ahead in what has ended here
   std::array<std::uint64_t, history_size> called{};   ///< signatures of the last collectives, by number
   std::unique_ptr<team_hosts> hosts;                  ///< null: all members are on this host
-  inside_teams inside;         ///< if the team is on several hosts, this one has several
-                               ///< members, and there were channels
-  bool uses_channels = false;  ///< some members do; equal on all
+  inside_teams inside;  ///< null: no other member here, or there were no channels
 
   std::int32_t to_world(std::int32_t team_rank) const {
     return stride != 0 ? first + team_rank * stride : table->world_ranks[static_cast<std::size_t>(team_rank)];

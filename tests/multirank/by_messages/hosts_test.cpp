@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include <atoll/engine/job.hpp>
 #include <upcxx/experimental/collectives.hpp>
@@ -174,6 +176,23 @@ TEST_F(hosts_test, many_of_all_kinds_are_open_at_once) {
     EXPECT_EQ(sums[2 * k + 1].wait(), ranks + 2L * n * i);
     EXPECT_EQ(arrays[3 * k + 2], std::vector<long>(size, ranks + 3L * n * i));
   }
+}
+
+TEST_F(hosts_test, barriers_hold_until_the_last_one_of_any_host_comes) {
+  static int entered;
+  entered = 0;
+  upcxx::barrier();
+  for (int i = 1; i <= 40; ++i) {
+    if (i % (2 * n) == me) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    entered = i;
+    if (i % 2 == 0) {
+      upcxx::barrier();
+    } else {
+      upcxx::barrier_async().wait();
+    }
+    for (int const r : all_) EXPECT_GE(upcxx::rpc(r, [] { return entered; }).wait(), i) << "rank " << r;
+  }
+  upcxx::barrier();
 }
 
 TEST_F(hosts_test, channels_run_out_and_come_back) {
