@@ -183,6 +183,36 @@ TEST_P(network_memory, NotifiedPutsComeAfterTheirData) {
   }
 }
 
+TEST_P(network_memory, LaterPutsDoNotStandInForThoseThatAreAnnounced) {
+  begin();
+  if (!net().abilities().put_notified) GTEST_SKIP() << "has none";
+  constexpr std::size_t many = 8;
+  constexpr std::size_t length = 24'000;
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    std::vector<bytes> sources;
+    for (std::uint64_t i = 0; i < many; ++i) sources.push_back(pattern(length, round * many + i));
+    at(1).notes.clear();
+    std::size_t seen = 0;
+    auto const look = [&] {
+      for (; seen < at(1).notes.size(); ++seen) {
+        std::size_t const which = at(1).notes[seen].second;
+        auto const place = target.begin() + static_cast<std::ptrdiff_t>(which * length);
+        EXPECT_TRUE(std::equal(sources[which].begin(), sources[which].end(), place))
+            << which << " of " << round;
+      }
+      return seen == many;
+    };
+    for (std::size_t i = 0; i < many; ++i) {
+      started const s = persist([&] {
+        look();
+        return net().put_notified(1, {key, i * length}, {sources[i].data()}, length, i, nullptr);
+      });
+      ASSERT_TRUE(s == started::complete || s == started::under_way);
+    }
+    ASSERT_TRUE(until(look));
+  }
+}
+
 TEST_P(network_memory, PutsComeBeforeMessagesWhereThatIsPromised) {
   begin();
   if (!net().abilities().put_before_message) GTEST_SKIP() << "not promised";

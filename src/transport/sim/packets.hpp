@@ -44,6 +44,12 @@ enum class kind : std::uint8_t {
 constexpr bool of_connection(kind what) { return what >= kind::connect; }
 constexpr bool of_message(kind what) { return what >= kind::message && what <= kind::message_late; }
 
+/// What says that the puts before it have landed, and what those are. All go through one queue, in order.
+constexpr bool speaks_of_puts(kind what) { return what == kind::flush || what == kind::notify; }
+constexpr bool of_put(kind what) {
+  return (what >= kind::put && what <= kind::put_tagged) || what == kind::atomic;
+}
+
 inline constexpr std::uint32_t no_operation = 0xffffffff;
 /// Bit of an offset: the key must not miss by chance.
 inline constexpr std::uint64_t sure_offset = std::uint64_t{1} << 63;

@@ -102,11 +102,16 @@ bool sim_network::drain(unsigned which) {
 /// Is there something among the first `before` held packets that this one must stay behind?
 bool sim_network::overtakes(packet const& p, std::size_t before) const {
   bool const connection = of_connection(p.kind);
-  if (!connection && !how_.ordered) return false;
+  // How many puts were seen does not say which: later ones may have overtaken those that are held.
+  bool const behind_puts = speaks_of_puts(p.kind);
+  if (!connection && !how_.ordered && !behind_puts) return false;
   for (std::size_t i = 0; i < before; ++i) {
     held_packet const* const h = held_[i].get();
     if (h == nullptr || h->source != p.source) continue;
-    if ((how_.ordered && h->where == p.where) || (connection && of_connection(h->kind))) return true;
+    if ((how_.ordered && h->where == p.where) || (connection && of_connection(h->kind)) ||
+        (behind_puts && of_put(h->kind))) {
+      return true;
+    }
   }
   return false;
 }
