@@ -56,6 +56,10 @@ constexpr std::array table{
         "smallest transfer between hosts for which the network's own put and get are used; left empty, as the "
         "network is good at it"},
     entry{
+        "ATOLL_DIRECT_RUN_FROM", kind::size_or_percent, "", "",
+        "for transfers of several runs of bytes, how long those have to be on average besides; left empty, as the "
+        "network is good at it"},
+    entry{
         "ATOLL_NETWORK_ATOMICS", kind::automatic_boolean, "", "",
         "whether the network does atomic operations on memory of other hosts where it can; left empty, where "
         "that is quicker than asking the owner"},
@@ -345,6 +349,11 @@ std::optional<std::size_t> message_memory() {
 std::optional<std::size_t> direct_from() {
   if (environment("ATOLL_DIRECT_FROM") == nullptr) return std::nullopt;
   return size_setting("ATOLL_DIRECT_FROM");
+}
+
+std::optional<std::size_t> direct_run_from() {
+  if (environment("ATOLL_DIRECT_RUN_FROM") == nullptr) return std::nullopt;
+  return size_setting("ATOLL_DIRECT_RUN_FROM");
 }
 
 std::optional<bool> network_atomics() {

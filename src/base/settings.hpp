@@ -92,6 +92,9 @@ std::optional<std::size_t> message_memory();
 /// ATOLL_DIRECT_FROM: bytes.
 std::optional<std::size_t> direct_from();
 
+/// ATOLL_DIRECT_RUN_FROM: bytes.
+std::optional<std::size_t> direct_run_from();
+
 /// ATOLL_NETWORK_ATOMICS; nothing when the library decides.
 std::optional<bool> network_atomics();
 

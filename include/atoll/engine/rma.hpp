@@ -76,6 +76,7 @@ extern std::uint64_t (*atomic_applier)(void* cell, atomic_request const& what) n
 inline constexpr std::size_t remote_piece_bytes = std::size_t{64} << 10;
 
 namespace remote {
+class shape;
 struct stream;
 struct network_atomic;
 }  // namespace remote
@@ -119,6 +120,8 @@ class remote_start {
   ATOLL_EXPORT void start(copy_completion* completion, void* result = nullptr) noexcept;
 
  private:
+  void in_pieces(remote::shape&& what, arrival_notice const& notice);
+  bool begin_directly(remote::shape& what, arrival_notice const& notice);
   ATOLL_EXPORT void give_up() noexcept;
 
   char const* call_;

@@ -215,6 +215,8 @@ void network_messages::take_piece(arrival const& what) {
   deliver(m);
 }
 
-void network_messages::notified(std::int32_t, std::uint64_t) {}
+void network_messages::notified(std::int32_t from, std::uint64_t tag) {
+  if (on_notified) on_notified(from, tag);
+}
 
 }  // namespace atl::engine

@@ -92,6 +92,8 @@ class network_messages final : public single<network_messages>, public transport
   bool connect(network_peer& p);
   /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid.
   std::vector<std::function<void(std::int32_t rank)>> on_close;
+  /// Told when the data of a notified put of that rank are in memory. May be empty.
+  std::function<void(std::int32_t rank, std::uint64_t tag)> on_notified;
   /// Ends the job: what that rank has to do with cannot go on.
   [[noreturn]] void lost(std::int32_t rank, std::string_view words) const;
 

@@ -1,7 +1,10 @@
 #include "engine/rma/direct.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "base/settings.hpp"
@@ -10,6 +13,7 @@
 
 namespace atl::engine {
 
+using remote::direct_cut;
 using remote::direct_piece;
 using remote::direct_transfer;
 using remote::stream;
@@ -17,55 +21,55 @@ using transport::started;
 
 namespace {
 
+// Handler.
+void piece_landed(message* m) {
+  auto const tag = remote::read_at<std::uint32_t>(m->payload());
+  std::int32_t const from = m->source;
+  release(m);
+  remote_memory::here().notices().landed(from, tag);
+}
+
 constexpr std::uint64_t block_of(std::uint64_t offset) noexcept { return offset >> key_block_log; }
+std::byte* in_memory(std::uint64_t at) noexcept {
+  return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(at));
+}
 
 }  // namespace
 
 namespace remote {
 
-// Where the target takes part an operation is a message whose data are copied twice less. Below some 8 KiB that is
-// nothing beside the rest.
-
-std::size_t direct_put_from(transport::abilities const& what, transport::limits const& sizes) noexcept {
-  if (what.put.how != transport::support::native) return ~std::size_t{0};
-  // What one message holds leaves its source at once, and takes its notice along.
-  if (what.put.needs_target) return remote_piece_bytes + 1;
-  return std::max(sizes.inline_bytes + 1, std::size_t{4096});
-}
-
-std::size_t direct_get_from(transport::abilities const& what) noexcept {
-  if (what.get.how != transport::support::native) return ~std::size_t{0};
-  return what.get.needs_target ? 8192 : 4096;
-}
-
 struct direct_transfer {
   stream* order;
   std::int32_t rank;
   bool puts;
-  std::uint64_t there;  ///< offset in the rank's region
-  std::byte* here;
-  std::size_t bytes;
-  std::size_t begun = 0;
-  unsigned under_way = 0;  ///< pieces
-  bool queued = false;     ///< ready, or waiting for a key
-  transport::registration* local = nullptr;
+  bool contiguous;
+  direct_runs runs;
+  transport::registration* local = nullptr;  ///< of a contiguous one
+  unsigned under_way = 0;                    ///< pieces
+  bool queued = false;                       ///< ready, or waiting for a key
+  std::optional<direct_cut> next{};          ///< cut, and not begun
+  bool untouched = true;                     ///< nothing was cut
+  // Where the network announces the data.
+  bool announced = false;
+  bool noticed = false;  ///< the owner has done what it was to do then
+  std::uint32_t tag = 0;
+
+  [[nodiscard]] bool all_begun() const noexcept { return !next && runs.ended(); }
 };
 
 struct direct_piece final : transport::operation, copy_completion {
   direct_transfers& all;
   direct_transfer& of;
-  std::size_t at;
-  std::size_t bytes;
-  peer_keys::entry* key = nullptr;
+  direct_cut what;
+  std::array<peer_keys::entry*, direct_cut::most_runs> keys{};
 
-  direct_piece(direct_transfers& owner, direct_transfer& whole, std::size_t n, callback on,
+  direct_piece(direct_transfers& owner, direct_transfer& whole, direct_cut const& some, callback on,
                bool (*on_arrival)(copy_completion*) noexcept)
       : operation(on, transport::ask_finished),
         copy_completion{on_arrival},
         all(owner),
         of(whole),
-        at(whole.begun),
-        bytes(n) {}
+        what(some) {}
 };
 
 }  // namespace remote
@@ -78,42 +82,69 @@ direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messa
       keys_(keys == nullptr ? nullptr : &keys->peers()) {
   if (network_ == nullptr) return;
   transport::network& network = network_->transport();
-  put_from_ = remote::direct_put_from(network.abilities(), network.limits());
-  get_from_ = remote::direct_get_from(network.abilities());
+  transport::abilities const& can = network.abilities();
+  from_[puts] = remote::direct_put_from(can, network.limits());
+  from_[gets] = remote::direct_get_from(can);
+  run_from_[puts] = remote::direct_run_from(can, true);
+  run_from_[gets] = remote::direct_run_from(can, false);
+  announces_ = can.put_notified.how == transport::support::native &&
+               network.limits().notification_bits >= expected_tag_bits;
   if (auto const set = settings::direct_from()) {
-    if (network.abilities().put) put_from_ = *set;
-    if (network.abilities().get) get_from_ = *set;
+    if (can.put) from_[puts] = *set;
+    if (can.get) from_[gets] = *set;
+  }
+  if (auto const set = settings::direct_run_from()) {
+    if (can.put_pieces) run_from_[puts] = *set;
+    if (can.get_pieces) run_from_[gets] = *set;
   }
 }
 
-bool direct_transfers::prefers(transfer_end const& to, transfer_end const& from, std::size_t bytes) {
-  if (network_ == nullptr || to.is_here() == from.is_here()) return false;
-  transfer_end const& there = to.is_here() ? from : to;
-  if (bytes < (to.is_here() ? get_from_ : put_from_) || engine_.shm.reaches(there.rank)) return false;
-  if (bytes > remote::pieces_at_once * remote_piece_bytes) return true;
+/// Are there keys, or is it so large that it may wait for them?
+bool direct_transfers::keys_suffice(remote::shape const& what) {
+  bool const get = what.to().is_here();
+  transfer_end const& there = get ? what.from() : what.to();
+  if (engine_.shm.reaches(there.rank)) return false;
+  if (what.size().bytes > remote::pieces_at_once * remote_piece_bytes) return true;
   bool all = true;
-  for (std::uint64_t block = block_of(there.at); block <= block_of(there.at + bytes - 1); ++block) {
-    peer_keys::entry const* const key = keys_->look(there.rank, block);
-    all = all && key != nullptr && key->now == peer_keys::state::ready;
+  for (transfer_run const& run : what.list(get ? remote::shape::side::from : remote::shape::side::to)) {
+    for (std::uint64_t block = block_of(run.at); block <= block_of(run.at + run.bytes - 1); ++block) {
+      peer_keys::entry const* const key = keys_->look(there.rank, block);
+      all = all && key != nullptr && key->now == peer_keys::state::ready;
+    }
   }
   return all;
 }
 
 void direct_transfers::begin(stream* order) {
-  bool const puts = order->puts();
-  transfer_end const& there = puts ? order->what.to() : order->what.from();
-  transfer_end const& here = puts ? order->what.from() : order->what.to();
-  auto* const t = new direct_transfer{order,
-                                      there.rank,
-                                      puts,
-                                      there.at,
-                                      reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(here.at)),
-                                      order->what.bytes_left()};
-  if (network_->transport().abilities().needs_local_registration) {
-    t->local = network_->transport().register_memory(t->here, t->bytes, memory::kind_id::host).memory;
+  using side = remote::shape::side;
+  bool const put = order->puts();
+  remote::shape const& what = order->what;
+  auto* const t =
+      new direct_transfer{order,
+                          put ? what.to().rank : what.from().rank,
+                          put,
+                          what.size().runs == 1,
+                          {what.list(put ? side::from : side::to), what.list(put ? side::to : side::from)}};
+  order->transfer = t;
+  if (t->contiguous && network_->transport().abilities().needs_local_registration) {
+    transfer_run const& all = t->runs.here().front();
+    t->local =
+        network_->transport().register_memory(in_memory(all.at), all.bytes, memory::kind_id::host).memory;
   }
   queue(t);
   pump();
+}
+
+/// Tells the owner what to do when all pieces have landed, ahead of them.
+void direct_transfers::announce(direct_transfer& t) {
+  if (!announces_ || !t.contiguous || t.order->notice.what == arrival_notice::sort::none) return;
+  if (announced_ == most_announced) return;  // whose tags are in use: then when the data are in place
+  ++announced_;
+  t.announced = true;
+  t.tag = next_tag_++ & ((1U << expected_tag_bits) - 1);
+  expected_arrivals expected{t.tag, 0};
+  for (remote::direct_runs rest = t.runs; !rest.ended(); ++expected.pieces) static_cast<void>(cut(t, rest));
+  messages_.send_notice(t.order->completion, {t.rank, t.runs.next_there()}, t.order->notice, &expected);
 }
 
 void direct_transfers::queue(direct_transfer* t) {
@@ -126,7 +157,7 @@ bool direct_transfers::pump() {
   if (std::exchange(pumping_, true)) return false;  // a piece of what is being begun has ended at once
   bool moved = false;
   std::size_t stuck = 0;
-  while (ready_.size() > stuck && under_way_ < pieces_of_all) {
+  while (ready_.size() > stuck && stuck < most_stuck && under_way_ < pieces_of_all) {
     direct_transfer* const t = ready_.front();
     ready_.pop_front();
     t->queued = false;
@@ -153,68 +184,132 @@ void direct_transfers::set_open() {
   if (wanted != (open() != 0)) count(wanted ? 1 : -1);
 }
 
+direct_cut direct_transfers::cut(direct_transfer const& t, remote::direct_runs& runs) const noexcept {
+  transport::limits const& sizes = network_->transport().limits();
+  // One of one run can say that it has landed.
+  std::size_t const most_runs = t.contiguous ? 1 : std::min(sizes.pieces, direct_cut::most_runs);
+  return runs.cut(t.puts ? sizes.put_bytes : sizes.get_bytes, std::max<std::size_t>(most_runs, 1));
+}
+
 void direct_transfers::look_ahead(direct_transfer const& t) {
-  std::uint64_t const next = block_of(t.there + t.begun) + 1;
-  std::uint64_t const last = block_of(t.there + t.bytes - 1);
-  for (std::uint64_t block = next; block <= last && block < next + blocks_ahead; ++block) {
-    static_cast<void>(keys_->look(t.rank, block));
+  std::uint64_t blocks = 0;
+  std::uint64_t last = ~std::uint64_t{0};
+  t.runs.next_runs(direct_cut::most_runs, [&](transfer_run const& run) {
+    std::uint64_t const end = block_of(run.at + run.bytes - 1);
+    for (std::uint64_t block = block_of(run.at); block <= end && blocks < blocks_ahead; ++block) {
+      if (block == std::exchange(last, block)) continue;
+      static_cast<void>(keys_->look(t.rank, block));
+      ++blocks;
+    }
+  });
+}
+
+/// All keys of a piece, in use: some are on their way, or there are none.
+direct_transfers::keys_are direct_transfers::take_keys(direct_piece& p) {
+  std::span<transfer_run const> const there = p.what.there();
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    peer_keys::entry* const key = keys_->look(p.of.rank, block_of(there[i].at));
+    bool const usable = key != nullptr && key->now == peer_keys::state::ready && key->begin <= there[i].at &&
+                        there[i].at + there[i].bytes <= key->end;
+    if (!usable) {
+      bool const pending = key != nullptr && key->is_pending();
+      leave_keys(p, false);
+      return pending ? keys_are::pending : keys_are::missing;
+    }
+    keys_->use(key);
+    p.keys[i] = key;
+  }
+  return keys_are::usable;
+}
+
+void direct_transfers::leave_keys(direct_piece& p, bool useless) {
+  // One may stand there twice: both uses end before it goes.
+  if (useless) {
+    for (peer_keys::entry* const key : p.keys) {
+      if (key != nullptr) keys_->drop(key);
+    }
+  }
+  for (peer_keys::entry*& key : p.keys) {
+    if (key != nullptr) keys_->leave(std::exchange(key, nullptr));
   }
 }
 
 direct_transfers::step direct_transfers::begin_piece(direct_transfer& t) {
-  if (t.begun == t.bytes || t.under_way == pieces_of_transfer) return step::paused;
-  std::uint64_t const at = t.there + t.begun;
-  transport::limits const& sizes = network_->transport().limits();
-  std::uint64_t const left_of_block = key_block_bytes - (at & (key_block_bytes - 1));
-  std::size_t const bytes = std::min({static_cast<std::size_t>(left_of_block), t.bytes - t.begun,
-                                      t.puts ? sizes.put_bytes : sizes.get_bytes});
+  if (t.all_begun() || t.under_way == pieces_of_transfer) return step::paused;
   bool const known_here = t.local != nullptr || !network_->transport().abilities().needs_local_registration;
+  if (!t.next) {
+    if (std::exchange(t.untouched, false)) announce(t);
+    t.next = cut(t, t.runs);
+  }
   if (known_here) look_ahead(t);
-  peer_keys::entry* const key = known_here ? keys_->look(t.rank, block_of(at)) : nullptr;
-  if (key != nullptr && key->is_pending()) return step::no_key;
 
-  auto* const p = new direct_piece(*this, t, bytes, &on_event, &on_arrival);
-  bool const usable =
-      key != nullptr && key->now == peer_keys::state::ready && key->begin <= at && at + bytes <= key->end;
-  if (usable) {
-    p->key = key;
-    keys_->use(key);
-    transport::remote_place const there{key->key, at - key->begin};
-    transport::local_place const here{t.here + t.begun, t.local};
-    transport::network& network = network_->transport();
-    started const s =
-        t.puts ? network.put(t.rank, there, here, bytes, p) : network.get(t.rank, here, there, bytes, p);
+  auto p = std::make_unique<direct_piece>(*this, t, *t.next, &on_event, &on_arrival);
+  keys_are const keys = known_here ? take_keys(*p) : keys_are::missing;
+  if (keys == keys_are::pending) return step::no_key;
+  started s = started::unsupported;
+  if (keys == keys_are::usable) {
+    s = start(*p);
     if (s == started::no_room) {
-      keys_->leave(key);
-      delete p;
+      leave_keys(*p, false);
       return step::no_room;
     }
-    t.begun += bytes;
-    ++t.under_way;
-    ++under_way_;
-    if (s == started::under_way || s == started::source_free) return step::again;
-    if (s == started::unreachable || s == started::unsupported) keys_->drop(key);
-    keys_->leave(std::exchange(p->key, nullptr));
-    if (s == started::complete) {
-      bool const last = t.begun == t.bytes && t.under_way == 1;
-      piece_done(p);
-      return last ? step::paused : step::again;
-    }
-  } else {
-    t.begun += bytes;
-    ++t.under_way;
-    ++under_way_;
   }
-  in_messages(p);
-  return step::again;
+  direct_piece* const begun = p.release();
+  t.next.reset();
+  ++t.under_way;
+  ++under_way_;
+  // Of what has all begun the pieces dispose, the last one as soon as now.
+  step const then = t.all_begun() ? step::paused : step::again;
+  if (s == started::under_way || s == started::source_free) return then;
+  leave_keys(*begun, s != started::complete);
+  if (s == started::complete) {
+    piece_done(begun);
+  } else {
+    in_messages(begun);
+  }
+  return then;
+}
+
+/// Hands a piece to the network.
+started direct_transfers::start(direct_piece& p) {
+  direct_transfer const& t = p.of;
+  transport::network& network = network_->transport();
+  std::array<transport::local_piece, direct_cut::most_runs> here;
+  std::array<transport::remote_piece, direct_cut::most_runs> there;
+  for (std::size_t i = 0; i < p.what.here_count; ++i) {
+    transfer_run const& run = p.what.here_runs[i];
+    here[i] = {{in_memory(run.at), t.local}, run.bytes};
+  }
+  for (std::size_t i = 0; i < p.what.there_count; ++i) {
+    transfer_run const& run = p.what.there_runs[i];
+    there[i] = {{p.keys[i]->key, run.at - p.keys[i]->begin}, run.bytes};
+  }
+  if (t.announced)
+    return network.put_notified(t.rank, there[0].place, here[0].place, p.what.bytes, t.tag, &p);
+  if (p.what.is_contiguous()) {
+    return t.puts ? network.put(t.rank, there[0].place, here[0].place, p.what.bytes, &p)
+                  : network.get(t.rank, here[0].place, there[0].place, p.what.bytes, &p);
+  }
+  std::span const all_here(here.data(), p.what.here_count);
+  std::span const all_there(there.data(), p.what.there_count);
+  return t.puts ? network.put_pieces(t.rank, all_there, all_here, &p)
+                : network.get_pieces(t.rank, all_here, all_there, &p);
 }
 
 void direct_transfers::in_messages(direct_piece* p) {
   direct_transfer const& t = p->of;
-  transfer_end const there{t.rank, t.there + p->at};
-  transfer_end const here = transfer_end::in_memory(t.here + p->at);
-  auto* const s = new stream(
-      remote::shape::contiguous(t.puts ? there : here, t.puts ? here : there, p->bytes), {}, t.order->call);
+  using list = std::vector<transfer_run>;
+  list here(p->what.here().begin(), p->what.here().end());
+  list there(p->what.there().begin(), p->what.there().end());
+  transfer_end const elsewhere{t.rank, there.front().at};
+  transfer_end const own = transfer_end::in_memory(in_memory(here.front().at));
+  transfer_end const& to = t.puts ? elsewhere : own;
+  transfer_end const& from = t.puts ? own : elsewhere;
+  auto* const s =
+      new stream(p->what.is_contiguous() ? remote::shape::contiguous(to, from, p->what.bytes)
+                                         : remote::shape::of_runs(to, std::move(t.puts ? there : here), from,
+                                                                  std::move(t.puts ? here : there)),
+                 {}, t.order->call);
   s->completion = p;
   ::new (p->under_way) remote::operation_state{s, nullptr, t.order->call, 0, 0, t.rank};
   messages_.begin(s);
@@ -224,9 +319,7 @@ void direct_transfers::on_event(transport::operation& self, transport::completio
                                 transport::outcome how) {
   auto* const p = static_cast<direct_piece*>(&self);
   direct_transfers& all = p->all;
-  peer_keys::entry* const key = std::exchange(p->key, nullptr);
-  if (how == transport::outcome::bad_key) all.keys_->drop(key);
-  all.keys_->leave(key);
+  all.leave_keys(*p, how == transport::outcome::bad_key);
   switch (how) {
     case transport::outcome::ok:
       all.piece_done(p);
@@ -239,8 +332,12 @@ void direct_transfers::on_event(transport::operation& self, transport::completio
   }
 }
 
+/// A piece that travelled in messages is in place, which the network has not said to its owner.
 bool direct_transfers::on_arrival(copy_completion* self) noexcept {
   auto* const p = static_cast<direct_piece*>(self);
+  direct_transfer const& t = p->of;
+  if (t.announced)
+    am_short(t.rank, token_cache<&piece_landed>::get(), &t.tag, sizeof t.tag, pressure::always);
   p->all.piece_done(p);
   return true;
 }
@@ -250,28 +347,41 @@ void direct_transfers::piece_done(direct_piece* p) {
   delete p;
   --under_way_;
   --t->under_way;
-  if (t->begun != t->bytes) {
+  if (!t->all_begun()) {
     queue(t);
   } else if (t->under_way == 0) {
-    finish(t);
+    all_in_place(t);
   }
   pump();
 }
 
-/// All data are in place.
+void direct_transfers::all_in_place(direct_transfer* t) {
+  if (t->local != nullptr) network_->transport().forget(std::exchange(t->local, nullptr));
+  copy_completion* const completion = t->order->completion;
+  if (t->puts && completion->source != nullptr) completion->source(completion);
+  if (t->announced && !t->noticed) return;
+  finish(t);
+}
+
+void direct_transfers::notice_given(stream* order) {
+  direct_transfer* const t = order->transfer;
+  --announced_;
+  t->noticed = true;
+  // It has seen all pieces. That they are done the network may say later.
+  if (t->all_begun() && t->under_way == 0) finish(t);
+}
+
 void direct_transfers::finish(direct_transfer* t) {
-  if (t->local != nullptr) network_->transport().forget(t->local);
   std::unique_ptr<stream> const order(t->order);
-  std::int32_t const rank = t->rank;
-  std::uint64_t const there = t->there;
+  bool const told = t->announced || order->notice.what == arrival_notice::sort::none;
+  transfer_end const there{t->rank, t->runs.there().front().at};
   delete t;
-  copy_completion* const completion = order->completion;
-  if (order->puts() && completion->source != nullptr) completion->source(completion);
-  if (order->notice.what == arrival_notice::sort::none) {
-    messages_.deliver(completion);
-  } else {
-    messages_.send_notice(completion, {rank, there}, order->notice);
+  if (told) {
+    messages_.deliver(order->completion);
+    return;
   }
+  remote::state_of(order->completion).pieces = nullptr;
+  messages_.send_notice(order->completion, there, order->notice);
 }
 
 void direct_transfers::keys_changed() {

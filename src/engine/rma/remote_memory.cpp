@@ -28,6 +28,7 @@ void serve_put(message* m) { remote_memory::here().serve_put(m); }
 void serve_put_with_notice(message* m) { remote_memory::here().serve_put_with_notice(m); }
 void serve_get(message* m) { remote_memory::here().serve_get(m); }
 void serve_atomic(message* m) { remote_memory::here().serve_atomic(m); }
+void notice_announced(message* m) { remote_memory::here().notices().announced(m); }
 
 copy_completion* completion_of(std::uint64_t cookie) noexcept {
   return reinterpret_cast<copy_completion*>(static_cast<std::uintptr_t>(cookie));
@@ -70,6 +71,7 @@ remote_memory::remote_memory(progress_engine& engine)
   if (keys_ == nullptr) return;
   keys_->on_news = [this] { direct_.keys_changed(); };
   atomics_ = std::make_unique<network_atomics>(engine, *this, *keys_);
+  notices_ = std::make_unique<expected_notices>(engine, *this);
 }
 
 void remote_memory::begin(std::size_t charged) noexcept {
@@ -160,16 +162,21 @@ void remote_memory::send_on(stream& s, unsigned slot, std::byte const* data) noe
   am_commit(out, message_kind::active, token, layout.end);
 }
 
-/// As a put of nothing, with the notice.
+/// As a put of nothing, with the notice. What else its data are to be tells where they stand.
 void remote_memory::send_notice(copy_completion* completion, transfer_end const& to,
-                                arrival_notice const& notice) noexcept {
-  remote::state_of(completion).pieces = nullptr;
-  piece_head const head{reinterpret_cast<std::uintptr_t>(completion), to.at, 0, 0, 0, {}};
+                                arrival_notice const& notice, expected_arrivals const* expected) noexcept {
+  piece_head head{reinterpret_cast<std::uintptr_t>(completion), to.at, 0, 0, 0, {}};
+  if (expected != nullptr) head.bytes = sizeof *expected;
   remote::put_layout const layout(head, &notice);
+  head.bytes = 0;
   outgoing out;
   am_begin(out, to.rank, layout.end, pressure::always, notice.alignment);
-  function_token const token =
+  function_token token =
       remote::write_put(out.begin, layout, head, shape::contiguous(to, {}, 0), {}, &notice);
+  if (expected != nullptr) {
+    remote::write_at(out.begin + layout.data, *expected);
+    token = token_cache<&notice_announced>::get();
+  }
   am_commit(out, message_kind::active, token, layout.end);
 }
 
@@ -208,7 +215,9 @@ void remote_memory::acknowledged(message* m) {
   release(m);
   copy_completion* const completion = completion_of(head.cookie);
   remote::operation_state const state = remote::state_of(completion);
-  if (state.pieces != nullptr) {
+  if (state.pieces != nullptr && state.pieces->direct) {
+    direct_.notice_given(state.pieces);
+  } else if (state.pieces != nullptr) {
     piece_done(state.pieces, static_cast<unsigned>(head.slot));
   } else {
     deliver(completion);

@@ -15,6 +15,7 @@
 #include "base/single.hpp"
 #include "engine/progress/progress_engine.hpp"
 #include "engine/rma/direct.hpp"
+#include "engine/rma/expected_notices.hpp"
 #include "engine/rma/key_exchange.hpp"
 #include "engine/rma/network_atomics.hpp"
 #include "engine/rma/stream.hpp"
@@ -38,9 +39,10 @@ class remote_memory final : public single<remote_memory>, public work_source {
   /// An operation of one message leaves.
   void begin(std::size_t charged) noexcept;
   void begin(remote::stream* s) noexcept;
-  /// Tells the owner of a put's destination that the data are in place; the completion arrives when it has heard.
-  void send_notice(copy_completion* completion, transfer_end const& to,
-                   arrival_notice const& notice) noexcept;
+  /// Tells the owner of a put's destination that the data are in place, or what it is to do when they are, which it will
+  /// hear otherwise. It acknowledges what it has done.
+  void send_notice(copy_completion* completion, transfer_end const& to, arrival_notice const& notice,
+                   expected_arrivals const* expected = nullptr) noexcept;
   /// Asks a cell's owner for an operation.
   void send_atomic(copy_completion* completion, host_address const& cell,
                    atomic_request const& what) noexcept;
@@ -50,6 +52,7 @@ class remote_memory final : public single<remote_memory>, public work_source {
   // In jobs with a network only:
   key_exchange& keys() noexcept { return *keys_; }
   network_atomics& atomics() noexcept { return *atomics_; }
+  expected_notices& notices() noexcept { return *notices_; }
 
   // All ranks' heaps end, in three steps with meetings of all in between. They take the lock.
 
@@ -98,6 +101,7 @@ class remote_memory final : public single<remote_memory>, public work_source {
   std::unique_ptr<key_exchange> keys_;
   direct_transfers direct_;
   std::unique_ptr<network_atomics> atomics_;
+  std::unique_ptr<expected_notices> notices_;
 };
 
 namespace remote {

@@ -30,10 +30,8 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
                               arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
   bool const put = from.is_here();
-  if (guard(), remote_memory::here().direct().prefers(to, from, bytes)) {
-    stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
-    stream_->direct = true;
-    return;
+  if (remote_memory::here().direct().is_large_enough(to, from, {bytes, 1})) {
+    if (shape all = shape::contiguous(to, from, bytes); begin_directly(all, notice)) return;
   }
   bool const one_message = !in_pieces_ && bytes <= remote_piece_bytes && (put || to.is_here());
   if (!one_message || (!put && (guard(), !remote_memory::here().has_room(bytes)))) {
@@ -70,15 +68,26 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
 void remote_start::runs(transfer_end to, std::vector<transfer_run> to_runs, transfer_end from,
                         std::vector<transfer_run> from_runs, arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
-  stream_ = new stream(shape::of_runs(to, std::move(to_runs), from, std::move(from_runs)), notice, call_);
+  in_pieces(shape::of_runs(to, std::move(to_runs), from, std::move(from_runs)), notice);
 }
 
 void remote_start::box(transfer_end to, std::ptrdiff_t const* to_strides, transfer_end from,
                        std::ptrdiff_t const* from_strides, std::size_t const* extents, std::size_t dimensions,
                        std::size_t element_bytes, arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
-  stream_ = new stream(shape::of_box(to, to_strides, from, from_strides, extents, dimensions, element_bytes),
-                       notice, call_);
+  in_pieces(shape::of_box(to, to_strides, from, from_strides, extents, dimensions, element_bytes), notice);
+}
+
+void remote_start::in_pieces(shape&& what, arrival_notice const& notice) {
+  if (!begin_directly(what, notice)) stream_ = new stream(std::move(what), notice, call_);
+}
+
+/// Leaves it to the network if that is better; else `what` stays.
+bool remote_start::begin_directly(shape& what, arrival_notice const& notice) {
+  if (guard const held; !remote_memory::here().direct().prefers(what)) return false;
+  stream_ = new stream(std::move(what), notice, call_);
+  stream_->direct = true;
+  return true;
 }
 
 void remote_start::atomic(host_address const& cell, atomic_request const& what) {

@@ -134,6 +134,48 @@ void shape::normalise() {
   }
 }
 
+/// Bytes of a box that lie together at both ends, and how many dimensions that takes.
+std::size_t shape::box_run(std::size_t& dimensions_within) const noexcept {
+  dimensions_within = 0;
+  std::size_t run = run_;
+  // Only a dimension of bytes is left so by normalise().
+  if (!dimensions_.empty() && dimensions_[0].from == 1 && dimensions_[0].to == 1 && run_ == 1) {
+    run = dimensions_[0].extent;
+    dimensions_within = 1;
+  }
+  return run;
+}
+
+shape::volume shape::size() const noexcept {
+  if (form_ == form::contiguous) return {left_, 1};
+  if (form_ == form::runs) return {left_, std::max(from_runs_.size(), to_runs_.size())};
+  std::size_t within = 0;
+  std::size_t const run = box_run(within);
+  std::uint64_t count = 1;
+  for (std::size_t d = within; d < dimensions_.size(); ++d) count *= dimensions_[d].extent;
+  return {count * run, count};
+}
+
+std::vector<transfer_run> shape::list(side which) const {
+  transfer_end const& end = which == side::from ? from_ : to_;
+  if (form_ == form::contiguous) return {{end.at, left_}};
+  if (form_ == form::runs) return runs(which);
+  std::size_t within = 0;
+  std::size_t const run = box_run(within);
+  std::vector<transfer_run> all{{end.at, run}};
+  // Each dimension repeats what those inside make.
+  for (std::size_t d = within; d < dimensions_.size(); ++d) {
+    dimension const& each = dimensions_[d];
+    std::size_t const inner = all.size();
+    auto const stride = static_cast<std::uint64_t>(which == side::from ? each.from : each.to);
+    all.reserve(inner * each.extent);
+    for (std::uint64_t i = 1; i < each.extent; ++i) {
+      for (std::size_t k = 0; k < inner; ++k) all.push_back({all[k].at + i * stride, run});
+    }
+  }
+  return all;
+}
+
 position shape::cut() noexcept {
   position const at = next_;
   position piece = at;

@@ -35,6 +35,19 @@ class shape {
   [[nodiscard]] transfer_end const& from() const noexcept { return from_; }
   void set_address(void* to) noexcept { to_ = transfer_end::in_memory(to); }
 
+  /// Which end of a transfer, or of a piece.
+  enum class side : bool { from, to };
+
+  // Of a shape of which nothing was cut:
+
+  struct volume {
+    std::uint64_t bytes;
+    std::uint64_t runs;  ///< at the end that has more of them
+  };
+  [[nodiscard]] volume size() const noexcept;
+  /// All runs of an end, in order.
+  [[nodiscard]] std::vector<transfer_run> list(side which) const;
+
   /// Has all been cut?
   [[nodiscard]] bool ended() const noexcept { return left_ == 0; }
   /// Of a contiguous transfer: how much has not been cut.
@@ -42,9 +55,7 @@ class shape {
   /// The next piece. Requires !ended().
   position cut() noexcept;
 
-  /// Which end of a piece is described to its owner.
-  enum class side : bool { from, to };
-  /// Offset, shape and count of a head.
+  /// Offset, shape and count of a head that describes a piece to the owner of that end.
   void describe(side which, position const& at, piece_head& head) const noexcept;
   /// The description behind that head.
   void write_description(side which, position const& at, piece_head const& head,
@@ -69,6 +80,7 @@ class shape {
 
   shape(form what, transfer_end to, transfer_end from) : form_(what), to_(to), from_(from) {}
   void normalise();
+  [[nodiscard]] std::size_t box_run(std::size_t& dimensions_within) const noexcept;
   [[nodiscard]] part part_of(position const& at) const noexcept;
   void copy_part(position const& at, std::byte* packed, bool in) const noexcept;
   [[nodiscard]] std::vector<transfer_run> const& runs(side which) const noexcept {

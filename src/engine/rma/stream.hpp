@@ -15,6 +15,8 @@ namespace atl::engine::remote {
 /// Pieces of one operation under way: while some travel, others are cut and acknowledged.
 inline constexpr unsigned pieces_at_once = 8;
 
+struct direct_transfer;
+
 struct stream {
   struct piece {
     position at;
@@ -27,8 +29,9 @@ struct stream {
   copy_completion* completion = nullptr;
   std::optional<position> next{};  ///< cut, and not sent
   unsigned under_way = 0;
-  bool direct = false;  ///< by the network's own operations, as far as that goes
-  bool queued = false;  ///< in the queue of those that have something to send
+  bool direct = false;                  ///< by the network's own operations, as far as that goes
+  direct_transfer* transfer = nullptr;  ///< if so, while it is under way
+  bool queued = false;                  ///< in the queue of those that have something to send
   std::array<piece, pieces_at_once> pieces{};
 
   stream(shape&& moved, arrival_notice const& wanted, char const* name)

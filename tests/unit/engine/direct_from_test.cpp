@@ -42,5 +42,16 @@ TEST(direct_from, where_the_target_takes_part_puts_of_one_message_stay_messages)
   EXPECT_EQ(direct_get_from(what), 8192U);
 }
 
+TEST(direct_from, lists_are_left_to_who_takes_lists) {
+  transport::abilities what;
+  what.put = what.get = ability{support::native, false};
+  EXPECT_EQ(direct_run_from(what, true), never);
+  what.put_pieces = ability{support::native, false};
+  EXPECT_EQ(direct_run_from(what, true), 2048U);
+  EXPECT_EQ(direct_run_from(what, false), never);
+  what.get_pieces = ability{support::native, true};
+  EXPECT_EQ(direct_run_from(what, false), 8192U);
+}
+
 }  // namespace
 }  // namespace atl::engine::remote
