@@ -2,7 +2,7 @@
 # Runs a job that must fail, and checks how: expect_failure.sh RANKS PATTERN [PATTERN...] -- [launcher options --] program args...
 #
 # The job must end by itself with a status other than 0, say something that matches every pattern (extended
-# regular expressions, on either stream), and leave behind no process, no temporary file and nothing in /dev/shm.
+# regular expressions, on either stream; one after `once: ` must match exactly one line), and leave behind no process, no temporary file and nothing in /dev/shm.
 set -u
 
 ranks=$1
@@ -39,7 +39,11 @@ complain() {
 
 [[ $status -ne 0 ]] || complain "the job ended with status 0"
 for pattern in "${patterns[@]}"; do
-  grep -Eq -- "$pattern" "$work/output" || complain "no line matches '$pattern'"
+  if [[ $pattern == "once: "* ]]; then
+    [[ $(grep -Ec -- "${pattern#once: }" "$work/output") -eq 1 ]] || complain "not one line matches '${pattern#once: }'"
+  else
+    grep -Eq -- "$pattern" "$work/output" || complain "no line matches '$pattern'"
+  fi
 done
 
 left=""
