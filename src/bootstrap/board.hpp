@@ -25,7 +25,7 @@
 namespace atl::bootstrap {
 
 inline constexpr std::uint64_t board_magic = 0x31'64'72'61'6f'62'74'61;  // "atboard1"
-inline constexpr std::size_t blob_limit = 1024;  ///< bytes one rank may give to an exchange
+inline constexpr std::size_t blob_limit = 1024;  ///< bytes one rank may give to an exchange, or publish
 inline constexpr int frame_limit = 64;
 
 /// How much of a crash report has been written.
@@ -63,6 +63,9 @@ struct alignas(4096) rank_slot {
   std::atomic<std::int32_t> spawned_pid{0};  ///< process started by the launcher; leads its process group
   std::uint32_t blob_bytes = 0;
   char blob[blob_limit] = {};
+  std::atomic<std::uint32_t> cards{0};  ///< published so far; the last one follows
+  std::uint32_t card_bytes = 0;
+  char card[blob_limit] = {};
   crash_report crash;
   live_report live;
 };

@@ -47,8 +47,14 @@ class channel {
   virtual std::vector<std::string> exchange(std::string_view mine) = 0;
   /// Over the ranks of this machine; indexed by their local rank in `machine()`.
   virtual std::vector<std::string> exchange_machine(std::string_view mine) { return exchange(mine); }
-  /// Over the job; indexed by world rank. For what nobody can do without: it grows with the job.
-  virtual std::vector<std::string> exchange_job(std::string_view mine) = 0;
+
+  // What other hosts need of a rank, such as its address in a network, is asked for one by one.
+
+  /// Leaves a card of at most 1 KiB for all ranks of the job. Every rank does so equally often; nobody waits.
+  virtual void publish(std::string_view card) = 0;
+  /// The card that a rank left when it published as often as this one has; waits for that. Throws bootstrap_error when
+  /// the job is being ended.
+  virtual std::string published_by(std::int32_t rank) = 0;
 
   /// Record that outsiders can read; never null.
   virtual rank_diagnostics& diagnostics() = 0;

@@ -135,8 +135,23 @@ class local_channel final : public channel {
     return all;
   }
 
-  // Jobs of `atoll run` are on one host.
-  std::vector<std::string> exchange_job(std::string_view mine) override { return exchange(mine); }
+  void publish(std::string_view card) override {
+    if (card.size() > blob_limit) {
+      throw bootstrap_error(format("a card of %zu bytes; the limit is %zu", card.size(), blob_limit));
+    }
+    slot_.card_bytes = static_cast<std::uint32_t>(card.size());
+    card.copy(slot_.card, card.size());
+    slot_.cards.store(++cards_, std::memory_order_release);  // with published_by
+  }
+  std::string published_by(std::int32_t rank) override {
+    rank_slot const& theirs = board_.slot(rank);
+    while (theirs.cards.load(std::memory_order_acquire) < cards_) {
+      // Relaxed: nothing else is read.
+      if (board_.header().ending.load(std::memory_order_relaxed) != 0) leave_ending_job();
+      ::usleep(100);
+    }
+    return {theirs.card, theirs.card_bytes};
+  }
 
   char const* console_env(char const* name) override {
     if (char const* const given = board_.override_of(name)) return given;
@@ -164,7 +179,9 @@ class local_channel final : public channel {
 
  private:
   void meet() {
-    if (board_.barrier()) return;
+    if (!board_.barrier()) leave_ending_job();
+  }
+  [[noreturn]] static void leave_ending_job() {
     // The job is being ended: whoever failed has said why, and the launcher is about to end us too. An error
     // message of ours would only stand beside the one that matters.
     ::sleep(10);
@@ -189,6 +206,7 @@ class local_channel final : public channel {
   board board_;
   rank_slot& slot_;
   std::string job_id_;
+  std::uint32_t cards_ = 0;  ///< published
   placement where_;
   std::map<std::string, std::string, std::less<>> console_;
   bool console_loaded_ = false;

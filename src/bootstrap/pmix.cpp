@@ -102,14 +102,7 @@ class pmix_channel final : public channel {
 
   std::vector<std::string> exchange(std::string_view mine) override {
     std::string const key = format("atoll.exchange.%u", round_++);
-    // One byte in front, because an empty byte object is not portable.
-    std::string blob(1, '=');
-    blob += mine;
-    api::value content{};
-    content.type = api::type_byte_object;
-    content.data.bo = {blob.data(), blob.size()};
-    require(library().put(api::scope_local, key.c_str(), &content), "PMIx_Put");
-    require(library().commit(), "PMIx_Commit");
+    put(api::scope_local, key, mine);
     api::info collect{};
     std::strncpy(collect.key, api::key_collect_data, sizeof collect.key - 1);
     collect.content.type = api::type_bool;
@@ -117,26 +110,13 @@ class pmix_channel final : public channel {
     require(library().fence(&everyone_, 1, &collect, 1), "PMIx_Fence");
     std::vector<std::string> all;
     for (int rank = 0; rank < where_.size; ++rank) {
-      if (rank == where_.rank) {
-        all.emplace_back(mine);
-        continue;
-      }
-      api::proc peer = self_;
-      peer.rank = static_cast<std::uint32_t>(rank);
-      api::value* theirs = nullptr;
-      require(library().get(&peer, key.c_str(), nullptr, 0, &theirs), "PMIx_Get");
-      if (theirs->type != api::type_byte_object || theirs->data.bo.size == 0) {
-        throw bootstrap_error(format("PMIx_Get: unexpected answer for rank %d", rank));
-      }
-      all.emplace_back(theirs->data.bo.bytes + 1, theirs->data.bo.size - 1);
-      std::free(theirs->data.bo.bytes);
-      std::free(theirs);
+      all.push_back(rank == where_.rank ? std::string(mine) : get(rank, key));
     }
     return all;
   }
 
-  // The constructor refuses jobs on several hosts.
-  std::vector<std::string> exchange_job(std::string_view mine) override { return exchange(mine); }
+  void publish(std::string_view card) override { put(api::scope_global, card_key(++cards_), card); }
+  std::string published_by(std::int32_t rank) override { return get(rank, card_key(cards_)); }
 
   [[noreturn]] void abort(int exit_code) override {
     int const status = exit_code == 0 ? 1 : exit_code;
@@ -157,6 +137,33 @@ class pmix_channel final : public channel {
     return found;
   }
 
+  static std::string card_key(unsigned number) { return format("atoll.card.%u", number); }
+
+  static void put(std::uint8_t scope, std::string const& key, std::string_view text) {
+    // One byte in front, because an empty byte object is not portable.
+    std::string blob(1, '=');
+    blob += text;
+    api::value content{};
+    content.type = api::type_byte_object;
+    content.data.bo = {blob.data(), blob.size()};
+    require(library().put(scope, key.c_str(), &content), "PMIx_Put");
+    require(library().commit(), "PMIx_Commit");
+  }
+  /// Waits until that rank has put it.
+  std::string get(std::int32_t rank, std::string const& key) const {
+    api::proc peer = self_;
+    peer.rank = static_cast<std::uint32_t>(rank);
+    api::value* theirs = nullptr;
+    require(library().get(&peer, key.c_str(), nullptr, 0, &theirs), "PMIx_Get");
+    if (theirs->type != api::type_byte_object || theirs->data.bo.size == 0) {
+      throw bootstrap_error(format("PMIx_Get: unexpected answer for rank %d", static_cast<int>(rank)));
+    }
+    std::string const text(theirs->data.bo.bytes + 1, theirs->data.bo.size - 1);
+    std::free(theirs->data.bo.bytes);
+    std::free(theirs);
+    return text;
+  }
+
   void at_exit() {
     rank_state const state = diagnostics_.state.load(std::memory_order_relaxed);
     if (state != rank_state::initialized) library().finalize(nullptr, 0);
@@ -168,7 +175,8 @@ class pmix_channel final : public channel {
   api::proc everyone_{};
   std::string job_id_;
   rank_diagnostics diagnostics_;
-  unsigned round_ = 0;
+  unsigned round_ = 0;  ///< of exchanges
+  unsigned cards_ = 0;  ///< published
 };
 
 }  // namespace

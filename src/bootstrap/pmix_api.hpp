@@ -14,6 +14,7 @@ inline constexpr status success = 0;
 
 inline constexpr std::uint32_t rank_wildcard = UINT32_MAX - 1;
 inline constexpr std::uint8_t scope_local = 1;
+inline constexpr std::uint8_t scope_global = 3;
 
 inline constexpr std::uint16_t type_bool = 1;
 inline constexpr std::uint16_t type_uint16 = 13;

@@ -19,7 +19,8 @@ class solo_channel final : public channel {
   placement const& where() const override { return where_; }
   std::string_view job_id() const override { return job_id_; }
   std::vector<std::string> exchange(std::string_view mine) override { return {std::string(mine)}; }
-  std::vector<std::string> exchange_job(std::string_view mine) override { return exchange(mine); }
+  void publish(std::string_view card) override { card_ = card; }
+  std::string published_by(std::int32_t /*rank*/) override { return card_; }
   rank_diagnostics& diagnostics() override { return diagnostics_; }
   char const* console_env(char const* name) override { return std::getenv(name); }
   [[noreturn]] void abort(int exit_code) override { ::_exit(exit_code == 0 ? 1 : exit_code); }
@@ -28,6 +29,7 @@ class solo_channel final : public channel {
  private:
   placement where_;
   std::string job_id_;
+  std::string card_;
   rank_diagnostics diagnostics_;
 };
 

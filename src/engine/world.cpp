@@ -160,12 +160,9 @@ std::unique_ptr<network_messages> open_network(bootstrap::channel& channel, simu
   if (machine == nullptr) return nullptr;
   std::unique_ptr<transport::network> network = machine->open();
   std::span<std::byte const> const own = network->address();
-  std::vector<std::string> addresses =
-      channel.exchange_job({reinterpret_cast<char const*>(own.data()), own.size()});
+  channel.publish({reinterpret_cast<char const*>(own.data()), own.size()});
   network_messages::shape what;
-  what.address_of = [all = std::move(addresses)](std::int32_t rank) {
-    return all[static_cast<std::size_t>(rank)];
-  };
+  what.address_of = [&channel](std::int32_t rank) { return channel.published_by(rank); };
   what.period = period;
   what.credit = std::clamp(memory.limit() / 16, network_messages::least_credit, std::size_t{256} << 10);
   return std::make_unique<network_messages>(std::move(network), std::move(what), memory);

@@ -76,12 +76,19 @@ int check_exchange() {
         return 11;
     }
   }
-  auto const places = c.exchange_job(std::to_string(where.host) + "." + std::to_string(where.local_rank));
-  if (static_cast<int>(places.size()) != where.size || c.exchange_machine("").size() != places.size())
-    return 13;
-  for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(where.local_size); ++r) {
-    auto const of_peer = static_cast<std::size_t>(where.ranks_of_host().world_rank(r));
-    if (places[of_peer] != std::to_string(where.host) + "." + std::to_string(r)) return 14;
+  if (static_cast<int>(c.exchange_machine("").size()) != where.size) return 13;
+  for (int card = 0; card < 2; ++card) {
+    auto const text = [&](int host, std::uint32_t local_rank) {
+      return std::to_string(card) + ":" + std::to_string(host) + "." + std::to_string(local_rank);
+    };
+    // The last to publish is asked first.
+    if (where.rank == where.size - 1) ::usleep(20'000);
+    c.publish(text(where.host, static_cast<std::uint32_t>(where.local_rank)));
+    for (auto r = static_cast<std::uint32_t>(where.local_size); r-- > 0;) {
+      auto const peer = static_cast<std::int32_t>(where.ranks_of_host().world_rank(r));
+      if (c.published_by(peer) != text(where.host, r)) return 14;
+    }
+    c.exchange("");  // all have asked
   }
   auto const ids = c.exchange(c.job_id());
   for (auto const& id : ids) {

@@ -31,7 +31,8 @@ void serve() {
 
 /// Tells the victim that one more operation is under way.
 void ask() {
-  upcxx::rpc_ff(victim, [](int from) { ++asked[static_cast<std::size_t>(from)]; }, upcxx::rank_me());
+  upcxx::rpc_ff(
+      victim, [](int from) { ++asked[static_cast<std::size_t>(from)]; }, upcxx::rank_me());
 }
 
 template <class Operation>
@@ -63,11 +64,16 @@ int main(int, char** argv) {
   } else if (how == "get") {
     repeat([&] { upcxx::rget(there, here.data(), words).wait(); });
   } else if (how == "rpc") {
-    repeat([&] { upcxx::rpc(victim, [](upcxx::view<long> v) { return v.size(); }, upcxx::make_view(here)).wait(); });
+    repeat([&] {
+      upcxx::rpc(
+          victim, [](upcxx::view<long> v) { return v.size(); }, upcxx::make_view(here))
+          .wait();
+    });
   } else if (how == "flood") {
     repeat([&] {
       try {
-        upcxx::rpc_ff(victim, [](upcxx::view<long>) {}, upcxx::make_view(here));
+        upcxx::rpc_ff(
+            victim, [](upcxx::view<long>) {}, upcxx::make_view(here));
       } catch (upcxx::bad_shared_alloc const&) {  // for now
         upcxx::progress();
       }

@@ -81,7 +81,8 @@ TEST(simulated_hosts, of_one_rank) {
   EXPECT_EQ(channel->where().hosts, 1);
   EXPECT_EQ(channel->exchange("a"), std::vector<std::string>{"a"});
   EXPECT_EQ(channel->exchange_machine("b"), std::vector<std::string>{"b"});
-  EXPECT_EQ(channel->exchange_job("c"), std::vector<std::string>{"c"});
+  channel->publish("c");
+  EXPECT_EQ(channel->published_by(0), "c");
   EXPECT_THROW(simulate_hosts(*real, "2x1"), startup_error);
 }
 
