@@ -200,7 +200,7 @@ class future {
   }
 
   template <int I>
-  ATOLL_COLD static auto wait_apart(detail::state_bits bits) noexcept ->
+  [[gnu::noinline]] static auto wait_apart(detail::state_bits bits) noexcept ->
       typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type {
     future const apart(adopt_t{}, bits);
     apart.wait_ready();
