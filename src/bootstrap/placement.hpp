@@ -42,7 +42,9 @@ class host_ranks {
     return look_up(world_rank);
   }
   [[nodiscard]] std::int32_t world_rank(std::uint32_t local_rank) const noexcept {
-    return table_ == nullptr ? first_ + static_cast<std::int32_t>(local_rank) : table_->members[local_rank];
+    if (table_ == nullptr) [[likely]]
+      return first_ + static_cast<std::int32_t>(local_rank);
+    return table_->members[local_rank];
   }
 
   /// Whether the run is all.

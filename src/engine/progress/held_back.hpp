@@ -58,7 +58,6 @@ class held_back_calls final : public work_source {
   }
   /// There is no memory for more: further ones stay where they are.
   [[nodiscard]] bool full() const noexcept { return full_; }
-  [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
 
  private:
   bool advance() override { return false; }  // user-level progress takes them

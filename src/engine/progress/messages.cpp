@@ -122,20 +122,40 @@ void dispatch(message* m) {
 
 }  // namespace
 
+namespace {
+
+/// am_begin() for what does not find a place in a ring at once. Apart, so that what does saves no registers.
+[[gnu::noinline]] void begin_elsewhere(outgoing& out, std::size_t bytes, pressure when_full,
+                                       std::size_t alignment) {
+  spill const allowed = when_full == pressure::wait   ? spill::never
+                        : when_full == pressure::park ? spill::limited
+                                                      : spill::unlimited;
+  if (try_begin(out, bytes, alignment, allowed) == status::ok) [[likely]]
+    return;
+  if (when_full == pressure::always) no_memory_for_answer(out.target, bytes);
+  if (when_full == pressure::park) throw_exhausted(out.target, bytes);
+  begin_with_wait(out, bytes, alignment);
+}
+
+/// The same of am_commit().
+[[gnu::noinline]] void commit_elsewhere(outgoing& out, message_kind kind, function_token token,
+                                        std::size_t bytes) {
+  guard const held;
+  progress_engine& engine = progress_engine::here();
+  if (out.where == transport::storage::network) return engine.network->commit(out, kind, token, bytes);
+  engine.shm.commit(out, kind, token, bytes);
+  diagnostics->messages_parked.store(engine.shm.unsent(), std::memory_order_relaxed);
+}
+
+}  // namespace
+
 void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
               std::size_t alignment, lane way) {
   out.target = target;
   out.way = way;
   if (progress_engine::here().shm.begin_in_ring(out, bytes, alignment)) [[likely]]
     return;
-  spill const allowed = when_full == pressure::wait   ? spill::never
-                        : when_full == pressure::park ? spill::limited
-                                                      : spill::unlimited;
-  if (try_begin(out, bytes, alignment, allowed) == status::ok) [[likely]]
-    return;
-  if (when_full == pressure::always) no_memory_for_answer(target, bytes);
-  if (when_full == pressure::park) throw_exhausted(target, bytes);
-  begin_with_wait(out, bytes, alignment);
+  begin_elsewhere(out, bytes, when_full, alignment);
 }
 
 void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment, pressure when_full) {
@@ -163,18 +183,9 @@ void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t ali
 
 void am_commit(outgoing& out, message_kind kind, function_token token, std::size_t bytes) {
   leaves_for_peers();
-  shm::endpoint& shm = progress_engine::here().shm;
-  if (out.where == transport::storage::ring) [[likely]] {
-    shm.commit_in_ring(out, kind, token, bytes);
-    return;
-  }
-  guard const held;
-  if (out.where == transport::storage::network) {
-    progress_engine::here().network->commit(out, kind, token, bytes);
-    return;
-  }
-  shm.commit(out, kind, token, bytes);
-  diagnostics->messages_parked.store(shm.unsent(), std::memory_order_relaxed);
+  if (out.where == transport::storage::ring) [[likely]]
+    return progress_engine::here().shm.commit_in_ring(out, kind, token, bytes);
+  commit_elsewhere(out, kind, token, bytes);
 }
 
 void am_cancel(outgoing& out) noexcept {
@@ -208,7 +219,7 @@ message* next_user_message(bool in_place, bool& moved) {
     if (!held) return nullptr;
     progress_engine& engine = progress_engine::here();
     held_back_calls& waiting = engine.held_back;
-    if (!waiting.empty() && in_place) [[unlikely]] {
+    if (waiting.open() != 0 && in_place) [[unlikely]] {
       if (message* const m = waiting.take()) {
         moved = true;
         return m;

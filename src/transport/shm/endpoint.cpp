@@ -54,7 +54,7 @@ endpoint::endpoint(endpoint_config config)
     fragments_bytes_ = arena_.bytes() / 8 & ~std::size_t{63};
     for (lane_state& each : lanes_) {
       each.fragments_begin = arena_.reserve(fragments_bytes_);
-      each.fragments.emplace(arena_.address(each.fragments_begin), fragments_bytes_);
+      each.fragments = std::make_unique<arena>(arena_.address(each.fragments_begin), fragments_bytes_);
     }
   }
   arena_largest_ = (arena_.bytes() - lanes * fragments_bytes_) / 4 * 3;

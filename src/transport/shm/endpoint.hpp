@@ -26,7 +26,6 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -106,8 +105,8 @@ class endpoint final {
   /// Gives the buffer back unsent.
   void cancel(outgoing& out) noexcept;
 
-  /// Next arrived message, or null.
-  message* receive(taking how) {
+  /// Next arrived message, or null. Inline wherever it is asked for: who waits looks here over and over.
+  [[gnu::always_inline]] message* receive(taking how) {
     ring_header header;
     lane_state& control = of(lane::control);
     // One lane must not keep the other waiting for ever.
@@ -121,7 +120,7 @@ class endpoint final {
         }
         if (message* const m = receive_any(lane::control, how)) return m;
       }
-      if (!deferred_.empty()) [[unlikely]] {
+      if (busy() != 0 && !deferred_.empty()) [[unlikely]] {
         if (message* const m = receive_deferred(how)) return m;
       }
     }
@@ -168,23 +167,26 @@ class endpoint final {
     std::uint32_t const target = local(out.target);
     if (target == bootstrap::host_ranks::none) [[unlikely]]
       return false;
-    auto const position = of(out.way).outboxes[target].reserve(cells);
+    ring_producer& ring = of(out.way).outboxes[target];
+    auto const position = ring.reserve(cells);
     if (!position) [[unlikely]]
       return false;
     out.where = storage::ring;
     out.cells = cells;
-    out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+    out.alignment_log2 = static_cast<std::uint8_t>(__builtin_ctzll(alignment));
     out.position = *position;
-    out.begin = reinterpret_cast<std::byte*>(of(out.way).outboxes[target].at(*position));
+    out.begin = reinterpret_cast<std::byte*>(ring.at(*position));
     out.capacity = cells * cell_bytes;
     return true;
   }
   void commit_in_ring(outgoing const& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
     std::uint32_t const target = local(out.target);
-    reinterpret_cast<cell*>(out.begin)->token = token;
+    auto* const first = reinterpret_cast<cell*>(out.begin);
+    first->token = token;
     of(out.way).outboxes[target].publish(
-        out.position, {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
-                       static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
+        first, out.position,
+        {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
+         static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
     wake(target);
   }
 
@@ -215,7 +217,7 @@ class endpoint final {
     std::vector<parked_queue> parked;
     std::size_t private_bytes = 0;      ///< sum of the queues'
     std::uint64_t fragments_begin = 0;  ///< offset in the arena of this lane's part for fragments
-    std::optional<arena> fragments;     ///< if peers cannot read our memory
+    std::unique_ptr<arena> fragments;   ///< if peers cannot read our memory
 
     lane_state(endpoint_config const& config, lane way);
   };

@@ -128,8 +128,10 @@ class ring_producer {
   cell* at(std::uint64_t position) const { return &cells_[size_.cell_of(position)]; }
 
   /// Makes a reserved message visible. The payload and the token have been written.
-  void publish(std::uint64_t position, ring_header header) {
-    at(position)->head.store(header.encode(size_.lap_of(position)), std::memory_order_release);
+  void publish(std::uint64_t position, ring_header header) { publish(at(position), position, header); }
+  /// The same with the first cell at hand.
+  void publish(cell* first, std::uint64_t position, ring_header header) {
+    first->head.store(header.encode(size_.lap_of(position)), std::memory_order_release);
   }
 
  private:
@@ -161,6 +163,7 @@ class ring_consumer {
   cell const* front(ring_header& header) {
     std::uint64_t const next = next_.load(std::memory_order_relaxed);
     cell const* const first = cell_in(next);
+    if (first == nullptr) __builtin_unreachable();  // callers need not look again
     std::uint64_t const word = first->head.load(std::memory_order_acquire);
     if ((word ^ next) >> 56 != 0) return nullptr;
     header = ring_header::decode(word);
