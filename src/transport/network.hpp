@@ -63,11 +63,14 @@ class network {
   /// Starts to that peer say no_room from here on. What was started comes to its end, here and at the peer
   /// (which hears `closing`); then both hear `closed`, and starts are unreachable until the next connect().
   /// Keys of the peer are invalid from then on, here and there, and must be dropped. Kept messages stay usable.
-  /// What ends is the agreement: the wire below may stay, and serve the next connection.
+  /// What ends is the agreement: the wire below may stay, and serve the next connection. While connecting: it is closed as
+  /// soon as it stands (both sides hear `connected`, then `closed`), or `refused` follows. `closed` may wait for
+  /// buffers that are open.
   virtual void close(std::int32_t peer) = 0;
 
-  /// The peer is gone, as somebody knows who watches it: `refused` or `lost`, and `closed`, follow if there was
-  /// anything. Waits for nothing of the peer's; one that lives hears `lost` sooner or later.
+  /// The peer is gone, as somebody knows who watches it. `refused` follows if this side was connecting, else `lost` and
+  /// then `closed`, if there was anything. Waits for nothing of the peer's; one that lives hears `lost` sooner or
+  /// later.
   virtual void give_up(std::int32_t peer) = 0;
 
   // --- Messages -------------------------------------------------------------------------------------------
@@ -152,8 +155,8 @@ class network {
   /// Becomes readable when poll() may have something to do, after arm(); -1: there is none, so sleep briefly
   /// at most. Belongs to the transport; valid for the life of the object.
   virtual int descriptor() const = 0;
-  /// Arms the descriptor for one wake-up. False: something has arrived since the last poll: poll again, do not
-  /// sleep. Spurious wake-ups are allowed, lost ones are not.
+  /// Arms the descriptor for one wake-up. False: poll again, do not sleep. Where something has arrived since the last
+  /// poll it may be true as well, if the descriptor is readable then. Spurious wake-ups are allowed, lost ones are not.
   virtual bool arm() = 0;
 };
 

@@ -135,10 +135,11 @@ enum class stale_key : std::uint8_t {
   undetected,  ///< it reads or writes whatever is there now
 };
 
-/// Does a transport notice that a peer has gone?
+/// Does a transport notice that a peer has gone? At least so much.
 enum class loss_notice : std::uint8_t {
   none,        ///< no: whoever knows it says give_up()
-  by_traffic,  ///< only while something is under way to it
+  by_traffic,  ///< while something is under way to it
+  of_ends,     ///< when its process ends; not if the wire between them falls silent
   always,
 };
 

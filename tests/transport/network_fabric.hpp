@@ -25,7 +25,10 @@ class network_job {
   virtual ~network_job() = default;
   virtual std::unique_ptr<network> open(std::int32_t rank) = 0;
   /// As if the connection had broken; false: this transport cannot play that.
-  virtual bool break_connection(network& /*of*/, std::int32_t /*peer*/) { return false; }
+  virtual bool break_connection(network& of, std::int32_t peer) {
+    of.give_up(peer);
+    return true;
+  }
 };
 
 /// A transport in a configuration.

@@ -255,7 +255,7 @@ TEST_P(network_messages, AnArmedDescriptorTellsOfWhatComes) {
       at(1).poll();
       ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
     }
-    EXPECT_FALSE(at(0).net->arm()) << "something has come since the last poll";
+    EXPECT_TRUE(!at(0).net->arm() || readable()) << "something has come since the last poll";
     ASSERT_TRUE(until([&] { return at(0).messages.size() == 1; }));
     EXPECT_EQ(at(0).messages[0].payload, payload);
     ASSERT_TRUE(until([&] { return op.source == 1 || at(1).net->under_way() == 0; }));
