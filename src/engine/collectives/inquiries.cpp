@@ -16,18 +16,18 @@ namespace atl::engine {
 namespace {
 
 /// As inside a host.
-constexpr std::uint64_t patience_ns = 1'500'000'000;
-constexpr std::uint64_t first_gap_ns = 500'000'000;
-constexpr std::uint64_t longest_gap_ns = 30'000'000'000;
+constexpr std::uint64_t answer_within_ns = 1'500'000'000;
+constexpr std::uint64_t first_between_ns = 500'000'000;
+constexpr std::uint64_t longest_between_ns = 30'000'000'000;
 /// Members that are asked at a time, so that many ranks that wait do not flood the network.
 constexpr int asked_at_once = 4;
 
-void asked(transport::message* m) {
+void question_arrived(transport::message* m) {
   if (inquiries::exists()) inquiries::here().take_in(m);
   release(m);
 }
 
-void answered(transport::message* m) {
+void answer_arrived(transport::message* m) {
   if (inquiries::exists()) inquiries::here().take_in_answer(m);
   release(m);
 }
@@ -61,10 +61,10 @@ void inquiries::look(team_data const& team, collective const& waits_in) {
   auto& [number, next_ns, gap_ns] = looks_[team.id];
   if (gap_ns != 0 && number == waits_in.call.number) {
     if (now < next_ns) return;
-    gap_ns = std::min(2 * gap_ns, longest_gap_ns);
+    gap_ns = std::min(2 * gap_ns, longest_between_ns);
   } else {
     number = waits_in.call.number;
-    gap_ns = first_gap_ns;
+    gap_ns = first_between_ns;
   }
   next_ns = now + gap_ns;
   ask_some_of(team);
@@ -85,7 +85,7 @@ void inquiries::ask_some_of(team_data const& team) {
 
 void inquiries::send(std::int32_t other, question& q) const {
   for (started_call const& s : started_calls(host_.own_page())) q.calls[q.count++] = s;
-  am_short(other, token_cache<&asked>::get(), &q, sizeof q, pressure::always);
+  am_short(other, token_cache<&question_arrived>::get(), &q, sizeof q, pressure::always);
 }
 
 void inquiries::ask(std::int32_t other, std::uint64_t team, std::uint32_t suspect,
@@ -93,7 +93,7 @@ void inquiries::ask(std::int32_t other, std::uint64_t team, std::uint32_t suspec
   if (end_) return;
   end_ = std::move(end);
   other_ = other;
-  until_ns_ = now_ns() + patience_ns;
+  until_ns_ = now_ns() + answer_within_ns;
   count(1);
   question q{};
   q.team = team;
@@ -111,7 +111,7 @@ void inquiries::take_in(transport::message* m) {
                                          : list_of(host_, job.rank_me, q.team, q.suspect);
   list.copy(a.list, sizeof a.list - 1);
   write_call_site(a.place);
-  am_short(m->source, token_cache<&answered>::get(), &a, sizeof a, pressure::always);
+  am_short(m->source, token_cache<&answer_arrived>::get(), &a, sizeof a, pressure::always);
 }
 
 void inquiries::take_in_answer(transport::message* m) {

@@ -9,6 +9,7 @@
 
 #include "base/streaming_copy.hpp"
 #include "engine/collectives/under_way.hpp"
+#include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 
@@ -28,8 +29,11 @@ static_assert(inline_offset % inline_bytes == 0, "values are used where they are
 
 bool fits_header(step const& what) { return what.bytes - 1 < inline_bytes && what.at == 0 && what.more == 0; }
 
-/// Whole segments: another core reads them next, and fetches what lies in this one's cache line by line.
-constexpr std::size_t streamed_bytes = std::size_t{64} << 10;
+/// Whole segments, if another core reads them next: it fetches what lies in this one's cache line by line.
+bool goes_past_caches(outgoing const& out, std::size_t bytes) {
+  return bytes >= std::size_t{64} << 10 && out.where == transport::storage::arena &&
+         progress_engine::here().waiting.spare_cores;
+}
 
 void step_arrived(message* m) { collectives_under_way::here().take_in(m); }
 
@@ -77,7 +81,7 @@ bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
                       c.call.history, what.tag,         static_cast<std::uint32_t>(offset),
                       what.at,        what.more};
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
-  if (out.where == transport::storage::arena && what.bytes >= streamed_bytes) {
+  if (goes_past_caches(out, what.bytes)) {
     streaming_copy(out.begin + offset, what.data, what.bytes);
   } else if (what.bytes != 0) {
     std::memcpy(out.begin + offset, what.data, what.bytes);

@@ -22,7 +22,7 @@ constexpr std::size_t segment_bytes = std::size_t{64} << 10;
 /// Segments under way between two members.
 constexpr std::uint32_t window = 8;
 /// Segments of a longer array that may go ahead.
-constexpr std::uint32_t segments_ahead = 2;
+constexpr std::uint32_t segments_ahead = 4;
 /// In every so many collectives of a team even small arrays count as sent ahead, where nothing else keeps their
 /// sender from running ahead.
 constexpr std::uint32_t longest_lead = 16;

@@ -222,8 +222,7 @@ bool collectives_under_way::keep(std::size_t bytes) noexcept {
 }
 
 bool collectives_under_way::may_run_ahead(std::size_t bytes) const noexcept {
-  std::size_t const most =
-      std::min(progress_engine::here().shm.memory().limit() / 32, std::size_t{512} << 10);
+  std::size_t const most = std::min(progress_engine::here().shm.memory().limit() / 32, std::size_t{1} << 20);
   return ahead_ + bytes <= most;
 }
 
