@@ -13,7 +13,7 @@ TEST_F(oversubscribed_test, barriers) {
   for (int round = 0; round < 300; ++round) {
     *cell.local() = round;
     upcxx::barrier();
-    ASSERT_EQ(*cell.at((me + round) % n).local(), round);
+    ASSERT_EQ(upcxx::rget(cell.at((me + round) % n)).wait(), round);
     upcxx::barrier();
   }
 }
