@@ -170,7 +170,7 @@ struct job {
   std::uint64_t place = 0;  ///< data: where they begin in the operation
   std::uint8_t queue = remote_queue;
   std::size_t header_bytes = 0;
-  std::array<std::byte, longest_header> header;
+  std::array<std::byte, longest_header> header{};
 };
 
 /// An event that is due, and comes later.
