@@ -77,12 +77,13 @@ network_messages::~network_messages() {
   }
 }
 
-network_peer& network_messages::peer(std::int32_t rank) {
+network_peer& network_messages::find_peer(std::int32_t rank) {
   std::unique_ptr<network_peer>& found = peers_[rank];
   if (found == nullptr) {
     found = std::make_unique<network_peer>();
     found->rank = rank;
   }
+  recent_ = found.get();
   return *found;
 }
 

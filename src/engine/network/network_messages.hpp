@@ -87,7 +87,11 @@ class network_messages final : public single<network_messages>, public transport
   [[nodiscard]] std::size_t connections() const noexcept { return open_; }
 
   /// A rank of another host.
-  network_peer& peer(std::int32_t rank);
+  network_peer& peer(std::int32_t rank) {
+    if (recent_ != nullptr && recent_->rank == rank) [[likely]]
+      return *recent_;
+    return find_peer(rank);
+  }
   /// Begins to connect if nobody has; true if the connection stands.
   bool connect(network_peer& p);
   /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid.
@@ -124,6 +128,8 @@ class network_messages final : public single<network_messages>, public transport
     transport::message* whole = nullptr;
     std::size_t arrived = 0;
   };
+
+  network_peer& find_peer(std::int32_t rank);
 
   // Sending.
   void drop_sent(transport::message* m) noexcept;
@@ -170,6 +176,7 @@ class network_messages final : public single<network_messages>, public transport
   std::uint64_t uses_ = 0;  ///< of connections, so far
   std::uint64_t next_close_ns_ = 0;
   std::unordered_map<std::int32_t, std::unique_ptr<network_peer>> peers_;
+  network_peer* recent_ = nullptr;     ///< the last one that was looked for
   std::vector<network_peer*> active_;  ///< something waits for them, or is owed to them
   std::unordered_map<std::uint64_t, transport::message*> offered_;  ///< announced by us, by number
   std::deque<announced_message> announced_;
