@@ -1,21 +1,14 @@
 #include "engine/copies/device_keys.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include <atoll/engine/job.hpp>
 
 #include "engine/copies/copies.hpp"
+#include "engine/rma/key_messages.hpp"
 
 namespace atl::engine {
 namespace {
-
-template <class T>
-T content(message const& m) noexcept {
-  T what;
-  std::memcpy(&what, m.payload(), sizeof what);
-  return what;
-}
 
 device_keys& keys() { return *device_copies::here().keys(); }
 
@@ -31,9 +24,7 @@ device_keys::device_keys(progress_engine& engine, segment_table& segments)
     : engine_(engine),
       segments_(segments),
       peers_(engine.network->transport(), [this](std::int32_t rank, key_question const& what) {
-        // Until there is an answer, so that no question is on its way when ranks part.
-        engine_.open.add_owed(1);
-        am_short(rank, token_cache<&serve_device_key>::get(), &what, sizeof what, pressure::always);
+        send_key_question(engine_, rank, token_cache<&serve_device_key>::get(), what);
       }) {
   engine_.network->on_close.push_back([this](std::int32_t rank) { closed(rank); });
 }
@@ -65,29 +56,23 @@ void device_keys::closed(std::int32_t rank) {
 // ---- the owner's side ------------------------------------------------------------------------------
 
 void device_keys::serve(message* question) {
-  auto const what = content<key_question>(*question);
-  std::int32_t const asker = question->source;
-  release(question);
+  answer_key_question(engine_, question, token_cache<&device_key_answered>::get(),
+                      [this](std::int32_t asker, key_question const& what, std::span<std::byte> room) {
+                        return answer(asker, what, room);
+                      });
+}
+
+key_answer device_keys::answer(std::int32_t asker, key_question const& what, std::span<std::byte> room) {
+  key_answer const no{what.block, 0, 0, what.epoch, 0};
   auto const number = static_cast<std::uint16_t>(what.block);
   segment const* const own = segments_.own(number);
-  transport::network& network = engine_.network->transport();
-  std::size_t const most = network.limits().key_bytes;
-  outgoing out;
-  am_begin(out, asker, header_bytes + sizeof(key_answer) + most, pressure::always);
-  std::byte* const begin = out.begin + header_bytes;
-  key_answer answer{what.block, 0, 0, what.epoch, 0};
   transport::registration* const memory = own == nullptr ? nullptr : registration_of(*own);
-  if (memory != nullptr && !own_[number].ending) {
-    answer.bytes = static_cast<std::uint32_t>(network.export_key(memory, {begin + sizeof answer, most}));
-    if (answer.bytes != 0) {
-      answer.begin = own->known.base;
-      answer.end = own->known.base + own->known.bytes;
-      own_[number].askers.push_back(asker);
-    }
-  }
-  std::memcpy(begin, &answer, sizeof answer);
-  am_commit(out, message_kind::active, token_cache<&device_key_answered>::get(),
-            header_bytes + sizeof answer + answer.bytes);
+  if (memory == nullptr || own_[number].ending) return no;
+  std::size_t const bytes = engine_.network->transport().export_key(memory, room);
+  if (bytes == 0) return no;
+  own_[number].askers.push_back(asker);
+  return {what.block, own->known.base, own->known.base + own->known.bytes, what.epoch,
+          static_cast<std::uint32_t>(bytes)};
 }
 
 void device_keys::begin_end(std::uint16_t number) {
@@ -114,21 +99,16 @@ bool device_keys::has_ended(std::uint16_t number) {
 }
 
 void device_keys::came_back(message* m) {
-  --own_[content<std::uint16_t>(*m)].not_back;
+  --own_[remote::read_at<std::uint16_t>(m->payload())].not_back;
   release(m);
 }
 
 // ---- the user's side -------------------------------------------------------------------------------
 
-void device_keys::answered(message* answer) {
-  auto const what = content<key_answer>(*answer);
-  peers_.answered(answer->source, what, {answer->payload() + sizeof what, what.bytes});
-  release(answer);
-  engine_.open.add_owed(-1);
-}
+void device_keys::answered(message* answer) { take_key_answer(engine_, answer, peers_); }
 
 void device_keys::asked_back(message* m) {
-  auto const number = content<std::uint16_t>(*m);
+  auto const number = remote::read_at<std::uint16_t>(m->payload());
   std::int32_t const owner = m->source;
   release(m);
   if (!give_back(owner, number)) leaving_.emplace_back(owner, number);

@@ -6,7 +6,7 @@
 /// A network may go on using memory that it was told to forget. So a segment ends when all who have its key have dropped it.
 
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -55,6 +55,7 @@ class device_keys {
   };
 
   void closed(std::int32_t rank);
+  key_answer answer(std::int32_t asker, key_question const& what, std::span<std::byte> room);
   bool give_back(std::int32_t owner, std::uint16_t number);
 
   progress_engine& engine_;

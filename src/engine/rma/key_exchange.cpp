@@ -4,8 +4,8 @@
 
 #include <atoll/engine/host_map.hpp>
 
+#include "engine/rma/key_messages.hpp"
 #include "engine/rma/remote_memory.hpp"
-#include "engine/rma/wire.hpp"
 #include "memory/host/host_heap.hpp"
 
 namespace atl::engine {
@@ -47,30 +47,18 @@ own_blocks& key_exchange::own() {
 }
 
 void key_exchange::ask(std::int32_t rank, key_question const& what) {
-  // Until there is an answer, so that no question is on its way when ranks part.
-  engine_.open.add_owed(1);
-  am_short(rank, token_cache<&serve_key>::get(), &what, sizeof what, pressure::always);
+  send_key_question(engine_, rank, token_cache<&serve_key>::get(), what);
 }
 
 void key_exchange::serve(message* question) {
-  auto const what = remote::read_at<key_question>(question->payload());
-  std::int32_t const asker = question->source;
-  release(question);
-  std::size_t const most = engine_.network->transport().limits().key_bytes;
-  outgoing out;
-  am_begin(out, asker, header_bytes + sizeof(key_answer) + most, pressure::always);
-  std::byte* const begin = out.begin + header_bytes;
-  key_answer const answer = own().answer(what, {begin + sizeof(key_answer), most});
-  remote::write_at(begin, answer);
-  am_commit(out, message_kind::active, token_cache<&key_answered>::get(),
-            header_bytes + sizeof answer + answer.bytes);
+  answer_key_question(engine_, question, token_cache<&key_answered>::get(),
+                      [this](std::int32_t, key_question const& what, std::span<std::byte> room) {
+                        return own().answer(what, room);
+                      });
 }
 
 void key_exchange::answered(message* answer) {
-  auto const what = remote::read_at<key_answer>(answer->payload());
-  peers_.answered(answer->source, what, {answer->payload() + sizeof what, what.bytes});
-  release(answer);
-  engine_.open.add_owed(-1);
+  take_key_answer(engine_, answer, peers_);
   set_open();
   if (on_news) on_news();
 }
