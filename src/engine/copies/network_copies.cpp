@@ -17,14 +17,8 @@ constexpr unsigned most_pieces = 4;
 
 }  // namespace
 
-struct network_copies::transfer {
+struct network_copies::transfer final : copy_in_pieces {
   network_copies& all;
-  copy_place to;
-  copy_place from;
-  std::size_t bytes;
-  memory::copy_record* done;
-  std::size_t next = 0;  ///< offset of the first piece that was not begun
-  unsigned open = 0;
   bool waits = false;
 
   [[nodiscard]] bool puts() const { return is_elsewhere(to); }
@@ -69,7 +63,7 @@ bool network_copies::takes(copy_place const& to, copy_place const& from) {
 
 void network_copies::start(copy_place const& to, copy_place const& from, std::size_t bytes,
                            memory::copy_record* done) {
-  go_on(new transfer{*this, to, from, bytes, done});
+  go_on(new transfer{{to, from, bytes, done}, *this});
 }
 
 /// Begins pieces; true if there were any. The transfer may be gone then.

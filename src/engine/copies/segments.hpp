@@ -67,6 +67,16 @@ struct copy_place {
   }
 };
 
+/// A copy that is done in pieces.
+struct copy_in_pieces {
+  copy_place to;
+  copy_place from;
+  std::size_t bytes;
+  memory::copy_record* done;
+  std::size_t next = 0;  ///< offset of the first piece that was not begun
+  unsigned open = 0;     ///< pieces, begun and not complete
+};
+
 /// All kinds and segments. Members without another word are for copies, under the engine's lock.
 class segment_table final : public single<segment_table> {
  public:

@@ -54,14 +54,8 @@ bool send(std::int32_t target, function_token token, order const& head, void con
 
 }  // namespace
 
-struct staged_copies::staged {
+struct staged_copies::staged final : copy_in_pieces {
   staged_copies& all;
-  copy_place to;
-  copy_place from;
-  std::size_t bytes;
-  memory::copy_record* done;
-  std::size_t next = 0;  ///< offset of the first piece that was not begun
-  unsigned open = 0;
 };
 
 struct staged_copies::piece final : memory::copy_record {
@@ -142,7 +136,7 @@ bool staged_copies::answer(service* s) noexcept {
 
 void staged_copies::start(copy_place const& to, copy_place const& from, std::size_t bytes,
                           memory::copy_record* done) {
-  begin_pieces(new staged{*this, to, from, bytes, done});
+  begin_pieces(new staged{{to, from, bytes, done}, *this});
 }
 
 void staged_copies::begin_pieces(staged* w) {
