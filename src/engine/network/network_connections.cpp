@@ -52,11 +52,6 @@ void network_messages::opened(network_peer& p) {
   if (too_many_open()) close_least_used();
 }
 
-bool network_messages::too_many_open() const noexcept {
-  std::size_t const most = network_->limits().connections;
-  return most != 0 && open_ > most && !ending_;
-}
-
 /// One that is not needed now, if there is any. Limits are soft: what is wanted is always connected.
 void network_messages::close_least_used() {
   next_close_ns_ = now_ns() + between_closes_ns;

@@ -60,7 +60,8 @@ network_messages::network_messages(std::unique_ptr<transport::network> network, 
       network_(std::move(network)),
       shape_(std::move(what)),
       memory_(memory),
-      looks_(network_->limits().idle_poll_ns) {}
+      looks_(network_->limits().idle_poll_ns),
+      most_open_(network_->limits().connections == 0 ? ~std::size_t{0} : network_->limits().connections) {}
 
 network_messages::~network_messages() {
   network_.reset();

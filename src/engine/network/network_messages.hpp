@@ -153,7 +153,7 @@ class network_messages final : public single<network_messages>, public transport
   // Connections.
   void opened(network_peer& p);
   void closes(network_peer& p) noexcept;
-  [[nodiscard]] bool too_many_open() const noexcept;
+  [[nodiscard]] bool too_many_open() const noexcept { return open_ > most_open_ && !ending_; }
   void close_least_used();
   void close_some();
 
@@ -172,6 +172,7 @@ class network_messages final : public single<network_messages>, public transport
   shape shape_;
   transport::message_memory& memory_;
   looks looks_;
+  std::size_t most_open_;   ///< connections that are no burden
   std::size_t open_ = 0;    ///< connections that stand, and are not being closed
   std::uint64_t uses_ = 0;  ///< of connections, so far
   std::uint64_t next_close_ns_ = 0;
