@@ -1,5 +1,6 @@
 #include "memory/host/arena.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -61,6 +62,48 @@ TEST(arena, ends_and_is_whole_again_after_any_order_of_hand_back) {
     std::uint64_t const whole = a.take(arena_bytes - 4096, 64);
     ASSERT_NE(whole, arena::npos) << "round " << round << ": fragments are left";
     arena::hand_back(a.address(whole));
+  }
+}
+
+TEST(arena, large_buffers_rest_before_they_are_used_again) {
+  constexpr std::size_t bytes = 1 << 20;
+  std::vector<page_aligned> room(bytes / sizeof(page_aligned));
+  arena a(room[0].bytes, bytes);
+  std::vector<std::uint64_t> taken;
+  for (int i = 0; i < 100; ++i) {
+    taken.push_back(a.take(resting_from, 64));
+    ASSERT_NE(taken.back(), arena::npos);
+    arena::hand_back(a.address(taken.back()));
+  }
+  // Where each was last: at least a quarter of the memory has been used since.
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    for (std::size_t k = i + 1; k < std::min(taken.size(), i + bytes / 4 / resting_from); ++k) {
+      EXPECT_NE(taken[i], taken[k]) << "after " << k - i << " others";
+    }
+  }
+  EXPECT_LE(*std::max_element(taken.begin(), taken.end()), bytes / 2) << "all of the memory has been touched";
+
+  // Small ones are used again at once.
+  std::uint64_t const small = a.take(1000, 64);
+  arena::hand_back(a.address(small));
+  EXPECT_EQ(a.take(1000, 64), small);
+}
+
+TEST(arena, rest_ends_when_memory_is_wanted) {
+  constexpr std::size_t bytes = 1 << 20;
+  std::vector<page_aligned> room(bytes / sizeof(page_aligned));
+  arena a(room[0].bytes, bytes);
+  for (int round = 0; round < 50; ++round) {
+    std::uint64_t const part = a.take(bytes / 5, 64, 0);
+    ASSERT_NE(part, arena::npos);
+    arena::hand_back(a.address(part));
+    // What rests is nobody's: another reader may have all.
+    std::uint64_t const whole = a.take(bytes - 4096, 64, 1);
+    ASSERT_NE(whole, arena::npos) << "round " << round;
+    arena::hand_back(a.address(whole));
+    std::uint64_t const reserved = a.reserve(bytes / 2);
+    ASSERT_NE(reserved, arena::npos) << "round " << round;
+    a.unreserve(reserved);
   }
 }
 
