@@ -62,10 +62,7 @@ void send_call(std::int32_t target, F const& function, Args const&... args) {
   std::size_t bound = bound_after(without_cookie, f);
   ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
   outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
-  writer w = m.write_from(without_cookie);
-  serialize(w, f);
-  (serialize(w, wire_of<Args>::send(args)), ...);
-  m.end_writing(w);
+  m.write(without_cookie, true, f, wire_of<Args>::send(args)...);
   m.commit(atl::engine::message_kind::request, call_token<false, F, Args...>::get());
   atl::rt::note_rpc(target, false);
 }
@@ -100,7 +97,7 @@ struct pending_call final : atl::rt::pending_rpc {
   template <class... Wire, class... V>
   static void receive_values(pending_call* self, atl::engine::message* m, type_list<Wire...>,
                              type_list<V...>) {
-    reader r(m->base, with_cookie, m->bytes);
+    reader r = read_from(m, with_cookie);
     notifications_type waiting = std::move(self->waiting);
     self->~pending_call();
     atl::fut::deallocate_for<pending_call>(self);
@@ -147,7 +144,7 @@ struct shared_reply : atl::rt::pending_rpc {
  private:
   template <class... Wire>
   auto read(type_list<Wire...>) const {
-    reader r(reply->base, with_cookie, reply->bytes);
+    reader r = read_from(reply, with_cookie);
     return std::tuple<deserialized_type_t<Wire>...>{read_value<Wire>(r)...};
   }
 };
@@ -183,10 +180,7 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   std::size_t bound = bound_after(with_cookie, f);
   ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
   outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
-  writer w = m.write_from(with_cookie);
-  serialize(w, f);
-  (serialize(w, wire_of<Args>::send(args)), ...);
-  m.end_writing(w);
+  m.write(with_cookie, true, f, wire_of<Args>::send(args)...);
   m.secure();
   // From here on nothing can throw: only now are promises touched.
   m.put_word(without_cookie,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -300,12 +301,24 @@ struct codec<view<T, Iter>> : reads_by_value<codec<view<T, Iter>>, view<T>> {
     }
   }
 
+  static constexpr bool may_follow =
+      in_place && !std::is_empty_v<T> && is_block_of<element, typename view<T, Iter>::iterator>;
+  static std::span<std::byte const> elements(view<T, Iter> const& object) requires(may_follow) {
+    return std::as_bytes(std::span<element const>(std::to_address(object.begin()), object.size()));
+  }
+  static void write_but_elements(writer& w, view<T, Iter> const& object) requires(may_follow) {
+    write_count(w, object.size());
+    w.place(object.size() * sizeof(T), alignof(T));
+  }
+
   static view<T> value(reader& r) {
     if constexpr (in_place) {
       std::size_t const count = read_count(r, sizeof(T));
       if (count == 0) return view<T>();
       // Not const: the receiver may use the buffer as its own.
       T* const first = reinterpret_cast<T*>(const_cast<std::byte*>(r.take(count, sizeof(T), alignof(T))));
+      if (r.growing()) [[unlikely]]
+        r.await_taken();
       return view_access::make<view<T>>(first, first + count, count);
     } else {
       std::size_t const count = read_count(r, sizeof(std::uint64_t));

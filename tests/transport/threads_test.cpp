@@ -2,11 +2,15 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstring>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <sched.h>
+#include <atoll/transport/growing.hpp>
 
 #include "fabric.hpp"
 
@@ -111,6 +115,115 @@ TEST_P(threads_test, many_producers_keep_their_order_over_hundreds_of_laps) {
   all.push_back({*ranks, 0, {}, 0, 4 * 30'000, size, spill::never, true});
   for (std::uint32_t r = 1; r < 5; ++r) all.push_back({*ranks, r, {0}, 30'000, 0, size, spill::never, true});
   run_all(std::move(all));
+}
+
+/// The payload of a message, as fill_and_commit() writes it.
+std::vector<std::byte> payload_of(std::uint64_t token, std::size_t bytes) {
+  std::vector<std::byte> payload((bytes + 7) / 8 * 8);
+  for (std::size_t i = 0; i < payload.size(); i += 8) {
+    std::uint64_t const word = pattern(token, i);
+    std::memcpy(payload.data() + i, &word, 8);
+  }
+  payload.resize(bytes);
+  return payload;
+}
+
+TEST_P(threads_test, payloads_are_read_while_they_are_written) {
+  auto ranks = open({.arena_bytes = std::size_t{4} << 20});
+  constexpr std::size_t head = 100;
+  std::vector<std::size_t> sizes;
+  for (std::size_t const edge :
+       {std::size_t{1}, std::size_t{4000}, growth_bytes, 3 * growth_bytes, std::size_t{1} << 20}) {
+    for (std::size_t const size : {edge - 1, edge, edge + 1}) {
+      if (size != 0) sizes.push_back(size + head);
+    }
+  }
+  constexpr int rounds = 8;
+  std::uint64_t const count = sizes.size() * rounds;
+  std::thread sender([&] {
+    shm::endpoint& mine = ranks->rank(0);
+    for (std::uint64_t token = 0; token < count; ++token) {
+      std::size_t const bytes = header_bytes + sizes[token % sizes.size()];
+      std::vector<std::byte> const payload = payload_of(token, bytes - header_bytes);
+      outgoing out;
+      out.target = 1;
+      out.way = lane::request;
+      bool sent = false;
+      while (!sent) {
+        if (mine.begin(out, bytes, 64, spill::never) != status::ok) {
+          sched_yield();
+          continue;
+        }
+        if (out.where != storage::arena) {  // small ones are written whole
+          fill_and_commit(mine, out, message_kind::request, token, bytes - header_bytes);
+          break;
+        }
+        std::memcpy(out.begin + header_bytes, payload.data(), head);
+        sent = mine.commit_growing(out, message_kind::request, token, bytes, header_bytes + head);
+        if (!sent) mine.cancel(out);
+      }
+      if (sent) mine.copy_tail(out, header_bytes + head, std::span(payload).subspan(head));
+    }
+  });
+  shm::endpoint& mine = ranks->rank(1);
+  bool grew = false;
+  for (std::uint64_t token = 0; token < count; ++token) {
+    message* m;
+    // In place, and taken into private memory.
+    while ((m = mine.receive(token % 3 == 2 ? for_later : in_place)) == nullptr) sched_yield();
+    ASSERT_EQ(m->token, token);
+    if (m->growing) {
+      grew = true;
+      EXPECT_EQ(difference(*m, 0).substr(0, 10), "payload of") << "the length is known from the start";
+      // Not read at all: the sender's memory is not given back under its hands.
+      if (token % 3 == 1) {
+        mine.release(m);
+        continue;
+      }
+      std::vector<std::byte> const expected = payload_of(token, m->bytes - header_bytes);
+      for (std::size_t have = header_bytes; have < m->bytes;) {
+        std::size_t const now = await_written(m->base, have);
+        ASSERT_GT(now, have);
+        ASSERT_LE(now, m->bytes);
+        ASSERT_EQ(std::memcmp(m->base + have, expected.data() + have - header_bytes, now - have), 0)
+            << "message " << token << ", bytes " << have << " to " << now;
+        have = now;
+      }
+    }
+    EXPECT_EQ(difference(*m, m->bytes - header_bytes), "");
+    mine.release(m);
+  }
+  sender.join();
+  EXPECT_TRUE(grew);
+}
+
+TEST_P(threads_test, what_is_not_written_is_neither_copied_nor_given_back) {
+  auto ranks = open({.arena_bytes = std::size_t{1} << 20});
+  shm::endpoint& mine = ranks->rank(0);
+  std::size_t const bytes = header_bytes + 100'000;
+  for (shm::taking const how : {in_place, for_later}) {
+    std::vector<std::byte> const payload = payload_of(1, bytes - header_bytes);
+    outgoing out;
+    out.target = 1;
+    out.way = lane::request;
+    ASSERT_EQ(mine.begin(out, bytes, 64, spill::never), status::ok);
+    ASSERT_TRUE(mine.commit_growing(out, message_kind::request, 1, bytes, header_bytes));
+    std::atomic<bool> begun{false};
+    std::atomic<bool> done{false};
+    std::thread receiver([&] {
+      begun = true;
+      // Taken into private memory in the first call, given back unread in the second.
+      message* const m = ranks->rank(1).receive(how);
+      if (!how.requests_in_place) EXPECT_EQ(difference(*m, bytes - header_bytes), "");
+      ranks->rank(1).release(m);
+      done = true;
+    });
+    while (!begun) sched_yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(done) << "the sender has not written a byte";
+    mine.copy_tail(out, header_bytes, payload);
+    receiver.join();
+  }
 }
 
 TEST_P(threads_test, all_to_all_with_every_protocol) {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <atoll/base/config.hpp>
 #include <atoll/engine/token.hpp>
@@ -49,6 +50,11 @@ ATOLL_EXPORT void am_grow(outgoing& out, std::size_t used, std::size_t bytes, st
 
 /// Sends the buffer: `bytes` of it, header included.
 ATOLL_EXPORT void am_commit(outgoing& out, message_kind kind, function_token token, std::size_t bytes);
+
+/// The same where the last of these bytes are still to be copied, from `tail`. A target of this host may begin to
+/// read before the copy is complete; it is when this returns.
+ATOLL_EXPORT void am_commit_copying(outgoing& out, message_kind kind, function_token token, std::size_t bytes,
+                                    std::span<std::byte const> tail);
 
 /// Gives the buffer back unsent.
 ATOLL_EXPORT void am_cancel(outgoing& out) noexcept;

@@ -65,6 +65,7 @@ struct message : task {
   std::uint8_t size_class = 0;  ///< of the pooled block that holds this record
   bool charged = false;         ///< counted against the limit of private memory
   bool owes_credit = false;     ///< its sender is told when the program has it
+  bool growing = false;         ///< its sender may still be writing the payload (growing.hpp)
   std::uint32_t period = 0;     ///< of the library, in which it arrived
 
   std::byte* payload() const { return base + header_bytes; }

@@ -27,14 +27,13 @@ namespace upcxx::inline UPCXX_MODE::detail {
 /// take its answers.
 class reply {
  public:
+  /// `last`: the results stay until send().
   template <class... Wire>
-  reply(std::int32_t initiator, std::uint64_t cookie, Wire const&... results)
+  reply(std::int32_t initiator, std::uint64_t cookie, bool last, Wire const&... results)
       : message_(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::always,
                  atl::engine::lane::control) {
     message_.put_word(without_cookie, cookie);
-    writer w = message_.write_from(with_cookie);
-    (serialize(w, results), ...);
-    message_.end_writing(w);
+    message_.write(with_cookie, last, results...);
   }
   void send() { message_.commit(atl::engine::message_kind::reply, 0); }
 
@@ -73,7 +72,7 @@ class incoming_call {
       record::create(m);
     } else {
       {
-        reader r(m->base, start, m->bytes);
+        reader r = read_from(m, start);
         alignas(objects_type) std::byte place[sizeof(objects_type)];
         auto* const objects = ::new (place) objects_type(r);
         call(*objects, m, [objects] { objects->~objects_type(); });
@@ -114,15 +113,14 @@ class incoming_call {
       if constexpr (std::is_void_v<result_type>) {
         invoke(objects);
         end();
-        reply(initiator, cookie).send();
+        reply(initiator, cookie, true).send();
       } else {
-        std::optional<reply> home;
-        {
-          result_type&& result = invoke(objects);
-          home.emplace(initiator, cookie, static_cast<std::remove_cvref_t<result_type> const&>(result));
-        }
+        // A reference may be to one of the objects.
+        constexpr bool lasts = !std::is_reference_v<result_type>;
+        result_type&& result = invoke(objects);
+        reply home(initiator, cookie, lasts, static_cast<std::remove_cvref_t<result_type> const&>(result));
         end();
-        home->send();
+        home.send();
       }
     }
   }
@@ -136,7 +134,7 @@ class incoming_call {
     ~record() { --atl::rt::unfinished_calls; }
 
     static void create(atl::engine::message* m) {
-      auto* const self = ::new (atl::fut::allocate_for<record>()) record(m, reader(m->base, start, m->bytes));
+      auto* const self = ::new (atl::fut::allocate_for<record>()) record(m, read_from(m, start));
       if constexpr (has_awaited) {
         self->await(std::index_sequence_for<Args...>{});
       } else {
@@ -166,7 +164,7 @@ class incoming_call {
           if constexpr (RoundTrip) {
             // The future outlived the library: there is nobody to answer.
             if (!atl::engine::of_this_period(*arrived)) return end();
-            reply home(arrived->source, cookie_of(arrived), values...);
+            reply home(arrived->source, cookie_of(arrived), false, values...);
             end();
             home.send();
           } else {

@@ -9,14 +9,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <atoll/engine/am.hpp>
+#include <atoll/transport/growing.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/runtime.hpp>
 #include <upcxx/serialization.hpp>
 
 namespace upcxx::inline UPCXX_MODE::detail {
+
+template <class T>
+inline constexpr bool elements_may_follow = false;
+template <class T>
+requires requires { codec_of<T>::may_follow; }
+inline constexpr bool elements_may_follow<T> = codec_of<T>::may_follow;
 
 /// A message being written. Sends itself on `commit`; gives its buffer back if it is destroyed before.
 class outgoing_message {
@@ -36,12 +44,15 @@ class outgoing_message {
     if (engaged_) atl::engine::am_cancel(out_);
   }
 
-  /// Objects are written from position `start`; what lies before is the caller's, who uses put_word.
-  writer write_from(std::size_t start) {
-    return writer(begin(), start, engaged_ ? out_.capacity : sizeof scratch_, &grow, this);
+  /// Writes objects from position `start`; what lies before is the caller's, who uses put_word. `last`: they stay
+  /// until commit(), so the elements of a large vector or view that comes last may be copied only then, and read by
+  /// the target meanwhile.
+  template <class... T>
+  void write(std::size_t start, bool last, T const&... objects) {
+    writer w(begin(), start, engaged_ ? out_.capacity : sizeof scratch_, &grow, this);
+    if constexpr (sizeof...(T) != 0) write_each(w, last, objects...);
+    bytes_ = w.size();
   }
-  /// To be called when all objects are written.
-  void end_writing(writer const& w) { bytes_ = w.size(); }
   void put_word(std::size_t position, std::uint64_t word) {
     std::memcpy(begin() + position, &word, sizeof word);
   }
@@ -50,6 +61,8 @@ class outgoing_message {
   void commit(atl::engine::message_kind kind, std::uint64_t token) {
     if (!engaged_) engage(bytes_, message_alignment, bytes_);
     engaged_ = false;
+    if (!tail_.empty()) [[unlikely]]
+      return atl::engine::am_commit_copying(out_, kind, token, bytes_, tail_);
     atl::engine::am_commit(out_, kind, token, bytes_);
   }
   /// Makes sure that commit() cannot throw any more.
@@ -59,6 +72,22 @@ class outgoing_message {
 
  private:
   std::byte* begin() { return engaged_ ? out_.begin : scratch_; }
+
+  template <class First, class... Rest>
+  void write_each(writer& w, bool last, First const& first, Rest const&... rest) {
+    if constexpr (sizeof...(Rest) != 0) {
+      serialize(w, first);
+      write_each(w, last, rest...);
+    } else if constexpr (elements_may_follow<First>) {
+      auto const elements = codec_of<First>::elements(first);
+      // A message whose size is not known beforehand may yet move.
+      if (!last || !engaged_ || elements.size() < atl::transport::grows_from) return serialize(w, first);
+      codec_of<First>::write_but_elements(w, first);
+      tail_ = elements;
+    } else {
+      serialize(w, first);
+    }
+  }
 
   void engage(std::size_t used, std::size_t alignment, std::size_t capacity) {
     if (engaged_) {
@@ -89,9 +118,18 @@ class outgoing_message {
   atl::engine::lane way_;
   bool engaged_ = false;
   std::size_t bytes_ = 0;
+  std::span<std::byte const> tail_;  ///< still to be copied to the end of the buffer
   // Not initialised: only what is written of it is read.
   alignas(message_alignment) std::byte scratch_[1024];
 };
+
+/// Reads the objects of an arrived message from position `start`.
+inline reader read_from(atl::engine::message const* m, std::size_t start) noexcept {
+  reader r(m->base, start, m->bytes);
+  if (m->growing) [[unlikely]]
+    r.expect_growth();
+  return r;
+}
 
 /// Outside callbacks a message may wait for room; inside one it is kept instead.
 inline atl::engine::pressure current_pressure() {

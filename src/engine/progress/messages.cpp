@@ -188,6 +188,26 @@ void am_commit(outgoing& out, message_kind kind, function_token token, std::size
   commit_elsewhere(out, kind, token, bytes);
 }
 
+void am_commit_copying(outgoing& out, message_kind kind, function_token token, std::size_t bytes,
+                       std::span<std::byte const> tail) {
+  std::size_t const written = bytes - tail.size();
+  // Where ranks share cores the reader finds all in the cache, and a sender that lost its core in the middle of
+  // its copy would keep it waiting.
+  if (out.where != transport::storage::arena || crowded()) {
+    std::memcpy(out.begin + written, tail.data(), tail.size());
+    return am_commit(out, kind, token, bytes);
+  }
+  shm::endpoint& shm = progress_engine::here().shm;
+  leaves_for_peers();
+  bool shown;
+  {
+    guard const held;
+    shown = shm.commit_growing(out, kind, token, bytes, written);
+  }
+  shm.copy_tail(out, written, tail);
+  if (!shown) am_commit(out, kind, token, bytes);
+}
+
 void am_cancel(outgoing& out) noexcept {
   guard const held;
   if (out.where == transport::storage::network) return progress_engine::here().network->cancel(out);

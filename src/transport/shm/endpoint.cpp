@@ -2,6 +2,8 @@
 
 #include "transport/shm/endpoint.hpp"
 
+#include <atoll/transport/growing.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -49,7 +51,8 @@ endpoint::endpoint(endpoint_config config)
     : lanes_{{config, lane::request}, {config, lane::control}},
       config_(std::move(config)),
       memory_(*config_.memory),
-      arena_(*config_.transit) {
+      arena_(*config_.transit),
+      copies_(config_.count) {
   if (!config_.read_peers) {
     fragments_bytes_ = arena_.bytes() / 8 & ~std::size_t{63};
     for (lane_state& each : lanes_) {
@@ -120,7 +123,7 @@ status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, 
 void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
   if (out.where == storage::ring) return commit_in_ring(out, kind, token, bytes);
   std::uint32_t const target = local(out.target);
-  arena_descriptor const d{out.position, bytes, kind, out.alignment_log2};
+  arena_descriptor const d{out.position, bytes, kind, out.alignment_log2, false};
   if (out.where == storage::arena &&
       put_in_ring(target, out.way, message_kind::in_arena, token, &d, sizeof d, 6)) {
     return;
@@ -144,6 +147,28 @@ void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std
   charge_queue(*item, 1);
   park(item);
   flush();
+}
+
+bool endpoint::commit_growing(outgoing const& out, message_kind kind, std::uint64_t token, std::size_t bytes,
+                              std::size_t written) {
+  if (out.where != storage::arena) return false;
+  // Before the descriptor can be seen; relaxed, since its publication orders it.
+  transport::written_of(out.begin).store(written, std::memory_order_relaxed);
+  arena_descriptor const d{out.position, bytes, kind, out.alignment_log2, true};
+  return put_in_ring(local(out.target), out.way, message_kind::in_arena, token, &d, sizeof d, 6);
+}
+
+void endpoint::copy_tail(outgoing const& out, std::size_t written, std::span<std::byte const> tail) noexcept {
+  // Few enough that caches hold what two cores share of it, of the largest ones.
+  std::size_t const largest = std::max(transport::growth_bytes, tail.size() / 16);
+  while (!tail.empty()) {
+    std::span<std::byte const> const piece = tail.first(std::min(tail.size(), largest));
+    copies_[local(out.target)](out.begin + written, piece.data(), piece.size());
+    written += piece.size();
+    tail = tail.subspan(piece.size());
+    // Pairs with the acquire in await_written().
+    transport::written_of(out.begin).store(written, std::memory_order_release);
+  }
 }
 
 void endpoint::cancel(outgoing& out) noexcept {
@@ -257,7 +282,7 @@ bool endpoint::send_by_arena(parked_message& item) {
   std::uint64_t const buffer = arena_.take(item.bytes, std::size_t{1} << item.alignment_log2, item.target);
   if (buffer == arena::npos) return false;
   std::memcpy(arena_.address(buffer) + header_bytes, item.buffer + header_bytes, item.bytes - header_bytes);
-  arena_descriptor const d{buffer, item.bytes, item.kind, item.alignment_log2};
+  arena_descriptor const d{buffer, item.bytes, item.kind, item.alignment_log2, false};
   if (!put_in_ring(item.target, item.way, message_kind::in_arena, item.token, &d, sizeof d, 6)) {
     arena::hand_back(arena_.address(buffer));
     return false;

@@ -26,6 +26,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,7 @@
 #include "memory/host/arena.hpp"
 #include "transport/message_memory.hpp"
 #include "transport/message_pool.hpp"
+#include "transport/shm/copy_to_reader.hpp"
 #include "transport/shm/layout.hpp"
 #include "transport/shm/parked.hpp"
 #include "transport/shm/peer_memory.hpp"
@@ -102,6 +104,13 @@ class endpoint final {
   status begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed);
   /// Sends `bytes` of the buffer. Always succeeds: what finds no room is parked, and sent by flush().
   void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes);
+  /// The same of a buffer of which only `written` bytes are: copy_tail() must follow. False, and nothing is sent,
+  /// where the target could not see it now.
+  bool commit_growing(outgoing const& out, message_kind kind, std::uint64_t token, std::size_t bytes,
+                      std::size_t written);
+  /// Copies the bytes of a buffer in the arena from position `written` on, in pieces, and counts them for a target
+  /// that may have been shown it. Any thread, without a lock.
+  void copy_tail(outgoing const& out, std::size_t written, std::span<std::byte const> tail) noexcept;
   /// Gives the buffer back unsent.
   void cancel(outgoing& out) noexcept;
 
@@ -231,6 +240,7 @@ class endpoint final {
     std::uint64_t bytes;
     message_kind kind;
     std::uint8_t alignment_log2;
+    bool growing;
   };
   struct rendezvous_descriptor {
     std::uint64_t address;  ///< in the sender's address space
@@ -323,6 +333,7 @@ class endpoint final {
     std::uint32_t source;  ///< local rank
     message_kind kind;
     storage where;
+    bool growing = false;
   };
   /// What became of what stands next in a ring.
   struct outcome {
@@ -354,6 +365,7 @@ class endpoint final {
   arena& arena_;
   std::size_t fragments_bytes_ = 0;  ///< of each lane
   std::size_t arena_largest_;
+  std::vector<copy_to_reader> copies_;  ///< by local rank
   std::deque<deferred_descriptor> deferred_;
   parked_message* being_read_[most_rendezvous] = {};  ///< by slot of our rendezvous_flags
   std::size_t being_read_count_ = 0;

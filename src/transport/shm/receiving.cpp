@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include <atoll/transport/growing.hpp>
+
 #include "base/error.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -17,6 +19,10 @@ Descriptor read_descriptor(cell const* first) {
   Descriptor d;
   std::memcpy(&d, first->data, sizeof d);
   return d;
+}
+
+void await_all(std::byte const* base, std::size_t bytes) noexcept {
+  for (std::size_t written = 0; written < bytes;) written = transport::await_written(base, written);
 }
 
 }  // namespace
@@ -91,6 +97,7 @@ message* endpoint::record_of(arrival const& a) const {
   m->source = config_.ranks.world_rank(a.source);
   m->kind = a.kind;
   m->where = a.where;
+  m->growing = a.growing;
   m->period = config_.period;
   return m;
 }
@@ -107,12 +114,14 @@ endpoint::outcome endpoint::take_from_arena(cell const* first, ring_header const
     std::byte* const copy =
         memory_.take_for_arrival(d.bytes, std::size_t{1} << d.alignment_log2, how.admission(way));
     if (copy == nullptr) return {nullptr, true};
+    if (d.growing) await_all(base, d.bytes);
     std::memcpy(copy, base, d.bytes);
     arena::hand_back(base);
     base = copy;
     where = storage::privately;
   }
-  return {record_of({base, d.bytes, first->token, header.source, d.kind, where})};
+  return {record_of(
+      {base, d.bytes, first->token, header.source, d.kind, where, d.growing && where == storage::arena})};
 }
 
 endpoint::outcome endpoint::pull(cell const* first, ring_header const& header, lane way, taking how) {
@@ -196,6 +205,8 @@ void endpoint::return_room(message* arrived) noexcept {
       if (arrived->charged) memory_.discharge_arrival(arrived->bytes);
       break;
     case storage::arena:
+      // Also of a payload that nobody has read: its sender would write into somebody else's.
+      if (arrived->growing) await_all(arrived->base, arrived->bytes);
       arena::hand_back(arrived->base);
       held_in_place_.fetch_sub(1, std::memory_order_relaxed);
       break;

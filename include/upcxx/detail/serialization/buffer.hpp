@@ -16,6 +16,7 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/base/round_up.hpp>
+#include <atoll/transport/growing.hpp>
 #include <upcxx/detail/serialization/traits.hpp>
 #include <upcxx/detail/std_parts.hpp>
 
@@ -267,6 +268,19 @@ class reader {
   /// Checked builds stop unless `count` items of at least `bytes` each can follow.
   void expect(std::size_t count, std::size_t bytes) const { expect(offset_, count, bytes); }
 
+  /// The elements of a large array at the end of a message may still be on their way (detail/send.hpp). Only the
+  /// codecs that leave them behind look.
+  void expect_growth() noexcept { growing_ = true; }
+  bool growing() const noexcept { return growing_; }
+  /// Waits for all that has been taken.
+  void await_taken() const noexcept {
+    for (std::size_t there = 0; there < offset_;) there = await_beyond(there);
+  }
+  /// Waits until more than `position` bytes of the message are there, and returns how many are.
+  std::size_t await_beyond(std::size_t position) const noexcept {
+    return atl::transport::await_written(base_, position);
+  }
+
   /// Reads one object. `T` is the type that was written; what is returned is what it arrives as.
   template <typename T>
   deserialized_t<T> read();
@@ -314,6 +328,7 @@ class reader {
   std::byte const* base_;
   std::size_t offset_;
   std::size_t end_;
+  bool growing_ = false;
 };
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

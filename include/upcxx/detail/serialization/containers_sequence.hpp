@@ -7,6 +7,7 @@
 #include <deque>
 #include <forward_list>
 #include <list>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -38,6 +39,22 @@ T const* elements_in_place(reader& r, std::size_t count) {
   return reinterpret_cast<T const*>(take_block<T>(r, count));
 }
 
+/// Elements that lie in a message when they are not all there yet.
+template <typename D, typename T, typename Allocator>
+D value_of_growing(reader& r, std::size_t count, Allocator const& allocator) {
+  T const* const first = elements_in_place<T>(r, count);
+  std::size_t const begin = r.offset() - count * sizeof(T);
+  D result(allocator);
+  result.reserve(count);
+  for (std::size_t have = 0; have < count;) {
+    // Pieces may end in the middle of an element.
+    std::size_t const now = (r.await_beyond(begin + (have + 1) * sizeof(T) - 1) - begin) / sizeof(T);
+    result.insert(result.end(), first + have, first + now);
+    have = now;
+  }
+  return result;
+}
+
 template <typename Container, typename D, typename T, typename Allocator>
 struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator>, D> {
   static constexpr bool serializable = detail::serializable<T>() && detail::serializable<Allocator>();
@@ -54,9 +71,29 @@ struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator
     write_range<T>(w, object.begin(), object.end(), object.size());
   }
 
+  /// May the elements be copied after everything else, when the message has been shown to its target?
+  static constexpr bool may_follow = copies_from_message<T> &&
+                                     is_block_of<T, decltype(std::declval<Container const&>().begin())> &&
+                                     requires(D & d) {
+    d.reserve(1);
+  };
+  static std::span<std::byte const> elements(Container const& object) requires(may_follow) {
+    return std::as_bytes(std::span<T const>(object.data(), object.size()));
+  }
+  /// Everything but the elements, for which there is room at the end then.
+  static void write_but_elements(writer& w, Container const& object) requires(may_follow) {
+    serialize(w, object.get_allocator());
+    write_count(w, object.size());
+    w.place(object.size() * sizeof(T), alignof(T));
+  }
+
   static D value(reader& r) {
     auto const allocator = read_value<Allocator>(r);
     std::size_t const count = read_count(r, minimum_wire_size<T>());
+    if constexpr (may_follow) {
+      if (r.growing()) [[unlikely]]
+        return value_of_growing<D, T>(r, count, allocator);
+    }
     if constexpr (copies_from_message<T>) {
       T const* const first = elements_in_place<T>(r, count);
       return D(first, first + count, allocator);  // one allocation, one copy, nothing filled first
