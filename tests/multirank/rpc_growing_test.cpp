@@ -25,7 +25,8 @@ T element(std::uint64_t seed, std::size_t i) {
   if constexpr (std::is_same_v<T, triple>) {
     return {static_cast<double>(i), static_cast<double>(mixed >> 20), static_cast<double>(seed)};
   } else if constexpr (std::is_same_v<T, odd>) {
-    return {{static_cast<unsigned char>(mixed >> 50), static_cast<unsigned char>(i), static_cast<unsigned char>(seed)}};
+    return {{static_cast<unsigned char>(mixed >> 50), static_cast<unsigned char>(i),
+             static_cast<unsigned char>(seed)}};
   } else {
     return static_cast<T>(mixed >> 20);
   }
@@ -49,7 +50,7 @@ bool right(Range const& range, std::uint64_t seed, std::size_t count) {
 }
 
 /// Bytes around where elements begin to follow their message, around pieces, and beyond what travels in one buffer.
-std::vector<std::size_t> const lengths{16383,  16384,  16385,   32767,   32768,   65536 + 1,
+std::vector<std::size_t> const lengths{16383,  16384,   16385,   32767,   32768,   65536 + 1,
                                        300000, 1 << 20, 3 << 20, 5 << 20, 7 << 20, 13 << 20};
 
 int target_of(int me) { return (me + 1) % upcxx::rank_n(); }
@@ -65,8 +66,9 @@ void as_argument() {
     for (int const target : {target_of(upcxx::rank_me()), upcxx::rank_me()}) {
       // Alone, behind others, and in front of another.
       EXPECT_TRUE(upcxx::rpc(
-                      target, [](std::vector<T> const& a, std::uint64_t s, std::size_t n) { return right(a, s, n); }, v,
-                      seed, count)
+                      target,
+                      [](std::vector<T> const& a, std::uint64_t s, std::size_t n) { return right(a, s, n); },
+                      v, seed, count)
                       .wait());
       EXPECT_TRUE(upcxx::rpc(
                       target,
@@ -76,9 +78,8 @@ void as_argument() {
                       seed, std::string("before"), count, v)
                       .wait());
       EXPECT_TRUE(upcxx::rpc(
-                      target,
-                      [](std::uint64_t s, std::size_t n, upcxx::view<T> a) { return right(a, s, n); }, seed, count,
-                      upcxx::make_view(v))
+                      target, [](std::uint64_t s, std::size_t n, upcxx::view<T> a) { return right(a, s, n); },
+                      seed, count, upcxx::make_view(v))
                       .wait());
     }
   }
@@ -101,28 +102,28 @@ TEST(rpc_growing, as_a_result) {
     std::size_t const count = bytes / sizeof(triple) + 1;
     ++seed;
     for (int const target : {target_of(upcxx::rank_me()), upcxx::rank_me()}) {
-      EXPECT_TRUE(right(upcxx::rpc(
-                            target, [](std::uint64_t s, std::size_t n) { return make<triple>(s, n); }, seed, count)
-                            .wait(),
-                        seed, count));
+      EXPECT_TRUE(
+          right(upcxx::rpc(
+                    target, [](std::uint64_t s, std::size_t n) { return make<triple>(s, n); }, seed, count)
+                    .wait(),
+                seed, count));
       // The argument itself, moved, and referred to.
       std::vector<triple> const v = make<triple>(seed, count);
-      EXPECT_TRUE(right(
-          upcxx::rpc(
-              target, [](std::vector<triple>&& a) { return std::move(a); }, v)
-              .wait(),
-          seed, count));
-      EXPECT_TRUE(right(
-          upcxx::rpc(
-              target, [](std::vector<triple> const& a) -> std::vector<triple> const& { return a; }, v)
-              .wait(),
-          seed, count));
+      EXPECT_TRUE(right(upcxx::rpc(
+                            target, [](std::vector<triple>&& a) { return std::move(a); }, v)
+                            .wait(),
+                        seed, count));
+      EXPECT_TRUE(
+          right(upcxx::rpc(
+                    target, [](std::vector<triple> const& a) -> std::vector<triple> const& { return a; }, v)
+                    .wait(),
+                seed, count));
       // A future's value.
-      EXPECT_TRUE(right(
-          upcxx::rpc(
-              target, [](std::vector<triple>&& a) { return upcxx::make_future(std::move(a)); }, v)
-              .wait(),
-          seed, count));
+      EXPECT_TRUE(
+          right(upcxx::rpc(
+                    target, [](std::vector<triple>&& a) { return upcxx::make_future(std::move(a)); }, v)
+                    .wait(),
+                seed, count));
     }
   }
   upcxx::barrier();

@@ -40,16 +40,22 @@ class arena {
         most_resting_(bytes / 8 * 3),
         allocator_(0, bytes, segment_allocator::locking::none, memory) {}
 
+  /// How many blocks that are out may be looked at for one that is wanted.
+  enum class effort : std::uint8_t {
+    few,  ///< for who asks over and over
+    all,
+  };
+
   /// Offset in the arena of a buffer of `bytes` for one reader, aligned; npos if there is no room for it now.
-  std::uint64_t take(std::size_t bytes, std::size_t alignment, std::uint32_t reader = 0) {
-    // Early, so that the block freed last is used again while it is in our cache; but a flag that its reader
-    // has not cleared costs a look each time, so with many blocks out only now and then.
-    if (used_.size() <= 8 || ++takes_ % 8 == 0) reclaim();
+  std::uint64_t take(std::size_t bytes, std::size_t alignment, std::uint32_t reader = 0,
+                     effort spent = effort::all) {
+    // Early, so that the block freed last is used again while it is in our cache.
+    reclaim(few_flags);
     if (reader >= held_by_.size()) held_by_.resize(reader + 1);
     std::size_t const padded = bytes + (alignment > 64 ? alignment : block_flag_bytes);
     std::uint64_t block = allocate_for(reader, padded);
     if (block == segment_allocator::npos) {
-      reclaim();
+      if (spent == effort::all) reclaim_all();
       end_rest(0);
       block = allocate_for(reader, padded);
       if (block == segment_allocator::npos) return npos;
@@ -68,7 +74,7 @@ class arena {
     if (reserved_ + bytes > bytes_ / 2) return npos;
     std::uint64_t block = allocator_.allocate(bytes, 64);
     if (block == segment_allocator::npos) {
-      reclaim();
+      reclaim_all();
       end_rest(0);
       block = allocator_.allocate(bytes, 64);
     }
@@ -90,11 +96,12 @@ class arena {
   std::byte* address(std::uint64_t buffer) const { return base_ + buffer; }
   std::size_t bytes() const { return bytes_; }
   bool idle() {
-    reclaim();
+    reclaim_all();
     return used_.empty();
   }
 
  private:
+  static constexpr std::size_t few_flags = 8;
   struct used_block {
     std::uint64_t block;
     std::uint64_t buffer;
@@ -113,17 +120,26 @@ class arena {
     return *reinterpret_cast<std::atomic<std::uint32_t>*>(buffer - block_flag_bytes);
   }
 
-  void reclaim() {
-    for (std::size_t i = 0; i < used_.size();) {
-      if (flag_of(base_ + used_[i].buffer).load(std::memory_order_acquire) == 0) {
-        held_by_[used_[i].reader] -= used_[i].bytes;
-        give_back(used_[i].block, used_[i].bytes);
-        used_[i] = used_.back();
+  /// Takes back what was handed back, of the next `most` blocks that are out: a flag that its reader has not cleared
+  /// costs a look each time.
+  void reclaim(std::size_t most) {
+    for (; most != 0 && !used_.empty(); --most) {
+      if (next_look_ >= used_.size()) next_look_ = 0;
+      used_block& next = used_[next_look_];
+      if (flag_of(base_ + next.buffer).load(std::memory_order_acquire) == 0) {
+        held_by_[next.reader] -= next.bytes;
+        give_back(next.block, next.bytes);
+        next = used_.back();
         used_.pop_back();
       } else {
-        ++i;
+        ++next_look_;
       }
     }
+  }
+
+  void reclaim_all() {
+    next_look_ = 0;
+    reclaim(used_.size());
   }
 
   void give_back(std::uint64_t block, std::size_t bytes) {
@@ -153,7 +169,7 @@ class arena {
   std::deque<std::uint64_t> resting_;
   std::size_t resting_bytes_ = 0;
   std::size_t reserved_ = 0;
-  std::uint32_t takes_ = 0;
+  std::size_t next_look_ = 0;
 };
 
 }  // namespace atl::memory

@@ -279,7 +279,9 @@ bool endpoint::send_parked(parked_message& item, bool& kept) {
 }
 
 bool endpoint::send_by_arena(parked_message& item) {
-  std::uint64_t const buffer = arena_.take(item.bytes, std::size_t{1} << item.alignment_log2, item.target);
+  // Asked with every progress: what one look misses, the next ones see.
+  std::uint64_t const buffer =
+      arena_.take(item.bytes, std::size_t{1} << item.alignment_log2, item.target, arena::effort::few);
   if (buffer == arena::npos) return false;
   std::memcpy(arena_.address(buffer) + header_bytes, item.buffer + header_bytes, item.bytes - header_bytes);
   arena_descriptor const d{buffer, item.bytes, item.kind, item.alignment_log2, false};
@@ -337,8 +339,9 @@ bool endpoint::send_fragments(parked_message& item) {
 bool endpoint::notice_read() {
   if (being_read_count_ == 0) return false;
   bool any = false;
-  for (std::size_t slot = 0; slot < most_rendezvous; ++slot) {
+  for (std::size_t slot = 0, left = being_read_count_; left != 0; ++slot) {
     parked_message* const item = being_read_[slot];
+    left -= item != nullptr ? 1 : 0;
     // Acquire pairs with the release of the reader, in pull(): it has read all it wanted.
     if (item == nullptr || flags_of(config_.me).unread[slot].load(std::memory_order_acquire) != 0) continue;
     being_read_[slot] = nullptr;

@@ -89,6 +89,24 @@ TEST(arena, large_buffers_rest_before_they_are_used_again) {
   EXPECT_EQ(a.take(1000, 64), small);
 }
 
+TEST(arena, who_asks_over_and_over_sees_all_in_the_end) {
+  auto const memory = std::make_unique<page_aligned>();
+  arena a(memory->bytes, arena_bytes);
+  std::vector<std::uint64_t> held;
+  for (std::uint64_t b; (b = a.take(1000, 64)) != arena::npos;) held.push_back(b);
+  ASSERT_GT(held.size(), 30U);
+  for (std::size_t const freed : {held.size() - 1, std::size_t{0}, held.size() / 2}) {
+    arena::hand_back(a.address(held[freed]));
+    std::uint64_t again = arena::npos;
+    std::size_t looks = 0;
+    while (again == arena::npos && ++looks <= held.size()) again = a.take(1000, 64, 0, arena::effort::few);
+    EXPECT_EQ(again, held[freed]);
+    EXPECT_LE(looks, held.size() / 4) << "a look sees several";
+  }
+  arena::hand_back(a.address(held[5]));
+  EXPECT_EQ(a.take(1000, 64), held[5]) << "who asks once sees all at once";
+}
+
 TEST(arena, rest_ends_when_memory_is_wanted) {
   constexpr std::size_t bytes = 1 << 20;
   std::vector<page_aligned> room(bytes / sizeof(page_aligned));

@@ -60,7 +60,8 @@ TEST(copy_to_reader, both_ways_copy_all_bytes) {
     }
     std::size_t const bytes = 16'384 + static_cast<std::size_t>(round) * 37;
     std::size_t const at = static_cast<std::size_t>(round) * 8 % 64;  // messages' elements lie anywhere
-    for (std::size_t i = 0; i < bytes; ++i) source[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(round));
+    for (std::size_t i = 0; i < bytes; ++i)
+      source[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(round));
     std::memset(target, 0, sizeof target);
     past += c.past_caches() ? 1 : 0;
     c(target + at, source.data(), bytes);
