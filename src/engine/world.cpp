@@ -229,7 +229,8 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
             return claim_transit(region, begin + offset, bytes);
           }),
       transit(region.part(plan.transport.me) + plan.transport.layout.arena_offset,
-              plan.transport.layout.arena_bytes, &transit_memory),
+              plan.transport.layout.arena_bytes, &transit_memory,
+              plan.waiting.spare_cores ? memory::arena::rest::yes : memory::arena::rest::no),
       host({region.base(), region.stride(), plan.transport.ranks, plan.transport.me, plan.remote_fences,
             plan.one_network},
            transit),

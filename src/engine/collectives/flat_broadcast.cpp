@@ -44,7 +44,7 @@ class line_broadcast final : public flat_collective {
 /// cores a turn of all ranks. Equal on all members.
 std::size_t piece_of(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{128} << 10;  // stays in the second-level cache
-  constexpr std::size_t least = std::size_t{8} << 10;
+  constexpr std::size_t least = std::size_t{16} << 10;
   if (!progress_engine::here().waiting.spare_cores) return most;
   return std::clamp(bytes / 8 / 64 * 64, least, most);
 }

@@ -12,26 +12,27 @@ staging_blocks::~staging_blocks() {
 }
 
 std::uint64_t staging_blocks::next(std::size_t bytes, std::uint64_t all_left) {
-  unsigned too_small = count;
+  bool const rests = host_.staging_rests(bytes);
+  unsigned free = count;
   bool wait = false;
   for (unsigned i = 0; i < count; ++i) {
     block const& b = blocks_[i];
     if (b.used > all_left) {
       wait = true;
-    } else if (b.bytes >= bytes) {
+    } else if (b.bytes >= bytes && !rests) {
       current_ = i;
       return b.offset;
-    } else if (too_small == count) {
-      too_small = i;
+    } else if (free == count) {
+      free = i;
     }
   }
-  if (too_small == count) return later;
-  block& b = blocks_[too_small];
+  if (free == count) return later;
+  block& b = blocks_[free];
   if (b.offset != none) host_.give_staging(b.offset);
   std::size_t const enough = std::bit_ceil(std::max(bytes, std::size_t{1024}));
   b.offset = host_.take_staging(enough);
   b.bytes = b.offset == none ? 0 : enough;
-  current_ = too_small;
+  current_ = free;
   return b.offset == none && wait ? later : b.offset;
 }
 

@@ -83,6 +83,8 @@ class host_domain {
     std::uint64_t const block = transit_.reserve(bytes);
     return block == memory::arena::npos ? no_room : transit_offset() + block;
   }
+  /// Should a block of that size be given back, and another taken, when its readers are done?
+  [[nodiscard]] bool staging_rests(std::size_t bytes) const { return transit_.rests(bytes); }
   void give_staging(std::uint64_t offset) const { transit_.unreserve(offset - transit_offset()); }
 
  private:

@@ -9,9 +9,9 @@
 /// memory in the end, two have a third each, and there is always some for the others (dynamic thresholds:
 /// Choudhury and Hahne, 1998).
 ///
-/// Large buffers rest when they are handed back, until others have been used for long enough that the caches of
+/// Large blocks rest when they are handed back, until others have been used for long enough that the caches of
 /// two cores have lost them: lines that the last reader still has make the next copy into them two to four times
-/// as slow.
+/// as slow. Ranks that share cores want the opposite.
 
 #include <atomic>
 #include <cstddef>
@@ -33,11 +33,14 @@ class arena {
  public:
   static constexpr std::uint64_t npos = ~std::uint64_t{0};
 
+  /// Do large blocks rest?
+  enum class rest : bool { no, yes };
+
   /// `base` is this process's address of the arena. `memory`: what is behind it, by offsets; null: all is there.
-  arena(std::byte* base, std::size_t bytes, reservation* memory = nullptr)
+  arena(std::byte* base, std::size_t bytes, reservation* memory = nullptr, rest of_large = rest::yes)
       : base_(base),
         bytes_(bytes),
-        most_resting_(bytes / 8 * 3),
+        most_resting_(of_large == rest::yes ? bytes / 8 * 3 : 0),
         allocator_(0, bytes, segment_allocator::locking::none, memory) {}
 
   /// How many blocks that are out may be looked at for one that is wanted.
@@ -83,8 +86,9 @@ class arena {
     return block;
   }
   void unreserve(std::uint64_t block) {
-    reserved_ -= allocator_.size_of(block);
-    allocator_.deallocate(block);
+    std::size_t const bytes = allocator_.size_of(block);
+    reserved_ -= bytes;
+    give_back(block, bytes);
   }
 
   /// Called by whoever read the buffer (or by the owner to cancel); `buffer` in the caller's address space.
@@ -93,6 +97,8 @@ class arena {
     flag_of(buffer).store(0, std::memory_order_release);
   }
 
+  /// Should a block of that size be given back before it is written again?
+  [[nodiscard]] bool rests(std::size_t bytes) const { return bytes >= resting_from && most_resting_ != 0; }
   std::byte* address(std::uint64_t buffer) const { return base_ + buffer; }
   std::size_t bytes() const { return bytes_; }
   bool idle() {
@@ -143,7 +149,7 @@ class arena {
   }
 
   void give_back(std::uint64_t block, std::size_t bytes) {
-    if (bytes < resting_from) {
+    if (!rests(bytes)) {
       allocator_.deallocate(block);
       return;
     }

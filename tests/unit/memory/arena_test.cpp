@@ -89,6 +89,31 @@ TEST(arena, large_buffers_rest_before_they_are_used_again) {
   EXPECT_EQ(a.take(1000, 64), small);
 }
 
+TEST(arena, ranks_that_share_cores_use_the_same_block_again) {
+  constexpr std::size_t bytes = 1 << 20;
+  std::vector<page_aligned> room(bytes / sizeof(page_aligned));
+  arena a(room[0].bytes, bytes, nullptr, arena::rest::no);
+  EXPECT_FALSE(a.rests(bytes / 2));
+  std::uint64_t const first = a.take(resting_from, 64);
+  arena::hand_back(a.address(first));
+  EXPECT_EQ(a.take(resting_from, 64), first);
+}
+
+TEST(arena, staging_rests_too) {
+  constexpr std::size_t bytes = 1 << 20;
+  std::vector<page_aligned> room(bytes / sizeof(page_aligned));
+  arena a(room[0].bytes, bytes);
+  EXPECT_TRUE(a.rests(resting_from));
+  EXPECT_FALSE(a.rests(resting_from - 1));
+  std::uint64_t const first = a.reserve(resting_from);
+  a.unreserve(first);
+  for (std::size_t used = 0; used < bytes / 4; used += resting_from) {
+    std::uint64_t const next = a.reserve(resting_from);
+    EXPECT_NE(next, first) << "after " << used << " bytes";
+    a.unreserve(next);
+  }
+}
+
 TEST(arena, who_asks_over_and_over_sees_all_in_the_end) {
   auto const memory = std::make_unique<page_aligned>();
   arena a(memory->bytes, arena_bytes);
