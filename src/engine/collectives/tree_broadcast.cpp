@@ -1,16 +1,14 @@
-// Arrays go down a tree in segments; each is passed on as soon as all before it are there.
+// Arrays go down a tree in segments.
 //
 // Where the members on a host have channels, the tree is one of hosts, and whoever stands for this host passes on
 // to the others by a flat broadcast what has come.
 
 #include <algorithm>
-#include <vector>
 
+#include "engine/collectives/array_descent.hpp"
 #include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat_broadcast.hpp"
 #include "engine/collectives/hierarchy.hpp"
-#include "engine/collectives/streams.hpp"
-#include "engine/collectives/tree.hpp"
 #include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
@@ -39,7 +37,7 @@ class tree_broadcast final : public collective {
   }
   bool advance() override {
     if (!go_on()) return false;
-    for (sending& child : to_children_) child.close(*this);
+    down_.close(*this);
     return true;
   }
 
@@ -48,28 +46,14 @@ class tree_broadcast final : public collective {
     stream_shape shape{down_tag, -1, bytes_};
     shape.granted = bytes_ <= eager_bytes && !waits_for_receiver(*this) ? 1 : 0;
     shape.ahead = segments_ahead;
-    is_root_ = place.is_root();
-    if (!is_root_) {
-      shape.peer = team->to_world(place.parent());
-      from_parent_ = receiving(shape);
-    }
-    // Who has most below it comes first.
-    to_children_.reserve(place.children());
-    for (std::size_t i = place.children(); i-- > 0;) {
-      shape.peer = team->to_world(place.begin()[i]);
-      to_children_.emplace_back(shape);
-    }
+    down_.plan(*this, place, shape);
   }
 
   bool go_on() {
     if (!stands_for_host_) return inside_done_;
-    bool complete = is_root_ || from_parent_.go_on(*this, buffer_);
-    // An empty array is there when its message is.
-    if (bytes_ == 0 && !complete) return false;
-    std::size_t const there = is_root_ ? bytes_ : from_parent_.there();
-    for (sending& child : to_children_) complete &= child.go_on(*this, buffer_, there);
+    bool const complete = down_.go_on(*this, buffer_, std::max(bytes_, std::size_t{1}));
     if (!inside_done_) {
-      there_ = bytes_ == 0 ? 1 : there;
+      there_ = down_.there();
       collectives_under_way::here().go_on_inside(*team->inside.down);
     }
     return complete && inside_done_;
@@ -78,12 +62,10 @@ class tree_broadcast final : public collective {
   std::byte* buffer_;
   std::size_t bytes_;
   std::int32_t root_;
-  bool is_root_ = false;
   bool stands_for_host_ = true;
   bool inside_done_ = true;
   std::size_t there_ = 0;  ///< for the others on this host
-  receiving from_parent_;
-  std::vector<sending> to_children_;
+  array_descent down_;
 };
 
 }  // namespace

@@ -14,12 +14,12 @@
 
 #include <atoll/engine/am.hpp>
 
+#include "engine/collectives/array_descent.hpp"
 #include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat_broadcast.hpp"
 #include "engine/collectives/flat_reduce.hpp"
 #include "engine/collectives/hierarchy.hpp"
 #include "engine/collectives/streams.hpp"
-#include "engine/collectives/tree.hpp"
 #include "engine/collectives/under_way.hpp"
 
 namespace atl::engine {
@@ -85,21 +85,15 @@ class tree_reduce final : public collective {
     // Who has sent something up has entered, and can use what comes down at once.
     down.granted = static_cast<std::uint32_t>(std::min<std::size_t>(window, shape_.segments()));
     if (!is_root_) {
-      shape_.peer = down.peer = team->to_world(place.parent());
+      shape_.peer = team->to_world(place.parent());
       to_parent_ = sending(shape_);
-      from_parent_ = receiving(down);
     }
     from_children_.reserve(place.children());
     for (std::size_t i = 0; i < place.children(); ++i) {
       shape_.peer = team->to_world(place.begin()[i]);
       from_children_.emplace_back(shape_);
     }
-    if (!all_) return;
-    to_children_.reserve(place.children());
-    for (std::size_t i = place.children(); i-- > 0;) {
-      down.peer = team->to_world(place.begin()[i]);
-      to_children_.emplace_back(down);
-    }
+    if (all_) down_.plan(*this, place, down);
   }
 
   bool go_on() {
@@ -181,13 +175,11 @@ class tree_reduce final : public collective {
   // ---- down
 
   bool go_down() {
-    bool complete = is_root_ ? reduced_ == shape_.segments() : from_parent_.go_on(*this, r_.to());
-    std::size_t const there =
-        is_root_ ? std::min(reduced_ * shape_.segment, shape_.bytes) : from_parent_.there();
-    if (shape_.bytes == 0 && !complete) return false;
-    for (sending& child : to_children_) complete &= child.go_on(*this, r_.to(), there);
+    bool const nothing = shape_.bytes == 0 && reduced_ == 1;
+    std::size_t const reduced = std::min(reduced_ * shape_.segment, shape_.bytes);
+    bool const complete = down_.go_on(*this, r_.to(), nothing ? 1 : reduced);
     if (!down_done_) {
-      there_ = shape_.bytes == 0 ? 1 : there;
+      there_ = down_.there();
       collectives_under_way::here().go_on_inside(*team->inside.down);
     }
     return complete && down_done_;
@@ -209,9 +201,8 @@ class tree_reduce final : public collective {
   std::byte* partial_ = nullptr;
   scratch scratch_;
   sending to_parent_;
-  receiving from_parent_;
   std::vector<receiving> from_children_;
-  std::vector<sending> to_children_;
+  array_descent down_;
 };
 
 }  // namespace
