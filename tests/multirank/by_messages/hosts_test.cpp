@@ -1,95 +1,27 @@
-// Collectives over several hosts: what crosses between hosts, and teams of every shape. Either ranks of one host
-// are told to be on several (PRETENDED_HOSTS), without channels; or the hosts are simulated, and members of a host
-// have channels.
+// Collectives over several hosts: what crosses between hosts, and teams of every shape.
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 
-#include <atoll/engine/job.hpp>
 #include <upcxx/experimental/collectives.hpp>
 
-#include "../common.hpp"
-#include "engine/collectives/hierarchy.hpp"
-#include "engine/collectives/steps.hpp"
 #include "engine/collectives/tree.hpp"
+#include "several_hosts.hpp"
 
-namespace {
+using several_hosts::place;
+using several_hosts::pretended;
 
-std::int32_t hosts = 1;
-char placement = 'b';
-
-bool pretended = false;
-
-std::int32_t place(std::int32_t rank) {
-  if (!pretended) return atl::engine::host_of(rank);
-  if (placement == 'c') return rank % hosts;
-  // The first host has one rank.
-  if (placement == 'u') return rank == 0 ? 0 : 1;
-  return rank / ((atl::engine::job.rank_n + hosts - 1) / hosts);
-}
-
-/// Before the library begins.
-bool const told = [] {
-  char const* const text = std::getenv("PRETENDED_HOSTS");
-  if (text == nullptr) return false;
-  pretended = true;
-  placement = text[0];
-  hosts = std::atoi(std::strchr(text, ':') + 1);
-  atl::engine::pretend_hosts(&place, hosts);
-  return true;
-}();
-
-int between_hosts = 0;
-int in_all = 0;
-void watch(std::int32_t to, atl::engine::step const&) {
-  ++in_all;
-  if (place(to) != place(upcxx::rank_me())) ++between_hosts;
-}
-
-}  // namespace
-
-class hosts_test : public multirank::fixture {
+class hosts_test : public several_hosts::fixture {
  protected:
-  void SetUp() override {
-    multirank::fixture::SetUp();
-    used_ = 0;
-    all_.resize(static_cast<std::size_t>(n));
-    std::iota(all_.begin(), all_.end(), 0);
-    for (int const r : all_) used_ = std::max(used_, place(r) + 1);
-  }
-  /// Steps between hosts while `call` runs, of this rank.
-  template <class Call>
-  int crossing(Call call) {
-    upcxx::barrier();
-    between_hosts = in_all = 0;
-    atl::engine::step_watcher = &watch;
-    call();
-    atl::engine::step_watcher = nullptr;
-    return between_hosts;
-  }
-  int rounds() const { return std::bit_width(static_cast<unsigned>(used_ - 1)); }
-  bool leads() const {
-    for (int r = 0; r < me; ++r) {
-      if (place(r) == place(me)) return false;
-    }
-    return true;
-  }
-
   /// Have members of this host channels?
   static bool flat_inside(upcxx::team const& t = upcxx::world()) {
     auto const* const view = atl::engine::find_team(std::bit_cast<std::uint64_t>(t.id()));
     return static_cast<atl::engine::team_data const*>(view)->inside.up != nullptr;
   }
-
-  std::vector<int> all_;  ///< ranks
-  int used_ = 1;          ///< hosts
 };
 
 TEST_F(hosts_test, barriers_and_small_reductions_cross_in_rounds_of_leaders) {
@@ -126,24 +58,24 @@ TEST_F(hosts_test, a_value_crosses_once_to_each_other_host) {
 
 TEST_F(hosts_test, inside_a_host_nothing_goes_by_messages_where_there_are_channels) {
   bool const flat = flat_inside();
-  EXPECT_EQ(flat, !pretended && std::count_if(all_.begin(), all_.end(),
-                                              [&](int r) { return place(r) == place(me); }) > 1);
+  EXPECT_EQ(flat, !pretended() && std::count_if(all_.begin(), all_.end(),
+                                                [&](int r) { return place(r) == place(me); }) > 1);
   if (!upcxx::reduce_all(static_cast<int>(flat), upcxx::op_fast_max).wait()) {
     GTEST_SKIP() << "no two ranks of a host have a channel";
   }
   for (std::size_t const size : {std::size_t{1}, std::size_t{30}, std::size_t{2000}, std::size_t{25'000}}) {
     std::vector<long> values(size, me);
-    EXPECT_EQ(crossing([&] { upcxx::broadcast(values.data(), size, n - 1).wait(); }), in_all);
+    EXPECT_EQ(crossing([&] { upcxx::broadcast(values.data(), size, n - 1).wait(); }), in_all());
     EXPECT_EQ(crossing([&] {
                 upcxx::reduce_one(values.data(), values.data(), size, upcxx::op_fast_add, n - 1).wait();
               }),
-              in_all);
+              in_all());
     EXPECT_EQ(
         crossing([&] { upcxx::reduce_all(values.data(), values.data(), size, upcxx::op_fast_add).wait(); }),
-        in_all);
+        in_all());
   }
-  EXPECT_EQ(crossing([] { upcxx::barrier(); }), in_all);
-  EXPECT_EQ(in_all, leads() ? rounds() : 0);
+  EXPECT_EQ(crossing([] { upcxx::barrier(); }), in_all());
+  EXPECT_EQ(in_all(), leads() ? rounds() : 0);
 }
 
 TEST_F(hosts_test, many_of_all_kinds_are_open_at_once) {
