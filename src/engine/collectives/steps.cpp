@@ -81,7 +81,9 @@ bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
                       c.call.history, what.tag,         static_cast<std::uint32_t>(offset),
                       what.at,        what.more};
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
-  if (goes_past_caches(out, what.bytes)) {
+  if (what.row != nullptr) {
+    what.row->copy_out(what.at, out.begin + offset, what.bytes);
+  } else if (goes_past_caches(out, what.bytes)) {
     streaming_copy(out.begin + offset, what.data, what.bytes);
   } else if (what.bytes != 0) {
     std::memcpy(out.begin + offset, what.data, what.bytes);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/collectives/block_row.hpp"
 #include "engine/collectives/collective.hpp"
 
 namespace atl::engine {
@@ -32,6 +33,7 @@ struct step {
   void const* data = nullptr;
   std::size_t bytes = 0;
   std::size_t alignment = transport::buffer_alignment;
+  row_view const* row = nullptr;  ///< where the data are if not in one piece: there from `at` on
 };
 
 /// Sends a step of collective `c`. Never waits and never throws: false if there is no memory for it now, so

@@ -1,7 +1,5 @@
 #include "engine/collectives/streams.hpp"
 
-#include <cstring>
-
 #include <atoll/engine/am.hpp>
 
 #include "engine/collectives/matching.hpp"
@@ -21,7 +19,7 @@ void sending::hear_grants(collective& c) {
   charged_ = 0;
 }
 
-bool sending::send_next(collective& c, std::byte const* data) {
+bool sending::send_next(collective& c, std::byte const* data, row_view const* row) {
   if (sent_ >= granted_) hear_grants(c);
   auto& all = collectives_under_way::here();
   bool const granted = sent_ < granted_;
@@ -29,6 +27,7 @@ bool sending::send_next(collective& c, std::byte const* data) {
   if (!granted && (sent_ >= shape_.ahead || !all.may_run_ahead(charge))) return false;
   step segment{shape_.tag, shape_.begin_of(sent_)};
   segment.data = data;
+  segment.row = row;
   segment.bytes = shape_.bytes_of(sent_);
   if (!send_step(c, shape_.peer, segment)) return false;
   ++sent_;
@@ -42,10 +41,13 @@ void sending::close(collective& c) {
   c.route->unheard += charged_;
 }
 
-bool sending::go_on(collective& c, std::byte const* data, std::size_t there) {
-  for (; !complete();) {
-    if (shape_.begin_of(sent_) + shape_.bytes_of(sent_) > there) return false;
-    if (!send_next(c, data + shape_.begin_of(sent_))) return false;
+bool sending::go_on(collective& c, row_view const& array, std::size_t there) {
+  while (!complete()) {
+    std::size_t const begin = shape_.begin_of(sent_);
+    std::size_t const bytes = shape_.bytes_of(sent_);
+    if (begin + bytes > there) return false;
+    std::byte const* const data = array.in_one_piece(begin, bytes);
+    if (!send_next(c, data, data == nullptr ? &array : nullptr)) return false;
   }
   return true;
 }
@@ -61,7 +63,7 @@ bool receiving::fits(collective const& c, message const& m) const {
   return false;
 }
 
-bool receiving::go_on(collective& c, std::byte* data) {
+bool receiving::go_on(collective& c, row_view const& array) {
   // Before what has come ahead is taken, so that never more is taken than was granted.
   if (granted_ == 0) (void)grant(c, std::min<std::size_t>(window, segments_));
   while (!complete()) {
@@ -73,7 +75,7 @@ bool receiving::go_on(collective& c, std::byte* data) {
     }
     step_data const d = data_of(*m);
     std::size_t const at = header_of(*m).at;
-    if (d.bytes != 0) std::memcpy(data + at, d.data, d.bytes);
+    array.copy_in(at, d.data, d.bytes);
     release(m);
     for (ahead_ |= 1U << (at / shape_.segment - taken_); (ahead_ & 1U) != 0; ahead_ >>= 1U) ++taken_;
   }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/collectives/block_row.hpp"
 #include "engine/collectives/collective.hpp"
 #include "engine/collectives/steps.hpp"
 
@@ -67,15 +68,16 @@ class sending {
       : shape_(shape), segments_(shape.segments()), granted_(shape.granted) {}
 
   /// Sends the next segment, which begins at `data`. False: not granted yet, or no memory now.
-  [[nodiscard]] bool send_next(collective& c, std::byte const* data);
-  /// Sends what may go of the first `there` bytes of the array at `data`; true when all is sent.
-  bool go_on(collective& c, std::byte const* data, std::size_t there);
+  [[nodiscard]] bool send_next(collective& c, std::byte const* data) { return send_next(c, data, nullptr); }
+  /// Sends what may go of the first `there` bytes of `array`; true when all is sent.
+  bool go_on(collective& c, row_view const& array, std::size_t there);
   [[nodiscard]] bool complete() const noexcept { return sent_ == segments_; }
 
   /// All is sent, and the collective ends here. Its receiver may not have been heard of yet.
   void close(collective& c);
 
  private:
+  bool send_next(collective& c, std::byte const* data, row_view const* row);
   void hear_grants(collective& c);
 
   stream_shape shape_;
@@ -91,8 +93,8 @@ class receiving {
   explicit receiving(stream_shape const& shape)
       : shape_(shape), segments_(shape.segments()), granted_(shape.granted) {}
 
-  /// Receives into the array at `data`, in any order, and lets the sender go on. True when all is there.
-  bool go_on(collective& c, std::byte* data);
+  /// Receives into `array`, in any order, and lets the sender go on. True when all is there.
+  bool go_on(collective& c, row_view const& array);
   /// Bytes at the front of the array that are there.
   [[nodiscard]] std::size_t there() const noexcept { return std::min(taken_ * shape_.segment, shape_.bytes); }
   [[nodiscard]] bool complete() const noexcept { return taken_ == segments_; }

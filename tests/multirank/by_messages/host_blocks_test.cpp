@@ -1,0 +1,65 @@
+// What scatter, gathers, all to all and scan send between hosts: as few messages as the hosts need, whatever the number
+// of their ranks. What arrives, blocks_test checks.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include <atoll/engine/collectives.hpp>
+#include <atoll/engine/team.hpp>
+
+#include "several_hosts.hpp"
+
+namespace {
+
+using atl::engine::on_done;
+
+/// Starts a collective by calling `start` with what to tell, and waits for it.
+template <class Start>
+void run(Start start) {
+  std::atomic<bool> done{false};
+  start(on_done{[](void* flag) { static_cast<std::atomic<bool>*>(flag)->store(true); }, &done});
+  multirank::spin_until([&] { return done.load(); });
+}
+
+}  // namespace
+
+class host_blocks_test : public several_hosts::fixture {
+ protected:
+  /// Steps between hosts of all ranks together. Every 16th collective of those that do not wait for each other asks
+  /// before it sends: so the fewest of two.
+  template <class Call>
+  int all_crossing(Call call) {
+    int const first = crossing(call);
+    int const second = crossing(call);
+    return upcxx::reduce_all(std::min(first, second), upcxx::op_fast_add).wait();
+  }
+  void use(std::size_t block) {
+    block_ = block;
+    mine_.assign(block, static_cast<std::uint8_t>(me));
+    row_.assign(block * static_cast<std::size_t>(n), static_cast<std::uint8_t>(me));
+    target_.assign(row_.size(), 0);
+  }
+
+  atl::engine::team_view& world = atl::engine::world_team();
+  std::size_t block_ = 0;
+  std::vector<std::uint8_t> mine_;
+  std::vector<std::uint8_t> row_;
+  std::vector<std::uint8_t> target_;
+};
+
+TEST_F(host_blocks_test, a_row_crosses_once_for_each_other_host_from_one_or_to_one) {
+  use(8);
+  for (int root = 0; root < n; ++root) {
+    EXPECT_EQ(all_crossing([&] {
+                run([&](on_done done) { start_scatter(world, row_.data(), block_, mine_.data(), root, done); });
+              }),
+              used_ - 1)
+        << "from " << root;
+    EXPECT_EQ(all_crossing([&] {
+                run([&](on_done done) { start_gather(world, mine_.data(), block_, row_.data(), root, done); });
+              }),
+              used_ - 1)
+        << "to " << root;
+  }
+}
