@@ -51,15 +51,28 @@ class host_blocks_test : public several_hosts::fixture {
 TEST_F(host_blocks_test, a_row_crosses_once_for_each_other_host_from_one_or_to_one) {
   use(8);
   for (int root = 0; root < n; ++root) {
-    EXPECT_EQ(all_crossing([&] {
-                run([&](on_done done) { start_scatter(world, row_.data(), block_, mine_.data(), root, done); });
-              }),
-              used_ - 1)
+    EXPECT_EQ(
+        all_crossing([&] {
+          run([&](on_done done) { start_scatter(world, row_.data(), block_, mine_.data(), root, done); });
+        }),
+        used_ - 1)
         << "from " << root;
-    EXPECT_EQ(all_crossing([&] {
-                run([&](on_done done) { start_gather(world, mine_.data(), block_, row_.data(), root, done); });
-              }),
-              used_ - 1)
+    EXPECT_EQ(
+        all_crossing([&] {
+          run([&](on_done done) { start_gather(world, mine_.data(), block_, row_.data(), root, done); });
+        }),
+        used_ - 1)
         << "to " << root;
   }
+}
+
+TEST_F(host_blocks_test, gathers_to_all_cross_in_rounds_of_leaders) {
+  use(8);
+  auto const gather = [&] {
+    run([&](on_done done) { start_gather_all(world, mine_.data(), block_, target_.data(), done); });
+  };
+  EXPECT_EQ(crossing(gather), leads() ? rounds() : 0);
+  use(100'000);
+  int const crossed = crossing(gather);
+  EXPECT_EQ(crossed > 0, leads() && used_ > 1);
 }
