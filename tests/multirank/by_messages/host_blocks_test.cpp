@@ -13,6 +13,7 @@
 namespace {
 
 using atl::engine::on_done;
+using several_hosts::place;
 
 /// Starts a collective by calling `start` with what to tell, and waits for it.
 template <class Start>
@@ -75,4 +76,18 @@ TEST_F(host_blocks_test, gathers_to_all_cross_in_rounds_of_leaders) {
   use(100'000);
   int const crossed = crossing(gather);
   EXPECT_EQ(crossed > 0, leads() && used_ > 1);
+}
+
+TEST_F(host_blocks_test, small_blocks_from_all_to_all_cross_once_for_each_pair_of_hosts) {
+  int const others = used_ - 1;
+  int const elsewhere =
+      static_cast<int>(std::count_if(all_.begin(), all_.end(), [&](int r) { return place(r) != place(me); }));
+  auto const exchange = [&] {
+    run([&](on_done done) { start_all_to_all(world, row_.data(), block_, target_.data(), done); });
+  };
+  use(8);
+  EXPECT_EQ(crossing(exchange), leads() ? others : 0);
+  // Large ones do not travel together, in one segment each and with one grant.
+  use(5000);
+  EXPECT_EQ(crossing(exchange), 2 * elsewhere);
 }
