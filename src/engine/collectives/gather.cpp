@@ -13,6 +13,7 @@
 #include "engine/collectives/by_messages.hpp"
 #include "engine/collectives/flat_broadcast.hpp"
 #include "engine/collectives/hierarchy.hpp"
+#include "engine/collectives/scan.hpp"
 #include "engine/collectives/streams.hpp"
 #include "engine/collectives/under_way.hpp"
 
@@ -23,7 +24,7 @@ namespace {
 class gather_all : public collective {
  public:
   gather_all(void const* mine, std::size_t bytes, void* all)
-      : bytes_(bytes), mine_(static_cast<std::byte const*>(mine)), all_(static_cast<std::byte*>(all)) {}
+      : all_(static_cast<std::byte*>(all)), bytes_(bytes), mine_(static_cast<std::byte const*>(mine)) {}
 
   void begin() override {
     std::byte* const own = block_of(team->rank_me);
@@ -42,6 +43,8 @@ class gather_all : public collective {
 
  protected:
   [[nodiscard]] std::byte* block_of(std::int32_t rank) const { return all_ + bytes_of(rank); }
+
+  std::byte* all_;
 
  private:
   // Parts of the row: the blocks of this host, those of the host behind it, and so on around.
@@ -128,7 +131,6 @@ class gather_all : public collective {
 
   std::size_t bytes_;
   std::byte const* mine_;
-  std::byte* all_;
   bool stands_for_host_ = true;
   bool down_done_ = true;
   std::size_t there_ = 0;  ///< of the result, for the others on this host
@@ -138,11 +140,38 @@ class gather_all : public collective {
   array_descent down_;
 };
 
+class gathered_scan final : public gather_all {
+ public:
+  explicit gathered_scan(reduction const& r) : gather_all(r.source, r.bytes(), nullptr), r_(r) {}
+
+  void begin() override {
+    all_ = scratch_.get(r_.count * static_cast<std::size_t>(team->rank_n), r_.element_bytes);
+    gather_all::begin();
+  }
+  bool advance() override {
+    if (!gather_all::advance()) return false;
+    if (r_.bytes() == 0) return true;
+    std::memcpy(r_.to(), block_of(0), r_.bytes());
+    for (std::int32_t rank = 1; rank <= team->rank_me; ++rank)
+      r_.combine(r_.to(), block_of(rank), r_.count, r_.operation);
+    return true;
+  }
+
+ private:
+  reduction r_;
+  scratch scratch_;
+};
+
 }  // namespace
 
 collective* make_gather(team_view& team, collective_signature signature, on_done done, void const* mine,
                         std::size_t bytes, void* all) {
   return make<gather_all>(team, signature, done, mine, bytes, all);
+}
+
+collective* make_gathered_scan(team_view& team, collective_signature signature, on_done done,
+                               reduction const& what) {
+  return make<gathered_scan>(team, signature, done, what);
 }
 
 }  // namespace atl::engine

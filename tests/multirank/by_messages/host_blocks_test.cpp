@@ -91,3 +91,27 @@ TEST_F(host_blocks_test, small_blocks_from_all_to_all_cross_once_for_each_pair_o
   use(5000);
   EXPECT_EQ(crossing(exchange), 2 * elsewhere);
 }
+
+TEST_F(host_blocks_test, scans_cross_in_rounds_of_hosts) {
+  auto const scan = [&] {
+    run([&](on_done done) {
+      start_scan(
+          world, row_.data(), target_.data(), block_, 1,
+          [](void* a, void const* b, std::size_t count, void const*) {
+            for (std::size_t i = 0; i < count; ++i)
+              static_cast<std::uint8_t*>(a)[i] += static_cast<std::uint8_t const*>(b)[i];
+          },
+          nullptr, done);
+    });
+  };
+  use(8);
+  EXPECT_EQ(crossing(scan), leads() ? rounds() : 0);
+  if (!std::is_sorted(all_.begin(), all_.end(), [](int a, int b) { return place(a) < place(b); })) return;
+  // Too large for everyone to hear all: the values before a host come to its last member, who sends its own on.
+  use(1500);
+  bool const last =
+      std::none_of(all_.begin() + me + 1, all_.end(), [&](int r) { return place(r) == place(me); });
+  int sent = 0;
+  for (int step = 1; step < used_; step *= 2) sent += place(me) + step < used_ ? 1 : 0;
+  EXPECT_EQ(std::min(crossing(scan), crossing(scan)), last ? sent : 0);
+}
