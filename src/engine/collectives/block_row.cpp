@@ -6,8 +6,8 @@
 namespace atl::engine {
 
 void block_order::add(std::int32_t place, std::int32_t count) {
-  auto const at = static_cast<std::size_t>(place);
-  auto const more = static_cast<std::size_t>(count);
+  auto const at = static_cast<std::uint32_t>(place);
+  auto const more = static_cast<std::uint32_t>(count);
   if (!runs_.empty() && runs_.back().place + runs_.back().count == at) {
     runs_.back().count += more;
   } else {

@@ -14,9 +14,9 @@ namespace atl::engine {
 class block_order {
  public:
   struct run {
-    std::size_t begin;  ///< in the row
-    std::size_t place;
-    std::size_t count;
+    std::uint32_t begin;  ///< in the row
+    std::uint32_t place;
+    std::uint32_t count;
   };
 
   /// Whose blocks come next.
@@ -26,7 +26,7 @@ class block_order {
 
  private:
   std::vector<run> runs_;
-  std::size_t size_ = 0;
+  std::uint32_t size_ = 0;
 };
 
 /// Where the bytes of a row are: in one piece, or (with an order) as blocks of an array.
