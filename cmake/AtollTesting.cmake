@@ -203,7 +203,7 @@ function(atoll_add_multirank_test name)
   if(NOT arg_LIBRARY)
     set(arg_LIBRARY upcxx)
   endif()
-  if(NOT arg_LIBRARY STREQUAL "upcxx")
+  if(NOT arg_LIBRARY STREQUAL "upcxx" AND NOT arg_OWN_MAIN)
     target_sources(${name} PRIVATE ${ATOLL_TEST_SUPPORT}/multirank_main.cpp ${ATOLL_TEST_SUPPORT}/rank_env.cpp
                                    ${ATOLL_TEST_SUPPORT}/shared_memory.cpp)
   elseif(NOT arg_OWN_MAIN)

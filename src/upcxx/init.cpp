@@ -17,9 +17,11 @@
 #include "base/error.hpp"
 #include "base/symbols.hpp"
 #include "engine/collectives/barrier.hpp"
+#include "engine/collectives/inquiries.hpp"
 #include "engine/collectives/rings.hpp"
 #include "engine/collectives/run_to_end.hpp"
 #include "engine/period.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/progress/quiet.hpp"
 #include "engine/progress/waiting.hpp"
@@ -68,6 +70,13 @@ void await_other_hosts() {
     if (now.sent == now.taken && before.sent == now.sent && before.taken == now.taken) return;
     before = now;
   }
+}
+
+/// All ranks have begun to finalize, so no call can be the wrong one. Whose question finds nobody any more would take
+/// the peer for lost; those that were asked leave in the next settle().
+void ask_no_more() {
+  engine::guard const held;
+  engine::inquiries::here().stop();
 }
 
 /// Connections end by agreement, so that nobody takes the end of another rank for a loss.
@@ -178,6 +187,7 @@ void finalize(bool report_leaks) {
   engine::meet(engine::world_team(), signature, &progress_user);
   settle();
   engine::meet(engine::world_team(), signature, &progress_user);
+  ask_no_more();
   settle();
   await_other_hosts();
   engine::calls_at_end::here().run();

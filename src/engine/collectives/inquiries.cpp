@@ -17,7 +17,6 @@ namespace {
 
 /// As inside a host.
 constexpr std::uint64_t answer_within_ns = 1'500'000'000;
-constexpr std::uint64_t first_between_ns = 500'000'000;
 constexpr std::uint64_t longest_between_ns = 30'000'000'000;
 /// Members that are asked at a time, so that many ranks that wait do not flood the network.
 constexpr int asked_at_once = 4;
@@ -49,7 +48,7 @@ struct inquiries::answer {
 };
 
 void inquiries::look() {
-  if (job.host_n == 1 || end_) return;
+  if (job.host_n == 1 || stopped_ || end_) return;
   std::erase_if(looks_, [](auto const& one) { return team_registry::here().find(one.first) == nullptr; });
   team_registry::here().for_each([&](team_data const& team) {
     if (!team.open.empty() && team.hosts != nullptr) look(team, *team.open.front());
@@ -64,7 +63,7 @@ void inquiries::look(team_data const& team, collective const& waits_in) {
     gap_ns = std::min(2 * gap_ns, longest_between_ns);
   } else {
     number = waits_in.call.number;
-    gap_ns = first_between_ns;
+    gap_ns = progress_engine::here().suspicious_ns;
   }
   next_ns = now + gap_ns;
   ask_some_of(team);

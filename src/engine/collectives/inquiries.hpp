@@ -35,6 +35,8 @@ class inquiries final : public single<inquiries>, public work_source {
 
   /// Under the engine's lock, by a thread that has waited for long.
   void look();
+  /// Nothing can be wrong any more, and peers will soon be gone: no further questions. Under the lock, too.
+  void stop() noexcept { stopped_ = true; }
   /// Asks where `other` is. `end`, which does not return, gets the answer, or none after 1.5 s; what this rank takes
   /// in meanwhile does not count any more. Only the first one of a job is asked.
   /// `suspect`: a call of `team` that may have been given another list.
@@ -63,6 +65,7 @@ class inquiries final : public single<inquiries>, public work_source {
   };
 
   host_domain const& host_;
+  bool stopped_ = false;
   std::unordered_map<std::uint64_t, last_look> looks_;  ///< by team
   std::uint32_t asked_ = 0;                             ///< members, by look()
   std::int32_t other_ = -1;                             ///< whose place is waited for

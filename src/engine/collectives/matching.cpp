@@ -149,12 +149,12 @@ void look_for_mismatch(host_domain const& host) {
 }
 
 void look_around(std::uint64_t waited_ns) noexcept {
-  constexpr std::uint64_t suspicious_ns = 500'000'000;
   try_guard const held;
   if (!held) return;
   call_log::here().show_last();
-  if (waited_ns <= suspicious_ns) return;
-  look_for_mismatch(progress_engine::here().host);
+  progress_engine const& engine = progress_engine::here();
+  if (waited_ns <= engine.suspicious_ns) return;
+  look_for_mismatch(engine.host);
   inquiries::here().look();
   rings::here().look(waited_ns);
 }

@@ -48,6 +48,8 @@ struct progress_engine : single<progress_engine> {
   void (*announced_sink)(transport::message*) = nullptr;
   /// Called now and then by a thread that has waited for long; under no lock.
   void (*long_wait)(std::uint64_t waited_ns) noexcept = nullptr;
+  /// That is how long, and how often: it looks whether ranks wait for each other in different calls. Tests change it.
+  std::uint64_t suspicious_ns = 500'000'000;
 };
 
 /// What this rank shows of itself. Never null; private memory until a launcher gives a record that it can see.

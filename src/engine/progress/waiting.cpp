@@ -26,8 +26,6 @@ constexpr std::uint32_t spins_with_spare_cores = 3'000;  // some 200 us of polli
 // would notice and crowded ones gain back.
 constexpr std::uint64_t yield_for_ns = 200'000;
 constexpr std::uint64_t yield_for_ns_with_spare_cores = 20'000'000;
-/// From time to time, see whether ranks wait for each other in different collectives.
-constexpr std::uint64_t look_every_ns = 500'000'000;
 /// A rank that shares its core and finds work at every poll gives way after so long: the kernel would leave
 /// it the core for milliseconds, in which others can neither answer it nor its peers.
 constexpr std::uint64_t long_turn_ns = 50'000;
@@ -80,7 +78,7 @@ void waiter::announce_or_sleep() {
   if (announced_ == 0) {
     std::uint64_t const waited_ns = now_ns() - since_ns_;
     if (waited_ns > next_look_ns_) {
-      next_look_ns_ = waited_ns + look_every_ns;
+      next_look_ns_ = waited_ns + engine.suspicious_ns;
       bootstrap::look_for_mpi_singletons_again();
       if (engine.long_wait != nullptr) engine.long_wait(waited_ns);
     }
