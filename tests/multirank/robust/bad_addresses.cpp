@@ -59,7 +59,8 @@ int main(int, char** argv) {
   {
     upcxx::atomic_domain<long> domain({upcxx::atomic_op::fetch_add});
     auto const there = upcxx::broadcast(upcxx::new_array<long>(100), 0).wait();
-    if (upcxx::rank_me() == 1) make_mistake(argv[1], there, domain);
+    // On the last host.
+    if (upcxx::rank_me() == upcxx::rank_n() - 1) make_mistake(argv[1], there, domain);
     upcxx::barrier();
     domain.destroy();
   }
