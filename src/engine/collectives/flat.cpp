@@ -7,6 +7,7 @@
 
 #include "engine/collectives/matching.hpp"
 #include "engine/progress/peer_order.hpp"
+#include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
 
@@ -106,6 +107,11 @@ std::uint64_t flat_block(team_data& team, std::size_t bytes) {
   std::uint64_t const block = team.staging.next(bytes, team.all_left);
   if (block != staging_blocks::later || !flat_all_left(team, team.staging.first_use())) return block;
   return team.staging.next(bytes, team.all_left);
+}
+
+void flat_copy(team_data const& team, std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  std::int32_t const reader = team.to_world((team.rank_me + team.rank_n / 2) % team.rank_n);
+  progress_engine::here().shm.copy_for(reader, to, from, bytes);
 }
 
 bool flat_collective::is_there(std::int32_t rank) {

@@ -32,6 +32,8 @@ bool flat_complete(team_data& team, noted_call const& call, std::int32_t& seen);
 
 /// Block of staging memory for the next step; staging_blocks::none or later if there is none, or not yet.
 std::uint64_t flat_block(team_data& team, std::size_t bytes);
+/// Copies into such a block. All others read it, so what is best for one of them is done, on a core that may be far away.
+void flat_copy(team_data const& team, std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 /// By lines and blocks inside a host; what only this rank is in needs neither.
 inline bool goes_flat(team_view& team) {

@@ -75,7 +75,7 @@ class staged_broadcast final : public flat_collective {
       std::uint64_t const block = flat_block(*team, bytes);
       if (block == staging_blocks::later) return false;
       if (block == staging_blocks::none && there_ != nullptr && *there_ < bytes_) return false;
-      if (block != staging_blocks::none) std::memcpy(own_block_at(block), buffer_ + done_, bytes);
+      if (block != staging_blocks::none) flat_copy(*team, own_block_at(block), buffer_ + done_, bytes);
       flat_publish(*team, call, &block, sizeof block);
       leave(root_);
       if (block == staging_blocks::none) return go_on_by_messages();

@@ -163,8 +163,8 @@ class staged_reduce final : public flat_collective {
     if (staged) {
       // Nobody else reads our own share.
       range const mine = whole_ ? range{piece_, piece_} : share_of(team->rank_me);
-      std::memcpy(own_block(), source(), bytes(mine.begin));
-      std::memcpy(own_block() + bytes(mine.end), source() + bytes(mine.end), bytes(piece_ - mine.end));
+      flat_copy(*team, own_block(), source(), bytes(mine.begin));
+      flat_copy(*team, own_block() + bytes(mine.end), source() + bytes(mine.end), bytes(piece_ - mine.end));
     }
     bool const only_root_reads = whole_ && r_.root >= 0;
     if (only_root_reads && !staged && !send_piece()) return false;
@@ -257,7 +257,7 @@ class staged_reduce final : public flat_collective {
     } else {
       if (!flat_room(*team)) return false;
       range const mine = share_of(team->rank_me);
-      if (mine.size() != 0) std::memcpy(own_block() + bytes(mine.begin), share_, bytes(mine.size()));
+      flat_copy(*team, own_block() + bytes(mine.begin), share_, bytes(mine.size()));
       (void)publish(nullptr, 0, r_.root);
       team->staging.used_in(team->flat_step);
     }

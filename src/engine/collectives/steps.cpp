@@ -7,7 +7,6 @@
 #include <atoll/base/exceptions.hpp>
 #include <atoll/engine/am.hpp>
 
-#include "base/streaming_copy.hpp"
 #include "engine/collectives/under_way.hpp"
 #include "engine/progress/progress_engine.hpp"
 
@@ -28,12 +27,6 @@ constexpr std::size_t inline_bytes = sizeof(step_header::at) + sizeof(step_heade
 static_assert(inline_offset % inline_bytes == 0, "values are used where they are");
 
 bool fits_header(step const& what) { return what.bytes - 1 < inline_bytes && what.at == 0 && what.more == 0; }
-
-/// Whole segments, if another core reads them next: it fetches what lies in this one's cache line by line.
-bool goes_past_caches(outgoing const& out, std::size_t bytes) {
-  return bytes >= std::size_t{64} << 10 && out.where == transport::storage::arena &&
-         progress_engine::here().waiting.spare_cores;
-}
 
 void step_arrived(message* m) { collectives_under_way::here().take_in(m); }
 
@@ -83,8 +76,9 @@ bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
   std::memcpy(out.begin + header_bytes, &h, sizeof h);
   if (what.row != nullptr) {
     what.row->copy_out(what.at, out.begin + offset, what.bytes);
-  } else if (goes_past_caches(out, what.bytes)) {
-    streaming_copy(out.begin + offset, what.data, what.bytes);
+  } else if (out.where == transport::storage::arena) {
+    progress_engine::here().shm.copy_for(world_rank, out.begin + offset,
+                                         static_cast<std::byte const*>(what.data), what.bytes);
   } else if (what.bytes != 0) {
     std::memcpy(out.begin + offset, what.data, what.bytes);
   }

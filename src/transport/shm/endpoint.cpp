@@ -163,7 +163,7 @@ void endpoint::copy_tail(outgoing const& out, std::size_t written, std::span<std
   std::size_t const largest = std::max(transport::growth_bytes, tail.size() / 16);
   while (!tail.empty()) {
     std::span<std::byte const> const piece = tail.first(std::min(tail.size(), largest));
-    copies_[local(out.target)](out.begin + written, piece.data(), piece.size());
+    copy_for(out.target, out.begin + written, piece.data(), piece.size());
     written += piece.size();
     tail = tail.subspan(piece.size());
     // Pairs with the acquire in await_written().

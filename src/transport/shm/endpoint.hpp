@@ -111,6 +111,14 @@ class endpoint final {
   /// Copies the bytes of a buffer in the arena from position `written` on, in pieces, and counts them for a target
   /// that may have been shown it. Any thread, without a lock.
   void copy_tail(outgoing const& out, std::size_t written, std::span<std::byte const> tail) noexcept;
+  /// Copies into memory that this world rank of the host reads next. Any thread, without a lock.
+  void copy_for(std::int32_t world_rank, std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+    if (arena_.rests(bytes)) {
+      copies_[local(world_rank)](to, from, bytes);
+    } else if (bytes != 0) {
+      std::memcpy(to, from, bytes);
+    }
+  }
   /// Gives the buffer back unsent.
   void cancel(outgoing& out) noexcept;
 
