@@ -4,7 +4,7 @@
 /// registered memory, connections at first use, and a wait that can be armed. One object a process.
 ///
 /// *Who is who.* Peers are world ranks. Nothing is kept for a peer before its first use. A transport may be
-/// asked to reach ranks of the own host, never the own rank.
+/// asked to reach ranks of the own host, and the own rank where abilities().loopback.
 ///
 /// *Calls.* The engine serialises them under its lock; they come from any thread. No call waits, throws, or
 /// calls back, but for poll(), which alone calls the receiver and the events of operations. From there all

@@ -155,8 +155,12 @@ struct abilities {
   bool put_before_message = false;
   /// Messages of one lane to one peer arrive in the order of their starts.
   bool ordered_messages = false;
-  /// Emulated and native atomics are atomic with those of the target's processor, too.
+  /// Atomics of the network are atomic with each other, whichever ranks start them; this says that they are so with those of
+  /// the processors of the target's host, too.
   bool atomics_with_processor = false;
+  /// The own rank may be a peer, too. What is aimed at it or at another rank of the own host goes the way that it goes from
+  /// other hosts: an adapter's atomics are done by the adapter.
+  bool loopback = false;
   bool needs_local_registration = false;  ///< local ends without a registration are unsupported
   stale_key stale_keys = stale_key::misses;
   loss_notice losses = loss_notice::always;

@@ -46,6 +46,38 @@ TEST_P(network_test, BothSidesConnectAtOnce) {
   }
 }
 
+TEST_P(network_test, TheOwnRankIsAPeerWhereThatIsPromised) {
+  open(2);
+  network& net = *at(0).net;
+  if (!net.abilities().loopback) {
+    EXPECT_EQ(net.connect(0, net.address()), started::unreachable);
+    return;
+  }
+  for (int round = 0; round < 3; ++round) {
+    connect(0, 0);
+    send(0, 0, lane::request, pattern(16, 1), pattern(100, 2));
+    send(0, 0, lane::control, pattern(16, 1), pattern(10'000, 3));
+    ASSERT_TRUE(until([&] { return at(0).messages.size() == 2; }));
+    at(0).messages.clear();
+    bytes target(30'000), back(30'000);
+    bytes const source = pattern(30'000, 4);
+    registration* const entered = enter(0, target);
+    remote_key* const key = share(0, entered, 0);
+    complete([&](operation* op) {
+      return net.put(0, {key, 0}, {const_cast<std::byte*>(source.data()), nullptr}, source.size(), op);
+    });
+    EXPECT_EQ(target, source);
+    complete([&](operation* op) { return net.get(0, {back.data(), nullptr}, {key, 0}, back.size(), op); });
+    EXPECT_EQ(back, source);
+    net.close(0);
+    ASSERT_TRUE(until([&] { return !at(0).connected(0); }));
+    EXPECT_EQ(at(0).count(connection_change::lost, 0), 0);
+    net.drop_key(0, key);
+    net.forget(entered);
+    EXPECT_EQ(net.under_way(), 0U);
+  }
+}
+
 TEST_P(network_test, ConnectsFromCallbacks) {
   open(3);
   connect(0, 1);

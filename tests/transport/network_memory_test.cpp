@@ -1,6 +1,7 @@
 // Put, get, their lists, notified puts, flush, atomics and keys of a network.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "network_fabric.hpp"
@@ -395,6 +396,64 @@ TEST_P(network_memory, Atomics) {
               return net().atomic(1, {key, 9}, atomic_op::add, atomic_type::uint64, &one, {}, nullptr);
             }),
             started::unsupported);
+}
+
+/// All ranks add to one word: atomics of the network are atomic with each other, whoever starts them.
+TEST_P(network_memory, AtomicsOfAllRanksAddUp) {
+  begin();
+  if (!net().atomic_support(atomic_op::add, atomic_type::uint64)) GTEST_SKIP() << "has none";
+  bool const own = net().abilities().loopback;
+  if (own) connect(1, 1);
+  remote_key* const own_key = own ? share(1, entered, 1) : nullptr;
+  std::uint64_t sum = 0, one = 1, counted_on = 0;
+  std::memcpy(target.data() + 8, &sum, 8);
+  auto const add = [&](std::int32_t rank, remote_key* with) {
+    complete([&](operation* op) {
+      return at(rank).net->atomic(1, {with, 8}, atomic_op::add, atomic_type::uint64, &one, {}, op);
+    });
+    ++counted_on;
+  };
+  auto const add_unseen = [&](std::int32_t rank, remote_key* with) {
+    ASSERT_EQ(
+        persist([&] {
+          return at(rank).net->atomic(1, {with, 8}, atomic_op::add, atomic_type::uint64, &one, {}, nullptr);
+        }),
+        started::complete);
+    ++counted_on;
+  };
+  for (int i = 0; i < 100; ++i) {
+    add_unseen(0, key);
+    if (own) add_unseen(1, own_key);
+    add(0, key);
+    if (own) add(1, own_key);
+  }
+  complete([&](operation* op) { return net().flush(1, op); });
+  if (own) complete([&](operation* op) { return at(1).net->flush(1, op); });
+  std::memcpy(&sum, target.data() + 8, 8);
+  EXPECT_EQ(sum, counted_on);
+}
+
+/// A processor adds in between.
+TEST_P(network_memory, AtomicsMeetThoseOfProcessors) {
+  begin();
+  if (!net().atomic_support(atomic_op::add, atomic_type::uint64)) GTEST_SKIP() << "has none";
+  constexpr int times = 200;
+  std::uint64_t one = 1;
+  auto& word = *reinterpret_cast<std::uint64_t*>(target.data() + 8);
+  word = 0;
+  for (int i = 0; i < times; ++i) {
+    complete([&](operation* op) {
+      started const s = net().atomic(1, {key, 8}, atomic_op::add, atomic_type::uint64, &one, {}, op);
+      at(1).poll();
+      std::atomic_ref(word).fetch_add(1);
+      return s;
+    });
+  }
+  if (net().abilities().atomics_with_processor) {
+    EXPECT_GE(word, 2U * times);  // and once more for each start that found no room, or missed
+  } else if (net().name() == "sim") {
+    EXPECT_LT(word, 2U * times) << "nothing was lost: what is it simulated for?";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, network_memory, testing::ValuesIn(network_kinds()), name_of_network);

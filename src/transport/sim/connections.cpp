@@ -47,7 +47,7 @@ void sim_network::send_plain(peer_record& to, kind what, std::uint64_t token) {
 }
 
 started sim_network::connect(std::int32_t rank, std::span<std::byte const> peer_address) {
-  if (rank < 0 || rank >= ranks_ || rank == me_) return started::unreachable;
+  if (rank < 0 || rank >= ranks_ || (rank == me_ && !how_.loopback)) return started::unreachable;
   if (peer_address.size() != sizeof address_ ||
       word(peer_address.data(), 0) != (address_magic | static_cast<std::uint32_t>(rank))) {
     last_error_ = "these bytes are no address of that rank";
@@ -227,6 +227,7 @@ bool sim_network::notices_end_of(peer_record const& with) const {
 void sim_network::lose_connection(peer_record& with, char const* words) {
   // A packet that says so may be parked: it stays, unless nobody will read it.
   wire_.drop_parked(with.way, with.way.page->state.load(std::memory_order_relaxed) == gone);
+  std::erase_if(atomics_, [&](slow_atomic const& a) { return a.source == with.way.rank; });
   set_link(with, peer_record::link::lost);
   with.letting_go = choices_.chance(how_.completions) ? some_polls() : 0;
   tell(with, connection_change::lost, words);

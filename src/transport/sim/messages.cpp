@@ -164,10 +164,9 @@ void sim_network::cancel(network_buffer& buffer) {
 
 /// False: puts that were started before it are still missing.
 bool sim_network::take_message(peer_record& from, packet const& p) {
-  if (how_.ordered &&
-      static_cast<std::int32_t>(static_cast<std::uint32_t>(from.puts_seen) - puts_of(p.token)) < 0) {
-    return false;
-  }
+  bool const behind =
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(from.puts_seen) - puts_of(p.token)) < 0;
+  if (how_.ordered && (behind || changes_words_for(p.source))) return false;
   if (p.kind == kind::message_part) {
     take_part(p);
     return true;

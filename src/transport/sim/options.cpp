@@ -155,6 +155,7 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.flag("lockstep", o.lockstep) || r.flag("passive", o.passive) || r.flag("ordered", o.ordered) ||
       r.flag("late", o.late) || r.flag("notified", o.notified) || r.flag("vectors", o.vectors) ||
       r.flag("gpu", o.gpu) || r.choice("atomics", o.atomics, atomics_choices) ||
+      r.flag("coherent", o.coherent) || r.flag("loopback", o.loopback) ||
       r.choice("stale", o.stale, stale_choices) || r.choice("losses", o.losses, loss_choices) ||
       r.number("connections", o.connections, 0, 1U << 20) || r.time("idle", o.idle_ns);
   if (!known) {
@@ -162,7 +163,7 @@ void read_one(options& o, std::string_view name, std::string_view value) {
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
         "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
-        "vectors, gpu, atomics, stale, losses, connections, idle");
+        "vectors, gpu, atomics, coherent, loopback, stale, losses, connections, idle");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
 }
@@ -229,6 +230,8 @@ std::string to_text(options const& o) {
     }
   };
   choice("atomics", o.atomics, rest.atomics, atomics_choices);
+  flag("coherent", o.coherent, rest.coherent);
+  flag("loopback", o.loopback, rest.loopback);
   choice("stale", o.stale, rest.stale, stale_choices);
   choice("losses", o.losses, rest.losses, loss_choices);
   add("connections", o.connections, rest.connections);

@@ -48,6 +48,9 @@ struct options {
   bool vectors = true;
   bool gpu = true;
   atomics_offered atomics = atomics_offered::yes;
+  bool coherent =
+      true;  ///< no: what a processor does to a word while an atomic of the network is at it gets lost
+  bool loopback = true;  ///< no: the own rank is no peer
   stale_key stale = stale_key::misses;
   loss_notice losses = loss_notice::always;
   std::size_t connections = 0;  ///< that are no burden; 0: any number

@@ -14,8 +14,8 @@ constexpr std::size_t most_held = 256;   ///< of each queue
 }  // namespace
 
 bool sim_network::busy() const {
-  return !held_.empty() || !jobs_.empty() || !late_events_.empty() || wire_.parked() != 0 || changing_ != 0 ||
-         !breaks_.empty();
+  return !held_.empty() || !jobs_.empty() || !late_events_.empty() || !atomics_.empty() ||
+         wire_.parked() != 0 || changing_ != 0 || !breaks_.empty();
 }
 
 unsigned sim_network::poll(receiver& target) {
@@ -44,6 +44,7 @@ unsigned sim_network::poll(receiver& target) {
   if (busy() || look_for_the_dead) {
     moved |= advance_jobs();
     moved |= visit_late_events();
+    moved |= visit_atomics();
     moved |= visit_peers();
   }
   wire_.hold_back(!how_.passive);
@@ -57,9 +58,7 @@ bool sim_network::arm() {
   if (event >= 0) os::silence_event(event);
   // The look at the queues comes after it, so that who sends later rings.
   (void)announce(wire_.map().page_of(wire_.base(), me_)->bell, nobody_asks, remote_fences_);
-  return in_step_ == nullptr && rings_[0]->empty() && rings_[1]->empty() && rings_[2]->empty() &&
-         held_.empty() && jobs_.empty() && late_events_.empty() && wire_.parked() == 0 && changing_ == 0 &&
-         breaks_.empty();
+  return in_step_ == nullptr && rings_[0]->empty() && rings_[1]->empty() && rings_[2]->empty() && !busy();
 }
 
 bool sim_network::drain(unsigned which) {

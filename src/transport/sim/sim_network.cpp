@@ -24,7 +24,8 @@ sim_network::sim_network(config const& how)
   abilities_.late_payload = how_.late ? done : absent;
   abilities_.put_before_message = how_.ordered;
   abilities_.ordered_messages = how_.ordered;
-  abilities_.atomics_with_processor = true;
+  abilities_.atomics_with_processor = how_.coherent;
+  abilities_.loopback = how_.loopback;
   abilities_.stale_keys = how_.stale;
   abilities_.losses = how_.losses;
   abilities_.memory_kinds = 1U << static_cast<unsigned>(memory::kind_id::host);
@@ -72,7 +73,8 @@ std::string sim_network::description() const {
 }
 
 std::size_t sim_network::under_way() const {
-  return open_operations_ + jobs_.size() + wire_.parked() + changing_ + late_events_.size() + breaks_.size();
+  return open_operations_ + jobs_.size() + wire_.parked() + changing_ + late_events_.size() +
+         atomics_.size() + breaks_.size();
 }
 
 }  // namespace atl::transport::sim

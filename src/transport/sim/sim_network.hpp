@@ -202,7 +202,10 @@ class sim_network final : public network {
   bool misses(peer_record& from, std::uint32_t operation);
   void take_put(peer_record& from, packet const& p);
   void take_get(peer_record& from, packet const& p);
-  void take_atomic(peer_record& from, packet const& p);
+  bool take_atomic(peer_record& from, packet const& p);
+  bool visit_atomics();
+  bool changes_words_for(std::int32_t rank) const;
+  void finish_atomic(peer_record& from, std::uint32_t operation, bool done, std::uint64_t before);
   void answer(peer_record& to, std::uint32_t operation, outcome how, std::uint64_t value);
   void serve(peer_record& to, std::uint32_t theirs, std::byte* from, std::uint64_t bytes, std::uint64_t place,
              std::uint32_t own);
@@ -235,6 +238,7 @@ class sim_network final : public network {
   std::size_t held_in_[queues]{};
   std::deque<job> jobs_;
   std::vector<late_event> late_events_;
+  std::vector<slow_atomic> atomics_;
   /// A connection that is to break.
   struct wanted_break {
     std::int32_t peer;

@@ -26,17 +26,16 @@ bool sim_network::take_remote(peer_record& from, packet const& p) {
       take_data(from, p);
       return true;
     case kind::atomic:
-      take_atomic(from, p);
-      return true;
+      return take_atomic(from, p);
     case kind::answer:
       take_answer(from, p);
       return true;
     case kind::flush:
-      if (from.puts_seen < word(p.body, 0)) return false;
+      if (from.puts_seen < word(p.body, 0) || changes_words_for(p.source)) return false;
       answer(from, low(p.token), std::exchange(from.worst, outcome::ok), 0);
       return true;
     case kind::notify: {
-      if (from.puts_seen < word(p.body, 3)) return false;
+      if (from.puts_seen < word(p.body, 3) || changes_words_for(p.source)) return false;
       ++from.puts_seen;
       if (memory_of(from, high(p.token), word(p.body, 0), word(p.body, 1)) != nullptr) {
         ++calls_;
@@ -129,14 +128,50 @@ void sim_network::serve(peer_record& to, std::uint32_t theirs, std::byte* from, 
   jobs_.push_back(std::move(data));  // this poll goes on with it
 }
 
-void sim_network::take_atomic(peer_record& from, packet const& p) {
+/// False: it has to wait, for another one that is at the same word.
+bool sim_network::take_atomic(peer_record& from, packet const& p) {
   std::uint32_t const operation = low(p.token);
   auto const op = static_cast<atomic_op>(word(p.body, 1) & 0xff);
   auto const type = static_cast<atomic_type>(word(p.body, 1) >> 8 & 0xff);
-  std::byte* const at = memory_of(from, high(p.token), word(p.body, 0), bytes_of(type));
-  ++from.puts_seen;
+  std::uint64_t const first = word(p.body, 2), second = word(p.body, 3);
+  std::size_t const bytes = bytes_of(type);
+  std::byte* const at = memory_of(from, high(p.token), word(p.body, 0), bytes);
+  if (std::any_of(atomics_.begin(), atomics_.end(), [at](slow_atomic const& a) { return a.word == at; })) {
+    return false;
+  }
   bool const done = at != nullptr && !misses(from, operation);
-  std::uint64_t const before = done ? apply_atomic(at, op, type, word(p.body, 2), word(p.body, 3)) : 0;
+  if (done && !how_.coherent) {
+    std::uint64_t const seen = read_word(at, bytes);
+    atomics_.push_back({p.source, operation, high(p.token), word(p.body, 0), at, bytes, seen,
+                        value_after(op, type, seen, first, second), some_polls()});
+    return true;
+  }
+  finish_atomic(from, operation, done, done ? apply_atomic(at, op, type, first, second) : 0);
+  return true;
+}
+
+/// Operations that have been at their words for long enough write them, whatever processors have done meanwhile.
+bool sim_network::visit_atomics() {
+  bool any = false;
+  for (slow_atomic& a : atomics_) {
+    if (--a.polls != 0) continue;
+    any = true;
+    peer_record& from = peer_of(a.source);
+    bool const done = memory_of(from, a.key, a.offset, a.bytes) == a.word;
+    if (done && a.after != a.before) write_word(a.word, a.bytes, a.after);
+    finish_atomic(from, a.operation, done, a.before);
+  }
+  std::erase_if(atomics_, [](slow_atomic const& a) { return a.polls == 0; });
+  return any;
+}
+
+bool sim_network::changes_words_for(std::int32_t rank) const {
+  return std::any_of(atomics_.begin(), atomics_.end(),
+                     [rank](slow_atomic const& a) { return a.source == rank; });
+}
+
+void sim_network::finish_atomic(peer_record& from, std::uint32_t operation, bool done, std::uint64_t before) {
+  ++from.puts_seen;
   if (operation != no_operation) {
     answer(from, operation, done ? outcome::ok : outcome::bad_key, before);
   } else if (!done) {

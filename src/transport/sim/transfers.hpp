@@ -150,6 +150,19 @@ struct open_operation {
   piece_list into;  ///< where data go; or the payload of a late message
 };
 
+/// An atomic operation on a word of this rank of which a network that is not coherent has read the value, and not yet written
+/// the new one.
+struct slow_atomic {
+  std::int32_t source = -1;
+  std::uint32_t operation = no_operation;  ///< of the source
+  std::uint32_t key = 0;
+  std::uint64_t offset = 0;
+  std::byte* word = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t before = 0, after = 0;
+  unsigned polls = 0;
+};
+
 /// Data on their way into packets, as room permits.
 struct job {
   enum class what : std::uint8_t { put, data, parts, flush };
