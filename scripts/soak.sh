@@ -79,13 +79,13 @@ over_hosts() {
   layout=$(pick 2x1 2x2 1,3 cyclic:2x2 4x1 cyclic:3,1,2)
   case $layout in 2x1) ranks=2 ;; cyclic:3,1,2) ranks=6 ;; *) ranks=4 ;; esac
   network=$(pick '' '' bad=yes bad=yes bad=yes,delay=100 passive=no bad=yes,passive=no,late=no vectors=no,notified=no \
-    bad=yes,misses=40,longest=10000B latency=20us)
+    bad=yes,misses=40,longest=10000B bad=yes,coherent=no latency=20us)
   seed=$(random_seed)
   case $1 in
     *soak_test*) set -- "$@" --seed "$seed" --seconds 10 ;;
     *cases.py) set -- "$@" --hosts "$layout" --ranks $ranks "$(pick reference devices)" ;;
   esac
-  settings+=("ATOLL_SIM_NETWORK=$network" "ATOLL_SIM_SEED=$seed")
+  settings+=("ATOLL_SIM_NETWORK=$network" "ATOLL_SIM_SEED=$seed" "ATOLL_NETWORK_ATOMICS=$(pick '' yes)")
   if [[ $1 == *cases.py ]]; then
     attempt "heat3d-$runs" "${settings[@]}" python3 "$@"
   else

@@ -4,7 +4,8 @@
 ///
 /// On memory of this host an operation is the processor's own, done when the call returns; with eager
 /// completion the returned future is then ready, and nothing is allocated. On that of other hosts the owner or the
-/// network does it, and it completes during progress.
+/// network does it, and it completes during progress. (A network may want to do those on this host, too, so as not to
+/// meet a processor at one word.)
 
 #include <atomic>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/engine/host_map.hpp>
 #include <atoll/engine/rma.hpp>
 #include <atoll/engine/team.hpp>
 #include <upcxx/completion.hpp>
@@ -32,7 +34,8 @@ namespace atl::rt {
 struct atomic_domain_state {
   std::uint64_t team = 0;                                  ///< id
   std::uint32_t operations = 0;                            ///< one bit for each atomic_op
-  engine::atomics_by by = engine::atomics_by::processors;  ///< those on memory of other hosts
+  engine::atomics_by by = engine::atomics_by::processors;  ///< those on memory that is not `here`
+  engine::host_map::reach here;  ///< memory on which this process does them: that of its host, or none
 };
 
 /// Type of a domain's cells, for messages and for comparing.
@@ -215,7 +218,7 @@ class atomic_domain final {
   using access = detail::global_ptr_access;
   static constexpr std::uint32_t bit(atomic_op op) { return std::uint32_t{1} << static_cast<int>(op); }
 
-  /// The cell, or null if this process does not address it.
+  /// The cell, or null if it is not for this process to change it.
   template <atomic_op Op>
   ATOLL_INLINE T* find(global_ptr<T const> p, [[maybe_unused]] std::memory_order order) const {
     static_assert(!detail::is_bitwise(Op) || std::is_integral_v<T>,
@@ -224,7 +227,7 @@ class atomic_domain final {
     atl::rt::check_atomic(state_, static_cast<int>(Op), access::owner(p), access::address(p), sizeof(T),
                           static_cast<int>(order));
 #endif
-    return const_cast<T*>(detail::unchecked_address_here(p));
+    return const_cast<T*>(detail::unchecked_address_here(p, state_.here));
   }
   template <atomic_op Op>
   ATOLL_INLINE static T apply(T* cell, std::memory_order order, T a, T b) {

@@ -61,8 +61,8 @@ constexpr std::array table{
         "network is good at it"},
     entry{
         "ATOLL_NETWORK_ATOMICS", kind::automatic_boolean, "", "",
-        "whether the network does atomic operations on memory of other hosts where it can; left empty, where "
-        "that is quicker than asking the owner"},
+        "whether the network does atomic operations on memory of other hosts where it can, and on all memory where "
+        "processors would disturb it; left empty, where it does without the owner"},
     entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
           "library of the CUDA driver; none: use no CUDA devices"},
     entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",

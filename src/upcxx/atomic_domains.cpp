@@ -1,8 +1,8 @@
 // Life of atomic domains, and what checked builds ask before an atomic operation.
 //
-// A domain is its team, its operations, and who does them where this process does not address the cell: the owner's
-// processor, asked by message, or the network. Its members choose one for all operations together when they construct
-// it, so that a word is never changed by a processor and a network adapter in turn unless that is safe.
+// A domain is its team, its operations, and who does them: processors, that of the owner where this process does not address
+// the cell, or the network. Its members choose one for all operations together when they construct it, so that a word is
+// never changed by a processor and a network adapter in turn unless that is safe.
 
 #include <algorithm>
 #include <array>
@@ -18,6 +18,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/collectives/run_to_end.hpp"
+#include "engine/collectives/teams.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
 #include "engine/rma/network_atomics.hpp"
@@ -86,7 +87,7 @@ void compare_with_first(engine::team_view& team, description const& mine) {
 }
 
 /// As far as this rank knows.
-bool network_is_better(std::uint32_t operations, atomic_cell cell) {
+engine::atomics_by choose_here(std::uint32_t operations, atomic_cell cell) {
   using upcxx::detail::cell_type;
   engine::atomic_request each{};
   each.bytes = static_cast<std::uint8_t>(cell.bytes);
@@ -106,21 +107,25 @@ bool network_is_better(std::uint32_t operations, atomic_cell cell) {
     engine::network_form const form = engine::network_form_of(each);
     abilities.push_back(network.atomic_support(form.op, form.type));
   }
-  return engine::atomics_by_network(network.abilities(), abilities, settings::network_atomics());
+  return engine::choose_atomics(network.abilities(), abilities, settings::network_atomics());
 }
 
-/// What all members can do. Meets them, too: nobody knows before all have come.
+/// What all members choose; processors, if they differ. Meets them, too: nobody knows before all have come.
 engine::atomics_by choose_together(engine::team_view& team, std::uint32_t operations, atomic_cell cell) {
-  std::uint32_t network = network_is_better(operations, cell) ? 1 : 0;
-  constexpr auto smallest = [](void* a, void const* b, std::size_t, void const*) {
-    auto& mine = *static_cast<std::uint32_t*>(a);
-    mine = std::min(mine, *static_cast<std::uint32_t const*>(b));
+  engine::atomics_by by = choose_here(operations, cell);
+  constexpr auto common = [](void* a, void const* b, std::size_t, void const*) {
+    auto& mine = *static_cast<engine::atomics_by*>(a);
+    if (mine != *static_cast<engine::atomics_by const*>(b)) mine = engine::atomics_by::processors;
   };
   engine::waiting_note const note(activity::wait);
   engine::run_to_end(&progress_user, [&](engine::on_done done) {
-    engine::start_reduce(team, &network, &network, 1, sizeof network, smallest, nullptr, -1, done);
+    engine::start_reduce(team, &by, &by, 1, sizeof by, common, nullptr, -1, done);
   });
-  return network != 0 ? engine::atomics_by::network : engine::atomics_by::processors;
+  return by;
+}
+
+bool spans_hosts(engine::team_view const& team) {
+  return static_cast<engine::team_data const&>(team).hosts != nullptr;
 }
 
 constexpr char const* order_name(int order) {
@@ -172,11 +177,14 @@ atomic_domain_state open_atomic_domain(engine::team_view& team, std::uint32_t op
                  list(operations & bitwise_operations).c_str());
   }
   if (compare) compare_with_first(team, {operations, cell});
-  if (engine::progress_engine::here().network != nullptr) {
-    return {team.id, operations, choose_together(team, operations, cell)};
+  atomic_domain_state domain{team.id, operations, engine::atomics_by::processors, engine::hosts.whole()};
+  if (spans_hosts(team)) {
+    domain.by = choose_together(team, operations, cell);
+    if (domain.by == engine::atomics_by::network_alone) domain.here = {};
+  } else {
+    engine::wait_barrier(team, &progress_user);
   }
-  engine::wait_barrier(team, &progress_user);
-  return {team.id, operations};
+  return domain;
 }
 
 void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {

@@ -192,7 +192,9 @@ TEST_F(atomic_test, every_type_of_32_and_64_bits_has_a_domain) {
 
 TEST_F(atomic_test, result_types_follow_the_completions) {
   using order = std::memory_order;
-  upcxx::atomic_domain<long> domain({atomic_op::load, atomic_op::fetch_add, atomic_op::add});
+  // Of one host, so that whatever the network does the operations are the processor's.
+  upcxx::atomic_domain<long> domain({atomic_op::load, atomic_op::fetch_add, atomic_op::add},
+                                    upcxx::local_team());
   multirank::shared_array<long> cells(1);
   *cells.local() = 10;
   global_ptr<long const> const read_only = cells.at(me);

@@ -42,6 +42,14 @@ struct host_map {
       nullptr;                   ///< of each rank of the job: its region's from `base` / 64 KiB; 0: elsewhere
   std::uint32_t distance_n = 0;  ///< ranks of the job
 
+  /// How much of the map is used: all of it, or, if all zero, nothing. Who looks with one that he keeps has a choice that
+  /// costs no branch of its own.
+  struct reach {
+    std::uint32_t count = 0;
+    std::uint32_t distance_n = 0;
+  };
+  [[nodiscard]] reach whole() const noexcept { return {count, distance_n}; }
+
   /// World rank of this process.
   [[nodiscard]] std::uint32_t own_rank() const noexcept { return first + me; }
 
@@ -49,19 +57,25 @@ struct host_map {
   [[nodiscard]] bool is_local(std::uint32_t rank) const noexcept {
     if (rank - first < count) [[likely]]
       return true;
-    return distance_outside_run(rank) != 0;
+    return distance_outside_run(rank, distance_n) != 0;
   }
 
   /// Address in this process of an offset in the region of a rank of this host, else null: is_local() and
   /// to_address() in one look.
   [[nodiscard]] std::byte* find_address(std::uint32_t rank, std::uint64_t offset) const noexcept {
+    return find_address(rank, offset, *this);
+  }
+  /// `Reach`: that of who asks, or the map, where nothing is read that is not needed.
+  template <class Reach>
+  [[nodiscard]] std::byte* find_address(std::uint32_t rank, std::uint64_t offset,
+                                        Reach const& used) const noexcept {
     // Summed up like this, nothing but the last sum waits for the product.
     std::uintptr_t const origin = reinterpret_cast<std::uintptr_t>(base) + offset;
     std::uint64_t distance;
-    if (rank - first < count) [[likely]] {
+    if (rank - first < used.count) [[likely]] {
       distance = static_cast<std::uint64_t>(rank - first) * stride;
     } else {
-      distance = distance_outside_run(rank);
+      distance = distance_outside_run(rank, used.distance_n);
       if (distance == 0) return nullptr;
     }
     auto* const found = reinterpret_cast<std::byte*>(origin + distance);
@@ -76,7 +90,7 @@ struct host_map {
     if (rank - first < count) [[likely]] {
       distance = static_cast<std::uint64_t>(rank - first) * stride;
     } else {
-      distance = distance_outside_run(rank);
+      distance = distance_outside_run(rank, distance_n);
     }
     return reinterpret_cast<std::byte*>(origin + distance);
   }
@@ -101,9 +115,10 @@ struct host_map {
 
   // Not in functions of the library: a call, though it is hardly ever made, would cost what surrounds it registers.
 
-  /// Of the region of a rank that the run does not have, from `base`, modulo 2^64; 0 if it is of another host.
-  [[nodiscard]] std::uint64_t distance_outside_run(std::uint32_t rank) const noexcept {
-    if (rank >= distance_n) return 0;
+  /// Of the region of a rank that the run does not have, from `base`, modulo 2^64; 0 if it is of another host, or not among
+  /// the first `known`.
+  [[nodiscard]] std::uint64_t distance_outside_run(std::uint32_t rank, std::uint32_t known) const noexcept {
+    if (rank >= known) return 0;
     return static_cast<std::uint64_t>(std::int64_t{distances[rank]}) << distance_log2;
   }
   static constexpr unsigned distance_log2 = 16;  ///< regions begin at multiples

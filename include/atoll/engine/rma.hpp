@@ -54,8 +54,12 @@ struct arrival_notice {
   std::uint64_t value = 0;
 };
 
-/// Who does the atomic operations of a domain on memory of other hosts: all of them by the same.
-enum class atomics_by : std::uint8_t { processors, network };
+/// Who does the atomic operations of a domain: on one word always the same.
+enum class atomics_by : std::uint8_t {
+  processors,  ///< of the owner, or of any rank of its host
+  network,     ///< on memory of other hosts; on that of the own host processors, which it goes together with
+  network_alone,  ///< on all memory: processors would disturb it
+};
 
 /// An atomic operation, in the terms of who applies it (atomic_applier).
 struct atomic_request {

@@ -14,14 +14,14 @@
 namespace upcxx::inline UPCXX_MODE::detail {
 
 /// Address in this process of host memory; null if this process cannot address it: then the operation takes its
-/// remote branch.
-template <class T>
-ATOLL_INLINE T* unchecked_address_here(global_ptr<T> pointer) {
+/// remote branch. `used`: the part of the map to look at.
+template <class T, class Reach = atl::engine::host_map>
+ATOLL_INLINE T* unchecked_address_here(global_ptr<T> pointer, Reach const& used = atl::engine::hosts) {
   // The remote branch has words for null.
   if (pointer.is_null()) [[unlikely]]
     return nullptr;
-  return reinterpret_cast<T*>(
-      atl::engine::hosts.find_address(global_ptr_access::rank(pointer), global_ptr_access::address(pointer)));
+  return reinterpret_cast<T*>(atl::engine::hosts.find_address(global_ptr_access::rank(pointer),
+                                                              global_ptr_access::address(pointer), used));
 }
 
 /// The same. Checked builds look at the pointer first; `role` is what it is to the operation ("source",

@@ -23,8 +23,10 @@ bool is_open(network_peer const& p) { return p.link == link_state::open || p.lin
 }  // namespace
 
 bool network_messages::connect(network_peer& p) {
-  if (p.link == link_state::open) [[likely]]
+  if (p.link == link_state::open) [[likely]] {
+    p.last_use = ++uses_;
     return true;
+  }
   if (p.link != link_state::none) return false;
   if (p.refusals != 0 && now_ns() < p.try_again_ns) return false;
   std::string const address = shape_.address_of(p.rank);
@@ -116,11 +118,10 @@ bool network_messages::any_open() const noexcept {
 }
 
 void network_messages::lost(std::int32_t rank, std::string_view words) const {
-  fatal(
-      "network",
-      "rank %d on another host cannot be reached over %s any more: %.*s. The rank or its host has ended, or "
-      "the network between the hosts is down.",
-      rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
+  fatal("network",
+        "rank %d cannot be reached over the network %s any more: %.*s. The rank or its host has ended, or "
+        "the network between the hosts is down.",
+        rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
 }
 
 }  // namespace atl::engine

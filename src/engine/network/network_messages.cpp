@@ -200,7 +200,6 @@ bool network_messages::has_credit(network_peer const& p, message const& m) const
 /// Sends the first message that waits, if that is possible now.
 bool network_messages::send_first(network_peer& p, lane way) {
   if (!connect(p)) return false;
-  p.last_use = ++uses_;
   waiting_messages& queue = p.waiting[index_of(way)];
   message* const m = queue.first;
   if (way == lane::request && !has_credit(p, *m)) return false;

@@ -86,13 +86,13 @@ class network_messages final : public single<network_messages>, public transport
   [[nodiscard]] bool any_open() const noexcept;
   [[nodiscard]] std::size_t connections() const noexcept { return open_; }
 
-  /// A rank of another host.
+  /// A rank of another host; or of this one, where the network is to do what processors could.
   network_peer& peer(std::int32_t rank) {
     if (recent_ != nullptr && recent_->rank == rank) [[likely]]
       return *recent_;
     return find_peer(rank);
   }
-  /// Begins to connect if nobody has; true if the connection stands.
+  /// Begins to connect if nobody has; true if the connection stands, which is used then.
   bool connect(network_peer& p);
   /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid.
   std::vector<std::function<void(std::int32_t rank)>> on_close;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a rank knows of one on another host with which it has to do.
+/// What a rank knows of one with which it has to do over the network.
 
 #include <cstddef>
 #include <cstdint>

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include <atoll/engine/am.hpp>
 
@@ -26,6 +27,8 @@ class key_exchange final : public work_source {
   // See remote_memory.
   void drop_keys() { peers_.end_of_heaps(); }
   void end_of_heap() { own().end_of_heap(); }
+  /// See own_blocks.
+  [[nodiscard]] std::string const& refusal() { return own().refusal(); }
 
   // Called by messages.
   void serve(message* question);

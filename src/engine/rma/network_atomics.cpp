@@ -13,13 +13,15 @@ using transport::started;
 
 network_form (*network_form_of)(atomic_request const&) noexcept = nullptr;
 
-bool atomics_by_network(transport::abilities const& network, std::span<transport::ability const> operations,
-                        std::optional<bool> wanted) noexcept {
-  if (wanted == false || !network.atomics_with_processor) return false;
-  return std::all_of(operations.begin(), operations.end(), [&](transport::ability const& can) {
+atomics_by choose_atomics(transport::abilities const& network, std::span<transport::ability const> operations,
+                          std::optional<bool> wanted) noexcept {
+  bool const all = std::all_of(operations.begin(), operations.end(), [&](transport::ability const& can) {
     // What needs the target's polls is a message, whoever calls it an atomic.
     return can.how == transport::support::native && (wanted == true || !can.needs_target);
   });
+  if (wanted == false || !all) return atomics_by::processors;
+  if (network.atomics_with_processor) return atomics_by::network;
+  return network.loopback ? atomics_by::network_alone : atomics_by::processors;
 }
 
 namespace remote {
@@ -31,6 +33,7 @@ struct network_atomic final : transport::operation {
   network_form form;
   copy_completion* completion = nullptr;
   peer_keys::entry* key = nullptr;
+  unsigned questions = 0;  ///< that brought no key
   std::uint64_t before = 0;
 
   network_atomic(network_atomics& owner, host_address const& where, atomic_request const& what, callback on)
@@ -39,6 +42,8 @@ struct network_atomic final : transport::operation {
         cell(where),
         asked(what),
         form(network_form_of(what)) {}
+  /// Must no message do the same?
+  [[nodiscard]] bool alone() const noexcept { return asked.by == atomics_by::network_alone; }
   [[nodiscard]] std::int32_t rank() const noexcept { return static_cast<std::int32_t>(cell.rank); }
   [[nodiscard]] std::uint64_t block() const noexcept { return cell.offset >> key_block_log; }
 };
@@ -52,10 +57,12 @@ network_atomics::network_atomics(progress_engine& engine, remote_memory& message
       keys_(keys.peers()) {}
 
 network_atomic* network_atomics::prepare(host_address const& cell, atomic_request const& what) {
-  if (waiting_.size() >= most_waiting) return nullptr;
-  peer_keys::entry const* const key =
-      keys_.look(static_cast<std::int32_t>(cell.rank), cell.offset >> key_block_log);
-  if (key == nullptr || key->now != peer_keys::state::ready) return nullptr;
+  if (what.by != atomics_by::network_alone) {
+    if (waiting_.size() >= most_waiting) return nullptr;
+    peer_keys::entry const* const key =
+        keys_.look(static_cast<std::int32_t>(cell.rank), cell.offset >> key_block_log);
+    if (key == nullptr || key->now != peer_keys::state::ready) return nullptr;
+  }
   return new network_atomic(*this, cell, what, &on_event);
 }
 
@@ -63,34 +70,49 @@ void network_atomics::give_up(network_atomic* a) noexcept { delete a; }
 
 void network_atomics::begin(network_atomic* a, copy_completion* completion) {
   a->completion = completion;
-  if (waiting_.empty() && start(a)) return;
+  if (!waiting_.empty() || !start(a)) wait(a);
+}
+
+void network_atomics::wait(network_atomic* a) {
   waiting_.push_back(a);
   count(1);
 }
 
-/// False: the network has no room.
+/// False: it has to wait, for room in the network or for what without_key() says.
 bool network_atomics::start(network_atomic* a) {
+  // Nothing else connects ranks of one host.
+  if (a->alone() && !network_.connect(network_.peer(a->rank()))) return false;
   peer_keys::entry* const key = keys_.look(a->rank(), a->block());
   bool const usable = key != nullptr && key->now == peer_keys::state::ready && key->begin <= a->cell.offset &&
                       a->cell.offset + a->asked.bytes <= key->end;
-  if (!usable) {
-    by_message(a);
-    return true;
-  }
+  if (!usable) return without_key(a, key);
   a->key = key;
   keys_.use(key);
   started const s = network_.transport().atomic(a->rank(), {key->key, a->cell.offset - key->begin},
                                                 a->form.op, a->form.type, a->form.operands.data(),
                                                 {a->form.fetches ? &a->before : nullptr, nullptr}, a);
   if (s == started::under_way || s == started::source_free) return true;
-  if (s == started::unsupported || s == started::unreachable) keys_.drop(key);
-  keys_.leave(std::exchange(a->key, nullptr));
-  if (s == started::no_room) return false;
-  if (s == started::complete) {
-    finish(a);
-  } else {
-    by_message(a);
+  a->key = nullptr;
+  if (s != started::unsupported && s != started::unreachable) {
+    keys_.leave(key);
+    if (s == started::complete) finish(a);
+    return s == started::complete;
   }
+  bool const gone = without_key(a, key);
+  keys_.leave(key);
+  return gone;
+}
+
+/// What becomes of an operation without a key that the network takes. False: it waits for one.
+bool network_atomics::without_key(network_atomic* a, peer_keys::entry* useless) {
+  bool const pending = useless != nullptr && useless->is_pending();
+  if (useless != nullptr && !pending && (a->alone() || useless->now == peer_keys::state::ready)) {
+    keys_.drop(useless);  // so that the next look asks again
+    ++a->questions;
+  }
+  // In the end the owner says what is wrong with the place.
+  if (a->alone() && a->questions < most_questions) return false;
+  by_message(a);
   return true;
 }
 
@@ -112,14 +134,14 @@ void network_atomics::on_event(transport::operation& self, transport::completion
   auto* const a = static_cast<network_atomic*>(&self);
   network_atomics& all = a->all;
   peer_keys::entry* const key = std::exchange(a->key, nullptr);
-  if (how == transport::outcome::bad_key) all.keys_.drop(key);
-  all.keys_.leave(key);
   switch (how) {
     case transport::outcome::ok:
+      all.keys_.leave(key);
       all.finish(a);
       break;
     case transport::outcome::bad_key:
-      all.by_message(a);
+      if (!all.without_key(a, key)) all.wait(a);
+      all.keys_.leave(key);
       break;
     default:
       all.network_.lost(a->rank(), all.network_.transport().last_error());
@@ -128,10 +150,17 @@ void network_atomics::on_event(transport::operation& self, transport::completion
 
 bool network_atomics::advance() {
   bool moved = false;
-  while (!waiting_.empty() && start(waiting_.front())) {
+  std::size_t stuck = 0;
+  while (waiting_.size() > stuck && stuck < tried_at_once) {
+    network_atomic* const first = waiting_.front();
     waiting_.pop_front();
-    count(-1);
-    moved = true;
+    if (start(first)) {
+      count(-1);
+      moved = true;
+    } else {
+      waiting_.push_back(first);  // others may wait for other ranks
+      ++stuck;
+    }
   }
   return moved;
 }

@@ -94,7 +94,7 @@ void remote_start::atomic(host_address const& cell, atomic_request const& what) 
   auto const rank = static_cast<std::int32_t>(cell.rank);
   note_call(activity::copy, rank);
   bytes_ = what.bytes;
-  if (what.by == atomics_by::network) {
+  if (what.by != atomics_by::processors) {
     guard const held;
     by_network_ = remote_memory::here().atomics().prepare(cell, what);
     if (by_network_ != nullptr) return;

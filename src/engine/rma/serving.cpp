@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <cstring>
 #include <optional>
+#include <string>
 
 #include <atoll/engine/job.hpp>
 #include <atoll/engine/strided.hpp>
@@ -97,6 +98,19 @@ void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no) {
 
 void acknowledge(std::int32_t initiator, remote::answer_head const& answer) {
   am_short(initiator, token_cache<&acknowledged>::get(), &answer, sizeof answer, pressure::always);
+}
+
+/// Ends the job: what the network alone may do it cannot do, and the place is a good one.
+[[noreturn]] void no_key_for_atomic(network_messages& network, key_exchange& keys, std::int32_t initiator,
+                                    remote::atomic_order const& order) {
+  std::string const& why = keys.refusal();
+  fatal(
+      "atomic_domain",
+      "rank %d has asked for an atomic operation on %d bytes at offset 0x%" PRIx64
+      " of this rank's host memory, and the network %s has no key for them: %s. As its operations are not atomic with those "
+      "of processors it does all of them; ATOLL_NETWORK_ATOMICS=no leaves all to processors",
+      initiator, order.what.bytes, order.offset, std::string(network.transport().name()).c_str(),
+      why.empty() ? network.transport().last_error().c_str() : why.c_str());
 }
 
 std::byte* own_memory(std::uint64_t offset) noexcept {
@@ -225,6 +239,7 @@ void remote_memory::serve_atomic(message* m) {
     no = refusal{{}, order.offset, order.what.bytes, 0, 0, refusal::why::misaligned};
   }
   if (no) return refuse(source, order.cookie, *no);
+  if (order.what.by == atomics_by::network_alone) no_key_for_atomic(*engine_.network, *keys_, source, order);
   remote::atomic_answer const answer{order.cookie, atomic_applier(own_memory(order.offset), order.what)};
   am_short(source, token_cache<&engine::changed>::get(), &answer, sizeof answer, pressure::always);
 }

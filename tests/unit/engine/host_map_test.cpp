@@ -46,6 +46,8 @@ TEST_P(host_map_of, translates_both_ways) {
       for (std::uint64_t const offset : {heap_begin, std::size_t{1000}, heap_end - 1}) {
         ASSERT_EQ(hosts.to_address(r, offset), region + offset);
         ASSERT_EQ(hosts.find_address(r, offset), region + offset);
+        ASSERT_EQ(hosts.find_address(r, offset, hosts.whole()), region + offset);
+        ASSERT_EQ(hosts.find_address(r, offset, host_map::reach{}), nullptr);
         ASSERT_EQ(hosts.from_address(region + offset), (host_address{r, offset}));
       }
       for (std::uint64_t const offset : {std::size_t{0}, heap_begin - 1, heap_end, stride - 1})
