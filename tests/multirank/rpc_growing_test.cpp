@@ -78,6 +78,13 @@ void as_argument() {
                       seed, std::string("before"), count, v)
                       .wait());
       EXPECT_TRUE(upcxx::rpc(
+                      target,
+                      [](std::uint64_t s, std::size_t n, std::vector<T> const& a, std::vector<T> const& b) {
+                        return right(a, s, n) && right(b, s, n);
+                      },
+                      seed, count, v, v)
+                      .wait());
+      EXPECT_TRUE(upcxx::rpc(
                       target, [](std::uint64_t s, std::size_t n, upcxx::view<T> a) { return right(a, s, n); },
                       seed, count, upcxx::make_view(v))
                       .wait());

@@ -3,6 +3,7 @@
 /// Codecs of std::basic_string, std::vector, std::deque, std::list and std::forward_list: allocator, count,
 /// elements.
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <forward_list>
@@ -47,8 +48,9 @@ D value_of_growing(reader& r, std::size_t count, Allocator const& allocator) {
   D result(allocator);
   result.reserve(count);
   for (std::size_t have = 0; have < count;) {
-    // Pieces may end in the middle of an element.
-    std::size_t const now = (r.await_beyond(begin + (have + 1) * sizeof(T) - 1) - begin) / sizeof(T);
+    // Pieces may end in the middle of an element, and what is there may reach beyond these.
+    std::size_t const there = r.await_beyond(begin + (have + 1) * sizeof(T) - 1) - begin;
+    std::size_t const now = std::min(there / sizeof(T), count);
     result.insert(result.end(), first + have, first + now);
     have = now;
   }
