@@ -41,6 +41,12 @@ class host_ranks {
       return run_begin_ + distance;
     return look_up(world_rank);
   }
+  /// The same where it is in the run of consecutive ranks around this process, else `none`.
+  [[nodiscard]] std::uint32_t local_rank_nearby(std::int32_t world_rank) const noexcept {
+    std::uint32_t const distance =
+        static_cast<std::uint32_t>(world_rank) - static_cast<std::uint32_t>(first_);
+    return distance < run_ ? run_begin_ + distance : none;
+  }
   [[nodiscard]] std::int32_t world_rank(std::uint32_t local_rank) const noexcept {
     if (table_ == nullptr) [[likely]]
       return first_ + static_cast<std::int32_t>(local_rank);

@@ -35,20 +35,27 @@ inline int class_of(std::size_t bytes) {
 
 }  // namespace pool
 
+/// A block of that class, whose record is still to be made.
+inline void* take_block(int size_class) {
+  message* const block = pool::lists.head[size_class];
+  if (block == nullptr) [[unlikely]]
+    return pool::take_new(size_class);
+  pool::lists.head[size_class] = static_cast<message*>(block->next);
+  ++pool::lists.spare[size_class];
+  return block;
+}
+
+/// Room behind the record in a block.
+inline std::byte* room_in(void* block) { return static_cast<std::byte*>(block) + buffer_alignment; }
+
 /// A record with room for `bytes` of payload behind it (0: none needed). `base` points to the room.
 inline message* take_message(std::size_t bytes) {
   int const c = pool::class_of(bytes);
-  message* block = pool::lists.head[c];
-  if (block != nullptr) [[likely]] {
-    pool::lists.head[c] = static_cast<message*>(block->next);
-    ++pool::lists.spare[c];
-  } else {
-    block = pool::take_new(c);
-  }
-  ::new (block) message;
-  block->size_class = static_cast<std::uint8_t>(c);
-  block->base = reinterpret_cast<std::byte*>(block) + buffer_alignment;
-  return block;
+  void* const block = take_block(c);
+  auto* const m = ::new (block) message;
+  m->size_class = static_cast<std::uint8_t>(c);
+  m->base = room_in(block);
+  return m;
 }
 
 inline void return_message(message* record) noexcept {

@@ -68,13 +68,8 @@ ATOLL_EXPORT bool of_this_period(message const& arrived) noexcept;
 
 /// Sends a small engine-level active message whose handler runs at any progress level. The handler may reply
 /// by sending one more, with `pressure::always`.
-inline void am_short(std::int32_t target, function_token token, void const* data, std::size_t bytes,
-                     pressure when_full = pressure::wait) {
-  outgoing out;
-  am_begin(out, target, header_bytes + bytes, when_full);
-  __builtin_memcpy(out.begin + header_bytes, data, bytes);
-  am_commit(out, message_kind::active, token, header_bytes + bytes);
-}
+ATOLL_EXPORT void am_short(std::int32_t target, function_token token, void const* data, std::size_t bytes,
+                           pressure when_full = pressure::wait);
 
 /// Makes internal progress: takes arrived messages in, runs engine-level handlers, advances collectives,
 /// sends what was parked. Returns true if anything moved.

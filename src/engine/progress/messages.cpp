@@ -188,6 +188,24 @@ void am_commit(outgoing& out, message_kind kind, function_token token, std::size
   commit_elsewhere(out, kind, token, bytes);
 }
 
+namespace {
+[[gnu::noinline]] void am_short_elsewhere(std::int32_t target, function_token token, void const* data,
+                                          std::size_t bytes, pressure when_full) {
+  outgoing out;
+  am_begin(out, target, header_bytes + bytes, when_full);
+  std::memcpy(out.begin + header_bytes, data, bytes);
+  am_commit(out, message_kind::active, token, header_bytes + bytes);
+}
+}  // namespace
+
+void am_short(std::int32_t target, function_token token, void const* data, std::size_t bytes,
+              pressure when_full) {
+  leaves_for_peers();
+  shm::endpoint& shm = progress_engine::here().shm;
+  if (!shm.send_in_cell(target, lane::control, message_kind::active, token, data, bytes)) [[unlikely]]
+    am_short_elsewhere(target, token, data, bytes, when_full);
+}
+
 void am_commit_copying(outgoing& out, message_kind kind, function_token token, std::size_t bytes,
                        std::span<std::byte const> tail) {
   std::size_t const written = bytes - tail.size();

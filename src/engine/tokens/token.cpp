@@ -58,13 +58,13 @@ std::uint32_t last_resolved_module() noexcept { return last_resolved.hash; }
 
 void* resolve(function_token token) { return resolve_from(token, -1); }
 
-void* resolve_from(function_token token, std::int32_t source) {
+namespace {
+
+/// resolve_from() for another module than last time. Apart, so that the usual case saves no registers.
+[[gnu::noinline]] void* resolve_anew(function_token token, std::int32_t source) {
   auto const hash = static_cast<std::uint32_t>(token >> 32);
   auto const offset = static_cast<std::uint32_t>(token);
   module_table const* modules = known_modules();
-  if (hash == last_resolved.hash && modules == last_resolved.modules) [[likely]] {
-    return reinterpret_cast<void*>(last_resolved.begin + offset);
-  }
   loaded_module const* m = modules != nullptr ? find_hash(*modules, hash) : nullptr;
   if (m == nullptr) m = find_hash(look_for_modules(), hash);
   if (m == nullptr) {
@@ -83,6 +83,16 @@ void* resolve_from(function_token token, std::int32_t source) {
   last_resolved.hash = hash;
   last_resolved.begin = m->begin;
   return reinterpret_cast<void*>(m->begin + offset);
+}
+
+}  // namespace
+
+void* resolve_from(function_token token, std::int32_t source) {
+  bool const same = static_cast<std::uint32_t>(token >> 32) == last_resolved.hash &&
+                    known_modules() == last_resolved.modules;
+  if (!same) [[unlikely]]
+    return resolve_anew(token, source);
+  return reinterpret_cast<void*>(last_resolved.begin + static_cast<std::uint32_t>(token));
 }
 
 }  // namespace atl::engine

@@ -194,13 +194,13 @@ bool endpoint::put_in_ring(std::uint32_t target, lane way, message_kind kind, st
   std::size_t const bytes = header_bytes + payload_bytes;
   std::uint8_t const cells = cells_for(bytes);
   ring_producer& ring = of(way).outboxes[target];
-  auto const position = ring.reserve(cells);
-  if (!position) return false;
-  cell* const first = ring.at(*position);
+  std::uint64_t const position = ring.reserve(cells);
+  if (position == ring_producer::no_room) return false;
+  cell* const first = ring.at(position);
   std::memcpy(begin_of(first) + header_bytes, payload, payload_bytes);
   first->token = token;
-  ring.publish(*position, {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
-                           static_cast<std::uint8_t>(kind), cells, alignment_log2});
+  ring.publish(position, {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
+                          static_cast<std::uint8_t>(kind), cells, alignment_log2});
   wake(target);
   return true;
 }

@@ -185,14 +185,14 @@ class endpoint final {
     if (target == bootstrap::host_ranks::none) [[unlikely]]
       return false;
     ring_producer& ring = of(out.way).outboxes[target];
-    auto const position = ring.reserve(cells);
-    if (!position) [[unlikely]]
+    std::uint64_t const position = ring.reserve(cells);
+    if (position == ring_producer::no_room) [[unlikely]]
       return false;
     out.where = storage::ring;
     out.cells = cells;
     out.alignment_log2 = static_cast<std::uint8_t>(__builtin_ctzll(alignment));
-    out.position = *position;
-    out.begin = reinterpret_cast<std::byte*>(ring.at(*position));
+    out.position = position;
+    out.begin = reinterpret_cast<std::byte*>(ring.at(position));
     out.capacity = cells * cell_bytes;
     return true;
   }
@@ -205,6 +205,28 @@ class endpoint final {
         {static_cast<std::uint16_t>(bytes), static_cast<std::uint16_t>(config_.me),
          static_cast<std::uint8_t>(kind), out.cells, out.alignment_log2});
     wake(target);
+  }
+
+  /// Both at once, for a payload of a few words. False as of begin_in_ring(), and for what would need more
+  /// instructions: other payloads, ranks that are not consecutive.
+  [[gnu::always_inline]] bool send_in_cell(std::int32_t world_rank, lane way, message_kind kind,
+                                           std::uint64_t token, void const* data, std::size_t bytes) {
+    std::uint32_t const target = config_.ranks.local_rank_nearby(world_rank);
+    if (bytes > sizeof(cell::data) || bytes % sizeof(std::uint64_t) != 0 ||
+        target == bootstrap::host_ranks::none)
+      return false;
+    ring_producer& ring = of(way).outboxes[target];
+    std::uint64_t const position = ring.reserve(1);
+    if (position == ring_producer::no_room) [[unlikely]]
+      return false;
+    cell* const first = ring.at(position);
+    copy_words(first->data, static_cast<std::byte const*>(data), bytes / sizeof(std::uint64_t));
+    first->token = token;
+    ring.publish(first, position,
+                 {static_cast<std::uint16_t>(transport::header_bytes + bytes),
+                  static_cast<std::uint16_t>(config_.me), static_cast<std::uint8_t>(kind), 1, 6});
+    wake(target);
+    return true;
   }
 
   /// True if the last receive() left a request behind because private memory is used up.
@@ -288,6 +310,22 @@ class endpoint final {
   std::uint32_t local(std::int32_t world_rank) const { return config_.ranks.local_rank(world_rank); }
 
   // Sending.
+  /// A few words, without a call, which would have registers saved.
+  static void copy_words(std::byte* to, std::byte const* from, std::size_t count) noexcept {
+    auto const copy = [&](std::size_t i) { std::memcpy(to + 8 * i, from + 8 * i, 8); };
+    if (count == 1) [[likely]]
+      return copy(0);
+    if (count == 0) return;
+    copy(0);
+    copy(1);
+    if (count == 2) return;
+    copy(2);
+    if (count == 3) return;
+    copy(3);
+    if (count == 4) return;
+    copy(4);
+    if (count == 6) copy(5);
+  }
   std::byte* take_for_sending(std::size_t bytes, std::size_t alignment, spill allowed);
   bool put_in_ring(std::uint32_t target, lane way, message_kind kind, std::uint64_t token,
                    void const* payload, std::size_t payload_bytes, std::uint8_t alignment_log2);
@@ -317,21 +355,30 @@ class endpoint final {
       set_starved(true);
       return nullptr;
     }
-    message* const m = transport::take_message(header.bytes);
+    int const size_class = transport::pool::class_of(header.bytes);
+    void* const block = transport::take_block(size_class);
+    std::byte* const room = transport::room_in(block);
     if (charged) memory_.charge_arrival(header.bytes);
-    if (header.bytes <= cell_bytes) [[likely]] {
-      std::memcpy(m->base, first, cell_bytes);
+    // Each member once, and of the cell not more than needed: the answer's reservation waits for all stores.
+    if (header.bytes <= cell_bytes / 2) [[likely]] {
+      std::memcpy(room, first, cell_bytes / 2);
+    } else if (header.bytes <= cell_bytes) {
+      std::memcpy(room, first, cell_bytes);
     } else {
-      std::memcpy(m->base, first, header.bytes);
+      std::memcpy(room, first, header.bytes);
     }
-    m->bytes = header.bytes;
-    m->token = first->token;
-    m->source = config_.ranks.world_rank(header.source);
-    m->kind = static_cast<message_kind>(header.kind);
-    m->where = storage::ring;
-    m->charged = charged;
-    m->period = config_.period;
-    return m;
+    return ::new (block) message{{},
+                                 room,
+                                 header.bytes,
+                                 first->token,
+                                 config_.ranks.world_rank(header.source),
+                                 static_cast<message_kind>(header.kind),
+                                 storage::ring,
+                                 static_cast<std::uint8_t>(size_class),
+                                 charged,
+                                 false,
+                                 false,
+                                 config_.period};
   }
   /// A message whose payload does not lie in its record.
   struct arrival {

@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 
 #include "base/pause.hpp"
 
@@ -97,8 +96,10 @@ class ring_producer {
       : counters_(other.counters_), cells_(other.cells_), size_(other.size_) {}
   ring_producer& operator=(ring_producer const&) = delete;
 
-  /// Reserves `n` consecutive cells; empty if the ring has no room now.
-  std::optional<std::uint64_t> reserve(unsigned n) {
+  static constexpr std::uint64_t no_room = ~std::uint64_t{0};
+
+  /// Reserves `n` consecutive cells; no_room if the ring has none now.
+  std::uint64_t reserve(unsigned n) {
     std::uint64_t at = counters_->reserved.load(std::memory_order_relaxed);
     for (;;) {
       std::uint64_t const until_end = size_.count() - size_.cell_of(at);
@@ -111,7 +112,7 @@ class ring_producer {
         if (at + padding + n - consumed > size_.count()) {
           // Others may have gone round the ring since we looked; then `at` is what is out of date.
           std::uint64_t const now = counters_->reserved.load(std::memory_order_relaxed);
-          if (now == at) return std::nullopt;
+          if (now == at) return no_room;
           at = now;
           continue;
         }

@@ -151,9 +151,9 @@ class wire {
     atl::wake(to.page->bell);
   }
   bool open_ring(slot& s, route& to, unsigned which, std::size_t body_bytes) {
-    auto const position = to.rings[which].reserve(cells_for(body_bytes));
-    if (!position) return false;
-    reopen(s, to, which, *position, body_bytes);
+    std::uint64_t const position = to.rings[which].reserve(cells_for(body_bytes));
+    if (position == shm::ring_producer::no_room) return false;
+    reopen(s, to, which, position, body_bytes);
     return true;
   }
   bool open_parked(slot& s, std::size_t body_bytes);

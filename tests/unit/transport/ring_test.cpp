@@ -27,8 +27,8 @@ struct ring_memory {
 bool send(ring_producer& to, std::uint16_t source, std::uint64_t value, unsigned cells,
           std::uint8_t kind = 2) {
   auto const at = to.reserve(cells);
-  if (!at) return false;
-  cell* const first = to.at(*at);
+  if (at == ring_producer::no_room) return false;
+  cell* const first = to.at(at);
   first->token = value;
   // Everything behind the first header, further cells' first words included, is payload.
   auto* const payload = reinterpret_cast<std::byte*>(first) + 16;
@@ -36,8 +36,8 @@ bool send(ring_producer& to, std::uint16_t source, std::uint64_t value, unsigned
     std::uint64_t const word = ~value - i;
     std::memcpy(payload + i, &word, sizeof word);
   }
-  to.publish(*at, {static_cast<std::uint16_t>(cells * cell_bytes), source, kind,
-                   static_cast<std::uint8_t>(cells), 6});
+  to.publish(at, {static_cast<std::uint16_t>(cells * cell_bytes), source, kind,
+                  static_cast<std::uint8_t>(cells), 6});
   return true;
 }
 
@@ -82,12 +82,12 @@ TEST(ring, reserved_but_unpublished_messages_hold_back_later_ones) {
   ring_producer producer = ring.producer();
   ring_consumer consumer = ring.consumer();
   auto const first = producer.reserve(2);
-  ASSERT_TRUE(first);
+  ASSERT_NE(first, ring_producer::no_room);
   ASSERT_TRUE(send(producer, 0, 8, 1));
   EXPECT_TRUE(consumer.empty());
   EXPECT_FALSE(take(consumer));
-  std::memset(reinterpret_cast<std::byte*>(producer.at(*first)) + 16, 0, 2 * cell_bytes - 16);
-  producer.publish(*first, {16, 0, 1, 2, 6});  // cancelled: padding
+  std::memset(reinterpret_cast<std::byte*>(producer.at(first)) + 16, 0, 2 * cell_bytes - 16);
+  producer.publish(first, {16, 0, 1, 2, 6});  // cancelled: padding
   auto const got = take(consumer);
   ASSERT_TRUE(got);
   EXPECT_EQ(got->value, 8U);
