@@ -304,6 +304,7 @@ struct codec<view<T, Iter>> : reads_by_value<codec<view<T, Iter>>, view<T>> {
   static constexpr bool may_follow =
       in_place && !std::is_empty_v<T> && is_block_of<element, typename view<T, Iter>::iterator>;
   static std::span<std::byte const> elements(view<T, Iter> const& object) requires(may_follow) {
+    if (object.size() == 0) return {};
     return std::as_bytes(std::span<element const>(std::to_address(object.begin()), object.size()));
   }
   static void write_but_elements(writer& w, view<T, Iter> const& object) requires(may_follow) {

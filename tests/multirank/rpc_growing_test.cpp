@@ -136,6 +136,33 @@ TEST(rpc_growing, as_a_result) {
   upcxx::barrier();
 }
 
+int grown = 0;
+int arrived = 0;
+[[gnu::visibility("hidden")]] void look_at(atl::engine::message* m) {
+  grown += m->growing ? 1 : 0;
+  ++arrived;
+  atl::engine::release(m);
+}
+
+TEST(rpc_growing, only_what_lasts_and_is_large_is_shown_early) {
+  namespace engine = atl::engine;
+  grown = arrived = 0;
+  upcxx::barrier();
+  auto const send = [](std::size_t count, bool lasts) {
+    std::vector<double> const v = make<double>(1, count);
+    upcxx::detail::outgoing_message out(target_of(upcxx::rank_me()), count * sizeof(double) + 256,
+                                        engine::pressure::wait, engine::lane::control);
+    out.write(32, lasts, v);
+    out.commit(engine::message_kind::active, engine::token_cache<&look_at>::get());
+  };
+  send(100'000, true);
+  send(100'000, false);
+  send(100, true);
+  while (arrived < 3) upcxx::progress();
+  EXPECT_EQ(grown, 1);
+  upcxx::barrier();
+}
+
 int right_ones = 0;
 int wrong_ones = 0;
 

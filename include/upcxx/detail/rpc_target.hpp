@@ -115,12 +115,23 @@ class incoming_call {
         end();
         reply(initiator, cookie, true).send();
       } else {
-        // A reference may be to one of the objects.
-        constexpr bool lasts = !std::is_reference_v<result_type>;
-        result_type&& result = invoke(objects);
-        reply home(initiator, cookie, lasts, static_cast<std::remove_cvref_t<result_type> const&>(result));
-        end();
-        home.send();
+        using value = std::remove_cvref_t<result_type>;
+        if constexpr (!std::is_reference_v<result_type> && elements_may_follow<value>) {
+          // It stays until it has been sent: its elements may be copied then.
+          value const result = invoke(objects);
+          reply home(initiator, cookie, true, result);
+          end();
+          home.send();
+        } else {
+          // It may refer to the objects, and goes before them.
+          std::optional<reply> home;
+          {
+            result_type&& result = invoke(objects);
+            home.emplace(initiator, cookie, false, static_cast<value const&>(result));
+          }
+          end();
+          home->send();
+        }
       }
     }
   }

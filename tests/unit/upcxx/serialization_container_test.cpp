@@ -14,6 +14,13 @@ using test::from_int;
 using test::message;
 using test::round_trip;
 
+struct never_assigned {
+  int const id;
+  int value;
+  friend bool operator==(never_assigned const&, never_assigned const&) = default;
+};
+static_assert(!std::is_copy_assignable_v<never_assigned>);
+
 struct alignas(128) wide {
   int v = 0;
   friend bool operator==(wide const&, wide const&) = default;
@@ -50,6 +57,7 @@ TEST(serialized_containers, sequences) {
   expect_same_after_round_trip(std::vector<std::vector<std::vector<char>>>{{{'a'}, {}}, {}, {{'b', 'c'}}});
   expect_same_after_round_trip(std::vector<std::pair<int, char>>{{1, 'a'}, {2, 'b'}});
   expect_same_after_round_trip(std::vector<wide>(3));
+  expect_same_after_round_trip(std::vector<never_assigned>{{1, 2}, {3, 4}});
   expect_same_after_round_trip(std::deque<int>{1, 2, 3});
   expect_same_after_round_trip(std::deque<std::string>{"a", "b"});
   expect_same_after_round_trip(std::list<short>{1, 2, 3});

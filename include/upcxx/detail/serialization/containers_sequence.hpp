@@ -73,10 +73,11 @@ struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator
     write_range<T>(w, object.begin(), object.end(), object.size());
   }
 
-  /// May the elements be copied after everything else, when the message has been shown to its target?
-  static constexpr bool may_follow = copies_from_message<T> &&
-                                     is_block_of<T, decltype(std::declval<Container const&>().begin())> &&
-                                     requires(D & d) {
+  /// May the elements be copied after everything else, when the message has been shown to its target? Growing a
+  /// container asks for assignment.
+  static constexpr bool may_follow =
+      copies_from_message<T> && std::is_copy_assignable_v<T> && std::is_move_assignable_v<T> &&
+      is_block_of<T, decltype(std::declval<Container const&>().begin())> && requires(D & d) {
     d.reserve(1);
   };
   static std::span<std::byte const> elements(Container const& object) requires(may_follow) {
