@@ -113,7 +113,8 @@ class gather_all : public collective {
       come &= all;
     }
     bool sent = true;
-    row_view const row = stands_for_host_ ? row_view(all_, bytes_, order_) : row_view(mine_);
+    row_view const row =
+        stands_for_host_ ? row_view(all_, bytes_, order_) : row_view(block_of(team->rank_me));
     for (outgoing& part : outgoing_) sent &= part.stream.go_on(*this, row, std::min(there, part.bytes));
     if (team->hosts == nullptr) return come && sent;
     if (stands_for_host_) there_ = come ? std::max(all_bytes(), std::size_t{1}) : at_front(there);
