@@ -59,8 +59,9 @@ class arena {
     std::uint64_t block = allocate_for(reader, padded);
     if (block == segment_allocator::npos) {
       if (spent == effort::all) reclaim_all();
+      if (has_its_share(reader, padded)) return npos;
       end_rest(0);
-      block = allocate_for(reader, padded);
+      block = allocator_.allocate(padded, 64);
       if (block == segment_allocator::npos) return npos;
     }
     held_by_[reader] += padded;
@@ -115,11 +116,13 @@ class arena {
     std::uint32_t reader;
   };
 
-  std::uint64_t allocate_for(std::uint32_t reader, std::size_t bytes) {
+  /// Would a reader have more than what is left for all then? What rests counts as left.
+  bool has_its_share(std::uint32_t reader, std::size_t bytes) const {
     std::size_t const held = held_by_[reader];
-    if (held != 0 && held + bytes > bytes_ - allocator_.bytes_used() + resting_bytes_)
-      return segment_allocator::npos;
-    return allocator_.allocate(bytes, 64);
+    return held != 0 && held + bytes > bytes_ - allocator_.bytes_used() + resting_bytes_;
+  }
+  std::uint64_t allocate_for(std::uint32_t reader, std::size_t bytes) {
+    return has_its_share(reader, bytes) ? segment_allocator::npos : allocator_.allocate(bytes, 64);
   }
 
   static std::atomic<std::uint32_t>& flag_of(std::byte* buffer) {
