@@ -25,7 +25,8 @@ class copy_to_reader {
     std::uint32_t const turn = turns_.load(std::memory_order_relaxed);
     turns_.store(turn + 1, std::memory_order_relaxed);
     bool const compared = turn % compare_every == 1;
-    bool const past = past_caches() != compared;
+    // The first ones go both ways in turn: each may have met new pages, or lost its core.
+    bool const past = turn < in_turn_first ? turn % 2 == 1 : past_caches() != compared;
     if (!compared && turn % time_every != 0 && turn >= time_first) [[likely]]
       return copy(past, to, from, bytes);
     std::uint64_t const begin = now_ns();
@@ -40,16 +41,17 @@ class copy_to_reader {
     return past != unknown && through_.load(std::memory_order_relaxed) > 2 * past;
   }
 
-  /// A copy of one of the ways took so many nanoseconds per 64 KiB. One in which the core was lost counts as twice
-  /// what is usual.
+  /// A copy of one of the ways took so many nanoseconds per 64 KiB. A faster one than usual is believed at once; one in
+  /// which the core was lost counts as twice what is usual.
   void note(bool past, std::uint64_t ns) noexcept {
     std::atomic<std::uint64_t>& cost = past ? past_ : through_;
     std::uint64_t const usual = cost.load(std::memory_order_relaxed);
-    if (usual != unknown) ns = (usual + std::min(ns, 2 * usual)) / 2;
+    if (usual != unknown && ns > usual) ns = (usual + std::min(ns, 2 * usual)) / 2;
     cost.store(std::max<std::uint64_t>(ns, 1), std::memory_order_relaxed);
   }
 
  private:
+  static constexpr std::uint32_t in_turn_first = 8;
   static constexpr std::uint32_t time_first = 32;
   static constexpr std::uint32_t time_every = 8;
   static constexpr std::uint32_t compare_every = 256;

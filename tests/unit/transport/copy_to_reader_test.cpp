@@ -37,6 +37,15 @@ TEST(copy_to_reader, a_lost_core_changes_nothing) {
   }
 }
 
+TEST(copy_to_reader, a_slow_first_copy_is_forgotten_with_the_next) {
+  copy_to_reader c;
+  c.note(false, 4'000'000);
+  c.note(true, 2'100);
+  EXPECT_TRUE(c.past_caches());
+  c.note(false, 2'000);
+  EXPECT_FALSE(c.past_caches());
+}
+
 TEST(copy_to_reader, follows_ranks_that_move) {
   copy_to_reader c;
   c.note(true, 2'100);
