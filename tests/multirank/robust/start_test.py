@@ -16,6 +16,7 @@ MAP_BYTES = {"": 4, "cyclic:": 8}  # for each rank of the job
 HOST_BYTES = 12  # for each host: where the world's members are
 SIMULATED_BYTES = 16  # for each rank: the simulated network's table, and descriptors by which its ranks wake each other
 NAME_BYTES = 64  # host names and the like, some longer than others
+REMAINDER_BYTES = 64  # the allocator leaves those that are too small for a block of their own with the block before
 CONNECTION_BYTES = 4096
 
 
@@ -62,7 +63,7 @@ def of_job(placement, hosts, counts):
 
 def of_growth(placement, small, large):
     """What is wrong with the difference between few hosts and many."""
-    most = (MAP_BYTES[placement] + SIMULATED_BYTES) * FURTHER + HOST_BYTES * (MANY - FEW) + NAME_BYTES
+    most = (MAP_BYTES[placement] + SIMULATED_BYTES) * FURTHER + HOST_BYTES * (MANY - FEW) + NAME_BYTES + REMAINDER_BYTES
     # The smallest of all ranks of a sort: some have longer names.
     for leads in (True, False):
         def least(hosts, counts, when, leads=leads):
