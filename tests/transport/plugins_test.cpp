@@ -1,0 +1,62 @@
+// Modules of networks: found, refused, and what is said of those that cannot be used.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "transport/plugins.hpp"
+
+namespace atl::transport {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string module_of(std::string_view what) {
+  std::string file = FAKE_NETWORKS "/libfake-";
+  file += what;
+  file += ".so";
+  return file;
+}
+
+TEST(plugins, OneThatIsNotInstalledIsNamedWithItsPlace) {
+  opened_network const opened = open_plugin("nowhere", {});
+  EXPECT_EQ(opened.network, nullptr);
+  EXPECT_THAT(opened.why_not, AllOf(HasSubstr("not installed"), HasSubstr("/atoll/libatoll-nowhere.so")));
+}
+
+TEST(plugins, AFileThatIsNoneIsRefused) {
+  EXPECT_THAT(open_plugin("/dev/null", {}).why_not, HasSubstr("/dev/null"));
+  EXPECT_THAT(open_plugin("/nowhere/at_all.so", {}).why_not, HasSubstr("/nowhere/at_all.so"));
+  EXPECT_THAT(open_plugin(module_of("none"), {}).why_not,
+              AllOf(HasSubstr("libfake-none.so"), HasSubstr("is no network of this version")));
+}
+
+TEST(plugins, AnotherVersionIsRefusedBeforeItIsOpened) {
+  for (char const* const what : {"version", "types"}) {
+    opened_network const opened = open_plugin(module_of(what), {});
+    EXPECT_EQ(opened.network, nullptr);
+    EXPECT_THAT(opened.why_not,
+                AllOf(HasSubstr(what), HasSubstr("another version of Atoll"), HasSubstr("one build")));
+  }
+}
+
+TEST(plugins, TheFirstThatCanBeUsedIsAndElseAllSayWhyNot) {
+  std::vector<std::string> const names{"nowhere", module_of("failing")};
+  opened_network const opened = open_first_plugin(names, {});
+  EXPECT_EQ(opened.network, nullptr);
+  EXPECT_THAT(opened.why_not,
+              AllOf(HasSubstr("nowhere: its module"), HasSubstr("libfake-failing.so: no such device")));
+}
+
+#ifdef HAVE_UCX
+TEST(plugins, ThoseOfThisBuildAreFound) {
+  // Where libucp is absent, that is what is said; the module itself is here.
+  EXPECT_THAT(open_plugin("ucx", {}).why_not, testing::Not(HasSubstr("not installed")));
+}
+#endif
+
+}  // namespace
+}  // namespace atl::transport
