@@ -39,7 +39,10 @@ struct network_kind {
 };
 inline void PrintTo(network_kind const& kind, std::ostream* out) { *out << kind.name; }
 
+/// Those of the program: network_sims.cpp, or network_modules.cpp.
 std::vector<network_kind> network_kinds();
+/// Why none of them can be tried here, for what has no part of Atoll to blame; else nothing.
+std::string why_no_network();
 inline std::string name_of_network(testing::TestParamInfo<network_kind> const& info) {
   return info.param.name;
 }

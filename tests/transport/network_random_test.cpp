@@ -153,5 +153,9 @@ void read_arguments(int argc, char** argv) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   atl::transport::read_arguments(argc, argv);
+  if (std::string const why = atl::transport::why_no_network(); !why.empty()) {
+    std::printf("skipped: %s\n", why.c_str());
+    return 77;
+  }
   return RUN_ALL_TESTS();
 }

@@ -1,0 +1,274 @@
+// Connections: an agreement of two sides, each with a number, by messages over libucp's endpoints.
+//
+//   connect ──hello──>            the other side accepts: its number comes with the ack, or with the first message
+//   close ────bye────> <───bye──  each says it once all of its own has come to an end; and waits for all that was sent
+//
+// Messages carry the number that their receiver has given the connection: those of an earlier one are dropped. Both sides
+// may say hello at once; each then answers with an ack, and the first that comes is enough. A hello while a connection
+// stands says that the peer has given the old one up.
+//
+// The endpoint outlives the agreement, and goes by force when it is lost.
+
+#include <cstring>
+#include <utility>
+
+#include "transport/ucx/ucx_network.hpp"
+
+namespace atl::transport::ucx {
+namespace {
+
+constexpr std::size_t before_address = sizeof(std::uint32_t);
+
+}  // namespace
+
+peer* ucx_network::find(std::int32_t rank) {
+  if (recent_ != nullptr && recent_->rank == rank) return recent_;
+  auto const found = peers_.find(rank);
+  if (found == peers_.end()) return nullptr;
+  return recent_ = found->second.get();
+}
+
+peer& ucx_network::make(std::int32_t rank) {
+  std::unique_ptr<peer>& p = peers_[rank];
+  if (p == nullptr) {
+    p = std::make_unique<peer>();
+    p->owner = this;
+    p->rank = rank;
+  }
+  return *p;
+}
+
+started ucx_network::ready(std::int32_t rank, peer*& out) {
+  out = find(rank);
+  if (out == nullptr || out->now == peer::link::none || out->lost) {
+    error_ = "there is no connection to rank " + std::to_string(rank);
+    return started::unreachable;
+  }
+  return out->now == peer::link::connected ? started::complete : started::no_room;
+}
+
+void ucx_network::set_link(peer& p, peer::link now) {
+  auto const settled = [](peer::link l) { return l == peer::link::none || l == peer::link::connected; };
+  if (!settled(p.now)) --unsettled_;
+  if (!settled(now)) ++unsettled_;
+  p.now = now;
+}
+
+/// The next poll looks at it.
+void ucx_network::touch(peer& p) {
+  if (std::exchange(p.listed, true)) return;
+  listed_.push_back(&p);
+}
+
+void ucx_network::touch_if_ending(peer& p) {
+  if (p.lost || p.now == peer::link::closing) touch(p);
+}
+
+void ucx_network::tell(peer& p, connection_change what, std::string_view words) {
+  ++told_;
+  target_->connection({p.rank, what, words});
+}
+
+// ---- begin ---------------------------------------------------------------------------------------
+
+void ucx_network::begin_connection(peer& p) {
+  set_link(p, peer::link::connecting);
+  ++p.generation;
+  p.mine = ++last_number_;
+  p.theirs = 0;
+  p.sent = p.got = p.sent_by_peer = 0;
+  p.close_wanted = p.said_bye = p.got_bye = p.lost_told = p.given_up = false;
+  p.silent = outcome::ok;
+}
+
+bool ucx_network::open_endpoint(peer& p, std::span<std::byte const> worker_address) {
+  if (p.endpoint != nullptr) return true;
+  ucp_ep_params_t how{};
+  how.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                   UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_USER_DATA;
+  how.address = reinterpret_cast<ucp_address_t const*>(worker_address.data());
+  how.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  how.user_data = this;
+  how.err_handler.arg = &p;
+  how.err_handler.cb = [](void* of, ucp_ep_h endpoint, ucs_status_t status) {
+    auto& whom = *static_cast<peer*>(of);
+    if (whom.endpoint != endpoint && whom.endpoint != nullptr) return;  // of an earlier one
+    whom.owner->lose(whom, words_of(status));
+  };
+  ucs_status_t const s = ucp.ep_create(context_->worker(), &how, &p.endpoint);
+  if (s == UCS_OK) return true;
+  p.endpoint = nullptr;
+  error_ = "UCX makes no endpoint: " + words_of(s);
+  return false;
+}
+
+started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_address) {
+  std::uint32_t mark = 0;
+  if (peer_address.size() > before_address) std::memcpy(&mark, peer_address.data(), sizeof mark);
+  if (mark != address_mark) {
+    error_ = "that is no address of a network over UCX";
+    return started::unsupported;
+  }
+  if (rank == me_) {
+    error_ = "the own rank is no peer";
+    return started::unreachable;
+  }
+  peer& p = make(rank);
+  if (p.lost || p.now == peer::link::closing || (p.wishes && p.now == peer::link::none))
+    return started::no_room;
+  if (p.now == peer::link::connected) return started::complete;
+  if (p.now == peer::link::connecting) return started::under_way;
+  begin_connection(p);
+  if (open_endpoint(p, peer_address.subspan(before_address))) {
+    say_word(p, wire::hello, address_);
+  } else {
+    lose(p, error_);
+  }
+  return started::under_way;
+}
+
+void ucx_network::take_hello(wire const& w, std::span<std::byte const> peer_address) {
+  peer& p = make(w.from);
+  if (p.wishes || p.last_theirs == w.from_number || peer_address.size() <= before_address) return;
+  p.wishes = true;
+  p.wish_number = w.from_number;
+  p.wish_address.assign(peer_address.begin() + before_address, peer_address.end());
+  if (p.now == peer::link::connected || (p.now == peer::link::closing && !p.agreed())) {
+    lose(p, "the other side has begun anew");
+  }
+  touch(p);
+}
+
+/// From here on it is connected: by an ack, a message, or the peer's hello.
+void ucx_network::stands(peer& p, std::uint32_t theirs) {
+  if (p.wishes && p.wish_number == theirs) p.wishes = false;
+  p.theirs = p.last_theirs = theirs;
+  set_link(p, peer::link::connected);
+  tell(p, connection_change::connected);
+  if (p.close_wanted && p.now == peer::link::connected) {
+    set_link(p, peer::link::closing);
+    touch(p);
+  }
+}
+
+/// Answers a hello.
+void ucx_network::accept(peer& p) {
+  p.wishes = false;
+  if (p.now == peer::link::none) begin_connection(p);
+  if (!open_endpoint(p, p.wish_address)) {
+    lose(p, error_);
+    return;
+  }
+  p.theirs = p.wish_number;
+  say_word(p, wire::ack, {});
+  stands(p, p.wish_number);
+}
+
+// ---- end -----------------------------------------------------------------------------------------
+
+void ucx_network::close(std::int32_t rank) {
+  peer* const p = find(rank);
+  if (p == nullptr) return;
+  p->close_wanted = true;
+  if (p->now != peer::link::connected) return;
+  set_link(*p, peer::link::closing);
+  touch(*p);
+}
+
+void ucx_network::give_up(std::int32_t rank) {
+  peer* const p = find(rank);
+  if (p == nullptr || p->now == peer::link::none || p->lost) return;
+  p->given_up = true;
+  lose(*p, "it was given up");
+}
+
+void ucx_network::lose(peer& p, std::string why) {
+  if (!std::exchange(p.lost, true)) p.why = std::move(why);
+  touch(p);
+}
+
+void ucx_network::take_bye(peer& p, std::uint64_t sent_by_peer) {
+  p.got_bye = true;
+  p.sent_by_peer = sent_by_peer;
+  if (p.now == peer::link::connected) {
+    set_link(p, peer::link::closing);
+    tell(p, connection_change::closing);
+  }
+  touch(p);
+}
+
+void ucx_network::tend(peer& p) {
+  if (p.lost && !p.agreed()) {
+    tend_lost(p);
+    return;
+  }
+  if (p.now == peer::link::closing) tend_closing(p);
+  if (p.now == peer::link::none && p.lost) tend_lost(p);
+  if (p.wishes && !p.lost && (p.now == peer::link::none || p.now == peer::link::connecting)) accept(p);
+}
+
+void ucx_network::tend_closing(peer& p) {
+  if (p.lost && !release_endpoint(p)) return;  // agreed, so nobody misses it
+  if (p.out != 0 || p.events != 0) return;
+  if (!p.said_bye) {
+    if (p.memory_started != p.memory_flushed) {
+      // Puts of which nobody wanted to hear have to be there, too.
+      flush_for_waiting(p);
+      return;
+    }
+    p.said_bye = true;
+    say_word(p, wire::bye, std::as_bytes(std::span(&p.sent, 1)));
+  }
+  if (p.agreed() && p.out == 0) end_connection(p);
+}
+
+void ucx_network::end_connection(peer& p) {
+  bool const was_lost = p.lost && !p.agreed();
+  bool const stood = p.now != peer::link::connecting;
+  set_link(p, peer::link::none);
+  ++p.generation;
+  p.lost = p.lost && p.endpoint != nullptr;
+  tell(p, stood ? connection_change::closed : connection_change::refused, was_lost ? p.why : std::string());
+  if (p.wishes || p.lost) touch(p);
+}
+
+/// Waits for libucp to let go of everything, and for events to be told.
+void ucx_network::tend_lost(peer& p) {
+  bool const stood = p.now == peer::link::connected || p.now == peer::link::closing;
+  if (stood && !std::exchange(p.lost_told, true)) tell(p, connection_change::lost, p.why);
+  if (!release_endpoint(p)) return;
+  if (!p.flushing) fail_waiting(p);
+  if (p.now == peer::link::none) {  // a wire that had stayed
+    p.lost = false;
+    if (p.wishes) touch(p);
+    return;
+  }
+  if (p.out == 0 && p.events == 0) end_connection(p);
+}
+
+/// True when the endpoint is away.
+bool ucx_network::release_endpoint(peer& p) {
+  if (p.endpoint != nullptr && !p.endpoint_closes) {
+    // A word to one who lives; the wire breaks behind it.
+    if (p.given_up && p.now != peer::link::connecting) say_word(p, wire::gone, {});
+    ucp_request_param_t how{};
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    how.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    p.endpoint_closes = true;
+    ucs_status_ptr_t const closing = ucp.ep_close_nbx(p.endpoint, &how);
+    p.closing_endpoint = UCS_PTR_IS_PTR(closing) ? closing : nullptr;
+  }
+  if (p.closing_endpoint != nullptr) {
+    if (ucp.request_check_status(p.closing_endpoint) == UCS_INPROGRESS) {
+      touch(p);
+      return false;
+    }
+    ucp.request_free(p.closing_endpoint);
+    p.closing_endpoint = nullptr;
+  }
+  p.endpoint = nullptr;
+  p.endpoint_closes = false;
+  return true;
+}
+
+}  // namespace atl::transport::ucx

@@ -1,0 +1,182 @@
+#include "transport/ucx/context.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <string_view>
+
+namespace atl::transport::ucx {
+namespace {
+
+/// In a job whose hosts are simulated, what is between them.
+constexpr char const* devices_of_one_machine = "lo";
+
+struct option {
+  char const* name;
+  char const* value;
+};
+
+/// How much of a message TCP reads and writes at once, as UCX calls that before 1.17 and since. As they come (8 and 64 KiB), puts
+/// of 1 MiB move at a third of the speed.
+constexpr option of_tcp[] = {{"RX_SEG_SIZE", "1m"}, {"TX_SEG_SIZE", "256k"}};
+constexpr option of_newer_tcp[] = {{"TCP_RX_SEG_SIZE", "1m"}, {"TCP_TX_SEG_SIZE", "256k"}};
+/// Atomic operations have to agree with those of processors. And a rank that is gone is noticed sooner than after 20 s.
+constexpr option of_all[] = {{"ATOMIC_MODE", "cpu"}, {"KEEPALIVE_INTERVAL", "2s"}};
+
+/// May there be TCP among these? UCX complains of options that nobody reads.
+bool may_use_tcp(std::string const& devices) {
+  if (devices.empty() || devices == "all") return true;
+  std::istringstream names(devices);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (::access(("/sys/class/net/" + name).c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
+bool is_network(std::string_view transport) {
+  for (std::string_view const inside :
+       {"self", "sysv", "posix", "cma", "knem", "xpmem", "cuda", "gdr", "rocm", "ze", "mm", "gga"}) {
+    if (transport.substr(0, inside.size()) == inside) return false;
+  }
+  return true;
+}
+
+std::string list(std::vector<device> const& devices) {
+  std::string text;
+  for (device const& each : devices) text += (text.empty() ? "" : ", ") + each.transport + "/" + each.name;
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+context::~context() {
+  if (worker_ != nullptr) ucp.worker_destroy(worker_);
+  if (context_ != nullptr) ucp.cleanup(context_);
+}
+
+std::string context::open(network_config const& config) {
+  std::string devices = config.devices;
+  if (devices.empty() && config.one_machine) devices = devices_of_one_machine;
+  std::string problem = open_context(config, devices.c_str());
+  if (!problem.empty()) return problem;
+  list_devices();
+  if (devices_.empty()) {
+    if (devices.empty()) return "UCX finds no network device on this host";
+    context any;
+    network_config unlimited = config;
+    unlimited.devices = "";
+    std::string const other = any.open_context(unlimited, "");
+    if (other.empty()) any.list_devices();
+    return "UCX finds no network device among ATOLL_NET_DEVICES=" + devices + "; it has " +
+           list(any.devices_);
+  }
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  memory_types_ = ucp.context_query(context_, &attributes) == UCS_OK ? attributes.memory_types : 1;
+  problem = open_worker();
+  if (problem.empty() && address_.size() > config.address_room) {
+    problem = "the address of this rank has " + std::to_string(address_.size()) + " bytes, and " +
+              std::to_string(config.address_room) +
+              " can be passed on. Name fewer devices in ATOLL_NET_DEVICES; there are " + list(devices_);
+  }
+  return problem;
+}
+
+std::string context::open_context(network_config const& config, char const* devices) {
+  ucp_config_t* settings = nullptr;
+  if (ucs_status_t const s = ucp.config_read(nullptr, nullptr, &settings); s != UCS_OK) {
+    return "UCX cannot read its settings (UCX_…): " + words_of(s);
+  }
+  std::string problem;
+  auto const set = [&](option const& what) {
+    ucs_status_t const s = ucp.config_modify(settings, what.name, what.value);
+    if (s != UCS_OK && problem.empty()) {
+      problem = std::string("UCX does not accept ") + what.name + "=" + what.value + ": " + words_of(s);
+    }
+  };
+  if (may_use_tcp(devices)) {
+    auto const& names = ucp_minor() < 17 ? of_tcp : of_newer_tcp;
+    std::for_each(std::begin(names), std::end(names), set);
+  }
+  std::for_each(std::begin(of_all), std::end(of_all), set);
+  if (config.one_machine) set({"TLS", "tcp"});
+  if (*devices != '\0') set({"NET_DEVICES", devices});
+  if (problem.empty()) {
+    ucp_params_t how{};
+    how.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+    how.features =
+        UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
+    how.estimated_num_eps = static_cast<std::size_t>(config.ranks);
+    // Structures are those that we were compiled with.
+    unsigned const minor = std::min<unsigned>(ucp_minor(), UCP_API_MINOR);
+    ucs_status_t const s = ucp.init_version(UCP_API_MAJOR, minor, &how, settings, &context_);
+    if (s != UCS_OK) {
+      context_ = nullptr;
+      problem = "UCX cannot be started: " + words_of(s);
+      if (*devices != '\0') problem += std::string(" (ATOLL_NET_DEVICES=") + devices + ")";
+    }
+  }
+  ucp.config_release(settings);
+  return problem;
+}
+
+/// UCX tells what it has found as text for people only: "resource 1 : md 1 dev 1 flags -- tcp/lo".
+void context::list_devices() {
+  char* text = nullptr;
+  std::size_t length = 0;
+  std::FILE* const out = ::open_memstream(&text, &length);
+  if (out == nullptr) return;
+  ucp.context_print_info(context_, out);
+  std::fclose(out);
+  std::istringstream lines(std::string(text, length));
+  std::free(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("resource ") == std::string::npos) continue;
+    std::size_t const space = line.find_last_not_of(" \t");
+    line.resize(space + 1);
+    std::string const name = line.substr(line.find_last_of(" \t") + 1);
+    std::size_t const slash = name.find('/');
+    if (slash == std::string::npos || !is_network(name)) continue;
+    devices_.push_back({name.substr(0, slash), name.substr(slash + 1)});
+  }
+}
+
+std::string context::open_worker() {
+  ucp_worker_params_t how{};
+  how.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_EVENTS;
+  // The engine calls one at a time, from any thread: the master persona may move in all modes.
+  how.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  how.events = UCP_WAKEUP_RMA | UCP_WAKEUP_AMO | UCP_WAKEUP_TX | UCP_WAKEUP_RX;
+  if (ucs_status_t const s = ucp.worker_create(context_, &how, &worker_); s != UCS_OK) {
+    worker_ = nullptr;
+    return "UCX cannot make a worker: " + words_of(s);
+  }
+  if (ucp.worker_get_efd(worker_, &descriptor_) != UCS_OK) descriptor_ = -1;
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS |
+                          UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+  attributes.address_flags = UCP_WORKER_ADDRESS_FLAG_NET_ONLY;
+  if (ucs_status_t const s = ucp.worker_query(worker_, &attributes); s != UCS_OK) {
+    return "UCX does not tell the address of its worker: " + words_of(s);
+  }
+  auto const* const bytes = reinterpret_cast<std::byte const*>(attributes.address);
+  address_.assign(bytes, bytes + attributes.address_length);
+  ucp.worker_release_address(worker_, attributes.address);
+  longest_header_ = attributes.max_am_header;
+  return {};
+}
+
+bool context::has_adapters() const noexcept {
+  return std::any_of(devices_.begin(), devices_.end(),
+                     [](device const& each) { return each.transport.find("tcp") == std::string::npos; });
+}
+
+std::string context::description() const {
+  return std::string("libucp ") + ucp.get_version_string() + ": " + list(devices_);
+}
+
+}  // namespace atl::transport::ucx

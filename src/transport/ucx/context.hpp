@@ -1,0 +1,60 @@
+#pragma once
+
+/// A context of libucp with one worker, as networks of this folder use it: its settings, devices and address.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "transport/plugin.hpp"
+#include "transport/ucx/ucp.hpp"
+
+namespace atl::transport::ucx {
+
+/// "tcp", "eth0"
+struct device {
+  std::string transport;
+  std::string name;
+};
+
+class context {
+ public:
+  context() = default;
+  ~context();
+  context(context const&) = delete;
+  context& operator=(context const&) = delete;
+
+  /// Why it cannot be opened, or nothing.
+  std::string open(network_config const& config);
+
+  [[nodiscard]] ucp_context_h handle() const noexcept { return context_; }
+  [[nodiscard]] ucp_worker_h worker() const noexcept { return worker_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  /// What others make endpoints of; networks only, nothing of the own host's memory.
+  [[nodiscard]] std::vector<std::byte> const& address() const noexcept { return address_; }
+  [[nodiscard]] std::size_t longest_header() const noexcept { return longest_header_; }
+  [[nodiscard]] bool takes(ucs_memory_type_t type) const noexcept {
+    return (memory_types_ >> type & 1U) != 0;
+  }
+  /// Devices of networks.
+  [[nodiscard]] std::vector<device> const& devices() const noexcept { return devices_; }
+  /// Put and get are done by adapters, on some device at least.
+  [[nodiscard]] bool has_adapters() const noexcept;
+  /// "libucp 1.13.1: tcp/eth0, tcp/lo"
+  [[nodiscard]] std::string description() const;
+
+ private:
+  std::string open_context(network_config const& config, char const* devices);
+  std::string open_worker();
+  void list_devices();
+
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  int descriptor_ = -1;
+  std::vector<std::byte> address_;
+  std::size_t longest_header_ = 0;
+  std::uint64_t memory_types_ = 0;
+  std::vector<device> devices_;
+};
+
+}  // namespace atl::transport::ucx

@@ -1,0 +1,281 @@
+// Memory that peers may reach: keys, put, get, their lists, and atomics.
+
+#include <algorithm>
+#include <cstring>
+
+#include "transport/ucx/ucx_network.hpp"
+
+namespace atl::transport::ucx {
+namespace {
+
+/// To a peer under way.
+constexpr std::size_t most_at_once = 64;
+
+constexpr std::uint32_t key_mark = 0x4b584355;  // "UCXK"
+struct key_head {
+  std::uint32_t mark;
+  std::uint32_t packed;  ///< bytes that follow
+  std::uint64_t begin;   ///< address at the owner
+  std::uint64_t bytes;
+};
+
+std::size_t sum(std::span<remote_piece const> list) {
+  std::size_t all = 0;
+  for (remote_piece const& each : list) all += each.bytes;
+  return all;
+}
+
+}  // namespace
+
+bool ucx_network::usable(peer const& p, remote_place const& place, std::size_t bytes) {
+  remote_key const* const key = place.key;
+  return key != nullptr && key->rank == p.rank && key->generation == p.generation &&
+         place.offset <= key->bytes && bytes <= key->bytes - place.offset;
+}
+
+started ucx_network::put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+                         operation* events) {
+  remote_piece const there{to, bytes};
+  local_piece const here{from, bytes};
+  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, nullptr);
+}
+
+started ucx_network::get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
+                         operation* events) {
+  remote_piece const there{from, bytes};
+  local_piece const here{to, bytes};
+  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::get, nullptr);
+}
+
+started ucx_network::put_pieces(std::int32_t rank, std::span<remote_piece const> to,
+                                std::span<local_piece const> from, operation* events) {
+  return pieces(rank, to, from, events, sort::put, nullptr);
+}
+
+started ucx_network::get_pieces(std::int32_t rank, std::span<local_piece const> to,
+                                std::span<remote_piece const> from, operation* events) {
+  return pieces(rank, from, to, events, sort::get, nullptr);
+}
+
+/// libucp orders no message behind a put: the note follows a flush.
+started ucx_network::put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+                                  std::uint64_t tag, operation* events) {
+  remote_piece const there{to, bytes};
+  local_piece const here{from, bytes};
+  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, &tag);
+}
+
+/// `far` and `near` have the same sum, and may be cut differently. `tag`: of a put that its target is to hear of.
+started ucx_network::pieces(std::int32_t rank, std::span<remote_piece const> far,
+                            std::span<local_piece const> near, operation* events, sort what,
+                            std::uint64_t const* tag) {
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) {
+    bool const no_key = s == started::unreachable && !far.empty() && far[0].place.key != nullptr;
+    return no_key ? started::unsupported : s;  // a key of a connection that has ended
+  }
+  std::size_t const bytes = sum(far);
+  bool fits = far.size() <= limits_.pieces && near.size() <= limits_.pieces && bytes <= limits_.put_bytes;
+  for (remote_piece const& each : far) fits = fits && usable(*p, each.place, each.bytes);
+  if (!fits) {
+    error_ = "the bytes are not inside the key's memory, or are too many";
+    return started::unsupported;
+  }
+  if (p->memory_out >= most_at_once) return started::no_room;
+  record* const r = open(*p, events, what);
+  ++p->memory_out;
+  if (what == sort::put) {
+    ++p->memory_started;
+    r->notifies = tag != nullptr;
+    r->tag = tag != nullptr ? *tag : 0;
+    r->flush_follows = r->notifies || (events != nullptr && events->asks(completion::finished));
+    if (bytes <= limits_.inline_bytes) r->memory = blocks_.take(bytes);
+  }
+  move(r, far, near);
+  return seal(r);
+}
+
+/// The largest runs that are whole on both sides, one after the other.
+void ucx_network::move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near) {
+  peer const& p = *r->whom;
+  std::byte* copy = r->memory != nullptr ? r->memory->begin() : nullptr;
+  std::size_t i = 0;
+  std::size_t j = 0;
+  std::size_t far_done = 0;
+  std::size_t near_done = 0;
+  while (i < far.size() && j < near.size() && r->status == UCS_OK) {
+    std::size_t const bytes = std::min(far[i].bytes - far_done, near[j].bytes - near_done);
+    if (bytes != 0) {
+      auto* here = static_cast<std::byte*>(near[j].place.address) + near_done;
+      remote_place const& place = far[i].place;
+      std::uint64_t const there = place.key->begin + place.offset + far_done;
+      ucp_request_param_t const all = parameters(r);
+      if (copy != nullptr) {
+        std::memcpy(copy, here, bytes);
+        here = copy;
+        copy += bytes;
+      }
+      started_part(r, r->what == sort::put
+                          ? ucp.put_nbx(p.endpoint, here, bytes, there, place.key->handle, &all)
+                          : ucp.get_nbx(p.endpoint, here, bytes, there, place.key->handle, &all));
+    }
+    far_done += bytes;
+    near_done += bytes;
+    if (far_done == far[i].bytes) {
+      ++i;
+      far_done = 0;
+    }
+    if (near_done == near[j].bytes) {
+      ++j;
+      near_done = 0;
+    }
+  }
+}
+
+// ---- atomics -------------------------------------------------------------------------------------
+
+ability ucx_network::atomic_support(atomic_op op, atomic_type type) const {
+  // UCX knows integers of both lengths, and has no minimum, maximum or product. Since 1.16 it has none at all over TCP
+  // between endpoints that notice losses ("cannot find remote protocol"), and says so when they are used only.
+  if (!has_atomics_) return {};
+  bool const any_bits = op <= atomic_op::compare_exchange && op != atomic_op::load;
+  bool const integer = type < atomic_type::float32;
+  bool const can =
+      any_bits || op == atomic_op::load || (integer && (op == atomic_op::add || op >= atomic_op::bit_and));
+  return can ? ability{support::native, true} : ability{};
+}
+
+started ucx_network::atomic(std::int32_t rank, remote_place target, atomic_op op, atomic_type type,
+                            void const* operands, local_place result, operation* events) {
+  if (!atomic_support(op, type)) {
+    error_ = "UCX has no such atomic operation";
+    return started::unsupported;
+  }
+  std::size_t const bytes = bytes_of(type);
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) return s;
+  if (!usable(*p, target, bytes) || (target.key->begin + target.offset) % bytes != 0) {
+    error_ = "the word is not aligned, or not inside the key's memory";
+    return started::unsupported;
+  }
+  if (p->memory_out >= most_at_once) return started::no_room;
+  record* const r = open(*p, events, sort::atomic);
+  ++p->memory_out;
+  ++p->memory_started;
+  r->width = static_cast<std::uint8_t>(bytes);
+  r->result = result.address;
+  if (op != atomic_op::load) std::memcpy(&r->operand, operands, bytes);
+  bool answers = result.address != nullptr;
+  ucp_atomic_op_t how = UCP_ATOMIC_OP_ADD;  // and a load adds 0
+  switch (op) {
+    case atomic_op::store:
+      r->result = nullptr;
+      [[fallthrough]];
+    case atomic_op::exchange:
+      how = UCP_ATOMIC_OP_SWAP;
+      answers = true;
+      break;
+    case atomic_op::compare_exchange:
+      // What is expected is the operand; what is to be there comes where the answer goes.
+      std::memcpy(&r->reply, static_cast<std::byte const*>(operands) + bytes, bytes);
+      how = UCP_ATOMIC_OP_CSWAP;
+      answers = true;
+      break;
+    case atomic_op::bit_and:
+      how = UCP_ATOMIC_OP_AND;
+      break;
+    case atomic_op::bit_or:
+      how = UCP_ATOMIC_OP_OR;
+      break;
+    case atomic_op::bit_xor:
+      how = UCP_ATOMIC_OP_XOR;
+      break;
+    default:
+      break;
+  }
+  ucp_request_param_t all = parameters(r);
+  all.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+  all.datatype = ucp_dt_make_contig(bytes);
+  if (answers) {
+    all.op_attr_mask |= UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+    all.reply_buffer = &r->reply;
+  }
+  r->flush_follows = !answers && events != nullptr && events->asks(completion::finished);
+  started_part(r, ucp.atomic_op_nbx(p->endpoint, how, &r->operand, 1, target.key->begin + target.offset,
+                                    target.key->handle, &all));
+  return seal(r);
+}
+
+// ---- registration --------------------------------------------------------------------------------
+
+registered ucx_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind) {
+  if (!abilities_.takes(kind)) return {nullptr, "the network over UCX takes host memory only"};
+  ucp_mem_map_params_t how{};
+  how.field_mask =
+      UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+  how.address = begin;
+  how.length = bytes;
+  how.flags = UCP_MEM_MAP_NONBLOCK;  // pages come when they are used, where the network allows that
+  auto made = std::make_unique<registration>(registration{nullptr, static_cast<std::byte*>(begin), bytes});
+  if (ucs_status_t const s = ucp.mem_map(context_->handle(), &how, &made->handle); s != UCS_OK) {
+    error_ = "UCX cannot register " + std::to_string(bytes) + " bytes: " + words_of(s);
+    return {nullptr, error_};
+  }
+  registered_.insert(made.get());
+  return {made.release(), {}};
+}
+
+void ucx_network::forget(registration* memory) {
+  registered_.erase(memory);
+  static_cast<void>(ucp.mem_unmap(context_->handle(), memory->handle));
+  delete memory;
+}
+
+std::size_t ucx_network::export_key(registration const* memory, std::span<std::byte> room) const {
+  void* packed = nullptr;
+  std::size_t bytes = 0;
+  if (ucs_status_t const s = ucp.rkey_pack(context_->handle(), memory->handle, &packed, &bytes);
+      s != UCS_OK) {
+    error_ = "UCX makes no key: " + words_of(s);
+    return 0;
+  }
+  key_head const head{key_mark, static_cast<std::uint32_t>(bytes),
+                      reinterpret_cast<std::uintptr_t>(memory->begin), memory->bytes};
+  std::size_t const all = sizeof head + bytes;
+  if (all <= room.size()) {
+    std::memcpy(room.data(), &head, sizeof head);
+    std::memcpy(room.data() + sizeof head, packed, bytes);
+  } else {
+    error_ =
+        "a key of UCX's has " + std::to_string(bytes) + " bytes; name fewer devices in ATOLL_NET_DEVICES";
+  }
+  ucp.rkey_buffer_release(packed);
+  return all <= room.size() ? all : 0;
+}
+
+imported ucx_network::import_key(std::int32_t rank, std::span<std::byte const> key) {
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) return {s, nullptr};
+  key_head head{};
+  if (key.size() >= sizeof head) std::memcpy(&head, key.data(), sizeof head);
+  if (head.mark != key_mark || key.size() < sizeof head + head.packed) {
+    error_ = "that is no key of a network over UCX";
+    return {started::unsupported, nullptr};
+  }
+  auto made = std::make_unique<remote_key>(remote_key{nullptr, head.begin, head.bytes, rank, p->generation});
+  ucs_status_t const s = ucp.ep_rkey_unpack(p->endpoint, key.data() + sizeof head, &made->handle);
+  if (s != UCS_OK) {
+    error_ = "UCX does not take the key: " + words_of(s);
+    return {started::unsupported, nullptr};
+  }
+  keys_.insert(made.get());
+  return {started::complete, made.release()};
+}
+
+void ucx_network::drop_key(std::int32_t /*rank*/, remote_key* key) {
+  keys_.erase(key);
+  ucp.rkey_destroy(key->handle);
+  delete key;
+}
+
+}  // namespace atl::transport::ucx

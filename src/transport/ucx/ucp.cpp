@@ -1,0 +1,99 @@
+// Opens libucp. Its libraries catch fatal signals when they are loaded (UCX_HANDLE_ERRORS), which is the program's and
+// Atoll's business; so signals are put back as they were. They are never unloaded: UCX does not survive that.
+
+#include "transport/ucx/ucp.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+
+namespace atl::transport::ucx {
+
+ucp_functions ucp;
+
+namespace {
+
+constexpr unsigned oldest_minor = 12;
+
+/// What happens at signals, put back at its end where something else has changed it.
+class kept_signals {
+ public:
+  kept_signals() {
+    for (int s = 1; s < count; ++s) known_[slot(s)] = ::sigaction(s, nullptr, &before_[slot(s)]) == 0;
+  }
+  ~kept_signals() {
+    for (int s = 1; s < count; ++s) {
+      struct sigaction now {};
+      if (!known_[slot(s)] || ::sigaction(s, nullptr, &now) != 0) continue;
+      struct sigaction const& before = before_[slot(s)];
+      if (now.sa_sigaction == before.sa_sigaction && now.sa_flags == before.sa_flags) continue;
+      static_cast<void>(::sigaction(s, &before, nullptr));
+    }
+  }
+  kept_signals(kept_signals const&) = delete;
+  kept_signals& operator=(kept_signals const&) = delete;
+
+ private:
+  static constexpr int count = 32;  // those of real time are nobody's here
+  static std::size_t slot(int signal) { return static_cast<std::size_t>(signal); }
+  std::array<struct sigaction, count> before_{};
+  std::array<bool, count> known_{};
+};
+
+std::string load(char const* file) {
+  char const* const usual = "libucp.so.0";
+  void* found = ::dlopen(usual, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // MPI's, for example
+  if (found == nullptr) {
+    kept_signals const keep;
+    found = ::dlopen(*file != '\0' ? file : usual, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  }
+  if (found == nullptr) {
+    char const* const why = ::dlerror();
+    return std::string(why != nullptr ? why : "it cannot be opened") +
+           " (Debian: libucx0; ATOLL_UCX_LIBRARY names another file)";
+  }
+  ucp_functions all;
+  std::string missing;
+  auto const look = [&](auto& function, char const* name) {
+    void* const address = ::dlsym(found, name);
+    std::memcpy(&function, &address, sizeof address);
+    if (address == nullptr && missing.empty()) missing = name;
+  };
+#define ATOLL_UCP_LOOK(name) look(all.name, "ucp_" #name);
+  ATOLL_UCP_FUNCTIONS(ATOLL_UCP_LOOK)
+#undef ATOLL_UCP_LOOK
+  look(all.status_string, "ucs_status_string");
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  if (all.get_version != nullptr) all.get_version(&major, &minor, &release);
+  std::string const version =
+      std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
+  if (major != 1 || minor < oldest_minor)
+    return "libucp is of version " + version + ", and has to be 1.12 or later 1.x";
+  if (!missing.empty()) return "libucp " + version + " has no function " + missing;
+  ucp = all;
+  return {};
+}
+
+}  // namespace
+
+unsigned ucp_minor() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  ucp.get_version(&major, &minor, &release);
+  return minor;
+}
+
+std::string open_ucp(char const* file) {
+  static std::mutex one_at_a_time;
+  std::lock_guard const lock(one_at_a_time);
+  if (ucp.status_string != nullptr) return {};
+  return load(file);
+}
+
+}  // namespace atl::transport::ucx

@@ -1,0 +1,198 @@
+#pragma once
+
+/// The operations table over libucp. docs/design/ucx.md says what maps to what.
+///
+/// Everything below happens in calls of the engine, one at a time. libucp calls back in worker_progress() only, which
+/// only poll() and the destructor call; messages go to the receiver from there, events are queued and told at the end of poll().
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "transport/network.hpp"
+#include "transport/ucx/context.hpp"
+#include "transport/ucx/peer.hpp"
+#include "transport/ucx/pools.hpp"
+
+namespace atl::transport {
+
+struct registration {
+  ucp_mem_h handle;
+  std::byte* begin;
+  std::size_t bytes;
+};
+
+struct remote_key {
+  ucp_rkey_h handle;
+  std::uint64_t begin;
+  std::uint64_t bytes;
+  std::int32_t rank;
+  std::uint32_t generation;  ///< of the connection
+};
+
+namespace ucx {
+
+class ucx_network final : public network {
+ public:
+  /// The context is open.
+  ucx_network(std::unique_ptr<context> opened, network_config const& config);
+  ~ucx_network() override;
+
+  std::string_view name() const override { return "ucx"; }
+  std::string description() const override { return context_->description(); }
+  transport::abilities const& abilities() const override { return abilities_; }
+  transport::limits const& limits() const override { return limits_; }
+  message_sizes sizes(std::int32_t, lane) const override { return sizes_; }
+  ability atomic_support(atomic_op op, atomic_type type) const override;
+  std::string last_error() const override { return error_; }
+
+  std::span<std::byte const> address() const override { return address_; }
+  started connect(std::int32_t rank, std::span<std::byte const> peer_address) override;
+  void close(std::int32_t rank) override;
+  void give_up(std::int32_t rank) override;
+
+  started send(std::int32_t rank, lane where, std::span<std::byte const> header, local_place payload,
+               std::size_t bytes, operation* events) override;
+  started begin(std::int32_t rank, lane where, std::size_t header_bytes, std::size_t least, std::size_t most,
+                network_buffer& buffer) override;
+  void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) override;
+  void cancel(network_buffer& buffer) override;
+  started fetch(arrival_handle what, local_place into, operation* events) override;
+  void release(arrival_handle what) override;
+
+  started put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+              operation* events) override;
+  started get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
+              operation* events) override;
+  started put_pieces(std::int32_t rank, std::span<remote_piece const> to, std::span<local_piece const> from,
+                     operation* events) override;
+  started get_pieces(std::int32_t rank, std::span<local_piece const> to, std::span<remote_piece const> from,
+                     operation* events) override;
+  started put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+                       std::uint64_t tag, operation* events) override;
+  started flush(std::int32_t rank, operation* events) override;
+  started flush_all(operation* events) override;
+  started atomic(std::int32_t rank, remote_place target, atomic_op op, atomic_type type, void const* operands,
+                 local_place result, operation* events) override;
+
+  registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind) override;
+  void forget(registration* memory) override;
+  std::size_t export_key(registration const* memory, std::span<std::byte> room) const override;
+  imported import_key(std::int32_t rank, std::span<std::byte const> key) override;
+  void drop_key(std::int32_t rank, remote_key* key) override;
+
+  unsigned poll(receiver& target) override;
+  std::size_t under_way() const override { return live_ + events_.size() + unsettled_; }
+  int descriptor() const override { return context_->descriptor(); }
+  bool arm() override;
+
+ private:
+  static constexpr std::uint32_t address_mark = 0x31584355;  ///< "UCX1": what addresses begin with
+
+  struct event {
+    operation* whose;
+    peer* whom;
+    completion what;
+    outcome how;
+  };
+  using sort = record::sort;
+
+  // Peers and connections (connections.cpp).
+  peer* find(std::int32_t rank);
+  peer& make(std::int32_t rank);
+  /// complete, with the peer; or why nothing can be started.
+  started ready(std::int32_t rank, peer*& out);
+  void set_link(peer& p, peer::link now);
+  void touch(peer& p);
+  void touch_if_ending(peer& p);
+  void begin_connection(peer& p);
+  bool open_endpoint(peer& p, std::span<std::byte const> worker_address);
+  void stands(peer& p, std::uint32_t theirs);
+  void accept(peer& p);
+  void tend(peer& p);
+  void tend_closing(peer& p);
+  void tend_lost(peer& p);
+  void end_connection(peer& p);
+  bool release_endpoint(peer& p);
+  void lose(peer& p, std::string why);
+  void tell(peer& p, connection_change what, std::string_view words = {});
+  void take_hello(wire const& w, std::span<std::byte const> peer_address);
+  void take_bye(peer& p, std::uint64_t sent_by_peer);
+
+  // What is under way (operations.cpp).
+  record* open(peer& p, operation* events, sort what);
+  void drop(record* r);
+  void say(record const& r, completion what, outcome how);
+  void say(operation* events, peer* whom, completion what, outcome how);
+  outcome outcome_of(record const& r);
+  static ucp_request_param_t parameters(record* r);
+  void settle();
+  static void on_done(void* request, ucs_status_t status, void* of);
+  static void on_received(void* request, ucs_status_t status, std::size_t bytes, void* of);
+  void part_done(record* r, ucs_status_t status);
+  /// Notes what a call of libucp has returned.
+  static void started_part(record* r, ucs_status_ptr_t what);
+  /// All calls are made: how the start ended. Drops the record if nothing is left of it.
+  started seal(record* r);
+  void here_done(record* r);
+  void finish(record* r);
+  void want_flush(record* r);
+  void flush_for_waiting(peer& p);
+  void own_flush_done(record* r);
+  void fail_waiting(peer& p);
+  started flush_one(peer& p, operation* events, many_flushes* of);
+
+  // Messages (messages.cpp).
+  wire wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const;
+  started post_whole(record* r, std::size_t bytes);
+  void say_word(peer& p, wire::kind what, std::span<std::byte const> body);
+  static ucs_status_t on_whole(void* self, void const* header, std::size_t header_bytes, void* data,
+                               std::size_t bytes, ucp_am_recv_param_t const* how);
+  static ucs_status_t on_split(void* self, void const* header, std::size_t header_bytes, void* data,
+                               std::size_t bytes, ucp_am_recv_param_t const* how);
+  ucs_status_t take_message(wire const& w, arrival& what, void* data, std::uint64_t attributes);
+  ucs_status_t take_word(wire const& w, std::span<std::byte const> body);
+  peer* connected_by(wire const& w);
+  void set_receivers();
+
+  // Remote memory (memory.cpp).
+  static void move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near);
+  started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
+                 operation* events, sort what, std::uint64_t const* tag);
+  static bool usable(peer const& p, remote_place const& place, std::size_t bytes);
+
+  std::unique_ptr<context> context_;
+  std::int32_t me_;
+  bool has_atomics_;
+  std::vector<std::byte> address_;
+  transport::abilities abilities_;
+  transport::limits limits_;
+  message_sizes sizes_;
+  mutable std::string error_;
+
+  std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
+  peer* recent_ = nullptr;     ///< the last one that was looked for
+  std::vector<peer*> listed_;  ///< to be looked at by the next poll
+  std::vector<peer*> looked_at_;
+  std::size_t unsettled_ = 0;  ///< connections that are being made, closed or lost
+  std::uint32_t last_number_ = 0;
+
+  object_pool<record> records_;
+  block_pool blocks_;
+  std::size_t live_ = 0;  ///< records
+  std::deque<event> events_;
+  std::unordered_set<kept_message*> kept_;
+  std::unordered_set<registration*> registered_;
+  std::unordered_set<remote_key*> keys_;
+
+  receiver* target_ = nullptr;  ///< while poll() runs
+  unsigned told_ = 0;           ///< calls of this poll
+};
+
+}  // namespace ucx
+}  // namespace atl::transport
