@@ -63,6 +63,12 @@ constexpr std::array table{
         "ATOLL_NETWORK_ATOMICS", kind::automatic_boolean, "", "",
         "whether the network does atomic operations on memory of other hosts where it can, and on all memory where "
         "processors would disturb it; left empty, where it does without the owner"},
+    entry{"ATOLL_TRANSPORTS", kind::text, "", "",
+          "networks between hosts, by choice: ucx, a path of a module, or sim between simulated hosts"},
+    entry{"ATOLL_NET_DEVICES", kind::text, "", "",
+          "network devices to use between hosts: mlx5_0:1,eth0; left empty, the network's library chooses"},
+    entry{"ATOLL_UCX_LIBRARY", kind::text, "", "",
+          "file of libucp to open where none is in the process yet; left empty, libucp.so.0"},
     entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
           "library of the CUDA driver; none: use no CUDA devices"},
     entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",
@@ -371,6 +377,27 @@ std::string gpu_driver(std::string_view kind) {
   for (char const c : kind) name += static_cast<char>(c - 'a' + 'A');
   return text_of((name + "_DRIVER").c_str());
 }
+
+std::vector<std::string> transports() {
+  std::vector<std::string> names;
+  std::istringstream in(text_of("ATOLL_TRANSPORTS"));
+  for (std::string name; std::getline(in, name, ',');) {
+    name = trim(name);
+    if (name.empty()) continue;
+    bool const path = name.find('/') != std::string::npos;
+    if (!path) name = lower(name);
+    if (!path && name != "ucx" && name != "sim") {
+      throw startup_error(
+          format("ATOLL_TRANSPORTS: %s is not known; write ucx, sim, or the path of a module", name.c_str()));
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+std::string network_devices() { return trim(text_of("ATOLL_NET_DEVICES")); }
+
+std::string ucx_library() { return trim(text_of("ATOLL_UCX_LIBRARY")); }
 
 bool gpu_sharing() { return parse_boolean(text_of("ATOLL_GPU_SHARING"), "ATOLL_GPU_SHARING"); }
 

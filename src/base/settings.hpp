@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace atl::settings {
 
@@ -124,6 +125,14 @@ simulated_network sim_network();
 /// ATOLL_CUDA_DRIVER, ATOLL_HIP_DRIVER or ATOLL_ZE_DRIVER: the library to open, or "none". `kind` is "cuda",
 /// "hip" or "ze".
 std::string gpu_driver(std::string_view kind);
+/// ATOLL_TRANSPORTS: names of networks between hosts, or paths of their modules, in the order of choice; empty: the library
+/// chooses.
+std::vector<std::string> transports();
+/// ATOLL_NET_DEVICES as it stands; empty: the network's library chooses.
+std::string network_devices();
+/// ATOLL_UCX_LIBRARY: the file to open instead of libucp.so.0; may be empty.
+std::string ucx_library();
+
 /// ATOLL_GPU_SHARING: whether peers may import device memory.
 bool gpu_sharing();
 /// ATOLL_GPU_DESCRIPTORS: whether new device memory is made so that a descriptor can stand for it.

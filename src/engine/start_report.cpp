@@ -59,6 +59,10 @@ void report_start(bootstrap::channel& channel, start_facts const& facts, int lev
                          ? "fetched from their senders' memory"
                          : "copied in pieces (ranks may not read each other's memory, or are told not "
                            "to by ATOLL_READ_PEERS)");
+    if (facts.network != nullptr) {
+      text += format("atoll: network between hosts: %s (%s)\n", std::string(facts.network->name()).c_str(),
+                     facts.network->description().c_str());
+    }
   }
   bootstrap::host_ranks const ranks = place.ranks_of_host();
   text += format("atoll: local team %d of %d: ranks %s on %s; %d usable core%s, %s%s\n", place.host,

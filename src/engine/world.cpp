@@ -30,6 +30,7 @@
 #include "bootstrap/debugging.hpp"
 #include "bootstrap/mpi_singletons.hpp"
 #include "engine/host/set_host_map.hpp"
+#include "engine/network/opening.hpp"
 #include "engine/start_report.hpp"
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
@@ -146,23 +147,14 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   region.populate(0, config.layout.ring_offset);
 }
 
-/// What carries messages between hosts, if there are several: for now only simulated hosts can be.
-std::unique_ptr<simulated_machine> join_network(bootstrap::channel& channel) {
-  if (channel.where().hosts == 1) return nullptr;
-  if (channel.machine().hosts == 1) return std::make_unique<simulated_machine>(channel);
-  throw startup_error(
-      format("the job spans %d hosts, and no transport between hosts is loaded. Start it on one host.",
-             channel.where().hosts));
-}
-
-std::unique_ptr<network_messages> open_network(bootstrap::channel& channel, simulated_machine* machine,
-                                               std::uint32_t period, transport::message_memory& memory) {
-  if (machine == nullptr) return nullptr;
-  std::unique_ptr<transport::network> network = machine->open();
-  std::span<std::byte const> const own = network->address();
-  channel.publish({reinterpret_cast<char const*>(own.data()), own.size()});
+std::unique_ptr<network_messages> open_messages(bootstrap::channel& channel, simulated_machine* machine,
+                                                std::uint32_t period, transport::message_memory& memory) {
+  std::unique_ptr<transport::network> network = open_network(channel, machine);
+  if (network == nullptr) return nullptr;
   network_messages::shape what;
-  what.address_of = [&channel](std::int32_t rank) { return channel.published_by(rank); };
+  what.address_of = [&channel, name = network->name()](std::int32_t rank) {
+    return address_of(channel, rank, name);
+  };
   what.period = period;
   what.credit = std::clamp(memory.limit() / 16, network_messages::least_credit, std::size_t{256} << 10);
   return std::make_unique<network_messages>(std::move(network), std::move(what), memory);
@@ -237,7 +229,7 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       messages(plan.message_limit),
       shm(with_memory(std::move(plan.transport), transit, messages)),
       machine(std::move(plan.machine)),
-      network(open_network(channel, machine.get(), shm.period(), messages)),
+      network(open_messages(channel, machine.get(), shm.period(), messages)),
       progress(shm, network.get(), host, sleep_on_network(host, network.get(), plan), plan.threaded),
       flags(progress.open),
       teams(host),
@@ -285,7 +277,7 @@ void start(bool threaded) {
 
   start_plan plan;
   plan.threaded = threaded;
-  plan.machine = join_network(channel);
+  plan.machine = join_simulated(channel);
   plan.transport.period = static_cast<std::uint32_t>(periods_ended() + 1);
   plan.waiting.spare_cores = !oversubscribed.value_or(ranks_of_machine > cores);
   // A region: the engine's page, the transport's memory, the heap. Heaps begin at one offset on all hosts.
@@ -329,7 +321,7 @@ void start(bool threaded) {
   // Nobody sends before everybody can receive: this is also the barrier.
   report_start(channel,
                {heap_bytes, cores, !w.progress.waiting.spare_cores, oversubscribed.has_value(),
-                w.shm.config().read_peers},
+                w.shm.config().read_peers, w.network != nullptr ? &w.network->transport() : nullptr},
                settings::verbosity());
   channel.mark(rank_state::initialized);
   bootstrap::look_for_mpi_singletons(channel);

@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "memory/kind.hpp"
 #include "topology/topology.hpp"
+#include "transport/plugins.hpp"
 #include "upcxx/detail/config.hpp"
 
 namespace atl::tools {
@@ -56,6 +57,26 @@ void print_memory() {
                 settings::format_bytes(limits.group_used).c_str());
   }
   std::printf("\n");
+}
+
+/// Networks between hosts. Opening them takes some hundredths of a second.
+void print_networks() {
+  std::printf("transports  shm (ranks on one host)\n");
+  std::string const devices = settings::network_devices();
+  std::string const library = settings::ucx_library();
+  transport::network_config config;
+  config.devices = devices.c_str();
+  config.library = library.c_str();
+  for (std::string_view const name : transport::known_plugins()) {
+    transport::opened_network const opened = transport::open_plugin(name, config);
+    std::printf(
+        "            %s\n",
+        opened.network != nullptr
+            ? format("%s (between hosts): %s", std::string(name).c_str(),
+                     opened.network->description().c_str())
+                  .c_str()
+            : format("%s cannot be used: %s", std::string(name).c_str(), opened.why_not.c_str()).c_str());
+  }
 }
 
 void print_bootstraps() {
@@ -120,7 +141,7 @@ int info_command(int argc, char** argv) {
   print_processor();
   print_machine();
   print_memory();
-  std::printf("transports  shm (ranks on one host)\n");
+  print_networks();
   print_kinds();
   print_bootstraps();
   print_settings();

@@ -1,0 +1,90 @@
+#include "engine/network/opening.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "transport/plugins.hpp"
+
+namespace atl::engine {
+namespace {
+
+/// What a rank publishes at once (bootstrap::channel).
+constexpr std::size_t longest_card = 1024;
+
+bool hosts_are_simulated(bootstrap::channel& channel) {
+  return channel.where().hosts > 1 && channel.machine().hosts == 1;
+}
+
+/// Between simulated hosts the simulated network, unless something else is named.
+std::vector<std::string> wanted_networks(bool simulated) {
+  std::vector<std::string> names = settings::transports();
+  if (!names.empty()) return names;
+  if (simulated) return {"sim"};
+  for (std::string_view const each : transport::known_plugins()) names.emplace_back(each);
+  return names;
+}
+
+}  // namespace
+
+std::unique_ptr<simulated_machine> join_simulated(bootstrap::channel& channel) {
+  if (!hosts_are_simulated(channel) || wanted_networks(true).front() != "sim") return nullptr;
+  return std::make_unique<simulated_machine>(channel);
+}
+
+std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, simulated_machine* machine) {
+  bootstrap::placement const& place = channel.where();
+  if (place.hosts == 1) return nullptr;
+  std::unique_ptr<transport::network> network;
+  if (machine != nullptr) {
+    network = machine->open();
+  } else {
+    std::vector<std::string> names = wanted_networks(hosts_are_simulated(channel));
+    bool const simulated = std::erase(names, "sim") != 0;
+    std::string const devices = settings::network_devices();
+    std::string const library = settings::ucx_library();
+    transport::network_config config;
+    config.rank = place.rank;
+    config.ranks = place.size;
+    config.devices = devices.c_str();
+    config.library = library.c_str();
+    config.address_room = longest_card - transport::longest_network_name;
+    config.one_machine = hosts_are_simulated(channel);
+    transport::opened_network opened = transport::open_first_plugin(names, config);
+    if (opened.network == nullptr) {
+      if (simulated) opened.why_not += opened.why_not.empty() ? "" : "; ";
+      if (simulated) opened.why_not += "sim: only between simulated hosts";
+      throw startup_error(format(
+          "the job spans %d hosts, and no network between them can be used: %s. Start the job on one host, or see "
+          "`atoll info`.",
+          place.hosts, opened.why_not.c_str()));
+    }
+    network = std::move(opened.network);
+  }
+  // A card: the network's name, a zero, the address.
+  std::string card(network->name());
+  std::span<std::byte const> const own = network->address();
+  card += '\0';
+  card.append(reinterpret_cast<char const*>(own.data()), own.size());
+  channel.publish(card);
+  return network;
+}
+
+std::string address_of(bootstrap::channel& channel, std::int32_t rank, std::string_view network) {
+  std::string card = channel.published_by(rank);
+  std::size_t const end = std::min(card.find('\0'), card.size());
+  std::string_view const theirs = std::string_view(card).substr(0, end);
+  if (theirs != network) {
+    fatal("network",
+          "rank %d uses the network %.*s, and this rank %.*s: what is first in ATOLL_TRANSPORTS cannot be "
+          "used on all hosts. Name one there that all have (`atoll info` shows them).",
+          rank, static_cast<int>(theirs.size()), theirs.data(), static_cast<int>(network.size()),
+          network.data());
+  }
+  card.erase(0, end + 1);
+  return card;
+}
+
+}  // namespace atl::engine
