@@ -96,6 +96,10 @@ constexpr std::array table{
           "whether ranks with a simulated network take turns, in an order from the seed"},
     entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
           "who tells a process its rank; auto looks at what started it"},
+    entry{
+        "ATOLL_HOST", kind::text, "", "",
+        "name of the host that this rank is on, for pmix and pmi; empty: the launcher's node and the system "
+        "that runs there"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
           "under `atoll run`, ranks catch fatal signals to report a backtrace before they die"},
     entry{"ATOLL_LEAKS", kind::choice, "summary", "no|summary|sites",
@@ -463,6 +467,8 @@ std::optional<bool> colorize_debug() {
 std::string sim_hosts() { return trim(text_of("ATOLL_SIM_HOSTS")); }
 
 std::string bootstrap() { return parse_choice(text_of("ATOLL_BOOTSTRAP"), find("ATOLL_BOOTSTRAP")); }
+
+std::string host() { return trim(text_of("ATOLL_HOST")); }
 
 std::string huge_pages() { return parse_choice(text_of("ATOLL_HUGE_PAGES"), find("ATOLL_HUGE_PAGES")); }
 

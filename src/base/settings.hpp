@@ -144,6 +144,9 @@ std::string sim_hosts();
 /// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
 std::string bootstrap();
 
+/// ATOLL_HOST: empty, or a name that ranks of one host have in common.
+std::string host();
+
 /// GASNET_PSHM_NODES: how many ranks a program that no launcher started becomes at init.
 int ranks_without_launcher();
 

@@ -29,4 +29,10 @@ std::unique_ptr<channel> make_pmix();
 /// Whether libpmix can be opened here; `reason` gets its version or the loader's complaint.
 bool pmix_available(std::string& reason);
 
+/// Before a launcher is told to end the job: srun loses what tasks have written just then.
+void let_last_words_travel();
+
+/// Says that a rank which a launcher has started exits without the end of its job.
+void warn_of_early_exit(int status);
+
 }  // namespace atl::bootstrap

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,18 +10,23 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/os/memfd.hpp"
+#include "base/settings.hpp"
 #include "bootstrap/factories.hpp"
+#include "bootstrap/host_identity.hpp"
 #include "bootstrap/pmix_api.hpp"
 
 // Ranks started by a PMIx server: Open MPI's mpirun, prterun, srun --mpi=pmix.
 //
 // libpmix is opened at run time and is the same one that an MPI library in the process uses; it counts its
-// initialisations, so MPI_Init may come before or after us. Exchange is put, commit, fence with collection,
-// get; a key may be put only once, so every round has its own.
+// initialisations, so MPI_Init may come before or after us. Exchange is put, commit, fence of the host's ranks with
+// collection, get; a key may be put only once, so every round has its own. At the start one such exchange is over the
+// job: eight bytes of each rank tell who shares its host. Cards are put for the job but not collected: a get asks the server of
+// the rank that left one.
 //
-// PMIx_Finalize is called when the process exits after the library was finalised: a server takes the exit of
-// a process that is still connected for a failure, which is what we want for a rank that exits without
-// finalize. A later init after a complete PMIx_Finalize would not be portable, hence not earlier.
+// PMIx_Finalize is called when the process exits after the library was finalised: servers take the exit of
+// a process that is still connected for a failure. A rank that exits without finalize ends the job, as some servers would only
+// note that it is gone. A later init after a complete PMIx_Finalize would not be portable, hence not earlier.
 
 namespace atl::bootstrap {
 namespace {
@@ -60,38 +66,38 @@ void require(api::status code, char const* what) {
   }
 }
 
-/// FNV-1a, for job ids: equal inputs on all ranks, different ones for different jobs.
-std::uint64_t hash(std::string_view text, std::uint64_t start) {
-  for (char const c : text) start = (start ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return start;
+api::info flag(char const* key) {
+  api::info set{};
+  std::strncpy(set.key, key, sizeof set.key - 1);
+  set.content.type = api::type_bool;
+  set.content.data.flag = true;
+  return set;
+}
+
+/// Of a list like "4,5,7"; -1 for anything else.
+std::int64_t lowest_number(std::string_view list) {
+  std::int64_t lowest = -1;
+  char const* at = list.data();
+  char const* const end = at + list.size();
+  while (at < end) {
+    std::int32_t value = 0;
+    auto const read = std::from_chars(at, end, value);
+    if (read.ec != std::errc{} || value < 0 || (read.ptr < end && *read.ptr != ',')) return -1;
+    if (lowest < 0 || value < lowest) lowest = value;
+    at = read.ptr + 1;
+  }
+  return lowest;
 }
 
 class pmix_channel final : public channel {
  public:
   pmix_channel() {
-    require(library().init(&self_, nullptr, 0), "PMIx_Init");
+    connect();
     everyone_ = self_;
     everyone_.rank = api::rank_wildcard;
-    where_.rank = static_cast<std::int32_t>(self_.rank);
-    where_.size = static_cast<std::int32_t>(number(everyone_, api::key_job_size));
-    where_.local_size = static_cast<std::int32_t>(number(everyone_, api::key_local_size));
-    // On one host the position among its ranks is the rank. The launcher's own local rank is something else:
-    // it may follow the mapping to cores.
-    where_.local_rank = where_.rank;
-    if (where_.local_size != where_.size) {
-      throw startup_error(
-          format("%d ranks on this host of %d in the job: several hosts need the ucx transport, "
-                 "which is not in this build; start all ranks on one host",
-                 where_.local_size, where_.size));
-    }
-    // The server's address contains its port: together with the job's name that is unique on this host.
-    char const* const server = std::getenv("PMIX_SERVER_URI2");
-    std::string const seed = std::string(self_.nspace) + "|" + (server != nullptr ? server : "") + "|";
-    job_id_ = format("%016llx%016llx", static_cast<unsigned long long>(hash(seed, 0xcbf29ce484222325)),
-                     static_cast<unsigned long long>(hash(seed, 0x9ae16a3b2f90404f)));
+    find_places(static_cast<std::int32_t>(self_.rank), number(everyone_, api::key_job_size));
     diagnostics_.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
-    current_ = this;
-    std::atexit([] { current_->at_exit(); });
+    ::on_exit([](int status, void* self) { static_cast<pmix_channel*>(self)->at_exit(status); }, this);
   }
 
   std::string_view name() const override { return "pmix"; }
@@ -102,24 +108,40 @@ class pmix_channel final : public channel {
 
   std::vector<std::string> exchange(std::string_view mine) override {
     std::string const key = format("atoll.exchange.%u", round_++);
-    put(api::scope_local, key, mine);
-    api::info collect{};
-    std::strncpy(collect.key, api::key_collect_data, sizeof collect.key - 1);
-    collect.content.type = api::type_bool;
-    collect.content.data.flag = true;
-    require(library().fence(&everyone_, 1, &collect, 1), "PMIx_Fence");
+    put(one_node_ ? api::scope_local : api::scope_global, key, mine);
+    fence(host_);
     std::vector<std::string> all;
-    for (int rank = 0; rank < where_.size; ++rank) {
+    all.reserve(static_cast<std::size_t>(where_.local_size));
+    host_ranks const here = where_.ranks_of_host();
+    for (std::uint32_t local = 0; local < here.count(); ++local) {
+      std::int32_t const rank = here.world_rank(local);
       all.push_back(rank == where_.rank ? std::string(mine) : get(rank, key));
     }
     return all;
   }
 
   void publish(std::string_view card) override { put(api::scope_global, card_key(++cards_), card); }
-  std::string published_by(std::int32_t rank) override { return get(rank, card_key(cards_)); }
+  /// A server answers with what the rank has left so far, even if that is something else, and remembers it: so
+  /// waiting is asking again, and not for what is remembered.
+  std::string published_by(std::int32_t rank) override {
+    std::string const key = card_key(cards_);
+    std::string card;
+    api::info const fresh = flag(api::key_refresh_cache);
+    api::info const* how = nullptr;
+    std::uint64_t const patience = 600'000'000;
+    std::uint64_t waited = 0;
+    for (unsigned pause = 500;; pause = std::min(2 * pause, 50'000U), how = &fresh) {
+      api::status const code = try_get(rank, key, how, card);
+      if (code == api::success) return card;
+      if (code != api::not_found || waited > patience) fail_to_get(rank, key, code);
+      if (how != nullptr) ::usleep(pause);
+      waited += pause;
+    }
+  }
 
   [[noreturn]] void abort(int exit_code) override {
     int const status = exit_code == 0 ? 1 : exit_code;
+    let_last_words_travel();
     library().abort(status, "atoll: a rank ended the job", nullptr, 0);
     ::_exit(status);
   }
@@ -127,6 +149,61 @@ class pmix_channel final : public channel {
   void mark(rank_state state) override { diagnostics_.state.store(state, std::memory_order_relaxed); }
 
  private:
+  void connect() {
+    api::status const code = library().init(&self_, nullptr, 0);
+    if (code == api::success) return;
+    char const* const servers = std::getenv("PMIX_VERSION");
+    throw bootstrap_error(format(
+        "PMIx_Init of the library %s failed: %s. The launcher's is %s: if they cannot talk to each other, let "
+        "the program find the launcher's (LD_LIBRARY_PATH)",
+        library().version(), library().error_string(code),
+        servers != nullptr ? servers : "of a version that it does not tell"));
+  }
+
+  /// Collective over the job, once.
+  void find_places(std::int32_t rank, std::uint32_t size) {
+    host_identity const mine = own_host_identity(first_of_node());
+    put(api::scope_global, "atoll.host", {reinterpret_cast<char const*>(&mine), sizeof mine});
+    if (rank == 0) put(api::scope_global, "atoll.job", job_id_ = os::random_hex(16));
+    fence({everyone_});
+    std::vector<host_identity> all(size);
+    for (std::uint32_t r = 0; r < size; ++r) {
+      std::string const theirs = get(static_cast<std::int32_t>(r), "atoll.host");
+      if (theirs.size() != sizeof mine)
+        throw bootstrap_error(
+            format("PMIx_Get: rank %u left %zu bytes instead of %zu", r, theirs.size(), sizeof mine));
+      std::memcpy(&all[r], theirs.data(), sizeof mine);
+    }
+    if (rank != 0) job_id_ = get(0, "atoll.job");
+    where_ = place_by_identity(rank, all);
+    one_node_ = settings::host().empty();
+    host_.assign(1, everyone_);
+    if (where_.hosts == 1) return;
+    host_.assign(static_cast<std::size_t>(where_.local_size), self_);
+    host_ranks const here = where_.ranks_of_host();
+    for (std::uint32_t local = 0; local < here.count(); ++local)
+      host_[local].rank = static_cast<std::uint32_t>(here.world_rank(local));
+  }
+
+  /// The lowest rank of the launcher's node, or -1 if it does not say who is there. The launcher's own numbers of
+  /// ranks in a node are something else: they may follow the mapping to cores.
+  [[nodiscard]] std::int64_t first_of_node() const {
+    api::value* result = nullptr;
+    if (library().get(&everyone_, api::key_local_peers, nullptr, 0, &result) != api::success) return -1;
+    std::int64_t first = -1;
+    if (result->type == api::type_string && result->data.text != nullptr) {
+      first = lowest_number(result->data.text);
+      std::free(result->data.text);
+    }
+    std::free(result);
+    return first;
+  }
+
+  static void fence(std::vector<api::proc> const& among) {
+    api::info const collect = flag(api::key_collect_data);
+    require(library().fence(among.data(), among.size(), &collect, 1), "PMIx_Fence");
+  }
+
   static std::uint32_t number(api::proc const& of, char const* key) {
     api::value* result = nullptr;
     require(library().get(&of, key, nullptr, 0, &result), key);
@@ -149,30 +226,49 @@ class pmix_channel final : public channel {
     require(library().put(scope, key.c_str(), &content), "PMIx_Put");
     require(library().commit(), "PMIx_Commit");
   }
-  /// Waits until that rank has put it.
-  std::string get(std::int32_t rank, std::string const& key) const {
-    api::proc peer = self_;
-    peer.rank = static_cast<std::uint32_t>(rank);
-    api::value* theirs = nullptr;
-    require(library().get(&peer, key.c_str(), nullptr, 0, &theirs), "PMIx_Get");
-    if (theirs->type != api::type_byte_object || theirs->data.bo.size == 0) {
-      throw bootstrap_error(format("PMIx_Get: unexpected answer for rank %d", static_cast<int>(rank)));
-    }
-    std::string const text(theirs->data.bo.bytes + 1, theirs->data.bo.size - 1);
-    std::free(theirs->data.bo.bytes);
-    std::free(theirs);
+  std::string get(std::int32_t rank, std::string const& key, api::info const* how = nullptr) const {
+    std::string text;
+    if (api::status const code = try_get(rank, key, how, text); code != api::success)
+      fail_to_get(rank, key, code);
     return text;
   }
 
-  void at_exit() {
-    rank_state const state = diagnostics_.state.load(std::memory_order_relaxed);
-    if (state != rank_state::initialized) library().finalize(nullptr, 0);
+  api::status try_get(std::int32_t rank, std::string const& key, api::info const* how,
+                      std::string& into) const {
+    api::proc peer = self_;
+    peer.rank = static_cast<std::uint32_t>(rank);
+    api::value* theirs = nullptr;
+    api::status const code = library().get(&peer, key.c_str(), how, how == nullptr ? 0 : 1, &theirs);
+    if (code != api::success) return code;
+    if (theirs->type != api::type_byte_object || theirs->data.bo.size == 0) {
+      throw bootstrap_error(format("PMIx_Get: unexpected answer for rank %d", static_cast<int>(rank)));
+    }
+    into.assign(theirs->data.bo.bytes + 1, theirs->data.bo.size - 1);
+    std::free(theirs->data.bo.bytes);
+    std::free(theirs);
+    return api::success;
+  }
+  [[noreturn]] static void fail_to_get(std::int32_t rank, std::string const& key, api::status code) {
+    throw bootstrap_error(format("PMIx_Get of %s of rank %d failed: %s", key.c_str(), static_cast<int>(rank),
+                                 library().error_string(code)));
   }
 
-  static inline pmix_channel* current_ = nullptr;
+  /// Not all launchers end a job that has lost a rank, so the rank does.
+  void at_exit(int status) {
+    // A process that this one has forked is no rank.
+    if (diagnostics_.pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
+    if (diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
+      warn_of_early_exit(status);
+      abort(status);
+    }
+    library().finalize(nullptr, 0);
+  }
+
   placement where_;
   api::proc self_{};
   api::proc everyone_{};
+  std::vector<api::proc> host_;  ///< whom an exchange is among
+  bool one_node_ = true;         ///< of the launcher: local data reach all of the host
   std::string job_id_;
   rank_diagnostics diagnostics_;
   unsigned round_ = 0;  ///< of exchanges

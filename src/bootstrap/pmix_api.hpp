@@ -11,18 +11,21 @@ namespace atl::bootstrap::pmix_api {
 
 using status = int;
 inline constexpr status success = 0;
+inline constexpr status not_found = -46;
 
 inline constexpr std::uint32_t rank_wildcard = UINT32_MAX - 1;
 inline constexpr std::uint8_t scope_local = 1;
 inline constexpr std::uint8_t scope_global = 3;
 
 inline constexpr std::uint16_t type_bool = 1;
+inline constexpr std::uint16_t type_string = 3;
 inline constexpr std::uint16_t type_uint16 = 13;
 inline constexpr std::uint16_t type_uint32 = 14;
 inline constexpr std::uint16_t type_byte_object = 27;
 
 inline constexpr char const* key_job_size = "pmix.job.size";
-inline constexpr char const* key_local_size = "pmix.local.size";
+inline constexpr char const* key_local_peers = "pmix.lpeers";
+inline constexpr char const* key_refresh_cache = "pmix.get.refresh";
 inline constexpr char const* key_collect_data = "pmix.collect";
 
 struct proc {
@@ -39,6 +42,7 @@ struct value {
   std::uint16_t type;
   union {
     bool flag;
+    char* text;
     std::uint16_t uint16;
     std::uint32_t uint32;
     byte_object bo;

@@ -222,7 +222,8 @@ void sharing::complain() {
     if (outcomes[rank].empty()) continue;
     throw bootstrap_error(format(
         "%slocal rank %zu has no access to the memory that the ranks of this host share: %s Let the ranks "
-        "share a network namespace, a PID namespace, or /dev/shm or /tmp.",
+        "share a network namespace, a PID namespace, or /dev/shm or /tmp; where that cannot be, give each group that "
+        "shares memory a host of its own (ATOLL_HOST).",
         who, rank, outcomes[rank].c_str()));
   }
   throw bootstrap_error(format("%ssome rank has no access any more", who));

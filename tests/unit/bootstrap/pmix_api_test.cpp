@@ -31,15 +31,19 @@ static_assert(std::is_same_v<std::uint8_t, pmix_scope_t>);
 
 TEST(pmix_api, constants_are_those_of_the_header) {
   EXPECT_EQ(api::success, PMIX_SUCCESS);
+  EXPECT_EQ(api::not_found, PMIX_ERR_NOT_FOUND);
   EXPECT_EQ(api::rank_wildcard, PMIX_RANK_WILDCARD);
   EXPECT_EQ(api::scope_local, PMIX_LOCAL);
   EXPECT_EQ(api::type_bool, PMIX_BOOL);
+  EXPECT_EQ(api::scope_global, PMIX_GLOBAL);
+  EXPECT_EQ(api::type_string, PMIX_STRING);
   EXPECT_EQ(api::type_uint16, PMIX_UINT16);
   EXPECT_EQ(api::type_uint32, PMIX_UINT32);
   EXPECT_EQ(api::type_byte_object, PMIX_BYTE_OBJECT);
   EXPECT_STREQ(api::key_job_size, PMIX_JOB_SIZE);
-  EXPECT_STREQ(api::key_local_size, PMIX_LOCAL_SIZE);
+  EXPECT_STREQ(api::key_local_peers, PMIX_LOCAL_PEERS);
   EXPECT_STREQ(api::key_collect_data, PMIX_COLLECT_DATA);
+  EXPECT_STREQ(api::key_refresh_cache, PMIX_GET_REFRESH_CACHE);
 }
 
 TEST(pmix_api, functions_take_as_many_parameters) {

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Jobs on several hosts, which scripts/hosts.sh makes out of namespaces, under real launchers.
+
+usage: clusters_test.py HOSTS_SH PROGRAMS [TestClass ...]
+
+PROGRAMS is the folder of the test programs. Exit status 77: hosts cannot be made here, or no launcher of the classes is installed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HOSTS_SH = ""
+PROGRAMS = ""
+SET = f"t{os.getpid()}"
+HOSTS = 4
+PATIENCE = 60  # seconds; generous, because the machine may be busy
+LINE = re.compile(r"rank (\d+) of (\d+) host (\d+) of (\d+) local (\d+) of (\d+) largest (\d+) on (\w+) by (\w+) job (\w+): all well")
+
+
+def hosts_sh(*words, **more):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
+    environment.update(more)
+    return subprocess.run([HOSTS_SH, "--set", SET, *map(str, words)], text=True, capture_output=True, timeout=PATIENCE,
+                          env=environment, stdin=subprocess.DEVNULL, check=False)
+
+
+def setUpModule():
+    made = hosts_sh("up", HOSTS)
+    if made.returncode == 77:
+        print(f"skipped: {made.stderr}")
+        raise unittest.SkipTest(made.stderr)
+    if made.returncode != 0:
+        raise RuntimeError(made.stdout + made.stderr)
+
+
+def processes_called(name):
+    """Of all hosts: those in their networks."""
+    networks = {os.stat(f"/run/netns/{space}").st_ino for space in os.listdir("/run/netns") if space.startswith(f"atoll-{SET}-")}
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/comm", encoding="utf-8") as file:
+                if file.read().strip() == name[:15] and os.stat(f"/proc/{number}/ns/net").st_ino in networks:
+                    found.append(int(number))
+        except OSError:
+            pass
+    return found
+
+
+class LauncherTest(unittest.TestCase):
+    """What all launchers have to do; those derived say how."""
+
+    LAUNCHER = ("mpirun",)
+    BOOTSTRAP = "pmix"
+    UNEVEN = True
+    PROGRAM = "cluster_bootstrap_program"
+
+    @classmethod
+    def setUpClass(cls):
+        if cls is LauncherTest:
+            raise unittest.SkipTest("the others derive from this")
+
+    def job(self, *words, **environment):
+        got = hosts_sh("run", "--launcher", *self.LAUNCHER, *words, **environment)
+        if got.returncode == 77:
+            self.skipTest(got.stderr)
+        return got
+
+    def program(self):
+        return os.path.join(PROGRAMS, self.PROGRAM)
+
+    def check(self, layout, *options, rounds=1, **environment):
+        """Runs a job whose rank r must be on host layout[r]."""
+        with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
+            got = self.job("-n", len(layout), *options, self.program(), "check", folder, rounds, **environment)
+        words = got.stdout + got.stderr
+        self.assertEqual(got.returncode, 0, words)
+        lines = {int(m[1]): m for m in LINE.finditer(got.stdout)}
+        self.assertEqual(sorted(lines), list(range(len(layout))), words)
+        names = sorted(set(layout), key=layout.index)
+        for rank, host in enumerate(layout):
+            members = [r for r, of in enumerate(layout) if of == host]
+            said = tuple(int(number) for number in lines[rank].groups()[1:7])
+            largest = max(layout.count(name) for name in names)
+            expected = (len(layout), names.index(host), len(names), members.index(rank), len(members), largest)
+            self.assertEqual(said, expected, words)
+            self.assertEqual(lines[rank][9], self.BOOTSTRAP, words)
+        self.assertEqual(len({m[10] for m in lines.values()}), 1, words)
+        return lines
+
+    def test_blocks(self):
+        for hosts, each in ((2, 1), (3, 2), (4, 4)):
+            with self.subTest(hosts=hosts, each=each):
+                layout = [f"h{h + 1}" for h in range(hosts) for _ in range(each)]
+                lines = self.check(layout, "--hosts", hosts, rounds=2)
+                self.assertEqual([lines[r][8] for r in range(len(layout))], layout)
+
+    def test_cyclic(self):
+        lines = self.check(["h1", "h2", "h3"] * 2, "--hosts", 3, "--by-node", rounds=2)
+        self.assertEqual([lines[r][8] for r in range(6)], ["h1", "h2", "h3"] * 2)
+
+    def test_uneven(self):
+        if self.UNEVEN:
+            self.check(["h1", "h2", "h2", "h2"], "--shares", "1,3")
+
+    def test_names_of_users_override(self):
+        # Ranks of a node on two hosts, which are in the order of their first ranks.
+        wrapper = f"ATOLL_HOST=$(( ${{PMIX_RANK:-$PMI_RANK}} / 2 % 2 + 10 * (${{PMIX_RANK:-$PMI_RANK}} / 4) )) exec {self.program()} \"$@\""
+        with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
+            got = self.job("-n", 8, "--hosts", 2, "sh", "-c", wrapper, "sh", "check", folder, 1)
+        words = got.stdout + got.stderr
+        self.assertEqual(got.returncode, 0, words)
+        hosts = {int(m[1]): (int(m[3]), int(m[4])) for m in LINE.finditer(got.stdout)}
+        self.assertEqual(hosts, {rank: (rank // 2, 4) for rank in range(8)}, words)
+
+    def test_hosts_that_share_no_memory_are_none(self):
+        got = self.job("-n", 2, "--hosts", 2, self.program(), "check", "/tmp", ATOLL_HOST="both")
+        self.assertNotEqual(got.returncode, 0, got.stdout)
+        self.assertIn("ATOLL_HOST", got.stderr)
+
+    def ends(self, *words, ranks=4, status=None):
+        got = self.job("-n", ranks, self.program(), *words)
+        self.assertNotEqual(got.returncode, 0, got)
+        self.assertIn("rank 1 on h2 ends", got.stderr)
+        if status is not None:
+            self.assertEqual(got.returncode, status, got)
+        deadline = time.monotonic() + PATIENCE
+        while processes_called(self.PROGRAM):
+            self.assertLess(time.monotonic(), deadline, "ranks are left")
+            time.sleep(0.01)
+        return got
+
+    def test_abort_ends_all_hosts(self):
+        self.ends("abort", 1, 9)
+
+    def test_exit_without_finalize_ends_all_hosts(self):
+        self.assertIn("exits with status 5 without upcxx::finalize()", self.ends("exit", 1, 5).stderr)
+        self.ends("exit", 1, 0)
+
+
+class Pmix(LauncherTest):
+    """Open MPI's mpirun, which otherwise waits 2 s for ranks that it ends."""
+
+    LAUNCHER = ("mpirun", *(word for part in ("--mca", "odls_base_sigkill_timeout", "0") for word in ("--launcher-option", part)))
+
+    def test_a_rank_that_is_killed_ends_all_hosts(self):
+        self.ends("kill", 1)
+
+
+class SlurmPmix(LauncherTest):
+    """srun --mpi=pmix."""
+
+    LAUNCHER = ("srun", "--launcher-option", "--mpi=pmix")
+    UNEVEN = False
+
+    @classmethod
+    def setUpClass(cls):
+        started = hosts_sh("slurm")
+        if started.returncode == 77:
+            raise unittest.SkipTest(started.stderr)
+        if started.returncode != 0:
+            raise RuntimeError(started.stdout + started.stderr)
+
+
+if __name__ == "__main__":
+    HOSTS_SH, PROGRAMS = (os.path.abspath(path) for path in sys.argv[1:3])
+    try:
+        result = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], exit=False).result
+    finally:
+        hosts_sh("down")
+    skipped = len(result.skipped)
+    if result.wasSuccessful() and (result.testsRun == 0 or skipped >= result.testsRun):
+        print(f"skipped: {'; '.join({words for _, words in result.skipped})}")
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)
