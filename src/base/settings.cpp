@@ -94,7 +94,7 @@ constexpr std::array table{
           "what the simulated network is like: bad=yes, or a list such as latency=20us,bandwidth=10GB/s"},
     entry{"ATOLL_SIM_LOCKSTEP", kind::boolean, "no", "",
           "whether ranks with a simulated network take turns, in an order from the seed"},
-    entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix",
+    entry{"ATOLL_BOOTSTRAP", kind::choice, "auto", "auto|solo|local|pmix|pmi",
           "who tells a process its rank; auto looks at what started it"},
     entry{
         "ATOLL_HOST", kind::text, "", "",

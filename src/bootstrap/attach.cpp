@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -12,9 +13,9 @@
 #include "bootstrap/foreign.hpp"
 #include "bootstrap/simulated_hosts.hpp"
 
-// Which bootstrap: the environment decides. A PMIx server comes before `atoll run`,
-// because `atoll run` takes PMIx variables out of the environment of its ranks: where both are present,
-// the PMIx server is the inner launcher. A launcher that none of them understands is an error: each of its
+// Which bootstrap: the environment decides. Servers of PMIx and PMI come before `atoll run`,
+// because `atoll run` takes their variables out of the environment of its ranks: where both are present,
+// the server is the inner launcher. PMIx comes before PMI, since launchers that have both mean the same job. A launcher that none of them understands is an error: each of its
 // tasks would be a job of one rank.
 
 namespace atl::bootstrap {
@@ -34,8 +35,10 @@ char const* words_on_pmix() {
 [[noreturn]] void refuse(foreign_task const& task, std::string const& why_not_local) {
   // Task 0 says all; give it the time to do so before a launcher ends all tasks over the first that ends.
   if (task.rank != 0) ::sleep(1);
-  throw startup_error(explain(task, format("pmix: %s (no PMIX_NAMESPACE and PMIX_RANK); local: %s",
-                                           words_on_pmix(), why_not_local.c_str())));
+  std::string pmi;
+  started_by_pmi(pmi);
+  throw startup_error(explain(task, format("pmix: %s (no PMIX_NAMESPACE and PMIX_RANK); pmi: %s; local: %s",
+                                           words_on_pmix(), pmi.c_str(), why_not_local.c_str())));
 }
 
 std::unique_ptr<channel> make_channel() {
@@ -43,6 +46,7 @@ std::unique_ptr<channel> make_channel() {
   std::string reason;
   if (wanted == "solo") return make_solo();
   if (wanted == "pmix" || (wanted == "auto" && started_by_pmix())) return make_pmix();
+  if (wanted == "pmi" || (wanted == "auto" && started_by_pmi(reason))) return make_pmi();
   if (auto made = make_local(reason)) return made;
   if (wanted == "local") throw startup_error("ATOLL_BOOTSTRAP=local, but " + reason);
   // A program started by a rank inherits the rank's variables, and is no job that somebody asked for.
@@ -64,9 +68,18 @@ std::atomic<channel*> made{nullptr};
 channel& attach() {
   static std::mutex mutex;
   static bool complete = false;
+  enum class how_far : std::uint8_t { made_at_most, meeting, met };
+  static how_far step = how_far::made_at_most;
   std::lock_guard const lock(mutex);
   if (!complete) {
     if (made == nullptr) made = make_channel().release();
+    if (step == how_far::made_at_most) {
+      step = how_far::meeting;
+      made.load()->meet();
+      step = how_far::met;
+    }
+    if (step == how_far::meeting)
+      throw startup_error("joining the job has failed before, and is not possible again");
     if (std::string const hosts = settings::sim_hosts(); !hosts.empty())
       made = simulate_hosts(*made, hosts).release();
     complete = true;
@@ -77,7 +90,7 @@ channel& attach() {
 channel* attached() noexcept { return made; }
 
 void let_last_words_travel() {
-  if (std::getenv("SLURM_PROCID") != nullptr) ::usleep(200'000);
+  if (std::getenv("SLURM_PROCID") != nullptr || std::getenv("PMI_RANK") != nullptr) ::usleep(200'000);
 }
 
 void warn_of_early_exit(int status) {
@@ -95,17 +108,20 @@ std::vector<candidate> candidates() {
   bool const have_library = pmix_available(library);
   pmix.usable = have_library && started_by_pmix();
   pmix.reason = std::string(words_on_pmix()) + "; " + library;
+  candidate pmi{"pmi", false, false, ""};
+  pmi.usable = started_by_pmi(pmi.reason);
   std::string const wanted = settings::bootstrap();
   bool const any = wanted == "auto";
   pmix.chosen = wanted == "pmix" || (any && started_by_pmix());
-  local.chosen = !pmix.chosen && (wanted == "local" || (any && local.usable));
-  solo.chosen = !pmix.chosen && !local.chosen;
+  pmi.chosen = !pmix.chosen && (wanted == "pmi" || (any && pmi.usable));
+  local.chosen = !pmix.chosen && !pmi.chosen && (wanted == "local" || (any && local.usable));
+  solo.chosen = !pmix.chosen && !pmi.chosen && !local.chosen;
   if (auto const task = foreign_task_here(); task && solo.chosen && any) {
     solo.usable = false;
     solo.reason = task->launcher + " started several tasks (" + task->sign +
                   "), which are no jobs of one rank unless ATOLL_BOOTSTRAP=solo says so";
   }
-  return {solo, local, pmix};
+  return {solo, local, pmix, pmi};
 }
 
 }  // namespace atl::bootstrap

@@ -2,7 +2,7 @@
 
 /// Who am I, how many are we, who shares my host; exchange of small blobs at start-up; abort.
 ///
-/// One interface, several implementations (solo, local, pmix) chosen at run time by looking at the
+/// One interface, several implementations (solo, local, pmix, pmi) chosen at run time by looking at the
 /// environment. Nothing here is fast; it is used in init, finalize and on the way down.
 
 #include <cstdint>
@@ -31,7 +31,11 @@ class channel {
   channel(channel const&) = delete;
   channel& operator=(channel const&) = delete;
 
-  /// "solo", "local" or "pmix"; simulated hosts keep the name.
+  /// The first thing that is called, by attach(), and collective: finds out who else is there. Throws bootstrap_error; then
+  /// nothing but abort() works.
+  virtual void meet() {}
+
+  /// "solo", "local", "pmix" or "pmi"; simulated hosts keep the name.
   virtual std::string_view name() const = 0;
   virtual placement const& where() const = 0;
   /// The same, by machines instead of hosts. They differ where hosts are simulated (simulated_hosts.hpp): ranks of one
@@ -50,7 +54,8 @@ class channel {
 
   // What other hosts need of a rank, such as its address in a network, is asked for one by one.
 
-  /// Leaves a card of at most 1 KiB for all ranks of the job. Every rank does so equally often; nobody waits.
+  /// Leaves a card of at most 1 KiB for all ranks of the job. Every rank does so equally often, at the same
+  /// times: with some launchers that meets all.
   virtual void publish(std::string_view card) = 0;
   /// The card that a rank left when it published as often as this one has; waits for that. Throws bootstrap_error when
   /// the job is being ended.

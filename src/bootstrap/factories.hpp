@@ -29,7 +29,14 @@ std::unique_ptr<channel> make_pmix();
 /// Whether libpmix can be opened here; `reason` gets its version or the loader's complaint.
 bool pmix_available(std::string& reason);
 
-/// Before a launcher is told to end the job: srun loses what tasks have written just then.
+/// True when the environment is that of a process started by a launcher that speaks PMI over a descriptor;
+/// `reason` says so, or why not.
+bool started_by_pmi(std::string& reason) noexcept;
+
+/// Joins the job of a launcher that speaks PMI (Hydra, srun --mpi=pmi2). Throws startup_error when that fails.
+std::unique_ptr<channel> make_pmi();
+
+/// Before a launcher is told to end the job: srun and Hydra lose what ranks have written just then.
 void let_last_words_travel();
 
 /// Says that a rank which a launcher has started exits without the end of its job.

@@ -95,11 +95,14 @@ class pmix_channel final : public channel {
     connect();
     everyone_ = self_;
     everyone_.rank = api::rank_wildcard;
-    find_places(static_cast<std::int32_t>(self_.rank), number(everyone_, api::key_job_size));
     diagnostics_.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
     ::on_exit([](int status, void* self) { static_cast<pmix_channel*>(self)->at_exit(status); }, this);
   }
 
+  void meet() override {
+    find_places(static_cast<std::int32_t>(self_.rank), number(everyone_, api::key_job_size));
+    met_ = true;
+  }
   std::string_view name() const override { return "pmix"; }
   placement const& where() const override { return where_; }
   std::string_view job_id() const override { return job_id_; }
@@ -257,7 +260,7 @@ class pmix_channel final : public channel {
   void at_exit(int status) {
     // A process that this one has forked is no rank.
     if (diagnostics_.pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
-    if (diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
+    if (!met_ || diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
       warn_of_early_exit(status);
       abort(status);
     }
@@ -273,6 +276,7 @@ class pmix_channel final : public channel {
   rank_diagnostics diagnostics_;
   unsigned round_ = 0;  ///< of exchanges
   unsigned cards_ = 0;  ///< published
+  bool met_ = false;    ///< meet() is done
 };
 
 }  // namespace

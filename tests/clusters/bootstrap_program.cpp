@@ -114,10 +114,11 @@ int check(std::string const& folder, int rounds) {
     check_descriptor(job);
     job.mark(atl::rank_state::finalized);
   }
-  std::printf("rank %d of %d host %d of %d local %d of %d largest %d on %s by %.*s job %.*s: %s\n", where.rank, where.size,
-              where.host, where.hosts, where.local_rank, where.local_size, where.largest_host,
-              name_of_system().c_str(), static_cast<int>(job.name().size()), job.name().data(),
-              static_cast<int>(job.job_id().size()), job.job_id().data(), faults == 0 ? "all well" : "WRONG");
+  std::printf("rank %d of %d host %d of %d local %d of %d largest %d on %s by %.*s job %.*s: %s\n",
+              where.rank, where.size, where.host, where.hosts, where.local_rank, where.local_size,
+              where.largest_host, name_of_system().c_str(), static_cast<int>(job.name().size()),
+              job.name().data(), static_cast<int>(job.job_id().size()), job.job_id().data(),
+              faults == 0 ? "all well" : "WRONG");
   await_all(job, folder);
   return faults == 0 ? 0 : 1;
 }
@@ -147,6 +148,7 @@ int main(int count, char** words) {
     return run({words + 1, words + count});
   } catch (std::exception const& error) {
     std::fprintf(stderr, "%s\n", error.what());
+    if (channel* const job = atl::bootstrap::attached()) job->abort(3);
     return 3;
   }
 }

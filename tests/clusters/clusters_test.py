@@ -62,7 +62,7 @@ class LauncherTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        if cls is LauncherTest:
+        if cls in (LauncherTest, Slurm):
             raise unittest.SkipTest("the others derive from this")
 
     def job(self, *words, **environment):
@@ -152,19 +152,42 @@ class Pmix(LauncherTest):
         self.ends("kill", 1)
 
 
-class SlurmPmix(LauncherTest):
-    """srun --mpi=pmix."""
+class Hydra(LauncherTest):
+    """MPICH's mpiexec: PMI-1."""
 
-    LAUNCHER = ("srun", "--launcher-option", "--mpi=pmix")
+    LAUNCHER = ("hydra",)
+    BOOTSTRAP = "pmi"
+
+    def test_a_rank_that_is_killed_ends_all_hosts(self):
+        self.ends("kill", 1)
+
+
+class Slurm(LauncherTest):
+    """What those with srun have in common."""
+
     UNEVEN = False
 
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         started = hosts_sh("slurm")
         if started.returncode == 77:
             raise unittest.SkipTest(started.stderr)
         if started.returncode != 0:
             raise RuntimeError(started.stdout + started.stderr)
+
+
+class SlurmPmix(Slurm):
+    """srun --mpi=pmix."""
+
+    LAUNCHER = ("srun", "--launcher-option", "--mpi=pmix")
+
+
+class SlurmPmi2(Slurm):
+    """srun --mpi=pmi2."""
+
+    LAUNCHER = ("srun", "--launcher-option", "--mpi=pmi2")
+    BOOTSTRAP = "pmi"
 
 
 if __name__ == "__main__":

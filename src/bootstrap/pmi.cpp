@@ -1,0 +1,221 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/os/memfd.hpp"
+#include "bootstrap/board.hpp"
+#include "bootstrap/factories.hpp"
+#include "bootstrap/host_hub.hpp"
+#include "bootstrap/host_identity.hpp"
+#include "bootstrap/pmi_store.hpp"
+#include "bootstrap/pmi_wire.hpp"
+
+// Ranks of a launcher that speaks PMI: Hydra (MPICH's and Intel's mpiexec), srun --mpi=pmi2, flux run -o pmi=simple.
+//
+// PMI has puts, a barrier of the whole job, and gets, which find what was put before the barrier. So hosts, which make different numbers of exchanges,
+// make them over sockets of their own (host_hub.hpp). The job meets at the start, for eight bytes of each rank and the invitations of hosts'
+// first ranks, and whenever all publish a card. A card is got from the launcher when it is asked for.
+
+namespace atl::bootstrap {
+namespace {
+
+/// A number that is all of a variable's value and not negative, else -1.
+std::int32_t number_in(char const* variable) {
+  char const* const text = std::getenv(variable);
+  if (text == nullptr) return -1;
+  std::int32_t value = -1;
+  char const* const end = text + std::strlen(text);
+  auto const read = std::from_chars(text, end, value);
+  return read.ec == std::errc{} && read.ptr == end ? value : -1;
+}
+
+bool is_socket(int descriptor) {
+  struct stat info {};
+  return descriptor >= 0 && ::fstat(descriptor, &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+std::unique_ptr<pmi::store> connect() {
+  std::int32_t const descriptor = number_in("PMI_FD");
+  std::int32_t const rank = number_in("PMI_RANK");
+  std::int32_t const size = number_in("PMI_SIZE");
+  if (size < 1 || rank < 0 || rank >= size) {
+    throw bootstrap_error(format("PMI_RANK=%s and PMI_SIZE=%s make no sense", std::getenv("PMI_RANK"),
+                                 std::getenv("PMI_SIZE")));
+  }
+  // Programs that a rank starts are no ranks, and would disturb it.
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  char const* const job = std::getenv("PMI_JOBID");
+  // Hydra may use srun to start its own processes, but serves ranks itself.
+  bool const of_slurm =
+      job != nullptr && std::getenv("SLURM_PROCID") != nullptr && std::getenv("MPI_LOCALNRANKS") == nullptr;
+  return of_slurm ? pmi::connect_version_2(descriptor, rank, job)
+                  : pmi::connect_version_1(descriptor, rank, size);
+}
+
+class pmi_channel final : public channel {
+ public:
+  explicit pmi_channel(std::unique_ptr<pmi::store> store) : store_(std::move(store)) {
+    diagnostics_.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
+    ::on_exit([](int status, void* self) { static_cast<pmi_channel*>(self)->at_exit(status); }, this);
+  }
+
+  void meet() override {
+    find_places();
+    meet_host();
+    met_ = true;
+  }
+  std::string_view name() const override { return "pmi"; }
+  placement const& where() const override { return where_; }
+  std::string_view job_id() const override { return job_id_; }
+  rank_diagnostics& diagnostics() override { return diagnostics_; }
+  char const* console_env(char const* name) override { return std::getenv(name); }
+
+  std::vector<std::string> exchange(std::string_view mine) override { return hub_.exchange(mine); }
+
+  /// Waits for all, as launchers promise nothing before a barrier.
+  void publish(std::string_view card) override {
+    if (card.size() > blob_limit)
+      throw bootstrap_error(format("a card of %zu bytes; the limit is %zu", card.size(), blob_limit));
+    ++cards_;
+    leave("card", card);
+    store_->barrier();
+  }
+  std::string published_by(std::int32_t rank) override { return find("card", rank); }
+
+  [[noreturn]] void abort(int exit_code) override {
+    int const status = exit_code == 0 ? 1 : exit_code;
+    let_last_words_travel();
+    store_->abort(status);
+    ::_exit(status);
+  }
+
+  void mark(rank_state state) override { diagnostics_.state.store(state, std::memory_order_relaxed); }
+
+ private:
+  void find_places() {
+    std::int32_t const rank = store_->rank();
+    std::int32_t const size = store_->size();
+    auto const nodes = pmi::read_process_mapping(store_->process_mapping(), size);
+    std::int64_t node = -1;
+    if (!nodes.empty()) {
+      std::int32_t const mine = nodes[static_cast<std::size_t>(rank)];
+      for (node = 0; nodes[static_cast<std::size_t>(node)] != mine;) ++node;
+    }
+    host_identity const mine = own_host_identity(node);
+    leave("host", {reinterpret_cast<char const*>(&mine), sizeof mine});
+    if (rank == 0) leave("job", job_id_ = os::random_hex(16));
+    store_->barrier();
+    std::vector<host_identity> all(static_cast<std::size_t>(size));
+    for (std::int32_t r = 0; r < size; ++r) {
+      std::string const theirs = find("host", r);
+      if (theirs.size() != sizeof mine)
+        throw bootstrap_error(format("rank %d left %zu bytes instead of %zu with the launcher's PMI service",
+                                     r, theirs.size(), sizeof mine));
+      std::memcpy(&all[static_cast<std::size_t>(r)], theirs.data(), sizeof mine);
+    }
+    if (rank != 0) job_id_ = find("job", 0);
+    where_ = place_by_identity(rank, all);
+  }
+
+  void meet_host() {
+    bool const alone = where_.local_size == 1;
+    if (!alone && where_.local_rank == 0) leave("hub", (hub_ = host_hub::open()).invitation());
+    store_->barrier();
+    if (alone) return;
+    if (where_.local_rank == 0) {
+      hub_.await(static_cast<std::uint32_t>(where_.local_size));
+    } else {
+      hub_ = host_hub::join(find("hub", where_.ranks_of_host().world_rank(0)),
+                            static_cast<std::uint32_t>(where_.local_rank));
+    }
+  }
+
+  /// Name of a part of what a rank leaves. A key may be put once only.
+  [[nodiscard]] std::string key_of(char const* what, std::int32_t rank, std::size_t part) const {
+    return format("atoll-%s-%u-%d-%zu", what, cards_, static_cast<int>(rank), part);
+  }
+  /// Values are short texts: in parts, each after a letter that tells whether it is the last.
+  void leave(char const* what, std::string_view bytes) {
+    std::string const text = pmi::to_letters(bytes);
+    std::size_t const longest = store_->longest_value() - 1;
+    for (std::size_t part = 0, at = 0; part == 0 || at < text.size(); ++part, at += longest) {
+      bool const last = at + longest >= text.size();
+      store_->put(key_of(what, store_->rank(), part), (last ? "." : "+") + text.substr(at, longest));
+    }
+  }
+  std::string find(char const* what, std::int32_t rank) {
+    std::string text;
+    for (std::size_t part = 0; text.size() < 4 * blob_limit; ++part) {
+      auto const value = store_->get(key_of(what, rank, part));
+      if (!value || value->empty()) break;
+      text.append(*value, 1);
+      if (value->front() == '.') return pmi::from_letters(text);
+    }
+    throw bootstrap_error(format("the launcher's PMI service has not kept what rank %d left there (%s)",
+                                 static_cast<int>(rank), what));
+  }
+
+  /// Launchers differ in what they do to the others when a rank just ends, so that it says how it does.
+  void at_exit(int status) {
+    // A process that this one has forked is no rank.
+    if (diagnostics_.pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
+    if (!met_ || diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
+      warn_of_early_exit(status);
+      abort(status);
+    }
+    store_->finalize();
+  }
+
+  std::unique_ptr<pmi::store> store_;
+  placement where_;
+  std::string job_id_;
+  host_hub hub_;
+  rank_diagnostics diagnostics_;
+  unsigned cards_ = 0;  ///< published
+  bool met_ = false;    ///< meet() is done
+};
+
+}  // namespace
+
+bool started_by_pmi(std::string& reason) noexcept {
+  char const* const text = std::getenv("PMI_FD");
+  if (std::getenv("PMI_RANK") == nullptr || std::getenv("PMI_SIZE") == nullptr) {
+    reason = "not started by a PMI launcher";
+    return false;
+  }
+  if (text == nullptr) {
+    reason =
+        std::getenv("PMI_PORT") != nullptr
+            ? "the launcher offers a port (PMI_PORT) instead of a descriptor: leave out -pmi-port"
+            : "the launcher offers no descriptor (PMI_FD): it has a PMI library of its own, or another version";
+    return false;
+  }
+  if (!is_socket(number_in("PMI_FD"))) {
+    reason = format(
+        "PMI_FD=%s is not open here: this is a program that a rank has started, or a wrapper has closed it",
+        text);
+    return false;
+  }
+  reason = format("started by a PMI launcher (PMI_FD=%s)", text);
+  return true;
+}
+
+std::unique_ptr<channel> make_pmi() {
+  std::string reason;
+  if (!started_by_pmi(reason)) throw startup_error("ATOLL_BOOTSTRAP=pmi, but: " + reason);
+  try {
+    return std::make_unique<pmi_channel>(connect());
+  } catch (startup_error const& error) {
+    throw startup_error(format(
+        "started by a PMI launcher (PMI_RANK=%s), but %s. ATOLL_BOOTSTRAP=solo runs each process as a job of its own",
+        std::getenv("PMI_RANK"), error.what()));
+  }
+}
+
+}  // namespace atl::bootstrap
