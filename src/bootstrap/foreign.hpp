@@ -14,6 +14,7 @@ struct foreign_task {
   std::string launcher;  ///< for people: "Slurm's srun"
   std::string sign;      ///< the variables that tell: "SLURM_STEP_NUM_TASKS=4, SLURM_PROCID=2"
   std::string instead;   ///< command to write instead of the one that was used, up to the program's name
+  std::string more;      ///< to say after it
   int rank = 0;
   int tasks = 0;  ///< at least 2; 0: unknown, but more than one
 };

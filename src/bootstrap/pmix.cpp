@@ -44,7 +44,12 @@ api::functions const& library() {
   static api::functions const loaded = [] {
     // Global, because the plugins of some builds of libpmix expect to find its symbols there.
     void* const handle = ::dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
-    if (handle == nullptr) throw startup_error(format("cannot open libpmix.so.2: %s", ::dlerror()));
+    if (handle == nullptr) {
+      throw startup_error(format(
+          "cannot open libpmix.so.2: %s. Install it (Debian: libpmix2), let LD_LIBRARY_PATH name the "
+          "launcher's folder of it, or use a launcher that speaks PMI (mpiexec of MPICH, srun --mpi=pmi2)",
+          ::dlerror()));
+    }
     api::functions f{};
     find(handle, f.init, "PMIx_Init");
     find(handle, f.finalize, "PMIx_Finalize");
@@ -155,11 +160,13 @@ class pmix_channel final : public channel {
   void connect() {
     api::status const code = library().init(&self_, nullptr, 0);
     if (code == api::success) return;
+    std::string ours;
+    pmix_available(ours);
     char const* const servers = std::getenv("PMIX_VERSION");
     throw bootstrap_error(format(
-        "PMIx_Init of the library %s failed: %s. The launcher's is %s: if they cannot talk to each other, let "
-        "the program find the launcher's (LD_LIBRARY_PATH)",
-        library().version(), library().error_string(code),
+        "PMIx_Init of %s failed: %s. The launcher's library is %s. If that server still runs, the two cannot talk to each other: let the "
+        "program find the launcher's (LD_LIBRARY_PATH), or use a launcher that was built with this one",
+        ours.c_str(), library().error_string(code),
         servers != nullptr ? servers : "of a version that it does not tell"));
   }
 

@@ -38,9 +38,10 @@ TEST(foreign_launcher, srun_without_pmix) {
   auto const first = look_at(step);
   ASSERT_TRUE(first.several);
   EXPECT_EQ(first.tasks, 4);
-  for (char const* const part : {"Slurm's srun", "SLURM_STEP_NUM_TASKS=4, SLURM_PROCID=0",
-                                 "pmix: no; local: no", "`srun --mpi=pmix -n 4 PROGRAM`",
-                                 "`upcxx-run -n 4 PROGRAM`", "ATOLL_BOOTSTRAP=solo", "GASNET_PSHM_NODES"}) {
+  for (char const* const part :
+       {"Slurm's srun", "SLURM_STEP_NUM_TASKS=4, SLURM_PROCID=0", "pmix: no; local: no",
+        "`srun --mpi=pmix -n 4 PROGRAM`", "--mpi=pmi2", "`srun --mpi=list`", "`upcxx-run -n 4 PROGRAM`",
+        "ATOLL_BOOTSTRAP=solo", "GASNET_PSHM_NODES"}) {
     EXPECT_TRUE(has(first.text, part)) << part << " is not in: " << first.text;
   }
   step["SLURM_PROCID"] = "3";
@@ -82,6 +83,14 @@ TEST(foreign_launcher, hydra) {
   rank.insert({{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "0"}});
   EXPECT_EQ(look_at(rank).tasks, 3);
   EXPECT_FALSE(look_at({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}, {"MPI_LOCALNRANKS", "1"}}).several);
+}
+
+TEST(foreign_launcher, hydra_with_a_port) {
+  auto const rank =
+      look_at({{"PMI_PORT", "h1:4711"}, {"PMI_ID", "0"}, {"MPI_LOCALNRANKS", "1"}, {"MPI_LOCALRANKID", "0"}});
+  EXPECT_TRUE(rank.several);
+  EXPECT_TRUE(has(rank.text, "PMI_ID=0") && has(rank.text, "`mpiexec -n N PROGRAM`, without that option"))
+      << rank.text;
 }
 
 TEST(foreign_launcher, others) {
