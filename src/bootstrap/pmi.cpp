@@ -13,6 +13,7 @@
 #include "bootstrap/factories.hpp"
 #include "bootstrap/host_hub.hpp"
 #include "bootstrap/host_identity.hpp"
+#include "bootstrap/mpi_in_process.hpp"
 #include "bootstrap/pmi_store.hpp"
 #include "bootstrap/pmi_wire.hpp"
 
@@ -48,14 +49,23 @@ std::unique_ptr<pmi::store> connect() {
     throw bootstrap_error(format("PMI_RANK=%s and PMI_SIZE=%s make no sense", std::getenv("PMI_RANK"),
                                  std::getenv("PMI_SIZE")));
   }
+  // An active MPI of this launcher's has said hello already and asks for itself; what has other ranks is none of this launcher's.
+  if (mpi::where_it_is() == mpi::state::active && mpi::is_of_mpich() && mpi::world_size() == size)
+    return pmi::connect_by_mpi();
   // Programs that a rank starts are no ranks, and would disturb it.
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   char const* const job = std::getenv("PMI_JOBID");
   // Hydra may use srun to start its own processes, but serves ranks itself.
   bool const of_slurm =
       job != nullptr && std::getenv("SLURM_PROCID") != nullptr && std::getenv("MPI_LOCALNRANKS") == nullptr;
-  return of_slurm ? pmi::connect_version_2(descriptor, rank, job)
-                  : pmi::connect_version_1(descriptor, rank, size);
+  if (!of_slurm) return pmi::connect_version_1(descriptor, rank, size);
+  if (rank == 0 && mpi::where_it_is() == mpi::state::before && mpi::is_of_mpich()) {
+    warn(
+        "pmi",
+        "Slurm's PMI serves one client in each task, and that is this library now: if the program uses the MPI library that is in it, "
+        "let it call MPI_Init() before upcxx::init()");
+  }
+  return pmi::connect_version_2(descriptor, rank, job);
 }
 
 class pmi_channel final : public channel {
@@ -169,7 +179,9 @@ class pmi_channel final : public channel {
       warn_of_early_exit(status);
       abort(status);
     }
-    store_->finalize();
+    // An MPI that was initialised after us ends, or has ended, what is one connection.
+    mpi::state const state = mpi::where_it_is();
+    if (state == mpi::state::absent || state == mpi::state::before || !mpi::is_of_mpich()) store_->finalize();
   }
 
   std::unique_ptr<pmi::store> store_;

@@ -51,5 +51,7 @@ class store {
 std::unique_ptr<store> connect_version_1(int descriptor, std::int32_t rank, std::int32_t size);
 /// Over the socket; `job` is PMI_JOBID. Throws bootstrap_error.
 std::unique_ptr<store> connect_version_2(int descriptor, std::int32_t rank, std::string const& job);
+/// By the MPI library of the process, which is active and of MPICH's family. Collective. Throws bootstrap_error.
+std::unique_ptr<store> connect_by_mpi();
 
 }  // namespace atl::bootstrap::pmi

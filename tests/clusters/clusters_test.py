@@ -29,7 +29,16 @@ def hosts_sh(*words, **more):
                           env=environment, stdin=subprocess.DEVNULL, check=False)
 
 
+def remove_left_sets():
+    """Of tests that were killed: the process that a set is called after is gone."""
+    spaces = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
+    for name in {found[1] for found in (re.match(r"atoll-t(\d+)-", space) for space in spaces) if found}:
+        if not os.path.exists(f"/proc/{name}"):
+            subprocess.run([HOSTS_SH, "--set", f"t{name}", "down"], check=False)
+
+
 def setUpModule():
+    remove_left_sets()
     made = hosts_sh("up", HOSTS)
     if made.returncode == 77:
         print(f"skipped: {made.stderr}")
@@ -160,6 +169,18 @@ class Hydra(LauncherTest):
 
     def test_a_rank_that_is_killed_ends_all_hosts(self):
         self.ends("kill", 1)
+
+    def test_ranks_are_those_of_mpi(self):
+        # On one host: between several, MPICH 4.0.2 over UCX 1.13 hangs in MPI_Finalize now and then, without us, too.
+        for order in ("mpi-first", "mpi-around", "mpi-last", "mpi-never"):
+            with self.subTest(order=order):
+                program = os.path.join(PROGRAMS, "cluster_mpich_program")
+                got = self.job("-n", 3, "--hosts", 1, program, order, UCX_TLS="self,sysv,posix")
+                if "skipped: " in got.stderr:
+                    self.skipTest(got.stderr)
+                words = got.stdout + got.stderr
+                self.assertEqual(got.returncode, 0, words)
+                self.assertEqual(got.stdout.count("of 3 on host 0 by pmi: ranks agree"), 3, words)
 
 
 class Slurm(LauncherTest):
