@@ -211,6 +211,35 @@ class SlurmPmi2(Slurm):
     BOOTSTRAP = "pmi"
 
 
+class Ucx(unittest.TestCase):
+    """Programs of tests/multirank: what goes between hosts goes over UCX, by TCP between their networks."""
+
+    def check(self, launcher, programs, *options):
+        # Ranks meet in a folder that all hosts see: /tmp is each host's own.
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            for program in programs:
+                with self.subTest(launcher=launcher, program=program):
+                    got = hosts_sh("run", "--launcher", launcher, *options, os.path.join(PROGRAMS, program),
+                                   ATOLL_TEST_SOCKETS=folder, ATOLL_TRANSPORTS="ucx", UPCXX_SHARED_HEAP_SIZE="64M",
+                                   UPCXX_VERBOSE="1")
+                    words = got.stdout + got.stderr
+                    if got.returncode == 77:
+                        self.skipTest(words)
+                    self.assertEqual(got.returncode, 0, words)
+                    self.assertRegex(words, r"network between hosts: ucx \(libucp 1\..*tcp/eth0")
+
+    def test_open_mpi(self):
+        programs = [f"multirank.{name}" for name in ("rma", "rpc", "atomics", "collectives")]
+        self.check("mpirun", programs, "-n", 4, "--hosts", 2)
+
+    def test_more_hosts_and_ranks_dealt_out_in_turn(self):
+        self.check("mpirun", ["multirank.collectives"], "-n", 4, "--hosts", 4)
+        self.check("mpirun", ["multirank.collectives"], "-n", 6, "--hosts", 3, "--by-node")
+
+    def test_hydra(self):
+        self.check("hydra", ["multirank.rpc", "multirank.atomics"], "-n", 4, "--hosts", 2)
+
+
 if __name__ == "__main__":
     HOSTS_SH, PROGRAMS = (os.path.abspath(path) for path in sys.argv[1:3])
     try:
