@@ -125,9 +125,9 @@ up() {
   } > "$state/hosts"
   ip netns add "${prefix}head" 2> "$state/log" ||
     skip "this system lets nobody make network namespaces: $(cat "$state/log")"
-  {
+  (
     set -e
-    local head=(ip -n "${prefix}head")
+    head=(ip -n "${prefix}head")
     ip netns exec "${prefix}head" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 || true
     "${head[@]}" link add bridge type bridge
     "${head[@]}" addr add "$network.254/15" dev bridge
@@ -142,8 +142,9 @@ up() {
       ip -n "${prefix}h$i" link set lo up
       ip -n "${prefix}h$i" link set eth0 up
     done
-    set +e
-  } > "$state/log" 2>&1
+  ) > "$state/log" 2>&1
+  # shellcheck disable=SC2181
+  [ $? -eq 0 ] || skip "this system cannot join network namespaces: $(tail -n 1 "$state/log")"
   for ((i = 0; i <= count; i++)); do
     begin_host "$(name_of $i)"
   done
