@@ -74,9 +74,6 @@ std::string context::open(network_config const& config) {
     return "UCX finds no network device among ATOLL_NET_DEVICES=" + devices + "; it has " +
            list(any.devices_);
   }
-  ucp_context_attr_t attributes{};
-  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
-  memory_types_ = ucp.context_query(context_, &attributes) == UCS_OK ? attributes.memory_types : 1;
   problem = open_worker();
   if (problem.empty() && address_.size() > config.address_room) {
     problem = "the address of this rank has " + std::to_string(address_.size()) + " bytes, and " +

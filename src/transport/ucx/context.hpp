@@ -33,9 +33,6 @@ class context {
   /// What others make endpoints of; networks only, nothing of the own host's memory.
   [[nodiscard]] std::vector<std::byte> const& address() const noexcept { return address_; }
   [[nodiscard]] std::size_t longest_header() const noexcept { return longest_header_; }
-  [[nodiscard]] bool takes(ucs_memory_type_t type) const noexcept {
-    return (memory_types_ >> type & 1U) != 0;
-  }
   /// Devices of networks.
   [[nodiscard]] std::vector<device> const& devices() const noexcept { return devices_; }
   /// Put and get are done by adapters, on some device at least.
@@ -53,7 +50,6 @@ class context {
   int descriptor_ = -1;
   std::vector<std::byte> address_;
   std::size_t longest_header_ = 0;
-  std::uint64_t memory_types_ = 0;
   std::vector<device> devices_;
 };
 
