@@ -33,13 +33,13 @@ class version_1 final : public store {
           format("the launcher does not speak version 1 of PMI, but %s",
                  version != nullptr ? version->substr(0, 20).c_str() : "none that it tells"));
     }
-    std::int64_t const longest = read_number(field(ask("get_maxes", "maxes"), "vallen_max"), "vallen_max");
+    std::int64_t const longest = read_number(ask("get_maxes", "maxes").need("vallen_max"), "vallen_max");
     // The length counts an end of string that some servers store.
     if (longest < 64)
       throw bootstrap_error(format("the launcher's PMI service stores values of %lld characters only",
                                    static_cast<long long>(longest)));
     longest_value_ = std::min(static_cast<std::size_t>(longest), enough_for_value) - 1;
-    space_ = field(ask("get_my_kvsname", "my_kvsname"), "kvsname");
+    space_ = ask("get_my_kvsname", "my_kvsname").need("kvsname");
   }
 
   std::string words() const override { return "PMI 1"; }
@@ -50,10 +50,10 @@ class version_1 final : public store {
   void barrier() override { ask("barrier_in", "barrier_out"); }
   std::optional<std::string> get(std::string const& key) override {
     message const answer = exchange("get kvsname=" + space_ + " key=" + key, "get_result");
-    if (failed(answer)) return std::nullopt;
+    if (answer.refused()) return std::nullopt;
     if (std::string const* const found = answer.find("found"); found != nullptr && *found == "FALSE")
       return std::nullopt;
-    return field(answer, "value");
+    return answer.need("value");
   }
   void abort(int status) noexcept override {
     try {
@@ -79,27 +79,10 @@ class version_1 final : public store {
     }
     return answer;
   }
-  static bool failed(message const& answer) {
-    std::string const* const code = answer.find("rc");
-    return code != nullptr && *code != "0";
-  }
   message ask(std::string const& request, std::string_view expected) {
     message answer = exchange(request, expected);
-    if (failed(answer)) {
-      std::string const* const reason = answer.find("msg");
-      throw bootstrap_error(
-          format("the launcher's PMI service refuses `%s`: rc=%s, %s", request.substr(0, 100).c_str(),
-                 answer.find("rc")->substr(0, 20).c_str(),
-                 reason != nullptr ? reason->substr(0, 100).c_str() : "for no reason that it tells"));
-    }
+    answer.require_success(request, "msg");
     return answer;
-  }
-  static std::string field(message const& answer, char const* name) {
-    std::string const* const value = answer.find(name);
-    if (value == nullptr)
-      throw bootstrap_error(format("the launcher's PMI service answers %s without %s",
-                                   answer.command.substr(0, 40).c_str(), name));
-    return *value;
   }
 
   stream stream_;

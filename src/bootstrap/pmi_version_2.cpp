@@ -25,15 +25,13 @@ class version_2 final : public store {
     stream_.send("cmd=init pmi_version=2 pmi_subversion=0\n");
     message const hello = parse_line(stream_.receive_line());
     std::string const* const version = hello.find("pmi_version");
-    std::string const* const code = hello.find("rc");
-    if (hello.command != "response_to_init" || version == nullptr || *version != "2" ||
-        (code != nullptr && *code != "0"))
+    if (hello.command != "response_to_init" || version == nullptr || *version != "2" || hello.refused())
       throw bootstrap_error("the launcher does not speak version 2 of PMI");
     std::string const rank_text = format("%d", rank);
     message const start =
         ask("fullinit", {{"pmijobid", job_}, {"pmirank", rank_text}, {"threaded", "FALSE"}});
-    std::int64_t const my_rank = read_number(field(start, "rank"), "rank");
-    std::int64_t const my_size = read_number(field(start, "size"), "size");
+    std::int64_t const my_rank = read_number(start.need("rank"), "rank");
+    std::int64_t const my_size = read_number(start.need("size"), "size");
     if (my_size < 1 || my_size > INT32_MAX || my_rank < 0 || my_rank >= my_size)
       throw bootstrap_error(format("the launcher's PMI service says rank %lld of %lld",
                                    static_cast<long long>(my_rank), static_cast<long long>(my_size)));
@@ -77,25 +75,13 @@ class version_2 final : public store {
       throw bootstrap_error(format("the launcher's PMI service answers `%s` with `%s`", command.c_str(),
                                    text.substr(0, 100).c_str()));
     }
-    if (std::string const* const code = answer.find("rc"); code != nullptr && *code != "0") {
-      std::string const* const reason = answer.find("errmsg");
-      throw bootstrap_error(format(
-          "the launcher's PMI service refuses `%s`: rc=%s, %s", command.c_str(), code->substr(0, 20).c_str(),
-          reason != nullptr ? reason->substr(0, 100).c_str() : "for no reason that it tells"));
-    }
+    answer.require_success(command, "errmsg");
     return answer;
   }
   static std::optional<std::string> found_value(message const& answer) {
     std::string const* const found = answer.find("found");
     if (found == nullptr || *found != "TRUE") return std::nullopt;
-    return field(answer, "value");
-  }
-  static std::string field(message const& answer, char const* name) {
-    std::string const* const value = answer.find(name);
-    if (value == nullptr)
-      throw bootstrap_error(format("the launcher's PMI service answers %s without %s",
-                                   answer.command.substr(0, 40).c_str(), name));
-    return *value;
+    return answer.need("value");
   }
 
   stream stream_;

@@ -71,6 +71,27 @@ std::string const* message::find(std::string_view name) const noexcept {
   return found != fields.end() ? &found->second : nullptr;
 }
 
+std::string const& message::need(char const* name) const {
+  std::string const* const value = find(name);
+  if (value == nullptr)
+    throw bootstrap_error(
+        format("the launcher's PMI service answers %s without %s", command.substr(0, 40).c_str(), name));
+  return *value;
+}
+
+bool message::refused() const noexcept {
+  std::string const* const code = find("rc");
+  return code != nullptr && *code != "0";
+}
+
+void message::require_success(std::string_view request, char const* reason) const {
+  if (!refused()) return;
+  std::string const* const why = find(reason);
+  throw bootstrap_error(format("the launcher's PMI service refuses `%s`: rc=%s, %s",
+                               std::string(request.substr(0, 100)).c_str(), find("rc")->substr(0, 20).c_str(),
+                               why != nullptr ? why->substr(0, 100).c_str() : "for no reason that it tells"));
+}
+
 message parse_line(std::string_view line) {
   message parsed;
   for (std::size_t at = 0; at < line.size();) {

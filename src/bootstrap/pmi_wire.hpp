@@ -19,6 +19,12 @@ struct message {
 
   /// Of the first field of that name; null if there is none.
   [[nodiscard]] std::string const* find(std::string_view name) const noexcept;
+  /// The same; throws bootstrap_error if there is none.
+  [[nodiscard]] std::string const& need(char const* name) const;
+  /// Does it say that the request has failed?
+  [[nodiscard]] bool refused() const noexcept;
+  /// Throws bootstrap_error if so; `request` for the words, `reason`: name of the field that tells why.
+  void require_success(std::string_view request, char const* reason) const;
 };
 
 /// Version 1, a line without its end: "cmd=get_result rc=0 msg=success value=v". Words are separated by spaces; what has no `=` belongs to
