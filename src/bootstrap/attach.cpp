@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -88,14 +86,6 @@ channel& attach() {
 }
 
 channel* attached() noexcept { return made; }
-
-void let_last_words_travel() {
-  if (std::getenv("SLURM_PROCID") != nullptr || std::getenv("PMI_RANK") != nullptr) ::usleep(200'000);
-}
-
-void warn_of_early_exit(int status) {
-  warn("bootstrap", "the process exits with status %d without upcxx::finalize(), which ends the job", status);
-}
 
 std::vector<candidate> candidates() {
   int const ranks = settings::ranks_without_launcher();

@@ -36,10 +36,4 @@ bool started_by_pmi(std::string& reason) noexcept;
 /// Joins the job of a launcher that speaks PMI (Hydra, srun --mpi=pmi2). Throws startup_error when that fails.
 std::unique_ptr<channel> make_pmi();
 
-/// Before a launcher is told to end the job: srun and Hydra lose what ranks have written just then.
-void let_last_words_travel();
-
-/// Says that a rank which a launcher has started exits without the end of its job.
-void warn_of_early_exit(int status);
-
 }  // namespace atl::bootstrap

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/os/memfd.hpp"
 #include "bootstrap/board.hpp"
 #include "bootstrap/factories.hpp"
 #include "bootstrap/host_hub.hpp"
-#include "bootstrap/host_identity.hpp"
+#include "bootstrap/launched_channel.hpp"
 #include "bootstrap/mpi_in_process.hpp"
 #include "bootstrap/pmi_store.hpp"
 #include "bootstrap/pmi_wire.hpp"
@@ -68,24 +67,11 @@ std::unique_ptr<pmi::store> connect() {
   return pmi::connect_version_2(descriptor, rank, job);
 }
 
-class pmi_channel final : public channel {
+class pmi_channel final : public launched_channel {
  public:
-  explicit pmi_channel(std::unique_ptr<pmi::store> store) : store_(std::move(store)) {
-    diagnostics_.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
-    ::on_exit([](int status, void* self) { static_cast<pmi_channel*>(self)->at_exit(status); }, this);
-  }
+  explicit pmi_channel(std::unique_ptr<pmi::store> store) : store_(std::move(store)) { watch_exit(); }
 
-  void meet() override {
-    find_places();
-    meet_host();
-    met_ = true;
-  }
   std::string_view name() const override { return "pmi"; }
-  placement const& where() const override { return where_; }
-  std::string_view job_id() const override { return job_id_; }
-  rank_diagnostics& diagnostics() override { return diagnostics_; }
-  char const* console_env(char const* name) override { return std::getenv(name); }
-
   std::vector<std::string> exchange(std::string_view mine) override { return hub_.exchange(mine); }
 
   /// Waits for all, as launchers promise nothing before a barrier.
@@ -98,17 +84,8 @@ class pmi_channel final : public channel {
   }
   std::string published_by(std::int32_t rank) override { return find("card", rank); }
 
-  [[noreturn]] void abort(int exit_code) override {
-    int const status = exit_code == 0 ? 1 : exit_code;
-    let_last_words_travel();
-    store_->abort(status);
-    ::_exit(status);
-  }
-
-  void mark(rank_state state) override { diagnostics_.state.store(state, std::memory_order_relaxed); }
-
  private:
-  void find_places() {
+  void join() override {
     std::int32_t const rank = store_->rank();
     std::int32_t const size = store_->size();
     auto const nodes = pmi::read_process_mapping(store_->process_mapping(), size);
@@ -117,32 +94,20 @@ class pmi_channel final : public channel {
       std::int32_t const mine = nodes[static_cast<std::size_t>(rank)];
       for (node = 0; nodes[static_cast<std::size_t>(node)] != mine;) ++node;
     }
-    host_identity const mine = own_host_identity(node);
-    leave("host", {reinterpret_cast<char const*>(&mine), sizeof mine});
-    if (rank == 0) leave("job", job_id_ = os::random_hex(16));
-    store_->barrier();
-    std::vector<host_identity> all(static_cast<std::size_t>(size));
-    for (std::int32_t r = 0; r < size; ++r) {
-      std::string const theirs = find("host", r);
-      if (theirs.size() != sizeof mine)
-        throw bootstrap_error(format("rank %d left %zu bytes instead of %zu with the launcher's PMI service",
-                                     r, theirs.size(), sizeof mine));
-      std::memcpy(&all[static_cast<std::size_t>(r)], theirs.data(), sizeof mine);
-    }
-    if (rank != 0) job_id_ = find("job", 0);
-    where_ = place_by_identity(rank, all);
+    find_places(rank, size, own_host_identity(node));
+    meet_host();
   }
 
   void meet_host() {
-    bool const alone = where_.local_size == 1;
-    if (!alone && where_.local_rank == 0) leave("hub", (hub_ = host_hub::open()).invitation());
+    bool const alone = where().local_size == 1;
+    if (!alone && where().local_rank == 0) leave("hub", (hub_ = host_hub::open()).invitation());
     store_->barrier();
     if (alone) return;
-    if (where_.local_rank == 0) {
-      hub_.await(static_cast<std::uint32_t>(where_.local_size));
+    if (where().local_rank == 0) {
+      hub_.await(static_cast<std::uint32_t>(where().local_size));
     } else {
-      hub_ = host_hub::join(find("hub", where_.ranks_of_host().world_rank(0)),
-                            static_cast<std::uint32_t>(where_.local_rank));
+      hub_ = host_hub::join(find("hub", where().ranks_of_host().world_rank(0)),
+                            static_cast<std::uint32_t>(where().local_rank));
     }
   }
 
@@ -151,7 +116,7 @@ class pmi_channel final : public channel {
     return format("atoll-%s-%u-%d-%zu", what, cards_, static_cast<int>(rank), part);
   }
   /// Values are short texts: in parts, each after a letter that tells whether it is the last.
-  void leave(char const* what, std::string_view bytes) {
+  void leave(char const* what, std::string_view bytes) override {
     std::string const text = pmi::to_letters(bytes);
     std::size_t const longest = store_->longest_value() - 1;
     for (std::size_t part = 0, at = 0; part == 0 || at < text.size(); ++part, at += longest) {
@@ -159,7 +124,8 @@ class pmi_channel final : public channel {
       store_->put(key_of(what, store_->rank(), part), (last ? "." : "+") + text.substr(at, longest));
     }
   }
-  std::string find(char const* what, std::int32_t rank) {
+  void meet_job() override { store_->barrier(); }
+  std::string find(char const* what, std::int32_t rank) override {
     std::string text;
     for (std::size_t part = 0; text.size() < 4 * blob_limit; ++part) {
       auto const value = store_->get(key_of(what, rank, part));
@@ -171,26 +137,16 @@ class pmi_channel final : public channel {
                                  static_cast<int>(rank), what));
   }
 
-  /// Launchers differ in what they do to the others when a rank just ends, so that it says how it does.
-  void at_exit(int status) {
-    // A process that this one has forked is no rank.
-    if (diagnostics_.pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
-    if (!met_ || diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
-      warn_of_early_exit(status);
-      abort(status);
-    }
+  void end_job(int status) noexcept override { store_->abort(status); }
+  void leave_launcher() noexcept override {
     // An MPI that was initialised after us ends, or has ended, what is one connection.
     mpi::state const state = mpi::where_it_is();
     if (state == mpi::state::absent || state == mpi::state::before || !mpi::is_of_mpich()) store_->finalize();
   }
 
   std::unique_ptr<pmi::store> store_;
-  placement where_;
-  std::string job_id_;
   host_hub hub_;
-  rank_diagnostics diagnostics_;
   unsigned cards_ = 0;  ///< published
-  bool met_ = false;    ///< meet() is done
 };
 
 }  // namespace

@@ -10,10 +10,9 @@
 #include <iterator>
 
 #include "base/error.hpp"
-#include "base/os/memfd.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/factories.hpp"
-#include "bootstrap/host_identity.hpp"
+#include "bootstrap/launched_channel.hpp"
 #include "bootstrap/pmix_api.hpp"
 
 // Ranks started by a PMIx server: Open MPI's mpirun, prterun, srun --mpi=pmix.
@@ -94,36 +93,27 @@ std::int64_t lowest_number(std::string_view list) {
   return lowest;
 }
 
-class pmix_channel final : public channel {
+class pmix_channel final : public launched_channel {
  public:
   pmix_channel() {
     connect();
     everyone_ = self_;
     everyone_.rank = api::rank_wildcard;
-    diagnostics_.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
-    ::on_exit([](int status, void* self) { static_cast<pmix_channel*>(self)->at_exit(status); }, this);
+    watch_exit();
   }
 
-  void meet() override {
-    find_places(static_cast<std::int32_t>(self_.rank), number(everyone_, api::key_job_size));
-    met_ = true;
-  }
   std::string_view name() const override { return "pmix"; }
-  placement const& where() const override { return where_; }
-  std::string_view job_id() const override { return job_id_; }
-  rank_diagnostics& diagnostics() override { return diagnostics_; }
-  char const* console_env(char const* name) override { return std::getenv(name); }
 
   std::vector<std::string> exchange(std::string_view mine) override {
     std::string const key = format("atoll.exchange.%u", round_++);
     put(one_node_ ? api::scope_local : api::scope_global, key, mine);
     fence(host_);
     std::vector<std::string> all;
-    all.reserve(static_cast<std::size_t>(where_.local_size));
-    host_ranks const here = where_.ranks_of_host();
+    all.reserve(static_cast<std::size_t>(where().local_size));
+    host_ranks const here = where().ranks_of_host();
     for (std::uint32_t local = 0; local < here.count(); ++local) {
       std::int32_t const rank = here.world_rank(local);
-      all.push_back(rank == where_.rank ? std::string(mine) : get(rank, key));
+      all.push_back(rank == where().rank ? std::string(mine) : get(rank, key));
     }
     return all;
   }
@@ -147,15 +137,6 @@ class pmix_channel final : public channel {
     }
   }
 
-  [[noreturn]] void abort(int exit_code) override {
-    int const status = exit_code == 0 ? 1 : exit_code;
-    let_last_words_travel();
-    library().abort(status, "atoll: a rank ended the job", nullptr, 0);
-    ::_exit(status);
-  }
-
-  void mark(rank_state state) override { diagnostics_.state.store(state, std::memory_order_relaxed); }
-
  private:
   void connect() {
     api::status const code = library().init(&self_, nullptr, 0);
@@ -170,30 +151,30 @@ class pmix_channel final : public channel {
         servers != nullptr ? servers : "of a version that it does not tell"));
   }
 
-  /// Collective over the job, once.
-  void find_places(std::int32_t rank, std::uint32_t size) {
-    host_identity const mine = own_host_identity(first_of_node());
-    put(api::scope_global, "atoll.host", {reinterpret_cast<char const*>(&mine), sizeof mine});
-    if (rank == 0) put(api::scope_global, "atoll.job", job_id_ = os::random_hex(16));
-    fence({everyone_});
-    std::vector<host_identity> all(size);
-    for (std::uint32_t r = 0; r < size; ++r) {
-      std::string const theirs = get(static_cast<std::int32_t>(r), "atoll.host");
-      if (theirs.size() != sizeof mine)
-        throw bootstrap_error(
-            format("PMIx_Get: rank %u left %zu bytes instead of %zu", r, theirs.size(), sizeof mine));
-      std::memcpy(&all[r], theirs.data(), sizeof mine);
-    }
-    if (rank != 0) job_id_ = get(0, "atoll.job");
-    where_ = place_by_identity(rank, all);
+  void join() override {
+    find_places(static_cast<std::int32_t>(self_.rank),
+                static_cast<std::int32_t>(number(everyone_, api::key_job_size)),
+                own_host_identity(first_of_node()));
     one_node_ = settings::host().empty();
     host_.assign(1, everyone_);
-    if (where_.hosts == 1) return;
-    host_.assign(static_cast<std::size_t>(where_.local_size), self_);
-    host_ranks const here = where_.ranks_of_host();
+    if (where().hosts == 1) return;
+    host_.assign(static_cast<std::size_t>(where().local_size), self_);
+    host_ranks const here = where().ranks_of_host();
     for (std::uint32_t local = 0; local < here.count(); ++local)
       host_[local].rank = static_cast<std::uint32_t>(here.world_rank(local));
   }
+
+  void leave(char const* what, std::string_view bytes) override {
+    put(api::scope_global, format("atoll.%s", what), bytes);
+  }
+  void meet_job() override { fence({everyone_}); }
+  std::string find(char const* what, std::int32_t rank) override {
+    return get(rank, format("atoll.%s", what));
+  }
+  void end_job(int status) noexcept override {
+    library().abort(status, "atoll: a rank ended the job", nullptr, 0);
+  }
+  void leave_launcher() noexcept override { library().finalize(nullptr, 0); }
 
   /// The lowest rank of the launcher's node, or -1 if it does not say who is there. The launcher's own numbers of
   /// ranks in a node are something else: they may follow the mapping to cores.
@@ -263,27 +244,12 @@ class pmix_channel final : public channel {
                                  library().error_string(code)));
   }
 
-  /// Not all launchers end a job that has lost a rank, so the rank does.
-  void at_exit(int status) {
-    // A process that this one has forked is no rank.
-    if (diagnostics_.pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
-    if (!met_ || diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
-      warn_of_early_exit(status);
-      abort(status);
-    }
-    library().finalize(nullptr, 0);
-  }
-
-  placement where_;
   api::proc self_{};
   api::proc everyone_{};
   std::vector<api::proc> host_;  ///< whom an exchange is among
   bool one_node_ = true;         ///< of the launcher: local data reach all of the host
-  std::string job_id_;
-  rank_diagnostics diagnostics_;
-  unsigned round_ = 0;  ///< of exchanges
-  unsigned cards_ = 0;  ///< published
-  bool met_ = false;    ///< meet() is done
+  unsigned round_ = 0;           ///< of exchanges
+  unsigned cards_ = 0;           ///< published
 };
 
 }  // namespace

@@ -1,0 +1,53 @@
+#pragma once
+
+/// What the channels to launchers of clusters have in common, whatever they speak: at the start ranks find out who shares their
+/// host, and a rank that exits before the end ends its job.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/host_identity.hpp"
+
+namespace atl::bootstrap {
+
+class launched_channel : public channel {
+ public:
+  void meet() final;
+  placement const& where() const final { return where_; }
+  std::string_view job_id() const final { return job_id_; }
+  rank_diagnostics& diagnostics() final { return diagnostics_; }
+  char const* console_env(char const* name) final;
+  [[noreturn]] void abort(int exit_code) final;
+  void mark(rank_state state) final { diagnostics_.state.store(state, std::memory_order_relaxed); }
+
+ protected:
+  launched_channel() = default;
+  /// From here on the end of the process is seen to. Once; the object stays to the end.
+  void watch_exit();
+  /// Finds where(), and a job_id() of rank 0's making. Collective over the job. Throws bootstrap_error.
+  void find_places(std::int32_t rank, std::int32_t size, host_identity const& mine);
+
+ private:
+  /// All of meet(), find_places() included.
+  virtual void join() = 0;
+  /// Leaves bytes with the launcher's service under a name, for all ranks.
+  virtual void leave(char const* what, std::string_view bytes) = 0;
+  /// Afterwards every rank finds what every other one has left.
+  virtual void meet_job() = 0;
+  virtual std::string find(char const* what, std::int32_t rank) = 0;
+  /// Asks the launcher to end all ranks.
+  virtual void end_job(int status) noexcept = 0;
+  /// Ends the connection at the exit of a rank that has come to its end.
+  virtual void leave_launcher() noexcept = 0;
+
+  void at_exit(int status);
+
+  placement where_;
+  std::string job_id_;
+  rank_diagnostics diagnostics_;
+  bool met_ = false;  ///< meet() is done
+};
+
+}  // namespace atl::bootstrap
