@@ -214,7 +214,9 @@ TEST_P(threads_test, what_is_not_written_is_neither_copied_nor_given_back) {
       begun = true;
       // Taken into private memory in the first call, given back unread in the second.
       message* const m = ranks->rank(1).receive(how);
-      if (!how.requests_in_place) EXPECT_EQ(difference(*m, bytes - header_bytes), "");
+      if (!how.requests_in_place) {
+        EXPECT_EQ(difference(*m, bytes - header_bytes), "");
+      }
       ranks->rank(1).release(m);
       done = true;
     });
