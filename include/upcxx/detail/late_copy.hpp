@@ -8,6 +8,8 @@
 /// the futures and promises are fulfilled in user-level progress of the persona that started it. Source
 /// completion, where it comes earlier, is told in the same way.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -140,8 +142,8 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   pending_copy(std::int32_t target, completions<Items...> const& cx) {
     initiator = atl::rt::this_thread().current;
     run = &finish;
-    calls = call_places_;
-    tasks = task_places_;
+    calls = call_places_.data();
+    tasks = task_places_.data();
     apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
   }
   ~pending_copy() {
@@ -241,11 +243,11 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     delete this;
   }
   template <std::size_t Count>
-  void fulfil(void* const (&states)[Count], std::size_t count) {
-    void* copies[Count];
-    for (std::size_t i = 0; i < count; ++i) copies[i] = states[i];
+  void fulfil(std::array<void*, Count> const& states, std::size_t count) {
+    std::array<void*, Count> copies;
+    std::copy_n(states.data(), count, copies.data());
     drop();
-    for (std::size_t i = 0; i < count; ++i) cell_fulfill_and_release(copies[i]);
+    std::for_each_n(copies.data(), count, [](void* state) { cell_fulfill_and_release(state); });
   }
   static void finish(atl::rt::task* t) {
     auto* const self = static_cast<pending_copy*>(t);
@@ -256,11 +258,11 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     self->fulfil(self->source_states_, self->source_count_);
   }
 
-  // Arrays are never empty.
-  atl::rt::held_call call_places_[n_calls != 0 ? n_calls : 1];
-  atl::rt::held_task task_places_[n_tasks != 0 ? n_tasks : 1];
-  void* states_[n_states != 0 ? n_states : 1];
-  void* source_states_[n_source_states != 0 ? n_source_states : 1];
+  // Most of these are empty, and take next to no room then: larger records would not be pooled.
+  std::array<atl::rt::held_call, n_calls> call_places_;
+  std::array<atl::rt::held_task, n_tasks> task_places_;
+  std::array<void*, n_states> states_;
+  std::array<void*, n_source_states> source_states_;
   std::size_t state_count_ = 0;
   std::size_t source_count_ = 0;
   int runs_left_ = 1;
