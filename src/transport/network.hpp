@@ -64,8 +64,8 @@ class network {
   /// (which hears `closing`); then both hear `closed`, and starts are unreachable until the next connect().
   /// Keys of the peer are invalid from then on, here and there, and must be dropped. Kept messages stay usable.
   /// What ends is the agreement: the wire below may stay, and serve the next connection. While connecting: it is closed as
-  /// soon as it stands (both sides hear `connected`, then `closed`), or `refused` follows. `closed` may wait for
-  /// buffers that are open.
+  /// soon as it stands (both sides hear `connected`, then `closed`), or `refused` follows. `closed` waits for
+  /// buffers that are open, and commit() still sends them.
   virtual void close(std::int32_t peer) = 0;
 
   /// The peer is gone, as somebody knows who watches it. `refused` follows if this side was connecting, else `lost` and

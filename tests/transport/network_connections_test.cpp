@@ -150,6 +150,74 @@ TEST_P(network_test, ClosingDrainsBothWays) {
   }
 }
 
+TEST_P(network_test, ClosingWaitsForOpenBuffers) {
+  open(2);
+  for (unsigned const way : {0U, 1U, 2U, 3U}) {
+    bool const by_peer = (way & 1U) != 0;
+    bool const cancelled = (way & 2U) != 0;
+    connect(0, 1);
+    network_buffer buffer;
+    started const s = persist([&] { return at(0).net->begin(1, lane::control, 16, 48, 48, buffer); });
+    if (s == started::unsupported) GTEST_SKIP() << "has none";
+    ASSERT_EQ(s, started::complete);
+    at(1).messages.clear();
+    at(by_peer ? 1 : 0).net->close(by_peer ? 0 : 1);
+    rounds(200);
+    EXPECT_TRUE(at(0).connected(1));
+    EXPECT_TRUE(at(1).connected(0));
+    bytes const payload = pattern(48, way);
+    std::memcpy(buffer.payload, payload.data(), payload.size());
+    if (cancelled) {
+      at(0).net->cancel(buffer);
+    } else {
+      at(0).net->commit(buffer, pattern(16, 1), payload.size());
+    }
+    ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+    EXPECT_EQ(at(0).count(connection_change::lost, 1), 0);
+    ASSERT_EQ(at(1).messages.size(), cancelled ? 0U : 1U);
+    if (!cancelled) {
+      EXPECT_EQ(at(1).messages[0].payload, payload);
+    }
+  }
+}
+
+/// What is committed after a loss is lost, also where the peer is connected again by then.
+TEST_P(network_test, ALossTakesOpenBuffersAlong) {
+  open(2);
+  for (unsigned const way : {0U, 1U, 2U, 3U}) {
+    bool const cancelled = (way & 1U) != 0;
+    bool const again = (way & 2U) != 0;
+    connect(0, 1);
+    network_buffer buffer;
+    started const s = persist([&] { return at(0).net->begin(1, lane::request, 16, 48, 48, buffer); });
+    if (s == started::unsupported) GTEST_SKIP() << "has none";
+    ASSERT_EQ(s, started::complete);
+    at(1).messages.clear();
+    bool open_still = true;
+    auto const finish = [&] {
+      if (std::exchange(open_still, false))
+        cancelled ? at(0).net->cancel(buffer) : at(0).net->commit(buffer, pattern(16, 1), 48);
+    };
+    int const closed_before = at(0).count(connection_change::closed, 1);
+    int const losses_before = at(0).count(connection_change::lost, 1);
+    at(0).net->give_up(1);
+    ASSERT_TRUE(until([&] { return at(0).count(connection_change::lost, 1) > losses_before; }));
+    rounds(200);
+    // Networks may wait for open buffers.
+    if (!again || at(0).count(connection_change::closed, 1) == closed_before) finish();
+    ASSERT_TRUE(until([&] { return !at(0).connected(1); }));
+    connect(0, 1);
+    finish();
+    send(0, 1, lane::request, pattern(16, 2), pattern(48, 3));
+    ASSERT_TRUE(until([&] { return !at(1).messages.empty(); }));
+    rounds(200);
+    ASSERT_EQ(at(1).messages.size(), 1U);
+    EXPECT_EQ(at(1).messages[0].payload, pattern(48, 3));
+    at(0).net->close(1);
+    ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+  }
+}
+
 TEST_P(network_test, WhoEndsAfterAnAgreedCloseLosesNothing) {
   for (std::size_t round = 0; round < 10; ++round) {
     open(2);

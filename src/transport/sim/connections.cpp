@@ -196,7 +196,8 @@ void sim_network::advance_link(peer_record& with) {
     tell(with, connection_change::refused, "the peer has ended");
     return;
   }
-  bool const drained = with.operations == 0 && with.jobs == 0 && with.way.parked_packets() == 0;
+  bool const drained =
+      with.operations == 0 && with.jobs == 0 && with.buffers == 0 && with.way.parked_packets() == 0;
   if (drained && !with.close_sent) {
     with.close_sent = true;
     slot s;

@@ -101,16 +101,17 @@ started sim_network::begin(std::int32_t rank, lane where, std::size_t header_byt
   auto const which = static_cast<unsigned>(where);
   buffer.peer = rank;
   buffer.lane = where;
-  buffer.transport_words[word_header] = header_bytes;
+  std::size_t const before = padded(header_bytes);
+  buffer.transport_words[word_header] = before;
   buffer.transport_words[word_connection] = to->connections;
-  std::size_t const in_cells = padded(header_bytes) + std::max(least, std::min(most, std::size_t{512}));
-  slot s;
+  std::size_t const in_cells = before + std::max(least, std::min(most, std::size_t{512}));
   if (in_cells <= wire_.room() && how_.passive) {
-    if (!wire_.open(s, to->way, which, in_cells, false)) return started::no_room;
-    buffer.payload = s.body + padded(header_bytes);
-    buffer.capacity = in_cells - padded(header_bytes);
+    std::byte* const body = wire_.reserve(to->way, which, in_cells, buffer.transport_words[word_position]);
+    if (body == nullptr) return started::no_room;
+    buffer.capacity = in_cells - before;
+    buffer.payload = body + before;
     buffer.transport_words[word_packet] = in_cells_mark;
-    buffer.transport_words[word_position] = s.position;
+    ++to->buffers;
     return started::complete;
   }
   int const index = wire_.take_packet(to->way, which);
@@ -118,26 +119,27 @@ started sim_network::begin(std::int32_t rank, lane where, std::size_t header_byt
   buffer.payload = wire_.packet_at(rank, which, static_cast<unsigned>(index)) + longest_header;
   buffer.capacity = std::min(how_.packet, how_.eager);
   buffer.transport_words[word_packet] = static_cast<std::uint64_t>(index);
+  ++to->buffers;
   return started::complete;
 }
 
 void sim_network::commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) {
-  peer_record& to = peer_of(buffer.peer);
+  peer_record& to = *peers_[static_cast<std::size_t>(buffer.peer)];
   if (!to.up() || to.connections != buffer.transport_words[word_connection]) {
     cancel(buffer);
     return;
   }
+  --to.buffers;
   auto const which = static_cast<unsigned>(buffer.lane);
   std::uint64_t const token = message_token(header.size(), bytes, to.puts_sent);
   std::uint64_t const packet = buffer.transport_words[word_packet];
-  slot s;
   if (packet == in_cells_mark) {
-    std::size_t const before = padded(buffer.transport_words[word_header]);
-    wire_.reopen(s, to.way, which, buffer.transport_words[word_position], before + buffer.capacity);
-    s.bytes = before + bytes;
-    copy_bytes(s.body, header.data(), header.size());
-    wire_.publish(s, to.way, which, kind::message, token);
+    std::size_t const before = buffer.transport_words[word_header];
+    copy_by_words(buffer.payload - before, header.data(), header.size());
+    wire_.publish(to.way, which, buffer.transport_words[word_position], before + buffer.capacity,
+                  before + bytes, kind::message, token);
   } else {
+    slot s;
     copy_bytes(buffer.payload - longest_header, header.data(), header.size());
     (void)wire_.open(s, to.way, which, 8, true);
     write_words(s.body, packet);
@@ -148,14 +150,13 @@ void sim_network::commit(network_buffer& buffer, std::span<std::byte const> head
 }
 
 void sim_network::cancel(network_buffer& buffer) {
-  peer_record& to = peer_of(buffer.peer);
+  peer_record& to = *peers_[static_cast<std::size_t>(buffer.peer)];
+  --to.buffers;
   auto const which = static_cast<unsigned>(buffer.lane);
   std::uint64_t const packet = buffer.transport_words[word_packet];
   if (packet == in_cells_mark) {
-    slot s;
-    wire_.reopen(s, to.way, which, buffer.transport_words[word_position],
-                 padded(buffer.transport_words[word_header]) + buffer.capacity);
-    wire_.cancel(s, to.way, which);
+    wire_.cancel(to.way, which, buffer.transport_words[word_position],
+                 buffer.transport_words[word_header] + buffer.capacity);
   } else {
     wire_.give_back(buffer.peer, which, static_cast<unsigned>(packet));
   }

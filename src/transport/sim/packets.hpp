@@ -85,6 +85,17 @@ inline void copy_bytes(void* to, void const* from, std::size_t bytes) {
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
+/// The same, word by word: what was written in words just now can be read before it is in the cache, wider pieces cannot.
+inline void copy_by_words(std::byte* to, std::byte const* from, std::size_t bytes) {
+  std::size_t const whole = bytes & ~std::size_t{7};
+  for (std::size_t at = 0; at < whole; at += 8) {
+    std::uint64_t each = word(from + at, 0);
+    asm("" : "+r"(each));  // compilers would join them
+    write_words(to + at, each);
+  }
+  copy_bytes(to + whole, from + whole, bytes - whole);
+}
+
 /// A packet that has arrived. The body lies in the ring, or in `kept` for one that had to wait.
 struct packet {
   std::int32_t source = -1;

@@ -73,6 +73,8 @@ std::string sim_network::description() const {
 }
 
 std::size_t sim_network::under_way() const {
+  if (open_operations_ == 0 && !busy()) [[likely]]
+    return 0;
   return open_operations_ + jobs_.size() + wire_.parked() + changing_ + late_events_.size() +
          atomics_.size() + breaks_.size();
 }

@@ -59,6 +59,7 @@ struct peer_record {
   std::uint32_t connections = 0;               ///< made so far: keys of earlier ones are invalid
   std::uint32_t operations = 0;                ///< open ones of this side
   std::uint32_t jobs = 0;                      ///< of this side that move data to the peer
+  std::uint32_t buffers = 0;                   ///< begun, and neither committed nor cancelled
   std::uint64_t sent[2]{}, seen[2]{};          ///< messages, by lane
   std::uint64_t puts_sent = 0, puts_seen = 0;  ///< packets that put or change memory
   std::uint64_t puts_flushed = 0;
@@ -126,7 +127,7 @@ class sim_network final : public network {
 
  private:
   // Polling (poll.cpp).
-  bool drain(unsigned which);
+  bool drain(unsigned which, unsigned most);
   bool overtakes(packet const& p, std::size_t before) const;
   bool handle(packet const& p);
   void drop(packet const& p);
@@ -136,7 +137,10 @@ class sim_network final : public network {
   bool advance_jobs();
   bool visit_late_events();
   bool visit_peers();
-  bool busy() const;
+  bool busy() const {
+    return !held_.empty() || !jobs_.empty() || !late_events_.empty() || !atomics_.empty() ||
+           wire_.parked() != 0 || changing_ != 0 || !breaks_.empty();
+  }
 
   // Connections (connections.cpp).
   peer_record& peer_of(std::int32_t rank);

@@ -19,15 +19,16 @@ bool wire::open_parked(slot& s, std::size_t body_bytes) {
   return true;
 }
 
-void wire::stamp(slot& s, std::size_t moved) {
+/// `moved`: bytes that travel.
+void wire::stamp(std::byte* body, std::size_t moved) {
   std::uint64_t const now = now_ns();
   std::uint64_t sent = now;
   if (how_.bytes_per_ns > 0) {
-    auto const takes = static_cast<double>(s.bytes + moved) / how_.bytes_per_ns;
+    auto const takes = static_cast<double>(moved) / how_.bytes_per_ns;
     sent = std::max(now, free_at_) + static_cast<std::uint64_t>(takes);
     free_at_ = sent;
   }
-  write_words(s.body - 8, sent + how_.latency_ns);
+  write_words(body - 8, sent + how_.latency_ns);
 }
 
 bool wire::push_parked(route& to) {

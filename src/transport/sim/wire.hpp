@@ -49,7 +49,6 @@ struct route {
 struct slot {
   std::byte* body = nullptr;
   std::size_t bytes = 0;  ///< of the body
-  shm::cell* first = nullptr;
   std::uint64_t position = 0;
   std::uint8_t cells = 0;
   std::unique_ptr<std::byte[]> kept;
@@ -84,22 +83,25 @@ class wire {
     }
     publish_ring(s, to, which, what, to.connection, token, moved);
   }
-  /// Finds again what open() has reserved in a ring, by its position.
-  void reopen(slot& s, route& to, unsigned which, std::uint64_t position, std::size_t body_bytes) const {
-    s.first = to.rings[which].at(position);
-    s.position = position;
-    s.cells = cells_for(body_bytes);
-    s.body = s.first->data + stamp_bytes();
-    s.bytes = body_bytes;
+  /// The same in three steps, in the ring or not at all: a body that is written in between. Null: there is no room.
+  std::byte* reserve(route& to, unsigned which, std::size_t body_bytes, std::uint64_t& position) {
+    if (!to.parked[which].empty() || hold_back_) [[unlikely]]
+      return nullptr;
+    position = to.rings[which].reserve(cells_for(body_bytes));
+    return position != shm::ring_producer::no_room ? body_at(to, which, position) : nullptr;
   }
-  /// Gives the room back.
-  void cancel(slot& s, route& to, unsigned which) {
-    if (s.kept) {
-      s.kept.reset();
-      return;
-    }
-    s.first->token = 0;
-    to.rings[which].publish(s.position, {16, 0, static_cast<std::uint8_t>(kind::padding), s.cells, 0});
+  std::byte* body_at(route& to, unsigned which, std::uint64_t position) const {
+    return to.rings[which].at(position)->data + stamp_bytes();
+  }
+  /// `reserved` bytes were asked for, of which `body_bytes` are used.
+  void publish(route& to, unsigned which, std::uint64_t position, std::size_t reserved,
+               std::size_t body_bytes, kind what, std::uint64_t token) {
+    if (timed_) stamp(body_at(to, which, position), body_bytes);
+    publish_cells(to, which, position, cells_for(reserved), body_bytes, what, to.connection, token);
+  }
+  void cancel(route& to, unsigned which, std::uint64_t position, std::size_t reserved) {
+    to.rings[which].publish(position,
+                            {16, 0, static_cast<std::uint8_t>(kind::padding), cells_for(reserved), 0});
   }
 
   /// A packet of the peer's for data, or -1.
@@ -143,21 +145,30 @@ class wire {
   }
   void publish_ring(slot& s, route& to, unsigned which, kind what, std::uint8_t connection,
                     std::uint64_t token, std::size_t moved) {
-    if (timed_) stamp(s, moved);
-    s.first->token = token;
+    if (timed_) stamp(s.body, s.bytes + moved);
+    publish_cells(to, which, s.position, s.cells, s.bytes, what, connection, token);
+  }
+  void publish_cells(route& to, unsigned which, std::uint64_t position, std::uint8_t cells,
+                     std::size_t body_bytes, kind what, std::uint8_t connection, std::uint64_t token) {
+    shm::cell* const first = to.rings[which].at(position);
+    first->token = token;
     to.rings[which].publish(
-        s.position, {static_cast<std::uint16_t>(16 + stamp_bytes() + s.bytes),
-                     static_cast<std::uint16_t>(me_), static_cast<std::uint8_t>(what), s.cells, connection});
+        first, position,
+        {static_cast<std::uint16_t>(16 + stamp_bytes() + body_bytes), static_cast<std::uint16_t>(me_),
+         static_cast<std::uint8_t>(what), cells, connection});
     atl::wake(to.page->bell);
   }
   bool open_ring(slot& s, route& to, unsigned which, std::size_t body_bytes) {
     std::uint64_t const position = to.rings[which].reserve(cells_for(body_bytes));
     if (position == shm::ring_producer::no_room) return false;
-    reopen(s, to, which, position, body_bytes);
+    s.position = position;
+    s.cells = cells_for(body_bytes);
+    s.body = body_at(to, which, position);
+    s.bytes = body_bytes;
     return true;
   }
   bool open_parked(slot& s, std::size_t body_bytes);
-  void stamp(slot& s, std::size_t moved);
+  void stamp(std::byte* body, std::size_t moved);
 
   options how_;
   layout map_;
