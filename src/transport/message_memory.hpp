@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include <atoll/transport/message.hpp>
+
 #include "transport/buffer_cache.hpp"
 
 namespace atl::transport {
@@ -17,6 +19,23 @@ namespace atl::transport {
 enum class admission : bool {
   if_there_is_credit,
   always,  ///< only the machine's memory is the limit
+};
+
+/// What somebody takes who takes an arrived message, and what becomes of it.
+struct taking {
+  bool requests = true;            ///< look for requests, too
+  bool requests_in_place = false;  ///< they will be used soon: they stay where they are and are not counted
+  bool control_in_place = false;   ///< the same of answers; else those that find no memory are left for later
+  bool whatever_the_limit = false;  ///< memory is taken for them in any case
+
+  [[nodiscard]] bool in_place(lane way) const {
+    return way == lane::control ? control_in_place : requests_in_place;
+  }
+  /// What the program uses soon is not refused: it may be what the program waits for.
+  [[nodiscard]] transport::admission admission(lane way) const {
+    return whatever_the_limit || in_place(way) ? transport::admission::always
+                                               : transport::admission::if_there_is_credit;
+  }
 };
 
 class message_memory {

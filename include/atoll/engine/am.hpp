@@ -5,7 +5,8 @@
 ///
 /// Sending is `begin` (negotiates a buffer of at least the size asked for), writing, then `commit`. The first
 /// `header_bytes` of every buffer belong to the engine; payload positions count from the start of the buffer,
-/// which is aligned to 64 bytes or to what the sender asked for, on both sides.
+/// which is aligned to 64 bytes or to what the sender asked for where it arrives. Where it is written it may be a
+/// network's and aligned to less: write bytes (memcpy), and nothing before `header_bytes`.
 ///
 /// An arrived message belongs to its handler, which must release it.
 /// The payload stays at its address until then.

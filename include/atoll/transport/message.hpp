@@ -11,7 +11,8 @@ namespace atl::transport {
 
 /// Bytes at the start of every buffer that belong to the transport. Positions count from the buffer's start.
 inline constexpr std::size_t header_bytes = 16;
-/// Buffers are aligned to this, or to more where the sender asked for it, on both sides.
+/// Buffers are aligned to this, or to more where the sender asked for it: arrived ones, and all but the network's own while
+/// they are written.
 inline constexpr std::size_t buffer_alignment = 64;
 
 /// Work queued for a persona: run once, by the thread that makes user-level progress for it.
@@ -23,10 +24,11 @@ struct task {
 
 /// Where a buffer or a message's payload lives.
 enum class storage : std::uint8_t {
-  ring,       ///< a reserved place in the target's ring (outgoing); a pooled copy of it (arrived)
-  arena,      ///< the sender's transit memory, which the target reads in place
-  privately,  ///< private memory
-  network,    ///< private memory, on the way to another host (outgoing)
+  ring,        ///< a reserved place in the target's ring (outgoing); a pooled copy of it (arrived)
+  arena,       ///< the sender's transit memory, which the target reads in place
+  privately,   ///< private memory
+  network,     ///< private memory, on the way to another host (outgoing)
+  in_network,  ///< a buffer of the network's (outgoing)
 };
 
 /// The two lanes of messages to a rank. What is on one is never behind what is on the other.
@@ -74,7 +76,7 @@ static_assert(sizeof(message) <= buffer_alignment);
 
 /// A buffer between begin and commit.
 struct outgoing {
-  std::byte* begin = nullptr;  ///< aligned start; the transport writes the first header_bytes
+  std::byte* begin = nullptr;  ///< start; the transport writes the first header_bytes
   std::size_t capacity = 0;    ///< header included
   std::int32_t target = -1;    ///< world rank
   lane way = lane::control;

@@ -17,23 +17,29 @@ enum class network_messages::form : std::uint8_t {
   credit,     ///< announcement: nothing but the credit
 };
 
-/// The first bytes of a message, those that belong to the transport.
+/// The header of a message that travels whole, in place of the first bytes of its buffer, which stay behind. Two words:
+/// what is stored in smaller parts could not be loaded as a whole before these have left for the cache, which they do in
+/// order, behind stores into memory of others.
 struct network_messages::frame {
   std::uint64_t token;
-  transport::message_kind kind;
-  std::uint8_t alignment_log2;
-  form what;
-  std::uint8_t unused;
-  std::uint32_t credit;  ///< given back to the receiver of this
+  std::uint64_t rest;
+
+  frame() = default;
+  /// `credit`: given back to the receiver of this.
+  frame(std::uint64_t function, transport::message_kind kind, std::uint8_t alignment_log2, form what,
+        std::uint32_t credit) noexcept
+      : token(function),
+        rest(std::uint64_t{static_cast<std::uint8_t>(kind)} | std::uint64_t{alignment_log2} << 8 |
+             std::uint64_t{static_cast<std::uint8_t>(what)} << 16 | std::uint64_t{credit} << 32) {}
+
+  transport::message_kind kind() const noexcept { return static_cast<transport::message_kind>(rest & 0xff); }
+  std::uint8_t alignment_log2() const noexcept { return static_cast<std::uint8_t>(rest >> 8); }
+  form what() const noexcept { return static_cast<form>(rest >> 16 & 0xff); }
+  std::uint32_t credit() const noexcept { return static_cast<std::uint32_t>(rest >> 32); }
 };
 
 struct network_messages::announcement {
-  std::uint64_t token;
-  transport::message_kind kind;
-  std::uint8_t alignment_log2;
-  form what;
-  std::uint8_t unused;
-  std::uint32_t credit;
+  frame head;
   std::uint64_t bytes;
   std::uint64_t number;
 };

@@ -23,6 +23,11 @@ using transport::taken;
 
 namespace {
 
+bool is_pooled(std::size_t bytes, unsigned alignment_log2) {
+  return bytes <= transport::pooled_room[2] &&
+         (std::size_t{1} << alignment_log2) <= transport::buffer_alignment;
+}
+
 std::uint64_t key_of(std::int32_t source, std::uint64_t number) {
   return static_cast<std::uint64_t>(source) << 40 ^ number;
 }
@@ -45,28 +50,28 @@ struct network_messages::fetching final : transport::operation {
   }
 };
 
+/// A record with room behind it, which is not counted as arrived yet.
+message* network_messages::make_pooled(frame const& f, std::int32_t source, std::size_t bytes) const {
+  message* const m = transport::take_message(bytes);
+  m->where = storage::ring;
+  m->bytes = bytes;
+  m->token = f.token;
+  m->source = source;
+  m->kind = f.kind();
+  m->period = shape_.period;
+  return m;
+}
+
 /// A record with room for the message; null: there is no memory.
 message* network_messages::make_arrival(announced_message const& what, admission how) {
-  std::size_t const alignment = std::size_t{1} << what.alignment_log2;
-  bool const pooled = what.bytes <= transport::pooled_room[2] && alignment <= transport::buffer_alignment;
-  message* const m = transport::take_message(pooled ? what.bytes : 0);
-  if (pooled) {
-    m->where = storage::ring;
-    m->charged = what.kind != message_kind::active;
-    if (m->charged) memory_.charge_arrival(what.bytes);
-  } else {
-    m->where = storage::privately;
-    m->base = memory_.take_for_arrival(what.bytes, alignment, how);
-    if (m->base == nullptr) {
-      transport::return_message(m);
-      return nullptr;
-    }
-  }
+  frame const f{what.token, what.kind, what.alignment_log2, form::whole, 0};
+  if (is_pooled(what.bytes, what.alignment_log2)) return make_pooled(f, what.source, what.bytes);
+  std::byte* const base = memory_.take_for_arrival(what.bytes, std::size_t{1} << what.alignment_log2, how);
+  if (base == nullptr) return nullptr;
+  message* const m = make_pooled(f, what.source, 0);
+  m->where = storage::privately;
+  m->base = base;
   m->bytes = what.bytes;
-  m->token = what.token;
-  m->source = what.source;
-  m->kind = what.kind;
-  m->period = shape_.period;
   return m;
 }
 
@@ -80,9 +85,18 @@ void network_messages::drop_arrival(message* m) noexcept {
   transport::return_message(m);
 }
 
+/// Counts what lies in a pooled block and is not used at once. Active messages are for the engine, which is quick.
+void network_messages::charge(message& m) noexcept {
+  if (m.where != storage::ring || m.charged || m.kind == message_kind::active) return;
+  m.charged = true;
+  memory_.charge_arrival(m.bytes);
+}
+
 void network_messages::deliver(message* m) {
   lane const way = transport::lane_of(m->kind);
   if (m->kind != message_kind::active) ++calls_taken_;
+  // The first is mostly taken next, and perhaps used where it is.
+  if (!arrived_[index_of(way)].empty()) charge(*m);
   if (way == lane::request) {
     // While there is memory the sender may go on; else when the program has this one.
     m->owes_credit = !memory_.admits_arrival(0);
@@ -98,14 +112,16 @@ void network_messages::owe(message const& m) {
   if (p.owed >= shape_.credit / 4) list(p);
 }
 
-message* network_messages::take(bool requests, bool soon) {
+message* network_messages::take(transport::taking how) {
   for (lane const way : {lane::control, lane::request}) {
     auto& queue = arrived_[index_of(way)];
-    if (queue.empty() || (way == lane::request && !requests)) continue;
+    if (queue.empty() || (way == lane::request && !how.requests)) continue;
     message* const m = queue.pop();
+    if (!how.in_place(way)) charge(*m);
     if (std::exchange(m->owes_credit, false)) owe(*m);
     return m;
   }
+  bool const soon = how.control_in_place || how.whatever_the_limit;
   if (soon && !announced_.empty()) static_cast<void>(ask_for_announced(true));
   return nullptr;
 }
@@ -117,7 +133,7 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
   bool asked = false;
   if (what.late) {
     auto* const op = new fetching(*this, m);
-    started const s = network_->fetch(what.handle, {m->base, nullptr}, op);
+    started const s = network_->fetch(what.handle, {m->payload(), nullptr}, op);
     asked = s == started::under_way || s == started::source_free || s == started::complete;
     if (!asked || s == started::complete) delete op;
     if (s == started::complete) deliver(m);
@@ -156,22 +172,26 @@ bool network_messages::ask_for_announced(bool soon) {
 taken network_messages::arrived(arrival const& what) {
   network_peer& p = peer(what.peer);
   p.last_use = ++uses_;
-  bool const bare = what.header.empty();
-  std::byte const* const head = bare ? what.payload : what.header.data();
   frame f;
-  std::memcpy(&f, head, sizeof f);
-  if (!bare && what.header.size() == sizeof(piece)) {
+  std::memcpy(&f, what.header.data(), sizeof f);
+  if (what.header.size() == sizeof(piece)) {
     take_piece(what);
     return taken::consumed;
   }
-  p.in_use -= f.credit;
-  if (f.credit != 0) list(p);
+  p.in_use -= f.credit();  // who waits for it is on the list
   if (what.header.size() == sizeof(announcement)) {
-    take_announcement(what, head);
+    take_announcement(what, what.header.data());
     return taken::consumed;
   }
-  announced_message const whole{what.peer,  f.kind, f.alignment_log2, f.token,
-                                what.bytes, 0,      what.handle,      what.late};
+  std::size_t const bytes = header_bytes + what.bytes;
+  if (!what.late && is_pooled(bytes, f.alignment_log2())) [[likely]] {
+    message* const m = make_pooled(f, what.peer, bytes);
+    if (what.bytes != 0) std::memcpy(m->payload(), what.payload, what.bytes);
+    deliver(m);
+    return taken::consumed;
+  }
+  announced_message const whole{what.peer, f.kind(), f.alignment_log2(), f.token,
+                                bytes,     0,        what.handle,        what.late};
   if (what.late) {
     announced_.push_back(whole);
     static_cast<void>(ask_for_announced(false));
@@ -179,9 +199,9 @@ taken network_messages::arrived(arrival const& what) {
   }
   message* const m = make_arrival(whole, admission::always);
   if (m == nullptr) {
-    fatal("network", "there is no memory for a message of %zu bytes from rank %d", what.bytes, what.peer);
+    fatal("network", "there is no memory for a message of %zu bytes from rank %d", bytes, what.peer);
   }
-  std::memcpy(m->base + header_bytes, what.payload + header_bytes, what.bytes - header_bytes);
+  std::memcpy(m->payload(), what.payload, what.bytes);
   deliver(m);
   return taken::consumed;
 }
@@ -189,9 +209,10 @@ taken network_messages::arrived(arrival const& what) {
 void network_messages::take_announcement(arrival const& what, std::byte const* header) {
   announcement a;
   std::memcpy(&a, header, sizeof a);
-  switch (a.what) {
+  switch (a.head.what()) {
     case form::announced:
-      announced_.push_back({what.peer, a.kind, a.alignment_log2, a.token, a.bytes, a.number, {}, false});
+      announced_.push_back(
+          {what.peer, a.head.kind(), a.head.alignment_log2(), a.head.token, a.bytes, a.number, {}, false});
       static_cast<void>(ask_for_announced(false));
       break;
     case form::wanted:

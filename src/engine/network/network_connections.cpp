@@ -9,6 +9,8 @@
 namespace atl::engine {
 
 using transport::connection_change;
+using transport::index_of;
+using transport::lane;
 using transport::started;
 
 namespace {
@@ -49,6 +51,7 @@ void network_messages::opened(network_peer& p) {
   if (p.link == link_state::open) return;
   p.link = link_state::open;
   p.refusals = 0;
+  for (lane const way : {lane::request, lane::control}) p.sizes[index_of(way)] = network_->sizes(p.rank, way);
   p.last_use = ++uses_;
   ++open_;
   if (too_many_open()) close_least_used();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -54,6 +55,12 @@ struct network_messages::sending final : transport::operation {
   }
 };
 
+/// A buffer of the transport's that is being written.
+struct network_messages::open_buffer {
+  transport::network_buffer of;
+  open_buffer* next = nullptr;
+};
+
 network_messages::network_messages(std::unique_ptr<transport::network> network, shape what,
                                    transport::message_memory& memory)
     : single(this),
@@ -76,6 +83,7 @@ network_messages::~network_messages() {
   for (auto& queue : arrived_) {
     while (!queue.empty()) drop_arrival(queue.pop());
   }
+  while (free_buffers_ != nullptr) delete std::exchange(free_buffers_, free_buffers_->next);
 }
 
 network_peer& network_messages::find_peer(std::int32_t rank) {
@@ -90,9 +98,32 @@ network_peer& network_messages::find_peer(std::int32_t rank) {
 
 // ---- begin, commit, cancel -----------------------------------------------------------------------
 
+bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::size_t alignment) {
+  network_peer& p = peer(out.target);
+  std::size_t const payload = bytes - header_bytes;
+  bool const at_once = p.link == link_state::open && p.waiting[index_of(out.way)].empty() &&
+                       bytes <= most_in_place && payload <= p.sizes[index_of(out.way)].in_place &&
+                       (out.way == lane::control || has_credit(p, bytes));
+  if (!at_once) return false;
+  if (free_buffers_ == nullptr) [[unlikely]]
+    free_buffers_ = new open_buffer;
+  open_buffer* const buffer = free_buffers_;
+  started const s = network_->begin(p.rank, out.way, sizeof(frame), payload, payload, buffer->of);
+  if (s != started::complete) return false;
+  free_buffers_ = buffer->next;
+  // Written by commit_in_place(), wherever the transport wants it.
+  out.begin = buffer->of.payload - header_bytes;
+  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  out.where = storage::in_network;
+  out.capacity = bytes;
+  out.position = reinterpret_cast<std::uintptr_t>(buffer);
+  // Now, so that what is begun meanwhile finds less.
+  if (out.way == lane::request) p.in_use += cost_of(bytes);
+  return true;
+}
+
 status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
-  network_peer const& p = peer(out.target);
-  waiting_messages const& queue = p.waiting[index_of(out.way)];
+  waiting_messages const& queue = peer(out.target).waiting[index_of(out.way)];
   std::size_t const for_peer = queue.private_bytes;
   bool const crowded = !queue.empty() || for_peer >= shape_.credit;
   if (allowed == spill::never && crowded) return status::no_room;
@@ -150,6 +181,30 @@ void network_messages::commit(outgoing& out, message_kind kind, std::uint64_t to
   unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
 }
 
+/// The buffer of a message that is not being written any more; its record is free, and unchanged until the next begin.
+network_messages::open_buffer* network_messages::close_buffer(outgoing const& out) noexcept {
+  auto* const buffer = reinterpret_cast<open_buffer*>(static_cast<std::uintptr_t>(out.position));
+  buffer->next = free_buffers_;
+  return free_buffers_ = buffer;
+}
+
+void network_messages::commit_in_place(outgoing& out, message_kind kind, std::uint64_t token,
+                                       std::size_t bytes) {
+  network_peer& p = peer(out.target);
+  p.last_use = ++uses_;
+  if (out.way == lane::request) p.in_use -= cost_of(out.capacity) - cost_of(bytes);
+  if (kind != message_kind::active) ++calls_sent_;
+  frame const f = frame_of(p, kind, token, out.alignment_log2);
+  network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
+  // It may have left or not: the next advance() asks.
+  unsent_.store(waiting_ + 1, std::memory_order_relaxed);
+}
+
+void network_messages::cancel_in_place(outgoing& out) noexcept {
+  if (out.way == lane::request) peer(out.target).in_use -= cost_of(out.capacity);
+  network_->cancel(close_buffer(out)->of);
+}
+
 void network_messages::charge(network_peer& p, lane way, std::size_t bytes, int sign) noexcept {
   auto const more = static_cast<std::size_t>(sign) * bytes;
   p.waiting[index_of(way)].private_bytes += more;
@@ -183,18 +238,14 @@ void network_messages::list(network_peer& p) {
   active_.push_back(&p);
 }
 
-void network_messages::stamp(network_peer& p, message* m) noexcept {
-  frame const f{m->token,    m->kind, static_cast<std::uint8_t>(m->period),
-                form::whole, 0,       static_cast<std::uint32_t>(std::exchange(p.owed, 0))};
-  std::memcpy(m->base, &f, sizeof f);
+/// Takes along the credit that is owed.
+network_messages::frame network_messages::frame_of(network_peer& p, message_kind kind, std::uint64_t token,
+                                                   std::uint8_t alignment_log2) noexcept {
+  return {token, kind, alignment_log2, form::whole, static_cast<std::uint32_t>(std::exchange(p.owed, 0))};
 }
 
-bool network_messages::travels_whole(network_peer const& p, message const& m) const {
-  return m.bytes <= network_->sizes(p.rank, transport::lane_of(m.kind)).eager;
-}
-
-bool network_messages::has_credit(network_peer const& p, message const& m) const noexcept {
-  return p.in_use == 0 || p.in_use + cost_of(m.bytes) <= shape_.credit;
+bool network_messages::has_credit(network_peer const& p, std::size_t bytes) const noexcept {
+  return p.in_use == 0 || p.in_use + cost_of(bytes) <= shape_.credit;
 }
 
 /// Sends the first message that waits, if that is possible now.
@@ -202,11 +253,12 @@ bool network_messages::send_first(network_peer& p, lane way) {
   if (!connect(p)) return false;
   waiting_messages& queue = p.waiting[index_of(way)];
   message* const m = queue.first;
-  if (way == lane::request && !has_credit(p, *m)) return false;
+  if (way == lane::request && !has_credit(p, m->bytes)) return false;
   // Before it goes: it may be read, and be gone, at once.
   message* const next = static_cast<message*>(m->next);
   std::size_t const cost = cost_of(m->bytes);
-  bool const whole = travels_whole(p, *m) || static_cast<bool>(network_->abilities().late_payload);
+  bool const whole = m->bytes - header_bytes <= p.sizes[index_of(way)].eager ||
+                     static_cast<bool>(network_->abilities().late_payload);
   if (!(whole ? send_whole(p, way, m) : announce(p, way, m))) return false;
   queue.first = next;
   if (next == nullptr) queue.last = nullptr;
@@ -216,24 +268,24 @@ bool network_messages::send_first(network_peer& p, lane way) {
 }
 
 bool network_messages::send_whole(network_peer& p, lane way, message* m) {
-  transport::message_sizes const sizes = network_->sizes(p.rank, way);
   std::size_t const owed = p.owed;
-  if (m->bytes <= sizes.in_place) {
+  std::size_t const payload = m->bytes - header_bytes;
+  auto const alignment_log2 = static_cast<std::uint8_t>(m->period);
+  if (payload <= p.sizes[index_of(way)].in_place) {
     transport::network_buffer buffer;
-    started const s = network_->begin(p.rank, way, 0, m->bytes, m->bytes, buffer);
+    started const s = network_->begin(p.rank, way, sizeof(frame), payload, payload, buffer);
     if (s == started::no_room) return false;
     if (s != started::complete) lost(p.rank, network_->last_error());
-    stamp(p, m);
-    std::memcpy(buffer.payload, m->base, m->bytes);
-    network_->commit(buffer, {}, m->bytes);
+    std::memcpy(buffer.payload, m->payload(), payload);
+    frame const f = frame_of(p, m->kind, m->token, alignment_log2);
+    network_->commit(buffer, std::as_bytes(std::span(&f, 1)), payload);
     drop_sent(m);
     return true;
   }
-  stamp(p, m);
-  std::byte header[sizeof(frame)];
-  std::memcpy(header, m->base, sizeof header);
+  frame const f = frame_of(p, m->kind, m->token, alignment_log2);
   auto* const op = new sending(*this, m);
-  started const s = network_->send(p.rank, way, header, {m->base, nullptr}, m->bytes, op);
+  started const s =
+      network_->send(p.rank, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr}, payload, op);
   if (s == started::under_way) return true;
   delete op;
   if (s == started::complete || s == started::source_free) {
@@ -247,8 +299,8 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
 
 /// Tells the peer that there is a message for it, which goes when the peer has memory for it.
 bool network_messages::announce(network_peer& p, lane way, message* m) {
-  announcement const a{m->token, m->kind,     static_cast<std::uint8_t>(m->period), form::announced, 0, 0,
-                       m->bytes, next_number_};
+  announcement const a{
+      {m->token, m->kind, static_cast<std::uint8_t>(m->period), form::announced, 0}, m->bytes, next_number_};
   if (!send_announcement(p, way, a)) return false;
   offered_.emplace(next_number_++, m);
   return true;
@@ -256,12 +308,13 @@ bool network_messages::announce(network_peer& p, lane way, message* m) {
 
 bool network_messages::send_note(network_peer& p, form what, std::uint64_t number) {
   return connect(p) &&
-         send_announcement(p, lane::control, {0, message_kind::active, 0, what, 0, 0, 0, number});
+         send_announcement(p, lane::control, {{0, message_kind::active, 0, what, 0}, 0, number});
 }
 
 /// With the credit that is owed; false: there is no room.
 bool network_messages::send_announcement(network_peer& p, lane way, announcement what) {
-  what.credit = static_cast<std::uint32_t>(p.owed);
+  frame const& f = what.head;
+  what.head = {f.token, f.kind(), f.alignment_log2(), f.what(), static_cast<std::uint32_t>(p.owed)};
   std::byte bytes[sizeof what];
   std::memcpy(bytes, &what, sizeof what);
   started const s = network_->send(p.rank, way, bytes, {}, 0, nullptr);
@@ -282,7 +335,7 @@ void network_messages::start_pieces(network_peer& p, std::uint64_t number) {
 bool network_messages::send_pieces(network_peer& p, outgoing_pieces& what) {
   message* const m = what.whole;
   lane const way = transport::lane_of(m->kind);
-  std::size_t const most = network_->sizes(p.rank, way).eager;
+  std::size_t const most = p.sizes[index_of(way)].eager;
   while (what.sent < m->bytes) {
     std::size_t const bytes = std::min(most, m->bytes - what.sent);
     piece const head{what.number, what.sent, form::piece};
@@ -343,21 +396,25 @@ bool network_messages::flush() {
 }
 
 bool network_messages::look() {
-  if (looks_.are_free()) [[likely]]
-    return network_->poll(*this) != 0;
-  if (!looks_.is_due(now_ns())) return false;
+  if (!looks_.are_free() && !looks_.is_due(now_ns())) [[unlikely]]
+    return false;
   bool const moved = network_->poll(*this) != 0;
-  looks_.looked(moved, now_ns());
+  stirred_ |= moved;
+  if (!looks_.are_free()) [[unlikely]]
+    looks_.looked(moved, now_ns());
   return moved;
 }
 
-bool network_messages::poll() {
-  bool moved = look();
+bool network_messages::advance() {
+  bool moved = !std::exchange(looked_, false) && look();
   if (!announced_.empty()) moved |= ask_for_announced(false);
   if (!active_.empty()) moved |= flush();
   if (too_many_open()) [[unlikely]]
     close_some();
-  unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
+  if (moved || stirred_ || unsent() != 0) {
+    unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
+    stirred_ = false;
+  }
   return moved;
 }
 

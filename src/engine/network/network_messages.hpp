@@ -2,10 +2,10 @@
 
 /// Messages between hosts, over whatever transport the job has (transport/network.hpp).
 ///
-/// A message is written into private memory; its first 16 bytes say what it is (frame). It travels whole where the
-/// transport takes it so. A longer one is announced; when the target has memory for it, the target fetches it, or
-/// where the transport cannot do that asks for it, and it comes in pieces. What finds no room, no credit or no
-/// connection waits for its peer, per lane.
+/// A small message is written into a buffer of the transport's, if it may leave at once. Else it is written into private memory.
+/// Its first 16 bytes say what it is (frame). It travels whole where the transport takes it so. A longer one is
+/// announced; when the target has memory for it, the target fetches it, or where the transport cannot do that asks
+/// for it, and it comes in pieces. What finds no room, no credit or no connection waits for its peer, per lane.
 ///
 /// *Credit.* A rank may have so many bytes of requests at each peer, an announced one counting little; the peer gives
 /// that back when its program has the request, or at once while it has memory for more. Answers need no credit: they
@@ -30,6 +30,7 @@
 #include "engine/network/looks.hpp"
 #include "engine/network/peer.hpp"
 #include "transport/message_memory.hpp"
+#include "transport/message_pool.hpp"
 #include "transport/network.hpp"
 
 namespace atl::engine {
@@ -50,8 +51,11 @@ class network_messages final : public single<network_messages>, public transport
                    transport::message_memory& memory);
   ~network_messages();
 
-  /// The transport itself, for put and get.
-  [[nodiscard]] transport::network& transport() noexcept { return *network_; }
+  /// The transport itself, for put and get: ask for it each time when something is to be started.
+  [[nodiscard]] transport::network& transport() noexcept {
+    stirred_ = true;
+    return *network_;
+  }
 
   // As the same functions of shm::endpoint.
   transport::status begin(transport::outgoing& out, std::size_t bytes, std::size_t alignment,
@@ -59,11 +63,33 @@ class network_messages final : public single<network_messages>, public transport
   void commit(transport::outgoing& out, transport::message_kind kind, std::uint64_t token, std::size_t bytes);
   void cancel(transport::outgoing& out) noexcept;
 
-  /// Lets the transport work, and sends what waited; true if anything moved.
-  bool poll();
-  /// Next arrived message, or null: engine messages and answers first. `requests`: look for those, too. `soon`: the
-  /// program will use it at once, so that what was announced may come although there is no credit.
-  transport::message* take(bool requests, bool soon);
+  // The same in a buffer of the transport's.
+
+  /// Longest, header included.
+  static constexpr std::size_t most_in_place = transport::pooled_room[2];
+  /// False: it may not leave at once, or is not small, or the transport has no room. Then there is begin().
+  bool begin_in_place(transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  void commit_in_place(transport::outgoing& out, transport::message_kind kind, std::uint64_t token,
+                       std::size_t bytes);
+  void cancel_in_place(transport::outgoing& out) noexcept;
+
+  /// Next arrived message, or null: engine messages and answers first. Lets the transport work where none is there, which
+  /// sets `moved` if anything has. What is used in place may have been announced although there is no credit.
+  transport::message* receive(transport::taking how, bool& moved) {
+    bool const there = !arrived_[transport::index_of(transport::lane::control)].empty() ||
+                       (how.requests && !arrived_[transport::index_of(transport::lane::request)].empty());
+    if (!there) [[likely]] {
+      looked_ = true;
+      if (look()) {
+        moved = true;
+      } else if (announced_.empty()) {
+        return nullptr;
+      }
+    }
+    return take(how);
+  }
+  /// Goes on with what waits, and lets the transport work unless receive() has since the last time; true if anything moved.
+  bool advance();
 
   /// What needs this rank's progress before it has left.
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
@@ -112,6 +138,7 @@ class network_messages final : public single<network_messages>, public transport
   struct announcement;
   struct piece;
   struct sending;
+  struct open_buffer;
   struct fetching;
   /// A message that a peer has announced, and that was not asked for yet.
   struct announced_message {
@@ -134,15 +161,16 @@ class network_messages final : public single<network_messages>, public transport
   // Sending.
   void drop_sent(transport::message* m) noexcept;
   void charge(network_peer& p, transport::lane way, std::size_t bytes, int sign) noexcept;
-  bool has_credit(network_peer const& p, transport::message const& m) const noexcept;
-  bool travels_whole(network_peer const& p, transport::message const& m) const;
+  bool has_credit(network_peer const& p, std::size_t bytes) const noexcept;
   bool send_first(network_peer& p, transport::lane way);
   bool send_whole(network_peer& p, transport::lane way, transport::message* m);
   bool announce(network_peer& p, transport::lane way, transport::message* m);
   bool send_pieces(network_peer& p, outgoing_pieces& what);
   bool send_note(network_peer& p, form what, std::uint64_t number);
   bool send_announcement(network_peer& p, transport::lane way, announcement what);
-  void stamp(network_peer& p, transport::message* m) noexcept;
+  open_buffer* close_buffer(transport::outgoing const& out) noexcept;
+  frame frame_of(network_peer& p, transport::message_kind kind, std::uint64_t token,
+                 std::uint8_t alignment_log2) noexcept;
   void list(network_peer& p);
   bool flush();
   bool flush(network_peer& p);
@@ -158,8 +186,11 @@ class network_messages final : public single<network_messages>, public transport
   void close_some();
 
   // Receiving.
+  transport::message* take(transport::taking how);
+  transport::message* make_pooled(frame const& f, std::int32_t source, std::size_t bytes) const;
   transport::message* make_arrival(announced_message const& what, transport::admission how);
   void drop_arrival(transport::message* m) noexcept;
+  void charge(transport::message& m) noexcept;
   void deliver(transport::message* m);
   void owe(transport::message const& m);
   bool ask_for(announced_message const& what, transport::admission how);
@@ -183,13 +214,16 @@ class network_messages final : public single<network_messages>, public transport
   std::deque<announced_message> announced_;
   std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and number
   transport::fifo<transport::message> arrived_[transport::lanes];
-  std::size_t waiting_ = 0;  ///< messages that the transport does not have yet
+  open_buffer* free_buffers_ = nullptr;  ///< records that are not in use
+  std::size_t waiting_ = 0;              ///< messages that the transport does not have yet
   std::atomic<std::size_t> unsent_{0};
   std::size_t private_bytes_[transport::lanes] = {};
   std::uint64_t calls_sent_ = 0;
   std::uint64_t calls_taken_ = 0;
   std::uint64_t next_number_ = 1;
   bool ending_ = false;
+  bool looked_ = false;   ///< since the last advance()
+  bool stirred_ = false;  ///< unsent_ may be out of date: something has been started, or has moved
 };
 
 }  // namespace atl::engine

@@ -9,6 +9,7 @@
 #include <atoll/transport/message.hpp>
 
 #include "transport/fifo.hpp"
+#include "transport/network_types.hpp"
 
 namespace atl::engine {
 
@@ -35,10 +36,11 @@ struct outgoing_pieces {
 struct network_peer {
   std::int32_t rank = -1;
   link_state link = link_state::none;
-  bool listed = false;             ///< among those that flush() visits
-  std::uint32_t refusals = 0;      ///< in a row
-  std::uint64_t try_again_ns = 0;  ///< not before then
-  std::uint64_t last_use = 0;      ///< of the connection, by the count of all uses
+  bool listed = false;                               ///< among those that flush() visits
+  std::uint32_t refusals = 0;                        ///< in a row
+  std::uint64_t try_again_ns = 0;                    ///< not before then
+  std::uint64_t last_use = 0;                        ///< of the connection, by the count of all uses
+  transport::message_sizes sizes[transport::lanes];  ///< of the connection
   waiting_messages waiting[transport::lanes];
   std::vector<outgoing_pieces> pieces;  ///< of messages that the peer has asked for
   // Credit for requests, in bytes.

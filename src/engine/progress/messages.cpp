@@ -110,6 +110,14 @@ bool flush(shm::endpoint& shm) {
   return moved;
 }
 
+/// Goes on with what is open beside messages that arrive.
+bool advance(progress_engine& engine) {
+  bool moved = false;
+  if (engine.network != nullptr) moved |= engine.network->advance();
+  if (engine.open.any()) moved |= engine.open.advance();
+  return moved;
+}
+
 void dispatch(message* m) {
   if (m->kind == message_kind::active) {
     reinterpret_cast<handler>(resolve_from(m->token, m->source))(m);
@@ -127,6 +135,12 @@ namespace {
 /// am_begin() for what does not find a place in a ring at once. Apart, so that what does saves no registers.
 [[gnu::noinline]] void begin_elsewhere(outgoing& out, std::size_t bytes, pressure when_full,
                                        std::size_t alignment) {
+  if (progress_engine& engine = progress_engine::here();
+      engine.network != nullptr && !engine.shm.reaches(out.target)) {
+    guard const held;
+    if (engine.network->begin_in_place(out, bytes, alignment)) [[likely]]
+      return;
+  }
   spill const allowed = when_full == pressure::wait   ? spill::never
                         : when_full == pressure::park ? spill::limited
                                                       : spill::unlimited;
@@ -142,6 +156,8 @@ namespace {
                                         std::size_t bytes) {
   guard const held;
   progress_engine& engine = progress_engine::here();
+  if (out.where == transport::storage::in_network)
+    return engine.network->commit_in_place(out, kind, token, bytes);
   if (out.where == transport::storage::network) return engine.network->commit(out, kind, token, bytes);
   engine.shm.commit(out, kind, token, bytes);
   diagnostics->messages_parked.store(engine.shm.unsent(), std::memory_order_relaxed);
@@ -160,10 +176,11 @@ void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure wh
 
 void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment, pressure when_full) {
   outgoing larger;
-  if (out.where == transport::storage::ring) {
-    // Cells that are reserved but not published hold back what others send to the target.
+  if (out.where == transport::storage::ring || out.where == transport::storage::in_network) {
+    // Cells that are reserved but not published hold back what others send to the target, and so may a network's buffer.
     // Do not wait with them.
     alignas(buffer_alignment) std::byte written[shm::max_cells * shm::cell_bytes];
+    static_assert(sizeof written >= network_messages::most_in_place);
     std::memcpy(written + header_bytes, out.begin + header_bytes, used - header_bytes);
     am_cancel(out);
     am_begin(larger, out.target, bytes, when_full, alignment, out.way);
@@ -228,6 +245,8 @@ void am_commit_copying(outgoing& out, message_kind kind, function_token token, s
 
 void am_cancel(outgoing& out) noexcept {
   guard const held;
+  if (out.where == transport::storage::in_network)
+    return progress_engine::here().network->cancel_in_place(out);
   if (out.where == transport::storage::network) return progress_engine::here().network->cancel(out);
   progress_engine::here().shm.cancel(out);
 }
@@ -263,9 +282,11 @@ message* next_user_message(bool in_place, bool& moved) {
         return m;
       }
     }
-    message* m = engine.shm.receive(
-        {.requests = !waiting.full(), .requests_in_place = in_place, .control_in_place = true});
-    if (m == nullptr && engine.network != nullptr) m = engine.network->take(!waiting.full(), true);
+    transport::taking const how{
+        .requests = !waiting.full(), .requests_in_place = in_place, .control_in_place = true};
+    message* m = engine.shm.receive(how);
+    bool const from_network = m == nullptr && engine.network != nullptr;
+    if (from_network) m = engine.network->receive(how, moved);
     if (m == nullptr) return nullptr;
     came_from_peers();
     moved = true;
@@ -276,6 +297,8 @@ message* next_user_message(bool in_place, bool& moved) {
       waiting.add(m);
     } else {
       dispatch(m);
+      // Puts and gets end like this, and who waits for one should hear of it before the next look.
+      if (from_network) return nullptr;
     }
   }
 }
@@ -300,7 +323,7 @@ bool poll() {
   for (int i = 0; i < 256; ++i) {
     message* m = engine.shm.receive({});
     if (m == nullptr && engine.network != nullptr) {
-      m = engine.network->take(engine.shm.memory().admits_arrival(0), false);
+      m = engine.network->receive({.requests = engine.shm.memory().admits_arrival(0)}, moved);
     }
     if (m == nullptr) break;
     came_from_peers();
@@ -310,16 +333,17 @@ bool poll() {
     // Looking for the next one costs a line transfer; who waited for this one should hear of it first.
     if (handled) break;
   }
-  if (engine.open.items() != 0) moved |= engine.open.advance();
-  return moved;
+  return moved | advance(engine);
 }
 
 bool take_in_over_limit() {
   try_guard const held;
   if (!held) return false;
   progress_engine& engine = progress_engine::here();
-  message* m = engine.shm.receive({.whatever_the_limit = true});
-  if (m == nullptr && engine.network != nullptr) m = engine.network->take(true, true);
+  transport::taking const how{.whatever_the_limit = true};
+  message* m = engine.shm.receive(how);
+  bool moved = false;
+  if (m == nullptr && engine.network != nullptr) m = engine.network->receive(how, moved);
   if (m == nullptr) return false;
   came_from_peers();
   dispatch(m);
@@ -345,9 +369,7 @@ bool advance() {
   try_guard const held;
   if (!held) return false;
   progress_engine& engine = progress_engine::here();
-  bool moved = flush(engine.shm);
-  if (engine.open.items() != 0) moved |= engine.open.advance();
-  return moved;
+  return flush(engine.shm) | advance(engine);
 }
 
 }  // namespace atl::engine

@@ -16,10 +16,10 @@ progress_engine::progress_engine(shm::endpoint& transport, network_messages* oth
       shm(transport),
       network(other_hosts),
       host(ranks),
-      network_polls(other_hosts, open),
       held_back(transport, other_hosts, open),
       threaded(several_threads),
       waiting(policy) {
+  if (network != nullptr) open.keep_open();
   polls_before_yielding = policy.spare_cores ? polls_with_spare_cores : 1;
 }
 

@@ -15,7 +15,6 @@
 #include "engine/network/network_messages.hpp"
 #include "engine/progress/held_back.hpp"
 #include "engine/progress/impatience.hpp"
-#include "engine/progress/network_work.hpp"
 #include "engine/progress/work.hpp"
 #include "transport/shm/endpoint.hpp"
 
@@ -37,7 +36,6 @@ struct progress_engine : single<progress_engine> {
   network_messages* const network;
   host_domain& host;
   open_work open;
-  network_work network_polls;
   held_back_calls held_back;
   impatience impatient;
   bool const threaded;  ///< several threads may communicate (par)

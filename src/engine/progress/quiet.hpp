@@ -16,7 +16,7 @@ inline std::size_t unsent() noexcept {
 }
 
 /// True if nothing has arrived and advance() has nothing to do (a hint). In a job on several hosts never: the network
-/// is open work.
+/// is to be polled.
 inline bool quiet() noexcept {
   progress_engine const& engine = progress_engine::here();
   return engine.shm.quiet() && (engine.shm.busy() | engine.open.items()) == 0;

@@ -27,6 +27,13 @@ class open_work {
   [[nodiscard]] std::size_t owed() const noexcept { return owed_.load(std::memory_order_relaxed); }
   void add_owed(std::ptrdiff_t more) noexcept { add(owed_, more); }
 
+  /// Until the end something is to be polled, by whom this is no business of: items() is never 0.
+  void keep_open() noexcept {
+    add(items_, 1);
+    kept_open_ = 1;
+  }
+  /// Has advance() anything to do?
+  [[nodiscard]] bool any() const noexcept { return items() != kept_open_; }
   /// Goes on with what is open; true if anything moved. Under the engine's lock.
   bool advance();
 
@@ -37,6 +44,7 @@ class open_work {
   }
 
   std::atomic<std::size_t> items_{0};
+  std::size_t kept_open_ = 0;
   std::atomic<std::size_t> silent_{0};
   std::atomic<std::size_t> owed_{0};
   std::vector<work_source*> sources_;

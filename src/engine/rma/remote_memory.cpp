@@ -46,9 +46,8 @@ put_layout::put_layout(piece_head const& head_written, arrival_notice const* not
 }
 
 function_token write_put(std::byte* begin, put_layout const& layout, piece_head const& head,
-                         shape const& what, position const& at, arrival_notice const* notice) noexcept {
+                         arrival_notice const* notice) noexcept {
   write_at(begin + layout.head, head);
-  what.write_description(shape::side::to, at, head, begin + layout.head + sizeof head);
   if (notice == nullptr) return token_cache<&engine::serve_put>::get();
   bool const call = notice->what == arrival_notice::sort::call;
   if (call) std::memcpy(begin + header_bytes, notice->payload, notice->bytes - header_bytes);
@@ -131,7 +130,8 @@ void remote_memory::send_piece(stream& s) noexcept {
     remote::put_layout const layout(head, notice);
     am_begin(out, s.what.to().rank, layout.end, pressure::always,
              last ? s.notice.alignment : buffer_alignment);
-    function_token const token = remote::write_put(out.begin, layout, head, s.what, at, notice);
+    function_token const token = remote::write_put(out.begin, layout, head, notice);
+    s.what.write_description(shape::side::to, at, head, out.begin + layout.head + sizeof head);
     s.what.gather(at, out.begin + layout.data);
     am_commit(out, message_kind::active, token, layout.end);
   } else {
@@ -157,7 +157,8 @@ void remote_memory::send_on(stream& s, unsigned slot, std::byte const* data) noe
   remote::put_layout const layout(head, nullptr);
   outgoing out;
   am_begin(out, s.what.to().rank, layout.end, pressure::always);
-  function_token const token = remote::write_put(out.begin, layout, head, s.what, at, nullptr);
+  function_token const token = remote::write_put(out.begin, layout, head, nullptr);
+  s.what.write_description(shape::side::to, at, head, out.begin + layout.head + sizeof head);
   std::memcpy(out.begin + layout.data, data, at.bytes);
   am_commit(out, message_kind::active, token, layout.end);
 }
@@ -171,8 +172,7 @@ void remote_memory::send_notice(copy_completion* completion, transfer_end const&
   head.bytes = 0;
   outgoing out;
   am_begin(out, to.rank, layout.end, pressure::always, notice.alignment);
-  function_token token =
-      remote::write_put(out.begin, layout, head, shape::contiguous(to, {}, 0), {}, &notice);
+  function_token token = remote::write_put(out.begin, layout, head, &notice);
   if (expected != nullptr) {
     remote::write_at(out.begin + layout.data, *expected);
     token = token_cache<&notice_announced>::get();

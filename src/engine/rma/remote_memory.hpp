@@ -130,10 +130,9 @@ struct put_layout {
   put_layout(piece_head const& head_written, arrival_notice const* notice) noexcept;
 };
 
-/// Writes the head, the description and the notice of a put into a buffer with that layout; the token to send
-/// it with.
+/// Writes the head and the notice of a put into a buffer with that layout; the token to send it with.
 function_token write_put(std::byte* begin, put_layout const& layout, piece_head const& head,
-                         shape const& what, position const& at, arrival_notice const* notice) noexcept;
+                         arrival_notice const* notice) noexcept;
 function_token get_token() noexcept;
 function_token atomic_token() noexcept;
 

@@ -12,9 +12,9 @@
 
 namespace atl::engine {
 
+using remote::form;
 using remote::operation_state;
 using remote::piece_head;
-using remote::position;
 using remote::shape;
 using remote::stream;
 
@@ -38,30 +38,27 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
     stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
     return;
   }
-  shape what = shape::contiguous(to, from, bytes);
-  position const at = what.cut();
-  piece_head head{};
+  piece_head const head{0, put ? to.at : from.at, static_cast<std::uint32_t>(bytes), 0, 0, form::contiguous};
   if (put) {
-    what.describe(shape::side::to, at, head);
     arrival_notice const* const told = notice.what == arrival_notice::sort::none ? nullptr : &notice;
     remote::put_layout const layout(head, told);
     am_begin(out_, to.rank, layout.end, when_full_, notice.alignment);
-    token_ = remote::write_put(out_.begin, layout, head, what, at, told);
-    what.gather(at, out_.begin + layout.data);
+    token_ = remote::write_put(out_.begin, layout, head, told);
+    std::memcpy(out_.begin + layout.data,
+                reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
     head_at_ = layout.head;
     message_bytes_ = layout.end;
     source_left_ = true;
   } else {
-    what.describe(shape::side::from, at, head);
     message_bytes_ = header_bytes + sizeof head;
     am_begin(out_, from.rank, message_bytes_, when_full_);
     remote::write_at(out_.begin + header_bytes, head);
     token_ = remote::get_token();
     head_at_ = header_bytes;
     result_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(to.at));
-    charged_ = at.bytes;
+    charged_ = head.bytes;
   }
-  bytes_ = at.bytes;
+  bytes_ = head.bytes;
   engaged_ = true;
 }
 

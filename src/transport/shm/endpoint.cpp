@@ -182,6 +182,7 @@ void endpoint::cancel(outgoing& out) noexcept {
       return;
     case storage::privately:
     case storage::network:
+    case storage::in_network:
       memory_.give_sent(out.begin, out.capacity);
       return;
   }

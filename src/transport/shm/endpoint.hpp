@@ -53,6 +53,7 @@ using transport::outgoing;
 using transport::spill;
 using transport::status;
 using transport::storage;
+using transport::taking;
 
 /// Everything an endpoint needs to know; equal on all ranks of the host but for `me`.
 struct endpoint_config {
@@ -68,23 +69,6 @@ struct endpoint_config {
   std::vector<peer_process> peers;              ///< by local rank; needed if read_peers
   transport::message_memory* memory = nullptr;  ///< of this rank's messages
   std::uint32_t period = 0;                     ///< of the library; a word in every arrived message
-};
-
-/// What receive() looks at, and what becomes of it.
-struct taking {
-  bool requests = true;            ///< look for requests, too
-  bool requests_in_place = false;  ///< they will be used soon: they stay where they are and are not counted
-  bool control_in_place = false;   ///< the same of answers; else those that find no memory are left for later
-  bool whatever_the_limit = false;  ///< memory is taken for them in any case
-
-  [[nodiscard]] bool in_place(lane way) const {
-    return way == lane::control ? control_in_place : requests_in_place;
-  }
-  /// What the program uses soon is not refused: it may be what the program waits for.
-  [[nodiscard]] transport::admission admission(lane way) const {
-    return whatever_the_limit || in_place(way) ? transport::admission::always
-                                               : transport::admission::if_there_is_credit;
-  }
 };
 
 class endpoint final {

@@ -212,6 +212,7 @@ void endpoint::return_room(message* arrived) noexcept {
       break;
     case storage::privately:
     case storage::network:
+    case storage::in_network:
       memory_.give_arrival(arrived->base, arrived->bytes);
       break;
   }
