@@ -4,7 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
@@ -50,16 +49,6 @@ void (*abort_hook)() = nullptr;
 void (*freeze_hook)() = nullptr;
 bool (*first_to_fail)() = nullptr;
 
-std::string format_list(char const* pattern, va_list args) {
-  va_list copy;
-  va_copy(copy, args);
-  int const length = std::vsnprintf(nullptr, 0, pattern, copy);
-  va_end(copy);
-  std::string text(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-  std::vsnprintf(text.data(), text.size() + 1, pattern, args);
-  return text;
-}
-
 void set_identity(std::int32_t rank, std::int32_t size, std::string const& host) {
   identity_text() =
       format("rank %d of %d (%s)", rank, size, host.empty() ? host_name().c_str() : host.c_str());
@@ -96,14 +85,6 @@ void warn(char const* component, char const* pattern, ...) {
   va_start(args, pattern);
   print(component, format_list(pattern, args));
   va_end(args);
-}
-
-std::string format(char const* pattern, ...) {
-  va_list args;
-  va_start(args, pattern);
-  std::string text = format_list(pattern, args);
-  va_end(args);
-  return text;
 }
 
 }  // namespace atl
