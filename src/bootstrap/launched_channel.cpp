@@ -36,7 +36,8 @@ void launched_channel::at_exit(int status) {
   // A process that this one has forked is no rank.
   if (diagnostics_.pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
   if (!met_ || diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
-    warn("bootstrap", "the process exits with status %d without upcxx::finalize(), which ends the job", status);
+    warn("bootstrap", "the process exits with status %d without upcxx::finalize(), which ends the job",
+         status);
     abort(status);
   }
   leave_launcher();

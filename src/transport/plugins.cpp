@@ -7,32 +7,13 @@
 #include <array>
 #include <vector>
 
+#include "base/beside_library.hpp"
 #include "base/error.hpp"
 
 namespace atl::transport {
 namespace {
 
 constexpr std::array<std::string_view, 1> known{"ucx"};
-
-/// Where a module may lie: beside the shared library; or, where the library is part of a program in `bin`, beside that.
-std::vector<std::string> places_of(std::string_view name) {
-  Dl_info here{};
-  std::string folder = ".";
-  if (::dladdr(reinterpret_cast<void const*>(&known_plugins), &here) != 0 && here.dli_fname != nullptr) {
-    std::string const file = here.dli_fname;
-    std::size_t const slash = file.rfind('/');
-    // A program that was found by PATH has no folder in its name; its own link has.
-    std::array<char, 4096> self{};
-    if (slash != std::string::npos) {
-      folder = file.substr(0, slash);
-    } else if (::readlink("/proc/self/exe", self.data(), self.size() - 1) > 0) {
-      folder = self.data();
-      folder.resize(folder.rfind('/'));
-    }
-  }
-  std::string const module = "/atoll/libatoll-" + std::string(name) + ".so";
-  return {folder + module, folder + "/../" ATOLL_LIBRARY_FOLDER + module, folder + "/../lib" + module};
-}
 
 /// The module's own words; null, and why not.
 atoll_network_plugin const* load(std::string const& file, std::string& why_not) {
@@ -64,7 +45,8 @@ std::span<std::string_view const> known_plugins() noexcept { return known; }
 opened_network open_plugin(std::string_view name, network_config const& config) {
   std::string file(name);
   if (file.find('/') == std::string::npos) {
-    std::vector<std::string> const places = places_of(name);
+    std::vector<std::string> const places =
+        places_beside_library("atoll/libatoll-" + std::string(name) + ".so");
     auto const there = std::find_if(places.begin(), places.end(), [](std::string const& each) {
       return ::access(each.c_str(), R_OK) == 0;
     });
