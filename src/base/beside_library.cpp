@@ -10,7 +10,8 @@ namespace atl {
 std::vector<std::string> places_beside_library(std::string_view name) {
   Dl_info here{};
   std::string folder = ".";
-  if (::dladdr(reinterpret_cast<void const*>(&places_beside_library), &here) != 0 && here.dli_fname != nullptr) {
+  if (::dladdr(reinterpret_cast<void const*>(&places_beside_library), &here) != 0 &&
+      here.dli_fname != nullptr) {
     std::string const file = here.dli_fname;
     std::size_t const slash = file.rfind('/');
     // A program that was found by PATH has no folder in its name; its own link has.

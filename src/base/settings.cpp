@@ -100,6 +100,8 @@ constexpr std::array table{
         "ATOLL_HOST", kind::text, "", "",
         "name of the host that this rank is on, for pmix and pmi; empty: the launcher's node and the system "
         "that runs there"},
+    entry{"ATOLL_HOST_TIMEOUT", kind::count, "10", "",
+          "seconds in which all ranks have ended after a host of theirs is lost; 0: nobody watches"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
           "under `atoll run`, ranks catch fatal signals to report a backtrace before they die"},
     entry{"ATOLL_LEAKS", kind::choice, "summary", "no|summary|sites",
@@ -469,6 +471,11 @@ std::string sim_hosts() { return trim(text_of("ATOLL_SIM_HOSTS")); }
 std::string bootstrap() { return parse_choice(text_of("ATOLL_BOOTSTRAP"), find("ATOLL_BOOTSTRAP")); }
 
 std::string host() { return trim(text_of("ATOLL_HOST")); }
+
+std::uint32_t host_timeout_ms() {
+  std::uint64_t const seconds = parse_count(text_of("ATOLL_HOST_TIMEOUT"), "ATOLL_HOST_TIMEOUT");
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(seconds, 86'400)) * 1000;
+}
 
 std::string huge_pages() { return parse_choice(text_of("ATOLL_HUGE_PAGES"), find("ATOLL_HUGE_PAGES")); }
 

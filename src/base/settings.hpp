@@ -146,6 +146,8 @@ std::string bootstrap();
 
 /// ATOLL_HOST: empty, or a name that ranks of one host have in common.
 std::string host();
+/// ATOLL_HOST_TIMEOUT; 0: nobody watches over hosts.
+std::uint32_t host_timeout_ms();
 
 /// GASNET_PSHM_NODES: how many ranks a program that no launcher started becomes at init.
 int ranks_without_launcher();

@@ -1,25 +1,34 @@
 #include "bootstrap/launched_channel.hpp"
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"
+#include "base/settings.hpp"
+#include "bootstrap/keeper/post.hpp"
 
 namespace atl::bootstrap {
 
 void launched_channel::meet() {
   join();
   met_ = true;
+  if (where_.hosts > 1 && settings::host_timeout_ms() != 0) find_keeper();
 }
 
 char const* launched_channel::console_env(char const* name) { return std::getenv(name); }
 
 void launched_channel::abort(int exit_code) {
   int const status = exit_code == 0 ? 1 : exit_code;
+  tell_keeper(keeping::standing::ends_job);
   // srun and Hydra lose what ranks have written just then.
   if (std::getenv("SLURM_PROCID") != nullptr || std::getenv("PMI_RANK") != nullptr) ::usleep(200'000);
   end_job(status);
@@ -40,6 +49,7 @@ void launched_channel::at_exit(int status) {
          status);
     abort(status);
   }
+  tell_keeper(keeping::standing::may_end);
   leave_launcher();
 }
 
@@ -57,6 +67,99 @@ void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_id
   }
   if (rank != 0) job_id_ = find("job", 0);
   where_ = place_by_identity(rank, all);
+}
+
+void launched_channel::mark(rank_state state) {
+  diagnostics_.state.store(state, std::memory_order_relaxed);
+  tell_keeper(state == rank_state::finalized ? keeping::standing::may_end : keeping::standing::runs);
+}
+
+// ---- the keeper ----------------------------------------------------------------------------------
+
+void launched_channel::tell_keeper(keeping::standing how) noexcept {
+  if (kept_place_ != nullptr) kept_place_->how.store(how, std::memory_order_release);
+}
+
+/// Every rank takes a place on the board of its host, whose first rank starts the keeper. Collective over the job.
+void launched_channel::find_keeper() {
+  std::size_t const bytes = sizeof(keeping::place) * static_cast<std::size_t>(where_.local_size);
+  bool const leads = where_.local_rank == 0;
+  os::unique_fd board = leads ? os::make_sealed_memfd("atoll keeper's board", bytes) : os::unique_fd();
+  os::unique_fd shared;
+  if (where_.local_size > 1) shared.reset(share_descriptor(*this, board.get()));
+  if (leads) static_cast<void>(shared.release());
+  void* const memory =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, leads ? board.get() : shared.get(), 0);
+  if (memory != MAP_FAILED) {
+    kept_place_ = static_cast<keeping::place*>(memory) + where_.local_rank;
+    take_place();
+  }
+  if (leads) {
+    std::string const problem = post_keeper(board.get());
+    if (!problem.empty() && where_.rank == 0)
+      warn(
+          "bootstrap",
+          "no keeper can be started: %s. The loss of a host may go unnoticed (ATOLL_HOST_TIMEOUT=0 says that it may)",
+          problem.c_str());
+  } else {
+    meet_job();
+  }
+}
+
+void launched_channel::take_place() {
+  struct stat about {};
+  kept_place_->pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
+  kept_place_->rank.store(where_.rank, std::memory_order_relaxed);
+  kept_place_->pid_namespace.store(::stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0,
+                                   std::memory_order_relaxed);
+  tell_keeper(keeping::standing::runs);
+}
+
+/// The first rank's part; empty, or why there is none.
+std::string launched_channel::post_keeper(int board) {
+  std::vector<std::int32_t> ranks;
+  host_ranks const here = where_.ranks_of_host();
+  for (std::uint32_t local = 0; local < here.count(); ++local) ranks.push_back(here.world_rank(local));
+  std::string name = settings::host();
+  if (name.empty()) {
+    utsname names{};
+    name = ::uname(&names) == 0 ? names.nodename : format("%d", static_cast<int>(where_.host));
+  }
+  keeping::post const mine =
+      keeping::open_post(name, keeping::words_of_ranks(ranks), settings::network_devices());
+  leave("keeper", {reinterpret_cast<char const*>(&mine.mine), sizeof mine.mine});
+  std::array<std::uint8_t, keeping::secret_bytes> secret{};
+  if (where_.rank == 0) {
+    os::random_bytes(secret.data(), secret.size());
+    leave("secret", {reinterpret_cast<char const*>(secret.data()), secret.size()});
+  }
+  meet_job();
+
+  keeping::orders all{};
+  all.version = keeping::orders_version;
+  all.host = static_cast<std::uint32_t>(where_.host);
+  all.hosts = static_cast<std::uint32_t>(where_.hosts);
+  all.local_ranks = static_cast<std::uint32_t>(where_.local_size);
+  all.listeners = static_cast<std::uint32_t>(mine.listeners.size());
+  all.patience_ms = settings::host_timeout_ms();
+  all.secret = secret;
+  all.mine = mine.mine;
+  auto const read = [this](char const* what, std::int32_t rank, void* into, std::size_t bytes) {
+    std::string const found = find(what, rank);
+    if (found.size() != bytes)
+      throw bootstrap_error(format("rank %d left %zu bytes instead of %zu with the launcher's service",
+                                   static_cast<int>(rank), found.size(), bytes));
+    std::memcpy(into, found.data(), bytes);
+  };
+  auto const first_of = [this](std::int32_t host) {
+    auto const& hosts = where_.table->host_of;
+    return static_cast<std::int32_t>(std::find(hosts.begin(), hosts.end(), host) - hosts.begin());
+  };
+  if (where_.rank != 0) read("secret", 0, all.secret.data(), all.secret.size());
+  read("keeper", first_of((where_.host + 1) % where_.hosts), &all.next, sizeof all.next);
+  read("keeper", first_of((where_.host + where_.hosts - 1) % where_.hosts), &all.previous,
+       sizeof all.previous);
+  return keeping::start_keeper(all, board, mine.listeners);
 }
 
 }  // namespace atl::bootstrap

@@ -1,7 +1,7 @@
 #pragma once
 
 /// What the channels to launchers of clusters have in common, whatever they speak: at the start ranks find out who shares their
-/// host, and a rank that exits before the end ends its job.
+/// host, in jobs of several hosts a keeper is started on each (keeper/keeper.hpp), and a rank that exits before the end ends its job.
 
 #include <cstdint>
 #include <string>
@@ -9,6 +9,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/host_identity.hpp"
+#include "bootstrap/keeper/orders.hpp"
 
 namespace atl::bootstrap {
 
@@ -20,7 +21,7 @@ class launched_channel : public channel {
   rank_diagnostics& diagnostics() final { return diagnostics_; }
   char const* console_env(char const* name) final;
   [[noreturn]] void abort(int exit_code) final;
-  void mark(rank_state state) final { diagnostics_.state.store(state, std::memory_order_relaxed); }
+  void mark(rank_state state) final;
 
  protected:
   launched_channel() = default;
@@ -43,11 +44,16 @@ class launched_channel : public channel {
   virtual void leave_launcher() noexcept = 0;
 
   void at_exit(int status);
+  void find_keeper();
+  void take_place();
+  std::string post_keeper(int board);
+  void tell_keeper(keeping::standing how) noexcept;
 
   placement where_;
   std::string job_id_;
   rank_diagnostics diagnostics_;
-  bool met_ = false;  ///< meet() is done
+  bool met_ = false;                      ///< meet() is done
+  keeping::place* kept_place_ = nullptr;  ///< null: nobody watches
 };
 
 }  // namespace atl::bootstrap

@@ -1,0 +1,292 @@
+#include "bootstrap/keeper/keeper.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace atl::keeping {
+namespace {
+
+constexpr std::int64_t launchers_turn_ms = 1000;  ///< after a rank has fallen: most launchers end the job then
+constexpr std::int64_t goodbye_ms = 1000;         ///< between SIGTERM and SIGKILL
+constexpr std::int64_t greeting_ms = 5000;        ///< for proofs of who one is
+constexpr std::size_t most_callers = 8;
+constexpr int most_refusals = 3;
+
+std::uint64_t own_pid_namespace() {
+  struct stat about {};
+  return ::stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0;
+}
+
+std::string words_of(card const& of) { return format("%s (%s)", of.name.data(), of.ranks.data()); }
+
+}  // namespace
+
+keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners)
+    : orders_(what),
+      secret_(std::as_bytes(std::span(orders_.secret))),
+      board_(board),
+      listeners_(std::move(listeners)),
+      wards_(what.local_ranks),
+      previous_((what.host + what.hosts - 1) % what.hosts, words_of(what.previous)),
+      next_((what.host + 1) % what.hosts, words_of(what.next)),
+      patience_(what.patience_ms),
+      started_(now_ms()),
+      silence_(patience_ * 7 / 10),
+      beat_(std::clamp<std::int64_t>(patience_ / 20, 20, 500)) {}
+
+void keeper::run() {
+  while (!all_ended() || (ending_ ? !told_ : fell_ >= 0 && now_ms() - fell_ <= launchers_turn_ms)) {
+    look_at_board();
+    call_next();
+    wait_and_work();
+    watch_neighbours();
+    look_at_clock();
+  }
+  // They are all at home, or fallen and told of.
+  if (!ending_ && fell_ < 0) tell_all(news::bye, orders_.host, -1, "");
+  std::int64_t const end = now_ms() + 200;
+  while ((previous_.sending() || next_.sending()) && now_ms() < end) {
+    previous_.push();
+    next_.push();
+    ::usleep(1000);
+  }
+}
+
+void keeper::print(std::string_view words) const {
+  std::string const line = format("atoll: host %s: %.*s\n", orders_.mine.name.data(), static_cast<int>(words.size()),
+                                  words.data());
+  [[maybe_unused]] ::ssize_t const written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+// ---- ranks of this host --------------------------------------------------------------------------
+
+/// Opens the processes of ranks that have registered; those that could not, and those of other process namespaces, cannot be
+/// watched.
+void keeper::look_at_board() {
+  static std::uint64_t const mine = own_pid_namespace();
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    ward& w = wards_[i];
+    if (w.known) continue;
+    bool const absent = board_[i].how.load(std::memory_order_acquire) == standing::absent;
+    if (absent && now_ms() - started_ < patience_) continue;
+    w.known = true;
+    w.rank = board_[i].rank;
+    if (absent || board_[i].pid_namespace != mine) {
+      w.ended = true;
+      continue;
+    }
+    w.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, board_[i].pid.load(), 0)));
+    if (!w.process) ended(w, board_[i]);
+  }
+}
+
+void keeper::ended(ward& who, place const& where) {
+  who.ended = true;
+  who.process.reset();
+  standing const how = where.how.load(std::memory_order_acquire);
+  if (how == standing::may_end) return;
+  if (how == standing::ends_job) {
+    end_job(orders_.host, format("rank %d has ended the job", static_cast<int>(who.rank)), true, nullptr);
+    return;
+  }
+  fall(orders_.host, who.rank,
+       format("rank %d on host %s has ended without upcxx::finalize(), killed perhaps; the job ends",
+              static_cast<int>(who.rank), orders_.mine.name.data()),
+       nullptr);
+}
+
+bool keeper::has_survivors() const {
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    if (!wards_[i].ended && board_[i].how.load(std::memory_order_acquire) != standing::may_end) return true;
+  }
+  return false;
+}
+
+bool keeper::all_ended() const {
+  return std::all_of(wards_.begin(), wards_.end(), [](ward const& w) { return w.ended; });
+}
+
+void keeper::signal_survivors(int signal) {
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    if (!wards_[i].process || board_[i].how.load(std::memory_order_acquire) == standing::may_end) continue;
+    ::syscall(SYS_pidfd_send_signal, wards_[i].process.get(), signal, nullptr, 0);
+  }
+}
+
+// ---- news ----------------------------------------------------------------------------------------
+
+void keeper::tell_all(news what, std::uint32_t host, std::int32_t rank, std::string_view words,
+                      neighbour const* but) {
+  for (neighbour* const each : {&previous_, &next_}) {
+    if (each != but) each->say(what, host, rank, told_, words);
+  }
+}
+
+void keeper::hear(neighbour& from, frame const& what) {
+  switch (what.what) {
+    case news::alive:
+      break;
+    case news::fallen:
+      fall(what.host, what.rank, what.words.data(), &from);
+      break;
+    case news::ending:
+      end_job(what.host, what.words.data(), what.said != 0, &from);
+      break;
+    case news::bye:
+      from.finish(neighbour::state::over);
+      break;
+  }
+}
+
+void keeper::fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from) {
+  if (std::find(fallen_.begin(), fallen_.end(), rank) != fallen_.end()) return;
+  fallen_.push_back(rank);
+  if (fell_ < 0) {
+    fell_ = now_ms();
+    fall_words_ = words;
+    fall_host_ = host;
+  }
+  tell_all(news::fallen, host, rank, words, from);
+}
+
+void keeper::end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from) {
+  bool const more = said && !told_;
+  told_ |= said;
+  if (!std::exchange(ending_, true)) {
+    reason_ = words;
+    ending_since_ = now_ms();
+    tell_all(news::ending, host, -1, words, from);
+    signal_survivors(SIGTERM);
+  } else if (more) {
+    tell_all(news::ending, host, -1, reason_, from);
+  }
+}
+
+// ---- neighbours ----------------------------------------------------------------------------------
+
+/// From one address of the next host to the other, until one answers.
+void keeper::call_next() {
+  if (next_.now() != neighbour::state::none || now_ms() - next_.since() < (address_ == 0 ? 0 : 50)) return;
+  auto const& all = orders_.next.addresses;
+  std::size_t const many = static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](address const& a) { return a.family != 0; }));
+  if (many == 0 || now_ms() - started_ > patience_) {
+    next_.finish(neighbour::state::over);
+    // Then that is all that is lost.
+    if (has_survivors() && fell_ < 0 && !ending_) {
+      print(format("cannot reach the keeper of host %s: %s. The loss of a host may go unnoticed (a firewall?)",
+                   next_.words().c_str(), many == 0 ? "it has no address" : next_.why().c_str()));
+    }
+    return;
+  }
+  next_.call(all[address_++ % many], secret_, orders_.host, patience_);
+}
+
+void keeper::take_calls(int listener) {
+  for (;;) {
+    os::unique_fd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    if (callers_.size() == most_callers) callers_.erase(callers_.begin());
+    callers_.emplace_back(previous_.host(), previous_.words());
+    callers_.back().accept(std::move(socket), secret_, orders_.host, patience_);
+  }
+}
+
+void keeper::wait_and_work() {
+  std::vector<pollfd> all;
+  all.reserve(wards_.size() + listeners_.size() + callers_.size() + 2);
+  auto const add = [&](int descriptor, short events) { all.push_back({descriptor, events, 0}); };
+  for (ward const& w : wards_) add(w.process.get(), POLLIN);
+  add(previous_.descriptor(), previous_.events());
+  add(next_.descriptor(), next_.events());
+  for (neighbour const& each : callers_) add(each.descriptor(), each.events());
+  for (os::unique_fd const& each : listeners_) add(each.get(), POLLIN);
+  // Who is to speak first has to be in time.
+  std::int64_t const longest = ending_ && !told_ ? 10 : 100;
+  if (::poll(all.data(), all.size(), static_cast<int>(std::min(beat_, longest))) < 0) return;
+
+  auto found = all.begin();
+  // Bytes first: a launcher that ends all lets the words of one arrive with the death of another.
+  auto const ranks = std::exchange(found, found + static_cast<std::ptrdiff_t>(wards_.size()));
+  previous_.work((found++)->revents, [this](frame const& f) { hear(previous_, f); });
+  next_.work((found++)->revents, [this](frame const& f) { hear(next_, f); });
+  for (neighbour& each : callers_) each.work((found++)->revents, [&](frame const& f) { hear(each, f); });
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    if (wards_[i].process && ranks[static_cast<std::ptrdiff_t>(i)].revents != 0) ended(wards_[i], board_[i]);
+  }
+  for (; found != all.end(); ++found) {
+    if (found->revents != 0) take_calls(found->fd);
+  }
+}
+
+void keeper::watch_neighbours() {
+  // Whoever has called and proved it is the previous one; others are strangers.
+  for (std::size_t i = 0; i < callers_.size();) {
+    neighbour& each = callers_[i];
+    if (each.now() == neighbour::state::up) {
+      previous_ = std::move(each);
+      callers_.clear();
+      listeners_.clear();
+      break;
+    }
+    bool const late = now_ms() - each.since() > greeting_ms;
+    if (each.now() == neighbour::state::greeting && !late) {
+      ++i;
+      continue;
+    }
+    if (++refused_ <= most_refusals)
+      print(format("a stranger's connection was refused: %s", late ? "it says nothing" : each.why().c_str()));
+    callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (next_.now() == neighbour::state::greeting && now_ms() - next_.since() > greeting_ms)
+    next_.finish(neighbour::state::none);
+
+  std::int64_t const now = now_ms();
+  for (neighbour* const each : {&previous_, &next_}) {
+    if (each->now() == neighbour::state::up) {
+      if (now - each->said() >= beat_) each->say(news::alive, orders_.host, -1, false, "");
+      if (now - each->heard() < silence_) continue;
+      each->finish(neighbour::state::over);
+      end_job(orders_.host,
+              format("host %s is lost: nothing has been heard of it for %.1f s (ATOLL_HOST_TIMEOUT); the job ends",
+                     each->words().c_str(), static_cast<double>(silence_) / 1000),
+              false, nullptr);
+    } else if (each->now() == neighbour::state::broken && now - each->since() > launchers_turn_ms) {
+      std::string const why = each->why();
+      each->finish(neighbour::state::over);
+      if (ending_ || !has_survivors()) continue;
+      end_job(orders_.host,
+              format("host %s is lost: the process that watches over it is gone (%s); the job ends", each->words().c_str(),
+                     why.c_str()),
+              false, nullptr);
+    }
+  }
+}
+
+// ---- the end -------------------------------------------------------------------------------------
+
+void keeper::look_at_clock() {
+  std::int64_t const now = now_ms();
+  if (!ending_ && fell_ >= 0 && now - fell_ > launchers_turn_ms && has_survivors())
+    end_job(fall_host_, fall_words_, false, nullptr);
+  if (!ending_) return;
+  // One of the keepers speaks: the first that still can.
+  if (!told_ && now - ending_since_ >= std::min<std::int64_t>(50 * orders_.host, 800)) {
+    told_ = true;
+    print(reason_);
+    tell_all(news::ending, orders_.host, -1, reason_);
+  }
+  if (now - ending_since_ > goodbye_ms && !std::exchange(killed_, true)) signal_survivors(SIGKILL);
+}
+
+}  // namespace atl::keeping

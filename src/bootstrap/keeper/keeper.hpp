@@ -1,0 +1,79 @@
+#pragma once
+
+/// A process beside the ranks of a host, which notices what ranks cannot: that a host is gone, or that a rank has been killed. Then
+/// it ends the ranks of its host, and says why, once in the job. Ranks that compute make no progress, and a link that is cut says nothing,
+/// so somebody has to ask.
+///
+/// The keepers of a job form a ring; each asks both neighbours whether they live. News go around both ways.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/os/unique_fd.hpp"
+#include "bootstrap/keeper/neighbour.hpp"
+#include "bootstrap/keeper/orders.hpp"
+
+namespace atl::keeping {
+
+class keeper {
+ public:
+  keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners);
+  /// Until all ranks of the host have ended.
+  void run();
+
+ private:
+  struct ward {
+    os::unique_fd process;
+    std::int32_t rank = -1;
+    bool known = false;
+    bool ended = false;
+  };
+
+  void look_at_board();
+  void wait_and_work();
+  void take_calls(int listener);
+  void call_next();
+  void watch_neighbours();
+  void hear(neighbour& from, frame const& what);
+  void tell_all(news what, std::uint32_t host, std::int32_t rank, std::string_view words,
+                neighbour const* but = nullptr);
+  void ended(ward& who, place const& where);
+  void fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from);
+  void end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from);
+  void look_at_clock();
+  void signal_survivors(int signal);
+  [[nodiscard]] bool has_survivors() const;
+  [[nodiscard]] bool all_ended() const;
+  [[nodiscard]] neighbour& other(neighbour const& one) { return &one == &next_ ? previous_ : next_; }
+  void print(std::string_view words) const;
+
+  orders orders_;
+  std::span<std::byte const> secret_;
+  place* board_;
+  std::vector<os::unique_fd> listeners_;
+  std::vector<ward> wards_;
+  neighbour previous_;
+  neighbour next_;
+  std::vector<neighbour> callers_;  ///< who have not proved who they are
+  std::int64_t patience_;
+  std::int64_t started_;
+  std::int64_t silence_;  ///< after which a neighbour is lost
+  std::int64_t beat_;
+  std::size_t address_ = 0;  ///< of the next one, to be tried
+  int refused_ = 0;          ///< calls of strangers that were told of
+
+  std::int64_t fell_ = -1;  ///< when a rank fell
+  std::string fall_words_;
+  std::uint32_t fall_host_ = 0;
+  std::vector<std::int32_t> fallen_;
+  bool ending_ = false;
+  bool told_ = false;  ///< the user knows why
+  std::string reason_;
+  std::int64_t ending_since_ = 0;
+  bool killed_ = false;
+};
+
+}  // namespace atl::keeping

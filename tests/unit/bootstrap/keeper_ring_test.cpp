@@ -1,0 +1,241 @@
+// Rings of keepers, each with ranks that are processes: who hears of what, who ends, and what is said.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <new>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "bootstrap/keeper/keeper.hpp"
+#include "bootstrap/keeper/post.hpp"
+
+namespace {
+
+using namespace atl::keeping;
+
+constexpr std::uint32_t patience_ms = 2000;
+
+class KeeperRing : public testing::Test {
+ protected:
+  struct host {
+    post at;
+    place* board = nullptr;
+    std::vector<::pid_t> ranks;
+    ::pid_t keeper = -1;
+  };
+
+  void SetUp() override { ASSERT_EQ(::pipe2(said_, O_CLOEXEC | O_NONBLOCK), 0); }
+  void TearDown() override {
+    for (host const& each : hosts_) {
+      for (::pid_t const rank : each.ranks) ::kill(rank, SIGKILL);
+      ::kill(each.keeper, SIGKILL);
+    }
+    while (::waitpid(-1, nullptr, 0) > 0) {
+    }
+    ::close(said_[0]);
+    ::close(said_[1]);
+  }
+
+  /// A ring of hosts of two ranks, which do nothing.
+  void start(std::uint32_t count) {
+    for (std::uint32_t h = 0; h < count; ++h) {
+      host one;
+      one.at = open_post(atl::format("host%u", h), words_of_ranks({static_cast<int>(2 * h), static_cast<int>(2 * h + 1)}), "lo");
+      one.board = static_cast<place*>(
+          ::mmap(nullptr, 2 * sizeof(place), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+      for (std::uint32_t local = 0; local < 2; ++local) one.ranks.push_back(start_rank(one.board[local], 2 * h + local));
+      hosts_.push_back(std::move(one));
+    }
+    for (std::uint32_t h = 0; h < count; ++h) start_keeper(h);
+  }
+
+  static ::pid_t start_rank(place& where, std::uint32_t rank) {
+    ::pid_t const pid = ::fork();
+    if (pid == 0) {
+      for (;;) ::pause();
+    }
+    struct stat about {};
+    ::stat("/proc/self/ns/pid", &about);
+    where.pid = pid;
+    where.rank = static_cast<std::int32_t>(rank);
+    where.pid_namespace = about.st_ino;
+    where.how = standing::runs;
+    return pid;
+  }
+
+  void start_keeper(std::uint32_t h) {
+    orders what{};
+    what.version = orders_version;
+    what.host = h;
+    what.hosts = static_cast<std::uint32_t>(hosts_.size());
+    what.local_ranks = 2;
+    what.patience_ms = patience_ms;
+    what.secret.fill(7);
+    what.mine = hosts_[h].at.mine;
+    what.next = hosts_[(h + 1) % hosts_.size()].at.mine;
+    what.previous = hosts_[(h + hosts_.size() - 1) % hosts_.size()].at.mine;
+    hosts_[h].keeper = ::fork();
+    if (hosts_[h].keeper != 0) return;
+    ::dup2(said_[1], STDERR_FILENO);
+    std::vector<atl::os::unique_fd> listeners = std::move(hosts_[h].at.listeners);
+    for (host& each : hosts_) each.at.listeners.clear();
+    keeper(what, hosts_[h].board, std::move(listeners)).run();
+    ::_exit(0);
+  }
+
+  /// Waits for processes to end: by which signal each did, in order; -1: it was not ended in time.
+  static std::vector<int> ended(std::vector<::pid_t> const& which) {
+    std::vector<int> how(which.size(), -1);
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (std::size_t i = 0; i < which.size();) {
+      int status = 0;
+      if (::waitpid(which[i], &status, WNOHANG) == which[i]) {
+        how[i++] = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      } else if (std::chrono::steady_clock::now() > end) {
+        ++i;
+      } else {
+        ::usleep(1000);
+      }
+    }
+    return how;
+  }
+  [[nodiscard]] std::vector<::pid_t> ranks_but(std::set<std::size_t> const& but) const {
+    std::vector<::pid_t> all;
+    for (std::size_t r = 0; r < 2 * hosts_.size(); ++r) {
+      if (!but.contains(r)) all.push_back(hosts_[r / 2].ranks[r % 2]);
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<::pid_t> keepers_but(std::set<std::size_t> const& but) const {
+    std::vector<::pid_t> all;
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      if (!but.contains(h)) all.push_back(hosts_[h].keeper);
+    }
+    return all;
+  }
+  std::string said() const {
+    std::array<char, 8192> text{};
+    ::ssize_t const got = ::read(said_[0], text.data(), text.size());
+    return {text.data(), static_cast<std::size_t>(std::max<::ssize_t>(got, 0))};
+  }
+  /// Until the ring stands: nothing tells, but meetings take a few milliseconds.
+  static void settle() { ::usleep(300'000); }
+
+  std::vector<host> hosts_;
+  int said_[2] = {-1, -1};
+};
+
+TEST_F(KeeperRing, AllEndAsTheyShould) {
+  start(3);
+  settle();
+  for (host const& each : hosts_) {
+    for (std::size_t local = 0; local < 2; ++local) each.board[local].how = standing::may_end;
+    for (::pid_t const rank : each.ranks) ::kill(rank, SIGKILL);
+    ::usleep(50'000);
+  }
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(said(), "");
+}
+
+TEST_F(KeeperRing, ARankIsKilled) {
+  start(3);
+  settle();
+  ::kill(hosts_[1].ranks[1], SIGKILL);
+  EXPECT_EQ(ended(ranks_but({3})), std::vector<int>(5, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(said(), "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
+}
+
+TEST_F(KeeperRing, RanksThatIgnoreSignalsAreKilled) {
+  start(2);
+  settle();
+  // Stopped ones do not end by SIGTERM.
+  ::kill(hosts_[0].ranks[0], SIGSTOP);
+  ::kill(hosts_[1].ranks[1], SIGKILL);
+  EXPECT_EQ(ended(ranks_but({0, 3})), std::vector<int>(2, SIGTERM));
+  EXPECT_EQ(ended({hosts_[0].ranks[0]}), std::vector<int>{SIGKILL});
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(2, 0));
+}
+
+TEST_F(KeeperRing, RanksThatHaveFinalizedAreLeftAlone) {
+  start(2);
+  settle();
+  hosts_[0].board[0].how = standing::may_end;
+  ::kill(hosts_[1].ranks[1], SIGKILL);
+  EXPECT_EQ(ended(ranks_but({0, 3})), std::vector<int>(2, SIGTERM));
+  ::usleep(1'200'000);
+  EXPECT_EQ(::waitpid(hosts_[0].ranks[0], nullptr, WNOHANG), 0);
+  EXPECT_EQ(ended(keepers_but({0})), std::vector<int>{0});
+}
+
+TEST_F(KeeperRing, WhatALauncherEndsIsNoNews) {
+  start(3);
+  settle();
+  for (host const& each : hosts_) {
+    for (::pid_t const rank : each.ranks) ::kill(rank, SIGKILL);
+    ::usleep(100'000);
+  }
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(said(), "");
+}
+
+TEST_F(KeeperRing, WhoEndsTheJobHasSaidWhy) {
+  start(3);
+  settle();
+  hosts_[2].board[0].how = standing::ends_job;
+  ::kill(hosts_[2].ranks[0], SIGKILL);
+  EXPECT_EQ(ended(ranks_but({4})), std::vector<int>(5, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(said(), "");
+}
+
+TEST_F(KeeperRing, AHostIsSilent) {
+  for (std::uint32_t const hosts : {2U, 4U}) {
+    hosts_.clear();
+    start(hosts);
+    settle();
+    auto const begin = std::chrono::steady_clock::now();
+    for (::pid_t const pid : {hosts_[1].keeper, hosts_[1].ranks[0], hosts_[1].ranks[1]}) ::kill(pid, SIGSTOP);
+    EXPECT_EQ(ended(ranks_but({2, 3})), std::vector<int>(2 * hosts - 2, SIGTERM));
+    EXPECT_EQ(ended(keepers_but({1})), std::vector<int>(hosts - 1, 0));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(patience_ms / 2));
+    EXPECT_EQ(said(), "atoll: host host0: host host1 (ranks 2 to 3) is lost: nothing has been heard of it for 1.4 s "
+                      "(ATOLL_HOST_TIMEOUT); the job ends\n");
+    // When it wakes up, it finds itself alone.
+    for (::pid_t const pid : {hosts_[1].keeper, hosts_[1].ranks[0], hosts_[1].ranks[1]}) ::kill(pid, SIGCONT);
+    EXPECT_EQ(ended({hosts_[1].ranks[0], hosts_[1].ranks[1]}), std::vector<int>(2, SIGTERM));
+    EXPECT_EQ(ended({hosts_[1].keeper}), std::vector<int>{0});
+    (void)said();
+  }
+}
+
+TEST_F(KeeperRing, AKeeperIsKilled) {
+  start(3);
+  settle();
+  ::kill(hosts_[0].keeper, SIGKILL);
+  EXPECT_EQ(ended(ranks_but({0, 1})), std::vector<int>(4, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({0})), std::vector<int>(2, 0));
+  std::string const words = said();
+  EXPECT_EQ(words.find("atoll: host host1: host host0 (ranks 0 to 1) is lost: the process that watches over it is gone"), 0U) << words;
+  EXPECT_EQ(std::count(words.begin(), words.end(), '\n'), 1) << words;
+}
+
+TEST(KeeperWords, OfRanks) {
+  EXPECT_EQ(words_of_ranks({3}), "rank 3");
+  EXPECT_EQ(words_of_ranks({4, 5, 6}), "ranks 4 to 6");
+  EXPECT_EQ(words_of_ranks({0, 2}), "ranks 0, 2");
+  EXPECT_EQ(words_of_ranks({0, 2, 4, 6, 8, 10, 12, 14, 16}), "ranks 0, 2, 4, 6, 8, 10, 12, 14, ...");
+}
+
+}  // namespace
