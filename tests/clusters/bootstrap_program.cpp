@@ -3,6 +3,7 @@
 //   bootstrap_program abort RANK STATUS     a rank ends the job, while others wait for it
 //   bootstrap_program exit RANK STATUS      the same by leaving without the end of its job
 //   bootstrap_program kill RANK
+//   bootstrap_program wait -1               nobody does anything
 
 #include <sys/mman.h>
 #include <unistd.h>

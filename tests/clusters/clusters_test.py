@@ -8,6 +8,7 @@ PROGRAMS is the folder of the test programs. Exit status 77: hosts cannot be mad
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,16 @@ def processes_called(name):
         except OSError:
             pass
     return found
+
+
+def host_of(process):
+    """Name of the host that a process is on; None if it is gone."""
+    try:
+        network = os.stat(f"/proc/{process}/ns/net").st_ino
+    except OSError:
+        return None
+    spaces = [space for space in os.listdir("/run/netns") if space.startswith(f"atoll-{SET}-")]
+    return next((space.rsplit("-", 1)[1] for space in spaces if os.stat(f"/run/netns/{space}").st_ino == network), None)
 
 
 class LauncherTest(unittest.TestCase):
@@ -152,13 +163,14 @@ class LauncherTest(unittest.TestCase):
         self.ends("exit", 1, 0)
 
 
+    def test_a_rank_that_is_killed_ends_all_hosts(self):
+        self.ends("kill", 1)
+
+
 class Pmix(LauncherTest):
     """Open MPI's mpirun, which otherwise waits 2 s for ranks that it ends."""
 
     LAUNCHER = ("mpirun", *(word for part in ("--mca", "odls_base_sigkill_timeout", "0") for word in ("--launcher-option", part)))
-
-    def test_a_rank_that_is_killed_ends_all_hosts(self):
-        self.ends("kill", 1)
 
 
 class Hydra(LauncherTest):
@@ -166,9 +178,6 @@ class Hydra(LauncherTest):
 
     LAUNCHER = ("hydra",)
     BOOTSTRAP = "pmi"
-
-    def test_a_rank_that_is_killed_ends_all_hosts(self):
-        self.ends("kill", 1)
 
     def test_ranks_are_those_of_mpi(self):
         # On one host: between several, MPICH 4.0.2 over UCX 1.13 hangs in MPI_Finalize now and then, without us, too.
@@ -198,6 +207,14 @@ class Slurm(LauncherTest):
             raise RuntimeError(started.stdout + started.stderr)
 
 
+    def test_a_rank_that_is_killed_ends_all_hosts(self):
+        # srun lets the others go on for half a minute; keepers do not.
+        begin = time.monotonic()
+        got = self.ends("kill", 1)
+        self.assertIn("rank 1 on host h2 has ended without upcxx::finalize()", got.stderr)
+        self.assertLess(time.monotonic() - begin, 25)
+
+
 class SlurmPmix(Slurm):
     """srun --mpi=pmix."""
 
@@ -209,6 +226,78 @@ class SlurmPmi2(Slurm):
 
     LAUNCHER = ("srun", "--launcher-option", "--mpi=pmi2")
     BOOTSTRAP = "pmi"
+
+
+class Losses(unittest.TestCase):
+    """Hosts that disappear while ranks compute. The launcher waits for such a host for ever, so that it is ended here."""
+
+    PROGRAM = "cluster_bootstrap_program"
+
+    def setUp(self):
+        self.words = tempfile.TemporaryFile("w+")  # pylint: disable=consider-using-with
+        self.addCleanup(self.words.close)
+
+    def left(self, name, but=()):
+        return [number for number in processes_called(name) if host_of(number) not in (None, *but)]
+
+    def start(self, ranks, keepers=HOSTS, **environment):
+        job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", "-n", str(ranks), os.path.join(PROGRAMS, self.PROGRAM), "wait", "-1"],
+                               stdout=subprocess.DEVNULL, stderr=self.words, stdin=subprocess.DEVNULL, start_new_session=True,
+                               env={**os.environ, **environment})
+
+        def end():
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+            for name in ("mpirun", "orted", self.PROGRAM, "atoll-keeper"):
+                for number in processes_called(name):
+                    os.kill(number, signal.SIGKILL)
+
+        self.addCleanup(end)
+        self.wait("all have started", lambda: len(processes_called(self.PROGRAM)) == ranks and len(processes_called("atoll-keeper")) == keepers)
+        time.sleep(0.5)  # keepers meet
+
+    def wait(self, what, holds):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.01)
+
+    def cut(self, host):
+        def mend():
+            hosts_sh("exec", host, "ip", "link", "set", "dev", "eth0", "up")
+            # Until launchers reach it again: nobody listens there, and its system says so.
+            hosts_sh("exec", "head", "bash", "-c", f"until (echo > /dev/tcp/{host}/9) 2>&1 | grep -q refused; do sleep 0.05; done")
+
+        self.addCleanup(mend)
+        self.assertEqual(hosts_sh("exec", host, "ip", "link", "set", "dev", "eth0", "down").returncode, 0)
+
+    def check_ended(self, words, but=()):
+        self.wait("ranks are left", lambda: not self.left(self.PROGRAM, but))
+        self.wait("keepers are left", lambda: not self.left("atoll-keeper", but))
+        self.words.seek(0)
+        said = self.words.read()
+        self.assertEqual(said.count(words), 1, said)
+
+    def test_a_link_that_stays_down(self):
+        self.start(2 * HOSTS, ATOLL_HOST_TIMEOUT="3")
+        begin = time.monotonic()
+        self.cut("h2")
+        self.check_ended("host h1: host h2 (ranks 2 to 3) is lost: nothing has been heard of it for 2.1 s")
+        self.assertGreater(time.monotonic() - begin, 1.5)
+
+    def test_a_host_that_is_killed_whole(self):
+        self.start(HOSTS, ATOLL_HOST_TIMEOUT="2")
+        self.cut("h3")
+        # Not the launcher's daemon, which the launcher would miss: here that is no connection between hosts.
+        for name in (self.PROGRAM, "atoll-keeper"):
+            for number in processes_called(name):
+                if host_of(number) == "h3":
+                    os.kill(number, signal.SIGKILL)
+        self.check_ended("host h3 (rank 2) is lost", but=("h3",))
+
+    def test_nobody_watches_if_it_is_so_wanted(self):
+        self.start(HOSTS, keepers=0, ATOLL_HOST_TIMEOUT="0")
+        self.assertEqual(processes_called("atoll-keeper"), [])
 
 
 class Ucx(unittest.TestCase):
