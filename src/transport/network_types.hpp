@@ -182,6 +182,7 @@ struct limits {
   std::size_t connections = 0;        ///< at once, that are no burden; 0: any number
   std::uint64_t longest_pause_ns = 0;  ///< without polls, before peers take this one for lost; 0: any
   std::uint64_t idle_poll_ns = 0;      ///< what a fruitless poll costs, about; below 50: 0
+  std::uint64_t message_ns = 0;        ///< what sending a message costs this rank however short it is, about
 };
 
 /// Sizes for one peer and lane, in bytes. They may shrink or grow with each connection, not in between.

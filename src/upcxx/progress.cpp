@@ -136,7 +136,7 @@ bool only_tasks_wait(thread_state const& t) {
       // soon they will run: they then count against the limit of private memory.
       message* const m = engine::next_user_message(t.holds_master, moved);
       if (m == nullptr) break;
-      bool const reply = m->kind == message_kind::reply;
+      bool const reply = m->kind == message_kind::reply && !m->more;
       run_or_hold(t, m);
       // Somebody waits for a reply; looking for the next message first would cost a line transfer.
       if (reply) break;

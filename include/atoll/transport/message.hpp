@@ -68,7 +68,8 @@ struct message : task {
   bool charged = false;         ///< counted against the limit of private memory
   bool owes_credit = false;     ///< its sender is told when the program has it
   bool growing = false;         ///< its sender may still be writing the payload (growing.hpp)
-  std::uint32_t period = 0;     ///< of the library, in which it arrived
+  bool more = false;         ///< another was behind it when it was taken: look for that before anything else
+  std::uint32_t period = 0;  ///< of the library, in which it arrived
 
   std::byte* payload() const { return base + header_bytes; }
 };

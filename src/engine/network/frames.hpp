@@ -15,6 +15,7 @@ enum class network_messages::form : std::uint8_t {
   wanted,     ///< announcement: asks for the one with this number
   piece,      ///< piece, and some bytes of the message
   credit,     ///< announcement: nothing but the credit
+  bundle,     ///< frame, and as many messages as its token says, each behind an entry
 };
 
 /// The header of a message that travels whole, in place of the first bytes of its buffer, which stay behind. Two words:
@@ -36,6 +37,15 @@ struct network_messages::frame {
   std::uint8_t alignment_log2() const noexcept { return static_cast<std::uint8_t>(rest >> 8); }
   form what() const noexcept { return static_cast<form>(rest >> 16 & 0xff); }
   std::uint32_t credit() const noexcept { return static_cast<std::uint32_t>(rest >> 32); }
+};
+
+/// In front of each message of a bundle.
+struct network_messages::entry {
+  frame head;
+  std::uint32_t bytes;  ///< of the message behind its header; `given_up`
+  std::uint32_t room;   ///< to the next entry
+
+  static constexpr std::uint32_t given_up = ~std::uint32_t{0};
 };
 
 struct network_messages::announcement {

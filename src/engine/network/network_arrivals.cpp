@@ -119,6 +119,7 @@ message* network_messages::take(transport::taking how) {
     message* const m = queue.pop();
     if (!how.in_place(way)) charge(*m);
     if (std::exchange(m->owes_credit, false)) owe(*m);
+    m->more = !queue.empty();
     return m;
   }
   bool const soon = how.control_in_place || how.whatever_the_limit;
@@ -183,6 +184,10 @@ taken network_messages::arrived(arrival const& what) {
     take_announcement(what, what.header.data());
     return taken::consumed;
   }
+  if (f.what() == form::bundle) {
+    take_bundle(what, f.token);
+    return taken::consumed;
+  }
   std::size_t const bytes = header_bytes + what.bytes;
   if (!what.late && is_pooled(bytes, f.alignment_log2())) [[likely]] {
     message* const m = make_pooled(f, what.peer, bytes);
@@ -204,6 +209,21 @@ taken network_messages::arrived(arrival const& what) {
   std::memcpy(m->payload(), what.payload, what.bytes);
   deliver(m);
   return taken::consumed;
+}
+
+/// Messages of a bundle are small, and so pooled, but for those that want to be aligned to more than a line.
+void network_messages::take_bundle(arrival const& what, std::uint64_t messages) {
+  std::byte const* at = what.payload;
+  for (std::uint64_t i = 0; i < messages; ++i) {
+    entry e;
+    std::memcpy(&e, at, sizeof e);
+    std::byte const* const payload = at + sizeof e;
+    at += e.room;
+    if (e.bytes == entry::given_up) continue;
+    message* const m = make_pooled(e.head, what.peer, header_bytes + e.bytes);
+    if (e.bytes != 0) std::memcpy(m->payload(), payload, e.bytes);
+    deliver(m);
+  }
 }
 
 void network_messages::take_announcement(arrival const& what, std::byte const* header) {

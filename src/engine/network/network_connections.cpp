@@ -62,8 +62,8 @@ void network_messages::close_least_used() {
   next_close_ns_ = now_ns() + between_closes_ns;
   network_peer* least = nullptr;
   for (auto const& [rank, p] : peers_) {
-    bool const idle =
-        p->link == link_state::open && p->pieces.empty() && p->waiting[0].empty() && p->waiting[1].empty();
+    bool const idle = p->link == link_state::open && p->pieces.empty() && p->waiting[0].empty() &&
+                      p->waiting[1].empty() && !p->bundling;
     if (idle && (least == nullptr || p->last_use < least->last_use)) least = p.get();
   }
   if (least == nullptr || least->last_use == uses_) return;  // that is the one that has just been opened
@@ -111,6 +111,7 @@ void network_messages::closes(network_peer& p) noexcept {
 
 void network_messages::close_all() {
   ending_ = true;
+  static_cast<void>(close_bundles());
   for (auto const& [rank, p] : peers_) {
     if (is_open(*p)) network_->close(rank);
   }

@@ -29,6 +29,8 @@ using transport::storage;
 namespace {
 
 constexpr std::size_t pooled_bytes = transport::pooled_room[2];
+/// From here on it pays to let messages wait for others; an entry of a bundle costs some ten nanoseconds on either side.
+constexpr std::uint64_t dear_message_ns = 500;
 
 /// A record whose buffer is what begin() took.
 message* record_of(outgoing const& out, std::size_t bytes) {
@@ -68,7 +70,8 @@ network_messages::network_messages(std::unique_ptr<transport::network> network, 
       shape_(std::move(what)),
       memory_(memory),
       looks_(network_->limits().idle_poll_ns),
-      most_open_(network_->limits().connections == 0 ? ~std::size_t{0} : network_->limits().connections) {}
+      most_open_(network_->limits().connections == 0 ? ~std::size_t{0} : network_->limits().connections),
+      bundles_(network_->limits().message_ns >= dear_message_ns) {}
 
 network_messages::~network_messages() {
   network_.reset();
@@ -105,6 +108,12 @@ bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::siz
                        bytes <= most_in_place && payload <= p.sizes[index_of(out.way)].in_place &&
                        (out.way == lane::control || has_credit(p, bytes));
   if (!at_once) return false;
+  if (bundles_) {
+    if (p.bundles[index_of(out.way)].in_burst && bytes <= most_bundled &&
+        alignment <= transport::buffer_alignment)
+      return begin_bundled(p, out, bytes, alignment);
+    if (!close_bundle(p, out.way)) return false;
+  }
   if (free_buffers_ == nullptr) [[unlikely]]
     free_buffers_ = new open_buffer;
   open_buffer* const buffer = free_buffers_;
@@ -178,7 +187,7 @@ void network_messages::commit(outgoing& out, message_kind kind, std::uint64_t to
   ++waiting_;
   if (queue.first == m) static_cast<void>(send_first(p, out.way));
   if (!queue.empty()) list(p);
-  unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
+  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
 }
 
 /// The buffer of a message that is not being written any more; its record is free, and unchanged until the next begin.
@@ -194,14 +203,20 @@ void network_messages::commit_in_place(outgoing& out, message_kind kind, std::ui
   p.last_use = ++uses_;
   if (out.way == lane::request) p.in_use -= cost_of(out.capacity) - cost_of(bytes);
   if (kind != message_kind::active) ++calls_sent_;
+  if (bundles_) {
+    if (is_bundled(out)) return commit_bundled(p, out, kind, token, bytes);
+    follow_burst(p, out.way);
+  }
   frame const f = frame_of(p, kind, token, out.alignment_log2);
   network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
   // It may have left or not: the next advance() asks.
-  unsent_.store(waiting_ + 1, std::memory_order_relaxed);
+  unsent_.store(waiting_ + bundled_ + 1, std::memory_order_relaxed);
 }
 
 void network_messages::cancel_in_place(outgoing& out) noexcept {
-  if (out.way == lane::request) peer(out.target).in_use -= cost_of(out.capacity);
+  network_peer& p = peer(out.target);
+  if (out.way == lane::request) p.in_use -= cost_of(out.capacity);
+  if (is_bundled(out)) return cancel_bundled(p, out);
   network_->cancel(close_buffer(out)->of);
 }
 
@@ -250,7 +265,7 @@ bool network_messages::has_credit(network_peer const& p, std::size_t bytes) cons
 
 /// Sends the first message that waits, if that is possible now.
 bool network_messages::send_first(network_peer& p, lane way) {
-  if (!connect(p)) return false;
+  if (!connect(p) || !close_bundle(p, way)) return false;
   waiting_messages& queue = p.waiting[index_of(way)];
   message* const m = queue.first;
   if (way == lane::request && !has_credit(p, m->bytes)) return false;
@@ -409,10 +424,11 @@ bool network_messages::advance() {
   bool moved = !std::exchange(looked_, false) && look();
   if (!announced_.empty()) moved |= ask_for_announced(false);
   if (!active_.empty()) moved |= flush();
+  if (!bundling_.empty()) moved |= close_bundles();
   if (too_many_open()) [[unlikely]]
     close_some();
   if (moved || stirred_ || unsent() != 0) {
-    unsent_.store(waiting_ + network_->under_way(), std::memory_order_relaxed);
+    unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
     stirred_ = false;
   }
   return moved;

@@ -7,6 +7,9 @@
 /// announced; when the target has memory for it, the target fetches it, or where the transport cannot do that asks
 /// for it, and it comes in pieces. What finds no room, no credit or no connection waits for its peer, per lane.
 ///
+/// *Bundles.* Where a message costs much however short it is, the first small one to a peer leaves at once, and those that follow
+/// before this rank makes progress again leave together (network_bundles.cpp).
+///
 /// *Credit.* A rank may have so many bytes of requests at each peer, an announced one counting little; the peer gives
 /// that back when its program has the request, or at once while it has memory for more. Answers need no credit: they
 /// are what the peer has asked for, and held_back_calls bounds them.
@@ -67,6 +70,8 @@ class network_messages final : public single<network_messages>, public transport
 
   /// Longest, header included.
   static constexpr std::size_t most_in_place = transport::pooled_room[2];
+  /// Longest that leaves with others.
+  static constexpr std::size_t most_bundled = 512;
   /// False: it may not leave at once, or is not small, or the transport has no room. Then there is begin().
   bool begin_in_place(transport::outgoing& out, std::size_t bytes, std::size_t alignment);
   void commit_in_place(transport::outgoing& out, transport::message_kind kind, std::uint64_t token,
@@ -104,7 +109,7 @@ class network_messages final : public single<network_messages>, public transport
   /// True if the network wakes this rank, also when something that is under way has come to its end.
   [[nodiscard]] bool may_sleep() {
     looks_.hurry();
-    return waiting_ == 0 && network_->arm();
+    return waiting_ == 0 && bundled_ == 0 && network_->arm();
   }
   /// Begins to close all connections. Nothing more is sent, and losses are taken for closings.
   void close_all();
@@ -135,6 +140,7 @@ class network_messages final : public single<network_messages>, public transport
  private:
   enum class form : std::uint8_t;
   struct frame;
+  struct entry;
   struct announcement;
   struct piece;
   struct sending;
@@ -169,9 +175,21 @@ class network_messages final : public single<network_messages>, public transport
   bool send_note(network_peer& p, form what, std::uint64_t number);
   bool send_announcement(network_peer& p, transport::lane way, announcement what);
   open_buffer* close_buffer(transport::outgoing const& out) noexcept;
+  static bool is_bundled(transport::outgoing const& out) noexcept { return out.position == 0; }
   frame frame_of(network_peer& p, transport::message_kind kind, std::uint64_t token,
                  std::uint8_t alignment_log2) noexcept;
   void list(network_peer& p);
+
+  // Bundles.
+  bool begin_bundled(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  void commit_bundled(network_peer& p, transport::outgoing& out, transport::message_kind kind,
+                      std::uint64_t token, std::size_t bytes);
+  void cancel_bundled(network_peer& p, transport::outgoing& out) noexcept;
+  bool close_bundle(network_peer& p, transport::lane way);
+  void follow_burst(network_peer& p, transport::lane way);
+  bool close_bundles();
+  void take_bundle(transport::arrival const& what, std::uint64_t messages);
+
   bool flush();
   bool flush(network_peer& p);
   bool settle_credit(network_peer& p);
@@ -215,7 +233,10 @@ class network_messages final : public single<network_messages>, public transport
   std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and number
   transport::fifo<transport::message> arrived_[transport::lanes];
   open_buffer* free_buffers_ = nullptr;  ///< records that are not in use
-  std::size_t waiting_ = 0;              ///< messages that the transport does not have yet
+  bool const bundles_;                   ///< messages cost much: several leave together
+  std::size_t bundled_ = 0;              ///< messages that lie in bundles
+  std::vector<network_peer*> bundling_;
+  std::size_t waiting_ = 0;  ///< messages that the transport does not have yet
   std::atomic<std::size_t> unsent_{0};
   std::size_t private_bytes_[transport::lanes] = {};
   std::uint64_t calls_sent_ = 0;

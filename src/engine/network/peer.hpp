@@ -32,6 +32,16 @@ struct outgoing_pieces {
   std::size_t sent = 0;  ///< bytes
 };
 
+/// Small messages that leave together, in a buffer of the network's.
+struct message_bundle {
+  transport::network_buffer buffer;
+  bool begun = false;
+  bool in_burst = false;       ///< a message of this lane has left since the last advance()
+  std::size_t used = 0;        ///< bytes of the buffer
+  std::uint32_t messages = 0;  ///< that are written
+  std::uint32_t open = 0;      ///< that are being written
+};
+
 /// A rank of another host.
 struct network_peer {
   std::int32_t rank = -1;
@@ -43,6 +53,8 @@ struct network_peer {
   transport::message_sizes sizes[transport::lanes];  ///< of the connection
   waiting_messages waiting[transport::lanes];
   std::vector<outgoing_pieces> pieces;  ///< of messages that the peer has asked for
+  message_bundle bundles[transport::lanes];
+  bool bundling = false;  ///< among those that advance() visits for their bundles
   // Credit for requests, in bytes.
   std::size_t in_use = 0;  ///< of ours at the peer, that it has not given back
   std::size_t owed = 0;    ///< of the peer's here, to be given back

@@ -290,6 +290,7 @@ message* next_user_message(bool in_place, bool& moved) {
     if (m == nullptr) return nullptr;
     came_from_peers();
     moved = true;
+    bool const more = m->more;
     if (m->kind == message_kind::reply) return m;
     if (m->kind == message_kind::request) {
       if (!waiting.must_wait(m->source)) [[likely]]
@@ -298,7 +299,7 @@ message* next_user_message(bool in_place, bool& moved) {
     } else {
       dispatch(m);
       // Puts and gets end like this, and who waits for one should hear of it before the next look.
-      if (from_network) return nullptr;
+      if (from_network && !more) return nullptr;
     }
   }
 }
@@ -328,7 +329,7 @@ bool poll() {
     if (m == nullptr) break;
     came_from_peers();
     moved = true;
-    bool const handled = m->kind == message_kind::active;
+    bool const handled = m->kind == message_kind::active && !m->more;
     dispatch(m);
     // Looking for the next one costs a line transfer; who waited for this one should hear of it first.
     if (handled) break;

@@ -362,6 +362,7 @@ class endpoint final {
                                  charged,
                                  false,
                                  false,
+                                 false,
                                  config_.period};
   }
   /// A message whose payload does not lie in its record.

@@ -157,13 +157,14 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.flag("gpu", o.gpu) || r.choice("atomics", o.atomics, atomics_choices) ||
       r.flag("coherent", o.coherent) || r.flag("loopback", o.loopback) ||
       r.choice("stale", o.stale, stale_choices) || r.choice("losses", o.losses, loss_choices) ||
-      r.number("connections", o.connections, 0, 1U << 20) || r.time("idle", o.idle_ns);
+      r.number("connections", o.connections, 0, 1U << 20) || r.time("idle", o.idle_ns) ||
+      r.time("message", o.message_ns);
   if (!known) {
     refuse(
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
         "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
-        "vectors, gpu, atomics, coherent, loopback, stale, losses, connections, idle");
+        "vectors, gpu, atomics, coherent, loopback, stale, losses, connections, idle, message");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
 }
@@ -236,6 +237,7 @@ std::string to_text(options const& o) {
   choice("losses", o.losses, rest.losses, loss_choices);
   add("connections", o.connections, rest.connections);
   add("idle", o.idle_ns, rest.idle_ns, "ns");
+  add("message", o.message_ns, rest.message_ns, "ns");
   return text;
 }
 

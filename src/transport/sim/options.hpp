@@ -53,8 +53,9 @@ struct options {
   bool loopback = true;  ///< no: the own rank is no peer
   stale_key stale = stale_key::misses;
   loss_notice losses = loss_notice::always;
-  std::size_t connections = 0;  ///< that are no burden; 0: any number
-  std::uint64_t idle_ns = 0;    ///< what a fruitless poll costs at least
+  std::size_t connections = 0;   ///< that are no burden; 0: any number
+  std::uint64_t idle_ns = 0;     ///< what a fruitless poll costs at least
+  std::uint64_t message_ns = 0;  ///< what a message is said to cost
 
   bool timed() const { return latency_ns != 0 || bytes_per_ns != 0; }
 };

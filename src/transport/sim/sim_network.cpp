@@ -37,6 +37,7 @@ sim_network::sim_network(config const& how)
   limits_.key_bytes = 24;
   limits_.notification_bits = 64;
   limits_.idle_poll_ns = how_.idle_ns;
+  limits_.message_ns = how_.message_ns;
   limits_.connections = how_.connections;
 
   rank_page* const page = wire_.map().page_of(how.base, me_);

@@ -43,6 +43,7 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
   limits_.payload_alignment = 1;
   limits_.notification_bits = 64;
   limits_.idle_poll_ns = adapters ? 0 : 300;
+  limits_.message_ns = adapters ? 200 : 4000;
 
   sizes_.header =
       std::min<std::size_t>(block_pool::headers - sizeof(wire), context_->longest_header() - sizeof(wire));

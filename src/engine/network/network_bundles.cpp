@@ -1,0 +1,129 @@
+// Messages that leave together.
+//
+// A message of some bytes costs a system call at each side where the network is TCP: some microseconds, hundreds of times what it costs to write it.
+// The first one of a burst leaves at once, so that nobody who waits for a single message waits longer. Those that follow to the same peer, in
+// the same lane, are written behind each other into a buffer of the network's, which leaves when it is full, when something that must
+// stay behind them is to leave, and in this rank's next progress at any level. Until then they count as unsent.
+//
+// Each has the credit that it would have alone. A bundle leaves only when nobody writes into it any more.
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <atoll/base/round_up.hpp>
+
+#include "engine/network/frames.hpp"
+
+namespace atl::engine {
+
+using transport::header_bytes;
+using transport::index_of;
+using transport::lane;
+using transport::message_kind;
+using transport::outgoing;
+using transport::started;
+using transport::storage;
+
+namespace {
+
+/// Bytes of a bundle: enough for the costs of a message to be small beside those of its parts.
+constexpr std::size_t bundle_bytes = 8192;
+
+}  // namespace
+
+bool network_messages::begin_bundled(network_peer& p, outgoing& out, std::size_t bytes, std::size_t alignment) {
+  message_bundle& b = p.bundles[index_of(out.way)];
+  std::size_t const room = sizeof(entry) + round_up(bytes - header_bytes, std::size_t{8});
+  if (b.begun && b.used + room > b.buffer.capacity && !close_bundle(p, out.way)) return false;
+  if (!b.begun) {
+    std::size_t const most = std::min(bundle_bytes, p.sizes[index_of(out.way)].in_place);
+    if (room > most || network_->begin(p.rank, out.way, sizeof(frame), room, most, b.buffer) != started::complete)
+      return false;
+    b.begun = true;
+    b.used = b.messages = 0;
+  }
+  std::byte* const at = b.buffer.payload + b.used;
+  entry const e{{}, entry::given_up, static_cast<std::uint32_t>(room)};
+  std::memcpy(at, &e, sizeof e);
+  b.used += room;
+  ++b.open;
+  ++b.messages;
+  ++bundled_;
+  out.begin = at + sizeof(entry) - header_bytes;
+  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  out.where = storage::in_network;
+  out.capacity = bytes;
+  out.position = 0;
+  if (out.way == lane::request) p.in_use += cost_of(bytes);
+  return true;
+}
+
+void network_messages::commit_bundled(network_peer& p, outgoing& out, message_kind kind, std::uint64_t token,
+                                      std::size_t bytes) {
+  message_bundle& b = p.bundles[index_of(out.way)];
+  std::byte* const at = out.begin + header_bytes - sizeof(entry);
+  entry e;
+  std::memcpy(&e, at, sizeof e);
+  // What the last one does not need is the next one's.
+  if (at + e.room == b.buffer.payload + b.used) {
+    std::size_t const room = sizeof(entry) + round_up(bytes - header_bytes, std::size_t{8});
+    b.used -= e.room - room;
+    e.room = static_cast<std::uint32_t>(room);
+  }
+  e.head = frame(token, kind, out.alignment_log2, form::whole, 0);
+  e.bytes = static_cast<std::uint32_t>(bytes - header_bytes);
+  std::memcpy(at, &e, sizeof e);
+  --b.open;
+  unsent_.store(waiting_ + bundled_, std::memory_order_relaxed);
+}
+
+/// Its entry stays, and says that there is nothing in it.
+void network_messages::cancel_bundled(network_peer& p, outgoing& out) noexcept { --p.bundles[index_of(out.way)].open; }
+
+/// False: it is being written. True also if there is none.
+bool network_messages::close_bundle(network_peer& p, lane way) {
+  message_bundle& b = p.bundles[index_of(way)];
+  if (!b.begun) return true;
+  if (b.open != 0) return false;
+  frame const f(b.messages, message_kind::active, 0, form::bundle, static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
+  network_->commit(b.buffer, std::as_bytes(std::span(&f, 1)), b.used);
+  bundled_ -= b.messages;
+  b.begun = false;
+  return true;
+}
+
+/// A message has left: those that follow may wait.
+void network_messages::follow_burst(network_peer& p, lane way) {
+  p.bundles[index_of(way)].in_burst = true;
+  if (std::exchange(p.bundling, true)) return;
+  bundling_.push_back(&p);
+}
+
+/// All bursts end. True if something leaves.
+bool network_messages::close_bundles() {
+  bool moved = false;
+  for (std::size_t i = 0; i < bundling_.size();) {
+    network_peer& p = *bundling_[i];
+    bool all = true;
+    for (lane const way : {lane::control, lane::request}) {
+      message_bundle& b = p.bundles[index_of(way)];
+      b.in_burst = false;
+      moved |= b.begun;
+      all &= close_bundle(p, way);
+    }
+    if (!all) {
+      ++i;
+      continue;
+    }
+    p.bundling = false;
+    bundling_[i] = bundling_.back();
+    bundling_.pop_back();
+  }
+  if (moved) stirred_ = true;
+  return moved;
+}
+
+}  // namespace atl::engine
