@@ -1,42 +1,14 @@
 #pragma once
 
-/// Memory of what comes and goes with each operation: taken from the system in lots, and given back at the end.
+/// Memory of what is sent, kept for reuse.
 
 #include <cstddef>
-#include <memory>
 #include <new>
-#include <vector>
 
+#include "transport/object_pool.hpp"
 #include "transport/ucx/peer.hpp"
 
 namespace atl::transport::ucx {
-
-/// Objects that are as new when they are taken, and have a member `next`.
-template <class T>
-class object_pool {
- public:
-  T* take() {
-    if (free_ == nullptr) grow();
-    T* const object = free_;
-    free_ = object->next;
-    return new (object) T{};
-  }
-  void give(T* object) noexcept {
-    object->next = free_;
-    free_ = object;
-  }
-
- private:
-  static constexpr std::size_t lot = 64;
-
-  void grow() {
-    lots_.push_back(std::make_unique<T[]>(lot));
-    for (std::size_t i = 0; i < lot; ++i) give(&lots_.back()[i]);
-  }
-
-  T* free_ = nullptr;
-  std::vector<std::unique_ptr<T[]>> lots_;
-};
 
 /// Blocks of two sizes.
 class block_pool {
