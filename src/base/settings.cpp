@@ -64,11 +64,13 @@ constexpr std::array table{
         "whether the network does atomic operations on memory of other hosts where it can, and on all memory where "
         "processors would disturb it; left empty, where it does without the owner"},
     entry{"ATOLL_TRANSPORTS", kind::text, "", "",
-          "networks between hosts, by choice: ucx, a path of a module, or sim between simulated hosts"},
+          "networks between hosts, by choice: ucx, ofi, a path of a module, or sim between simulated hosts"},
     entry{"ATOLL_NET_DEVICES", kind::text, "", "",
           "network devices to use between hosts: mlx5_0:1,eth0; left empty, the network's library chooses"},
     entry{"ATOLL_UCX_LIBRARY", kind::text, "", "",
           "file of libucp to open where none is in the process yet; left empty, libucp.so.0"},
+    entry{"ATOLL_OFI_LIBRARY", kind::text, "", "",
+          "file of libfabric to open where none is in the process yet; left empty, libfabric.so.1"},
     entry{"ATOLL_CUDA_DRIVER", kind::text, "libcuda.so.1", "",
           "library of the CUDA driver; none: use no CUDA devices"},
     entry{"ATOLL_HIP_DRIVER", kind::text, "libamdhip64.so.6", "",
@@ -392,9 +394,9 @@ std::vector<std::string> transports() {
     if (name.empty()) continue;
     bool const path = name.find('/') != std::string::npos;
     if (!path) name = lower(name);
-    if (!path && name != "ucx" && name != "sim") {
-      throw startup_error(
-          format("ATOLL_TRANSPORTS: %s is not known; write ucx, sim, or the path of a module", name.c_str()));
+    if (!path && name != "ucx" && name != "ofi" && name != "sim") {
+      throw startup_error(format(
+          "ATOLL_TRANSPORTS: %s is not known; write ucx, ofi, sim, or the path of a module", name.c_str()));
     }
     names.push_back(std::move(name));
   }
@@ -403,7 +405,11 @@ std::vector<std::string> transports() {
 
 std::string network_devices() { return trim(text_of("ATOLL_NET_DEVICES")); }
 
-std::string ucx_library() { return trim(text_of("ATOLL_UCX_LIBRARY")); }
+std::string network_library(std::string_view network) {
+  if (network == "ucx") return trim(text_of("ATOLL_UCX_LIBRARY"));
+  if (network == "ofi") return trim(text_of("ATOLL_OFI_LIBRARY"));
+  return {};
+}
 
 bool gpu_sharing() { return parse_boolean(text_of("ATOLL_GPU_SHARING"), "ATOLL_GPU_SHARING"); }
 

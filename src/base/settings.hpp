@@ -130,8 +130,9 @@ std::string gpu_driver(std::string_view kind);
 std::vector<std::string> transports();
 /// ATOLL_NET_DEVICES as it stands; empty: the network's library chooses.
 std::string network_devices();
-/// ATOLL_UCX_LIBRARY: the file to open instead of libucp.so.0; may be empty.
-std::string ucx_library();
+/// ATOLL_UCX_LIBRARY, ATOLL_OFI_LIBRARY: the file that a network (ucx, ofi) is to open instead of its usual library; may be
+/// empty.
+std::string network_library(std::string_view network);
 
 /// ATOLL_GPU_SHARING: whether peers may import device memory.
 bool gpu_sharing();

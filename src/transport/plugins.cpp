@@ -13,7 +13,7 @@
 namespace atl::transport {
 namespace {
 
-constexpr std::array<std::string_view, 1> known{"ucx"};
+constexpr std::array<std::string_view, 2> known{"ucx", "ofi"};
 
 /// The module's own words; null, and why not.
 atoll_network_plugin const* load(std::string const& file, std::string& why_not) {
@@ -64,12 +64,13 @@ opened_network open_plugin(std::string_view name, network_config const& config) 
   return result;
 }
 
-opened_network open_first_plugin(std::span<std::string const> names, network_config const& config) {
+opened_network open_first_plugin(std::span<plugin_choice const> choices, network_config config) {
   std::string all;
-  for (std::string const& name : names) {
-    opened_network one = open_plugin(name, config);
+  for (plugin_choice const& choice : choices) {
+    config.library = choice.library.c_str();
+    opened_network one = open_plugin(choice.name, config);
     if (one.network != nullptr) return one;
-    all += (all.empty() ? "" : "; ") + name + ": " + one.why_not;
+    all += (all.empty() ? "" : "; ") + choice.name + ": " + one.why_not;
   }
   return {nullptr, all};
 }

@@ -44,19 +44,22 @@ TEST(plugins, AnotherVersionIsRefusedBeforeItIsOpened) {
 }
 
 TEST(plugins, TheFirstThatCanBeUsedIsAndElseAllSayWhyNot) {
-  std::vector<std::string> const names{"nowhere", module_of("failing")};
-  opened_network const opened = open_first_plugin(names, {});
+  std::vector<plugin_choice> const choices{{"nowhere", {}}, {module_of("failing"), {}}};
+  opened_network const opened = open_first_plugin(choices, {});
   EXPECT_EQ(opened.network, nullptr);
   EXPECT_THAT(opened.why_not,
               AllOf(HasSubstr("nowhere: its module"), HasSubstr("libfake-failing.so: no such device")));
 }
 
-#ifdef HAVE_UCX
 TEST(plugins, ThoseOfThisBuildAreFound) {
-  // Where libucp is absent, that is what is said; the module itself is here.
+  // Where their libraries are absent, that is what is said; the modules themselves are here.
+#ifdef HAVE_UCX
   EXPECT_THAT(open_plugin("ucx", {}).why_not, testing::Not(HasSubstr("not installed")));
-}
 #endif
+#ifdef HAVE_OFI
+  EXPECT_THAT(open_plugin("ofi", {}).why_not, testing::Not(HasSubstr("not installed")));
+#endif
+}
 
 }  // namespace
 }  // namespace atl::transport

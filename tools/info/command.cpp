@@ -63,11 +63,11 @@ void print_memory() {
 void print_networks() {
   std::printf("transports  shm (ranks on one host)\n");
   std::string const devices = settings::network_devices();
-  std::string const library = settings::ucx_library();
   transport::network_config config;
   config.devices = devices.c_str();
-  config.library = library.c_str();
   for (std::string_view const name : transport::known_plugins()) {
+    std::string const library = settings::network_library(name);
+    config.library = library.c_str();
     transport::opened_network const opened = transport::open_plugin(name, config);
     std::printf(
         "            %s\n",

@@ -44,15 +44,18 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     std::vector<std::string> names = wanted_networks(hosts_are_simulated(channel));
     bool const simulated = std::erase(names, "sim") != 0;
     std::string const devices = settings::network_devices();
-    std::string const library = settings::ucx_library();
     transport::network_config config;
     config.rank = place.rank;
     config.ranks = place.size;
     config.devices = devices.c_str();
-    config.library = library.c_str();
     config.address_room = longest_card - transport::longest_network_name;
     config.one_machine = hosts_are_simulated(channel);
-    transport::opened_network opened = transport::open_first_plugin(names, config);
+    std::vector<transport::plugin_choice> choices;
+    for (std::string& name : names) {
+      std::string library = settings::network_library(name);
+      choices.push_back({std::move(name), std::move(library)});
+    }
+    transport::opened_network opened = transport::open_first_plugin(choices, config);
     if (opened.network == nullptr) {
       if (simulated) opened.why_not += opened.why_not.empty() ? "" : "; ";
       if (simulated) opened.why_not += "sim: only between simulated hosts";
