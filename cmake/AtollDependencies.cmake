@@ -58,8 +58,9 @@ if(NOT TARGET Threads::Threads)  # else whoever adds this project has found it, 
   endif()
 endif()
 
-# Headers only: the library itself is opened at run time, by jobs of several hosts.
+# Headers only: the libraries themselves are opened at run time, by jobs of several hosts.
 atoll_dependency(UCX "network between hosts" PACKAGE Ucx TARGET Ucx::headers DEBIAN libucx-dev)
+atoll_dependency(OFI "network between hosts" PACKAGE Libfabric TARGET Libfabric::headers DEBIAN libfabric-dev)
 
 # The library alone needs none of what follows: whoever adds it as a subdirectory is not asked for it.
 if(ATOLL_BUILD_TOOLS OR ATOLL_BUILD_APPS OR ATOLL_BUILD_BENCH)

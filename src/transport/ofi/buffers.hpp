@@ -1,0 +1,52 @@
+#pragma once
+
+/// Blocks of memory that libfabric may read and write: taken from the system in lots, registered where that is needed, and
+/// given back at the end.
+
+#include <cstddef>
+#include <vector>
+
+#include "transport/ofi/context.hpp"
+#include "transport/ofi/peer.hpp"
+
+namespace atl::transport::ofi {
+
+class block_pool {
+ public:
+  /// Of all blocks: the wire's header and the longest one of a message.
+  static constexpr std::size_t headers = sizeof(wire) + 240;
+
+  /// Blocks with room for `payload` bytes behind the headers.
+  block_pool(context& of, std::size_t payload) : of_(of), room_(headers + payload) {}
+  ~block_pool();
+  block_pool(block_pool const&) = delete;
+  block_pool& operator=(block_pool const&) = delete;
+
+  /// Null: there is no memory.
+  block* take() {
+    if (free_ == nullptr) [[unlikely]]
+      grow();
+    block* const taken = free_;
+    if (taken != nullptr) free_ = taken->next;
+    return taken;
+  }
+  void give(block* b) noexcept {
+    b->next = free_;
+    free_ = b;
+  }
+  [[nodiscard]] std::size_t room() const noexcept { return room_; }
+
+ private:
+  struct lot {
+    std::byte* memory;
+    fid_mr* entered;
+  };
+  void grow();
+
+  context& of_;
+  std::size_t room_;
+  block* free_ = nullptr;
+  std::vector<lot> lots_;
+};
+
+}  // namespace atl::transport::ofi

@@ -1,0 +1,117 @@
+// How connections end.
+//
+//   close ────bye────> <───bye──        each says it once all of its own has come to an end
+//          <───over── of the higher rank, once it has both; then the lower one closes its endpoint, and the other follows
+//
+// Nobody closes while there may be something to read: over TCP that would reset the connection, and drop what the peer has
+// not read yet. Messages come in their order, so all is there when the peer's bye is; only what answers a peer's own
+// messages may still follow a bye, and nothing follows an over.
+
+#include <utility>
+
+#include "transport/ofi/ofi_network.hpp"
+
+namespace atl::transport::ofi {
+
+void ofi_network::close(std::int32_t rank) {
+  peer* const p = find(rank);
+  if (p == nullptr) return;
+  p->close_wanted = true;
+  if (p->now != peer::link::connected) return;
+  set_link(*p, peer::link::closing);
+  touch(*p);
+}
+
+void ofi_network::give_up(std::int32_t rank) {
+  peer* const p = find(rank);
+  if (p == nullptr) return;
+  drop_wish(*p);
+  if (p->now == peer::link::none || p->lost) return;
+  lose(*p, "it was given up");
+}
+
+void ofi_network::lose(peer& p, std::string why) {
+  if (!std::exchange(p.lost, true)) p.why = std::move(why);
+  touch(p);
+}
+
+void ofi_network::tend(peer& p) {
+  if (p.hung_up && !p.lost) {
+    if (!drained_) {  // what it has sent before comes first
+      touch(p);
+    } else if (!p.agreed()) {
+      lose(p, "the other side has closed the connection");
+    }
+  }
+  if (!p.lost && !p.waiting.empty()) go_on(p);
+  if (p.lost) {
+    tend_lost(p);
+  } else if (p.now == peer::link::closing) {
+    tend_closing(p);
+  }
+  if (p.wish == nullptr || p.lost) return;
+  bool const theirs = p.now == peer::link::connecting && p.begun && p.rank < me_;
+  if (p.now == peer::link::none || theirs) accept(p);
+}
+
+void ofi_network::tend_closing(peer& p) {
+  if (p.out != 0 || p.events != 0) return;
+  if (!std::exchange(p.said_bye, true)) say_word(p, wire::bye, {});
+  if (!p.agreed()) return;
+  bool const leads = me_ < p.rank;
+  if (!leads && !std::exchange(p.said_over, true)) say_word(p, wire::over, {});
+  if (p.agreed() && (p.hung_up || (leads && p.got_over))) end_connection(p);
+}
+
+/// libfabric lets go of everything with the endpoint; what remains is to tell.
+void ofi_network::tend_lost(peer& p) {
+  if (p.agreed()) {
+    end_connection(p);
+    return;
+  }
+  if (p.now == peer::link::connecting && p.begun && p.wish != nullptr) {
+    accept(p);  // of two requests the other one is left
+    return;
+  }
+  bool const stood = p.now == peer::link::connected || p.now == peer::link::closing;
+  if (stood && !std::exchange(p.lost_told, true)) tell(p, connection_change::lost, p.why);
+  release_endpoint(p);
+  if (p.out == 0 && p.events == 0) end_connection(p);
+}
+
+void ofi_network::end_connection(peer& p) {
+  bool const was_lost = p.lost && !p.agreed();
+  bool const stood = p.now != peer::link::connecting;
+  bool const asked = p.asked;
+  release_endpoint(p);
+  set_link(p, peer::link::none);
+  ++p.generation;
+  p.lost = p.hung_up = false;
+  std::string const why = was_lost ? p.why : std::string();
+  if (stood) {
+    tell(p, connection_change::closed, why);
+  } else if (asked) {
+    tell(p, connection_change::refused, why);
+  }
+  if (p.wish != nullptr) touch(p);
+}
+
+/// With it goes what is under way. libfabric may still name that in its queue, but uses none of its memory.
+void ofi_network::release_endpoint(peer& p) {
+  if (p.endpoint == nullptr) return;
+  endpoints_.erase(&p.endpoint->fid);
+  close_object(p.endpoint);
+  p.waiting = {};
+  ending_ = true;
+  for (record* r = p.first; r != nullptr;) {
+    // Children follow their parent, so that what goes with this one stands before it.
+    record* const next = r->after;
+    if (r->open) part_done(r, outcome::peer_lost);
+    r = next;
+  }
+  ending_ = false;
+  for (block* const b : p.receives) dead_blocks_.push(b);
+  p.receives.clear();
+}
+
+}  // namespace atl::transport::ofi

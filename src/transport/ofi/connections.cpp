@@ -1,0 +1,230 @@
+// How connections begin. Each is an endpoint of its own, and ends with it.
+//
+//   connect ──request──> listener of the peer ──accepts──> both hear that it stands
+//
+// Both sides may ask at once: then the request of the lower rank counts. The higher one drops its own, which the lower one
+// has kept meanwhile, in case its own one fails. Requests are numbered, and an answer says which was the last one of its
+// sender: so one that is older than the connection is known for what it is, and a newer one says that the peer has given the
+// old connection up.
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "transport/ofi/ofi_network.hpp"
+#include "transport/ofi/windows.hpp"
+
+namespace atl::transport::ofi {
+namespace {
+
+constexpr std::uint32_t introduction_mark = 0x3249464f;  // "OFI2"
+constexpr std::size_t longest_event = sizeof(fi_eq_cm_entry) + 256;
+
+}  // namespace
+
+peer* ofi_network::find(std::int32_t rank) {
+  if (recent_ != nullptr && recent_->rank == rank) return recent_;
+  auto const found = peers_.find(rank);
+  if (found == peers_.end()) return nullptr;
+  return recent_ = found->second.get();
+}
+
+peer& ofi_network::make(std::int32_t rank) {
+  std::unique_ptr<peer>& p = peers_[rank];
+  if (p == nullptr) {
+    p = std::make_unique<peer>();
+    p->rank = rank;
+  }
+  return *p;
+}
+
+started ofi_network::ready(std::int32_t rank, peer*& out) {
+  out = find(rank);
+  if (out == nullptr || out->now == peer::link::none || out->lost) {
+    error_ = "there is no connection to rank " + std::to_string(rank);
+    return started::unreachable;
+  }
+  // Behind those that wait, so that the order stays.
+  bool const now = out->now == peer::link::connected && out->waiting.empty();
+  return now ? started::complete : started::no_room;
+}
+
+void ofi_network::set_link(peer& p, peer::link now) {
+  auto const settled = [](peer::link l) { return l == peer::link::none || l == peer::link::connected; };
+  if (!settled(p.now)) --unsettled_;
+  if (!settled(now)) ++unsettled_;
+  p.now = now;
+}
+
+/// The next poll looks at it.
+void ofi_network::touch(peer& p) {
+  if (std::exchange(p.listed, true)) return;
+  listed_.push_back(&p);
+}
+
+void ofi_network::touch_if_ending(peer& p) {
+  if (p.lost || p.now == peer::link::closing) touch(p);
+}
+
+void ofi_network::tell(peer& p, connection_change what, std::string_view words) {
+  ++told_;
+  target_->connection({p.rank, what, words});
+}
+
+void ofi_network::begin_connection(peer& p) {
+  set_link(p, peer::link::connecting);
+  ++p.generation;
+  p.asked = p.begun = p.close_wanted = p.lost_told = p.hung_up = false;
+  p.said_bye = p.got_bye = p.said_over = p.got_over = false;
+  p.silent = outcome::ok;
+  for (std::size_t& each : p.room) each = window;
+  for (std::size_t& each : p.taken) each = 0;
+}
+
+void ofi_network::own_endpoint(peer& p, fid_ep* made) {
+  p.endpoint = made;
+  endpoints_[&made->fid] = &p;
+  if (context_->shared_receives() == nullptr) post_receives(&p);
+}
+
+started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_address) {
+  std::span<std::byte const> to;
+  if (!context_->reads_address(peer_address, to)) {
+    error_ = "that is no address of a network over libfabric's provider " +
+             std::string(context_->info().fabric_attr->prov_name) +
+             "; all ranks have to use the same one (ATOLL_NET_DEVICES)";
+    return started::unsupported;
+  }
+  if (rank == me_) {
+    error_ = "the own rank is no peer";
+    return started::unreachable;
+  }
+  peer& p = make(rank);
+  if (p.lost || p.now == peer::link::closing) return started::no_room;
+  if (p.now == peer::link::connected) return started::complete;
+  if (p.now == peer::link::none && p.wish != nullptr) return started::no_room;
+  if (p.now == peer::link::connecting) {
+    p.asked = true;
+    return started::under_way;
+  }
+  begin_connection(p);
+  p.asked = p.begun = true;
+  p.number = ++last_number_ * 2 + static_cast<std::uint32_t>(me_ > rank);
+  fid_ep* const made = context_->make_endpoint(to, &p, error_);
+  if (made == nullptr) {
+    lose(p, error_);
+    return started::under_way;
+  }
+  own_endpoint(p, made);
+  introduction const own{introduction_mark, me_, p.number};
+  if (int const e = fi_connect(made, to.data(), &own, sizeof own); e != 0) lose(p, words_of(e));
+  return started::under_way;
+}
+
+// ---- events --------------------------------------------------------------------------------------
+
+unsigned ofi_network::read_events() {
+  unsigned n = 0;
+  for (;; ++n) {
+    alignas(fi_eq_cm_entry) std::array<std::byte, longest_event> room{};
+    std::uint32_t what = 0;
+    ssize_t const bytes = fi_eq_read(context_->events(), &what, room.data(), room.size(), 0);
+    if (bytes == -FI_EAVAIL) {
+      take_failure();
+    } else if (bytes < static_cast<ssize_t>(sizeof(fi_eq_cm_entry))) {
+      return n;
+    } else {
+      take_event(what, *reinterpret_cast<fi_eq_cm_entry const*>(room.data()),
+                 static_cast<std::size_t>(bytes));
+    }
+  }
+}
+
+void ofi_network::take_event(std::uint32_t what, fi_eq_cm_entry const& entry, std::size_t bytes) {
+  introduction said{};
+  if (bytes >= sizeof entry + sizeof said) std::memcpy(&said, entry.data, sizeof said);
+  bool const introduced = said.mark == introduction_mark;
+  if (what == FI_CONNREQ) {
+    info_ptr request(entry.info);
+    if (introduced && said.rank >= 0 && said.rank < ranks_ && said.rank != me_) {
+      take_request(std::move(request), said);
+    } else {
+      context_->reject(*request);
+    }
+    return;
+  }
+  auto const found = endpoints_.find(entry.fid);
+  if (found == endpoints_.end()) return;  // of an endpoint that is closed
+  peer& p = *found->second;
+  if (what == FI_CONNECTED) {
+    if (p.now == peer::link::connecting && !p.lost) stands(p, introduced ? &said : nullptr);
+  } else if (what == FI_SHUTDOWN) {
+    p.hung_up = true;
+    touch(p);
+  }
+}
+
+void ofi_network::take_failure() {
+  fi_eq_err_entry error{};
+  if (fi_eq_readerr(context_->events(), &error, 0) < 0) return;
+  auto const found = endpoints_.find(error.fid);
+  if (found != endpoints_.end()) lose(*found->second, words_of(error.err));
+}
+
+void ofi_network::take_request(info_ptr request, introduction const& who) {
+  peer& p = make(who.rank);
+  if (who.number <= p.last_seen) {
+    context_->reject(*request);
+    return;
+  }
+  p.last_seen = who.number;
+  drop_wish(p);
+  p.wish = std::move(request);
+  p.wish_number = who.number;
+  bool const stood = p.now == peer::link::connected || (p.now == peer::link::closing && !p.agreed());
+  if (stood || (p.now == peer::link::connecting && !p.begun)) lose(p, "the other side has begun anew");
+  touch(p);
+}
+
+void ofi_network::drop_wish(peer& p) {
+  if (p.wish != nullptr) context_->reject(*p.wish);
+  p.wish.reset();
+}
+
+/// Answers the wish of a peer; what this side has asked for by itself is dropped.
+void ofi_network::accept(peer& p) {
+  info_ptr const request = std::exchange(p.wish, nullptr);
+  if (p.now == peer::link::none) begin_connection(p);
+  release_endpoint(p);
+  p.lost = p.begun = p.hung_up = false;
+  p.number = p.wish_number;
+  fid_ep* const made = context_->make_endpoint(*request, &p, error_);
+  if (made == nullptr) {
+    context_->reject(*request);
+    lose(p, error_);
+    return;
+  }
+  own_endpoint(p, made);
+  introduction const own{introduction_mark, me_, last_number_ * 2 + 1};
+  if (int const e = fi_accept(made, &own, sizeof own); e != 0) lose(p, words_of(e));
+}
+
+/// From here on it is connected.
+void ofi_network::stands(peer& p, introduction const* answer) {
+  set_link(p, peer::link::connected);
+  if (p.begun && answer != nullptr && answer->number > p.last_seen) p.last_seen = answer->number;
+  if (p.wish != nullptr) {
+    if (answer != nullptr && p.wish_number > answer->number) {
+      lose(p, "the other side has begun anew");
+    } else {
+      drop_wish(p);  // of the time when both asked
+    }
+  }
+  tell(p, connection_change::connected);
+  if (p.close_wanted && p.now == peer::link::connected) {
+    set_link(p, peer::link::closing);
+    touch(p);
+  }
+}
+
+}  // namespace atl::transport::ofi

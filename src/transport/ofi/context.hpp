@@ -1,0 +1,99 @@
+#pragma once
+
+/// What a network of this folder has open in libfabric: a domain with one queue for completions and one for events of
+/// connections, a listener whose address is what others connect to, and a descriptor for both queues.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transport/ofi/devices.hpp"
+#include "transport/ofi/libfabric.hpp"
+#include "transport/plugin.hpp"
+
+namespace atl::transport::ofi {
+
+class context {
+ public:
+  context() = default;
+  ~context();
+  context(context const&) = delete;
+  context& operator=(context const&) = delete;
+
+  /// Why it cannot be opened, or nothing.
+  std::string open(network_config const& config);
+
+  // ---- what it is ----
+
+  /// "libfabric 1.17: tcp/eth0"
+  [[nodiscard]] std::string description() const;
+  /// What others connect to; begins with the provider's name, as both have to have the same one.
+  [[nodiscard]] std::vector<std::byte> const& address() const noexcept { return address_; }
+  [[nodiscard]] fi_info const& info() const noexcept { return *info_; }
+  /// Put and get are done by an adapter.
+  [[nodiscard]] bool has_adapter() const noexcept;
+  /// Memory that libfabric reads or writes has to be registered, also at this end.
+  [[nodiscard]] bool registers_local() const noexcept { return has_mode(FI_MR_LOCAL); }
+  /// Keys are the provider's, and may come again.
+  [[nodiscard]] bool gives_keys() const noexcept { return has_mode(FI_MR_PROV_KEY); }
+  /// A put says that it is over when its data are there.
+  [[nodiscard]] bool says_delivered() const noexcept { return says_delivered_; }
+  /// Messages are taken after puts that were started before.
+  [[nodiscard]] bool orders_messages_behind_puts() const noexcept {
+    return (info_->tx_attr->msg_order & FI_ORDER_SAW) != 0;
+  }
+
+  // ---- endpoints ----
+
+  /// For a peer at `to`, as its address() says; or null and words in `error`.
+  fid_ep* make_endpoint(std::span<std::byte const> to, void* of, std::string& error);
+  /// For one that wants to connect.
+  fid_ep* make_endpoint(fi_info& request, void* of, std::string& error);
+  void reject(fi_info const& request);
+  /// Splits an address; false if it is none of a network over this provider.
+  bool reads_address(std::span<std::byte const> address, std::span<std::byte const>& to) const;
+
+  // ---- memory ----
+
+  /// 0, or an error.
+  int enter(void const* begin, std::size_t bytes, std::uint64_t access, fid_mr*& memory);
+  /// Where peers see the byte at `address` in memory that was entered and begins at `begin`.
+  [[nodiscard]] std::uint64_t far_address(void const* begin, void const* address) const noexcept {
+    auto const from = has_mode(FI_MR_VIRT_ADDR) ? 0 : reinterpret_cast<std::uintptr_t>(begin);
+    return reinterpret_cast<std::uintptr_t>(address) - from;
+  }
+
+  // ---- queues ----
+
+  [[nodiscard]] fid_cq* completions() const noexcept { return completions_; }
+  [[nodiscard]] fid_eq* events() const noexcept { return events_; }
+  /// Receives of all endpoints; null: each has its own.
+  [[nodiscard]] fid_ep* shared_receives() const noexcept { return shared_receives_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  /// Arms the descriptor; false: there is something to do.
+  bool arm();
+
+ private:
+  [[nodiscard]] bool has_mode(std::uint64_t bit) const noexcept {
+    return (static_cast<std::uint64_t>(info_->domain_attr->mr_mode) & bit) != 0;
+  }
+  std::string open_queues(bool& can_wait);
+  std::string listen();
+  void open_descriptor();
+
+  info_ptr info_;
+  fid_fabric* fabric_ = nullptr;
+  fid_domain* domain_ = nullptr;
+  fid_cq* completions_ = nullptr;
+  fid_eq* events_ = nullptr;
+  fid_pep* listener_ = nullptr;
+  fid_ep* shared_receives_ = nullptr;
+  int descriptor_ = -1;
+  bool says_delivered_ = false;
+  std::uint64_t last_key_ = 0;
+  std::vector<std::byte> address_;
+};
+
+}  // namespace atl::transport::ofi

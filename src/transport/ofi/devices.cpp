@@ -1,0 +1,135 @@
+#include "transport/ofi/devices.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <cstring>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace atl::transport::ofi {
+namespace {
+
+/// In a job whose hosts are simulated, what is between them.
+constexpr char const* devices_of_one_machine = "lo";
+
+/// What there is besides, the better first: messages come after the puts before them; a put ends at its target.
+struct wish {
+  std::uint64_t order;
+  std::uint64_t flags;
+};
+constexpr wish wishes[] = {{FI_ORDER_SAS | FI_ORDER_SAW, FI_DELIVERY_COMPLETE},
+                           {FI_ORDER_SAS | FI_ORDER_SAW, 0},
+                           {FI_ORDER_SAS, FI_DELIVERY_COMPLETE},
+                           {FI_ORDER_SAS, 0}};
+
+info_ptr ask(wish const& what) {
+  info_ptr const hints(fi.dupinfo(nullptr));
+  if (hints == nullptr) return nullptr;
+  hints->caps = FI_MSG | FI_RMA;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_MSG;
+  hints->tx_attr->msg_order = hints->rx_attr->msg_order = what.order;
+  hints->tx_attr->op_flags = what.flags;
+  // No FI_MR_ENDPOINT: memory serves all peers, and each of them has an endpoint.
+  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  hints->domain_attr->threading = FI_THREAD_DOMAIN;
+  hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+  fi_info* list = nullptr;
+  return info_ptr(fi.getinfo(interface_version(), nullptr, nullptr, 0, hints.get(), &list) == 0 ? list
+                                                                                                : nullptr);
+}
+
+/// The lower, the better: what others can reach, IPv4 first. Negative: of no use, as it needs to be told a device.
+int rank_of(fi_info const& info) {
+  auto const* const address = static_cast<sockaddr const*>(info.src_addr);
+  if (address == nullptr) return 2;
+  if (address->sa_family == AF_INET && info.src_addrlen >= sizeof(sockaddr_in)) {
+    std::uint32_t const host = ntohl(reinterpret_cast<sockaddr_in const*>(address)->sin_addr.s_addr);
+    if (host >> 16 == 0xa9fe) return -1;  // 169.254/16
+    return host >> 24 == 127 ? 3 : 0;
+  }
+  if (address->sa_family == AF_INET6 && info.src_addrlen >= sizeof(sockaddr_in6)) {
+    in6_addr const& host = reinterpret_cast<sockaddr_in6 const*>(address)->sin6_addr;
+    if (IN6_IS_ADDR_LINKLOCAL(&host)) return -1;
+    return IN6_IS_ADDR_LOOPBACK(&host) ? 4 : 1;
+  }
+  return 2;
+}
+
+bool same_provider(fi_info const& a, fi_info const& b) {
+  return std::strcmp(a.fabric_attr->prov_name, b.fabric_attr->prov_name) == 0;
+}
+
+/// "eth0", "tcp/eth0", or "mlx5_0:1" with the port behind it, as UCX names devices.
+bool is_named(fi_info const& info, std::string const& devices) {
+  if (devices.empty() || devices == "all") return true;
+  std::istringstream names(devices);
+  for (std::string name; std::getline(names, name, ',');) {
+    std::string const without_port = name.substr(0, name.find(':'));
+    for (std::string const& one : {name, without_port}) {
+      if (one == info.domain_attr->name || one == name_of(info)) return true;
+    }
+  }
+  return false;
+}
+
+/// The best of a list; null if there is none.
+fi_info const* best_of(fi_info const* list, std::string const& devices) {
+  fi_info const* best = nullptr;
+  for (fi_info const* each = list; each != nullptr; each = each->next) {
+    int const rank = rank_of(*each);
+    if (rank < 0 || !is_named(*each, devices)) continue;
+    bool const loops = rank >= 3;
+    bool const best_loops = best != nullptr && rank_of(*best) >= 3;
+    bool const better =
+        best == nullptr || (best_loops && !loops) || (same_provider(*best, *each) && rank < rank_of(*best));
+    if (better) best = each;
+  }
+  return best;
+}
+
+std::string names_in(fi_info const* list) {
+  std::string text;
+  for (fi_info const* each = list; each != nullptr; each = each->next) {
+    std::string const name = name_of(*each);
+    if (rank_of(*each) < 0 || text.find(name) != std::string::npos) continue;
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string name_of(fi_info const& info) {
+  return std::string(info.fabric_attr->prov_name) + "/" + info.domain_attr->name;
+}
+
+device choose_device(network_config const& config) {
+  std::string devices = config.devices;
+  if (devices.empty() && config.one_machine) devices = devices_of_one_machine;
+  std::string all;
+  for (wish const& what : wishes) {
+    info_ptr const list = ask(what);
+    if (list == nullptr) continue;
+    if (all.empty()) all = names_in(list.get());
+    fi_info const* const best = best_of(list.get(), devices);
+    if (best == nullptr) continue;
+    info_ptr mine(fi.dupinfo(best));
+    if (mine == nullptr) continue;
+    // Else messages would be acknowledged, too.
+    mine->tx_attr->op_flags = 0;
+    return {std::move(mine), {}, what.flags != 0};
+  }
+  if (!all.empty()) {
+    return {nullptr, "libfabric finds no such device among ATOLL_NET_DEVICES=" + devices + "; it has " + all,
+            false};
+  }
+  return {nullptr,
+          "libfabric finds no device whose provider has connected endpoints (FI_EP_MSG) with messages and "
+          "remote memory; providers that only have FI_EP_RDM are not supported yet (`fi_info` lists them)",
+          false};
+}
+
+}  // namespace atl::transport::ofi

@@ -1,0 +1,31 @@
+#pragma once
+
+/// Which provider and device of libfabric to use. What is needed is asked for, no provider by name.
+
+#include <memory>
+#include <string>
+
+#include "transport/ofi/libfabric.hpp"
+#include "transport/plugin.hpp"
+
+namespace atl::transport::ofi {
+
+struct free_info {
+  void operator()(fi_info* info) const noexcept { fi.freeinfo(info); }
+};
+using info_ptr = std::unique_ptr<fi_info, free_info>;
+
+struct device {
+  info_ptr info;                ///< null: there is none that can be used
+  std::string why_not;          ///< then
+  bool says_delivered = false;  ///< a put can say that its data are in the target's memory
+};
+
+/// Of those that ATOLL_NET_DEVICES names, or of all: the provider that libfabric has first; addresses that others can reach
+/// before loop-back ones, IPv4 before others.
+device choose_device(network_config const& config);
+
+/// "tcp/eth0"
+std::string name_of(fi_info const& info);
+
+}  // namespace atl::transport::ofi

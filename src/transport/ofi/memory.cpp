@@ -1,0 +1,221 @@
+// Memory that peers may reach: keys, put, get, and their lists.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "transport/ofi/ofi_network.hpp"
+#include "transport/ofi/windows.hpp"
+
+namespace atl::transport::ofi {
+namespace {
+
+constexpr std::uint64_t key_mark = 0x31594b49464f;  // "OFIKY1"
+struct packed_key {
+  std::uint64_t mark;
+  std::uint64_t begin;  ///< as libfabric at its owner knows it
+  std::uint64_t bytes;
+  std::uint64_t key;
+};
+
+std::size_t sum(std::span<remote_piece const> list) {
+  std::size_t all = 0;
+  for (remote_piece const& each : list) all += each.bytes;
+  return all;
+}
+
+}  // namespace
+
+bool ofi_network::usable(peer const& p, remote_place const& place, std::size_t bytes) {
+  remote_key const* const key = place.key;
+  return key != nullptr && key->rank == p.rank && key->generation == p.generation &&
+         place.offset <= key->bytes && bytes <= key->bytes - place.offset;
+}
+
+started ofi_network::put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+                         operation* events) {
+  remote_piece const there{to, bytes};
+  local_piece const here{from, bytes};
+  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, nullptr);
+}
+
+started ofi_network::get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
+                         operation* events) {
+  remote_piece const there{from, bytes};
+  local_piece const here{to, bytes};
+  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::get, nullptr);
+}
+
+started ofi_network::put_pieces(std::int32_t rank, std::span<remote_piece const> to,
+                                std::span<local_piece const> from, operation* events) {
+  return pieces(rank, to, from, events, sort::put, nullptr);
+}
+
+started ofi_network::get_pieces(std::int32_t rank, std::span<local_piece const> to,
+                                std::span<remote_piece const> from, operation* events) {
+  return pieces(rank, from, to, events, sort::get, nullptr);
+}
+
+started ofi_network::put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+                                  std::uint64_t tag, operation* events) {
+  remote_piece const there{to, bytes};
+  local_piece const here{from, bytes};
+  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, &tag);
+}
+
+/// `far` and `near` have the same sum, and may be cut differently. `tag`: of a put that its target is to hear of.
+started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far,
+                            std::span<local_piece const> near, operation* events, sort what,
+                            std::uint64_t const* tag) {
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) {
+    bool const no_key = s == started::unreachable && !far.empty() && far[0].place.key != nullptr;
+    return no_key ? started::unsupported : s;  // a key of a connection that has ended
+  }
+  std::size_t const bytes = sum(far);
+  bool fits = far.size() <= limits_.pieces && near.size() <= limits_.pieces && bytes <= limits_.put_bytes;
+  for (remote_piece const& each : far) fits = fits && usable(*p, each.place, each.bytes);
+  if (!fits) {
+    error_ = "the bytes are not inside the key's memory, or are too many";
+    return started::unsupported;
+  }
+  if (p->memory_out >= most_memory) return started::no_room;
+  block* copy = nullptr;
+  if (what == sort::put && bytes <= limits_.inline_bytes) {
+    copy = small_.take();
+    if (copy == nullptr) {
+      error_ = "there is no memory for what is put";
+      return started::no_room;
+    }
+  }
+  record* const r = open(*p, events, what);
+  r->memory = copy;
+  ++p->memory_out;
+  if (what == sort::put) ++p->puts_out;
+  // A message that follows is not shown before the data are there, where that is so; else it is said when they are.
+  bool const told_at_once = tag != nullptr && abilities_.put_before_message;
+  r->notifies = tag != nullptr && !told_at_once;
+  r->tag = tag != nullptr ? *tag : 0;
+  move(r, far, near);
+  started const result = seal(r);
+  if (told_at_once) say_word(*p, wire::note, std::as_bytes(std::span(tag, 1)));
+  return result;
+}
+
+/// The largest runs that are whole on both sides, one after the other.
+void ofi_network::move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near) {
+  std::byte* copy = r->memory != nullptr ? r->memory->begin() : nullptr;
+  std::size_t i = 0;
+  std::size_t j = 0;
+  std::size_t far_done = 0;
+  std::size_t near_done = 0;
+  bool first = true;
+  while (i < far.size() && j < near.size() && r->how == outcome::ok) {
+    std::size_t const bytes = std::min(far[i].bytes - far_done, near[j].bytes - near_done);
+    if (bytes != 0) {
+      auto* const here = static_cast<std::byte*>(near[j].place.address) + near_done;
+      remote_place const& place = far[i].place;
+      record* const run = first ? r : open(*r->whom, nullptr, r->what);
+      if (!first) run->parent = r;
+      first = false;
+      ++r->parts;
+      run->near = here;
+      run->bytes = bytes;
+      run->far = place.key->begin + place.offset + far_done;
+      run->key = place.key->key;
+      if (copy != nullptr) {
+        std::memcpy(copy, here, bytes);
+        run->near = copy;
+        run->descriptor = r->memory->descriptor;
+        copy += bytes;
+        start(run);
+      } else {
+        enter_local(run, near[j].place.memory);
+      }
+    }
+    far_done += bytes;
+    near_done += bytes;
+    if (far_done == far[i].bytes) {
+      ++i;
+      far_done = 0;
+    }
+    if (near_done == near[j].bytes) {
+      ++j;
+      near_done = 0;
+    }
+  }
+}
+
+/// Starts what reads or writes memory of the caller's, which may have to be registered.
+void ofi_network::enter_local(record* r, registration const* memory) {
+  if (context_->registers_local() && r->bytes != 0) {
+    if (memory == nullptr) {
+      int const e = context_->enter(r->near, r->bytes, FI_READ | FI_WRITE, r->entered);
+      if (e != 0) {
+        error_ = "libfabric cannot register " + std::to_string(r->bytes) + " bytes: " + words_of(e);
+        part_done(r, outcome::failed);
+        return;
+      }
+    }
+    r->descriptor = fi_mr_desc(memory != nullptr ? memory->handle : r->entered);
+  }
+  start(r);
+}
+
+started ofi_network::atomic(std::int32_t, remote_place, atomic_op, atomic_type, void const*, local_place,
+                            operation*) {
+  error_ = "the network over libfabric has no atomic operations";
+  return started::unsupported;
+}
+
+// ---- registration --------------------------------------------------------------------------------
+
+registered ofi_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind) {
+  if (!abilities_.takes(kind)) return {nullptr, "the network over libfabric takes host memory only"};
+  auto made = std::make_unique<registration>(registration{nullptr, static_cast<std::byte*>(begin), bytes});
+  constexpr std::uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+  if (int const e = context_->enter(begin, bytes, access, made->handle); e != 0) {
+    error_ = "libfabric cannot register " + std::to_string(bytes) + " bytes: " + words_of(e);
+    return {nullptr, error_};
+  }
+  registered_.insert(made.get());
+  return {made.release(), {}};
+}
+
+void ofi_network::forget(registration* memory) {
+  registered_.erase(memory);
+  close_object(memory->handle);
+  delete memory;
+}
+
+std::size_t ofi_network::export_key(registration const* memory, std::span<std::byte> room) const {
+  packed_key const key{key_mark, context_->far_address(memory->begin, memory->begin), memory->bytes,
+                       fi_mr_key(memory->handle)};
+  if (room.size() < sizeof key) {
+    error_ = "there is no room for a key";
+    return 0;
+  }
+  std::memcpy(room.data(), &key, sizeof key);
+  return sizeof key;
+}
+
+imported ofi_network::import_key(std::int32_t rank, std::span<std::byte const> key) {
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) return {s, nullptr};
+  packed_key packed{};
+  if (key.size() >= sizeof packed) std::memcpy(&packed, key.data(), sizeof packed);
+  if (packed.mark != key_mark) {
+    error_ = "that is no key of a network over libfabric";
+    return {started::unsupported, nullptr};
+  }
+  auto* const made = new remote_key{packed.begin, packed.bytes, packed.key, rank, p->generation};
+  keys_.insert(made);
+  return {started::complete, made};
+}
+
+void ofi_network::drop_key(std::int32_t /*rank*/, remote_key* key) {
+  keys_.erase(key);
+  delete key;
+}
+
+}  // namespace atl::transport::ofi

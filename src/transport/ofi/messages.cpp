@@ -1,0 +1,202 @@
+// Messages that leave, each as one run of bytes: wire header, header, payload. Short ones are copied by libfabric at once;
+// others lie in blocks of ours. Payloads that are too long for that stay where they are: the peer is told where, reads them
+// when it has memory for them, and says when it has.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "transport/ofi/ofi_network.hpp"
+#include "transport/ofi/windows.hpp"
+
+namespace atl::transport::ofi {
+namespace {
+
+std::size_t lane_of(lane where) { return static_cast<std::size_t>(where); }
+std::uint8_t kind_in(lane where, bool late) {
+  if (where == lane::request) return late ? wire::late_request : wire::request;
+  return late ? wire::late_control : wire::control;
+}
+
+}  // namespace
+
+/// Writes what stands in front of a payload. The peer learns what of its messages has been taken.
+void ofi_network::fill(peer& p, std::byte* to, std::uint8_t what, std::span<std::byte const> header) {
+  wire w{};
+  w.from = me_;
+  w.number = p.number;
+  w.header = static_cast<std::uint16_t>(header.size());
+  w.what = what;
+  for (std::size_t lane : {0, 1}) {
+    w.taken[lane] = static_cast<std::uint8_t>(p.taken[lane]);  // less than a window
+    p.taken[lane] = 0;
+  }
+  std::memcpy(to, &w, sizeof w);
+  if (!header.empty()) std::memcpy(to + sizeof w, header.data(), header.size());
+}
+
+/// Sends what is short enough for libfabric to copy. False: there is no room, and nothing has happened.
+bool ofi_network::inject(peer& p, std::uint8_t what, std::span<std::byte const> header, void const* payload,
+                         std::size_t bytes) {
+  alignas(8) std::array<std::byte, longest_inject> whole;
+  std::size_t const at = sizeof(wire) + padded(header.size());
+  std::size_t const taken[2]{p.taken[0], p.taken[1]};
+  fill(p, whole.data(), what, header);
+  if (bytes != 0) std::memcpy(whole.data() + at, payload, bytes);
+  ssize_t const e = fi_inject(p.endpoint, whole.data(), at + bytes, FI_ADDR_UNSPEC);
+  if (e == 0) return true;
+  std::copy(std::begin(taken), std::end(taken), std::begin(p.taken));
+  if (e != -FI_EAGAIN) lose(p, words_of(e));
+  return false;
+}
+
+/// A word between networks of this sort, with no event.
+void ofi_network::say_word(peer& p, wire::kind what, std::span<std::byte const> body) {
+  if (p.endpoint == nullptr || p.lost || p.now == peer::link::none) return;
+  std::size_t const bytes = sizeof(wire) + body.size();
+  if (bytes <= inject_ && p.waiting.empty() && inject(p, what, {}, body.data(), body.size())) return;
+  if (p.lost) return;
+  block* const b = small_.take();
+  if (b == nullptr) {
+    lose(p, "there is no memory for messages");
+    return;
+  }
+  fill(p, b->begin(), what, {});
+  if (!body.empty()) std::memcpy(b->begin() + sizeof(wire), body.data(), body.size());
+  record* const r = open(p, nullptr, sort::word);
+  r->memory = b;
+  r->near = b->begin();
+  r->descriptor = b->descriptor;
+  r->bytes = bytes;
+  start(r);
+}
+
+started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte const> header,
+                          local_place payload, std::size_t bytes, operation* events) {
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) return s;
+  bool const asks = events != nullptr && events->asks(completion::source);
+  if (header.size() > sizes_.header || bytes > sizes_.late || (!asks && bytes > limits_.inline_bytes)) {
+    error_ = "the message is too long";
+    return started::unsupported;
+  }
+  std::size_t const way = lane_of(where);
+  if (p->room[way] == 0) return started::no_room;
+  if (bytes > sizes_.eager) return send_late(*p, where, header, payload, bytes, events);
+  std::size_t const at = sizeof(wire) + padded(header.size());
+  if (at + bytes <= inject_) {
+    if (!inject(*p, kind_in(where, false), header, payload.address, bytes)) return started::no_room;
+    --p->room[way];
+    return started::complete;
+  }
+  network_buffer buffer;
+  if (started const s = begin(rank, where, header.size(), bytes, bytes, buffer); s != started::complete) {
+    return s;
+  }
+  if (bytes != 0) std::memcpy(buffer.payload, payload.address, bytes);
+  commit(buffer, header, bytes);
+  return started::complete;
+}
+
+started ofi_network::send_late(peer& p, lane where, std::span<std::byte const> header, local_place payload,
+                               std::size_t bytes, operation* events) {
+  if (p.late_out >= most_late) return started::no_room;
+  fid_mr* entered = nullptr;
+  registration const* const known = payload.memory;
+  if (known == nullptr) {
+    if (int const e = context_->enter(payload.address, bytes, FI_REMOTE_READ, entered); e != 0) {
+      error_ = "libfabric cannot register " + std::to_string(bytes) + " bytes: " + words_of(e);
+      return started::unsupported;
+    }
+  }
+  fid_mr* const memory = known != nullptr ? known->handle : entered;
+  void const* const begins = known != nullptr ? known->begin : payload.address;
+  late_payload const where_it_is{context_->far_address(begins, payload.address), fi_mr_key(memory), bytes,
+                                 ++last_late_};
+  network_buffer buffer;
+  started const s = begin(p.rank, where, header.size(), sizeof where_it_is, sizeof where_it_is, buffer);
+  if (s != started::complete) {
+    close_object(entered);
+    return s;
+  }
+  record* const r = open(p, events, sort::late);
+  ++p.late_out;
+  r->entered = entered;
+  r->tag = where_it_is.number;
+  r->open = true;
+  lates_[r->tag] = r;
+  std::memcpy(buffer.payload, &where_it_is, sizeof where_it_is);
+  buffer.transport_words[3] = 1;
+  commit(buffer, header, sizeof where_it_is);
+  return started::under_way;
+}
+
+// ---- written in place ----------------------------------------------------------------------------
+
+started ofi_network::begin(std::int32_t rank, lane where, std::size_t header_bytes, std::size_t least,
+                           std::size_t most, network_buffer& buffer) {
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) return s;
+  if (least > sizes_.in_place || header_bytes > sizes_.header) {
+    error_ = "the message is too long";
+    return started::unsupported;
+  }
+  std::size_t const way = lane_of(where);
+  if (p->room[way] == 0) return started::no_room;
+  std::size_t const wanted = std::max(least, std::min(most, sizes_.in_place));
+  block* const b = (wanted <= small_payload ? small_ : large_).take();
+  if (b == nullptr) {
+    error_ = "there is no memory for messages";
+    return started::no_room;
+  }
+  std::size_t const at = sizeof(wire) + padded(header_bytes);
+  buffer.payload = b->begin() + at;
+  buffer.capacity = b->room - block_pool::headers;
+  buffer.peer = rank;
+  buffer.lane = where;
+  buffer.transport_words[0] = reinterpret_cast<std::uintptr_t>(b);
+  buffer.transport_words[1] = at;
+  buffer.transport_words[2] = p->generation;
+  buffer.transport_words[3] = 0;  // 1: what is in it tells of a late payload
+  --p->room[way];
+  ++p->out;
+  return started::complete;
+}
+
+void ofi_network::cancel(network_buffer& buffer) {
+  peer& p = *find(buffer.peer);
+  auto* const b = reinterpret_cast<block*>(buffer.transport_words[0]);
+  (b->room == small_.room() ? small_ : large_).give(b);
+  ++p.room[lane_of(buffer.lane)];
+  --p.out;
+  touch_if_ending(p);
+}
+
+void ofi_network::commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) {
+  peer& p = *find(buffer.peer);
+  if (p.generation != buffer.transport_words[2] || p.lost || p.endpoint == nullptr) {
+    cancel(buffer);
+    return;
+  }
+  auto* const b = reinterpret_cast<block*>(buffer.transport_words[0]);
+  std::size_t const at = sizeof(wire) + padded(header.size());
+  // Where a header of another length was announced.
+  if (at != buffer.transport_words[1]) std::memmove(b->begin() + at, buffer.payload, bytes);
+  std::uint8_t const what = kind_in(buffer.lane, buffer.transport_words[3] != 0);
+  if (at + bytes <= inject_ && p.waiting.empty() && inject(p, what, header, b->begin() + at, bytes)) {
+    (b->room == small_.room() ? small_ : large_).give(b);
+    --p.out;
+    touch_if_ending(p);
+    return;
+  }
+  fill(p, b->begin(), what, header);
+  record* const r = open(p, nullptr, sort::message);
+  --p.out;  // the buffer's
+  r->memory = b;
+  r->near = b->begin();
+  r->descriptor = b->descriptor;
+  r->bytes = at + bytes;
+  start(r);
+}
+
+}  // namespace atl::transport::ofi

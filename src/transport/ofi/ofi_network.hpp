@@ -1,0 +1,218 @@
+#pragma once
+
+/// The operations table over libfabric. docs/design/ofi.md says what maps to what.
+///
+/// Everything below happens in calls of the engine, one at a time. libfabric calls nobody back: poll() reads its two queues;
+/// messages go to the receiver from there, events are queued and told at the end of poll().
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "transport/network.hpp"
+#include "transport/object_pool.hpp"
+#include "transport/ofi/buffers.hpp"
+#include "transport/ofi/context.hpp"
+#include "transport/ofi/peer.hpp"
+
+namespace atl::transport {
+
+struct registration {
+  fid_mr* handle;
+  std::byte* begin;
+  std::size_t bytes;
+};
+
+struct remote_key {
+  std::uint64_t begin;  ///< as its owner's libfabric knows it
+  std::uint64_t bytes;
+  std::uint64_t key;
+  std::int32_t rank;
+  std::uint32_t generation;  ///< of the connection
+};
+
+namespace ofi {
+
+class ofi_network final : public network {
+ public:
+  /// The context is open.
+  ofi_network(std::unique_ptr<context> opened, network_config const& config);
+  ~ofi_network() override;
+
+  std::string_view name() const override { return "ofi"; }
+  std::string description() const override { return context_->description(); }
+  transport::abilities const& abilities() const override { return abilities_; }
+  transport::limits const& limits() const override { return limits_; }
+  message_sizes sizes(std::int32_t, lane) const override { return sizes_; }
+  ability atomic_support(atomic_op, atomic_type) const override { return {}; }
+  std::string last_error() const override { return error_; }
+
+  std::span<std::byte const> address() const override { return context_->address(); }
+  started connect(std::int32_t rank, std::span<std::byte const> peer_address) override;
+  void close(std::int32_t rank) override;
+  void give_up(std::int32_t rank) override;
+
+  started send(std::int32_t rank, lane where, std::span<std::byte const> header, local_place payload,
+               std::size_t bytes, operation* events) override;
+  started begin(std::int32_t rank, lane where, std::size_t header_bytes, std::size_t least, std::size_t most,
+                network_buffer& buffer) override;
+  void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) override;
+  void cancel(network_buffer& buffer) override;
+  started fetch(arrival_handle what, local_place into, operation* events) override;
+  void release(arrival_handle what) override;
+
+  started put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+              operation* events) override;
+  started get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
+              operation* events) override;
+  started put_pieces(std::int32_t rank, std::span<remote_piece const> to, std::span<local_piece const> from,
+                     operation* events) override;
+  started get_pieces(std::int32_t rank, std::span<local_piece const> to, std::span<remote_piece const> from,
+                     operation* events) override;
+  started put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+                       std::uint64_t tag, operation* events) override;
+  started flush(std::int32_t rank, operation* events) override;
+  started flush_all(operation* events) override;
+  started atomic(std::int32_t rank, remote_place target, atomic_op op, atomic_type type, void const* operands,
+                 local_place result, operation* events) override;
+
+  registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind) override;
+  void forget(registration* memory) override;
+  std::size_t export_key(registration const* memory, std::span<std::byte> room) const override;
+  imported import_key(std::int32_t rank, std::span<std::byte const> key) override;
+  void drop_key(std::int32_t rank, remote_key* key) override;
+
+  unsigned poll(receiver& target) override;
+  std::size_t under_way() const override { return live_ + events_.size() + unsettled_; }
+  int descriptor() const override { return context_->descriptor(); }
+  bool arm() override;
+
+ private:
+  struct event {
+    operation* whose;
+    peer* whom;
+    completion what;
+    outcome how;
+  };
+  using sort = record::sort;
+
+  // Peers and how connections begin (connections.cpp).
+  peer* find(std::int32_t rank);
+  peer& make(std::int32_t rank);
+  /// complete, with the peer; or why nothing can be started.
+  started ready(std::int32_t rank, peer*& out);
+  void set_link(peer& p, peer::link now);
+  void touch(peer& p);
+  void touch_if_ending(peer& p);
+  void tell(peer& p, connection_change what, std::string_view words = {});
+  void begin_connection(peer& p);
+  void own_endpoint(peer& p, fid_ep* made);
+  unsigned read_events();
+  void take_event(std::uint32_t what, fi_eq_cm_entry const& entry, std::size_t bytes);
+  void take_failure();
+  void take_request(info_ptr request, introduction const& who);
+  void drop_wish(peer& p);
+  void accept(peer& p);
+  void stands(peer& p, introduction const* answer);
+
+  // How they end (closing.cpp).
+  void lose(peer& p, std::string why);
+  void tend(peer& p);
+  void tend_closing(peer& p);
+  void tend_lost(peer& p);
+  void end_connection(peer& p);
+  void release_endpoint(peer& p);
+
+  // What is under way (operations.cpp).
+  record* open(peer& p, operation* events, sort what);
+  void drop(record* r);
+  void say(operation* events, peer* whom, completion what, outcome how);
+  /// Gives it to libfabric, or lets it wait.
+  void start(record* r);
+  ssize_t post(record* r);
+  void go_on(peer& p);
+  /// What libfabric had under way of it is done.
+  void part_done(record* r, outcome how);
+  /// All parts are started: how the start ended. Drops the record if nothing is left of it.
+  started seal(record* r);
+  void finish(record* r);
+  void put_over(peer& p, std::uint32_t epoch);
+  void flush_over(peer& p, flush_point const& point);
+  bool flush_one(peer& p, operation* events, many_flushes* of);
+
+  // Messages (messages.cpp).
+  void fill(peer& p, std::byte* to, std::uint8_t what, std::span<std::byte const> header);
+  bool inject(peer& p, std::uint8_t what, std::span<std::byte const> header, void const* payload,
+              std::size_t bytes);
+  void say_word(peer& p, wire::kind what, std::span<std::byte const> body);
+  started send_late(peer& p, lane where, std::span<std::byte const> header, local_place payload,
+                    std::size_t bytes, operation* events);
+
+  // What arrives (receiving.cpp).
+  void post_receives(peer* p);
+  bool read_completions();
+  void read_failure();
+  void take_block(block* b, std::size_t bytes);
+  bool take_message(block* b, wire const& w);
+  bool show(peer& p, block* b, wire const& w);
+  void take_word(peer& p, wire const& w, std::span<std::byte const> body);
+  void settle();
+  void forget_the_dead();
+
+  // Remote memory (memory.cpp).
+  void move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near);
+  void enter_local(record* r, registration const* memory);
+  started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
+                 operation* events, sort what, std::uint64_t const* tag);
+  static bool usable(peer const& p, remote_place const& place, std::size_t bytes);
+
+  std::unique_ptr<context> context_;
+  std::int32_t me_;
+  std::int32_t ranks_;
+  std::size_t inject_;  ///< longest message that libfabric copies at once, and says no more of
+  transport::abilities abilities_;
+  transport::limits limits_;
+  message_sizes sizes_;
+  mutable std::string error_;
+
+  std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
+  std::unordered_map<fid*, peer*> endpoints_;
+  peer* recent_ = nullptr;     ///< the last one that was looked for
+  std::vector<peer*> listed_;  ///< to be looked at by the next poll
+  std::vector<peer*> looked_at_;
+  std::size_t unsettled_ = 0;  ///< connections that are being made, closed or lost
+  std::uint32_t last_number_ = 0;
+
+  block_pool small_;
+  block_pool large_;  ///< receives, too
+  object_pool<record> records_;
+  std::unordered_map<std::uint64_t, record*> lates_;
+  std::uint64_t last_late_ = 0;
+  std::size_t live_ = 0;  ///< records
+  std::size_t kept_ = 0;  ///< messages
+  std::deque<event> events_;
+  std::unordered_set<registration*> registered_;
+  std::unordered_set<remote_key*> keys_;
+
+  std::size_t posted_ = 0;     ///< shared receives
+  fifo<record> dead_records_;  ///< libfabric may name them until its queue has been read to the end
+  fifo<block> dead_blocks_;
+  std::byte confirmed_[8]{};  ///< where bytes go that are read for their order only
+  fid_mr* confirmed_entered_ = nullptr;
+
+  receiver* target_ = nullptr;  ///< while poll() runs
+  unsigned told_ = 0;           ///< calls of this poll
+  unsigned moved_ = 0;          ///< and what else happened
+  unsigned since_events_ = 0;   ///< polls since connections were looked at
+  bool drained_ = false;        ///< by this poll
+  bool armed_ = false;          ///< since the last one
+  bool ending_ = false;         ///< the endpoint of what is dropped has just been closed
+};
+
+}  // namespace ofi
+}  // namespace atl::transport

@@ -1,0 +1,249 @@
+// What is under way with libfabric: how starts end, what comes back, and flushes.
+//
+// A record stands for one call of libfabric; those of one operation are chained to the first, which has its events. One for
+// which there is no room waits, and the next poll tries again; nothing to the same peer overtakes it.
+
+#include <algorithm>
+#include <utility>
+
+#include "transport/ofi/ofi_network.hpp"
+
+namespace atl::transport::ofi {
+namespace {
+
+started under_way_for(operation const* events) {
+  return events != nullptr && events->asked != 0 ? started::under_way : started::complete;
+}
+
+bool is_memory(record::sort what) {
+  return what == record::sort::put || what == record::sort::get || what == record::sort::confirm;
+}
+
+outcome worse(outcome a, outcome b) { return std::max(a, b); }
+
+}  // namespace
+
+record* ofi_network::open(peer& p, operation* events, sort what) {
+  record* const r = records_.take();
+  r->whom = &p;
+  r->events = events;
+  r->what = what;
+  r->parts = 1;
+  r->epoch = p.epoch;
+  r->how = outcome::ok;
+  bool const has_source = what == sort::late || what == sort::put;
+  r->source_told = !has_source || events == nullptr || !events->asks(completion::source);
+  r->before = p.last;
+  (p.last != nullptr ? p.last->after : p.first) = r;
+  p.last = r;
+  ++p.out;
+  ++live_;
+  return r;
+}
+
+void ofi_network::drop(record* r) {
+  peer& p = *r->whom;
+  if (r->memory != nullptr) (r->memory->room == small_.room() ? small_ : large_).give(r->memory);
+  close_object(r->entered);
+  (r->before != nullptr ? r->before->after : p.first) = r->after;
+  (r->after != nullptr ? r->after->before : p.last) = r->before;
+  if (r->what == sort::late) {
+    --p.late_out;
+    lates_.erase(r->tag);
+  }
+  if (is_memory(r->what) && r->parent == nullptr) --p.memory_out;
+  --p.out;
+  --live_;
+  if (ending_) {
+    dead_records_.push(r);
+  } else {
+    records_.give(r);
+  }
+  touch_if_ending(p);
+}
+
+void ofi_network::say(operation* events, peer* whom, completion what, outcome how) {
+  if (events == nullptr || !events->asks(what)) return;
+  if (whom != nullptr) ++whom->events;
+  events_.push_back({events, whom, what, how});
+}
+
+// ---- calls of libfabric --------------------------------------------------------------------------
+
+void ofi_network::start(record* r) {
+  peer& p = *r->whom;
+  r->open = true;
+  if (p.endpoint == nullptr || p.lost) {
+    part_done(r, outcome::peer_lost);
+    return;
+  }
+  ssize_t const e = p.waiting.empty() ? post(r) : -FI_EAGAIN;
+  if (e == 0) return;
+  if (e == -FI_EAGAIN) {
+    p.waiting.push(r);
+    touch(p);
+    return;
+  }
+  error_ = words_of(e);
+  lose(p, error_);
+  part_done(r, outcome::peer_lost);
+}
+
+ssize_t ofi_network::post(record* r) {
+  fid_ep* const ep = r->whom->endpoint;
+  void* const name = static_cast<ticket*>(r);
+  switch (r->what) {
+    case sort::put: {
+      iovec const here{r->near, r->bytes};
+      fi_rma_iov const there{r->far, r->bytes, r->key};
+      fi_msg_rma const all{&here, &r->descriptor, 1, FI_ADDR_UNSPEC, &there, 1, name, 0};
+      return fi_writemsg(ep, &all, FI_COMPLETION | (context_->says_delivered() ? FI_DELIVERY_COMPLETE : 0));
+    }
+    case sort::confirm: {
+      void* const descriptor = confirmed_entered_ != nullptr ? fi_mr_desc(confirmed_entered_) : nullptr;
+      return fi_read(ep, confirmed_, 1, descriptor, FI_ADDR_UNSPEC, r->far, r->key, name);
+    }
+    case sort::get:
+    case sort::fetch:
+      return fi_read(ep, r->near, r->bytes, r->descriptor, FI_ADDR_UNSPEC, r->far, r->key, name);
+    default:
+      return fi_send(ep, r->near, r->bytes, r->descriptor, FI_ADDR_UNSPEC, name);
+  }
+}
+
+/// Those that wait for room, in their order.
+void ofi_network::go_on(peer& p) {
+  while (!p.waiting.empty()) {
+    ssize_t const e = post(p.waiting.first);
+    if (e == -FI_EAGAIN) {
+      touch(p);
+      return;
+    }
+    record* const r = p.waiting.pop();
+    ++moved_;
+    if (e == 0) continue;
+    lose(p, words_of(e));
+    part_done(r, outcome::peer_lost);
+    return;
+  }
+}
+
+void ofi_network::part_done(record* r, outcome how) {
+  if (r->what == sort::put && how == outcome::ok && !context_->says_delivered()) {
+    // A byte that is read behind it from the same place comes when the data are there.
+    r->what = sort::confirm;
+    start(r);
+    return;
+  }
+  r->open = false;
+  record* const top = r->parent != nullptr ? r->parent : r;
+  top->how = worse(top->how, how);
+  if (top != r) drop(r);
+  if (--top->parts == 0) finish(top);
+}
+
+started ofi_network::seal(record* r) {
+  bool const pending = --r->parts > 0;
+  operation* const events = r->events;
+  if (!pending && r->how != outcome::ok) {
+    finish(r);
+    return under_way_for(events);
+  }
+  bool const source_free = !pending || r->memory != nullptr;
+  bool const wants_source = !r->source_told;
+  bool const wants_finish = events != nullptr && events->asks(completion::finished);
+  if (source_free) r->source_told = true;
+  if (!pending) {
+    r->events = nullptr;  // nothing is left to be told
+    finish(r);
+    return started::complete;
+  }
+  if (!wants_finish && (!wants_source || source_free)) return started::complete;
+  return wants_source && source_free ? started::source_free : started::under_way;
+}
+
+void ofi_network::finish(record* r) {
+  peer& p = *r->whom;
+  outcome const how = r->how;
+  if (how != outcome::ok && error_.empty()) error_ = "the connection was lost";
+  if (!r->source_told) say(r->events, &p, completion::source, how);
+  bool const waited_for = r->events != nullptr && r->events->asks(completion::finished);
+  if (waited_for && r->what != sort::late) {
+    say(r->events, &p, completion::finished, how);
+  } else if (r->what == sort::put || r->what == sort::confirm) {
+    p.silent = worse(p.silent, how);
+  }
+  if (r->notifies && how == outcome::ok) say_word(p, wire::note, std::as_bytes(std::span(&r->tag, 1)));
+  if (r->what == sort::fetch && how == outcome::ok) {
+    say_word(p, wire::late_done, std::as_bytes(std::span(&r->tag, 1)));
+  }
+  bool const is_put = r->what == sort::put || r->what == sort::confirm;
+  std::uint32_t const epoch = r->epoch;
+  drop(r);
+  if (is_put) put_over(p, epoch);
+}
+
+// ---- flushes -------------------------------------------------------------------------------------
+
+/// Puts between two flushes are counted together; a flush is over when all before it are.
+void ofi_network::put_over(peer& p, std::uint32_t epoch) {
+  if (epoch == p.epoch) {
+    --p.puts_out;
+    return;
+  }
+  --p.flushes[p.flushes.size() - (p.epoch - epoch)].left;
+  while (!p.flushes.empty() && p.flushes.front().left == 0) {
+    flush_point const next = p.flushes.front();
+    p.flushes.pop_front();
+    flush_over(p, next);
+  }
+}
+
+void ofi_network::flush_over(peer& p, flush_point const& point) {
+  outcome const before = std::exchange(p.silent, outcome::ok);
+  outcome const how = p.lost ? worse(before, outcome::peer_lost) : before;
+  many_flushes* const all = point.of;
+  if (all == nullptr) {
+    say(point.events, &p, completion::finished, how);
+    return;
+  }
+  all->worst = worse(all->worst, how);
+  if (--all->left != 0) return;
+  say(all->events, nullptr, completion::finished, all->worst);
+  delete all;
+}
+
+/// False: there is nothing to wait for, and nothing went wrong.
+bool ofi_network::flush_one(peer& p, operation* events, many_flushes* of) {
+  if (p.puts_out == 0 && p.flushes.empty()) {
+    if (p.silent == outcome::ok) return false;
+    if (of != nullptr) ++of->left;
+    flush_over(p, {events, of, 0});
+    return true;
+  }
+  if (of != nullptr) ++of->left;
+  p.flushes.push_back({events, of, std::exchange(p.puts_out, 0)});
+  ++p.epoch;
+  return true;
+}
+
+started ofi_network::flush(std::int32_t rank, operation* events) {
+  peer* p = nullptr;
+  if (started const s = ready(rank, p); s != started::complete) return s;
+  return flush_one(*p, events, nullptr) ? under_way_for(events) : started::complete;
+}
+
+started ofi_network::flush_all(operation* events) {
+  auto* const all = new many_flushes{events, 1};
+  for (auto const& [rank, p] : peers_) {
+    if (p->now == peer::link::connected && !p->lost) static_cast<void>(flush_one(*p, nullptr, all));
+  }
+  if (--all->left != 0) return under_way_for(events);
+  outcome const worst = all->worst;
+  delete all;
+  if (worst == outcome::ok) return started::complete;
+  say(events, nullptr, completion::finished, worst);
+  return under_way_for(events);
+}
+
+}  // namespace atl::transport::ofi
