@@ -1,5 +1,6 @@
 // Networks that are modules, for the suite network_*: opened as libatoll opens them, several in one process, between
-// hosts that are one machine.
+// hosts that are one machine. NETWORK names the one of the program, NETWORK_LIBRARY what it opens by itself;
+// ATOLL_NET_DEVICES chooses among devices.
 
 #include <cstdlib>
 
@@ -11,15 +12,22 @@
 namespace atl::transport {
 namespace {
 
+network_config config_of_this_machine() {
+  char const* const devices = std::getenv("ATOLL_NET_DEVICES");
+  network_config config;
+  config.devices = devices != nullptr ? devices : "";
+  config.one_machine = true;
+  return config;
+}
+
 class module_job final : public network_job {
  public:
   module_job(std::int32_t ranks, std::string name) : ranks_(ranks), name_(std::move(name)) {}
 
   std::unique_ptr<network> open(std::int32_t rank) override {
-    network_config config;
+    network_config config = config_of_this_machine();
     config.rank = rank;
     config.ranks = ranks_;
-    config.one_machine = true;
     opened_network opened = open_plugin(name_, config);
     EXPECT_NE(opened.network, nullptr) << opened.why_not;
     if (opened.network == nullptr) std::abort();
@@ -31,22 +39,21 @@ class module_job final : public network_job {
   std::string name_;
 };
 
-std::unique_ptr<network_job> make_ucx(std::int32_t ranks, std::string const& /*options*/) {
-  return std::make_unique<module_job>(ranks, "ucx");
+std::unique_ptr<network_job> make_module(std::int32_t ranks, std::string const& /*options*/) {
+  return std::make_unique<module_job>(ranks, NETWORK);
 }
 
 }  // namespace
 
-std::vector<network_kind> network_kinds() { return {{"ucx", make_ucx, ""}}; }
+std::vector<network_kind> network_kinds() { return {{NETWORK, make_module, ""}}; }
 
 std::string why_no_network() {
-  network_config config;
-  config.one_machine = true;
-  // By the module first, to which it belongs to see to what libucp does when it is loaded.
-  if (open_plugin("ucx", config).network != nullptr) return {};
-  if (::dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL) != nullptr) return {};  // then tests say what fails
+  network_config const config = config_of_this_machine();
+  // By the module first, to which it belongs to see to what its library does when it is loaded.
+  if (open_plugin(NETWORK, config).network != nullptr) return {};
+  if (::dlopen(NETWORK_LIBRARY, RTLD_NOW | RTLD_LOCAL) != nullptr) return {};  // then tests say what fails
   char const* const why = ::dlerror();
-  return why != nullptr ? why : "libucp cannot be opened";
+  return why != nullptr ? why : NETWORK_LIBRARY " cannot be opened";
 }
 
 }  // namespace atl::transport

@@ -1,0 +1,67 @@
+// What is particular to the network over libfabric: what it says of itself.
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "transport/plugins.hpp"
+
+namespace atl::transport {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+network_config between_simulated_hosts() {
+  network_config config;
+  config.ranks = 2;
+  config.one_machine = true;
+  return config;
+}
+
+TEST(ofi, SimulatedHostsTalkByLoopBack) {
+  opened_network const opened = open_plugin("ofi", between_simulated_hosts());
+  ASSERT_NE(opened.network, nullptr) << opened.why_not;
+  EXPECT_EQ(opened.network->name(), "ofi");
+  EXPECT_THAT(opened.network->description(), AllOf(HasSubstr("libfabric 1."), testing::EndsWith("/lo")));
+}
+
+TEST(ofi, DevicesAreFoundByTheirNames) {
+  network_config config = between_simulated_hosts();
+  config.one_machine = false;
+  for (char const* const devices : {"lo", "tcp/lo", "no_such_device,lo:1"}) {
+    config.devices = devices;
+    opened_network const opened = open_plugin("ofi", config);
+    ASSERT_NE(opened.network, nullptr) << opened.why_not;
+    EXPECT_THAT(opened.network->description(), testing::EndsWith("tcp/lo"));
+  }
+}
+
+TEST(ofi, DevicesThatDoNotExistAreNamedWithThoseThatDo) {
+  network_config config = between_simulated_hosts();
+  config.one_machine = false;
+  config.devices = "no_such_device";
+  opened_network const opened = open_plugin("ofi", config);
+  EXPECT_EQ(opened.network, nullptr);
+  EXPECT_THAT(opened.why_not, AllOf(HasSubstr("ATOLL_NET_DEVICES=no_such_device"), HasSubstr("tcp/lo")));
+}
+
+TEST(ofi, AnAddressThatDoesNotFitIsRefused) {
+  network_config config = between_simulated_hosts();
+  config.address_room = 4;
+  opened_network const opened = open_plugin("ofi", config);
+  EXPECT_EQ(opened.network, nullptr);
+  EXPECT_THAT(opened.why_not, HasSubstr("4 can be passed on"));
+}
+
+TEST(ofi, AnAddressIsRefusedThatIsNone) {
+  opened_network const opened = open_plugin("ofi", between_simulated_hosts());
+  ASSERT_NE(opened.network, nullptr) << opened.why_not;
+  std::string const text = "not an address of libfabric";
+  EXPECT_EQ(opened.network->connect(1, std::as_bytes(std::span(text))), started::unsupported);
+  EXPECT_THAT(opened.network->last_error(), HasSubstr("no address"));
+}
+
+}  // namespace
+}  // namespace atl::transport
