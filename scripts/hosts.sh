@@ -27,7 +27,7 @@ options of run:
   --shares 1,3      ranks of each host, instead of equal shares
   --by-node         deals ranks out in turn (cyclic placement)
   --launcher-option WORD  for the launcher's command line; as often as wanted
-Variables that begin with ATOLL_, UPCXX_, GASNET_ or UCX_ and those of sanitizers reach the ranks.
+Variables that begin with ATOLL_, UPCXX_, GASNET_, UCX_ or FI_ and those of sanitizers reach the ranks.
 
 Sets of different names do not know of each other. The standard name is made from user and path of this clone. Ends
 with status 77 where such hosts cannot be made, or the launcher is not installed.
@@ -208,7 +208,7 @@ down_quietly() {
 }
 
 # Variables for the ranks, by name.
-exported() { compgen -e | grep -E '^(ATOLL|UPCXX|GASNET|UCX)_|^(ASAN|LSAN|TSAN|UBSAN)_OPTIONS$'; }
+exported() { compgen -e | grep -E '^(ATOLL|UPCXX|GASNET|UCX|FI)_|^(ASAN|LSAN|TSAN|UBSAN)_OPTIONS$'; }
 
 run() {
   local launcher=mpirun ranks='' hosts shares='' by_node=no more=() i

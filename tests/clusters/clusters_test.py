@@ -300,8 +300,10 @@ class Losses(unittest.TestCase):
         self.assertEqual(processes_called("atoll-keeper"), [])
 
 
-class Ucx(unittest.TestCase):
-    """Programs of tests/multirank: what goes between hosts goes over UCX, by TCP between their networks."""
+class Network:
+    """Programs of tests/multirank: what goes between hosts goes over one network, by TCP between theirs."""
+
+    TRIED = ("rma", "rpc", "atomics", "collectives")
 
     def check(self, launcher, programs, *options):
         # Ranks meet in a folder that all hosts see: /tmp is each host's own.
@@ -309,17 +311,30 @@ class Ucx(unittest.TestCase):
             for program in programs:
                 with self.subTest(launcher=launcher, program=program):
                     got = hosts_sh("run", "--launcher", launcher, *options, os.path.join(PROGRAMS, program),
-                                   ATOLL_TEST_SOCKETS=folder, ATOLL_TRANSPORTS="ucx", UPCXX_SHARED_HEAP_SIZE="64M",
+                                   ATOLL_TEST_SOCKETS=folder, ATOLL_TRANSPORTS=self.NAME, UPCXX_SHARED_HEAP_SIZE="64M",
                                    UPCXX_VERBOSE="1")
                     words = got.stdout + got.stderr
                     if got.returncode == 77:
                         self.skipTest(words)
                     self.assertEqual(got.returncode, 0, words)
-                    self.assertRegex(words, r"network between hosts: ucx \(libucp 1\..*tcp/eth0")
+                    self.assertRegex(words, rf"network between hosts: {self.NAME} \({self.LIBRARY} 1\..*tcp/eth0")
 
     def test_open_mpi(self):
-        programs = [f"multirank.{name}" for name in ("rma", "rpc", "atomics", "collectives")]
-        self.check("mpirun", programs, "-n", 4, "--hosts", 2)
+        self.check("mpirun", [f"multirank.{name}" for name in self.TRIED], "-n", 4, "--hosts", 2)
+
+
+class Ofi(Network, unittest.TestCase):
+    NAME = "ofi"
+    LIBRARY = "libfabric"
+    TRIED = ("rma", "rpc")
+
+    def test_in_turn(self):
+        self.check("mpirun", ["multirank.collectives"], "-n", 6, "--hosts", 3, "--by-node")
+
+
+class Ucx(Network, unittest.TestCase):
+    NAME = "ucx"
+    LIBRARY = "libucp"
 
     def test_more_hosts_and_ranks_dealt_out_in_turn(self):
         self.check("mpirun", ["multirank.collectives"], "-n", 4, "--hosts", 4)
