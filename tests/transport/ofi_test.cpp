@@ -1,5 +1,6 @@
-// What is particular to the network over libfabric: what it says of itself.
+// What is particular to the network over libfabric: what it says of itself, and what its library may not do to the process.
 
+#include <csignal>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -25,6 +26,15 @@ TEST(ofi, SimulatedHostsTalkByLoopBack) {
   ASSERT_NE(opened.network, nullptr) << opened.why_not;
   EXPECT_EQ(opened.network->name(), "ofi");
   EXPECT_THAT(opened.network->description(), AllOf(HasSubstr("libfabric 1."), testing::EndsWith("/lo")));
+}
+
+TEST(ofi, SignalsAreWhatTheyWere) {
+  ASSERT_NE(open_plugin("ofi", between_simulated_hosts()).network, nullptr);
+  for (int const signal : {SIGINT, SIGTERM, SIGILL}) {  // others are a sanitizer's, if there is one
+    struct sigaction now {};
+    ASSERT_EQ(::sigaction(signal, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, SIG_DFL) << signal;
+  }
 }
 
 TEST(ofi, DevicesAreFoundByTheirNames) {

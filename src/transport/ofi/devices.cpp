@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "transport/kept_signals.hpp"
+
 namespace atl::transport::ofi {
 namespace {
 
@@ -37,6 +39,7 @@ info_ptr ask(wish const& what) {
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   fi_info* list = nullptr;
+  kept_signals const keep;  // all providers are loaded
   return info_ptr(fi.getinfo(interface_version(), nullptr, nullptr, 0, hints.get(), &list) == 0 ? list
                                                                                                 : nullptr);
 }

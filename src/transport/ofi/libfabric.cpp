@@ -4,9 +4,10 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstring>
 #include <mutex>
+
+#include "transport/kept_signals.hpp"
 
 namespace atl::transport::ofi {
 
@@ -20,7 +21,10 @@ constexpr std::uint32_t compiled_with = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VE
 std::string load(char const* file) {
   char const* const usual = "libfabric.so.1";
   void* found = ::dlopen(usual, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // MPI's, for example
-  if (found == nullptr) found = ::dlopen(*file != '\0' ? file : usual, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (found == nullptr) {
+    kept_signals const keep;  // libpsm2, which may be linked to it, catches fatal ones
+    found = ::dlopen(*file != '\0' ? file : usual, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  }
   if (found == nullptr) {
     char const* const why = ::dlerror();
     return std::string(why != nullptr ? why : "it cannot be opened") +
