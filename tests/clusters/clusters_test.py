@@ -300,6 +300,86 @@ class Losses(unittest.TestCase):
         self.assertEqual(processes_called("atoll-keeper"), [])
 
 
+class AtollRun(unittest.TestCase):
+    """`atoll run --hosts` by the launchers that are installed; on `head`, where users would be."""
+
+    PROGRAM = "cluster_bootstrap_program"
+
+    def start(self, launcher, *words, **more):
+        state = f"/run/atoll-hosts/{SET}"
+        # How these launchers get to the hosts.
+        environment = [f"OMPI_MCA_plm_rsh_agent={state}/agent", "OMPI_MCA_oob_tcp_if_include=198.18.0.0/15", "HYDRA_LAUNCHER=rsh",
+                       f"HYDRA_LAUNCHER_EXEC={state}/agent", f"SLURM_CONF={state}/slurm/slurm.conf", "ATOLL_HOST_TIMEOUT=3"]
+        atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")
+        words = [HOSTS_SH, "--set", SET, "exec", "head", "env", *environment, *more.get("by", ()), atoll, "run",
+                 *(("--launcher", launcher) if launcher else ()), *map(str, words)]
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
+        return subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean)
+
+    def run_job(self, launcher, *words, status=0, **more):
+        job = self.start(launcher, *words, **more)
+        out, errors = job.communicate(timeout=PATIENCE)
+        if "is not installed" in errors:
+            self.skipTest(errors)
+        self.assertEqual(job.returncode, status, out + errors)
+        return out, errors
+
+    def launchers(self):
+        slurm = hosts_sh("slurm")
+        self.assertIn(slurm.returncode, (0, 77), slurm.stderr)
+        return ("mpirun", "hydra") + (("srun",) if slurm.returncode == 0 else ())
+
+    def program(self):
+        return os.path.join(PROGRAMS, self.PROGRAM)
+
+    def check_nothing_left(self):
+        deadline = time.monotonic() + PATIENCE
+        while processes_called(self.PROGRAM) or processes_called("atoll-keeper"):
+            self.assertLess(time.monotonic(), deadline, "processes are left")
+            time.sleep(0.02)
+
+    def test_ranks_are_where_they_were_wanted(self):
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher), tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
+                out, errors = self.run_job(launcher, "--hosts", "h1,h2,h3", "-n", 6, "--tag", self.program(), "check", folder, 1)
+                self.assertIn("starting by", errors)
+                lines = {int(m[1]): m for m in LINE.finditer(out)}
+                self.assertEqual([lines[r][8] for r in range(6)], ["h1", "h1", "h2", "h2", "h3", "h3"])
+                self.assertEqual(sorted(re.findall(r"^\[(\d)\] rank (\d)", out, flags=re.M)), [(str(r), str(r)) for r in range(6)])
+
+    def test_shares_that_differ(self):
+        with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
+            out, _ = self.run_job("mpirun", "--hosts", "h2:1,h1:3", self.program(), "check", folder, 1)
+            self.assertEqual([m[8] for m in sorted(LINE.finditer(out), key=lambda m: int(m[1]))], ["h2", "h1", "h1", "h1"])
+
+    def test_an_allocation_needs_no_list(self):
+        if "srun" not in self.launchers():
+            self.skipTest("Slurm does not run here")
+        with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
+            out, errors = self.run_job("", "-n", 4, self.program(), "check", folder, 1, by=("salloc", "-Q", "-N", "2"))
+            self.assertIn("srun", errors)
+            self.assertEqual(len({m[8] for m in LINE.finditer(out)}), 2)
+
+    def test_status_of_a_rank(self):
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher):
+                self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "exit", 2, 7, status=7)
+                self.check_nothing_left()
+
+    def test_time_limit_and_signal_leave_nothing(self):
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher):
+                self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, "--timeout", 2, self.program(), "wait", -1, status=124)
+                self.check_nothing_left()
+                job = self.start(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "wait", -1)
+                while len(processes_called(self.PROGRAM)) < 4:
+                    time.sleep(0.02)
+                os.kill(next(p for p in processes_called("atoll")), signal.SIGTERM)
+                job.communicate(timeout=PATIENCE)
+                self.assertEqual(job.returncode, 128 + signal.SIGTERM)
+                self.check_nothing_left()
+
+
 class Network:
     """Programs of tests/multirank: what goes between hosts goes over one network, by TCP between theirs."""
 

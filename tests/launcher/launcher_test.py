@@ -697,8 +697,12 @@ class Mistakes(LauncherTest):
         self.assert_refused(2, "not one of none, core, socket, numa, auto", "-n", 2, "--bind", "chip", PROGRAM)
         self.assert_refused(2, "not one of 0, all, none", "-n", 2, "--stdin", "1", PROGRAM)
         self.assert_refused(2, "unknown unit", "-n", 2, "--shared-heap", "64X", PROGRAM)
-        self.assert_refused(2, "-N 2: jobs on several hosts are not implemented", "-n", 2, "-N", 2, PROGRAM)
-        self.assert_refused(2, "--ssh-servers: jobs on several hosts", "-n", 2, "-ssh-servers", "a,b", PROGRAM)
+        self.assert_refused(2, "-N 2: which hosts", "-n", 2, "-N", 2, PROGRAM)
+        self.assert_refused(2, "-N two: not a number", "-n", 2, "-N", "two", PROGRAM)
+        self.assert_refused(2, "no name of a host", "-n", 2, "--hosts", "a;b", PROGRAM)
+        self.assert_refused(2, "hosts are named twice", "-n", 2, "--hosts", "a", "-ssh-servers", "b", PROGRAM)
+        self.assert_refused(2, "--launcher: ranks of this host need none", "-n", 2, "--launcher", "hydra", PROGRAM)
+        self.assert_refused(2, "--launcher ssh: not one of srun", "-n", 2, "--launcher", "ssh", "--hosts", "a", PROGRAM)
         self.assert_refused(2, "run: --frobnicate is no option", "--frobnicate", "-n", 2, PROGRAM)
         self.assert_refused(2, "run: -frob is no option", "-n", 2, "-frob", PROGRAM)
 
@@ -824,6 +828,107 @@ class Pmix(LauncherTest):
         got = self.run_job("-n", 1, self.mpirun, "--allow-run-as-root", "--oversubscribe", "-n", 2, PROGRAM, "exchange")
         self.assertEqual(got.status, 0, got)
         self.assertIn("exchange ok 1 of 2 by pmix", got.out)
+
+
+class Hosts(unittest.TestCase):
+    """Jobs on several hosts: what launchers are told, by ones that only write that down. tests/clusters starts real ones."""
+
+    VERSIONS = {"mpirun": "mpirun (Open MPI) 4.1.4", "mpiexec.hydra": "HYDRA build details:", "prterun": "prterun (PRRTE) 3.0", "srun": "slurm"}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.told = os.path.join(self.folder, "told")
+
+    def install(self, *names, act="exit 0"):
+        for name in names:
+            file = os.path.join(self.folder, name)
+            with open(file, "w", encoding="utf-8") as script:
+                script.write(f"""#!/bin/sh
+case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo 'MPI plugin types are... pmi2 pmix'; exit 0 ;; esac
+{{ printf '%s|' {name} "$@"; echo; /usr/bin/env; }} > {self.told}
+{act}
+""")
+            os.chmod(file, 0o755)
+
+    def start(self, *words, status=0, **environment):
+        # Only what these tests install is on the path; a shell's own words need none.
+        done = subprocess.run([ATOLL, "run", *map(str, words)], env={"PATH": f"{self.folder}:/nowhere", "HOME": "/", **environment}, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done)
+        return done
+
+    def line(self):
+        with open(self.told, encoding="utf-8") as file:
+            return file.readline().rstrip("|\n").split("|")
+
+    def test_the_first_that_is_there(self):
+        self.assertIn("none is installed", self.start("--hosts", "a,b", PROGRAM, status=2).stderr)
+        for name in ("mpiexec.hydra", "mpirun", "prterun"):
+            self.install(name, act="/usr/bin/env > /dev/null")
+            self.assertIn(f"atoll run: starting by ", self.start("--hosts", "a,b", PROGRAM).stderr)
+            self.assertEqual(self.line()[0], name)
+        self.start("--hosts", "a,b", "--launcher", "hydra", PROGRAM)
+        self.assertEqual(self.line(), ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2", PROGRAM])
+
+    def test_inside_an_allocation_of_slurm(self):
+        self.install("mpirun", "srun")
+        self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")
+        words = self.line()
+        self.assertEqual((words[0], words[1], "-w" in words), ("srun", "--mpi=pmix", False))
+        # One of its tasks, and who asks for one host, start ranks here.
+        for environment, more in (({"SLURM_STEP_ID": "0"}, ()), ({}, ("-N", 1))):
+            os.remove(self.told)
+            self.start("-n", 1, *more, "/bin/true", SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2", **environment)
+            self.assertFalse(os.path.exists(self.told))
+            self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")
+
+    def test_environment_of_ranks(self):
+        self.install("mpirun")
+        self.start("--hosts", "a", "-E", "MINE=a b", "--shared-heap", "1G", PROGRAM, UPCXX_OTHER="1", PRIVATE="2", PMIX_RANK="0", ATOLL_JOB="1:2:3")
+        words = self.line()
+        forwarded = {words[i + 1] for i, word in enumerate(words) if word == "-x"}
+        self.assertLessEqual({"MINE", "UPCXX_SHARED_HEAP_SIZE", "UPCXX_OTHER", "PATH"}, forwarded)
+        self.assertFalse(forwarded & {"PRIVATE", "PMIX_RANK", "ATOLL_JOB", "HOME"})
+        with open(self.told, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("\nMINE=a b\n", text)
+        self.assertNotIn("PMIX_RANK", text)
+
+    def test_status_and_output_of_the_launcher(self):
+        self.install("mpirun", act="echo '[1,1]<stdout>:out'; echo '[1,0]<stderr>:err' >&2; exit 7")
+        got = self.start("--hosts", "a", "--tag", PROGRAM, status=7)
+        self.assertEqual(got.stdout, "[1] out\n")
+        self.assertIn("[0] err\n", got.stderr)
+        self.assertEqual(self.start("--hosts", "a", PROGRAM, status=7).stdout, "[1,1]<stdout>:out\n")
+
+    def test_a_launcher_that_hangs(self):
+        self.install("mpirun", act="trap 'exit 3' TERM; while :; do /bin/sleep 0.05; done")
+        got = self.start("--hosts", "a", "--timeout", "0.3", PROGRAM, status=124)
+        self.assertIn("the time is up", got.stderr)
+        # It waits for a host that is gone: its ranks have been ended.
+        self.install("mpirun", act="echo 'atoll: host a: host b (rank 1) is lost: nothing has been heard of it for 7.0 s' >&2; exec /bin/sleep 60")
+        begin = time.monotonic()
+        self.start("--hosts", "a,b", PROGRAM, status=1)
+        self.assertLess(time.monotonic() - begin, 50)
+
+    def test_signals_are_handed_on(self):
+        self.install("mpirun", act=f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do /bin/sleep 0.05; done")
+        job = subprocess.Popen([ATOLL, "run", "--hosts", "a", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.DEVNULL)
+        while not os.path.exists(self.told):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        job.terminate()
+        self.assertEqual(job.wait(30), 128 + signal.SIGTERM)
+        with open(self.told, encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith("ended\n"))
+
+    def test_show(self):
+        self.install("mpirun")
+        got = self.start("--hosts", "a:2,b", "--show", "-E", "A=1 2", PROGRAM, "x y")
+        self.assertRegex(got.stdout, r"^A='1 2' \S*/mpirun --host a:2,b:1 -n 3 .*'x y'\n$")
+        self.assertFalse(os.path.exists(self.told))
 
 
 if __name__ == "__main__":

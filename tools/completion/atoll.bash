@@ -21,7 +21,7 @@ _atoll_program_at() {
     case ${COMP_WORDS[i]} in
       = | *=*) ;;
       -n | -np | --np | --ranks | -ranks | -N | --nodes | --timeout | -timeout | -E | --env | --shared-heap | -shared-heap | --bind | \
-        -bind | --stdin | -stdin)
+        -bind | --stdin | -stdin | --hosts | --hostfile | --launcher | --ssh-servers | -ssh-servers)
         [ "${COMP_WORDS[i + 1]}" = = ] && ((i++))
         ((i++))
         ;;
@@ -41,7 +41,10 @@ _atoll_run() {  # where options begin, the words of the command
   fi
   case $previous in
     -n | -np | --np | --ranks | -ranks) _atoll_words "1 2 4 8 $(nproc 2> /dev/null)" ;;
-    -N | --nodes) _atoll_words 1 ;;
+    -N | --nodes) _atoll_words "1 2 4" ;;
+    --launcher) _atoll_words "srun prterun mpirun hydra" ;;
+    --hosts) mapfile -t COMPREPLY < <(compgen -A hostname -- "$word") ;;
+    --hostfile) _atoll_files ;;
     --bind | -bind) _atoll_words "auto core numa none socket" ;;
     --stdin | -stdin) _atoll_words "0 all none" ;;
     -E | --env) mapfile -t COMPREPLY < <(compgen -v -- "$word") ;;

@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "run/command_line.hpp"
 #include "run/facts.hpp"
+#include "run/hosts/cluster_job.hpp"
 #include "run/job.hpp"
 #include "run/options.hpp"
 #include "run/show.hpp"
@@ -37,6 +38,21 @@ int run(run_options options) {
   options.path = find_program(options.program, status);
   if (options.path.empty()) return status;
   for (auto const& remark : options.remarks) std::fprintf(stderr, "atoll run: %s\n", remark.c_str());
+  if (options.cluster) {
+    try {
+      cluster_plan const plan = plan_cluster(options);
+      if (options.show) {
+        show_words(plan.words, options);
+        return 0;
+      }
+      std::fprintf(stderr, "atoll run: starting by %s\n", plan.by.words.c_str());
+      if (options.verbosity > 0) show_words(plan.words, options, stderr);
+      return run_cluster(plan, options);
+    } catch (startup_error const& error) {
+      std::fprintf(stderr, "atoll run: %s\n", error.what());
+      return exit_status::usage;
+    }
+  }
   if (options.show) {
     show_command(options);
     return 0;

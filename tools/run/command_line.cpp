@@ -16,7 +16,7 @@ namespace atl::tools {
 namespace {
 
 constexpr char const* description =
-    "Starts a program on several ranks of this machine.\n"
+    "Starts a program on several ranks: of this machine, or of several hosts by a launcher that is installed there.\n"
     "Everything after the program's name is the program's.";
 
 constexpr char const* footer =
@@ -24,6 +24,9 @@ constexpr char const* footer =
     "  atoll run -n 4 ./simulation --steps 100\n"
     "  atoll run -n 4 --tag --timeout 60 ./test\n"
     "  atoll run -n 2 -E MODE=fast --shared-heap 1G ./simulation\n"
+    "  atoll run -n 8 --hosts a,b ./simulation        4 ranks on each\n"
+    "  atoll run --hosts a:4,b:2 ./simulation         6 ranks\n"
+    "  salloc -N 4 atoll run -n 64 ./simulation       all hosts of the allocation\n"
     "\n"
     "Exit status: that of the first rank that failed (128 + number for a signal), 0 when none did; "
     "124 when the time\n"
@@ -58,6 +61,9 @@ std::vector<std::string> normalise(int argc, char** argv) {
       spelling{"--env", "--env", true},
       spelling{"--ranks", "--ranks", true},
       spelling{"--nodes", "--nodes", true},
+      spelling{"--hosts", "--hosts", true},
+      spelling{"--hostfile", "--hostfile", true},
+      spelling{"--launcher", "--launcher", true},
       spelling{"--timeout", "--timeout", true},
       spelling{"--bind", "--bind", true},
       spelling{"--stdin", "--stdin", true},
@@ -116,7 +122,19 @@ std::string unknown_option(CLI::App const& app) {
 void declare_options(CLI::App& app, command_line& line) {
   app.add_option("-n,--ranks", line.ranks, "number of ranks (also -np); without it, one for each usable core")
       ->type_name("N");
-  app.add_option("-N,--nodes", line.hosts, "number of hosts; only 1")->type_name("N");
+  app.add_option("-N,--nodes", line.nodes,
+                 "number of hosts: of those named, or of an allocation of Slurm; 1: this one")
+      ->type_name("N");
+  app.add_option("--hosts", line.hosts, "hosts to run on, with their numbers of ranks if these shall differ")
+      ->type_name("a,b:4");
+  app.add_option("--hostfile", line.hostfile,
+                 "the same from a file: a host a line, \"a\", \"a:4\" or \"a slots=4\"")
+      ->type_name("FILE");
+  app.add_option(
+         "--launcher", line.launcher,
+         "what starts ranks on several hosts: srun, prterun, mpirun (Open MPI's), hydra (MPICH's, Intel MPI's); without "
+         "it, the first of these that is installed")
+      ->type_name("NAME");
   app.add_flag("-t,--tag", line.tag, "put the rank before every line of output, as in \"[3] \"");
   app.add_option("--timeout", line.timeout,
                  "end the job after so many seconds (or 5m, 1h), saying what each rank was doing")
@@ -146,7 +164,7 @@ void declare_options(CLI::App& app, command_line& line) {
   app.add_flag("--backtrace", line.backtrace, "accepted for compatibility: backtraces are always printed")
       ->group("");
   app.add_flag("--localhost", line.localhost, "accepted for compatibility")->group("");
-  app.add_option("--ssh-servers", line.servers, "not supported")->group("");
+  app.add_option("--ssh-servers", line.servers, "another name of --hosts")->group("");
   app.add_option("program", line.words, "program and its arguments")->group("");
   app.positionals_at_end();
 }

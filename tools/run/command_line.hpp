@@ -11,7 +11,10 @@ namespace atl::tools {
 /// Values as they were written; run_options has what they mean.
 struct command_line {
   std::string ranks;
-  int hosts = 1;
+  std::string nodes;
+  std::string hosts;
+  std::string hostfile;
+  std::string launcher;
   std::string timeout;
   std::vector<std::string> environment;
   std::string heap;

@@ -1,5 +1,6 @@
 #include "run/options.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "base/os/cores.hpp"
 #include "base/settings.hpp"
 #include "run/command_line.hpp"
+#include "run/hosts/cluster_job.hpp"
 #include "run/spawn.hpp"
 
 namespace atl::tools {
@@ -95,28 +97,63 @@ std::vector<std::string> added_environment(command_line const& line, std::vector
   return result;
 }
 
+int parse_count(char const* option, std::string const& text) {
+  bool const digits =
+      !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || std::atoi(text.c_str()) < 1)
+    throw startup_error(std::string(option) + " " + text + ": not a number of 1 or more");
+  return std::atoi(text.c_str());
+}
+
+/// The hosts that are asked for; none: this one. Inside an allocation of several nodes these are meant, unless -N 1 says otherwise.
+std::optional<cluster_request> cluster_of(command_line const& line) {
+  cluster_request asked;
+  if (!line.nodes.empty()) asked.count = parse_count("-N", line.nodes);
+  int const ways =
+      (line.hosts.empty() ? 0 : 1) + (line.hostfile.empty() ? 0 : 1) + (line.servers.empty() ? 0 : 1);
+  if (ways > 1)
+    throw startup_error("hosts are named twice: give one of --hosts, --hostfile and --ssh-servers");
+  if (!line.hosts.empty()) asked.hosts = parse_hosts(line.hosts, "--hosts " + line.hosts);
+  if (!line.servers.empty()) asked.hosts = parse_hosts(line.servers, "--ssh-servers " + line.servers);
+  if (!line.hostfile.empty()) asked.hosts = read_hostfile(line.hostfile);
+  // Where other launchers of this kind look.
+  for (char const* const name : {"GASNET_SSH_SERVERS", "SSH_SERVERS"}) {
+    char const* const list = std::getenv(name);
+    if (asked.hosts.empty() && asked.count > 1 && list != nullptr && *list != '\0') {
+      std::string commas = list;
+      std::replace(commas.begin(), commas.end(), ' ', ',');
+      asked.hosts = parse_hosts(commas, std::string(name) + "=" + list);
+    }
+  }
+  bool const meant =
+      !asked.hosts.empty() || asked.count > 1 || (asked.count == 0 && inside_slurm_allocation());
+  if (!meant && !line.launcher.empty())
+    throw startup_error("--launcher: ranks of this host need none; name hosts by --hosts or --hostfile");
+  return meant ? std::optional(asked) : std::nullopt;
+}
+
 }  // namespace
 
 run_options checked_options(command_line const& line) {
   run_options options;
   if (line.words.empty()) throw startup_error("no program given; `atoll run --help` shows how");
-  if (line.ranks.empty()) {
+  options.cluster = cluster_of(line);
+  if (options.cluster) {
+    // Limits of this host say nothing of the others.
+    if (!line.ranks.empty()) options.ranks = options.cluster->ranks = parse_count("-n", line.ranks);
+  } else if (line.ranks.empty()) {
     options.ranks = os::usable_cores();
     options.remarks.push_back(format("no -n given: %d rank%s, one for each usable core", options.ranks,
                                      options.ranks == 1 ? "" : "s"));
   } else {
     options.ranks = parse_ranks(line.ranks);
   }
-  if (line.hosts != 1 || !line.servers.empty()) {
-    throw startup_error(
-        (line.hosts != 1 ? format("-N %d", line.hosts) : std::string("--ssh-servers")) +
-        ": jobs on several hosts are not implemented in this version; all ranks run on this host (-N 1)");
-  }
   if (!line.timeout.empty()) options.timeout = parse_duration(line.timeout);
   options.binding = parse_binding(line.bind);
   options.input = parse_input(line.input);
   options.environment = added_environment(line, options.remarks);
   options.tag = line.tag;
+  if (options.cluster) options.cluster->launcher = line.launcher;
   options.terminal = line.terminal;
   options.show = line.show;
   options.verbosity = line.verbosity;

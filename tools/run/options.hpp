@@ -7,10 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "run/hosts/host_list.hpp"
+
 namespace atl::tools {
 
 enum class binding_mode { automatic, core, socket, numa, none };
 enum class input_mode { first, all, none };
+
+/// A job on several hosts.
+struct cluster_request {
+  std::vector<host_share> hosts;  ///< empty: those of the allocation
+  int count = 0;                  ///< of them; 0: all
+  int ranks = 0;                  ///< 0: as many as the hosts say
+  std::string launcher;           ///< empty: the first that there is
+};
 
 struct run_options {
   int ranks = 0;
@@ -22,7 +32,8 @@ struct run_options {
   binding_mode binding = binding_mode::automatic;
   input_mode input = input_mode::first;
   bool tag = false;
-  bool terminal = false;  ///< give the ranks a terminal for their output
+  std::optional<cluster_request> cluster;  ///< none: all ranks run here
+  bool terminal = false;                   ///< give the ranks a terminal for their output
   bool show = false;
   int verbosity = 0;
   std::vector<std::string> remarks;  ///< what the user shall know before the job starts

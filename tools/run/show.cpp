@@ -55,6 +55,16 @@ std::string quoted(std::string const& word) {
 
 }  // namespace
 
+void show_words(std::vector<std::string> const& words, run_options const& options, std::FILE* to) {
+  for (auto const& line : options.environment) {
+    auto const equals = line.find('=');
+    std::fprintf(to, "%s=%s ", line.substr(0, equals).c_str(), quoted(line.substr(equals + 1)).c_str());
+  }
+  for (std::size_t i = 0; i < words.size(); ++i)
+    std::fprintf(to, "%s%s", i == 0 ? "" : " ", quoted(words[i]).c_str());
+  std::fprintf(to, "\n");
+}
+
 void show_command(run_options const& options) {
   bool const all = options.verbosity > 0;
   for (auto const& line : all ? launch_environment(options) : options.environment) {

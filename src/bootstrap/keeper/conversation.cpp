@@ -72,7 +72,8 @@ bool conversation::take(std::span<std::byte const> bytes, std::function<void(fra
   return step_ != step::refused;
 }
 
-bool conversation::take_whole(std::span<std::byte const> bytes, std::function<void(frame const&)> const& tell) {
+bool conversation::take_whole(std::span<std::byte const> bytes,
+                              std::function<void(frame const&)> const& tell) {
   switch (step_) {
     case step::hello: {
       auto const words = read<hello>(bytes);

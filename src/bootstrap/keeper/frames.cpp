@@ -32,7 +32,8 @@ digest signature_of(frame const& what, digest const& key) noexcept {
 
 digest sign_meeting(std::span<std::byte const> secret, role who, std::uint32_t caller, std::uint32_t listener,
                     nonce const& of_caller, nonce const& of_listener) noexcept {
-  return sign_words(secret, to_meet | static_cast<std::uint32_t>(who), caller, listener, of_caller, of_listener);
+  return sign_words(secret, to_meet | static_cast<std::uint32_t>(who), caller, listener, of_caller,
+                    of_listener);
 }
 
 digest key_of(std::span<std::byte const> secret, role who, nonce const& of_caller,

@@ -58,7 +58,8 @@ enum class role : std::uint8_t { caller = 1, listener = 2 };
 digest sign_meeting(std::span<std::byte const> secret, role who, std::uint32_t caller, std::uint32_t listener,
                     nonce const& of_caller, nonce const& of_listener) noexcept;
 /// Key of what the side in that role sends.
-digest key_of(std::span<std::byte const> secret, role who, nonce const& of_caller, nonce const& of_listener) noexcept;
+digest key_of(std::span<std::byte const> secret, role who, nonce const& of_caller,
+              nonce const& of_listener) noexcept;
 void sign(frame& what, digest const& key) noexcept;
 bool is_signed(frame const& what, digest const& key) noexcept;
 

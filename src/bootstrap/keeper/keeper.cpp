@@ -16,9 +16,10 @@
 namespace atl::keeping {
 namespace {
 
-constexpr std::int64_t launchers_turn_ms = 1000;  ///< after a rank has fallen: most launchers end the job then
-constexpr std::int64_t goodbye_ms = 1000;         ///< between SIGTERM and SIGKILL
-constexpr std::int64_t greeting_ms = 5000;        ///< for proofs of who one is
+constexpr std::int64_t launchers_turn_ms =
+    1000;                                   ///< after a rank has fallen: most launchers end the job then
+constexpr std::int64_t goodbye_ms = 1000;   ///< between SIGTERM and SIGKILL
+constexpr std::int64_t greeting_ms = 5000;  ///< for proofs of who one is
 constexpr std::size_t most_callers = 8;
 constexpr int most_refusals = 3;
 
@@ -63,8 +64,8 @@ void keeper::run() {
 }
 
 void keeper::print(std::string_view words) const {
-  std::string const line = format("atoll: host %s: %.*s\n", orders_.mine.name.data(), static_cast<int>(words.size()),
-                                  words.data());
+  std::string const line = format("atoll: host %s: %.*s\n", orders_.mine.name.data(),
+                                  static_cast<int>(words.size()), words.data());
   [[maybe_unused]] ::ssize_t const written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -184,8 +185,9 @@ void keeper::call_next() {
     next_.finish(neighbour::state::over);
     // Then that is all that is lost.
     if (has_survivors() && fell_ < 0 && !ending_) {
-      print(format("cannot reach the keeper of host %s: %s. The loss of a host may go unnoticed (a firewall?)",
-                   next_.words().c_str(), many == 0 ? "it has no address" : next_.why().c_str()));
+      print(
+          format("cannot reach the keeper of host %s: %s. The loss of a host may go unnoticed (a firewall?)",
+                 next_.words().c_str(), many == 0 ? "it has no address" : next_.why().c_str()));
     }
     return;
   }
@@ -257,17 +259,19 @@ void keeper::watch_neighbours() {
       if (now - each->said() >= beat_) each->say(news::alive, orders_.host, -1, false, "");
       if (now - each->heard() < silence_) continue;
       each->finish(neighbour::state::over);
-      end_job(orders_.host,
-              format("host %s is lost: nothing has been heard of it for %.1f s (ATOLL_HOST_TIMEOUT); the job ends",
-                     each->words().c_str(), static_cast<double>(silence_) / 1000),
-              false, nullptr);
+      end_job(
+          orders_.host,
+          format(
+              "host %s is lost: nothing has been heard of it for %.1f s (ATOLL_HOST_TIMEOUT); the job ends",
+              each->words().c_str(), static_cast<double>(silence_) / 1000),
+          false, nullptr);
     } else if (each->now() == neighbour::state::broken && now - each->since() > launchers_turn_ms) {
       std::string const why = each->why();
       each->finish(neighbour::state::over);
       if (ending_ || !has_survivors()) continue;
       end_job(orders_.host,
-              format("host %s is lost: the process that watches over it is gone (%s); the job ends", each->words().c_str(),
-                     why.c_str()),
+              format("host %s is lost: the process that watches over it is gone (%s); the job ends",
+                     each->words().c_str(), why.c_str()),
               false, nullptr);
     }
   }

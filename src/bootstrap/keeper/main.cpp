@@ -17,8 +17,9 @@ int main() {
   orders what{};
   if (::pread(orders_descriptor, &what, sizeof what, 0) != ::ssize_t{sizeof what} ||
       what.version != orders_version || what.listeners > most_addresses || what.hosts < 2) {
-    std::fputs("atoll: this program is started by ranks of jobs on several hosts; there is nothing that it does by itself\n",
-               stderr);
+    std::fputs(
+        "atoll: this program is started by ranks of jobs on several hosts; there is nothing that it does by itself\n",
+        stderr);
     return 2;
   }
   // Nobody's child: programs wait for theirs, and count them.
@@ -26,7 +27,8 @@ int main() {
   if (child != 0) ::_exit(child < 0 ? 1 : 0);
 
   // It ends with the ranks, not with what launchers and terminals tell these to do.
-  for (int const signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+  for (int const signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2})
+    std::signal(signal, SIG_IGN);
   ::syscall(SYS_close_range, static_cast<unsigned>(first_listener) + what.listeners, ~0U, 0U);
   for (int const standard : {STDIN_FILENO, STDOUT_FILENO}) {
     int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -30,9 +30,11 @@ class neighbour {
   neighbour(std::uint32_t host, std::string words) : host_(host), words_(std::move(words)) {}
 
   /// Calls an address; a refusal may come later.
-  void call(address const& where, std::span<std::byte const> secret, std::uint32_t me, std::int64_t patience_ms);
+  void call(address const& where, std::span<std::byte const> secret, std::uint32_t me,
+            std::int64_t patience_ms);
   /// Takes over a socket that has called.
-  void accept(os::unique_fd socket, std::span<std::byte const> secret, std::uint32_t me, std::int64_t patience_ms);
+  void accept(os::unique_fd socket, std::span<std::byte const> secret, std::uint32_t me,
+              std::int64_t patience_ms);
 
   /// For poll(): -1 if there is nothing to wait for.
   [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
@@ -51,9 +53,9 @@ class neighbour {
   [[nodiscard]] std::uint32_t host() const noexcept { return host_; }
   [[nodiscard]] std::string const& words() const noexcept { return words_; }
   [[nodiscard]] std::string const& why() const noexcept { return why_; }
-  [[nodiscard]] std::int64_t since() const noexcept { return since_; }    ///< it is in this state
-  [[nodiscard]] std::int64_t heard() const noexcept { return heard_; }    ///< last time
-  [[nodiscard]] std::int64_t said() const noexcept { return said_; }      ///< last time
+  [[nodiscard]] std::int64_t since() const noexcept { return since_; }  ///< it is in this state
+  [[nodiscard]] std::int64_t heard() const noexcept { return heard_; }  ///< last time
+  [[nodiscard]] std::int64_t said() const noexcept { return said_; }    ///< last time
 
  private:
   void set(state now);

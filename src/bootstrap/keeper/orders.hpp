@@ -58,8 +58,8 @@ enum class standing : std::uint32_t {
 struct alignas(64) place {
   std::atomic<standing> how;
   std::atomic<std::int32_t> pid;
-  std::atomic<std::int32_t> rank;           ///< in the job
-  std::atomic<std::uint64_t> pid_namespace; ///< what pid means anything in
+  std::atomic<std::int32_t> rank;            ///< in the job
+  std::atomic<std::uint64_t> pid_namespace;  ///< what pid means anything in
 };
 static_assert(std::atomic<standing>::is_always_lock_free && sizeof(place) == 64);
 

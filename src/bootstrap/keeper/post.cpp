@@ -41,7 +41,8 @@ bool is_named(std::string_view device, std::string_view list) {
 /// Interfaces of containers and virtual machines have the same addresses on all hosts.
 bool is_bridge(std::string_view device) {
   constexpr std::array<std::string_view, 6> beginnings{"docker", "br-", "virbr", "cni", "lxc", "podman"};
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view b) { return device.starts_with(b); });
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view b) { return device.starts_with(b); });
 }
 
 std::vector<candidate> own_addresses(std::string_view devices) {
@@ -68,7 +69,8 @@ std::vector<candidate> own_addresses(std::string_view devices) {
     if (is_named(at->ifa_name, devices)) c.rank -= 1000;
     all.push_back(c);
   }
-  std::stable_sort(all.begin(), all.end(), [](candidate const& a, candidate const& b) { return a.rank < b.rank; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](candidate const& a, candidate const& b) { return a.rank < b.rank; });
   // Loopback is for hosts that are one machine.
   while (!all.empty() && all.back().rank >= 100 && all.front().rank < 100) all.pop_back();
   if (all.size() > most_addresses) all.resize(most_addresses);
@@ -82,7 +84,8 @@ os::unique_fd listen_on(sockaddr_storage const& where, address& told) {
   bool const v4 = where.ss_family == AF_INET;
   ::socklen_t bytes = v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   (v4 ? reinterpret_cast<sockaddr_in&>(at).sin_port : reinterpret_cast<sockaddr_in6&>(at).sin6_port) = 0;
-  if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&at), bytes) != 0 || ::listen(socket.get(), 8) != 0 ||
+  if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&at), bytes) != 0 ||
+      ::listen(socket.get(), 8) != 0 ||
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0)
     return {};
   told = {};
@@ -108,8 +111,8 @@ void write_words(host_words& into, std::string_view words) {
 
 std::string program() {
   std::vector<std::string> const places = places_beside_library("atoll/atoll-keeper");
-  auto const there =
-      std::find_if(places.begin(), places.end(), [](std::string const& each) { return ::access(each.c_str(), X_OK) == 0; });
+  auto const there = std::find_if(places.begin(), places.end(),
+                                  [](std::string const& each) { return ::access(each.c_str(), X_OK) == 0; });
   return there == places.end() ? "" : *there;
 }
 
@@ -131,7 +134,8 @@ post open_post(std::string_view host, std::string_view ranks, std::string_view d
 
 std::string start_keeper(orders const& what, int board, std::vector<os::unique_fd> const& listeners) {
   std::string file = program();
-  if (file.empty()) return "its program is not installed: there is no " + places_beside_library("atoll/atoll-keeper").front();
+  if (file.empty())
+    return "its program is not installed: there is no " + places_beside_library("atoll/atoll-keeper").front();
   os::unique_fd const memory = os::make_sealed_memfd("atoll keeper's orders", sizeof what);
   if (::pwrite(memory.get(), &what, sizeof what, 0) != ::ssize_t{sizeof what})
     return std::string("its orders cannot be written: ") + std::strerror(errno);
@@ -160,7 +164,8 @@ std::string start_keeper(orders const& what, int board, std::vector<os::unique_f
   std::array<char*, 2> environment{libraries.empty() ? nullptr : libraries.data(), nullptr};
   std::array<char*, 2> arguments{file.data(), nullptr};
   ::pid_t child = -1;
-  int const problem = ::posix_spawn(&child, file.c_str(), &actions, &attributes, arguments.data(), environment.data());
+  int const problem =
+      ::posix_spawn(&child, file.c_str(), &actions, &attributes, arguments.data(), environment.data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (problem != 0) return file + ": " + std::strerror(problem);
@@ -174,7 +179,8 @@ std::string start_keeper(orders const& what, int board, std::vector<os::unique_f
 std::string words_of_ranks(std::vector<std::int32_t> const& ranks) {
   if (ranks.size() == 1) return format("rank %d", static_cast<int>(ranks[0]));
   bool const consecutive = ranks.back() - ranks.front() + 1 == static_cast<std::int32_t>(ranks.size());
-  if (consecutive) return format("ranks %d to %d", static_cast<int>(ranks.front()), static_cast<int>(ranks.back()));
+  if (consecutive)
+    return format("ranks %d to %d", static_cast<int>(ranks.front()), static_cast<int>(ranks.back()));
   std::string all = "ranks";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i == 8) return all + ", ...";

@@ -34,13 +34,15 @@ constexpr std::size_t bundle_bytes = 8192;
 
 }  // namespace
 
-bool network_messages::begin_bundled(network_peer& p, outgoing& out, std::size_t bytes, std::size_t alignment) {
+bool network_messages::begin_bundled(network_peer& p, outgoing& out, std::size_t bytes,
+                                     std::size_t alignment) {
   message_bundle& b = p.bundles[index_of(out.way)];
   std::size_t const room = sizeof(entry) + round_up(bytes - header_bytes, std::size_t{8});
   if (b.begun && b.used + room > b.buffer.capacity && !close_bundle(p, out.way)) return false;
   if (!b.begun) {
     std::size_t const most = std::min(bundle_bytes, p.sizes[index_of(out.way)].in_place);
-    if (room > most || network_->begin(p.rank, out.way, sizeof(frame), room, most, b.buffer) != started::complete)
+    if (room > most ||
+        network_->begin(p.rank, out.way, sizeof(frame), room, most, b.buffer) != started::complete)
       return false;
     b.begun = true;
     b.used = b.messages = 0;
@@ -81,14 +83,17 @@ void network_messages::commit_bundled(network_peer& p, outgoing& out, message_ki
 }
 
 /// Its entry stays, and says that there is nothing in it.
-void network_messages::cancel_bundled(network_peer& p, outgoing& out) noexcept { --p.bundles[index_of(out.way)].open; }
+void network_messages::cancel_bundled(network_peer& p, outgoing& out) noexcept {
+  --p.bundles[index_of(out.way)].open;
+}
 
 /// False: it is being written. True also if there is none.
 bool network_messages::close_bundle(network_peer& p, lane way) {
   message_bundle& b = p.bundles[index_of(way)];
   if (!b.begun) return true;
   if (b.open != 0) return false;
-  frame const f(b.messages, message_kind::active, 0, form::bundle, static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
+  frame const f(b.messages, message_kind::active, 0, form::bundle,
+                static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
   network_->commit(b.buffer, std::as_bytes(std::span(&f, 1)), b.used);
   bundled_ -= b.messages;
   b.begun = false;

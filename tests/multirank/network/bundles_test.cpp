@@ -42,7 +42,9 @@ class bundles_test : public multirank::fixture {
     return network_messages::here().peer(right).bundles[atl::transport::index_of(way)];
   }
   /// A bad network has no room now and then, and what it has no room for waits elsewhere.
-  static bool exact() { return std::string_view(std::getenv("ATOLL_SIM_NETWORK")).find("bad") == std::string_view::npos; }
+  static bool exact() {
+    return std::string_view(std::getenv("ATOLL_SIM_NETWORK")).find("bad") == std::string_view::npos;
+  }
   void expect_in_bundle(std::uint32_t messages) const {
     if (!exact()) return;
     EXPECT_EQ(bundle().begun, messages != 0);
@@ -208,7 +210,9 @@ TEST_F(bundles_test, puts_gets_and_answers) {
   for (int i = 0; i < count; ++i) got.push_back(upcxx::rget(cells.at(right) + i));
   for (int i = 0; i < count; ++i) EXPECT_EQ(got[static_cast<std::size_t>(i)].wait(), me + 7L * i);
   std::vector<upcxx::future<int>> answers;
-  for (int i = 0; i < count; ++i) answers.push_back(upcxx::rpc(right, [](int x) { return 2 * x; }, i));
+  for (int i = 0; i < count; ++i)
+    answers.push_back(upcxx::rpc(
+        right, [](int x) { return 2 * x; }, i));
   for (int i = 0; i < count; ++i) EXPECT_EQ(answers[static_cast<std::size_t>(i)].wait(), 2 * i);
   upcxx::barrier();
 }

@@ -32,10 +32,15 @@ TEST(KeeperSha256, KnownDigests) {
   EXPECT_EQ(of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(of(std::string(1'000'000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  auto const code = [](std::string const& key, std::string const& text) { return hex(hmac(as_bytes(key), as_bytes(text))); };
-  EXPECT_EQ(code(std::string(20, '\x0b'), "Hi There"), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
-  EXPECT_EQ(code("Jefe", "what do ya want for nothing?"), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(of(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  auto const code = [](std::string const& key, std::string const& text) {
+    return hex(hmac(as_bytes(key), as_bytes(text)));
+  };
+  EXPECT_EQ(code(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(code("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
   EXPECT_EQ(code(std::string(20, '\xaa'), std::string(50, '\xdd')),
             "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
   EXPECT_EQ(code(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First"),
@@ -171,9 +176,11 @@ TEST_F(KeeperConversation, NothingComesOfNonsense) {
   long const inputs = wanted != nullptr ? std::atol(wanted) : 20'000;
   for (long i = 0; i < inputs; ++i) {
     // The right beginning now and then, so that later steps are reached.
-    bytes all(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(random() % 3 == 0 ? sizeof(hello) : 0));
+    bytes all(sent.begin(),
+              sent.begin() + static_cast<std::ptrdiff_t>(random() % 3 == 0 ? sizeof(hello) : 0));
     all.resize(all.size() + random() % 600);
-    for (std::size_t at = random() % 3 == 0 ? sizeof(hello) : 0; at < all.size(); ++at) all[at] = static_cast<std::byte>(random());
+    for (std::size_t at = random() % 3 == 0 ? sizeof(hello) : 0; at < all.size(); ++at)
+      all[at] = static_cast<std::byte>(random());
     conversation other(role::listener, secret, 4, 3, filled_with(static_cast<std::uint8_t>(i)));
     std::span<std::byte const> rest(all);
     while (!rest.empty()) {

@@ -1,8 +1,8 @@
 // Rings of keepers, each with ranks that are processes: who hears of what, who ends, and what is said.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -51,10 +51,12 @@ class KeeperRing : public testing::Test {
   void start(std::uint32_t count) {
     for (std::uint32_t h = 0; h < count; ++h) {
       host one;
-      one.at = open_post(atl::format("host%u", h), words_of_ranks({static_cast<int>(2 * h), static_cast<int>(2 * h + 1)}), "lo");
+      one.at = open_post(atl::format("host%u", h),
+                         words_of_ranks({static_cast<int>(2 * h), static_cast<int>(2 * h + 1)}), "lo");
       one.board = static_cast<place*>(
           ::mmap(nullptr, 2 * sizeof(place), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-      for (std::uint32_t local = 0; local < 2; ++local) one.ranks.push_back(start_rank(one.board[local], 2 * h + local));
+      for (std::uint32_t local = 0; local < 2; ++local)
+        one.ranks.push_back(start_rank(one.board[local], 2 * h + local));
       hosts_.push_back(std::move(one));
     }
     for (std::uint32_t h = 0; h < count; ++h) start_keeper(h);
@@ -154,7 +156,9 @@ TEST_F(KeeperRing, ARankIsKilled) {
   ::kill(hosts_[1].ranks[1], SIGKILL);
   EXPECT_EQ(ended(ranks_but({3})), std::vector<int>(5, SIGTERM));
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
-  EXPECT_EQ(said(), "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
+  EXPECT_EQ(
+      said(),
+      "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
 }
 
 TEST_F(KeeperRing, RanksThatIgnoreSignalsAreKilled) {
@@ -210,8 +214,9 @@ TEST_F(KeeperRing, AHostIsSilent) {
     EXPECT_EQ(ended(ranks_but({2, 3})), std::vector<int>(2 * hosts - 2, SIGTERM));
     EXPECT_EQ(ended(keepers_but({1})), std::vector<int>(hosts - 1, 0));
     EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(patience_ms / 2));
-    EXPECT_EQ(said(), "atoll: host host0: host host1 (ranks 2 to 3) is lost: nothing has been heard of it for 1.4 s "
-                      "(ATOLL_HOST_TIMEOUT); the job ends\n");
+    EXPECT_EQ(said(),
+              "atoll: host host0: host host1 (ranks 2 to 3) is lost: nothing has been heard of it for 1.4 s "
+              "(ATOLL_HOST_TIMEOUT); the job ends\n");
     // When it wakes up, it finds itself alone.
     for (::pid_t const pid : {hosts_[1].keeper, hosts_[1].ranks[0], hosts_[1].ranks[1]}) ::kill(pid, SIGCONT);
     EXPECT_EQ(ended({hosts_[1].ranks[0], hosts_[1].ranks[1]}), std::vector<int>(2, SIGTERM));
@@ -227,7 +232,11 @@ TEST_F(KeeperRing, AKeeperIsKilled) {
   EXPECT_EQ(ended(ranks_but({0, 1})), std::vector<int>(4, SIGTERM));
   EXPECT_EQ(ended(keepers_but({0})), std::vector<int>(2, 0));
   std::string const words = said();
-  EXPECT_EQ(words.find("atoll: host host1: host host0 (ranks 0 to 1) is lost: the process that watches over it is gone"), 0U) << words;
+  EXPECT_EQ(
+      words.find(
+          "atoll: host host1: host host0 (ranks 0 to 1) is lost: the process that watches over it is gone"),
+      0U)
+      << words;
   EXPECT_EQ(std::count(words.begin(), words.end(), '\n'), 1) << words;
 }
 

@@ -1,0 +1,211 @@
+#include "run/hosts/launchers.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace atl::tools {
+namespace {
+
+/// File of a program by PATH; empty if there is none.
+std::string on_path(std::string const& name) {
+  char const* const path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string const file = (folder.empty() ? "." : folder) + "/" + name;
+    if (::access(file.c_str(), X_OK) == 0) return file;
+  }
+  return {};
+}
+
+/// What a program prints.
+std::string output_of(std::string const& program, std::string const& option) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe(::popen(("'" + program + "' " + option + " 2>&1 < /dev/null").c_str(), "r"),
+                                                             &::pclose);
+  if (pipe == nullptr) return {};
+  std::string text;
+  std::array<char, 512> some{};
+  while (text.size() < 16384 && std::fgets(some.data(), some.size(), pipe.get()) != nullptr) text += some.data();
+  return text;
+}
+
+std::optional<launcher> find_srun() {
+  std::string const file = on_path("srun");
+  if (file.empty()) return std::nullopt;
+  std::string const list = output_of(file, "--mpi=list");
+  std::string const mpi = list.find("pmix") != std::string::npos ? "pmix" : "pmi2";
+  return launcher{launcher_kind::srun, file, "Slurm's srun --mpi=" + mpi + " (" + file + ")", mpi};
+}
+
+std::optional<launcher> find_prterun() {
+  std::string const file = on_path("prterun");
+  if (file.empty()) return std::nullopt;
+  return launcher{launcher_kind::prterun, file, "prterun (" + file + ")", ""};
+}
+
+std::optional<launcher> find_openmpi() {
+  for (char const* const name : {"mpirun", "mpirun.openmpi", "orterun"}) {
+    std::string const file = on_path(name);
+    if (file.empty()) continue;
+    std::string const version = output_of(file, "--version");
+    if (version.find("Open MPI") != std::string::npos || version.find("OpenRTE") != std::string::npos)
+      return launcher{launcher_kind::openmpi, file, "Open MPI's mpirun (" + file + ")", ""};
+  }
+  return std::nullopt;
+}
+
+std::optional<launcher> find_hydra() {
+  for (char const* const name : {"mpiexec.hydra", "mpiexec", "mpirun", "mpirun.mpich"}) {
+    std::string const file = on_path(name);
+    if (file.empty()) continue;
+    std::string const version = output_of(file, "--version");
+    if (version.find("HYDRA") != std::string::npos || version.find("Intel(R) MPI") != std::string::npos)
+      return launcher{launcher_kind::hydra, file, "Hydra (" + file + ")", ""};
+  }
+  return std::nullopt;
+}
+
+std::string list_of(std::vector<host_share> const& hosts, bool with_ranks) {
+  std::string text;
+  for (host_share const& each : hosts) {
+    text += (text.empty() ? "" : ",") + each.name;
+    if (with_ranks) text += format(":%d", each.ranks);
+  }
+  return text;
+}
+
+void add(std::vector<std::string>& to, std::initializer_list<std::string> words) { to.insert(to.end(), words); }
+
+char const* core_word(binding_mode how) {
+  switch (how) {
+    case binding_mode::core:
+      return "core";
+    case binding_mode::socket:
+      return "socket";
+    case binding_mode::numa:
+      return "numa";
+    case binding_mode::none:
+      return "none";
+    case binding_mode::automatic:
+      break;
+  }
+  return nullptr;
+}
+
+/// Open MPI's, and PRRTE's, which comes from it.
+void add_openmpi(std::vector<std::string>& words, cluster_start const& start, run_options const& options) {
+  if (!start.hosts.empty()) add(words, {"--host", list_of(start.hosts, true)});
+  if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
+  if (options.tag) words.emplace_back("--tag-output");
+  if (options.input != input_mode::first) add(words, {"--stdin", options.input == input_mode::all ? "all" : "none"});
+  for (std::string const& name : start.variables) add(words, {"-x", name});
+}
+
+void add_srun(std::vector<std::string>& words, launcher const& which, cluster_start const& start, run_options const& options) {
+  words.push_back("--mpi=" + which.mpi);
+  // What one host's launcher does at once.
+  add(words, {"--kill-on-bad-exit=1", "--overcommit"});
+  if (!start.hosts.empty()) {
+    bool const equal = std::all_of(start.hosts.begin(), start.hosts.end(),
+                                   [&](host_share const& h) { return h.ranks == start.hosts.front().ranks; });
+    if (!equal) throw startup_error("srun gives hosts equal shares; leave the numbers of ranks out, or make them equal");
+    add(words, {"-w", list_of(start.hosts, false), "-N", std::to_string(start.hosts.size()), "--ntasks-per-node",
+                std::to_string(start.hosts.front().ranks), "-m", "block"});
+  } else if (start.host_count != 0) {
+    add(words, {"-N", std::to_string(start.host_count)});
+  }
+  if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
+  if (options.tag) words.emplace_back("--label");
+  words.emplace_back(options.input == input_mode::all     ? "--input=all"
+                     : options.input == input_mode::first ? "--input=0"
+                                                          : "--input=none");
+  static constexpr std::array<std::string_view, 4> bindings{"cores", "sockets", "ldoms", "none"};
+  static constexpr std::array<binding_mode, 4> modes{binding_mode::core, binding_mode::socket, binding_mode::numa, binding_mode::none};
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    if (options.binding == modes[i]) words.push_back("--cpu-bind=" + std::string(bindings[i]));
+  }
+}
+
+}  // namespace
+
+launcher find_launcher(std::string const& name, bool inside_slurm) {
+  struct way {
+    std::string_view name;
+    std::optional<launcher> (*find)();
+    char const* package;
+  };
+  static constexpr std::array<way, 4> ways{way{"srun", &find_srun, "slurm-client"}, way{"prterun", &find_prterun, "PRRTE"},
+                                           way{"mpirun", &find_openmpi, "openmpi-bin"}, way{"hydra", &find_hydra, "mpich"}};
+  if (!name.empty()) {
+    auto const found = std::find_if(ways.begin(), ways.end(), [&](way const& w) { return w.name == name; });
+    if (found == ways.end()) throw startup_error("--launcher " + name + ": not one of " + std::string(launcher_names));
+    auto one = found->find();
+    if (!one) throw startup_error(format("--launcher %s: it is not installed, or not the right one is first on PATH (Debian: %s)", name.c_str(), found->package));
+    return *one;
+  }
+  for (way const& each : ways) {
+    if (each.name == "srun" && !inside_slurm) continue;
+    if (auto one = each.find()) return *one;
+  }
+  throw startup_error(
+      "several hosts need one of the launchers that clusters have, and none is installed: Slurm's srun inside an allocation, prterun, Open "
+      "MPI's mpirun (Debian: openmpi-bin) or MPICH's mpiexec.hydra (Debian: mpich)");
+}
+
+std::vector<std::string> words_for(launcher const& which, cluster_start const& start, run_options const& options) {
+  if (options.terminal) throw startup_error("--pty: terminals are for ranks of this host only");
+  std::vector<std::string> words{which.program};
+  switch (which.kind) {
+    case launcher_kind::openmpi:
+      add_openmpi(words, start, options);
+      words.emplace_back("--oversubscribe");
+      if (char const* const how = core_word(options.binding)) add(words, {"--bind-to", how});
+      break;
+    case launcher_kind::prterun:
+      add_openmpi(words, start, options);
+      add(words, {"--map-by", ":oversubscribe"});
+      if (char const* const how = core_word(options.binding)) add(words, {"--bind-to", how});
+      break;
+    case launcher_kind::hydra:
+      if (!start.hosts.empty()) add(words, {"-hosts", list_of(start.hosts, true)});
+      if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
+      if (options.tag) words.emplace_back("-prepend-rank");
+      if (options.input == input_mode::all) add(words, {"-s", "all"});
+      if (char const* const how = core_word(options.binding)) add(words, {"-bind-to", how});
+      break;
+    case launcher_kind::srun:
+      add_srun(words, which, start, options);
+      break;
+  }
+  words.push_back(options.path);
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  return words;
+}
+
+std::string retag(launcher_kind kind, std::string_view line) {
+  // Digits from `at` on, and what has to follow them.
+  auto const rank_at = [&](std::size_t at, std::string_view behind) -> std::optional<std::string> {
+    std::size_t const end = line.find_first_not_of("0123456789", at);
+    if (end == at || end == std::string_view::npos || !line.substr(end).starts_with(behind)) return std::nullopt;
+    return "[" + std::string(line.substr(at, end - at)) + "] " + std::string(line.substr(end + behind.size()));
+  };
+  std::optional<std::string> changed;
+  if (kind == launcher_kind::srun) {
+    changed = rank_at(std::min(line.find_first_not_of(' '), line.size()), ": ");
+  } else if (kind != launcher_kind::hydra && line.starts_with('[')) {
+    std::size_t const comma = line.find(',');
+    for (std::string_view const behind : {"]<stdout>:", "]<stderr>:", "]<stdout>: ", "]<stderr>: "}) {
+      if (comma != std::string_view::npos && !changed) changed = rank_at(comma + 1, behind);
+    }
+  }
+  return changed ? *changed : std::string(line);
+}
+
+}  // namespace atl::tools
