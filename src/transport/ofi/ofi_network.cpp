@@ -41,6 +41,7 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
   limits_.notification_bits = 64;
   limits_.connections = most_connections;
   limits_.idle_poll_ns = adapter ? 0 : 200;
+  limits_.message_ns = adapter ? 200 : 4000;
 
   sizes_.header = block_pool::headers - sizeof(wire) - sizeof(late_payload);
   sizes_.eager = sizes_.in_place = large_payload;
