@@ -209,8 +209,7 @@ void network_messages::commit_in_place(outgoing& out, message_kind kind, std::ui
   }
   frame const f = frame_of(p, kind, token, out.alignment_log2);
   network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
-  // It may have left or not: the next advance() asks.
-  unsent_.store(waiting_ + bundled_ + 1, std::memory_order_relaxed);
+  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
 }
 
 void network_messages::cancel_in_place(outgoing& out) noexcept {
