@@ -17,9 +17,10 @@ namespace atl::keeping {
 namespace {
 
 constexpr std::int64_t launchers_turn_ms =
-    1000;                                   ///< after a rank has fallen: most launchers end the job then
-constexpr std::int64_t goodbye_ms = 1000;   ///< between SIGTERM and SIGKILL
-constexpr std::int64_t greeting_ms = 5000;  ///< for proofs of who one is
+    1000;                                      ///< after a rank has fallen: most launchers end the job then
+constexpr std::int64_t goodbye_ms = 1000;      ///< between SIGTERM and SIGKILL
+constexpr std::int64_t words_travel_ms = 200;  ///< to the user, before ranks are ended
+constexpr std::int64_t greeting_ms = 5000;     ///< for proofs of who one is
 constexpr std::size_t most_callers = 8;
 constexpr int most_refusals = 3;
 
@@ -167,7 +168,6 @@ void keeper::end_job(std::uint32_t host, std::string_view words, bool said, neig
     reason_ = words;
     ending_since_ = now_ms();
     tell_all(news::ending, host, -1, words, from);
-    signal_survivors(SIGTERM);
   } else if (more) {
     tell_all(news::ending, host, -1, reason_, from);
   }
@@ -214,7 +214,7 @@ void keeper::wait_and_work() {
   for (neighbour const& each : callers_) add(each.descriptor(), each.events());
   for (os::unique_fd const& each : listeners_) add(each.get(), POLLIN);
   // Who is to speak first has to be in time.
-  std::int64_t const longest = ending_ && !told_ ? 10 : 100;
+  std::int64_t const longest = ending_ ? 10 : 100;
   if (::poll(all.data(), all.size(), static_cast<int>(std::min(beat_, longest))) < 0) return;
 
   auto found = all.begin();
@@ -290,7 +290,14 @@ void keeper::look_at_clock() {
     print(reason_);
     tell_all(news::ending, orders_.host, -1, reason_);
   }
-  if (now - ending_since_ > goodbye_ms && !std::exchange(killed_, true)) signal_survivors(SIGKILL);
+  if (!told_) return;
+  if (told_at_ == 0) told_at_ = now;
+  // Launchers lose what was written just before ranks end.
+  if (now - told_at_ >= words_travel_ms && !std::exchange(terminated_, true)) {
+    signal_survivors(SIGTERM);
+    kill_at_ = now + goodbye_ms;
+  }
+  if (terminated_ && now > kill_at_ && !std::exchange(killed_, true)) signal_survivors(SIGKILL);
 }
 
 }  // namespace atl::keeping

@@ -73,6 +73,9 @@ class keeper {
   bool told_ = false;  ///< the user knows why
   std::string reason_;
   std::int64_t ending_since_ = 0;
+  std::int64_t told_at_ = 0;
+  bool terminated_ = false;  ///< survivors have got SIGTERM
+  std::int64_t kill_at_ = 0;
   bool killed_ = false;
 };
 

@@ -26,9 +26,11 @@ std::string complaint(auto const& what) {
 
 TEST(Hosts, Lists) {
   EXPECT_EQ(parse_hosts("a", "x"), (shares{{"a", 0}}));
-  EXPECT_EQ(parse_hosts("a,b-1.example.org:12,10.0.0.7", "x"), (shares{{"a", 0}, {"b-1.example.org", 12}, {"10.0.0.7", 0}}));
+  EXPECT_EQ(parse_hosts("a,b-1.example.org:12,10.0.0.7", "x"),
+            (shares{{"a", 0}, {"b-1.example.org", 12}, {"10.0.0.7", 0}}));
   EXPECT_EQ(parse_hosts("a,b,a,a:3", "x"), (shares{{"a", 5}, {"b", 0}}));
-  for (std::string const bad : {"", "a,", ",a", "a b", "a;b", "$(x)", "-a", "a:", "a:0", "a:-1", "a:x", "a:99999999", "a:4:4"})
+  for (std::string const bad :
+       {"", "a,", ",a", "a b", "a;b", "$(x)", "-a", "a:", "a:0", "a:-1", "a:x", "a:99999999", "a:4:4"})
     EXPECT_EQ(complaint([&] { parse_hosts(bad, "--hosts"); }).find("--hosts: `"), 0U) << bad;
 }
 
@@ -38,8 +40,10 @@ TEST(Hosts, Files) {
     std::ofstream(file) << text;
     return read_hostfile(file);
   };
-  EXPECT_EQ(with("# all\na slots=2\n\n  b:3 # more\nc max_slots=9\n"), (shares{{"a", 2}, {"b", 3}, {"c", 0}}));
-  EXPECT_EQ(complaint([&] { with("a\nb slot=2\n"); }), file + ":2: `slot=2` is not understood; write for example: node1 slots=4");
+  EXPECT_EQ(with("# all\na slots=2\n\n  b:3 # more\nc max_slots=9\n"),
+            (shares{{"a", 2}, {"b", 3}, {"c", 0}}));
+  EXPECT_EQ(complaint([&] { with("a\nb slot=2\n"); }),
+            file + ":2: `slot=2` is not understood; write for example: node1 slots=4");
   EXPECT_EQ(complaint([&] { with("a\n\nb;c\n"); }), file + ":3: `b;c` is no name of a host");
   EXPECT_EQ(complaint([&] { with("# none\n"); }), "--hostfile " + file + ": no host stands there");
   std::remove(file.c_str());
@@ -71,7 +75,8 @@ class LauncherWords : public testing::Test {
   }
   std::string words(launcher_kind kind) const {
     std::string text;
-    for (std::string const& each : words_for({kind, "L", "", "pmix"}, start, options)) text += (text.empty() ? "" : " ") + each;
+    for (std::string const& each : words_for({kind, "L", "", "pmix"}, start, options))
+      text += (text.empty() ? "" : " ") + each;
     return text;
   }
   run_options options;
@@ -80,21 +85,27 @@ class LauncherWords : public testing::Test {
 
 TEST_F(LauncherWords, OfEach) {
   EXPECT_EQ(words(launcher_kind::openmpi), "L --host a:2,b:2 -n 4 -x FOO --oversubscribe /bin/it -x 1");
-  EXPECT_EQ(words(launcher_kind::prterun), "L --host a:2,b:2 -n 4 -x FOO --map-by :oversubscribe /bin/it -x 1");
+  EXPECT_EQ(words(launcher_kind::prterun),
+            "L --host a:2,b:2 -n 4 -x FOO --map-by :oversubscribe /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::hydra), "L -hosts a:2,b:2 -n 4 /bin/it -x 1");
-  EXPECT_EQ(words(launcher_kind::srun), "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -w a,b -N 2 --ntasks-per-node 2 -m block -n 4 "
-                                        "--input=0 /bin/it -x 1");
+  EXPECT_EQ(words(launcher_kind::srun),
+            "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -w a,b -N 2 --ntasks-per-node 2 -m block -n 4 "
+            "--input=0 /bin/it -x 1");
 }
 
 TEST_F(LauncherWords, OfOptions) {
   options.tag = true;
   options.binding = binding_mode::numa;
   options.input = input_mode::none;
-  EXPECT_EQ(words(launcher_kind::openmpi), "L --host a:2,b:2 -n 4 --tag-output --stdin none -x FOO --oversubscribe --bind-to numa /bin/it -x 1");
+  EXPECT_EQ(
+      words(launcher_kind::openmpi),
+      "L --host a:2,b:2 -n 4 --tag-output --stdin none -x FOO --oversubscribe --bind-to numa /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::hydra), "L -hosts a:2,b:2 -n 4 -prepend-rank -bind-to numa /bin/it -x 1");
   start = {};
   start.host_count = 3;
-  EXPECT_EQ(words(launcher_kind::srun), "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -N 3 --label --input=none --cpu-bind=ldoms /bin/it -x 1");
+  EXPECT_EQ(
+      words(launcher_kind::srun),
+      "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -N 3 --label --input=none --cpu-bind=ldoms /bin/it -x 1");
 }
 
 TEST_F(LauncherWords, WhatIsRefused) {
@@ -102,14 +113,16 @@ TEST_F(LauncherWords, WhatIsRefused) {
   EXPECT_EQ(complaint([&] { words(launcher_kind::srun); }).find("srun gives hosts equal shares"), 0U);
   options.terminal = true;
   EXPECT_EQ(complaint([&] { words(launcher_kind::openmpi); }).find("--pty: "), 0U);
-  EXPECT_EQ(complaint([] { find_launcher("rsh", false); }), "--launcher rsh: not one of srun, prterun, mpirun, hydra");
+  EXPECT_EQ(complaint([] { find_launcher("rsh", false); }),
+            "--launcher rsh: not one of srun, prterun, mpirun, hydra");
 }
 
 TEST(LauncherTags, BecomeOurs) {
   EXPECT_EQ(retag(launcher_kind::openmpi, "[1,13]<stdout>:a [b] 1: c\n"), "[13] a [b] 1: c\n");
   EXPECT_EQ(retag(launcher_kind::openmpi, "[1,0]<stderr>:\n"), "[0] \n");
   EXPECT_EQ(retag(launcher_kind::prterun, "[1,2]<stdout>: x\n"), "[2]  x\n");
-  EXPECT_EQ(retag(launcher_kind::openmpi, "mpirun noticed that [1,3]<stdout>:x\n"), "mpirun noticed that [1,3]<stdout>:x\n");
+  EXPECT_EQ(retag(launcher_kind::openmpi, "mpirun noticed that [1,3]<stdout>:x\n"),
+            "mpirun noticed that [1,3]<stdout>:x\n");
   EXPECT_EQ(retag(launcher_kind::openmpi, "[host:123] words\n"), "[host:123] words\n");
   EXPECT_EQ(retag(launcher_kind::srun, " 3: x: y\n"), "[3] x: y\n");
   EXPECT_EQ(retag(launcher_kind::srun, "srun: error: h1: task 2\n"), "srun: error: h1: task 2\n");

@@ -34,9 +34,11 @@ constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end
 /// What ranks of other hosts get of our environment, where the launcher passes on only what it is told: all that Atoll, its networks and what programs are
 /// usually made with look at.
 bool is_forwarded(std::string_view line) {
-  constexpr std::array<std::string_view, 11> beginnings{"ATOLL_", "UPCXX_", "GASNET_", "UCX_", "FI_",    "OMP_",
-                                                        "KOKKOS_", "CUDA_", "LD_LIBRARY_PATH=", "PATH=", "LD_PRELOAD="};
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view b) { return line.starts_with(b); });
+  constexpr std::array<std::string_view, 11> beginnings{
+      "ATOLL_",  "UPCXX_", "GASNET_",          "UCX_",  "FI_",        "OMP_",
+      "KOKKOS_", "CUDA_",  "LD_LIBRARY_PATH=", "PATH=", "LD_PRELOAD="};
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view b) { return line.starts_with(b); });
 }
 
 std::string name_of(std::string_view line) { return std::string(line.substr(0, line.find('='))); }
@@ -58,7 +60,8 @@ class watch {
     ::sigprocmask(SIG_BLOCK, &ours, nullptr);
     signals_.reset(::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
     start();
-    if (options_.timeout) end_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(*options_.timeout);
+    if (options_.timeout)
+      end_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(*options_.timeout);
     while (!over()) step();
     return status_;
   }
@@ -109,7 +112,8 @@ class watch {
                               pollfd{errors_.end.get(), POLLIN, 0}};
     int limit = -1;
     if (end_at_) {
-      auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(*end_at_ - clock::now()).count();
+      auto const left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*end_at_ - clock::now()).count();
       limit = static_cast<int>(std::clamp<long long>(left + 1, 0, 1'000'000));
     }
     ::poll(all.data(), all.size(), limit);
@@ -148,7 +152,8 @@ class watch {
       rest.remove_prefix(static_cast<std::size_t>(written));
     }
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
-    if (text.find("atoll: host ") != std::string::npos && text.find(" is lost: ") != std::string::npos && !end_at_chosen_)
+    if (text.find("atoll: host ") != std::string::npos && text.find(" is lost: ") != std::string::npos &&
+        !end_at_chosen_)
       end_in_a_while(1);
   }
 
@@ -170,7 +175,8 @@ class watch {
     int how = 0;
     if (pid_ < 0 || ::waitpid(pid_, &how, WNOHANG) != pid_) return;
     pid_ = -1;
-    if (!end_at_chosen_) status_ = WIFEXITED(how) ? WEXITSTATUS(how) : exit_status::signal_base + WTERMSIG(how);
+    if (!end_at_chosen_)
+      status_ = WIFEXITED(how) ? WEXITSTATUS(how) : exit_status::signal_base + WTERMSIG(how);
     // Whoever still holds our pipes is no part of the job.
     for (stream* each : {&output_, &errors_}) {
       if (!each->end) continue;
@@ -241,11 +247,13 @@ cluster_plan plan_cluster(run_options const& options) {
   } else if (slurm) {
     plan.start.host_count = asked.count;
   } else {
-    throw startup_error(format("-N %d: which hosts? Name them: --hosts a,b or --hostfile FILE; inside an allocation of Slurm that is not needed",
-                               asked.count));
+    throw startup_error(format(
+        "-N %d: which hosts? Name them: --hosts a,b or --hostfile FILE; inside an allocation of Slurm that is not needed",
+        asked.count));
   }
   plan.environment = rank_environment(options);
-  std::erase_if(plan.environment, [](std::string const& line) { return line.starts_with("GASNET_PSHM_NODES="); });
+  std::erase_if(plan.environment,
+                [](std::string const& line) { return line.starts_with("GASNET_PSHM_NODES="); });
   for (std::string const& line : plan.environment) {
     std::string const name = name_of(line);
     bool const wanted = std::any_of(options.environment.begin(), options.environment.end(),

@@ -13,7 +13,8 @@ namespace {
 constexpr int most_ranks_of_host = 1'000'000;
 
 int parse_share(std::string_view text, std::string const& where) {
-  bool const digits = !text.empty() && text.size() < 8 && text.find_first_not_of("0123456789") == std::string_view::npos;
+  bool const digits =
+      !text.empty() && text.size() < 8 && text.find_first_not_of("0123456789") == std::string_view::npos;
   int const number = digits ? std::atoi(std::string(text).c_str()) : 0;
   if (number < 1 || number > most_ranks_of_host)
     throw startup_error(where + ": `" + std::string(text) + "` is no number of ranks");
@@ -24,13 +25,15 @@ int parse_share(std::string_view text, std::string const& where) {
 void check_name(std::string_view name, std::string const& where) {
   constexpr std::string_view others = "-._[]";
   bool const good = !name.empty() && name[0] != '-' && std::all_of(name.begin(), name.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || others.find(c) != std::string_view::npos;
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           others.find(c) != std::string_view::npos;
   });
   if (!good) throw startup_error(where + ": `" + std::string(name) + "` is no name of a host");
 }
 
 void add(std::vector<host_share>& to, host_share one) {
-  auto const found = std::find_if(to.begin(), to.end(), [&](host_share const& h) { return h.name == one.name; });
+  auto const found =
+      std::find_if(to.begin(), to.end(), [&](host_share const& h) { return h.name == one.name; });
   if (found == to.end()) {
     to.push_back(std::move(one));
   } else {
@@ -86,8 +89,8 @@ std::vector<host_share> read_hostfile(std::string const& file) {
 
 std::vector<host_share> deal_out(std::vector<host_share> hosts, int count, int ranks) {
   if (count > static_cast<int>(hosts.size()))
-    throw startup_error(format("-N %d: only %zu host%s %s named", count, hosts.size(), hosts.size() == 1 ? "" : "s",
-                               hosts.size() == 1 ? "is" : "are"));
+    throw startup_error(format("-N %d: only %zu host%s %s named", count, hosts.size(),
+                               hosts.size() == 1 ? "" : "s", hosts.size() == 1 ? "is" : "are"));
   if (count > 0) hosts.resize(static_cast<std::size_t>(count));
   bool const said = std::any_of(hosts.begin(), hosts.end(), [](host_share const& h) { return h.ranks != 0; });
   if (said || ranks == 0) {
@@ -95,11 +98,14 @@ std::vector<host_share> deal_out(std::vector<host_share> hosts, int count, int r
     for (host_share& each : hosts) room += each.ranks = std::max(each.ranks, 1);
     if (ranks == 0) ranks = room;
     if (ranks > room)
-      throw startup_error(format("-n %d: the hosts have room for %d; give them larger numbers (a:4), or none for equal shares", ranks, room));
+      throw startup_error(format(
+          "-n %d: the hosts have room for %d; give them larger numbers (a:4), or none for equal shares",
+          ranks, room));
     for (host_share& each : hosts) ranks -= each.ranks = std::min(each.ranks, ranks);
   } else {
     int const many = static_cast<int>(hosts.size());
-    for (int i = 0; i < many; ++i) hosts[static_cast<std::size_t>(i)].ranks = ranks / many + (i < ranks % many ? 1 : 0);
+    for (int i = 0; i < many; ++i)
+      hosts[static_cast<std::size_t>(i)].ranks = ranks / many + (i < ranks % many ? 1 : 0);
   }
   std::erase_if(hosts, [](host_share const& h) { return h.ranks == 0; });
   return hosts;

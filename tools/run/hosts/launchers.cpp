@@ -27,12 +27,13 @@ std::string on_path(std::string const& name) {
 
 /// What a program prints.
 std::string output_of(std::string const& program, std::string const& option) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe(::popen(("'" + program + "' " + option + " 2>&1 < /dev/null").c_str(), "r"),
-                                                             &::pclose);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe(
+      ::popen(("'" + program + "' " + option + " 2>&1 < /dev/null").c_str(), "r"), &::pclose);
   if (pipe == nullptr) return {};
   std::string text;
   std::array<char, 512> some{};
-  while (text.size() < 16384 && std::fgets(some.data(), some.size(), pipe.get()) != nullptr) text += some.data();
+  while (text.size() < 16384 && std::fgets(some.data(), some.size(), pipe.get()) != nullptr)
+    text += some.data();
   return text;
 }
 
@@ -81,7 +82,9 @@ std::string list_of(std::vector<host_share> const& hosts, bool with_ranks) {
   return text;
 }
 
-void add(std::vector<std::string>& to, std::initializer_list<std::string> words) { to.insert(to.end(), words); }
+void add(std::vector<std::string>& to, std::initializer_list<std::string> words) {
+  to.insert(to.end(), words);
+}
 
 char const* core_word(binding_mode how) {
   switch (how) {
@@ -104,20 +107,24 @@ void add_openmpi(std::vector<std::string>& words, cluster_start const& start, ru
   if (!start.hosts.empty()) add(words, {"--host", list_of(start.hosts, true)});
   if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
   if (options.tag) words.emplace_back("--tag-output");
-  if (options.input != input_mode::first) add(words, {"--stdin", options.input == input_mode::all ? "all" : "none"});
+  if (options.input != input_mode::first)
+    add(words, {"--stdin", options.input == input_mode::all ? "all" : "none"});
   for (std::string const& name : start.variables) add(words, {"-x", name});
 }
 
-void add_srun(std::vector<std::string>& words, launcher const& which, cluster_start const& start, run_options const& options) {
+void add_srun(std::vector<std::string>& words, launcher const& which, cluster_start const& start,
+              run_options const& options) {
   words.push_back("--mpi=" + which.mpi);
   // What one host's launcher does at once.
   add(words, {"--kill-on-bad-exit=1", "--overcommit"});
   if (!start.hosts.empty()) {
     bool const equal = std::all_of(start.hosts.begin(), start.hosts.end(),
                                    [&](host_share const& h) { return h.ranks == start.hosts.front().ranks; });
-    if (!equal) throw startup_error("srun gives hosts equal shares; leave the numbers of ranks out, or make them equal");
-    add(words, {"-w", list_of(start.hosts, false), "-N", std::to_string(start.hosts.size()), "--ntasks-per-node",
-                std::to_string(start.hosts.front().ranks), "-m", "block"});
+    if (!equal)
+      throw startup_error(
+          "srun gives hosts equal shares; leave the numbers of ranks out, or make them equal");
+    add(words, {"-w", list_of(start.hosts, false), "-N", std::to_string(start.hosts.size()),
+                "--ntasks-per-node", std::to_string(start.hosts.front().ranks), "-m", "block"});
   } else if (start.host_count != 0) {
     add(words, {"-N", std::to_string(start.host_count)});
   }
@@ -127,7 +134,8 @@ void add_srun(std::vector<std::string>& words, launcher const& which, cluster_st
                      : options.input == input_mode::first ? "--input=0"
                                                           : "--input=none");
   static constexpr std::array<std::string_view, 4> bindings{"cores", "sockets", "ldoms", "none"};
-  static constexpr std::array<binding_mode, 4> modes{binding_mode::core, binding_mode::socket, binding_mode::numa, binding_mode::none};
+  static constexpr std::array<binding_mode, 4> modes{binding_mode::core, binding_mode::socket,
+                                                     binding_mode::numa, binding_mode::none};
   for (std::size_t i = 0; i < modes.size(); ++i) {
     if (options.binding == modes[i]) words.push_back("--cpu-bind=" + std::string(bindings[i]));
   }
@@ -141,13 +149,18 @@ launcher find_launcher(std::string const& name, bool inside_slurm) {
     std::optional<launcher> (*find)();
     char const* package;
   };
-  static constexpr std::array<way, 4> ways{way{"srun", &find_srun, "slurm-client"}, way{"prterun", &find_prterun, "PRRTE"},
-                                           way{"mpirun", &find_openmpi, "openmpi-bin"}, way{"hydra", &find_hydra, "mpich"}};
+  static constexpr std::array<way, 4> ways{
+      way{"srun", &find_srun, "slurm-client"}, way{"prterun", &find_prterun, "PRRTE"},
+      way{"mpirun", &find_openmpi, "openmpi-bin"}, way{"hydra", &find_hydra, "mpich"}};
   if (!name.empty()) {
     auto const found = std::find_if(ways.begin(), ways.end(), [&](way const& w) { return w.name == name; });
-    if (found == ways.end()) throw startup_error("--launcher " + name + ": not one of " + std::string(launcher_names));
+    if (found == ways.end())
+      throw startup_error("--launcher " + name + ": not one of " + std::string(launcher_names));
     auto one = found->find();
-    if (!one) throw startup_error(format("--launcher %s: it is not installed, or not the right one is first on PATH (Debian: %s)", name.c_str(), found->package));
+    if (!one)
+      throw startup_error(
+          format("--launcher %s: it is not installed, or not the right one is first on PATH (Debian: %s)",
+                 name.c_str(), found->package));
     return *one;
   }
   for (way const& each : ways) {
@@ -159,7 +172,8 @@ launcher find_launcher(std::string const& name, bool inside_slurm) {
       "MPI's mpirun (Debian: openmpi-bin) or MPICH's mpiexec.hydra (Debian: mpich)");
 }
 
-std::vector<std::string> words_for(launcher const& which, cluster_start const& start, run_options const& options) {
+std::vector<std::string> words_for(launcher const& which, cluster_start const& start,
+                                   run_options const& options) {
   if (options.terminal) throw startup_error("--pty: terminals are for ranks of this host only");
   std::vector<std::string> words{which.program};
   switch (which.kind) {
@@ -193,8 +207,10 @@ std::string retag(launcher_kind kind, std::string_view line) {
   // Digits from `at` on, and what has to follow them.
   auto const rank_at = [&](std::size_t at, std::string_view behind) -> std::optional<std::string> {
     std::size_t const end = line.find_first_not_of("0123456789", at);
-    if (end == at || end == std::string_view::npos || !line.substr(end).starts_with(behind)) return std::nullopt;
-    return "[" + std::string(line.substr(at, end - at)) + "] " + std::string(line.substr(end + behind.size()));
+    if (end == at || end == std::string_view::npos || !line.substr(end).starts_with(behind))
+      return std::nullopt;
+    return "[" + std::string(line.substr(at, end - at)) + "] " +
+           std::string(line.substr(end + behind.size()));
   };
   std::optional<std::string> changed;
   if (kind == launcher_kind::srun) {

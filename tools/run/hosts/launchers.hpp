@@ -30,14 +30,15 @@ launcher find_launcher(std::string const& name, bool inside_slurm);
 
 /// What is asked of it.
 struct cluster_start {
-  std::vector<host_share> hosts;  ///< empty: those of the allocation
-  int host_count = 0;             ///< of an allocation; 0: all
-  int ranks = 0;                  ///< 0: as the allocation says
+  std::vector<host_share> hosts;       ///< empty: those of the allocation
+  int host_count = 0;                  ///< of an allocation; 0: all
+  int ranks = 0;                       ///< 0: as the allocation says
   std::vector<std::string> variables;  ///< names of what ranks get of the launcher's environment
 };
 
 /// Its command line. Throws startup_error for what this launcher cannot do.
-std::vector<std::string> words_for(launcher const& which, cluster_start const& start, run_options const& options);
+std::vector<std::string> words_for(launcher const& which, cluster_start const& start,
+                                   run_options const& options);
 
 /// A line of a launcher's tagged output as `atoll run` writes it: "[1,3]<stdout>:text", "[3] text" or " 3: text" become "[3] text".
 std::string retag(launcher_kind kind, std::string_view line);
