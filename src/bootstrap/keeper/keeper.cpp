@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -29,16 +31,27 @@ std::uint64_t own_pid_namespace() {
   return ::stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0;
 }
 
+/// By its number. A process that nobody has waited for yet has ended, too.
+bool has_ended(::pid_t number) {
+  std::ifstream file("/proc/" + std::to_string(number) + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) return true;
+  std::size_t const name_end = text.rfind(')');
+  char const state = name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : 'X';
+  return state == 'Z' || state == 'X';
+}
+
 std::string words_of(card const& of) { return format("%s (%s)", of.name.data(), of.ranks.data()); }
 
 }  // namespace
 
-keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners)
+keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds)
     : orders_(what),
       secret_(std::as_bytes(std::span(orders_.secret))),
       board_(board),
       listeners_(std::move(listeners)),
       wards_(what.local_ranks),
+      pidfds_(pidfds),
       previous_((what.host + what.hosts - 1) % what.hosts, words_of(what.previous)),
       next_((what.host + 1) % what.hosts, words_of(what.next)),
       patience_(what.patience_ms),
@@ -78,7 +91,10 @@ void keeper::look_at_board() {
   static std::uint64_t const mine = own_pid_namespace();
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     ward& w = wards_[i];
-    if (w.known) continue;
+    if (w.known) {
+      if (!w.ended && !w.process && has_ended(w.number)) ended(w, board_[i]);
+      continue;
+    }
     bool const absent = board_[i].how.load(std::memory_order_acquire) == standing::absent;
     if (absent && now_ms() - started_ < patience_) continue;
     w.known = true;
@@ -87,9 +103,19 @@ void keeper::look_at_board() {
       w.ended = true;
       continue;
     }
-    w.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, board_[i].pid.load(), 0)));
-    if (!w.process) ended(w, board_[i]);
+    open_process(w, board_[i]);
   }
+}
+
+void keeper::open_process(ward& who, place const& where) {
+  who.number = where.pid;
+  if (pidfds_) {
+    who.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, who.number, 0)));
+    if (who.process) return;
+    // Before Linux 5.3, and where they are forbidden.
+    if (errno != ESRCH) pidfds_ = false;
+  }
+  if (pidfds_ || has_ended(who.number)) ended(who, where);
 }
 
 void keeper::ended(ward& who, place const& where) {
@@ -120,8 +146,14 @@ bool keeper::all_ended() const {
 
 void keeper::signal_survivors(int signal) {
   for (std::size_t i = 0; i < wards_.size(); ++i) {
-    if (!wards_[i].process || board_[i].how.load(std::memory_order_acquire) == standing::may_end) continue;
-    ::syscall(SYS_pidfd_send_signal, wards_[i].process.get(), signal, nullptr, 0);
+    ward const& w = wards_[i];
+    if (w.ended || w.number < 0 || board_[i].how.load(std::memory_order_acquire) == standing::may_end)
+      continue;
+    if (w.process) {
+      ::syscall(SYS_pidfd_send_signal, w.process.get(), signal, nullptr, 0);
+    } else {
+      ::kill(w.number, signal);
+    }
   }
 }
 

@@ -6,6 +6,8 @@
 ///
 /// The keepers of a job form a ring; each asks both neighbours whether they live. News go around both ways.
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,19 +22,22 @@ namespace atl::keeping {
 
 class keeper {
  public:
-  keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners);
+  /// `pidfds`: ranks are watched by these where the system has them, and else by their numbers.
+  keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds = true);
   /// Until all ranks of the host have ended.
   void run();
 
  private:
   struct ward {
-    os::unique_fd process;
+    os::unique_fd process;  ///< a pidfd; none on systems without
+    ::pid_t number = -1;
     std::int32_t rank = -1;
     bool known = false;
     bool ended = false;
   };
 
   void look_at_board();
+  void open_process(ward& who, place const& where);
   void wait_and_work();
   void take_calls(int listener);
   void call_next();
@@ -55,6 +60,7 @@ class keeper {
   place* board_;
   std::vector<os::unique_fd> listeners_;
   std::vector<ward> wards_;
+  bool pidfds_;
   neighbour previous_;
   neighbour next_;
   std::vector<neighbour> callers_;  ///< who have not proved who they are

@@ -92,7 +92,7 @@ class KeeperRing : public testing::Test {
     ::dup2(said_[1], STDERR_FILENO);
     std::vector<atl::os::unique_fd> listeners = std::move(hosts_[h].at.listeners);
     for (host& each : hosts_) each.at.listeners.clear();
-    keeper(what, hosts_[h].board, std::move(listeners)).run();
+    keeper(what, hosts_[h].board, std::move(listeners), pidfds_).run();
     ::_exit(0);
   }
 
@@ -134,6 +134,7 @@ class KeeperRing : public testing::Test {
   /// Until the ring stands: nothing tells, but meetings take a few milliseconds.
   static void settle() { ::usleep(300'000); }
 
+  bool pidfds_ = true;
   std::vector<host> hosts_;
   int said_[2] = {-1, -1};
 };
@@ -156,6 +157,18 @@ TEST_F(KeeperRing, ARankIsKilled) {
   ::kill(hosts_[1].ranks[1], SIGKILL);
   EXPECT_EQ(ended(ranks_but({3})), std::vector<int>(5, SIGTERM));
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(
+      said(),
+      "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
+}
+
+TEST_F(KeeperRing, SystemsWithoutPidfds) {
+  pidfds_ = false;
+  start(2);
+  settle();
+  ::kill(hosts_[1].ranks[1], SIGKILL);
+  EXPECT_EQ(ended(ranks_but({3})), std::vector<int>(3, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(2, 0));
   EXPECT_EQ(
       said(),
       "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
