@@ -73,7 +73,7 @@ std::optional<launcher> find_hydra() {
   return std::nullopt;
 }
 
-std::string list_of(std::vector<host_share> const& hosts, bool with_ranks) {
+std::string hosts_as_words(std::vector<host_share> const& hosts, bool with_ranks) {
   std::string text;
   for (host_share const& each : hosts) {
     text += (text.empty() ? "" : ",") + each.name;
@@ -104,7 +104,7 @@ char const* core_word(binding_mode how) {
 
 /// Open MPI's, and PRRTE's, which comes from it.
 void add_openmpi(std::vector<std::string>& words, cluster_start const& start, run_options const& options) {
-  if (!start.hosts.empty()) add(words, {"--host", list_of(start.hosts, true)});
+  if (!start.hosts.empty()) add(words, {"--host", hosts_as_words(start.hosts, true)});
   if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
   if (options.tag) words.emplace_back("--tag-output");
   if (options.input != input_mode::first)
@@ -123,7 +123,7 @@ void add_srun(std::vector<std::string>& words, launcher const& which, cluster_st
     if (!equal)
       throw startup_error(
           "srun gives hosts equal shares; leave the numbers of ranks out, or make them equal");
-    add(words, {"-w", list_of(start.hosts, false), "-N", std::to_string(start.hosts.size()),
+    add(words, {"-w", hosts_as_words(start.hosts, false), "-N", std::to_string(start.hosts.size()),
                 "--ntasks-per-node", std::to_string(start.hosts.front().ranks), "-m", "block"});
   } else if (start.host_count != 0) {
     add(words, {"-N", std::to_string(start.host_count)});
@@ -188,7 +188,7 @@ std::vector<std::string> words_for(launcher const& which, cluster_start const& s
       if (char const* const how = core_word(options.binding)) add(words, {"--bind-to", how});
       break;
     case launcher_kind::hydra:
-      if (!start.hosts.empty()) add(words, {"-hosts", list_of(start.hosts, true)});
+      if (!start.hosts.empty()) add(words, {"-hosts", hosts_as_words(start.hosts, true)});
       if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
       if (options.tag) words.emplace_back("-prepend-rank");
       if (options.input == input_mode::all) add(words, {"-s", "all"});
