@@ -60,7 +60,8 @@ void neighbour::set(state now) {
 
 void neighbour::finish(state how) {
   socket_.reset();
-  talk_.reset();
+  if (talk_ != nullptr)
+    ended_talk_ = std::move(talk_);  // what it tells may be the reason: it is still at work
   connecting_ = false;
   set(how);
 }
@@ -98,6 +99,7 @@ short neighbour::events() const noexcept {
 }
 
 void neighbour::work(short found, std::function<void(frame const&)> const& tell) {
+  ended_talk_.reset();
   if (!socket_ || found == 0) return;
   if (connecting_) {
     int problem = 0;

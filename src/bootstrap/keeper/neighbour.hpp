@@ -65,6 +65,7 @@ class neighbour {
   std::string words_;
   os::unique_fd socket_;
   std::unique_ptr<conversation> talk_;
+  std::unique_ptr<conversation> ended_talk_;  ///< until the next work()
   state state_ = state::none;
   bool connecting_ = false;
   std::string why_;
