@@ -109,10 +109,15 @@ bool may_poll(thread_state const& t) {
 
 /// Do tasks wait for a persona of this thread?
 [[gnu::always_inline]] inline bool has_tasks(thread_state const& t) {
-  for (scope_state const* s = t.top; s != nullptr; s = s->below) {
-    if (s->active->first != nullptr || s->active->inbox.load(std::memory_order_relaxed) != nullptr)
+  scope_state const* s = t.top;  // never null: the default persona is at the bottom
+  do {
+    persona_state const& p = *s->active;
+    if (p.first != nullptr) [[unlikely]]
       return true;
-  }
+    if (p.inbox.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      return true;
+    s = s->below;
+  } while (s != nullptr);
   return false;
 }
 
@@ -197,11 +202,14 @@ namespace {
 // Only tail calls: nothing to do takes no stack frame. Aligned, so that it lies in as few lines of the cache as can be.
 [[gnu::aligned(64)]] void progress_or_yield() {
   thread_state* const t = current_thread;
-  if (t != nullptr && !t->in_user_progress && nothing_to_do(*t)) [[likely]] {
-    if (++t->fruitless < engine::polls_before_yielding) return;
-    return give_way(*t);
+  if (t == nullptr || t->in_user_progress || has_tasks(*t)) [[unlikely]]
+    return progress_in_full();
+  if (may_poll(*t)) [[likely]] {
+    if (!engine::quiet()) [[unlikely]]
+      return progress_in_full();
   }
-  progress_in_full();
+  if (++t->fruitless >= engine::polls_before_yielding) [[unlikely]]
+    give_way(*t);
 }
 
 // ---- barriers ----
