@@ -116,7 +116,8 @@ class packed_all_to_all final : public all_to_all {
     team_parts const parts(*team);
     order_ = parts.order_from(0);
     begins_.push_back(0);
-    for (std::int32_t const members : hosts_->sizes) begins_.push_back(begins_.back() + at(members));
+    for (std::size_t host = 0; host < hosts_->sizes.size(); ++host)
+      begins_.push_back(begins_.back() + at(hosts_->sizes[host]));
     if (leads()) {
       for (std::size_t i = 0; i < most_members(*hosts_); ++i)
         columns_.add(static_cast<std::int32_t>(i * hosts_->here.size()));
@@ -152,7 +153,7 @@ class packed_all_to_all final : public all_to_all {
   };
 
   static std::size_t most_members(team_hosts const& hosts) {
-    return static_cast<std::size_t>(*std::max_element(hosts.sizes.begin(), hosts.sizes.end()));
+    return static_cast<std::size_t>(hosts.sizes.largest());
   }
   [[nodiscard]] bool leads() const noexcept { return hosts_->my_place == 0; }
   /// One member's blocks for the members of a host, or from them.

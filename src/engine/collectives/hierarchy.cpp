@@ -30,6 +30,7 @@ void pretend_hosts(std::int32_t (*host_of_rank)(std::int32_t world_rank), std::i
 
 std::int32_t team_hosts::host_of_member(team_data const& team, std::int32_t team_rank) const {
   std::int32_t const host = host_of(team.to_world(team_rank));
+  if (by_host.empty()) return numbers.place_of(host);
   return std::lower_bound(by_host.begin(), by_host.end(), std::pair(host, std::int32_t{0}))->second;
 }
 
@@ -86,6 +87,7 @@ std::unique_ptr<team_hosts> find_hosts(team_data const& team) {
   if (hosts_of_job() == 1) return nullptr;
   auto found = std::make_unique<team_hosts>();
   std::vector<std::int32_t> index_of(static_cast<std::size_t>(hosts_of_job()), -1);
+  std::vector<std::int32_t> sizes;
   std::int32_t const mine = host_of(team.to_world(team.rank_me));
   std::int32_t last = -1;
   for (std::int32_t r = 0; r < team.rank_n; ++r) {
@@ -99,16 +101,21 @@ std::unique_ptr<team_hosts> find_hosts(team_data const& team) {
       index = static_cast<std::int32_t>(found->leaders.size());
       if (host == mine) found->my_host = index;
       found->leaders.push_back(r);
-      found->sizes.push_back(0);
-      found->by_host.emplace_back(host, index);
+      found->numbers.push_back(host);
+      sizes.push_back(0);
     } else if (host != last) {
       found->consecutive = false;
     }
-    ++found->sizes[static_cast<std::size_t>(index)];
+    ++sizes[static_cast<std::size_t>(index)];
     last = host;
   }
   if (found->leaders.size() == 1) return nullptr;
+  for (std::int32_t const size : sizes) found->sizes.push_back(size);
+  if (found->numbers.ascends_evenly()) return found;
+  for (std::size_t i = 0; i < found->numbers.size(); ++i)
+    found->by_host.emplace_back(found->numbers[i], static_cast<std::int32_t>(i));
   std::sort(found->by_host.begin(), found->by_host.end());
+  found->numbers = {};
   return found;
 }
 

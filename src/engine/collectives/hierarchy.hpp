@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/collectives/block_row.hpp"
+#include "engine/collectives/spaced_list.hpp"
 
 namespace atl::engine {
 
@@ -20,13 +21,14 @@ std::int32_t host_of(std::int32_t world_rank);
 /// For tests of one host: ranks are where this says, until it is called with null. Before the job begins.
 void pretend_hosts(std::int32_t (*host_of_rank)(std::int32_t world_rank), std::int32_t hosts) noexcept;
 
-/// A team's members by hosts, as one of them sees it. Grows with the hosts of the team and the members on this
-/// one. Hosts are numbered within the team, in the order of their first members.
+/// A team's members by hosts, as one of them sees it. Grows with the members on this host, and with the hosts of the
+/// team where these are not alike. Hosts are numbered within the team, in the order of their first members.
 struct team_hosts {
-  std::vector<std::int32_t> leaders;  ///< the lowest member on each host
-  std::vector<std::int32_t> sizes;    ///< members on each host
-  std::vector<std::int32_t> here;     ///< the members on this host, ascending
-  bool consecutive = true;            ///< the members of each host are neighbours in the team
+  spaced_list leaders;  ///< the lowest member on each host
+  spaced_list sizes;    ///< members on each host
+  spaced_list numbers;  ///< of the hosts, in the job; if they ascend evenly, else there is `by_host`
+  std::vector<std::int32_t> here;  ///< the members on this host, ascending
+  bool consecutive = true;         ///< the members of each host are neighbours in the team
   std::int32_t my_host = 0;
   std::int32_t my_place = 0;                                   ///< in `here`
   std::vector<std::pair<std::int32_t, std::int32_t>> by_host;  ///< host of the job, host of the team; sorted

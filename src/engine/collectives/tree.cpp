@@ -18,7 +18,8 @@ std::int32_t visit(std::int32_t n, std::int32_t root, std::int32_t me, Child chi
   return v == 0 ? -1 : place_of(v & (v - 1));
 }
 
-std::int32_t size_of(std::vector<std::int32_t> const& ranks) {
+template <class List>
+std::int32_t size_of(List const& ranks) {
   return static_cast<std::int32_t>(ranks.size());
 }
 

@@ -1,5 +1,6 @@
 // Parts of collectives alone: lines of a channel, what ranks remember of each other's calls, members of teams.
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -196,6 +197,63 @@ TEST(team_members, of_any_order_are_found) {
   expect_members({0, 1, 3}, 5);
   expect_members({7, 2, 11, 0}, 12);
   expect_members({1, 2, 4, 8, 16, 32}, 40);
+}
+
+// ---- hosts of teams
+
+/// Where ranks of the job are that is pretended.
+std::vector<std::int32_t> pretended_places;
+
+/// The hosts of a team, as its first member sees them.
+void expect_hosts(std::vector<std::int32_t> const& places, std::vector<std::int32_t> const& members,
+                  bool evenly_spaced) {
+  pretended_places = places;
+  pretend_hosts([](std::int32_t rank) { return pretended_places[static_cast<std::size_t>(rank)]; },
+                *std::max_element(places.begin(), places.end()) + 1);
+  ranks_in_memory ranks(1);
+  team_data team(ranks.seen_by(0));
+  team.set_members(members, 0);
+  pretend_hosts(nullptr, 0);
+  ASSERT_NE(team.hosts, nullptr);
+  EXPECT_EQ(team.hosts->by_host.empty(), evenly_spaced);
+  pretend_hosts([](std::int32_t rank) { return pretended_places[static_cast<std::size_t>(rank)]; }, 1);
+  std::vector<std::int32_t> numbers;  // of the hosts, in the order of their first members
+  std::vector<std::int32_t> leaders;
+  std::vector<std::int32_t> sizes;
+  for (std::size_t r = 0; r < members.size(); ++r) {
+    std::int32_t const host = places[static_cast<std::size_t>(members[r])];
+    auto const found = std::find(numbers.begin(), numbers.end(), host);
+    auto const index = static_cast<std::size_t>(found - numbers.begin());
+    EXPECT_EQ(team.hosts->host_of_member(team, static_cast<std::int32_t>(r)), index) << "member " << r;
+    if (found == numbers.end()) {
+      numbers.push_back(host);
+      leaders.push_back(static_cast<std::int32_t>(r));
+      sizes.push_back(0);
+    }
+    ++sizes[index];
+  }
+  pretend_hosts(nullptr, 0);
+  ASSERT_EQ(team.hosts->leaders.size(), leaders.size());
+  ASSERT_EQ(team.hosts->sizes.size(), sizes.size());
+  for (std::size_t i = 0; i < leaders.size(); ++i) {
+    EXPECT_EQ(team.hosts->leaders[i], leaders[i]);
+    EXPECT_EQ(team.hosts->sizes[i], sizes[i]);
+  }
+  EXPECT_EQ(team.hosts->sizes.largest(), *std::max_element(sizes.begin(), sizes.end()));
+}
+
+TEST(team_hosts, that_ascend_evenly_need_no_table_of_hosts) {
+  expect_hosts({0, 0, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5}, true);
+  expect_hosts({0, 1, 2, 0, 1, 2}, {0, 1, 2, 3, 4, 5}, true);  // dealt out in turn
+  expect_hosts({0, 1, 2, 3, 4, 5}, {1, 3, 5}, true);           // every other host
+  expect_hosts({0, 1, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5}, true);  // of different sizes
+}
+
+TEST(team_hosts, of_any_order_are_found) {
+  expect_hosts({0, 0, 1, 1, 2, 2}, {5, 4, 3, 2, 1, 0}, false);
+  expect_hosts({0, 1, 2, 3, 4, 5}, {0, 1, 4, 5}, false);
+  expect_hosts({3, 3, 0, 2, 2, 1}, {4, 0, 5, 1, 3}, false);
+  expect_hosts({0, 1, 1, 1, 2, 2}, {3, 0, 5, 1, 4, 2}, false);
 }
 
 TEST(team_registry, a_channel_is_free_again_when_its_team_ends) {
