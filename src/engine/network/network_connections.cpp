@@ -53,7 +53,7 @@ void network_messages::opened(network_peer& p) {
   p.refusals = 0;
   for (lane const way : {lane::request, lane::control}) p.sizes[index_of(way)] = network_->sizes(p.rank, way);
   p.last_use = ++uses_;
-  ++open_;
+  connected_.push_back(&p);
   if (too_many_open()) close_least_used();
 }
 
@@ -61,14 +61,12 @@ void network_messages::opened(network_peer& p) {
 void network_messages::close_least_used() {
   next_close_ns_ = now_ns() + between_closes_ns;
   network_peer* least = nullptr;
-  for (auto const& [rank, p] : peers_) {
-    bool const idle = p->link == link_state::open && p->pieces.empty() && p->waiting[0].empty() &&
-                      p->waiting[1].empty() && !p->bundling;
-    if (idle && (least == nullptr || p->last_use < least->last_use)) least = p.get();
+  for (network_peer* const p : connected_) {
+    bool const idle = p->pieces.empty() && p->waiting[0].empty() && p->waiting[1].empty() && !p->bundling;
+    if (idle && (least == nullptr || p->last_use < least->last_use)) least = p;
   }
   if (least == nullptr || least->last_use == uses_) return;  // that is the one that has just been opened
-  least->link = link_state::closing;
-  --open_;
+  closes(*least);
   network_->close(least->rank);
 }
 
@@ -105,7 +103,7 @@ void network_messages::close_some() {
 }
 
 void network_messages::closes(network_peer& p) noexcept {
-  if (p.link == link_state::open) --open_;
+  if (p.link == link_state::open) std::erase(connected_, &p);
   p.link = link_state::closing;
 }
 

@@ -115,7 +115,7 @@ class network_messages final : public single<network_messages>, public transport
   void close_all();
   /// Are there any that are not closed yet?
   [[nodiscard]] bool any_open() const noexcept;
-  [[nodiscard]] std::size_t connections() const noexcept { return open_; }
+  [[nodiscard]] std::size_t connections() const noexcept { return connected_.size(); }
 
   /// A rank of another host; or of this one, where the network is to do what processors could.
   network_peer& peer(std::int32_t rank) {
@@ -199,7 +199,7 @@ class network_messages final : public single<network_messages>, public transport
   // Connections.
   void opened(network_peer& p);
   void closes(network_peer& p) noexcept;
-  [[nodiscard]] bool too_many_open() const noexcept { return open_ > most_open_ && !ending_; }
+  [[nodiscard]] bool too_many_open() const noexcept { return connections() > most_open_ && !ending_; }
   void close_least_used();
   void close_some();
 
@@ -222,12 +222,12 @@ class network_messages final : public single<network_messages>, public transport
   transport::message_memory& memory_;
   looks looks_;
   std::size_t most_open_;   ///< connections that are no burden
-  std::size_t open_ = 0;    ///< connections that stand, and are not being closed
   std::uint64_t uses_ = 0;  ///< of connections, so far
   std::uint64_t next_close_ns_ = 0;
   std::unordered_map<std::int32_t, std::unique_ptr<network_peer>> peers_;
-  network_peer* recent_ = nullptr;     ///< the last one that was looked for
-  std::vector<network_peer*> active_;  ///< something waits for them, or is owed to them
+  std::vector<network_peer*> connected_;  ///< their connections stand, and are not being closed
+  network_peer* recent_ = nullptr;        ///< the last one that was looked for
+  std::vector<network_peer*> active_;     ///< something waits for them, or is owed to them
   std::unordered_map<std::uint64_t, transport::message*> offered_;  ///< announced by us, by number
   std::deque<announced_message> announced_;
   std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and number
