@@ -373,7 +373,19 @@ bool network_messages::settle_credit(network_peer& p) {
   return send_note(p, form::credit, 0);
 }
 
-/// True if anything moved. Takes the peer off the list if nothing waits for it any more.
+/// Is there nothing between this rank and the peer, as before they first had to do with each other?
+bool network_messages::is_settled(network_peer const& p) noexcept {
+  bool const nothing_sent = p.waiting[0].private_bytes == 0 && p.waiting[1].private_bytes == 0;
+  return p.link == link_state::none && nothing_sent && !p.bundling && p.in_use == 0 && p.owed == 0;
+}
+
+/// Peers whose connection has been closed take no memory: there may be as many as the job has ranks.
+void network_messages::forget(network_peer const& p) {
+  if (recent_ == &p) recent_ = nullptr;
+  peers_.erase(p.rank);
+}
+
+/// True if anything moved.
 bool network_messages::flush(network_peer& p) {
   bool moved = false;
   for (lane const way : {lane::control, lane::request}) {
@@ -392,6 +404,7 @@ bool network_messages::flush(network_peer& p) {
   return moved;
 }
 
+/// The same of all peers on the list. Those for which nothing waits any more leave it.
 bool network_messages::flush() {
   bool moved = false;
   for (std::size_t i = 0; i < active_.size();) {
@@ -402,6 +415,7 @@ bool network_messages::flush() {
       p.listed = false;
       active_[i] = active_.back();
       active_.pop_back();
+      if (is_settled(p)) forget(p);
     } else {
       ++i;
     }

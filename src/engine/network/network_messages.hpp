@@ -116,6 +116,8 @@ class network_messages final : public single<network_messages>, public transport
   /// Are there any that are not closed yet?
   [[nodiscard]] bool any_open() const noexcept;
   [[nodiscard]] std::size_t connections() const noexcept { return connected_.size(); }
+  /// Ranks of which anything is kept.
+  [[nodiscard]] std::size_t peers() const noexcept { return peers_.size(); }
 
   /// A rank of another host; or of this one, where the network is to do what processors could.
   network_peer& peer(std::int32_t rank) {
@@ -163,6 +165,8 @@ class network_messages final : public single<network_messages>, public transport
   };
 
   network_peer& find_peer(std::int32_t rank);
+  static bool is_settled(network_peer const& p) noexcept;
+  void forget(network_peer const& p);
 
   // Sending.
   void drop_sent(transport::message* m) noexcept;
