@@ -42,8 +42,6 @@ world_state* world = nullptr;
 
 namespace {
 
-constexpr std::uint64_t world_team_id = 1;
-constexpr std::uint64_t local_team_id = 2;
 /// Longest sleep from which a network cannot wake.
 constexpr std::int64_t brief_sleep_ns = 200'000;
 
@@ -197,12 +195,6 @@ std::string claim_transit(memory::host_region const& region, std::uint64_t offse
   return problem;
 }
 
-std::vector<std::int32_t> world_ranks(bootstrap::host_ranks const& ranks) {
-  std::vector<std::int32_t> all(ranks.count());
-  for (std::uint32_t r = 0; r < ranks.count(); ++r) all[r] = ranks.world_rank(r);
-  return all;
-}
-
 shm::endpoint_config with_memory(shm::endpoint_config config, memory::arena& transit,
                                  transport::message_memory& messages) {
   config.transit = &transit;
@@ -305,15 +297,9 @@ void start(bool threaded) {
   map.region_bytes = heap_begin + heap_bytes;
   map.heap_begin = heap_begin;
   map.heap_end = heap_begin + heap_bytes;
-  bootstrap::host_ranks const ranks = place.ranks_of_host();
   set_host_map(place, w.region.base(), map);
 
-  // On one host both teams have the same members; each has a channel of its own for flat collectives.
-  if (!flat) w.teams.free_channels = 0;
-  w.teams.world = w.teams.add(world_team_id, 0, place.size, place.rank, flat && place.hosts == 1 ? 0 : -1);
-  w.teams.local = w.teams.add(local_team_id + static_cast<std::uint64_t>(place.host), world_ranks(ranks),
-                              place.local_rank, flat ? 1 : -1);
-  w.teams.give_channels(*w.teams.world, flat && place.hosts > 1 ? 0b101U : 0, 0);
+  add_first_teams(w.teams, place, place.ranks_of_host(), flat);
   world = fresh.release();
   open_heap();
   publish_module_names(&w.host.own_page().modules);

@@ -131,6 +131,29 @@ team_data* team_registry::find(std::uint64_t id) {
   return found == teams_.end() ? nullptr : found->second.get();
 }
 
+namespace {
+
+constexpr std::uint64_t world_team_id = 1;
+constexpr std::uint64_t local_team_id = 2;
+
+std::vector<std::int32_t> world_ranks(bootstrap::host_ranks const& ranks) {
+  std::vector<std::int32_t> all(ranks.count());
+  for (std::uint32_t r = 0; r < ranks.count(); ++r) all[r] = ranks.world_rank(r);
+  return all;
+}
+
+}  // namespace
+
+void add_first_teams(team_registry& teams, bootstrap::placement const& place,
+                     bootstrap::host_ranks const& of_host, bool flat) {
+  // On one host both teams have the same members; each has a channel of its own for flat collectives.
+  if (!flat) teams.free_channels = 0;
+  teams.world = teams.add(world_team_id, 0, place.size, place.rank, flat && place.hosts == 1 ? 0 : -1);
+  teams.local = teams.add(local_team_id + static_cast<std::uint64_t>(place.host), world_ranks(of_host),
+                          place.local_rank, flat ? 1 : -1);
+  teams.give_channels(*teams.world, flat && place.hosts > 1 ? 0b101U : 0, 0);
+}
+
 team_view& world_team() { return *team_registry::here().world; }
 team_view& local_team() { return *team_registry::here().local; }
 

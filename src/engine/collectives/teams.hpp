@@ -102,4 +102,8 @@ class team_registry : public single<team_registry> {
   std::unordered_map<std::uint64_t, std::unique_ptr<team_data>> teams_;
 };
 
+/// The teams of a period's begin: all ranks of the job, and those of this host. `flat`: they get channels.
+void add_first_teams(team_registry& teams, bootstrap::placement const& place,
+                     bootstrap::host_ranks const& of_host, bool flat);
+
 }  // namespace atl::engine
