@@ -15,6 +15,8 @@ class single {
   /// The one there is. Only while it exists.
   static T& here() noexcept { return *current_; }
   static bool exists() noexcept { return current_ != nullptr; }
+  /// Where several take turns in one process, as ranks of a model do: this is the one there is from now on.
+  static void take_turn(T& next) noexcept { current_ = &next; }
 
  protected:
   explicit single(T* self) noexcept { current_ = self; }

@@ -1,0 +1,44 @@
+#pragma once
+
+/// What messages cost, after LogGP (Alexandrov and others, 1995): a message of n bytes takes a processor `overhead` to send
+/// and as much to receive, occupies the adapter of its host for the larger of `gap` and n times `per_byte`, and is
+/// `latency` on its way.
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace atl::scale {
+
+using picoseconds = std::int64_t;
+
+struct costs {
+  std::string_view name;
+  std::string_view meaning;
+  picoseconds latency;
+  picoseconds overhead;
+  picoseconds gap;
+  picoseconds per_byte;
+};
+
+// Where the numbers come from: docs/design/scale.md.
+inline constexpr costs networks[] = {
+    {"slingshot", "HPE Slingshot, 200 Gbit/s", 1'300'000, 250'000, 10'000, 40},
+    {"ndr", "InfiniBand NDR, 400 Gbit/s", 800'000, 200'000, 5'000, 20},
+};
+
+/// Inside a host: until a line that was published is there at a reader, and what each line takes who reads several.
+inline constexpr picoseconds line_latency = 100'000;
+inline constexpr picoseconds line_gap = 20'000;
+/// Messages inside a host: what one costs its sender and its receiver, and a byte of it.
+inline constexpr picoseconds inside_overhead = 50'000;
+inline constexpr picoseconds inside_per_byte = 100;
+
+constexpr std::optional<costs> find_network(std::string_view name) {
+  for (costs const& c : networks) {
+    if (c.name == name) return c;
+  }
+  return std::nullopt;
+}
+
+}  // namespace atl::scale
