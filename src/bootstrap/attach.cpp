@@ -1,9 +1,12 @@
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -86,6 +89,17 @@ channel& attach() {
 }
 
 channel* attached() noexcept { return made; }
+
+std::string put_all_together(std::vector<std::string> const& words, channel::combiner const& put_together) {
+  std::string all = words.front();
+  for (std::size_t i = 1; i < words.size(); ++i) all = put_together(all, words[i]);
+  return all;
+}
+
+// Where hosts are simulated the machine is the job.
+std::string channel::agree(std::string_view mine, combiner const& put_together) {
+  return put_all_together(exchange_machine(mine), put_together);
+}
 
 std::vector<candidate> candidates() {
   int const ranks = settings::ranks_without_launcher();

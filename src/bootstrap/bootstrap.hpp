@@ -6,6 +6,7 @@
 /// environment. Nothing here is fast; it is used in init, finalize and on the way down.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,6 +53,12 @@ class channel {
   /// Over the ranks of this machine; indexed by their local rank in `machine()`.
   virtual std::vector<std::string> exchange_machine(std::string_view mine) { return exchange(mine); }
 
+  /// One word over all ranks of the job: theirs, at most 1 KiB each, put together in any grouping but in the order of hosts. The same on
+  /// all ranks. Each host puts its own together; then its first rank asks for those of all hosts, after one meeting of the job. For what
+  /// a job must agree on before it can talk.
+  using combiner = std::function<std::string(std::string const&, std::string const&)>;
+  virtual std::string agree(std::string_view mine, combiner const& put_together);
+
   // What other hosts need of a rank, such as its address in a network, is asked for one by one.
 
   /// Leaves a card of at most 1 KiB for all ranks of the job. Every rank does so equally often, at the same
@@ -80,6 +87,9 @@ class channel {
  protected:
   channel() = default;
 };
+
+/// All of several words put together, the first ones first.
+std::string put_all_together(std::vector<std::string> const& words, channel::combiner const& put_together);
 
 /// The channel of this process; made at the first call, by looking at the environment. Throws startup_error
 /// when the environment promises a launcher that cannot be reached. Not collective.

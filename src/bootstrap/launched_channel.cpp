@@ -5,7 +5,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -72,6 +71,22 @@ void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_id
 void launched_channel::mark(rank_state state) {
   diagnostics_.state.store(state, std::memory_order_relaxed);
   tell_keeper(state == rank_state::finalized ? keeping::standing::may_end : keeping::standing::runs);
+}
+
+std::string launched_channel::agree(std::string_view mine, combiner const& put_together) {
+  std::string const host = put_all_together(exchange(mine), put_together);
+  if (where_.hosts == 1) return host;
+  std::string const what = format("word%u", agreements_++);
+  bool const leads = where_.local_rank == 0;
+  if (leads) leave(what.c_str(), host);
+  meet_job();
+  std::string job;
+  if (leads) {
+    std::vector<std::string> words;
+    for (std::int32_t const first : where_.first_ranks()) words.push_back(find(what.c_str(), first));
+    job = put_all_together(words, put_together);
+  }
+  return exchange(job).front();
 }
 
 // ---- the keeper ----------------------------------------------------------------------------------
@@ -151,10 +166,8 @@ std::string launched_channel::post_keeper(int board) {
                                    static_cast<int>(rank), found.size(), bytes));
     std::memcpy(into, found.data(), bytes);
   };
-  auto const first_of = [this](std::int32_t host) {
-    auto const& hosts = where_.table->host_of;
-    return static_cast<std::int32_t>(std::find(hosts.begin(), hosts.end(), host) - hosts.begin());
-  };
+  std::vector<std::int32_t> const firsts = where_.first_ranks();
+  auto const first_of = [&](std::int32_t host) { return firsts[static_cast<std::size_t>(host)]; };
   if (where_.rank != 0) read("secret", 0, all.secret.data(), all.secret.size());
   read("keeper", first_of((where_.host + 1) % where_.hosts), &all.next, sizeof all.next);
   read("keeper", first_of((where_.host + where_.hosts - 1) % where_.hosts), &all.previous,

@@ -22,6 +22,7 @@ class launched_channel : public channel {
   char const* console_env(char const* name) final;
   [[noreturn]] void abort(int exit_code) final;
   void mark(rank_state state) final;
+  std::string agree(std::string_view mine, combiner const& put_together) final;
 
  protected:
   launched_channel() = default;
@@ -52,6 +53,7 @@ class launched_channel : public channel {
   placement where_;
   std::string job_id_;
   rank_diagnostics diagnostics_;
+  unsigned agreements_ = 0;
   bool met_ = false;                      ///< meet() is done
   keeping::place* kept_place_ = nullptr;  ///< null: nobody watches
 };

@@ -35,6 +35,16 @@ std::uint32_t host_ranks::look_up(std::int32_t world_rank) const noexcept {
   return static_cast<std::uint32_t>(found - members.begin());
 }
 
+std::vector<std::int32_t> placement::first_ranks() const {
+  if (table == nullptr) return {0};
+  std::vector<std::int32_t> first(static_cast<std::size_t>(hosts), -1);
+  for (std::int32_t r = 0; r < size; ++r) {
+    std::int32_t& of_host = first[static_cast<std::size_t>(host_of(r))];
+    if (of_host < 0) of_host = r;
+  }
+  return first;
+}
+
 placement place(std::int32_t rank, std::vector<std::int32_t> const& host_of) {
   placement here;
   here.rank = rank;

@@ -93,6 +93,8 @@ struct placement {
   [[nodiscard]] std::int32_t host_of(std::int32_t world_rank) const noexcept {
     return table == nullptr ? 0 : table->host_of[static_cast<std::size_t>(world_rank)];
   }
+  /// The lowest rank of each host. Looks at all ranks of the job.
+  [[nodiscard]] std::vector<std::int32_t> first_ranks() const;
 };
 
 /// The placement of process `rank` of a job whose rank r is on host `host_of[r]`. Hosts are numbered from 0 without

@@ -64,15 +64,4 @@ opened_network open_plugin(std::string_view name, network_config const& config) 
   return result;
 }
 
-opened_network open_first_plugin(std::span<plugin_choice const> choices, network_config config) {
-  std::string all;
-  for (plugin_choice const& choice : choices) {
-    config.library = choice.library.c_str();
-    opened_network one = open_plugin(choice.name, config);
-    if (one.network != nullptr) return one;
-    all += (all.empty() ? "" : "; ") + choice.name + ": " + one.why_not;
-  }
-  return {nullptr, all};
-}
-
 }  // namespace atl::transport

@@ -25,12 +25,4 @@ struct opened_network {
 /// a slash, to any module. The module stays in the process.
 opened_network open_plugin(std::string_view name, network_config const& config);
 
-struct plugin_choice {
-  std::string name;
-  std::string library;  ///< as network_config::library
-};
-
-/// The first of several that can be opened; else what each of them says, in the order of `choices`.
-opened_network open_first_plugin(std::span<plugin_choice const> choices, network_config config);
-
 }  // namespace atl::transport

@@ -88,6 +88,19 @@ void check_descriptor(channel& job) {
   job.exchange("");  // rank 0 keeps it so long
 }
 
+/// Words of all ranks come together by hosts, and the same on all.
+void check_agreement(channel& job) {
+  placement const& where = job.where();
+  auto const word = [](std::int32_t host) { return std::to_string(host) + "."; };
+  std::string expected;
+  for (std::int32_t host = 0; host < where.hosts; ++host) {
+    for (std::int32_t rank = 0; rank < where.size; ++rank)
+      expected += where.host_of(rank) == host ? word(host) : "";
+  }
+  auto const join = [](std::string const& a, std::string const& b) { return a + b; };
+  expect(job.agree(word(where.host), join) == expected, "agreement");
+}
+
 /// Nobody leaves before all are done, as after finalize; with the folder, since a bootstrap has no barrier over the job.
 void await_all(channel& job, std::string const& folder) {
   auto const mark_of = [&](int rank) {
@@ -111,6 +124,7 @@ int check(std::string const& folder, int rounds) {
     job.mark(atl::rank_state::initialized);
     // Hosts make different numbers of exchanges.
     for (int i = 0; i <= where.host; ++i) check_exchange(job, round * 100 + i, i == 0 ? 1024 : 0);
+    check_agreement(job);
     check_cards(job, round);
     check_descriptor(job);
     job.mark(atl::rank_state::finalized);

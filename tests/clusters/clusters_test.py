@@ -424,6 +424,32 @@ class Ucx(Network, unittest.TestCase):
         self.check("hydra", ["multirank.rpc", "multirank.atomics"], "-n", 4, "--hosts", 2)
 
 
+class Agreement(unittest.TestCase):
+    """Hosts of which one lacks the first network."""
+
+    def job(self, **environment):
+        program = os.path.join(PROGRAMS, "multirank.rpc")
+        lacking = f"[ $(uname -n) != h2 ] || export ATOLL_UCX_LIBRARY=/nowhere/libucp.so; exec {program} --gtest_filter=rpc.*"
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            got = hosts_sh("run", "-n", 4, "--hosts", 2, "sh", "-c", lacking, ATOLL_TEST_SOCKETS=folder,
+                           UPCXX_SHARED_HEAP_SIZE="64M", UPCXX_VERBOSE="1", **environment)
+        if got.returncode == 77:
+            self.skipTest(got.stderr)
+        return got
+
+    def test_all_use_what_all_have(self):
+        got = self.job()
+        words = got.stdout + got.stderr
+        self.assertEqual(got.returncode, 0, words)
+        self.assertIn("network between hosts: ofi", words)
+        self.assertRegex(words, r"between hosts the job uses ofi, .*: ucx: not on rank 2 of 4 \(h2\): /nowhere/libucp.so")
+
+    def test_where_all_have_none_the_job_ends_with_words(self):
+        got = self.job(ATOLL_TRANSPORTS="ucx")
+        self.assertNotEqual(got.returncode, 0, got.stdout)
+        self.assertEqual(got.stderr.count("no network can be used by all ranks: ucx: not on rank 2 of 4 (h2): /nowhere"), 1, got.stderr)
+
+
 if __name__ == "__main__":
     HOSTS_SH, PROGRAMS = (os.path.abspath(path) for path in sys.argv[1:3])
     try:

@@ -1,11 +1,15 @@
 #include "engine/network/opening.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "engine/network/agreement.hpp"
 #include "transport/plugins.hpp"
 
 namespace atl::engine {
@@ -25,6 +29,29 @@ std::vector<std::string> wanted_networks(bool simulated) {
   if (simulated) return {"sim"};
   for (std::string_view const each : transport::known_plugins()) names.emplace_back(each);
   return names;
+}
+
+/// Opens the network that the job agrees on. Later periods of the process find the same without meeting again.
+transport::opened_network open_among(
+    bootstrap::channel& channel, std::vector<std::string> const& names,
+    std::function<transport::opened_network(std::string const&)> const& open) {
+  static std::vector<std::string> among;
+  static std::string agreed;
+  if (!agreed.empty() && names == among) return open(agreed);
+  transport::opened_network result;
+  agreement found = agree_on_network(channel, names, [&](std::string const& name) {
+    result.network.reset();
+    result = open(name);
+    return result.network != nullptr ? std::string() : result.why_not;
+  });
+  if (found.name.empty()) return {nullptr, std::move(found.passed_over)};
+  among = names;
+  agreed = found.name;
+  bool const worth_saying = !found.passed_over.empty() && (found.has_better || settings::verbosity() > 0);
+  if (channel.where().rank == 0 && worth_saying)
+    warn("network", "between hosts the job uses %s, as not all ranks have what comes before it: %s",
+         agreed.c_str(), found.passed_over.c_str());
+  return result;
 }
 
 }  // namespace
@@ -50,18 +77,20 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     config.devices = devices.c_str();
     config.address_room = longest_card - transport::longest_network_name;
     config.one_machine = hosts_are_simulated(channel);
-    std::vector<transport::plugin_choice> choices;
-    for (std::string& name : names) {
-      std::string library = settings::network_library(name);
-      choices.push_back({std::move(name), std::move(library)});
-    }
-    transport::opened_network opened = transport::open_first_plugin(choices, config);
+    auto const open = [&](std::string const& name) {
+      std::string const library = settings::network_library(name);
+      config.library = library.c_str();
+      return transport::open_plugin(name, config);
+    };
+    transport::opened_network opened = open_among(channel, names, open);
     if (opened.network == nullptr) {
       if (simulated) opened.why_not += opened.why_not.empty() ? "" : "; ";
       if (simulated) opened.why_not += "sim: only between simulated hosts";
+      // All ranks have the same words: the first one says them, before a launcher ends the others over theirs.
+      if (place.rank != 0) ::sleep(1);
       throw startup_error(format(
-          "the job spans %d hosts, and no network between them can be used: %s. Start the job on one host, or see "
-          "`atoll info`.",
+          "the job spans %d hosts, and no network can be used by all ranks: %s. Start the job on one host, or see "
+          "`atoll info` on those hosts.",
           place.hosts, opened.why_not.c_str()));
     }
     network = std::move(opened.network);
@@ -80,9 +109,7 @@ std::string address_of(bootstrap::channel& channel, std::int32_t rank, std::stri
   std::size_t const end = std::min(card.find('\0'), card.size());
   std::string_view const theirs = std::string_view(card).substr(0, end);
   if (theirs != network) {
-    fatal("network",
-          "rank %d uses the network %.*s, and this rank %.*s: what is first in ATOLL_TRANSPORTS cannot be "
-          "used on all hosts. Name one there that all have (`atoll info` shows them).",
+    fatal("network", "rank %d uses the network %.*s, and this rank %.*s, although all had agreed on one",
           rank, static_cast<int>(theirs.size()), theirs.data(), static_cast<int>(network.size()),
           network.data());
   }

@@ -71,6 +71,11 @@ TEST(placement, dealt_out_in_turn) {
   EXPECT_EQ(place(4, {0, 0, 1, 1, 0, 0, 1, 1}).ranks_of_host().run_length(), 2U);
 }
 
+TEST(placement, first_ranks_of_hosts) {
+  EXPECT_EQ(place(2, {2, 0, 0, 1, 0, 0, 0, 2, 1, 0}).first_ranks(), (std::vector<std::int32_t>{1, 3, 0}));
+  EXPECT_EQ(place(1, {0, 0}).first_ranks(), std::vector<std::int32_t>{0});
+}
+
 TEST(placement, uneven) {
   check_layout({2, 0, 0, 1, 0, 0, 0, 2, 1, 0});
   check_layout({1, 0});
