@@ -300,21 +300,25 @@ class Losses(unittest.TestCase):
         self.assertEqual(processes_called("atoll-keeper"), [])
 
 
+def start_atoll(*words, by=()):
+    """On `head`, where users would be."""
+    state = f"/run/atoll-hosts/{SET}"
+    # How these launchers get to the hosts.
+    environment = [f"OMPI_MCA_plm_rsh_agent={state}/agent", "OMPI_MCA_oob_tcp_if_include=198.18.0.0/15", "HYDRA_LAUNCHER=rsh",
+                   f"HYDRA_LAUNCHER_EXEC={state}/agent", f"SLURM_CONF={state}/slurm/slurm.conf", "ATOLL_HOST_TIMEOUT=3"]
+    atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
+    return subprocess.Popen([HOSTS_SH, "--set", SET, "exec", "head", "env", *environment, *by, atoll, *map(str, words)], text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean)
+
+
 class AtollRun(unittest.TestCase):
-    """`atoll run --hosts` by the launchers that are installed; on `head`, where users would be."""
+    """`atoll run --hosts` by the launchers that are installed."""
 
     PROGRAM = "cluster_bootstrap_program"
 
     def start(self, launcher, *words, **more):
-        state = f"/run/atoll-hosts/{SET}"
-        # How these launchers get to the hosts.
-        environment = [f"OMPI_MCA_plm_rsh_agent={state}/agent", "OMPI_MCA_oob_tcp_if_include=198.18.0.0/15", "HYDRA_LAUNCHER=rsh",
-                       f"HYDRA_LAUNCHER_EXEC={state}/agent", f"SLURM_CONF={state}/slurm/slurm.conf", "ATOLL_HOST_TIMEOUT=3"]
-        atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")
-        words = [HOSTS_SH, "--set", SET, "exec", "head", "env", *environment, *more.get("by", ()), atoll, "run",
-                 *(("--launcher", launcher) if launcher else ()), *map(str, words)]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
-        return subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean)
+        return start_atoll("run", *(("--launcher", launcher) if launcher else ()), *words, **more)
 
     def run_job(self, launcher, *words, status=0, **more):
         job = self.start(launcher, *words, **more)
@@ -448,6 +452,17 @@ class Agreement(unittest.TestCase):
         got = self.job(ATOLL_TRANSPORTS="ucx")
         self.assertNotEqual(got.returncode, 0, got.stdout)
         self.assertEqual(got.stderr.count("no network can be used by all ranks: ucx: not on rank 2 of 4 (h2): /nowhere"), 1, got.stderr)
+
+    def test_info_says_what_pairs_use(self):
+        library = re.search(r"libucp\.so\.0 .*=> (\S+)", subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout)[1]
+        self.assertEqual(hosts_sh("exec", "h2", "mount", "--bind", "/dev/null", library).returncode, 0)
+        self.addCleanup(hosts_sh, "exec", "h2", "umount", library)
+        out, errors = start_atoll("info", "--hosts", "h1,h2,h3").communicate(timeout=PATIENCE)
+        if "is installed" in errors:
+            self.skipTest(errors)
+        self.assertRegex(out, r"\n  h2 +ucx  cannot be used: .*libucp")
+        self.assertRegex(out, r"\n  h\[1,3\] with each other +ucx\n  h\[1,3\] with h2 +ofi \(not ucx: h2 lacks it\)\n")
+        self.assertTrue(out.endswith("on all of them: ofi (not ucx: h2 lacks it)\n"), out + errors)
 
 
 if __name__ == "__main__":

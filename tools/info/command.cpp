@@ -11,9 +11,9 @@
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "command.hpp"
+#include "info/networks.hpp"
 #include "memory/kind.hpp"
 #include "topology/topology.hpp"
-#include "transport/plugins.hpp"
 #include "upcxx/detail/config.hpp"
 
 namespace atl::tools {
@@ -57,26 +57,6 @@ void print_memory() {
                 settings::format_bytes(limits.group_used).c_str());
   }
   std::printf("\n");
-}
-
-/// Networks between hosts. Opening them takes some hundredths of a second.
-void print_networks() {
-  std::printf("transports  shm (ranks on one host)\n");
-  std::string const devices = settings::network_devices();
-  transport::network_config config;
-  config.devices = devices.c_str();
-  for (std::string_view const name : transport::known_plugins()) {
-    std::string const library = settings::network_library(name);
-    config.library = library.c_str();
-    transport::opened_network const opened = transport::open_plugin(name, config);
-    std::printf(
-        "            %s\n",
-        opened.network != nullptr
-            ? format("%s (between hosts): %s", std::string(name).c_str(),
-                     opened.network->description().c_str())
-                  .c_str()
-            : format("%s cannot be used: %s", std::string(name).c_str(), opened.why_not.c_str()).c_str());
-  }
 }
 
 void print_bootstraps() {
@@ -125,8 +105,20 @@ void print_settings() {
 
 int info_command(int argc, char** argv) {
   CLI::App app(
-      "Prints what the library finds here: launchers, cores, memory, transports, memory kinds, settings.",
+      "Prints what the library finds here: launchers, cores, memory, transports, memory kinds, settings. With hosts: what networks they have, and what a "
+      "job would use between them.",
       "atoll info");
+  command_line line;
+  bool in_job = false;
+  app.add_option("--hosts", line.hosts, "asks these hosts, over the launcher that `atoll run` would use")
+      ->type_name("a,b");
+  app.add_option("--hostfile", line.hostfile, "the same from a file: a host a line")->type_name("FILE");
+  app.add_option("-N,--nodes", line.nodes, "so many of those hosts, or of an allocation of Slurm")
+      ->type_name("N");
+  app.add_option("--launcher", line.launcher,
+                 "srun, prterun, mpirun or hydra; without it, the first that is installed")
+      ->type_name("NAME");
+  app.add_flag("--in-job", in_job, "as one of those hosts")->group("");
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -136,12 +128,14 @@ int info_command(int argc, char** argv) {
     std::fprintf(stderr, "atoll info: %s\n", error.what());
     return 2;
   }
+  if (in_job) return answer_as_host();
+  if (!line.hosts.empty() || !line.hostfile.empty() || !line.nodes.empty()) return ask_hosts(line);
   std::printf("atoll       %d.%d.%d (UPC++ v1.0 specification, revision %ld)\n", ATOLL_VERSION_MAJOR,
               ATOLL_VERSION_MINOR, ATOLL_VERSION_PATCH, UPCXX_SPEC_VERSION);
   print_processor();
   print_machine();
   print_memory();
-  print_networks();
+  std::fputs(words_on_networks().c_str(), stdout);
   print_kinds();
   print_bootstraps();
   print_settings();
