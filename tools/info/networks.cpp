@@ -13,6 +13,7 @@
 #include "info/host_table.hpp"
 #include "run/hosts/cluster_job.hpp"
 #include "run/options.hpp"
+#include "transport/nearest_devices.hpp"
 #include "transport/plugins.hpp"
 
 namespace atl::tools {
@@ -45,6 +46,15 @@ std::string words_on_networks() {
   for (network_fact const& each : facts_of_this_host().networks)
     text += format("            %s%s%s\n", each.name.c_str(),
                    each.usable ? " (between hosts): " : " cannot be used: ", each.words.c_str());
+  std::vector<int> const cpus = transport::cpus_of_this_process();
+  for (transport::device_place const& each : transport::attached_devices()) {
+    text += "            device " + each.name + ": ";
+    text += each.cpus.empty() ? "near no cores in particular" : "near cores " + each.cpus;
+    if (each.numa_node >= 0)
+      text += format(" (NUMA node %d; distance %d from those of this process, 10 is nearest)", each.numa_node,
+                     transport::distance_of(each.name, cpus));
+    text += "\n";
+  }
   return text +
          "            between hosts the first that all of them have is used; `atoll info --hosts a,b` asks them\n";
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <sstream>
 #include <string_view>
+#include <tuple>
 
 namespace atl::transport::ucx {
 namespace {
@@ -140,6 +141,10 @@ void context::list_devices() {
     if (slash == std::string::npos || !is_network(name)) continue;
     devices_.push_back({name.substr(0, slash), name.substr(slash + 1)});
   }
+  // They come as the system lists them, which differs between hosts that are alike.
+  std::sort(devices_.begin(), devices_.end(), [](device const& a, device const& b) {
+    return std::tie(a.transport, a.name) < std::tie(b.transport, b.name);
+  });
 }
 
 std::string context::open_worker() {

@@ -1,0 +1,84 @@
+// Near which cores devices are: in a tree of files that stands for /sys.
+
+#include "transport/nearest_devices.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace atl::transport {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Two sockets of two NUMA nodes each; an adapter beside the first and one beside the last, two interfaces, and one without a place.
+class nearest_devices : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "atoll-sys-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    sys_ = name;
+    write("devices/system/node/online", "0-3");
+    char const* const distances[] = {"10 12 32 32", "12 10 32 32", "32 32 10 12", "32 32 12 10"};
+    for (int node = 0; node < 4; ++node) {
+      std::string const folder = "devices/system/node/node" + std::to_string(node);
+      write(folder + "/distance", distances[node]);
+      write(folder + "/cpulist", std::to_string(node * 4) + "-" + std::to_string(node * 4 + 2) + "," +
+                                     std::to_string(node * 4 + 3));
+    }
+    add("infiniband/mlx5_1", "3", "12-15");
+    add("infiniband/mlx5_0", "0", "0-3");
+    add("net/eth1", "1", "4-7");
+    add("net/eth0", "-1", "");
+    fs::create_directories(fs::path(sys_) / "class/net/veth7");
+  }
+  void TearDown() override { fs::remove_all(sys_); }
+
+  void write(std::string const& file, std::string const& line) const {
+    fs::path const path = fs::path(sys_) / file;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << line << '\n';
+  }
+  void add(std::string const& device, std::string const& node, std::string const& cpus) const {
+    write("class/" + device + "/device/numa_node", node);
+    write("class/" + device + "/device/local_cpulist", cpus);
+  }
+
+  std::string sys_;
+};
+
+TEST_F(nearest_devices, are_listed_with_their_places) {
+  std::string text;
+  for (device_place const& each : attached_devices(sys_))
+    text += each.name + " " + std::to_string(each.numa_node) + " " + each.cpus + "\n";
+  EXPECT_EQ(text, "mlx5_0 0 0-3\nmlx5_1 3 12-15\neth0 -1 \neth1 1 4-7\n");
+}
+
+TEST_F(nearest_devices, distance_is_that_of_the_nearest_core) {
+  EXPECT_EQ(distance_of("mlx5_0:1", {1}, sys_), 10);
+  EXPECT_EQ(distance_of("verbs/mlx5_0", {7}, sys_), 12);
+  EXPECT_EQ(distance_of("mlx5_0", {9, 15}, sys_), 32);
+  EXPECT_EQ(distance_of("mlx5_1", {9, 15}, sys_), 10);
+  EXPECT_EQ(distance_of("mlx5_1", {11, 3}, sys_), 12);
+  EXPECT_EQ(distance_of("tcp/eth1", {0}, sys_), 12);
+}
+
+TEST_F(nearest_devices, nothing_is_held_against_what_is_not_known) {
+  EXPECT_EQ(distance_of("eth0", {0}, sys_), 10);
+  EXPECT_EQ(distance_of("veth7", {0}, sys_), 10);
+  EXPECT_EQ(distance_of("nowhere", {0}, sys_), 10);
+  EXPECT_EQ(distance_of("", {0}, sys_), 10);
+  EXPECT_EQ(distance_of("mlx5_0", {}, sys_), 10);
+  EXPECT_EQ(distance_of("mlx5_0", {99}, sys_), 10);
+  EXPECT_TRUE(attached_devices("/nowhere").empty());
+}
+
+TEST(cpus_of_this_process, are_some) { EXPECT_FALSE(cpus_of_this_process().empty()); }
+
+}  // namespace
+}  // namespace atl::transport
