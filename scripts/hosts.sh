@@ -8,6 +8,7 @@ usage() {
 usage: scripts/hosts.sh [--set NAME] up N
        scripts/hosts.sh [--set NAME] run [options] -n RANKS PROGRAM [arguments]
        scripts/hosts.sh [--set NAME] exec HOST COMMAND [arguments]
+       scripts/hosts.sh [--set NAME] link [options]
        scripts/hosts.sh [--set NAME] slurm | status | down
 
 Makes N hosts out of namespaces of this machine and starts jobs on them through real launchers. Each host has its own network,
@@ -17,6 +18,7 @@ the file system. Virtual Ethernet joins them and one more, `head`, where launche
   up N      makes hosts h1 … hN (at most 32) with the addresses 198.18.0.1 … N, and head with 198.18.0.254
   run       starts a job over all of them, ranks in equal shares, one host after the other
   exec      runs a command on a host (`head` is one): `exec h1 ip addr`
+  link      makes the network between the hosts a worse one, or says what it is; also while a job runs
   slurm     starts munge and Slurm's daemons, for `run --launcher srun`
   status    says what there is; fails if there is nothing
   down      ends all processes on the hosts and removes everything, also what a crash has left
@@ -27,6 +29,18 @@ options of run:
   --shares 1,3      ranks of each host, instead of equal shares
   --by-node         deals ranks out in turn (cyclic placement)
   --launcher-option WORD  for the launcher's command line; as often as wanted
+
+options of link (none: says what it is, and what the forwarder has done and cost):
+  --delay 200us     each frame from host to host comes later by that; us, ms or s
+  --loss 0.1%       this share of frames is lost
+  --reorder 1%      this share leaves without the delay, and overtakes
+  --rate 1gbit      what each host can send, head included; tc's units
+  --seed N          which frames are lost and which overtake, the same for the same number (default 1)
+  --plain           as `up` has made it. Options that are not given are off: each call says all
+  --cut HOST        pulls the host's cable, from head as well; may be given several times; --mend HOST puts it back
+Delay, loss and order do not concern what goes between hosts and head, unless the kernel has netem, which is used where it is. Elsewhere a process carries the
+frames, which is built as the target link_forwarder; where both are taken together, frames of 64 KiB are one.
+
 Variables that begin with ATOLL_, UPCXX_, GASNET_, UCX_ or FI_ and those of sanitizers reach the ranks.
 
 Sets of different names do not know of each other. The standard name is made from user and path of this clone. Ends
@@ -254,6 +268,7 @@ run() {
 }
 
 . "$root/scripts/hosts_launchers.sh"
+. "$root/scripts/hosts_links.sh"
 
 [ $# -gt 0 ] || { usage >&2; exit 2; }
 command=$1
@@ -262,6 +277,7 @@ case $command in
   up) [ $# -eq 1 ] || die "up N"; up "$1" ;;
   run) run "$@" ;;
   exec) need_root; [ $# -ge 2 ] || die "exec HOST COMMAND"; enter "$@" ;;
+  link) link "$@" ;;
   status) need_root; say_status ;;
   slurm) slurm ;;
   down) need_root; down_quietly ;;
