@@ -389,12 +389,12 @@ class Network:
 
     TRIED = ("rma", "rpc", "atomics", "collectives")
 
-    def check(self, launcher, programs, *options):
+    def check(self, launcher, programs, *options, arguments=()):
         # Ranks meet in a folder that all hosts see: /tmp is each host's own.
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
             for program in programs:
                 with self.subTest(launcher=launcher, program=program):
-                    got = hosts_sh("run", "--launcher", launcher, *options, os.path.join(PROGRAMS, program),
+                    got = hosts_sh("run", "--launcher", launcher, *options, os.path.join(PROGRAMS, program), *arguments,
                                    ATOLL_TEST_SOCKETS=folder, ATOLL_TRANSPORTS=self.NAME, UPCXX_SHARED_HEAP_SIZE="64M",
                                    UPCXX_VERBOSE="1")
                     words = got.stdout + got.stderr
@@ -463,6 +463,79 @@ class Agreement(unittest.TestCase):
         self.assertRegex(out, r"\n  h2 +ucx  cannot be used: .*libucp")
         self.assertRegex(out, r"\n  h\[1,3\] with each other +ucx\n  h\[1,3\] with h2 +ofi \(not ucx: h2 lacks it\)\n")
         self.assertTrue(out.endswith("on all of them: ofi (not ucx: h2 lacks it)\n"), out + errors)
+
+
+class BadLink(unittest.TestCase):
+    """Frames between hosts come late, get lost, overtake each other, and stay out for a while. What sends much is scripts/clusters.sh's."""
+
+    CHEAP = "--gtest_filter=-*size_test*:*of_every_size*:*chain_of*:*rpc_view*:rpc_flood*:*halos*"
+
+    def link(self, *words):
+        made = hosts_sh("link", *words)
+        self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+        return made.stdout
+
+    def check(self, network, programs):
+        self.addCleanup(self.link, "--plain")
+        self.link("--delay", "200us", "--loss", "0.2%", "--reorder", "1%")
+        network.check(network(), "mpirun", [f"multirank.{name}" for name in programs], "-n", 4, "--hosts", 2, arguments=[self.CHEAP])
+        said = self.link()
+        if "forwarder:" in said:
+            self.assertRegex(said, r"[1-9]\d* lost, [1-9]\d* overtaking, 0 not taken in time, 0 refused")
+
+    def test_ucx(self):
+        self.check(Ucx, ("rma", "rpc", "collectives"))
+
+    def test_ofi(self):
+        self.check(Ofi, ("rma", "rpc"))
+
+    def test_a_cable_that_is_back_in_time(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, tempfile.TemporaryFile("w+") as out:
+            stop = os.path.join(folder, "stop")
+
+            def rounds():
+                out.seek(0)
+                return out.read().count("round ")
+
+            def wait_for(enough):
+                deadline = time.monotonic() + PATIENCE
+                while rounds() < enough:
+                    self.assertIsNone(job.poll(), "the job has ended")
+                    self.assertLess(time.monotonic(), deadline, "the job stands still")
+                    time.sleep(0.01)
+
+            job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", "-n", "4", "--hosts", "2", os.path.join(PROGRAMS, "cluster_traffic_program"),
+                                    stop], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            self.addCleanup(lambda: job.poll() is None and os.killpg(job.pid, signal.SIGKILL))
+            wait_for(10)
+            self.addCleanup(self.link, "--mend", "h2")
+            self.link("--cut", "h2")
+            time.sleep(1)  # of which TCP makes repetitions
+            at_most = rounds()
+            time.sleep(0.2)
+            self.assertEqual(rounds(), at_most, "nothing was cut")
+            self.link("--mend", "h2")
+            wait_for(at_most + 10)
+            with open(stop, "w", encoding="utf-8"):
+                pass
+            self.assertEqual(job.wait(PATIENCE), 0)
+
+
+class Mixed(unittest.TestCase):
+    """A program that uses MPI and Atoll, whose ranks are the same."""
+
+    def check(self, network, order, *options):
+        got = hosts_sh("run", *options, os.path.join(PROGRAMS, "coexistence.mpi"), order, ATOLL_TRANSPORTS=network)
+        if got.returncode == 77:
+            self.skipTest(got.stderr)
+        self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+        self.assertIn("4 ranks, MPI has 4: all well", got.stdout)
+
+    def test_by_block(self):
+        self.check("ucx", "mpi-first", "-n", 4, "--hosts", 2)
+
+    def test_by_node(self):
+        self.check("ofi", "mpi-last", "-n", 4, "--hosts", 2, "--by-node")
 
 
 if __name__ == "__main__":
