@@ -1,8 +1,8 @@
 // Waiting for something that other ranks must do.
 //
 // With a core per rank: spin, with the pause hint, for some 200 us; then yield, since another job may share
-// the machine. Otherwise yield at once. After a while of nothing, sleep on the own doorbell until a peer
-// rings it or some time has passed. Sleeping takes two calls of pause(): the first announces it, then the
+// the machine, and sleep at once where that is so. Otherwise yield at once. After a while of nothing, sleep on
+// the own doorbell until a peer rings it or some time has passed. Sleeping takes two calls of pause(): the first announces it, then the
 // caller polls once more, and only if that is fruitless too does the second sleep.
 
 #include "engine/progress/waiting.hpp"
@@ -30,6 +30,23 @@ constexpr std::uint64_t yield_for_ns_with_spare_cores = 20'000'000;
 /// it the core for milliseconds, in which others can neither answer it nor its peers.
 constexpr std::uint64_t long_turn_ns = 50'000;
 
+/// A yield that lasts so long has given the core to somebody who does not give it back before the kernel takes it, after
+/// milliseconds. Whoever sleeps instead is woken at once by what it waits for, since it has used less than its share.
+constexpr std::uint64_t long_yield_ns = 100'000;
+/// Then waiting is sleeping for so long: every wait would cost another turn of the other's.
+constexpr std::uint64_t wary_ns = 20'000'000;
+constexpr std::uint32_t spins_when_wary = 100;
+/// When a yield took long although there is a core for each rank; 0: none did lately. Relaxed everywhere: a hint.
+constinit std::atomic<std::uint64_t> core_taken_ns{0};
+
+/// Yields, and notes whether another job has the core.
+void yield_warily() noexcept {
+  std::uint64_t const before = now_ns();
+  yield();
+  std::uint64_t const after = now_ns();
+  if (after - before > long_yield_ns) core_taken_ns.store(after, std::memory_order_relaxed);
+}
+
 /// When the core was last given away. Relaxed everywhere: it is a hint, and any thread's yield will do.
 constinit std::atomic<std::uint64_t> turn_began_ns{0};
 
@@ -51,8 +68,9 @@ void waiter::pause() {
     return;
   }
   bool const spare_cores = progress_engine::here().waiting.spare_cores;
+  std::uint64_t const taken_ns = spare_cores ? core_taken_ns.load(std::memory_order_relaxed) : 0;
   ++fruitless_;
-  if (spare_cores && fruitless_ < spins_with_spare_cores) {
+  if (spare_cores && fruitless_ < (taken_ns != 0 ? spins_when_wary : spins_with_spare_cores)) {
     cpu_pause();
     return;
   }
@@ -62,10 +80,14 @@ void waiter::pause() {
       diagnostics->entered_ns.store(since_ns_, std::memory_order_relaxed);
     }
   }
+  if (taken_ns != 0) {
+    drowsy_ = drowsy_ || now_ns() - taken_ns < wary_ns;
+    if (!drowsy_) core_taken_ns.store(0, std::memory_order_relaxed);
+  }
   // Reading the clock costs as much as a few polls: look at every eighth.
   if (!drowsy_ && ((fruitless_ & 7U) != 0 ||
                    now_ns() - since_ns_ < (spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns))) {
-    yield();
+    spare_cores ? yield_warily() : yield();
     return;
   }
   drowsy_ = true;
