@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <sched.h>
+#include <sqlite3.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -35,9 +36,15 @@ CREATE TABLE IF NOT EXISTS machines (
   load REAL,                     -- of the minute before the run: processes that want to run
   waited REAL,                   -- share of its time that the rank was kept from a core that was most; null: not known
   disturbed INTEGER,             -- 1: by others; null: not known
+  hosts INTEGER,                 -- that the ranks are on; null: not known
+  placement TEXT,                -- which ranks are on which
   PRIMARY KEY (runs, run)
 ) WITHOUT ROWID;
 )sql";
+
+/// Files of earlier versions lack these columns.
+constexpr char const* later[] = {"ALTER TABLE machines ADD COLUMN hosts INTEGER",
+                                 "ALTER TABLE machines ADD COLUMN placement TEXT"};
 
 /// Cores that the job may use, although each of its ranks may be bound to one: its launcher is not.
 int cores_of_job() {
@@ -97,18 +104,21 @@ machine::machine() : load_(load_average()) {}
 void machine::prepare(database& in) {
   transaction writing(in);
   in.execute(schema, "create tables");
+  for (auto const* const sql : later) sqlite3_exec(in.handle(), sql, nullptr, nullptr, nullptr);
   writing.commit();
 }
 
-void machine::add(database& to, char const* runs, std::int64_t run, int busy, double waited) const {
+void machine::add(database& to, char const* runs, std::int64_t run, int busy, double waited,
+                  placement const& where) const {
   bool const known = waited != core_watch::unknown;
   std::optional<std::int64_t> disturbed;
   if (known && busy <= cores_of_job()) disturbed = waited > tolerated ? 1 : 0;
-  statement row(to, "INSERT INTO machines VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+  statement row(to, "INSERT INTO machines VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
   row.bind(std::string(runs)).bind(run);
   row.bind(processor_model()).bind(known_cores()).bind(available_bytes());
   row.bind(system_name()).bind(compiler()).bind(mpi_library());
-  row.bind(load_).bind(known ? waited : NAN).bind(disturbed).run();  // NAN becomes null
+  row.bind(load_).bind(known ? waited : NAN).bind(disturbed);  // NAN becomes null
+  row.bind(where.hosts).bind(where.text).run();
 }
 
 }  // namespace apps

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/database.hpp"
+#include "common/placement.hpp"
 
 namespace apps {
 
@@ -18,7 +19,8 @@ class machine {
   /// Adds a row about a run of a table of runs, inside the caller's transaction. `busy`: threads that the job keeps busy on
   /// this host, to tell a job that shares cores with others from one that has too few for itself. `waited`: the
   /// largest share that a rank's core_watch saw.
-  void add(database& to, char const* runs, std::int64_t run, int busy, double waited) const;
+  void add(database& to, char const* runs, std::int64_t run, int busy, double waited,
+           placement const& where) const;
 
   /// Creates the table where it is missing.
   static void prepare(database& in);

@@ -26,7 +26,7 @@ import page  # noqa: E402
 
 RUNS = ("run INTEGER PRIMARY KEY, date, host, cores, version, commit_id, x, y, z, ranks, devices, device, exchange, backend, grid, "
         "seconds, steps, median_s, p10_s, p90_s, comm_share, passed, residual")
-MACHINES = "runs, run, processor, processors, memory_bytes, system, compiler, mpi, load, waited, disturbed"
+MACHINES = "runs, run, processor, processors, memory_bytes, system, compiler, mpi, load, waited, disturbed, hosts, placement"
 
 
 class Results:
@@ -38,14 +38,15 @@ class Results:
         self.database.executescript(f"CREATE TABLE runs ({RUNS}); CREATE TABLE machines ({MACHINES}); "
                                     "CREATE TABLE steps (run, step, max_s, rank0_s)")
 
-    def add(self, edge, ranks, exchange, steps, disturbed=0):
+    def add(self, edge, ranks, exchange, steps, disturbed=0, hosts=1):
         with self.database:
             row = ("2026-01-31T12:00:00Z", "here", 4, "1", "c0ffee", edge, edge, edge, ranks, 0, "", exchange, "plain", "1x1x1",
                    sum(steps), len(steps), sorted(steps)[len(steps) // 2], min(steps), max(steps), 0.1, 1, 1e-15)
             run = self.database.execute(f"INSERT INTO runs VALUES (null{',?' * len(row)})", row).lastrowid
             self.database.executemany("INSERT INTO steps VALUES (?,?,?,?)", [(run, i, s, s) for i, s in enumerate(steps)])
-            self.database.execute(f"INSERT INTO machines VALUES (?{',?' * 10})",
-                                  ("runs", run, "Abacus 9", 4, 1e9, "Linux", "GCC 12", "Open MPI", 0.5, 0.3 * disturbed, disturbed))
+            self.database.execute(f"INSERT INTO machines VALUES (?{',?' * 12})",
+                                  ("runs", run, "Abacus 9", 4, 1e9, "Linux", "GCC 12", "Open MPI", 0.5, 0.3 * disturbed, disturbed,
+                                   hosts, "; ".join(f"h{h}: rank {h}" for h in range(hosts))))
 
 
 class Heat(unittest.TestCase):
@@ -68,6 +69,15 @@ class Heat(unittest.TestCase):
         facts = dict(heat.facts(groups))
         self.assertEqual((facts["Processor"], facts["Compiler"], facts["MPI"]), ("Abacus 9", "GCC 12", "Open MPI"))
         self.assertIn("2 of 3 runs; rank 0 waited for its core up to 30.0 %", facts["Disturbed by others"])
+
+    def test_hosts_are_told_apart(self):
+        self.results.add(8, 2, "rma", [1e-3] * 10)
+        self.results.add(8, 2, "rma", [3e-3] * 10, hosts=2)
+        groups = heat.read(self.results.path)
+        heading, rows = heat.table(groups)
+        self.assertEqual([(row[heading.index("hosts")], row[heading.index("ms/step")]) for row in rows], [("1", "1"), ("2", "3")])
+        self.assertEqual([group.setup_name for group in groups], ["2 ranks", "2 ranks on 2 hosts"])
+        self.assertIn("h0: rank 0; h1: rank 1", dict(heat.facts(groups))["Ranks"])
 
     def test_files_without_machines_are_read(self):
         self.results.add(8, 2, "rma", [1e-3] * 10)

@@ -45,6 +45,11 @@ def with_machine(run, machines):
     return {**(dict(machine) if machine else {}), **dict(run)}
 
 
+def hosts_of(run):
+    """How many hosts its ranks were on; files of earlier versions do not say."""
+    return run.get("hosts") or 1
+
+
 def is_disturbed(run):
     """Whether others took cores that the run needed."""
     return bool(run.get("disturbed"))
@@ -60,7 +65,7 @@ def run_facts(runs):
     """When, where and on what runs were made: pairs of texts."""
     dates = sorted(run["date"] for run in runs)
     found = [("Runs", f"{len(runs)}, from {dates[0]} to {dates[-1]}")]
-    for title, column in (("Hosts", "host"), ("Processor", "processor"), ("Usable cores", "cores"), ("Devices", "device"),
+    for title, column in (("Hosts", "host"), ("Ranks", "placement"), ("Processor", "processor"), ("Usable cores", "cores"), ("Devices", "device"),
                           ("System", "system"), ("Compiler", "compiler"), ("MPI", "mpi"), ("Version", "version"), ("Commit", "commit_id")):
         values = dict.fromkeys(str(run[column]) for run in runs if run.get(column) not in (None, ""))
         if values:

@@ -37,6 +37,7 @@ class Group:
     devices: int  # 0: on the host
     exchange: str
     backend: str
+    hosts: int
     every: list = field(default_factory=list)  # run of it, failed and disturbed ones too
     runs: list = field(default_factory=list)   # that figures are taken from
     steps: list = field(default_factory=list)  # step durations of each run, in seconds
@@ -62,12 +63,13 @@ class Group:
     @property
     def place(self):
         """What ranks run on: lines of pictures connect groups of one place."""
-        return (self.backend, self.ranks / self.devices if self.devices else 0)
+        return (self.backend, self.ranks / self.devices if self.devices else 0, self.hosts)
 
     @property
     def setup_name(self):
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
-        return f"{ranks} on {self.devices} GPU{'s' if self.devices > 1 else ''}" if self.devices else ranks
+        hosts = f" on {self.hosts} hosts" if self.hosts > 1 else ""
+        return f"{ranks} on {self.devices} GPU{'s' if self.devices > 1 else ''}{hosts}" if self.devices else ranks + hosts
 
     @property
     def waits_in_steps(self):
@@ -101,7 +103,7 @@ class Group:
 def kernels_alone(groups, group):
     """Seconds a step without exchange on the same ranks; None where that was not measured."""
     same = [g for g in groups if g.exchange == "off" and
-            (g.size, g.ranks, g.devices, g.backend) == (group.size, group.ranks, group.devices, group.backend)]
+            (g.size, g.ranks, g.devices, g.backend, g.hosts) == (group.size, group.ranks, group.devices, group.backend, group.hosts)]
     return same[0].step() if same and group.exchange != "off" else None
 
 
@@ -120,7 +122,8 @@ def read(path):
         groups = {}
         for row in connection.execute("SELECT * FROM runs ORDER BY run").fetchall():
             run = database.with_machine(row, machines)
-            key = ((run["x"], run["y"], run["z"]), run["ranks"], devices_of(run), run["exchange"], run["backend"])
+            key = ((run["x"], run["y"], run["z"]), run["ranks"], devices_of(run), run["exchange"], run["backend"],
+                   database.hosts_of(run))
             group = groups.setdefault(key, Group(*key))
             group.every.append(run)
             rows = connection.execute("SELECT rank0_s FROM steps WHERE run = ? ORDER BY step", (run["run"],))
@@ -135,7 +138,7 @@ def read(path):
         group.runs, group.steps = [group.every[i] for i in kept], [group.steps[i] for i in kept]
     order = list(EXCHANGES)
     return sorted(groups.values(),
-                  key=lambda g: (g.cells, g.size, g.ranks, g.devices,
+                  key=lambda g: (g.cells, g.size, g.ranks, g.devices, g.hosts,
                                  order.index(g.exchange) if g.exchange in order else 9, g.backend))
 
 
@@ -145,7 +148,7 @@ def facts(groups):
 
 def table(groups):
     """Heading and rows of the table, as text."""
-    heading = ["cells", "ranks", "GPUs", "grid", "exchange", "back end", "runs", "ms/step", "beyond µs", "median ms", "p10 ms",
+    heading = ["cells", "ranks", "hosts", "GPUs", "grid", "exchange", "back end", "runs", "ms/step", "beyond µs", "median ms", "p10 ms",
                "p90 ms", "Mcell/s", "comm %", "residual", "check"]
     rows = []
     for g in groups:
@@ -157,6 +160,7 @@ def table(groups):
         rows.append([
             g.size_name,
             str(g.ranks),
+            str(g.hosts),
             str(g.devices or ""),
             ", ".join(dict.fromkeys(run["grid"] for run in g.runs)),
             g.exchange,

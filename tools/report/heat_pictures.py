@@ -32,12 +32,12 @@ def pick_panels(groups, most=6):
         of_size = [g for g in groups if g.size == size and g.windows()]
         for on_devices in (False, True):
             here = [g for g in of_size if bool(g.devices) == on_devices]
-            setups = unique((g.ranks, g.devices) for g in here)
+            setups = unique((g.ranks, g.devices, g.hosts) for g in here)
             if not setups:
                 continue
-            setup = max(setups, key=lambda s: (len([g for g in here if (g.ranks, g.devices) == s and g.exchange != "none"]),
+            setup = max(setups, key=lambda s: (len([g for g in here if (g.ranks, g.devices, g.hosts) == s and g.exchange != "none"]),
                                                -s[0] / max(s[1], 1) if on_devices else 0, s))
-            panels.append([g for g in here if (g.ranks, g.devices) == setup])
+            panels.append([g for g in here if (g.ranks, g.devices, g.hosts) == setup])
     return panels[-most:]
 
 
@@ -178,8 +178,9 @@ def draw_scaling(plt, groups):
                 unique((g.exchange, g.variant) for g in shown)]
     if len(places) > 1:
         handles += [Line2D([], [], color="#444444", linestyle="", marker=MARKERS[i % len(MARKERS)],
-                           label=backend + (f", {per:g} rank{'s' if per > 1 else ''} a GPU" if per else ""))
-                    for i, (backend, per) in enumerate(places)]
+                           label=backend + (f", {per:g} rank{'s' if per > 1 else ''} a GPU" if per else "") +
+                           (f", {hosts} hosts" if hosts > 1 else ""))
+                    for i, (backend, per, hosts) in enumerate(places)]
     all_axes.flat[-1].legend(handles=handles, fontsize=8.5, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 

@@ -25,7 +25,7 @@ SMOOTHERS = {"gsrb": "Gauss-Seidel", "cheby": "Chebyshev"}
 class Group:
     """Runs of one configuration."""
 
-    problem: tuple  # operator, smoother, cycle, periodic, helmholtz, order of boxes, threads of each rank
+    problem: tuple  # operator, smoother, cycle, periodic, helmholtz, order of boxes, threads of each rank, hosts
     log2_box: int
     boxes_per_rank: int
     cells: int
@@ -40,12 +40,13 @@ class Group:
 
     @property
     def problem_name(self):
-        operator, smoother, cycle, periodic, helmholtz, _, threads = self.problem
+        operator, smoother, cycle, periodic, helmholtz, _, threads, hosts = self.problem
         parts = [operator, SMOOTHERS.get(smoother, smoother)]
         parts += [{"v": "V-cycles", "fv": "F- and V-cycles"}[cycle]] if cycle in ("v", "fv") else []
         parts += ["periodic"] if periodic else []
         parts += ["Helmholtz"] if helmholtz else []
         parts += [f"{threads} threads each"] if threads > 1 else []
+        parts += [f"{hosts} hosts"] if hosts > 1 else []
         return ", ".join(parts)
 
     def best(self, level=0):
@@ -116,7 +117,8 @@ def read(path):
         machines = database.machines_of(connection, "hpgmg_runs")
         for row in connection.execute("SELECT * FROM hpgmg_runs ORDER BY run").fetchall():
             run = database.with_machine(row, machines)
-            problem = tuple(run[c] for c in ("operator", "smoother", "cycle", "periodic", "helmholtz", "box_order", "threads"))
+            problem = (*(run[c] for c in ("operator", "smoother", "cycle", "periodic", "helmholtz", "box_order", "threads")),
+                       database.hosts_of(run))
             key = (problem, run["log2_box"], run["boxes_per_rank"], run["cells"], run["ranks"], run["comm"])
             read_run(connection, run, groups.setdefault(key, Group(*key)))
         connection.close()

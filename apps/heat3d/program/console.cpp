@@ -12,11 +12,11 @@ void console::configuration(run_record const& r, block const& own) const {
   auto const& p = r.physics;
   auto const e = own.extent();
   std::printf(
-      "heat3d %s (%s): %lldx%lldx%lld cells on %d rank%s as %dx%dx%d, %lldx%lldx%lld cells on rank 0\n",
+      "heat3d %s (%s): %lldx%lldx%lld cells on %d rank%s%s as %dx%dx%d, %lldx%lldx%lld cells on rank 0\n",
       apps::version, apps::commit_id, static_cast<long long>(p.domain[0]),
       static_cast<long long>(p.domain[1]), static_cast<long long>(p.domain[2]), r.ranks,
-      r.ranks == 1 ? "" : "s", r.grid[0], r.grid[1], r.grid[2], static_cast<long long>(e[0]),
-      static_cast<long long>(e[1]), static_cast<long long>(e[2]));
+      r.ranks == 1 ? "" : "s", apps::on_hosts(r.where).c_str(), r.grid[0], r.grid[1], r.grid[2],
+      static_cast<long long>(e[0]), static_cast<long long>(e[1]), static_cast<long long>(e[2]));
   bool const staged = backend_on_device(r.backend) && !exchange_on_device(r.exchange);
   std::printf("exchange %s%s, back end %s, steps 0 to %lld of dt %g, q %g, sigma %g, P %g, T0 %g\n",
               r.exchange.c_str(),

@@ -163,6 +163,13 @@ int simulate(options const& o, communicator& ranks) {
   record.physics = o.physics;
   record.grid = grid;
   record.ranks = ranks.size();
+  auto const with = [&](void (communicator::*combine)(std::span<double>)) {
+    return [&ranks, combine](double mine) {
+      (ranks.*combine)({&mine, 1});
+      return mine;
+    };
+  };
+  record.where = apps::find_placement(ranks.rank(), with(&communicator::max), with(&communicator::sum));
   record.exchange = o.exchange;
   record.backend = o.backend;
   record.warmup = o.warmup;

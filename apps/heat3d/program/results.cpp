@@ -97,7 +97,7 @@ void results_file::add(run_record const& r) {
   run.bind(r.residual).bind(r.devices).bind(r.device).run();
 
   std::int64_t const id = database_.last_row();
-  machine_.add(database_, "runs", id, r.ranks, r.waited);
+  machine_.add(database_, "runs", id, r.ranks, r.waited, r.where);
   apps::statement step(database_, "INSERT INTO steps (run, step, max_s, rank0_s) VALUES (?,?,?,?)");
   for (std::size_t t = 0; t < r.step_max_s.size(); ++t) {
     step.bind(id).bind(static_cast<std::int64_t>(t)).bind(r.step_max_s[t]).bind(r.step_rank0_s[t]).run();

@@ -34,6 +34,7 @@ struct run_record {
   double cells_per_s = 0;  ///< cell updates, over the whole loop
   double comm_share = 0;   ///< mean over ranks of the share of time spent communicating or waiting
   double mean = 0;         ///< last reported mean temperature
+  apps::placement where;
   double waited = apps::core_watch::unknown;  ///< largest share of time that a rank was kept from a core
   bool checked = false;
   bool passed = false;

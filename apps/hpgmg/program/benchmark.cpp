@@ -122,6 +122,9 @@ run_record run_benchmark(options const& o, runtime& plain_ranks, observer const&
   record.what = o.what;
   record.communication = o.communication;
   record.ranks = ranks.size();
+  record.where = apps::find_placement(
+      ranks.rank(), [&](double mine) { return ranks.world().max(mine); },
+      [&](double mine) { return ranks.world().sum(mine); });
   record.cores = cores_of(ranks);
   record.warmup = o.warmup;
 

@@ -65,9 +65,9 @@ void console::configuration(run_record const& r) const {
   auto const& finest = r.levels.front();
   int const boxes = finest.boxes * finest.boxes * finest.boxes;
   std::string const threads = r.what.threads > 1 ? " of " + std::to_string(r.what.threads) + " threads" : "";
-  std::printf("hpgmg %s (%s): %d^3 cells in %d box%s of %d^3, at most %d on one of %d rank%s%s\n",
+  std::printf("hpgmg %s (%s): %d^3 cells in %d box%s of %d^3, at most %d on one of %d rank%s%s%s\n",
               apps::version, apps::commit_id, finest.cells, boxes, boxes == 1 ? "" : "es", finest.box,
-              r.most_boxes, r.ranks, plural(r.ranks), threads.c_str());
+              r.most_boxes, r.ranks, plural(r.ranks), threads.c_str(), apps::on_hosts(r.where).c_str());
   std::printf("operator %s, smoother %s, cycle %s, %s, %s, order %s, communication %s\n", name_of(r.what.op),
               name_of(r.what.smooth), name_of(r.what.start),
               r.what.periodic ? "periodic" : "u = 0 on the boundary",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/core_watch.hpp"
+#include "common/placement.hpp"
 #include "movers/traffic.hpp"
 #include "solver/multigrid.hpp"
 
@@ -62,6 +63,7 @@ struct run_record {
   problem what;
   std::string communication;
   int ranks = 1;
+  apps::placement where;
   int cores = 1;  ///< that any of them may use
   int warmup = 0;
   std::vector<grid_shape> levels;

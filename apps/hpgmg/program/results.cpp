@@ -170,7 +170,7 @@ void results_file::add(run_record const& run) {
   row.bind(run.checked ? std::optional<std::int64_t>(run.passed()) : std::nullopt).run();
 
   std::int64_t const id = database_.last_row();
-  machine_.add(database_, "hpgmg_runs", id, run.ranks * run.what.threads, run.waited);
+  machine_.add(database_, "hpgmg_runs", id, run.ranks * run.what.threads, run.waited, run.where);
   add_sizes(database_, id, run);
   add_traffic(database_, id, run);
   apps::statement check(database_, "INSERT INTO hpgmg_checks VALUES (?,?,?,?,?,?)");
