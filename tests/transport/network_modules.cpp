@@ -1,11 +1,16 @@
 // Networks that are modules, for the suite network_*: opened as libatoll opens them, several in one process, between
 // hosts that are one machine. NETWORK names the one of the program, NETWORK_LIBRARY what it opens by itself;
-// ATOLL_NET_DEVICES chooses among devices.
+// ATOLL_NET_DEVICES chooses among devices. With NETWORK_TEST_SPACES, network namespaces apart by commas,
+// rank r is in the r-th of them; a device must be named then.
 
 #include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include <dlfcn.h>
 
+#include "network_elsewhere.hpp"
 #include "network_fabric.hpp"
 #include "transport/plugins.hpp"
 
@@ -20,6 +25,16 @@ network_config config_of_this_machine() {
   return config;
 }
 
+/// Where a rank is, in turn; nothing: where the process is.
+std::string space_of(std::int32_t rank) {
+  char const* const all = std::getenv("NETWORK_TEST_SPACES");
+  if (all == nullptr) return {};
+  std::vector<std::string> spaces;
+  std::istringstream words(all);
+  for (std::string space; std::getline(words, space, ',');) spaces.push_back(space);
+  return spaces[static_cast<std::size_t>(rank) % spaces.size()];
+}
+
 class module_job final : public network_job {
  public:
   module_job(std::int32_t ranks, std::string name) : ranks_(ranks), name_(std::move(name)) {}
@@ -28,10 +43,15 @@ class module_job final : public network_job {
     network_config config = config_of_this_machine();
     config.rank = rank;
     config.ranks = ranks_;
-    opened_network opened = open_plugin(name_, config);
-    EXPECT_NE(opened.network, nullptr) << opened.why_not;
-    if (opened.network == nullptr) std::abort();
-    return std::move(opened.network);
+    auto const open_here = [&] {
+      opened_network opened = open_plugin(name_, config);
+      EXPECT_NE(opened.network, nullptr) << opened.why_not;
+      if (opened.network == nullptr) std::abort();
+      return std::move(opened.network);
+    };
+    std::string const space = space_of(rank);
+    if (space.empty()) return open_here();
+    return std::make_unique<network_elsewhere>(space, open_here);
   }
 
  private:
