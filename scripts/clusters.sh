@@ -1,0 +1,48 @@
+#!/bin/bash
+# Jobs on several hosts in all ways, over good links and bad ones. See --help.
+set -u
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+usage() {
+  cat << 'END'
+usage: scripts/clusters.sh [options] [part ...]
+
+Runs on the hosts of scripts/hosts.sh what continuous integration has no time for (that has the label `clusters`), over UCX and libfabric.
+Builds all tests of several ranks first. Parts, by default all:
+
+  launchers     calls between 2, 3 and 4 hosts of 1, 2 and 4 ranks under each launcher, by blocks and in turn
+  mixed         MPI and Atoll in one program, with the same ranks
+  cuts          a cable that is out for two seconds, one that stays out, a host that dies behind it
+  applications  heat3d and hpgmg, which check their numbers, on all links
+  suite         all tests of several ranks and all examples, on good, bad and slow links
+  conformance   the suite of the transports, each rank in the network of another host
+
+options:
+  --minutes N       start nothing after that
+  --launchers LIST  of mpirun,hydra,pmi2,pmix (all four by default; pmi2 and pmix are srun's) and prterun
+  --match REGEX     only jobs whose line matches
+  --preset NAME     the build (default dev)
+  --no-build        take what is there
+
+Links: plain; slow (1 Gbit/s); bad (0.2 ms later, 0.5 % lost, 2 % overtaking); far (2 ms later, 1 Gbit/s). A failure prints the end of the output
+and how to repeat it. The last line is `N passed, N failed, N skipped`. Needs root.
+END
+}
+
+preset=dev build=yes words=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --help | -h) usage; exit 0 ;;
+    --preset) preset=${2:?--preset needs a name}; shift ;;
+    --no-build) build=no ;;
+    --minutes | --launchers | --match) words+=("$1" "${2:?$1 needs a value}"); shift ;;
+    -*) usage >&2; die "unknown option $1" ;;
+    *) words+=("$1") ;;
+  esac
+  shift
+done
+if [ $build = yes ]; then
+  configure "$preset"
+  build "$preset"
+fi
+exec python3 tests/clusters/matrix.py --programs "build/$preset" --preset "$preset" "${words[@]}"

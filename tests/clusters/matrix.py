@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""Everything on several hosts that continuous integration has no time for; scripts/clusters.sh calls this. See its --help.
+
+Each part yields cases, which are jobs on the hosts of one set, in the order in which the first failures tell most.
+"""
+
+import argparse
+import dataclasses
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HOSTS_SH = os.path.join(ROOT, "scripts", "hosts.sh")
+LAUNCHERS = {"mpirun": ("mpirun",), "hydra": ("hydra",), "pmi2": ("srun", "--launcher-option", "--mpi=pmi2"),
+             "pmix": ("srun", "--launcher-option", "--mpi=pmix"), "prterun": ("prterun",)}
+LINKS = {"plain": ("--plain",), "slow": ("--rate", "1gbit"), "bad": ("--delay", "200us", "--loss", "0.5%", "--reorder", "2%"),
+         "far": ("--delay", "2ms", "--rate", "1gbit")}
+HOSTS = 4
+# Programs that are about one host, or about drivers.
+ELSEWHERE = re.compile(r"multirank\.(gpu|hip_ze|no_device)|by_messages\.hosts|\.cmake$")
+
+
+@dataclasses.dataclass
+class Case:
+    """A job. Its environment reaches the ranks if the names begin as hosts.sh says, else by `env` before the program."""
+
+    words: tuple  # program and arguments
+    network: str = "ucx"
+    launcher: str = "mpirun"
+    link: str = "plain"
+    hosts: int = 2
+    each: int = 2
+    by_node: bool = False
+    environment: dict = dataclasses.field(default_factory=dict)
+    expect: str = ""  # what its output must match
+    cut: str = ""  # what happens to a cable meanwhile
+    patience: int = 180
+
+    @property
+    def options(self):
+        if self.launcher == "exec":  # no job: one process
+            return []
+        return ["--launcher", *LAUNCHERS[self.launcher], "-n", str(self.hosts * self.each), "--hosts", str(self.hosts),
+                *(["--by-node"] if self.by_node else [])]
+
+    @property
+    def title(self):
+        program = " ".join([os.path.basename(self.words[0]), *self.words[1:]])
+        return (f"{program}, {self.network}, {self.hosts} hosts of {self.each}{' by node' if self.by_node else ''}, {self.launcher}, "
+                f"link {self.link}{', cut ' + self.cut if self.cut else ''}")
+
+
+class Runner:
+    """Runs cases on a set of hosts, prints what became of each, and counts."""
+
+    def __init__(self, preset, end, programs):
+        self.set = f"m{os.getpid()}"
+        self.preset, self.end, self.programs = preset, end, programs
+        self.passed = self.failed = self.skipped = 0
+        self.link = "plain"
+        self.out_of_time = False
+        self.folder = tempfile.TemporaryDirectory(dir="/var/tmp")  # which all hosts see
+
+    def __enter__(self):
+        made = self.hosts_sh("up", HOSTS)
+        if made.returncode != 0:
+            sys.exit(f"{made.stdout}{made.stderr}0 passed, 0 failed, 1 skipped")
+        self.slurm = self.hosts_sh("slurm")
+        return self
+
+    def __exit__(self, *what):
+        self.hosts_sh("down")
+        self.folder.cleanup()
+
+    def hosts_sh(self, *words, environment=None, patience=120):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
+        job = subprocess.Popen([HOSTS_SH, "--set", self.set, *map(str, words)], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, errors="replace", env={**clean, **(environment or {})}, start_new_session=True)
+        try:
+            out = job.communicate(timeout=patience)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            out = job.communicate()[0] + f"\nnot finished after {patience} s\n"
+            self.end_ranks()
+        return subprocess.CompletedProcess(words, job.returncode, out, "")
+
+    def processes(self, host=None):
+        """Of ranks, keepers and launchers' daemons on the hosts; of Slurm and the hosts themselves none."""
+        spaces = {f"atoll-{self.set}-{h}" for h in ([host] if host else ["head", *(f"h{i + 1}" for i in range(HOSTS))])}
+        networks = {os.stat(f"/run/netns/{space}").st_ino for space in spaces}
+        found = []
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{number}/comm", encoding="utf-8") as file:
+                    name = file.read().strip()
+                if os.stat(f"/proc/{number}/ns/net").st_ino in networks and \
+                        not re.match(r"sleep|munged|slurm(ctl)?d|slurmscriptd|link_forwarder|unshare|nsenter", name):
+                    found.append(int(number))
+            except OSError:
+                pass
+        return found
+
+    def end_ranks(self):
+        for number in self.processes():
+            try:
+                os.kill(number, signal.SIGKILL)
+            except OSError:
+                pass
+
+    def set_link(self, name):
+        if name != self.link:
+            made = self.hosts_sh("link", *LINKS[name])
+            if made.returncode != 0:
+                raise RuntimeError(made.stdout)
+            self.link = name
+
+    def environment(self, case):
+        return {"ATOLL_TEST_SOCKETS": self.folder.name, "ATOLL_TRANSPORTS": case.network, "UPCXX_SHARED_HEAP_SIZE": "32M",
+                **{k: v for k, v in case.environment.items() if self.is_passed_on(k)}}
+
+    @staticmethod
+    def is_passed_on(name):
+        return name.startswith(("ATOLL_", "UPCXX_", "UCX_", "FI_"))
+
+    def words(self, case):
+        if case.launcher == "exec":
+            settings = {**case.environment, **self.environment(case)}
+            return ["exec", "h1", "env", *(f"{k}={v}" for k, v in settings.items()), *case.words]
+        others = [f"{k}={v}" for k, v in {"OMP_NUM_THREADS": "1", **case.environment}.items() if not self.is_passed_on(k)]
+        return ["run", *case.options, "env", *others, *case.words]
+
+    def run(self, case):
+        begin = time.monotonic()
+        self.set_link(case.link)
+        if case.launcher in ("pmi2", "pmix") and self.slurm.returncode != 0:
+            self.note("skipped", case, begin, self.slurm.stdout)
+            return
+        got = self.hosts_sh(*self.words(case), environment=self.environment(case), patience=case.patience)
+        if got.returncode == 0 and not re.search(case.expect, got.stdout):
+            got.returncode, got.stdout = 1, f"{got.stdout}\nnothing there matches {case.expect}\n"
+        self.note("skipped" if got.returncode == 77 else "passed" if got.returncode == 0 else "failed", case, begin, got.stdout)
+        if got.returncode not in (0, 77):
+            self.end_ranks()
+
+    def note(self, what, case, begin, out):
+        setattr(self, what, getattr(self, what) + 1)
+        print(f"{what:8}{time.monotonic() - begin:6.1f} s  {case.title}", flush=True)
+        if what == "skipped":
+            print(f"        {out.strip().splitlines()[-1] if out.strip() else ''}")
+        if what == "failed":
+            print("\n".join(out.splitlines()[-40:]))
+            settings = shlex.join(f"{k}={v}" for k, v in self.environment(case).items())
+            print(f"To repeat it:\n    scripts/hosts.sh up {HOSTS}; {'scripts/hosts.sh slurm; ' if 'srun' in case.options else ''}"
+                  f"scripts/hosts.sh link {shlex.join(LINKS[case.link])}; mkdir -p {self.folder.name}\n"
+                  f"    env {settings} scripts/hosts.sh {shlex.join(self.words(case))}", flush=True)
+
+    def is_late(self):
+        self.out_of_time = self.out_of_time or time.monotonic() > self.end
+        return self.out_of_time
+
+
+def test(runner, name):
+    return os.path.join(runner.programs, "tests", name)
+
+
+def launchers(runner, names):
+    """A program under each launcher, on 2, 3 and 4 hosts of 1, 2 and 4 ranks, over both networks."""
+    for launcher in names:
+        for network in ("ucx", "ofi"):
+            for hosts in (2, 3, 4):
+                for each in (1, 2, 4):
+                    yield Case((test(runner, "multirank.rpc"), "--gtest_filter=-*size_test*:rpc_flood*:*rpc_view*"), network, launcher, "plain", hosts, each,
+                               by_node=(hosts + each) % 2 == 0)
+
+
+def mixed(runner, names):
+    """MPI and Atoll in one program, with the same ranks. MPICH is another library than the one that the program is built with."""
+    for launcher in [name for name in names if name != "hydra"]:
+        for network in ("ucx", "ofi"):
+            for hosts, each, by_node in ((2, 1, False), (2, 2, True), (3, 2, False), (4, 2, True)):
+                for order in ("mpi-first", "mpi-last"):
+                    yield Case((test(runner, "coexistence.mpi"), order), network, launcher, "plain", hosts, each, by_node,
+                               expect=rf"{hosts * each} ranks, MPI has {hosts * each}: all well")
+
+
+def of_program(path):
+    """What a program of tests/multirank needs between hosts: arguments and environment."""
+    name = os.path.basename(path)
+    environment = {"ATOLL_SIM_DEVICES": "1"}
+    words = []
+    if name.startswith("multirank.kinds") or name == "multirank.device":
+        environment = {"UPCXX_SHARED_HEAP_SIZE": "64M", "ATOLL_SIM_DEVICES": "2", "ATOLL_SIM_KIND": "all"}
+    elif name == "multirank.direct":
+        environment["UPCXX_SHARED_HEAP_SIZE"] = "64M"
+    elif name.startswith("by_messages."):  # values are not combined in the order of ranks between hosts
+        words = ["--gtest_filter=-by_messages.*order_of_ranks:*small_reductions*:*every_size:*far_ahead*:*barriers_hold*"]
+    elif name.startswith("soak_test"):
+        words = ["--seed", "7", "--seconds", "5"]
+    return (path, *words), environment
+
+
+def suite(runner, _):
+    """All programs of several ranks over both networks, on a good link, a slow one and a bad one."""
+    tests = os.path.join(runner.programs, "tests")
+    programs = sorted(os.path.join(tests, name) for name in os.listdir(tests)
+                      if re.match(r"multirank\.|flow\.|by_messages\.|soak_test|coexistence\.(openmp|threads)", name) and not ELSEWHERE.search(name))
+    examples = os.path.join(runner.programs, "examples")
+    if os.path.isdir(examples):
+        programs += sorted(os.path.join(examples, name) for name in os.listdir(examples) if os.access(os.path.join(examples, name), os.X_OK)
+                           and os.path.isfile(os.path.join(examples, name)))
+    for link, hosts, each in (("plain", 2, 2), ("bad", 2, 2), ("slow", 3, 1), ("plain", 4, 1)):
+        for network in ("ucx", "ofi"):
+            for number, path in enumerate(programs):
+                words, environment = of_program(path)
+                yield Case(words, network, "mpirun", link, hosts, each, by_node=number % 2 == 1, environment=environment)
+
+
+def applications(runner, _):
+    """heat3d and hpgmg, which check their numbers, on all links."""
+    for link in ("plain", "bad", "slow", "far"):
+        for network in ("ucx", "ofi"):
+            for exchange in ("rma", "put", "mpi"):
+                yield Case((os.path.join(runner.programs, "bin", "atoll-heat3d"), "-X", "40", "-Y", "40", "-Z", "40", "-N", "100", "--exchange", exchange), network,
+                           link=link, expect="check passed")
+            for comm in ("array", "bulk", "+group", "mpi"):
+                yield Case((os.path.join(runner.programs, "bin", "atoll-hpgmg"), "4", "2", "--seconds", "1", "--solves", "2", "--warmup", "1",
+                            "--comm", comm), network, link=link, environment={"UPCXX_SHARED_HEAP_SIZE": "128M"}, expect="check passed")
+
+
+class Cuts:
+    """Cables that are pulled while ranks talk all the time. These are not single jobs, so they run by themselves."""
+
+    def __init__(self, runner, case):
+        self.runner, self.case = runner, case
+        self.stop = os.path.join(runner.folder.name, "stop")
+        self.begin = time.monotonic()
+        self.out = ""
+
+    def until(self, what, holds, patience=60):
+        end = time.monotonic() + patience
+        while not holds():
+            if time.monotonic() > end:
+                raise AssertionError(f"{what}: not so after {patience} s")
+            time.sleep(0.02)
+
+    def rounds(self):
+        """Sum of what rank 0 has said, from the file that takes the job's output."""
+        self.log.seek(0)
+        self.out = self.log.read()
+        return self.out.count("round ")
+
+    def start(self):
+        if os.path.exists(self.stop):
+            os.remove(self.stop)
+        self.log = tempfile.TemporaryFile("w+", errors="replace")  # pylint: disable=consider-using-with
+        self.runner.set_link(self.case.link)
+        self.job = subprocess.Popen([HOSTS_SH, "--set", self.runner.set, *self.runner.words(self.case)], stdin=subprocess.DEVNULL,
+                                    stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
+                                    env={**os.environ, **self.runner.environment(self.case)})
+        self.until("the job runs", lambda: self.rounds() > 20)
+
+    def go_on(self):
+        so_far = self.rounds()
+        self.until("the job goes on", lambda: self.rounds() > so_far + 20)
+
+    def check(self, how):
+        try:
+            self.start()
+            how(self)
+            result = "passed"
+        except AssertionError as wrong:
+            result = "failed"
+            self.rounds()
+            self.out += f"\n{wrong}\n"
+        self.runner.hosts_sh("link", "--mend", "h2")
+        try:
+            os.killpg(self.job.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        self.job.wait()
+        self.runner.end_ranks()
+        said = [line for line in self.out.splitlines() if not line.startswith("round ")]
+        self.runner.note(result, self.case, self.begin, "\n".join(said))
+
+    def short(self):
+        for _ in range(2):
+            self.runner.hosts_sh("link", "--cut", "h2")
+            time.sleep(2)  # TCP has given up nothing by then
+            self.runner.hosts_sh("link", "--mend", "h2")
+            self.go_on()
+        with open(self.stop, "w", encoding="utf-8"):
+            pass
+        self.until("the job ends", lambda: self.job.poll() is not None)
+        assert self.job.returncode == 0, f"status {self.job.returncode}"
+
+    def ranks(self, host=None):
+        name = os.path.basename(self.case.words[0])[:15]
+        found = []
+        for number in self.runner.processes(host):
+            try:
+                with open(f"/proc/{number}/comm", encoding="utf-8") as file:
+                    if file.read().strip() in (name, "atoll-keeper"):
+                        found.append(number)
+            except OSError:
+                pass
+        return found
+
+    def check_words(self):
+        self.rounds()
+        assert re.search(r"host h\d (\(rank\S* .*\) )?is lost|host h\d.* lost", self.out), "nobody says that the host is lost"
+
+    def long(self):
+        self.runner.hosts_sh("link", "--cut", "h2")
+        self.until("all ranks have ended", lambda: not self.ranks(), 20)
+        self.runner.hosts_sh("link", "--mend", "h2")
+        self.until("the launcher ends", lambda: self.job.poll() is not None)
+        assert self.job.returncode != 0, "the launcher says that all went well"
+        self.check_words()
+
+    def kill_host(self):
+        self.runner.hosts_sh("link", "--cut", "h2")
+        # Not the launcher's daemon, which the launcher would miss: here that is no connection between hosts.
+        for number in self.ranks("h2"):
+            os.kill(number, signal.SIGKILL)
+        self.until("all ranks have ended", lambda: not self.ranks(), 20)
+        self.check_words()
+
+
+def cuts(runner, _):
+    """A cable that is out for two seconds, one that stays out, and a host that dies behind it."""
+    for network in ("ucx", "ofi"):
+        for hosts, each in ((2, 2), (4, 1)):
+            for name, how in (("short", Cuts.short), ("long", Cuts.long), ("killed", Cuts.kill_host)):
+                environment = {} if name == "short" else {"ATOLL_HOST_TIMEOUT": "3"}
+                case = Case((test(runner, "cluster_traffic_program"), os.path.join(runner.folder.name, "stop")), network, "mpirun", "plain", hosts,
+                            each, environment=environment, cut=name)
+                yield lambda case=case, how=how: Cuts(runner, case).check(how)
+
+
+def conformance(runner, _):
+    """The suite of the transports: one process on h1, whose ranks are in the networks of all hosts in turn."""
+    spaces = ",".join(f"/run/netns/atoll-{runner.set}-h{1 + i}" for i in range(HOSTS))
+    for link in ("plain", "bad", "slow"):
+        for network in ("ucx", "ofi"):
+            for name in ("test", "random_test"):
+                words = (test(runner, f"network_{network}_{name}"),)
+                yield Case(words, network, "exec", link, HOSTS, 1,
+                           environment={"NETWORK_TEST_SPACES": spaces, "ATOLL_NET_DEVICES": "eth0"})
+
+
+PARTS = {"launchers": launchers, "mixed": mixed, "cuts": cuts, "applications": applications, "conformance": conformance, "suite": suite}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--programs", required=True)
+    parser.add_argument("--preset", required=True)
+    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--launchers", default="mpirun,hydra,pmi2,pmix")
+    parser.add_argument("--match", default="")
+    parser.add_argument("parts", nargs="*")
+    given = parser.parse_args()
+    unknown = [p for p in given.parts if p not in PARTS] + [name for name in given.launchers.split(",") if name not in LAUNCHERS]
+    if unknown:
+        sys.exit(f"not understood: {', '.join(unknown)}; parts are {', '.join(PARTS)}, launchers {', '.join(LAUNCHERS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    with Runner(given.preset, time.monotonic() + 60 * given.minutes, given.programs) as runner:
+        for part in given.parts or PARTS:
+            for case in PARTS[part](runner, given.launchers.split(",")):
+                if runner.is_late():
+                    break
+                if not isinstance(case, Case):
+                    case()
+                elif re.search(given.match, case.title):
+                    runner.run(case)
+        if runner.out_of_time:
+            print(f"the {given.minutes:g} minutes are over")
+    print(f"{runner.passed} passed, {runner.failed} failed, {runner.skipped} skipped")
+    sys.exit(1 if runner.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
