@@ -44,13 +44,13 @@ run_hydra() {
 }
 
 run_prterun() {
-  local list=$1 ranks=$2 by_node=$3 words name place
+  local list=$1 ranks=$2 by_node=$3 words name place order=''
   shift 3
   words=$(command -v "${PRTERUN:-prterun}") || skip "prterun is not installed; PRTERUN=path says where"
   place=$(cd "$(dirname "$words")/.." && pwd)
+  [ "$by_node" = yes ] && order=node
   words=("$words" --host "$list" --prtemca plm_ssh_agent "$state/agent" --prtemca prte_if_include 198.18.0.0/15
-    --map-by ":oversubscribe" --bind-to none)
-  [ "$by_node" = yes ] && words+=(--map-by node:oversubscribe)
+    --map-by "$order:oversubscribe" --bind-to none)
   for name in $(exported); do words+=(-x "$name"); done
   enter head env PRTE_PREFIX="$place" OPAL_PREFIX="$place" PMIX_PREFIX="$place" PRTE_ALLOW_RUN_AS_ROOT=1 \
     PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${words[@]}" "${more[@]}" -n "$ranks" "$@"
