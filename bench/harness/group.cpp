@@ -61,7 +61,7 @@ void wrong_data(std::string const& what) {
 }
 
 void group::meet() {
-  if (config_.ranks != 2) {
+  if (config_.shared == nullptr) {
     config_.barrier();
     return;
   }
@@ -125,7 +125,7 @@ double group::turn_of_all(unsigned turns) {
 }
 
 void group::announce(std::uint64_t& iterations) {
-  if (config_.ranks != 2) {
+  if (config_.shared == nullptr) {
     config_.share(iterations);
     return;
   }
@@ -135,18 +135,50 @@ void group::announce(std::uint64_t& iterations) {
   meet();  // before the line is written again
 }
 
+void group::finish_counted() {
+  if (config_.shared == nullptr) {
+    meet();
+    return;
+  }
+  auto const& count = config_.shared->count.value;
+  while (count.load(std::memory_order_acquire) < awaited_) config_.idle();
+}
+
+void group::serve(style how) {
+  if (how == style::counted) {
+    while (served_ < awaited_) config_.idle();
+  }
+  if (config_.shared == nullptr) {
+    meet();
+  } else if (how == style::served) {
+    auto const& finished = config_.shared->finished.value;
+    while (finished.load(std::memory_order_acquire) != block_) config_.idle();
+  }
+}
+
+bool group::was_disturbed(std::uint64_t switches) {
+  if (config_.shared == nullptr) return config_.any && config_.any(switches != 0);
+  auto& theirs = config_.shared->disturbance.value;
+  if (!first()) theirs.store(switches, std::memory_order_relaxed);
+  meet();
+  // The next writing of that line is behind the meetings of the next announcement.
+  return switches != 0 || theirs.load(std::memory_order_relaxed) != 0;
+}
+
 group::sample group::run_block(row const& r, style how, bodies const& run, std::uint64_t iterations,
                                bool warming) {
-  bool const pair = config_.ranks == 2;
+  bool const has_lines = config_.shared != nullptr;
+  auto const count = static_cast<double>(iterations) * r.parts;
   sample result;
   std::uint64_t const switched = times_switched();
   ++block_;
-  if (pair && !warming) result.line = line_round_trip(line_trips_per_block);
+  if (has_lines && !warming) result.line = line_round_trip(line_trips_per_block);
   if (config_.crowded && !warming) result.limit = turn_of_all(turns_per_block);
+  if (run.limit && !warming && !has_lines) meet();
   if (run.limit && !warming && (first() || r.limit_of_both)) {
     double const start = now_ns();
     run.limit(iterations);
-    result.limit = (now_ns() - start) / static_cast<double>(iterations);
+    result.limit = (now_ns() - start) / count;
     if (run.settle) run.settle(iterations);
   }
   if (how == style::counted) awaited_ += iterations;
@@ -155,28 +187,20 @@ group::sample group::run_block(row const& r, style how, bodies const& run, std::
   double const start = now_ns();
   if (how == style::symmetric || first()) {
     run.operate(iterations);
-    if (how == style::counted) {
-      auto const& count = config_.shared->count.value;
-      while (count.load(std::memory_order_acquire) < awaited_) config_.idle();
-    }
-    result.ns = (now_ns() - start) / static_cast<double>(iterations);
+    if (how == style::counted) finish_counted();
+    result.ns = (now_ns() - start) / count;
     if (run.settle) run.settle(iterations);
-    if (pair && how == style::served) config_.shared->finished.value.store(block_, std::memory_order_release);
-  } else if (how == style::served) {
-    auto const& finished = config_.shared->finished.value;
-    while (finished.load(std::memory_order_acquire) != block_) config_.idle();
+    if (how == style::served) {
+      if (has_lines) {
+        config_.shared->finished.value.store(block_, std::memory_order_release);
+      } else {
+        meet();
+      }
+    }
   } else {
-    while (served_ < awaited_) config_.idle();
+    serve(how);
   }
-
-  if (pair) {
-    std::uint64_t const mine = times_switched() - switched;
-    auto& theirs = config_.shared->disturbance.value;
-    if (!first()) theirs.store(mine, std::memory_order_relaxed);
-    meet();
-    result.disturbed = mine != 0 || theirs.load(std::memory_order_relaxed) != 0;
-    // The next writing of that line is behind the meetings of the next announcement.
-  }
+  result.disturbed = was_disturbed(times_switched() - switched);
   return result;
 }
 
@@ -196,8 +220,9 @@ void group::measure(row const& r, style how, bodies const& run) {
     sample const warm = run_block(r, how, run, now, true);
     if (!first()) continue;
     if (warm.disturbed && (now_ns() - started) / 1e3 < config_.give_up_us / 4) continue;
-    double const us = warm.ns * static_cast<double>(now) / 1e3;
-    auto const fitting = static_cast<std::uint64_t>(config_.block_us * 1e3 / std::max(warm.ns, 0.1));
+    double const each = warm.ns * r.parts;
+    double const us = each * static_cast<double>(now) / 1e3;
+    auto const fitting = static_cast<std::uint64_t>(config_.block_us * 1e3 / std::max(each, 0.1));
     bool const done = round >= fewest_warm_blocks && (us > config_.block_us / 4 || now >= r.most);
     // The first ones touch new memory and are slow: grow carefully.
     iterations = std::clamp<std::uint64_t>(done ? fitting : std::min(now * 8, std::max(fitting, now)),
@@ -230,7 +255,9 @@ void group::measure(row const& r, style how, bodies const& run) {
   print(r, iterations, use_all ? all : quiet, use_all ? disturbed : 0);
 }
 
-void group::symmetric(row const& r, body const& operate) { measure(r, style::symmetric, {operate, {}, {}}); }
+void group::symmetric(row const& r, body const& operate, body const& limit) {
+  measure(r, style::symmetric, {operate, limit, {}});
+}
 
 void group::served(row const& r, body const& operate, body const& limit, body const& settle) {
   measure(r, style::served, {operate, limit, settle});

@@ -9,7 +9,8 @@
 /// undisturbed, all are used and the row says so.
 ///
 /// Ranks meet through the shared lines below, not through the library that is measured, so that the
-/// message-passing peer runs under the same rules.
+/// message-passing peer runs under the same rules. Two ranks on different hosts have no such lines: they meet by what is
+/// measured, and the limit beside a row is what it brings along.
 
 #include <atomic>
 #include <cstddef>
@@ -45,9 +46,10 @@ struct group_config {
   int blocks = 25;                            ///< undisturbed ones wanted
   double block_us = 400;                      ///< length aimed at
   double give_up_us = 1.5e6;                  ///< no further blocks after this
-  shared_lines* shared = nullptr;             ///< with two ranks
-  std::function<void()> barrier;              ///< with other counts
-  std::function<void(std::uint64_t&)> share;  ///< with other counts: rank 0's value to all
+  shared_lines* shared = nullptr;             ///< with two ranks of one host
+  std::function<void()> barrier;              ///< without lines; makes progress while it waits
+  std::function<void(std::uint64_t&)> share;  ///< without lines: rank 0's value to all
+  std::function<bool(bool)> any;              ///< with two ranks and no lines: is it true on either?
   void (*idle)() = nullptr;                   ///< progress of a rank that only serves
   bool crowded = false;                       ///< more ranks than cores
   std::string only;                           ///< key of the only row to measure; empty: all
@@ -65,6 +67,7 @@ struct row {
   /// What the machine's own figure beside it is: line, none, or the name of `limit` below.
   std::string limit = "line";
   bool limit_of_both = false;
+  unsigned parts = 1;  ///< what the row counts is so many times in an iteration: two messages in a round trip
   std::size_t least = 1;  ///< iterations, at least
   std::size_t most = std::size_t{1} << 22;
 };
@@ -78,8 +81,8 @@ class group {
   bool first() const { return config_.rank == 0; }
   group_config const& config() const { return config_; }
 
-  /// Both ranks run `operate`; the time of rank 0 counts.
-  void symmetric(row const& r, body const& operate);
+  /// Both ranks run `operate`; the time of rank 0 counts. `limit` as with `served`.
+  void symmetric(row const& r, body const& operate, body const& limit = {});
 
   /// Rank 0 runs `operate`, which returns when everything is done; the others make progress meanwhile.
   /// `limit`, if given, is timed as well, by rank 0 in the same block, and with `row::limit_of_both`
@@ -87,7 +90,8 @@ class group {
   /// `settle`, if given, runs after each of them and is not timed: it waits for what they have only started.
   void served(row const& r, body const& operate, body const& limit = {}, body const& settle = {});
 
-  /// Rank 0 runs `send`; the time counts until rank 1 has run `note_served` as often.
+  /// Rank 0 runs `send`; the time counts until rank 1 has run `note_served` as often. Between hosts that includes
+  /// a barrier: let blocks be long.
   void counted(row const& r, body const& send, body const& limit = {});
 
   /// Rank 0 runs `operate` once, unmeasured; the other rank makes progress meanwhile. Two ranks only.
@@ -95,14 +99,15 @@ class group {
 
   /// For `counted`, on rank 1: one more operation has run here.
   void note_served() {
-    if (++served_ == awaited_) config_.shared->count.value.store(served_, std::memory_order_release);
+    if (++served_ == awaited_ && config_.shared != nullptr)
+      config_.shared->count.value.store(served_, std::memory_order_release);
   }
 
-  /// Nanoseconds of one round trip of a cache line; rank 0 measures, both take part. Two ranks only.
+  /// Nanoseconds of one round trip of a cache line; rank 0 measures, both take part. Needs lines.
   double line_round_trip(unsigned trips);
 
   /// The limit of a payload that is written on one side and read on the other: rank 0 copies `from` to
-  /// `between`, rank 1 copies that to `to`, one after the other. All ranks take part. Two ranks only.
+  /// `between`, rank 1 copies that to `to`, one after the other. All ranks take part. Needs lines.
   void hand_over(void const* from, void* between, void* to, std::size_t bytes);
 
   /// Nanoseconds until each rank of this core has had its turn. All ranks take part.
@@ -132,6 +137,10 @@ class group {
   void measure(row const& r, style how, bodies const& run);
   sample run_block(row const& r, style how, bodies const& run, std::uint64_t iterations, bool warming);
   void announce(std::uint64_t& iterations);
+  /// Until rank 0 has what it waits for in the block, and the other one has served it.
+  void finish_counted();
+  void serve(style how);
+  bool was_disturbed(std::uint64_t switches);
   void print(row const& r, std::uint64_t iterations, std::vector<sample> const& samples,
              std::size_t disturbed) const;
 
