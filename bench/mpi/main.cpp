@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "gpu.hpp"
+#include "harness/cores.hpp"
 #include "harness/group.hpp"
+#include "net.hpp"
 
 namespace atl::bench {
 namespace {
@@ -137,7 +139,8 @@ void collectives(group& g, std::vector<std::size_t> const& sizes) {
 struct options {
   std::vector<std::size_t> sizes;
   std::vector<std::size_t> device_sizes;
-  std::string gpu;  ///< what to measure on memory of GPUs, instead of all the rest; empty: nothing
+  std::string gpu;   ///< what to measure on memory of GPUs, instead of all the rest; empty: nothing
+  bool net = false;  ///< between two hosts, instead of all the rest
 };
 
 void run(group_config c, options const& o) {
@@ -147,10 +150,15 @@ void run(group_config c, options const& o) {
   c.idle = probe;
   c.barrier = [] { MPI_Barrier(everyone); };
   c.share = [](std::uint64_t& value) { MPI_Bcast(&value, 1, MPI_UINT64_T, 0, everyone); };
+  c.any = [](bool here) {
+    int mine = here ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_MAX, everyone);
+    return mine != 0;
+  };
   if (std::find(sizes.begin(), sizes.end(), 8U) == sizes.end()) sizes.insert(sizes.begin(), 8);
 
   MPI_Win window = MPI_WIN_NULL;
-  if (c.ranks == 2) {
+  if (c.ranks == 2 && !o.net) {
     void* own = nullptr;
     MPI_Aint const bytes = c.rank == 0 ? 2 * sizeof(shared_lines) : 0;
     MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, everyone, &own, &window);
@@ -170,6 +178,11 @@ void run(group_config c, options const& o) {
   MPI_Get_library_version(version, &length);
   std::string text(version, static_cast<std::size_t>(length));
   g.print_fact("mpi", text.substr(0, text.find(',')));
+  if (o.net) {
+    bind_to_core(c.rank);
+    run_net_peers(c, o.sizes);
+    return;
+  }
   if (!o.gpu.empty()) {
     run_gpu_peers(g, o.gpu, o.device_sizes);
   } else if (c.ranks == 2) {
@@ -207,6 +220,8 @@ int main(int argc, char** argv) {
       options.device_sizes = atl::bench::sizes_of(value);
     } else if (name == "gpu") {
       options.gpu = value;
+    } else if (name == "net") {
+      options.net = true;
     } else if (name == "crowded") {
       config.crowded = true;
     } else if (name == "blocks") {
