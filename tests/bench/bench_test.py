@@ -68,7 +68,7 @@ class Measuring(unittest.TestCase):
     def test_list(self):
         done = bench("--list")
         self.assertEqual(done.returncode, 0)
-        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], SUITES + ["gpu"])
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], SUITES + ["gpu", "net"])
 
 
 class Devices(unittest.TestCase):
@@ -99,6 +99,89 @@ class Devices(unittest.TestCase):
         if "Pairs of ranks are left out" in done.stderr:
             self.skipTest("one core")
         self.assertIn("no device", done.stderr)
+
+
+class Net(unittest.TestCase):
+    """Between two simulated hosts, with tools of other libraries that are played."""
+
+    TIMED = ["am.oneway", "put.seen", "put.waited", "get.waited", "fetch_add.waited", "rpc.empty"]
+    RATES = ["put.flood", "fetch_add.flood", "rpc_ff.flood"]
+    LONG = ["put.bandwidth", "get.bandwidth"]
+    INSIDE = ["inside.put", "inside.get", "inside.rpc"]
+
+    # The half that gets no address listens where it is told to until it is ended.
+    SERVER = """#!/usr/bin/env python3
+import socket, sys, time
+words = sys.argv[1:]
+if "127.0.0.1" not in words:
+    listener = socket.create_server(("", int(words[words.index({option!r}) + 1])))
+    time.sleep(60)
+{client}
+"""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        info = subprocess.run([ATOLL, "info"], capture_output=True, text=True).stdout
+        self.network = "ucx" if "ucx (between hosts)" in info else "sim"
+
+    def play(self, name, option, client):
+        file = os.path.join(self.folder, name)
+        with open(file, "w", encoding="ascii") as out:
+            out.write(self.SERVER.format(option=option, client=client))
+        os.chmod(file, 0o755)
+
+    def measure(self, *only):
+        done = bench("net", "--quick", "--no-mpi", "--csv", "-", *only, ATOLL_TRANSPORTS=self.network,
+                     PATH=self.folder + ":" + os.environ["PATH"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "need two cores" in done.stderr:
+            self.skipTest("one core")
+        rows = {(row["key"].removeprefix(f"net.{self.network}."), int(row["bytes"])): row
+                for row in csv.DictReader(done.stdout.splitlines())}
+        return rows, done.stderr
+
+    def test_every_row_beside_tcp_one_host_and_the_tools_of_others(self):
+        # One line a test of the batch: iterations, median, mean of the last ones, mean of all.
+        self.play("ucx_perftest", "-p", "for line, test in enumerate(open(words[words.index('-b') + 1])):\n"
+                                        "    print(f'row{line},20,{line + 1}.5,3,{line + 21}.5,1,1,1,1')")
+        self.play("fi_pingpong", "-B", "print('bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec')\n"
+                                       "print('8 20 =20 320 0.00s 1.2', 3.25 if 'msg' in words else 4.25, '0.3')")
+        rows, text = self.measure()
+        self.assertEqual(set(rows), {(key, 8) for key in self.TIMED + self.RATES + self.INSIDE} | {(key, 65536) for key in self.LONG})
+        for key in self.TIMED:
+            self.assertEqual(rows[key, 8]["limit"], "tcp")
+            self.assertGreater(float(rows[key, 8]["limit_ns"]), 0)
+        for key in self.LONG:
+            self.assertEqual(rows[key, 65536]["limit"], "tcp")
+        for key in self.INSIDE:
+            self.assertEqual(rows[key, 8]["limit"], "one host")
+        figures = {("am.oneway", 8): {"ucx_ns": 1500, "ofi_rxm_ns": 4250, "ofi_msg_ns": 3250},  # medians
+                   ("put.seen", 8): {"ucx_ns": 2500, "ucx_am_ns": 1500, "ofi_rxm_ns": 4250},
+                   ("rpc.empty", 8): {"ucx_am_ns": 3000, "ofi_rxm_ns": 8500, "ofi_msg_ns": 6500},  # two messages
+                   ("rpc_ff.flood", 8): {"ucx_ns": 25500},  # means
+                   ("put.bandwidth", 65536): {"ucx_ns": 28500, "ucx_am_ns": 30500, "ofi_msg_ns": 3250}}
+        for row, columns in figures.items():
+            for column, ns in columns.items():
+                self.assertEqual(float(rows[row][column]), ns, (row, column))
+        if self.network == "ucx":
+            self.assertEqual((rows["am.oneway", 8]["goal"], rows["am.oneway", 8]["reached"]), ("<= 1.1 UCX", "no"))
+            self.assertEqual(rows["put.waited", 8]["goal"], "<= 1.1 UCX AM")
+            self.assertEqual(rows["put.bandwidth", 65536]["goal"], ">= 75 %")
+            self.assertEqual(rows["inside.put", 8]["goal"], ">= 99 %")
+        for title in ("UCX AM", "fi rxm", "fi msg"):
+            self.assertIn(title, text)
+
+    def test_absent_tools_leave_their_columns_empty(self):
+        for tool in ("ucx_perftest", "fi_pingpong"):
+            self.play(tool, "", "raise SystemExit(1)")
+        rows, text = self.measure("--only", "am.oneway")
+        self.assertEqual(set(rows), {("am.oneway", 8)})
+        self.assertEqual({row[column] for row in rows.values() for column in ("ucx_ns", "ucx_am_ns", "ofi_rxm_ns")}, {""})
+        self.assertNotIn("UCX", "".join(row["goal"] for row in rows.values()))
+        for fact in ("ucx_perftest", "fi_rxm", "fi_msg"):
+            self.assertRegex(text, rf"(?m)^{fact} +not measured: absent or failed")
 
 
 class Peers(unittest.TestCase):
@@ -261,6 +344,10 @@ class Mistakes(unittest.TestCase):
     def test_bad_ranks(self):
         for ranks in ("1", "two", "2x"):
             self.refuse(2, "--ranks", "--ranks=" + ranks)
+
+    def test_net_needs_two_hosts(self):
+        for hosts in ("a", "a,b,c"):
+            self.refuse(2, "two hosts are needed", "net", "--hosts", hosts)
 
     def test_a_file_that_cannot_be_written_is_noticed_before_measuring(self):
         self.refuse(1, "cannot write /nonexistent/x.json", "--json", "/nonexistent/x.json")

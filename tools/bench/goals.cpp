@@ -1,5 +1,6 @@
 #include "goals.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
@@ -86,6 +87,57 @@ constexpr std::array entries{
     entry{"gpu.notified16.flood", 256 * mebi, 2, {at_least_share, 0.95}},
 };
 
+/// Of suite net: over this transport, or any if that is empty.
+struct net_entry {
+  std::string_view transport;
+  std::string_view key;
+  std::size_t bytes;
+  goal wanted;
+};
+
+constexpr double one_percent_more = 1 / 1.01;
+constexpr std::array net_entries{
+    // One message is held against one of the library below, a request and its answer against two.
+    net_entry{"ucx", "am.oneway", 8, {at_most_peers, 1.1, peer::ucx}},
+    net_entry{"ucx", "am.oneway", 4096, {at_most_peers, 1.1, peer::ucx}},
+    net_entry{"ucx", "put.seen", 8, {at_most_peers, 1.15, peer::ucx_am}},
+    net_entry{"ucx", "put.waited", 8, {at_most_peers, 1.1, peer::ucx_am}},
+    net_entry{"ucx", "get.waited", 8, {at_most_peers, 1.1, peer::ucx_am}},
+    net_entry{"ucx", "fetch_add.waited", 8, {at_most_peers, 1.1, peer::ucx_am}},
+    net_entry{"ucx", "rpc.empty", 8, {at_most_peers, 1.15, peer::ucx_am}},
+    net_entry{"ofi", "am.oneway", 8, {at_most_peers, 1.15, peer::ofi_rxm}},
+    net_entry{"ofi", "am.oneway", 4096, {at_most_peers, 1.15, peer::ofi_rxm}},
+    net_entry{"ofi", "put.seen", 8, {at_most_peers, 1.15, peer::ofi_rxm}},
+    net_entry{"ofi", "put.waited", 8, {at_most_peers, 1.15, peer::ofi_rxm}},
+    net_entry{"ofi", "get.waited", 8, {at_most_peers, 1.15, peer::ofi_rxm}},
+    net_entry{"ofi", "fetch_add.waited", 8, {at_most_peers, 1.15, peer::ofi_rxm}},
+    net_entry{"ofi", "rpc.empty", 8, {at_most_peers, 1.15, peer::ofi_rxm}},
+    // Bare TCP.
+    net_entry{"", "put.bandwidth", 64 << 10, {at_least_share, 0.75}},
+    net_entry{"", "get.bandwidth", 64 << 10, {at_least_share, 0.75}},
+    net_entry{"", "put.bandwidth", mebi, {at_least_share, 0.9}},
+    net_entry{"", "get.bandwidth", mebi, {at_least_share, 0.9}},
+    net_entry{"", "put.bandwidth", 16 * mebi, {at_least_share, 0.9}},
+    net_entry{"", "get.bandwidth", 16 * mebi, {at_least_share, 0.9}},
+    net_entry{"", "rpc_ff.flood", 8, {at_least_rate, 3e6}},
+    net_entry{"", "put.flood", 8, {at_least_rate, 3e6}},
+    net_entry{"", "fetch_add.flood", 8, {at_least_rate, 3e6}},
+    // A job of that host alone.
+    net_entry{"", "inside.put", 8, {at_least_share, one_percent_more}},
+    net_entry{"", "inside.get", 8, {at_least_share, one_percent_more}},
+    net_entry{"", "inside.rpc", 8, {at_least_share, 1 / 1.1}},
+};
+
+bool concerns(net_entry const& e, result const& r) {
+  // "net.ucx.put.bandwidth"
+  std::string_view rest = r.key;
+  rest.remove_prefix(std::min(rest.size(), rest.find('.') + 1));
+  std::string_view const transport = rest.substr(0, rest.find('.'));
+  rest.remove_prefix(std::min(rest.size(), transport.size() + 1));
+  bool const over = e.transport.empty() ? transport == "ucx" || transport == "ofi" : e.transport == transport;
+  return over && e.key == rest && e.bytes == r.bytes;
+}
+
 }  // namespace
 
 bool goal::reached(result const& r) const {
@@ -139,9 +191,17 @@ std::string goal::text() const {
 
 std::vector<goal> find_goals(result const& r) {
   std::vector<goal> found;
+  auto const add = [&](goal const& wanted) {
+    bool const known = wanted.what == at_most_peers    ? r.of(wanted.whose) > 0
+                       : wanted.what == at_least_share ? r.share > 0
+                                                       : true;
+    if (known) found.push_back(wanted);
+  };
   for (auto const& e : entries) {
-    if (e.key != r.key || e.bytes != r.bytes || e.ranks != r.ranks) continue;
-    if (e.wanted.what != at_most_peers || r.of(e.wanted.whose) > 0) found.push_back(e.wanted);
+    if (e.key == r.key && e.bytes == r.bytes && e.ranks == r.ranks) add(e.wanted);
+  }
+  for (auto const& e : net_entries) {
+    if (r.suite == "net" && concerns(e, r)) add(e.wanted);
   }
   return found;
 }

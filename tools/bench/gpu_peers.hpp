@@ -12,14 +12,6 @@
 
 namespace atl::tools {
 
-/// Of one operation: beside the row of the library with this key and size.
-struct peer_figure {
-  peer whose = peer::mpi;
-  std::string key;
-  std::size_t bytes = 0;
-  double ns = 0;
-};
-
 /// Runs them one after the other, each for a minute at most. `take_fact`: what was measured, or why not, one
 /// line a peer.
 void measure_gpu_peers(programs const& p, bench_options const& o,

@@ -16,6 +16,7 @@
 #include "files.hpp"
 #include "gpu_peers.hpp"
 #include "machine.hpp"
+#include "net.hpp"
 #include "options.hpp"
 #include "programs.hpp"
 #include "result.hpp"
@@ -37,9 +38,10 @@ bool worthwhile(bench_options const& o, int ranks) {
   return false;
 }
 
-/// Does any other suite than that of GPUs run? They have peers of their own.
-bool beside_gpus(bench_options const& o) {
-  return std::any_of(o.suites.begin(), o.suites.end(), [](auto const& name) { return name != "gpu"; });
+/// Does any other suite run than those with peers of their own?
+bool has_common_ones(bench_options const& o) {
+  return std::any_of(o.suites.begin(), o.suites.end(),
+                     [](auto const& name) { return name != "gpu" && name != "net"; });
 }
 
 class bench {
@@ -56,12 +58,14 @@ class bench {
     if (os::usable_cores() < 2 && std::erase(options_.ranks, 2) > 0) {
       std::fprintf(table_, "Pairs of ranks are left out: they need two cores, and one is usable here.\n");
     }
-    if (options_.mpi && beside_gpus(options_)) measure_message_passing();
+    if (options_.mpi && has_common_ones(options_)) measure_message_passing();
     if (wants(options_, "gpu") && has_pairs()) measure_gpu_peers();
     int status = 0;
     for (int const ranks : options_.ranks) {
-      if (worthwhile(options_, ranks) && status == 0) status = measure(ranks);
+      bool const any = wants(options_, "gpu") || has_common_ones(options_);
+      if (any && worthwhile(options_, ranks) && status == 0) status = measure(ranks);
     }
+    if (wants(options_, "net") && status == 0) status = measure_net();
     if (wants(options_, "threads") && status == 0) status = measure_threads();
     if (status != 0) {
       std::fprintf(stderr, "atoll bench: the measurement ended with status %d\n", status);
@@ -121,6 +125,16 @@ class bench {
         [this](std::string const& name, std::string const& value) { add_fact(name, value); });
   }
 
+  int measure_net() {
+    return tools::measure_net(
+        programs_, options_,
+        {[this](peer_figure const& f) {
+           others_[{f.whose, f.key, f.bytes, 2}] = f.ns;
+         },
+         [this](::atl::bench::record const& r) { take_row(r); },
+         [this](std::string const& name, std::string const& value) { add_new_fact(name, value); }});
+  }
+
   int measure(int ranks) { return measure(ranks, "core", programs_.ranks); }
   int measure_threads() {
     if (os::usable_cores() < 2 || programs_.threads.empty()) return 0;
@@ -141,13 +155,19 @@ class bench {
       return;
     }
     if (record->kind == "fact") {
-      auto const known = [&](auto const& item) { return item.first == record->get("name"); };
-      if (std::none_of(configuration_.begin(), configuration_.end(), known)) {
-        add_fact(record->get("name"), record->get("value"));
-      }
-      return;
+      add_new_fact(record->get("name"), record->get("value"));
+    } else {
+      take_row(*record);
     }
-    result r = evaluate(*record);
+  }
+
+  void add_new_fact(std::string const& name, std::string const& value) {
+    auto const known = [&](auto const& item) { return item.first == name; };
+    if (std::none_of(configuration_.begin(), configuration_.end(), known)) add_fact(name, value);
+  }
+
+  void take_row(::atl::bench::record const& record) {
+    result r = evaluate(record);
     find_peers(r);
     r.goals = find_goals(r);
     if (r.suite != suite_ || results_.back().ranks != r.ranks) {
@@ -161,6 +181,8 @@ class bench {
 
   /// Key of the peers' figure beside a row.
   static std::string key_of(peer whose, result const& r) {
+    // "net.ucx.put.bandwidth", over which transport ever.
+    if (r.suite == "net") return r.key.substr(r.key.find('.', r.key.find('.') + 1) + 1);
     if (r.suite != "gpu") return r.mpi_key;
     // They have no other way to start many than one by one.
     if (r.key == "gpu.put.batch") return "gpu.put.flood";

@@ -21,6 +21,7 @@ constexpr char const* footer =
     "  atoll bench put rpc --sizes 8,1M    two suites\n"
     "  atoll bench barrier --ranks 2,8,16 --json results.json\n"
     "  atoll bench gpu --csv gpu.csv       on a machine with a GPU or more\n"
+    "  atoll bench net --hosts a,b         between two hosts; without --hosts between two simulated ones\n"
     "\n"
     "The ranks of a pair are bound to a core each. `~` before a figure says that the cores were never quiet\n"
     "while it was measured. Exit status: 0 when everything ran and all data were right, whatever the speed.";
@@ -74,6 +75,10 @@ std::vector<suite_description> const& all_suites() {
        "copies to, from and between GPUs of two ranks, beside the driver's own, MPI, NVSHMEM and UCX; "
        "only when it is named",
        false},
+      {"net",
+       "between two hosts (--hosts, or simulated ones), beside bare TCP, UCX's and libfabric's own tools and MPI; "
+       "only when it is named",
+       false},
   };
   return suites;
 }
@@ -89,10 +94,11 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
 
   CLI::App app(description, "atoll bench");
   app.footer(footer);
-  app.add_option("suites", named, "names of suites (--list); all but gpu without");
+  app.add_option("suites", named, "names of suites (--list); all but gpu and net without");
   app.add_option("--suite", listed, "the same, separated by commas")->type_name("NAMES");
   app.add_option("--sizes", sizes,
-                 "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M; gpu: 8,4K,64K,1M,16M,64M]")
+                 "message sizes, as in 8,4K,1M [8,64,512,4K,32K,256K,1M,4M; gpu: 8,4K,64K,1M,16M,64M; net: "
+                 "8,4K,64K,1M,16M]")
       ->type_name("SIZES");
   app.add_option(
          "--ranks", ranks,
@@ -103,6 +109,10 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
       ->check(CLI::Range(3, 1000));
   app.add_option("--only", o.only, "the only row to measure, by its key in JSON and CSV, as in rpc.vector")
       ->type_name("KEY");
+  app.add_option("--hosts", o.hosts,
+                 "two hosts for suite net, as in a,b: started as `atoll run --hosts` does")
+      ->type_name("HOSTS");
+  app.add_option("--launcher", o.launcher, "by which launcher, as with `atoll run`")->type_name("NAME");
   app.add_flag("--quick", o.quick, "only check that everything works: few blocks, two sizes, fewer ranks");
   app.add_flag("--no-mpi", no_mpi, "leave message passing out");
   app.add_option("--json", o.json,
@@ -136,6 +146,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
     return std::nullopt;
   };
   o.mpi = !no_mpi;
+  if (!o.hosts.empty() && std::count(o.hosts.begin(), o.hosts.end(), ',') != 1)
+    return fail("--hosts " + o.hosts + ": two hosts are needed, as in a,b");
   o.suites = named;
   for (auto const& word : words_of(listed)) o.suites.push_back(word);
   for (auto const& name : o.suites) {
@@ -148,10 +160,12 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
       if (s.by_default) o.suites.emplace_back(s.name);
     }
   }
+  std::string net_sizes = !sizes.empty() ? sizes : o.quick ? "8,64K" : "8,4K,64K,1M,16M";
   std::string device_sizes = !sizes.empty() ? sizes : o.quick ? "8,1M" : "8,4K,64K,1M,16M,64M";
   if (sizes.empty()) sizes = o.quick ? "8,1M" : "8,64,512,4K,32K,256K,1M,4M";
   if (ranks.empty()) ranks = o.quick ? "2,4" : "2,8,16";
-  for (auto const& [text, into] : {std::pair{&sizes, &o.sizes}, std::pair{&device_sizes, &o.device_sizes}}) {
+  for (auto const& [text, into] : {std::pair{&sizes, &o.sizes}, std::pair{&device_sizes, &o.device_sizes},
+                                   std::pair{&net_sizes, &o.net_sizes}}) {
     for (auto const& word : words_of(*text)) {
       std::size_t const size = bytes_of(word);
       if (size < 1 || size > largest_size)

@@ -18,8 +18,11 @@ struct bench_options {
   int blocks = 25;
   bool quick = false;
   bool mpi = true;
-  std::string only;  ///< key of the only row
-  std::string json;  ///< file; "-": standard output
+  std::string hosts;                   ///< of suite net: "a,b"; empty: simulated ones on this machine
+  std::string launcher;                ///< by which ranks get there; empty: the first there is
+  std::vector<std::size_t> net_sizes;  ///< of suite net
+  std::string only;                    ///< key of the only row
+  std::string json;                    ///< file; "-": standard output
   std::string csv;
 };
 

@@ -38,6 +38,7 @@ programs find_programs() {
   p.atoll = existing(bin / "atoll");
   p.ranks = existing(libexec / "atoll-bench-ranks");
   p.threads = existing(libexec / "atoll-bench-threads");
+  p.net = existing(libexec / "atoll-bench-net");
   p.mpi = existing(libexec / "atoll-bench-mpi");
   p.nvshmem = existing(libexec / "atoll-bench-nvshmem");
   p.mpirun = find_in_path("mpirun");
@@ -61,15 +62,21 @@ std::vector<std::string> measuring_options(bench_options const& o, int ranks) {
   return words;
 }
 
-command_line mpi_command(programs const& p, bench_options const& o, int ranks) {
+command_line mpi_command_of(programs const& p, int ranks, std::vector<std::string> const& binding) {
   command_line command{{p.mpirun, "-n", std::to_string(ranks)}, {}};
   if (p.open_mpi) {
-    command.words.insert(command.words.end(), {"--oversubscribe", "--bind-to", "core:overload-allowed"});
+    command.words.emplace_back("--oversubscribe");
+    command.words.insert(command.words.end(), binding.begin(), binding.end());
     if (geteuid() == 0) {
       command.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
     }
   }
   command.words.push_back(p.mpi);
+  return command;
+}
+
+command_line mpi_command(programs const& p, bench_options const& o, int ranks) {
+  command_line command = mpi_command_of(p, ranks, {"--bind-to", "core:overload-allowed"});
   for (auto const& word : measuring_options(o, ranks)) command.words.push_back(word);
   return command;
 }

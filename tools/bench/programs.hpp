@@ -15,6 +15,7 @@ struct programs {
   std::string atoll;
   std::string ranks;
   std::string threads;
+  std::string net;
   std::string mpi;
   std::string nvshmem;
   std::string mpirun;
@@ -27,7 +28,10 @@ programs find_programs();
 /// Settings of the run as the measuring programs read them.
 std::vector<std::string> measuring_options(bench_options const& o, int ranks);
 
-/// Starts the program that measures message passing.
+/// Starts the program that measures message passing; `binding`: words for Open MPI's launcher. Without the program's options.
+command_line mpi_command_of(programs const& p, int ranks, std::vector<std::string> const& binding);
+
+/// The same with what is measured everywhere.
 command_line mpi_command(programs const& p, bench_options const& o, int ranks);
 
 /// "a,b" or "1,2".

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <span>
 
 namespace atl::tools {
 namespace {
@@ -34,7 +35,7 @@ std::string other_text(result const& r, double ns) {
 /// One line: cells one after the other, each in the width of its column.
 class line {
  public:
-  explicit line(std::string_view suite) : gpu_(suite == "gpu") {}
+  explicit line(std::string_view suite) : suite_(suite) {}
 
   /// `width`: negative for text that begins on the left.
   void cell(int width, std::string_view text) {
@@ -45,13 +46,13 @@ class line {
   }
   /// Cells that not every suite has.
   void lines(std::string_view text) {
-    if (!gpu_) cell(6, text);
+    if (!has_many_peers()) cell(6, text);
   }
   void peers_of(std::array<std::string, peers.size()> const& texts) {
-    for (std::size_t i = 0; i < (gpu_ ? texts.size() : 1); ++i) cell(10, texts[i]);
+    for (peer const each : columns()) cell(10, texts[static_cast<std::size_t>(each)]);
   }
   void goal_of(std::string_view text, std::string_view reached) {
-    cell(gpu_ ? 17 : 12, text);
+    cell(has_many_peers() ? 17 : 12, text);
     cell(7, reached);
   }
   void print(std::FILE* to) {
@@ -60,7 +61,18 @@ class line {
   }
 
  private:
-  bool gpu_;
+  bool has_many_peers() const { return columns().size() > 1; }
+  std::span<peer const> columns() const {
+    using enum peer;
+    static constexpr std::array of_gpus{mpi, mpi_put, nvshmem, nvshmem_stream, ucx};
+    static constexpr std::array of_hosts{mpi, ucx, ucx_am, ofi_rxm, ofi_msg};
+    static constexpr std::array of_others{mpi};
+    if (suite_ == "gpu") return of_gpus;
+    if (suite_ == "net") return of_hosts;
+    return of_others;
+  }
+
+  std::string_view suite_;
   std::string text_;
 };
 
