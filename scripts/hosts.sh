@@ -7,6 +7,7 @@ usage() {
   cat << 'END'
 usage: scripts/hosts.sh [--set NAME] up N
        scripts/hosts.sh [--set NAME] run [options] -n RANKS PROGRAM [arguments]
+       scripts/hosts.sh [--set NAME] launch COMMAND [arguments]
        scripts/hosts.sh [--set NAME] exec HOST COMMAND [arguments]
        scripts/hosts.sh [--set NAME] link [options]
        scripts/hosts.sh [--set NAME] slurm | status | down
@@ -17,6 +18,7 @@ the file system. Virtual Ethernet joins them and one more, `head`, where launche
 
   up N      makes hosts h1 … hN (at most 32) with the addresses 198.18.0.1 … N, and head with 198.18.0.254
   run       starts a job over all of them, ranks in equal shares, one host after the other
+  launch    runs a command on head that calls launchers itself, which find the hosts: `launch atoll run --hosts h1,h2 -n 4 PROGRAM`
   exec      runs a command on a host (`head` is one): `exec h1 ip addr`
   link      makes the network between the hosts a worse one, or says what it is; also while a job runs
   slurm     starts munge and Slurm's daemons, for `run --launcher srun`
@@ -276,6 +278,7 @@ shift
 case $command in
   up) [ $# -eq 1 ] || die "up N"; up "$1" ;;
   run) run "$@" ;;
+  launch) need_root; [ $# -ge 1 ] || die "launch COMMAND"; launch "$@" ;;
   exec) need_root; [ $# -ge 2 ] || die "exec HOST COMMAND"; enter "$@" ;;
   link) link "$@" ;;
   status) need_root; say_status ;;

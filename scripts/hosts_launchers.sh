@@ -20,6 +20,14 @@ END
   chmod +x "$state/agent"
 }
 
+# Settings by which launchers that others call get to the hosts.
+launch() {
+  check || die "the set $set_name has no hosts, or some are gone; hosts.sh down, then hosts.sh up N"
+  enter head env OMPI_MCA_plm_rsh_agent="$state/agent" OMPI_MCA_oob_tcp_if_include=198.18.0.0/15 \
+    OMPI_MCA_btl_tcp_if_include=198.18.0.0/15 HYDRA_LAUNCHER=rsh HYDRA_LAUNCHER_EXEC="$state/agent" \
+    SLURM_CONF="$state/slurm/slurm.conf" "$@"
+}
+
 run_mpirun() {
   local list=$1 ranks=$2 by_node=$3 words name
   shift 3

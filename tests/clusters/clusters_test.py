@@ -302,13 +302,9 @@ class Losses(unittest.TestCase):
 
 def start_atoll(*words, by=()):
     """On `head`, where users would be."""
-    state = f"/run/atoll-hosts/{SET}"
-    # How these launchers get to the hosts.
-    environment = [f"OMPI_MCA_plm_rsh_agent={state}/agent", "OMPI_MCA_oob_tcp_if_include=198.18.0.0/15", "HYDRA_LAUNCHER=rsh",
-                   f"HYDRA_LAUNCHER_EXEC={state}/agent", f"SLURM_CONF={state}/slurm/slurm.conf", "ATOLL_HOST_TIMEOUT=3"]
     atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
-    return subprocess.Popen([HOSTS_SH, "--set", SET, "exec", "head", "env", *environment, *by, atoll, *map(str, words)], text=True,
+    return subprocess.Popen([HOSTS_SH, "--set", SET, "launch", "env", "ATOLL_HOST_TIMEOUT=3", *by, atoll, *map(str, words)], text=True,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean)
 
 
@@ -356,7 +352,18 @@ class AtollRun(unittest.TestCase):
             out, _ = self.run_job("mpirun", "--hosts", "h2:1,h1:3", self.program(), "check", folder, 1)
             self.assertEqual([m[8] for m in sorted(LINE.finditer(out), key=lambda m: int(m[1]))], ["h2", "h1", "h1", "h1"])
 
-    def test_an_allocation_needs_no_list(self):
+    def test_measuring_between_two_hosts(self):
+        atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")
+        if "ucx (between hosts)" not in subprocess.run([atoll, "info"], capture_output=True, text=True).stdout:
+            self.skipTest("no network over UCX")
+        done = hosts_sh("launch", "env", "ATOLL_TRANSPORTS=ucx", atoll, "bench", "net", "--quick", "--no-mpi", "--hosts", "h1,h2",
+                        "--only", "am.oneway", "--csv", "-")
+        if "unknown command bench" in done.stderr or "not part of this installation" in done.stderr:
+            self.skipTest("no atoll bench")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^net,net\.ucx\.am\.oneway,8,2,.*,\"tcp\",")
+
+
         if "srun" not in self.launchers():
             self.skipTest("Slurm does not run here")
         with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
