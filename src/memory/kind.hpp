@@ -127,6 +127,11 @@ class kind {
   /// Words of known host memory through which the kind may announce copies; zero now, and the kind's alone.
   virtual void use_announcements(std::span<announcement_line> lines) = 0;
 
+  /// Does the device see what a network's adapter writes into a segment of this process only after flush()?
+  [[nodiscard]] virtual bool must_flush(device_segment const& /*own*/) const { return false; }
+  /// What adapters have written there is visible to kernels and copies that start from now on.
+  virtual void flush(device_segment const& /*own*/) {}
+
   /// Starts a copy between two ends, each in a segment of this kind or in host memory. Both stay as they are
   /// until `record` has landed. Copies are not ordered among each other. `peer`: the other rank concerned;
   /// copies for different ones should not wait for each other. If `wanted` is not null, the kind may say

@@ -30,6 +30,16 @@ inline constexpr int attribute_stream_memory_operations_64 = 122;
 inline constexpr int attribute_virtual_memory_management = 102;
 inline constexpr int attribute_handle_type_posix_descriptor = 103;
 
+inline constexpr int attribute_network_with_virtual_memory = 110;
+inline constexpr int attribute_flush_options = 117;
+inline constexpr int attribute_writes_ordering = 118;
+
+/// Of what other hardware writes into a device's memory.
+inline constexpr int flush_option_host = 1;
+inline constexpr int writes_ordered_for_owner = 100;
+inline constexpr unsigned flush_target_current_context = 0;
+inline constexpr unsigned flush_to_owner = 100;
+
 inline constexpr unsigned handle_type_posix_descriptor = 1;
 inline constexpr unsigned allocation_pinned = 1;
 inline constexpr unsigned location_device = 1;
@@ -126,6 +136,7 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(memory_set_access, "cuMemSetAccess", (pointer, std::size_t, access_description const*, std::size_t))  \
   X(memory_export, "cuMemExportToShareableHandle", (void*, memory_handle, unsigned, unsigned long long))  \
   X(memory_import, "cuMemImportFromShareableHandle", (memory_handle*, void*, unsigned))                   \
+  X(flush_writes, "cuFlushGPUDirectRDMAWrites", (unsigned, unsigned))                                     \
   X(ipc_get, "cuIpcGetMemHandle", (ipc_handle*, pointer))                                                 \
   X(ipc_open, "cuIpcOpenMemHandle_v2", (pointer*, ipc_handle, unsigned))                                  \
   X(ipc_close, "cuIpcCloseMemHandle", (pointer))                                                          \

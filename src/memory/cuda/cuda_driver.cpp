@@ -212,6 +212,8 @@ block cuda_driver::create(int device, std::uint64_t bytes) {
   wanted.type = allocation_pinned;
   wanted.requested_handle_types = handle_type_posix_descriptor;
   wanted.location = {location_device, device};
+  // So that adapters of networks may read and write it, too.
+  if (attribute(device, attribute_network_with_virtual_memory) != 0) wanted.flags.gpu_direct_rdma_capable = 1;
   std::size_t grain = 0;
   check(cu_.granularity(&grain, &wanted, granularity_recommended), "ask for the granularity of memory");
   std::uint64_t const whole = round_up<std::uint64_t>(bytes, grain);
@@ -337,6 +339,19 @@ void cuda_driver::drop(block& memory) noexcept {
     case block::origin::users:
       break;
   }
+}
+
+// What networks write
+
+bool cuda_driver::must_flush(int device) const noexcept {
+  return attribute(device, attribute_writes_ordering) < writes_ordered_for_owner &&
+         (attribute(device, attribute_flush_options) & flush_option_host) != 0;
+}
+
+void cuda_driver::flush(int device) {
+  use const current(*this, device);
+  check_copy(cu_.flush_writes(flush_target_current_context, flush_to_owner),
+             "making data from a network visible");
 }
 
 // Host memory

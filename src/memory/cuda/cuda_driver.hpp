@@ -33,6 +33,9 @@ class cuda_driver final : public gpu::driver {
   bool grant(gpu::block& memory, int device) noexcept override;
   void drop(gpu::block& memory) noexcept override;
 
+  [[nodiscard]] bool must_flush(int device) const noexcept override;
+  void flush(int device) override;
+
   bool register_host(void* memory, std::size_t bytes) noexcept override;
   void unregister_host(void* memory) noexcept override;
   gpu::address device_address(void* registered) override;

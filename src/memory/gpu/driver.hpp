@@ -96,6 +96,10 @@ class driver {
   virtual bool grant(block& memory, int device) noexcept = 0;
   virtual void drop(block& memory) noexcept = 0;
 
+  /// Does a device need flush() to see what other hardware, such as a network's adapter, has written into its memory?
+  [[nodiscard]] virtual bool must_flush(int /*device*/) const noexcept { return false; }
+  virtual void flush(int /*device*/) {}
+
   /// Lets devices reach host memory directly; false if the driver refuses.
   virtual bool register_host(void* memory, std::size_t bytes) noexcept = 0;
   virtual void unregister_host(void* memory) noexcept = 0;

@@ -158,6 +158,14 @@ void gpu_kind::forget_host_memory(void* begin) {
   });
 }
 
+bool gpu_kind::must_flush(device_segment const& own) const {
+  return driver_->must_flush(static_cast<gpu_segment const&>(own).device());
+}
+
+void gpu_kind::flush(device_segment const& own) {
+  driver_->flush(static_cast<gpu_segment const&>(own).device());
+}
+
 bool gpu_kind::is_registered(std::uint64_t place) const noexcept {
   return std::any_of(host_.begin(), host_.end(), [&](host_range const& range) {
     return range.registered && place - reinterpret_cast<std::uintptr_t>(range.begin) < range.bytes;

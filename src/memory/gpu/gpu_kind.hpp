@@ -38,6 +38,8 @@ class gpu_kind final : public kind {
   void know_host_memory(void* begin, std::size_t bytes) override;
   void forget_host_memory(void* begin) override;
   [[nodiscard]] bool pins_host_memory() const override { return true; }
+  [[nodiscard]] bool must_flush(device_segment const& own) const override;
+  void flush(device_segment const& own) override;
   void use_announcements(std::span<announcement_line> lines) override { free_lines_ = lines; }
 
   void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,

@@ -72,6 +72,8 @@ std::unique_ptr<device_segment> sim_kind::import_segment(export_record const& /*
   return std::make_unique<sim_segment>(std::move(descriptor), base, bytes);
 }
 
+void sim_kind::flush(device_segment const& own) { static_cast<sim_segment const&>(own).flush(); }
+
 void sim_kind::use_announcements(std::span<announcement_line> lines) {
   for (announcement_line& line : lines) free_lines_.push_back(&line);
 }

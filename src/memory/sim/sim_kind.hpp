@@ -35,6 +35,8 @@ class sim_kind final : public kind {
   export_record export_segment(device_segment const& own, os::unique_fd& descriptor) override;
   std::unique_ptr<device_segment> import_segment(export_record const& record, os::unique_fd descriptor,
                                                  std::uint64_t base, std::uint64_t bytes) override;
+  [[nodiscard]] bool must_flush(device_segment const& /*own*/) const override { return true; }
+  void flush(device_segment const& own) override;
   void use_announcements(std::span<announcement_line> lines) override;
 
   void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,

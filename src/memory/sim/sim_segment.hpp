@@ -27,6 +27,10 @@ class sim_segment final : public device_segment {
   [[nodiscard]] std::byte* alias(std::uint64_t address) const noexcept { return alias_ + (address - base()); }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
 
+  void flush() const noexcept { ++flushes_; }
+  /// So often what a network has written was flushed; for tests.
+  [[nodiscard]] std::uint64_t flushes() const noexcept { return flushes_; }
+
   /// Where these bytes of a segment of this process can be read and written, as network cards read and write devices;
   /// null if they are in none.
   static std::byte* reach(void* begin, std::size_t bytes) noexcept;
@@ -40,6 +44,7 @@ class sim_segment final : public device_segment {
   os::unique_fd descriptor_;
   origin from_;
   std::byte* alias_;
+  mutable std::uint64_t flushes_ = 0;
 };
 
 }  // namespace atl::memory::sim

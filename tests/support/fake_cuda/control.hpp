@@ -15,6 +15,8 @@ struct control {
   std::atomic<std::uint64_t> batches{0};  ///< of which each counts as its copies, too
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> records{0};
+  std::atomic<std::uint64_t> flushes{0};
+  std::atomic<std::uint64_t> for_networks{0};  ///< memory objects that adapters may reach
   // What there is now in this process.
   std::atomic<int> contexts{0};  ///< primary contexts that are retained
   std::atomic<int> streams{0};

@@ -35,6 +35,8 @@ settings read_settings() {
       s.fail_copy = number;
     } else if (name == "reachable") {
       s.reachable = true;
+    } else if (name == "unordered") {
+      s.unordered = true;
     } else if (name == "refuse") {
       s.refused += value + ',';
     } else {
@@ -180,6 +182,13 @@ cu_result device_attribute(int* value, int attribute, cu_device ordinal) {
     case attribute_virtual_memory_management:
     case attribute_handle_type_posix_descriptor:
       *value = chosen.refuses("vmm") ? 0 : 1;
+      return success;
+    case attribute_network_with_virtual_memory:
+    case attribute_flush_options:
+      *value = 1;
+      return success;
+    case attribute_writes_ordering:
+      *value = chosen.unordered ? 0 : writes_ordered_for_owner;
       return success;
     case attribute_stream_memory_operations_64:
       *value = chosen.refuses("write") ? 0 : 1;

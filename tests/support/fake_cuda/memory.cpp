@@ -218,8 +218,17 @@ cu_result memory_create(memory_handle* made, std::size_t bytes, allocation_prope
     return invalid_value;
   auto what = make_object(*device, bytes);
   if (what == nullptr) return error_out_of_memory;
+  if (wanted->flags.gpu_direct_rdma_capable != 0) ++all().counts.for_networks;
   *made = all().next_handle++;
   all().handles[*made] = std::move(what);
+  return success;
+}
+
+cu_result flush_writes(unsigned target, unsigned scope) {
+  std::lock_guard const held(all().lock);
+  if (current() == nullptr) return invalid_context;
+  if (target != flush_target_current_context || scope != flush_to_owner) return invalid_value;
+  ++all().counts.flushes;
   return success;
 }
 

@@ -9,6 +9,7 @@
 ///   memory=BYTES       of each device, for each process (default 256 MiB)
 ///   seed=N             which stream goes on when several could
 ///   reachable          the host can touch devices' memory
+///   unordered          devices see what other hardware writes only after cuFlushGPUDirectRDMAWrites
 ///   fail_copy=N        the N-th copy of the process fails on the device, from 1
 ///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for
 ///                      memory of stream-ordered pools. vmm: no memory objects. export: no descriptors of
@@ -56,6 +57,7 @@ struct settings {
   std::uint64_t seed = 1;
   std::uint64_t fail_copy = 0;
   bool reachable = false;
+  bool unordered = false;
   std::string refused;
   [[nodiscard]] bool refuses(char const* what) const {
     return refused.find(',' + std::string(what) + ',') != std::string::npos;

@@ -24,6 +24,13 @@ VALUE(error_not_ready, CUDA_ERROR_NOT_READY)
 VALUE(attribute_stream_memory_operations_64, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS)
 VALUE(attribute_virtual_memory_management, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
 VALUE(attribute_handle_type_posix_descriptor, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)
+VALUE(attribute_network_with_virtual_memory, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED)
+VALUE(attribute_flush_options, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS)
+VALUE(attribute_writes_ordering, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING)
+VALUE(flush_option_host, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST)
+VALUE(writes_ordered_for_owner, CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER)
+VALUE(flush_target_current_context, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX)
+VALUE(flush_to_owner, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER)
 VALUE(handle_type_posix_descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 VALUE(allocation_pinned, CU_MEM_ALLOCATION_TYPE_PINNED)
 VALUE(location_device, CU_MEM_LOCATION_TYPE_DEVICE)
@@ -68,6 +75,8 @@ static_assert(offsetof(allocation_properties, requested_handle_types) ==
               offsetof(CUmemAllocationProp, requestedHandleTypes));
 static_assert(offsetof(allocation_properties, location) == offsetof(CUmemAllocationProp, location));
 static_assert(offsetof(allocation_properties, flags) == offsetof(CUmemAllocationProp, allocFlags));
+static_assert(offsetof(allocation_properties, flags.gpu_direct_rdma_capable) ==
+              offsetof(CUmemAllocationProp, allocFlags.gpuDirectRDMACapable));
 
 struct symbols {
 #define X(name, symbol, parameters) static constexpr std::string_view name = symbol;
@@ -112,6 +121,7 @@ SAME(memory_unmap, cuMemUnmap)
 SAME(memory_set_access, cuMemSetAccess)
 SAME(memory_export, cuMemExportToShareableHandle)
 SAME(memory_import, cuMemImportFromShareableHandle)
+SAME(flush_writes, cuFlushGPUDirectRDMAWrites)
 SAME(ipc_get, cuIpcGetMemHandle)
 SAME(ipc_open, cuIpcOpenMemHandle)
 SAME(ipc_close, cuIpcCloseMemHandle)

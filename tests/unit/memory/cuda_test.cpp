@@ -367,6 +367,20 @@ TEST_F(cuda_test, gathered_copies_start_together_and_are_announced_once) {
   }
 }
 
+TEST_F(cuda_test, memory_is_made_for_networks_and_flushed_where_the_device_does_not_order_their_writes) {
+  for (bool const unordered : {false, true}) {
+    auto const kind = open(unordered ? "unordered" : "");
+    std::uint64_t const made = fake_->for_networks;
+    auto const segment = kind->create(1, mib, nullptr);
+    EXPECT_EQ(fake_->for_networks, made + 1);
+    EXPECT_EQ(kind->must_flush(*segment), unordered);
+    if (!unordered) continue;
+    std::uint64_t const before = fake_->flushes;
+    kind->flush(*segment);
+    EXPECT_EQ(fake_->flushes, before + 1);
+  }
+}
+
 TEST_F(cuda_test, the_threads_current_context_stays_as_it_was) {
   auto const kind = open();
   cuda::context other = nullptr;
