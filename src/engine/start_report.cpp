@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
 #include "base/settings.hpp"
+#include "transport/device_memory.hpp"
 
 namespace atl::engine {
 namespace {
@@ -62,6 +63,10 @@ void report_start(bootstrap::channel& channel, start_facts const& facts, int lev
     if (facts.network != nullptr) {
       text += format("atoll: network between hosts: %s (%s)\n", std::string(facts.network->name()).c_str(),
                      facts.network->description().c_str());
+      text +=
+          format("atoll: device memory between hosts: copied %s\n",
+                 transport::device_memory_words(facts.network->abilities(), settings::network_device_memory())
+                     .c_str());
     }
   }
   bootstrap::host_ranks const ranks = place.ranks_of_host();

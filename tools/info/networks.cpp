@@ -13,6 +13,7 @@
 #include "info/host_table.hpp"
 #include "run/hosts/cluster_job.hpp"
 #include "run/options.hpp"
+#include "transport/device_memory.hpp"
 #include "transport/nearest_devices.hpp"
 #include "transport/plugins.hpp"
 
@@ -35,6 +36,10 @@ host_facts facts_of_this_host() {
     transport::opened_network const opened = transport::open_plugin(each, config);
     bool const usable = opened.network != nullptr;
     facts.networks.push_back({each, usable, usable ? opened.network->description() : opened.why_not});
+    if (usable) {
+      facts.networks.back().device_memory =
+          transport::device_memory_words(opened.network->abilities(), settings::network_device_memory());
+    }
   }
   return facts;
 }
@@ -43,9 +48,11 @@ host_facts facts_of_this_host() {
 
 std::string words_on_networks() {
   std::string text = "transports  shm (ranks on one host)\n";
-  for (network_fact const& each : facts_of_this_host().networks)
+  for (network_fact const& each : facts_of_this_host().networks) {
     text += format("            %s%s%s\n", each.name.c_str(),
                    each.usable ? " (between hosts): " : " cannot be used: ", each.words.c_str());
+    if (each.usable) text += format("              device memory: copied %s\n", each.device_memory.c_str());
+  }
   std::vector<int> const cpus = transport::cpus_of_this_process();
   for (transport::device_place const& each : transport::attached_devices()) {
     text += "            device " + each.name + ": ";

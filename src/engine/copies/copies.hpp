@@ -35,6 +35,8 @@ class device_copies final : public single<device_copies>, public work_source {
 
   segment_table& segments() noexcept { return segments_; }
   staged_copies& staged() noexcept { return staged_; }
+  /// In a job on several hosts.
+  network_copies& by_network() noexcept { return *network_; }
   /// Null in a job on one host.
   device_keys* keys() noexcept { return keys_.get(); }
 

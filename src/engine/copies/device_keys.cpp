@@ -1,9 +1,12 @@
 #include "engine/copies/device_keys.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <atoll/engine/job.hpp>
 
+#include "base/error.hpp"
+#include "base/settings.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/rma/key_messages.hpp"
 
@@ -39,11 +42,18 @@ transport::registration* device_keys::registration_of(segment const& own) {
   own_segment& known = own_[own.known.name.number];
   if (known.memory == nullptr && !known.ending) {
     auto* const begin = reinterpret_cast<void*>(static_cast<std::uintptr_t>(own.known.base));
-    known.memory =
-        engine_.network->transport().register_memory(begin, own.known.bytes, own.known.kind).memory;
+    transport::registered const made =
+        engine_.network->transport().register_memory(begin, own.known.bytes, own.known.kind);
+    known.memory = made.memory;
+    if (made.memory == nullptr && !std::exchange(known.refused, true) && settings::verbosity() > 0) {
+      warn("device", "copies of %s segment %u to and from other hosts go through host memory: %s",
+           memory::to_string(own.known.kind), unsigned{own.known.name.number}, made.why_not.c_str());
+    }
   }
   return known.memory;
 }
+
+bool device_keys::must_flush(segment const& own) { return own.kind->must_flush(*own.memory); }
 
 /// Its keys have ended with the connection, and those that it has of segments here. Who was asked already answers still.
 void device_keys::closed(std::int32_t rank) {
@@ -71,8 +81,12 @@ key_answer device_keys::answer(std::int32_t asker, key_question const& what, std
   std::size_t const bytes = engine_.network->transport().export_key(memory, room);
   if (bytes == 0) return no;
   own_[number].askers.push_back(asker);
-  return {what.block, own->known.base, own->known.base + own->known.bytes, what.epoch,
-          static_cast<std::uint32_t>(bytes)};
+  return {what.block,
+          own->known.base,
+          own->known.base + own->known.bytes,
+          what.epoch,
+          static_cast<std::uint32_t>(bytes),
+          must_flush(*own) ? 1U : 0U};
 }
 
 void device_keys::begin_end(std::uint16_t number) {

@@ -32,6 +32,11 @@ class device_keys {
   /// A segment of this rank, as a local end; null: the network does not take it.
   transport::registration* registration_of(segment const& own);
 
+  /// A segment of this rank, or null.
+  segment const* own(std::uint16_t number) { return segments_.own(number); }
+  /// Is what the network writes into a segment of this rank visible to the device only after a flush?
+  static bool must_flush(segment const& own);
+
   /// Before a segment of this rank is destroyed: begins to take its keys back.
   void begin_end(std::uint16_t number);
   /// True when nobody has one any more; then it is forgotten.
@@ -52,6 +57,7 @@ class device_keys {
     std::vector<std::int32_t> askers;
     std::size_t not_back = 0;  ///< keys, once they were asked back
     bool ending = false;
+    bool refused = false;  ///< by the network, which has been said
   };
 
   void closed(std::int32_t rank);

@@ -6,6 +6,9 @@
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 
+#include "engine/copies/copies.hpp"
+#include "engine/rma/wire.hpp"
+
 namespace atl::engine {
 
 using transport::started;
@@ -14,6 +17,16 @@ namespace {
 
 constexpr std::size_t largest_piece = std::size_t{4} << 20;
 constexpr unsigned most_pieces = 4;
+
+/// What an owner is asked for: that what was put into a segment is visible to its device.
+struct flush_order {
+  std::uint64_t cookie;  ///< the initiator's
+  std::uint64_t segment;
+};
+
+// Handlers.
+void serve_flush(message* m) { device_copies::here().by_network().serve_flush(m); }
+void flushed(message* m) { device_copies::here().by_network().flushed(m); }
 
 }  // namespace
 
@@ -57,6 +70,7 @@ bool network_copies::reads_and_writes(copy_place const& place, bool puts) {
 bool network_copies::takes(copy_place const& to, copy_place const& from) {
   if (is_elsewhere(to) == is_elsewhere(from)) return false;
   if (to.device == nullptr && from.device == nullptr) return false;
+  if (!direct_) return false;
   bool const puts = is_elsewhere(to);
   return reads_and_writes(to, puts) && reads_and_writes(from, puts);
 }
@@ -126,13 +140,48 @@ network_copies::step network_copies::begin_piece(transfer& t) {
   t.next += bytes;
   ++t.open;
   if (s == started::under_way || s == started::source_free) return step::begun;
-  if (p->key != nullptr) keys.leave(std::exchange(p->key, nullptr));
   if (s == started::complete) {
-    finish(p);
+    arrived(p);
   } else {
+    if (p->key != nullptr) keys.leave(std::exchange(p->key, nullptr));
     stage(p);
   }
   return step::begun;
+}
+
+/// The network has done it.
+void network_copies::arrived(piece* p) {
+  if (p->of.puts() && p->key->must_flush) return ask_to_flush(p);
+  if (segment const* const here = p->of.to.device;
+      !p->of.puts() && here != nullptr && device_keys::must_flush(*here)) {
+    here->kind->flush(*here->memory);
+  }
+  p->keys->leave(std::exchange(p->key, nullptr));
+  finish(p);
+}
+
+void network_copies::ask_to_flush(piece* p) {
+  flush_order const order{reinterpret_cast<std::uintptr_t>(p), p->key->block};
+  am_short(p->of.to.owner(), token_cache<&engine::serve_flush>::get(), &order, sizeof order,
+           pressure::always);
+}
+
+/// The initiator keeps its key until it has the answer, so the segment is there.
+void network_copies::serve_flush(message* question) {
+  auto const order = remote::read_at<flush_order>(question->payload());
+  std::int32_t const initiator = question->source;
+  release(question);
+  segment const& own = *devices_.own(static_cast<std::uint16_t>(order.segment));
+  own.kind->flush(*own.memory);
+  am_short(initiator, token_cache<&engine::flushed>::get(), &order, sizeof order, pressure::always);
+}
+
+void network_copies::flushed(message* answer) {
+  auto const order = remote::read_at<flush_order>(answer->payload());
+  release(answer);
+  auto* const p = reinterpret_cast<piece*>(static_cast<std::uintptr_t>(order.cookie));
+  p->keys->leave(std::exchange(p->key, nullptr));
+  finish(p);
 }
 
 /// In messages instead: there is no key, or it has missed.
@@ -148,12 +197,11 @@ void network_copies::staged(memory::copy_record* record) noexcept {
 void network_copies::on_event(transport::operation& self, transport::completion, transport::outcome how) {
   auto* const p = static_cast<piece*>(&self);
   network_copies& all = p->of.all;
+  if (how == transport::outcome::ok) return all.arrived(p);
   peer_keys::entry* const key = std::exchange(p->key, nullptr);
   if (how == transport::outcome::bad_key) p->keys->drop(key);
   p->keys->leave(key);
-  if (how == transport::outcome::ok) {
-    all.finish(p);
-  } else if (how == transport::outcome::bad_key) {
+  if (how == transport::outcome::bad_key) {
     all.stage(p);
   } else {
     all.network_.lost((p->of.puts() ? p->of.to : p->of.from).owner(), all.network_.transport().last_error());

@@ -127,6 +127,7 @@ void peer_keys::answered(std::int32_t rank, key_answer const& what, std::span<st
   }
   e.begin = what.begin;
   e.end = what.end;
+  e.must_flush = what.must_flush != 0;
   e.image.assign(key.begin(), key.end());
   e.now = state::arrived;
   ++arrived_;

@@ -39,7 +39,8 @@ struct key_answer {
   std::uint64_t begin;  ///< offsets in the owner's region that the key is good for
   std::uint64_t end;
   std::uint32_t epoch;
-  std::uint32_t bytes;  ///< of the key; 0: there is none
+  std::uint32_t bytes;           ///< of the key; 0: there is none
+  std::uint64_t must_flush = 0;  ///< 1: what is written there has to be flushed by the owner
 };
 
 /// The blocks of the own heap that peers have asked for. Under the engine's lock.
@@ -103,6 +104,7 @@ class peer_keys {
     transport::remote_key* key = nullptr;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
+    bool must_flush = false;  ///< see key_answer
     std::vector<std::byte> image;
 
     [[nodiscard]] bool is_pending() const noexcept { return now == state::asked || now == state::arrived; }

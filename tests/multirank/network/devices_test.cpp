@@ -1,0 +1,63 @@
+// What a network writes into devices is flushed before anybody hears of it, where the network does it itself. Simulated devices
+// count; linked with the library's objects, to look.
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "../common.hpp"
+#include "engine/copies/copies.hpp"
+#include "memory/sim/sim_segment.hpp"
+
+namespace {
+
+constexpr std::size_t count = 100'000;
+
+/// Flushes of this rank's only segment.
+std::uint64_t flushes() {
+  auto& segments = atl::engine::device_copies::here().segments();
+  for (std::uint16_t number = 1; number < 100; ++number) {
+    if (auto const* const s = segments.own(number)) {
+      return static_cast<atl::memory::sim::sim_segment const&>(*s->memory).flushes();
+    }
+  }
+  return ~std::uint64_t{0};
+}
+
+class network_devices_test : public multirank::fixture {};
+
+TEST_F(network_devices_test, data_are_flushed_before_they_are_announced) {
+  char const* const set = std::getenv("ATOLL_NETWORK_DEVICE_MEMORY");
+  bool const staged = set != nullptr && std::strcmp(set, "no") == 0;
+  auto gpu = upcxx::make_gpu_allocator(std::size_t{1} << 20);
+  auto const mine = gpu.allocate<int>(count);
+  using pointer = decltype(gpu.allocate<int>(count));
+  upcxx::dist_object<pointer> all(mine);
+  auto const theirs = all.fetch((me + 1) % n).wait();
+  static int seen;
+  seen = -1;
+  upcxx::barrier();
+
+  // A put: the owner's device has them when the call runs there.
+  std::vector<int> const data(count, me + 7);
+  upcxx::copy(data.data(), theirs, count, upcxx::operation_cx::as_future() | upcxx::remote_cx::as_rpc([] {
+                                            seen = static_cast<int>(flushes());
+                                          }))
+      .wait();
+  multirank::spin_until([] { return seen >= 0; });
+  EXPECT_EQ(seen == 0, staged) << seen;
+  upcxx::barrier();
+
+  // A get into a device: this rank's has them when the copy is complete.
+  auto const landing = gpu.allocate<int>(count);
+  std::uint64_t const before = flushes();
+  upcxx::copy(theirs, landing, count).wait();
+  EXPECT_EQ(flushes() == before, staged);
+  std::vector<int> back(count);
+  upcxx::copy(landing, back.data(), count).wait();
+  EXPECT_EQ(back, data);  // of two ranks each has written to the other
+  upcxx::barrier();
+  gpu.destroy();
+}
+
+}  // namespace
