@@ -52,6 +52,9 @@ constexpr std::array table{
         "ATOLL_FLAT_COLLECTIVES", kind::boolean, "yes", "",
         "whether collectives inside a host go by lines of memory that all members read; otherwise by messages"},
     entry{
+        "ATOLL_PROGRESS_THREAD", kind::boolean, "no", "",
+        "in jobs on several hosts: whether a thread of each rank makes internal progress while the program computes"},
+    entry{
         "ATOLL_DIRECT_FROM", kind::size_or_percent, "", "",
         "smallest transfer between hosts for which the network's own put and get are used; left empty, as the "
         "network is good at it"},
@@ -362,6 +365,8 @@ std::optional<std::size_t> message_memory() {
   if (environment("ATOLL_MESSAGE_MEMORY") == nullptr) return std::nullopt;
   return size_setting("ATOLL_MESSAGE_MEMORY");
 }
+
+bool progress_thread() { return parse_boolean(text_of("ATOLL_PROGRESS_THREAD"), "ATOLL_PROGRESS_THREAD"); }
 
 std::optional<std::size_t> direct_from() {
   if (environment("ATOLL_DIRECT_FROM") == nullptr) return std::nullopt;

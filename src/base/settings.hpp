@@ -90,6 +90,9 @@ std::string huge_pages();
 
 /// ATOLL_MESSAGE_MEMORY in bytes; nothing when it is left to the library.
 std::optional<std::size_t> message_memory();
+/// ATOLL_PROGRESS_THREAD.
+bool progress_thread();
+
 /// ATOLL_DIRECT_FROM: bytes.
 std::optional<std::size_t> direct_from();
 

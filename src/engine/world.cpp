@@ -222,7 +222,8 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       shm(with_memory(std::move(plan.transport), transit, messages)),
       machine(std::move(plan.machine)),
       network(open_messages(channel, machine.get(), shm.period(), messages)),
-      progress(shm, network.get(), host, sleep_on_network(host, network.get(), plan), plan.threaded),
+      progress(shm, network.get(), host, sleep_on_network(host, network.get(), plan),
+               plan.threaded || plan.progress_thread),
       flags(progress.open),
       teams(host),
       questions(progress.open, host),
@@ -230,7 +231,9 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       waits(host),
       collectives(progress.open),
       remote(progress),
-      copies(progress) {}
+      copies(progress),
+      several_threads(plan.threaded),
+      wants_progress_thread(plan.progress_thread) {}
 
 world_state::~world_state() {
   // Callbacks that are not done still use their arguments there; a mapping of the next period must not take
@@ -269,6 +272,7 @@ void start(bool threaded) {
 
   start_plan plan;
   plan.threaded = threaded;
+  plan.progress_thread = settings::progress_thread() && place.hosts > 1;
   plan.machine = join_simulated(channel);
   plan.transport.period = static_cast<std::uint32_t>(periods_ended() + 1);
   plan.waiting.spare_cores = !oversubscribed.value_or(ranks_of_machine > cores);
@@ -283,7 +287,7 @@ void start(bool threaded) {
   agree_with_host(channel, region, plan);
   plan.waiting.longest_sleep_ns = settings::longest_sleep_ns();
   // In threaded programs a thread may complete what another one waits for, and does not ring.
-  if (threaded || !plan.remote_fences) {
+  if (threaded || plan.progress_thread || !plan.remote_fences) {
     plan.waiting.longest_sleep_ns = std::min(plan.waiting.longest_sleep_ns, longest_unsure_sleep_ns);
   }
   if (place.hosts > 1) plan.bell_event = bootstrap::share_bell_events(channel, bootstrap::sharers::host);
@@ -312,6 +316,12 @@ void start(bool threaded) {
   channel.mark(rank_state::initialized);
   bootstrap::look_for_mpi_singletons(channel);
 }
+
+void begin_progress_thread() {
+  if (world->wants_progress_thread) world->helper = std::make_unique<progress_thread>(world->progress);
+}
+
+void end_progress_thread() noexcept { world->helper.reset(); }
 
 void stop() noexcept {
   std::unique_ptr<world_state> const ending(world);

@@ -19,6 +19,7 @@
 #include "engine/period.hpp"
 #include "engine/progress/flags.hpp"
 #include "engine/progress/progress_engine.hpp"
+#include "engine/progress/progress_thread.hpp"
 #include "engine/rma/remote_memory.hpp"
 #include "memory/host/arena.hpp"
 #include "memory/host/region.hpp"
@@ -37,7 +38,8 @@ struct start_plan {
   bool flat = true;               ///< flat collectives are used
   std::int32_t bell_event = -1;   ///< number of this rank's, if it may sleep on descriptors
   waiting_policy waiting;
-  bool threaded = false;
+  bool threaded = false;         ///< several threads of the program may communicate (par)
+  bool progress_thread = false;  ///< there is one (progress/progress_thread.hpp)
   std::unique_ptr<simulated_machine> machine;
 };
 
@@ -67,6 +69,9 @@ struct world_state {
   remote_memory remote;
   device_copies copies;
   calls_at_end ends;
+  bool const several_threads;  ///< of the program may communicate (par)
+  bool const wants_progress_thread;
+  std::unique_ptr<progress_thread> helper;
 };
 
 /// Null before start and after stop.
@@ -74,6 +79,9 @@ extern world_state* world;
 
 /// Collective. Joins the job, maps the host's memory, opens the transports. Throws startup_error.
 void start(bool threaded);
+/// Starts the progress thread, if there is to be one: everything that it may call is ready. It ends with end_progress_thread().
+void begin_progress_thread();
+void end_progress_thread() noexcept;
 /// Makes the shared heap of this rank, empty; of its memory nothing is taken yet.
 void open_heap();
 /// Collective in effect: nothing may be in flight. Leaves the process able to start again.

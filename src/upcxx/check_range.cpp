@@ -92,7 +92,7 @@ void check_injection(char const* call) noexcept {
   if (engine::world == nullptr) {
     check_failed("%s: called before upcxx::init or after upcxx::finalize", call);
   }
-  if (!engine::world->progress.threaded && this_thread().current != &master_persona()) {
+  if (!engine::world->several_threads && this_thread().current != &master_persona()) {
     check_failed(
         "%s: in the seq thread mode only the thread with the master persona as its current one may "
         "communicate. Compile with UPCXX_THREADMODE=par, or hand the call over: "
@@ -102,7 +102,7 @@ void check_injection(char const* call) noexcept {
 }
 
 void check_heap_use(char const* call) noexcept {
-  if (engine::world == nullptr || engine::world->progress.threaded || this_thread().holds_master) return;
+  if (engine::world == nullptr || engine::world->several_threads || this_thread().holds_master) return;
   check_failed(
       "%s: in the seq thread mode only the thread that holds the master persona may allocate and free in "
       "the shared heap. Compile with UPCXX_THREADMODE=par, or hand the call over: "

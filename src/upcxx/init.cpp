@@ -142,7 +142,7 @@ void init(bool threaded, bool checked) {
           "init: the library is initialised already, and then only the thread that holds the master "
           "persona may call init again");
     }
-    if (threaded != engine::world->progress.threaded) {
+    if (threaded != engine::world->several_threads) {
       check_failed(
           "init: the library was initialised in the other thread mode; compile the whole program "
           "with one UPCXX_THREADMODE");
@@ -163,6 +163,7 @@ void init(bool threaded, bool checked) {
   bind_teams();
   acquire_master();
   check_thread_ends(checked);
+  engine::begin_progress_thread();
 }
 
 void finalize(bool report_leaks) {
@@ -179,6 +180,7 @@ void finalize(bool report_leaks) {
     --depth;
     return;
   }
+  engine::end_progress_thread();
   progress_user();
   // Programs should have waited for their operations. For those that have not: what was sent before finalize,
   // also what had found no room yet, reaches its target before the second barrier and runs; its replies,

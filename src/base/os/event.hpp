@@ -37,4 +37,11 @@ inline void wait_for_either(int event, int other, std::int64_t longest_ns) noexc
   if (::ppoll(both, 2, &longest, nullptr) > 0 && both[0].revents != 0) silence_event(event);
 }
 
+/// Sleeps until it is readable, or for so long; -1: for so long. May return earlier.
+inline void wait_for(int descriptor, std::int64_t longest_ns) noexcept {
+  pollfd one{descriptor, POLLIN, 0};
+  timespec const longest{longest_ns / 1'000'000'000, longest_ns % 1'000'000'000};
+  ::ppoll(&one, 1, &longest, nullptr);
+}
+
 }  // namespace atl::os

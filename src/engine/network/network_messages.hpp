@@ -111,6 +111,8 @@ class network_messages final : public single<network_messages>, public transport
     looks_.hurry();
     return waiting_ == 0 && bundled_ == 0 && network_->arm();
   }
+  /// As transport::network::descriptor(); not under the lock.
+  [[nodiscard]] int descriptor() const noexcept { return network_->descriptor(); }
   /// Begins to close all connections. Nothing more is sent, and losses are taken for closings.
   void close_all();
   /// Are there any that are not closed yet?

@@ -38,7 +38,7 @@ struct progress_engine : single<progress_engine> {
   open_work open;
   held_back_calls held_back;
   impatience impatient;
-  bool const threaded;  ///< several threads may communicate (par)
+  bool const threaded;  ///< several threads use it: the lock is needed
   waiting_policy const waiting;
   recursive_spin_lock lock;  ///< see guard.hpp
 
