@@ -69,8 +69,8 @@ class network {
   virtual void close(std::int32_t peer) = 0;
 
   /// The peer is gone, as somebody knows who watches it. `refused` follows if this side was connecting, else `lost` and
-  /// then `closed`, if there was anything. Waits for nothing of the peer's; one that lives hears `lost` sooner or
-  /// later.
+  /// then `closed`, if there was anything. Waits for nothing of the peer's (but see abilities::ends_what_is_lost); one that
+  /// lives hears `lost` sooner or later.
   virtual void give_up(std::int32_t peer) = 0;
 
   // --- Messages -------------------------------------------------------------------------------------------

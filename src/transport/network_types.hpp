@@ -164,6 +164,9 @@ struct abilities {
   bool needs_local_registration = false;  ///< local ends without a registration are unsupported
   stale_key stale_keys = stale_key::misses;
   loss_notice losses = loss_notice::always;
+  /// What is under way to a peer that is lost or given up ends by itself. Else what uses the caller's memory may need that
+  /// peer's polls, or never end; then `closed` does not come either, before the object is destroyed.
+  bool ends_what_is_lost = true;
   std::uint32_t memory_kinds = 0;  ///< bit (1 << kind_id): memory that register_memory() may accept
 
   bool takes(memory::kind_id kind) const { return (memory_kinds >> static_cast<unsigned>(kind) & 1U) != 0; }

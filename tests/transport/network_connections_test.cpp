@@ -289,15 +289,24 @@ TEST_P(network_test, ALossReachesEveryOperation) {
   start([&](operation* op) { return at(0).net->get(1, {into.data()}, {key, 0}, 1000, op); });
   start([&](operation* op) { return at(0).net->flush(1, op); });
   EXPECT_FALSE(ops.empty());
+  at(0).on_connection = [&](connection_event const& e) {
+    if (e.what != connection_change::closed) return;
+    for (auto const& op : ops) EXPECT_EQ(op->finished, 1) << "an event comes after `closed`";
+  };
   job->break_connection(*at(0).net, 1);
   for (int i = 0; i < 100; ++i) at(0).poll();
+  EXPECT_EQ(at(0).count(connection_change::lost, 1), 2);
+  EXPECT_EQ(at(0).net->flush(1, nullptr), started::unreachable);
+  if (!at(0).net->abilities().ends_what_is_lost) {
+    ASSERT_TRUE(until([&] { return !at(0).connected(1); }));
+  }
   EXPECT_FALSE(at(0).connected(1));
+  at(0).on_connection = nullptr;
   for (auto const& op : ops) {
     EXPECT_EQ(op->finished, 1);
     EXPECT_EQ(op->how, outcome::peer_lost);
   }
   EXPECT_EQ(at(0).connections.back().what, connection_change::closed);
-  EXPECT_EQ(at(0).count(connection_change::lost, 1), 2);
   ASSERT_TRUE(until([&] { return !at(1).connected(0); }));
   // Others go on, and so does a new connection; nothing of the old one comes through.
   at(1).messages.clear();
@@ -346,6 +355,10 @@ TEST_P(network_test, APeerThatIsGivenUpHoldsNothing) {
     at(0).net->give_up(1);
     for (int i = 0; i < 100; ++i) at(0).poll();
     EXPECT_EQ(lost_at, 1);
+    if (!at(0).net->abilities().ends_what_is_lost) {
+      EXPECT_EQ(finished_at, 0) << "its memory may still be written";
+      ASSERT_TRUE(until([&] { return !at(0).connected(1); }));
+    }
     EXPECT_EQ(finished_at, 2);
     EXPECT_EQ(get.how, outcome::peer_lost);
     EXPECT_EQ(at(0).connections.back().what, connection_change::closed);
@@ -363,6 +376,44 @@ TEST_P(network_test, APeerThatIsGivenUpHoldsNothing) {
     at(0).net->close(1);
     ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
   }
+}
+
+/// The memory is the caller's again, whether the transport has registered it or the caller has.
+TEST_P(network_test, ALossEndsPayloadsThatNobodyHasFetched) {
+  open(2);
+  message_sizes const sizes = at(0).net->sizes(1, lane::request);
+  if (sizes.late == sizes.eager) GTEST_SKIP() << "has none";
+  if (at(0).net->abilities().ends_what_is_lost) GTEST_SKIP() << "nothing is kept back";
+  bytes payload = pattern(sizes.eager * 2, 1), into(payload.size());
+  registration* const known = enter(0, payload);
+  for (registration* const memory : {static_cast<registration*>(nullptr), known}) {
+    connect(0, 1);
+    bool arrived = false;
+    arrival_handle handle;
+    at(1).on_message = [&](arrival const& what) {
+      arrived = what.late;
+      handle = what.handle;
+      return taken::kept;
+    };
+    counted op(ask_source);
+    ASSERT_EQ(persist([&] {
+                return at(0).net->send(1, lane::request, {}, {payload.data(), memory}, payload.size(), &op);
+              }),
+              started::under_way);
+    ASSERT_TRUE(until([&] { return arrived; }));
+    at(0).net->give_up(1);
+    for (int i = 0; i < 100; ++i) at(0).poll();
+    EXPECT_EQ(op.source, memory == nullptr ? 1 : 0) << "what the caller has registered may still be read";
+    int const losses = memory == nullptr ? 1 : 2;
+    ASSERT_TRUE(until([&] { return at(1).count(connection_change::lost, 0) == losses; }));
+    EXPECT_EQ(at(1).net->fetch(handle, {into.data()}, nullptr), started::unreachable);
+    at(1).net->release(handle);
+    at(1).on_message = nullptr;
+    ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+    EXPECT_EQ(op.source, 1);
+    EXPECT_EQ(op.how, outcome::peer_lost);
+  }
+  at(0).net->forget(known);
 }
 
 TEST_P(network_test, APeerThatEndsIsLost) {
