@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <dlfcn.h>
@@ -17,12 +18,21 @@
 namespace atl::transport {
 namespace {
 
-network_config config_of_this_machine() {
-  char const* const devices = std::getenv("ATOLL_NET_DEVICES");
+/// What is tried beside what a network chooses by itself.
+struct other {
+  std::string_view network;
+  char const* name;
+  char const* devices;
+};
+constexpr other others[] = {{"ofi", "ofi_connectionless", "tcp;ofi_rxm/lo"}};
+
+opened_network open_on(std::string const& devices, std::int32_t rank, std::int32_t ranks) {
   network_config config;
-  config.devices = devices != nullptr ? devices : "";
+  config.rank = rank;
+  config.ranks = ranks;
+  config.devices = devices.c_str();
   config.one_machine = true;
-  return config;
+  return open_plugin(NETWORK, config);
 }
 
 /// Where a rank is, in turn; nothing: where the process is.
@@ -37,14 +47,11 @@ std::string space_of(std::int32_t rank) {
 
 class module_job final : public network_job {
  public:
-  module_job(std::int32_t ranks, std::string name) : ranks_(ranks), name_(std::move(name)) {}
+  module_job(std::int32_t ranks, std::string devices) : ranks_(ranks), devices_(std::move(devices)) {}
 
   std::unique_ptr<network> open(std::int32_t rank) override {
-    network_config config = config_of_this_machine();
-    config.rank = rank;
-    config.ranks = ranks_;
     auto const open_here = [&] {
-      opened_network opened = open_plugin(name_, config);
+      opened_network opened = open_on(devices_, rank, ranks_);
       EXPECT_NE(opened.network, nullptr) << opened.why_not;
       if (opened.network == nullptr) std::abort();
       return std::move(opened.network);
@@ -56,21 +63,34 @@ class module_job final : public network_job {
 
  private:
   std::int32_t ranks_;
-  std::string name_;
+  std::string devices_;
 };
 
-std::unique_ptr<network_job> make_module(std::int32_t ranks, std::string const& /*options*/) {
-  return std::make_unique<module_job>(ranks, NETWORK);
+/// Options are devices; what may follow behind a comma is for others.
+std::unique_ptr<network_job> make_module(std::int32_t ranks, std::string const& options) {
+  bool const none = options.starts_with("seed=");
+  return std::make_unique<module_job>(ranks, none ? std::string() : options.substr(0, options.find(',')));
+}
+
+std::string chosen_devices() {
+  char const* const devices = std::getenv("ATOLL_NET_DEVICES");
+  return devices != nullptr ? devices : "";
 }
 
 }  // namespace
 
-std::vector<network_kind> network_kinds() { return {{NETWORK, make_module, ""}}; }
+std::vector<network_kind> network_kinds() {
+  std::vector<network_kind> kinds{{NETWORK, make_module, chosen_devices()}};
+  if (!chosen_devices().empty()) return kinds;
+  for (other const& each : others) {
+    if (each.network == NETWORK) kinds.push_back({each.name, make_module, each.devices});
+  }
+  return kinds;
+}
 
 std::string why_no_network() {
-  network_config const config = config_of_this_machine();
   // By the module first, to which it belongs to see to what its library does when it is loaded.
-  if (open_plugin(NETWORK, config).network != nullptr) return {};
+  if (open_on(chosen_devices(), 0, 1).network != nullptr) return {};
   if (::dlopen(NETWORK_LIBRARY, RTLD_NOW | RTLD_LOCAL) != nullptr) return {};  // then tests say what fails
   char const* const why = ::dlerror();
   return why != nullptr ? why : NETWORK_LIBRARY " cannot be opened";

@@ -48,6 +48,22 @@ TEST(ofi, DevicesAreFoundByTheirNames) {
   }
 }
 
+TEST(ofi, OneEndpointForAllPeersIsTakenWhereItsProviderIsNamed) {
+  network_config config = between_simulated_hosts();
+  opened_network const usual = open_plugin("ofi", config);
+  ASSERT_NE(usual.network, nullptr) << usual.why_not;
+  EXPECT_TRUE(usual.network->abilities().ends_what_is_lost) << "connected endpoints come first";
+  config.devices = "tcp;ofi_rxm/lo";
+  opened_network const opened = open_plugin("ofi", config);
+  ASSERT_NE(opened.network, nullptr) << opened.why_not;
+  EXPECT_THAT(opened.network->description(), testing::EndsWith("tcp;ofi_rxm/lo"));
+  EXPECT_FALSE(opened.network->abilities().ends_what_is_lost);
+  EXPECT_EQ(opened.network->abilities().losses, loss_notice::none);
+  // They do not talk to each other, and say so.
+  EXPECT_EQ(opened.network->connect(1, usual.network->address()), started::unsupported);
+  EXPECT_THAT(opened.network->last_error(), HasSubstr("tcp;ofi_rxm"));
+}
+
 TEST(ofi, DevicesThatDoNotExistAreNamedWithThoseThatDo) {
   network_config config = between_simulated_hosts();
   config.one_machine = false;

@@ -12,10 +12,8 @@ constexpr std::size_t blocks_in_lot = 16;
 }  // namespace
 
 block_pool::~block_pool() {
-  for (lot& each : lots_) {
-    close_object(each.entered);
-    ::operator delete (each.memory, std::align_val_t{alignof(block)});
-  }
+  close_memory();
+  for (lot const& each : lots_) ::operator delete (each.memory, std::align_val_t{alignof(block)});
 }
 
 void block_pool::grow() {

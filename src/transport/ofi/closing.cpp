@@ -25,6 +25,7 @@ void ofi_network::close(std::int32_t rank) {
 void ofi_network::give_up(std::int32_t rank) {
   peer* const p = find(rank);
   if (p == nullptr) return;
+  if (context_->connectionless() && p->wishes) say_aside(*p, wire::gone, p->wish_number);
   drop_wish(*p);
   if (p->now == peer::link::none || p->lost) return;
   lose(*p, "it was given up");
@@ -43,13 +44,13 @@ void ofi_network::tend(peer& p) {
       lose(p, "the other side has closed the connection");
     }
   }
-  if (!p.lost && !p.waiting.empty()) go_on(p);
+  if (!p.waiting.empty() && (!p.lost || context_->connectionless())) go_on(p);
   if (p.lost) {
     tend_lost(p);
   } else if (p.now == peer::link::closing) {
     tend_closing(p);
   }
-  if (p.wish == nullptr || p.lost) return;
+  if (!p.wishes || p.lost) return;
   bool const theirs = p.now == peer::link::connecting && p.begun && p.rank < me_;
   if (p.now == peer::link::none || theirs) accept(p);
 }
@@ -58,24 +59,29 @@ void ofi_network::tend_closing(peer& p) {
   if (p.out != 0 || p.events != 0) return;
   if (!std::exchange(p.said_bye, true)) say_word(p, wire::bye, {});
   if (!p.agreed()) return;
+  if (context_->connectionless()) {
+    end_connection(p);
+    return;
+  }
   bool const leads = me_ < p.rank;
   if (!leads && !std::exchange(p.said_over, true)) say_word(p, wire::over, {});
   if (p.agreed() && (p.hung_up || (leads && p.got_over))) end_connection(p);
 }
 
-/// libfabric lets go of everything with the endpoint; what remains is to tell.
+/// libfabric lets go of everything with the endpoint, and what remains is to tell; of one that serves all peers it does not.
 void ofi_network::tend_lost(peer& p) {
   if (p.agreed()) {
     end_connection(p);
     return;
   }
-  if (p.now == peer::link::connecting && p.begun && p.wish != nullptr) {
+  if (p.now == peer::link::connecting && p.begun && p.wishes) {
     accept(p);  // of two requests the other one is left
     return;
   }
   bool const stood = p.now == peer::link::connected || p.now == peer::link::closing;
   if (stood && !std::exchange(p.lost_told, true)) tell(p, connection_change::lost, p.why);
   release_endpoint(p);
+  if (context_->connectionless()) let_go(p);
   if (p.out == 0 && p.events == 0) end_connection(p);
 }
 
@@ -93,12 +99,16 @@ void ofi_network::end_connection(peer& p) {
   } else if (asked) {
     tell(p, connection_change::refused, why);
   }
-  if (p.wish != nullptr) touch(p);
+  if (p.wishes) touch(p);
 }
 
 /// With it goes what is under way. libfabric may still name that in its queue, but uses none of its memory.
 void ofi_network::release_endpoint(peer& p) {
   if (p.endpoint == nullptr) return;
+  if (context_->connectionless()) {
+    leave(p);
+    return;
+  }
   endpoints_.erase(&p.endpoint->fid);
   close_object(p.endpoint);
   p.waiting = {};

@@ -83,6 +83,7 @@ void ofi_network::begin_connection(peer& p) {
 
 void ofi_network::own_endpoint(peer& p, fid_ep* made) {
   p.endpoint = made;
+  if (context_->connectionless()) return;
   endpoints_[&made->fid] = &p;
   if (context_->shared_receives() == nullptr) post_receives(&p);
 }
@@ -102,7 +103,7 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
   peer& p = make(rank);
   if (p.lost || p.now == peer::link::closing) return started::no_room;
   if (p.now == peer::link::connected) return started::complete;
-  if (p.now == peer::link::none && p.wish != nullptr) return started::no_room;
+  if (p.now == peer::link::none && p.wishes) return started::no_room;
   if (p.now == peer::link::connecting) {
     p.asked = true;
     return started::under_way;
@@ -110,6 +111,10 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
   begin_connection(p);
   p.asked = p.begun = true;
   p.number = ++last_number_ * 2 + static_cast<std::uint32_t>(me_ > rank);
+  if (context_->connectionless()) {
+    say_hello(p, to);
+    return started::under_way;
+  }
   fid_ep* const made = context_->make_endpoint(to, &p, error_);
   if (made == nullptr) {
     lose(p, error_);
@@ -125,6 +130,7 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
 
 unsigned ofi_network::read_events() {
   unsigned n = 0;
+  if (context_->events() == nullptr) return n;
   for (;; ++n) {
     alignas(fi_eq_cm_entry) std::array<std::byte, longest_event> room{};
     std::uint32_t what = 0;
@@ -147,7 +153,7 @@ void ofi_network::take_event(std::uint32_t what, fi_eq_cm_entry const& entry, st
   if (what == FI_CONNREQ) {
     info_ptr request(entry.info);
     if (introduced && said.rank >= 0 && said.rank < ranks_ && said.rank != me_) {
-      take_request(std::move(request), said);
+      take_request(make(said.rank), said.number, std::move(request));
     } else {
       context_->reject(*request);
     }
@@ -171,33 +177,42 @@ void ofi_network::take_failure() {
   if (found != endpoints_.end()) lose(*found->second, words_of(error.err));
 }
 
-void ofi_network::take_request(info_ptr request, introduction const& who) {
-  peer& p = make(who.rank);
-  if (who.number <= p.last_seen) {
-    context_->reject(*request);
+/// `request`: null where one endpoint serves all peers.
+void ofi_network::take_request(peer& p, std::uint32_t number, info_ptr request) {
+  if (number <= p.last_seen) {
+    if (request != nullptr) context_->reject(*request);
     return;
   }
-  p.last_seen = who.number;
+  p.last_seen = number;
   drop_wish(p);
-  p.wish = std::move(request);
-  p.wish_number = who.number;
+  p.wishes = true;
+  p.request = std::move(request);
+  p.wish_number = number;
   bool const stood = p.now == peer::link::connected || (p.now == peer::link::closing && !p.agreed());
   if (stood || (p.now == peer::link::connecting && !p.begun)) lose(p, "the other side has begun anew");
   touch(p);
 }
 
 void ofi_network::drop_wish(peer& p) {
-  if (p.wish != nullptr) context_->reject(*p.wish);
-  p.wish.reset();
+  p.wishes = false;
+  if (p.request != nullptr) context_->reject(*p.request);
+  p.request.reset();
 }
 
 /// Answers the wish of a peer; what this side has asked for by itself is dropped.
 void ofi_network::accept(peer& p) {
-  info_ptr const request = std::exchange(p.wish, nullptr);
+  info_ptr const request = std::move(p.request);
+  p.wishes = false;
   if (p.now == peer::link::none) begin_connection(p);
   release_endpoint(p);
   p.lost = p.begun = p.hung_up = false;
   p.number = p.wish_number;
+  if (context_->connectionless()) {
+    own_endpoint(p, context_->endpoint());
+    say_word(p, wire::ack, {});
+    stands(p, nullptr);
+    return;
+  }
   fid_ep* const made = context_->make_endpoint(*request, &p, error_);
   if (made == nullptr) {
     context_->reject(*request);
@@ -213,7 +228,7 @@ void ofi_network::accept(peer& p) {
 void ofi_network::stands(peer& p, introduction const* answer) {
   set_link(p, peer::link::connected);
   if (p.begun && answer != nullptr && answer->number > p.last_seen) p.last_seen = answer->number;
-  if (p.wish != nullptr) {
+  if (p.wishes) {
     if (answer != nullptr && p.wish_number > answer->number) {
       lose(p, "the other side has begun anew");
     } else {

@@ -27,6 +27,8 @@ std::string failure(char const* what, long error) {
 context::~context() {
   if (descriptor_ >= 0) ::close(descriptor_);
   close_object(listener_);
+  close_object(endpoint_);
+  close_object(addresses_);
   close_object(shared_receives_);
   close_object(completions_);
   close_object(domain_);
@@ -47,7 +49,7 @@ std::string context::open(network_config const& config) {
   }
   bool can_wait = false;
   std::string problem = open_queues(can_wait);
-  if (problem.empty()) problem = listen();
+  if (problem.empty()) problem = info_->ep_attr->type == FI_EP_MSG ? listen() : open_endpoint();
   if (problem.empty() && can_wait) open_descriptor();
   if (problem.empty() && address_.size() > config.address_room) {
     problem = "the address of this rank has " + std::to_string(address_.size()) + " bytes, and " +
@@ -68,6 +70,7 @@ std::string context::open_queues(bool& can_wait) {
     e = fi_cq_open(domain_, &how, &completions_, nullptr);
   }
   if (e != 0) return failure("opens no queue of completions", e);
+  if (info_->ep_attr->type != FI_EP_MSG) return {};
   fi_eq_attr events{};
   events.wait_obj = how.wait_obj;
   e = fi_eq_open(fabric_, &events, &events_, nullptr);
@@ -86,10 +89,35 @@ std::string context::listen() {
   if (e == 0) e = fi_pep_bind(listener_, &events_->fid, 0);
   if (e == 0) e = fi_listen(listener_);
   if (e != 0) return failure("cannot listen", e);
+  return keep_address(&listener_->fid);
+}
+
+std::string context::open_endpoint() {
+  fi_av_attr how{};
+  how.type = info_->domain_attr->av_type;
+  int e = fi_av_open(domain_, &how, &addresses_, nullptr);
+  if (e != 0) return failure("opens no vector of addresses", e);
+  e = fi_endpoint(domain_, info_.get(), &endpoint_, nullptr);
+  if (e == 0) e = fi_ep_bind(endpoint_, &addresses_->fid, 0);
+  if (e == 0) e = fi_ep_bind(endpoint_, &completions_->fid, FI_TRANSMIT | FI_RECV);
+  if (e == 0) e = fi_enable(endpoint_);
+  if (e != 0) return failure("makes no endpoint", e);
+  return keep_address(&endpoint_->fid);
+}
+
+fi_addr_t context::insert(std::span<std::byte const> to, std::string& error) {
+  fi_addr_t made = FI_ADDR_UNSPEC;
+  int const n = fi_av_insert(addresses_, to.data(), 1, &made, 0, nullptr);
+  if (n == 1) return made;
+  error = failure("does not take an address", n < 0 ? n : -FI_EADDRNOTAVAIL);
+  return FI_ADDR_UNSPEC;
+}
+
+std::string context::keep_address(fid* of) {
   std::array<std::byte, longest_given_address> given{};
   std::size_t length = given.size();
-  e = fi_getname(&listener_->fid, given.data(), &length);
-  if (e != 0 || length > given.size()) return failure("does not tell the address of its listener", e);
+  int const e = fi_getname(of, given.data(), &length);
+  if (e != 0 || length > given.size()) return failure("does not tell its address", e);
   std::string_view const provider = info_->fabric_attr->prov_name;
   address_.resize(sizeof address_mark + 1 + provider.size() + length);
   std::byte* to = address_.data();
@@ -110,17 +138,18 @@ bool context::reads_address(std::span<std::byte const> address, std::span<std::b
   return true;
 }
 
-/// Both queues in one descriptor.
+/// The queues in one descriptor.
 void context::open_descriptor() {
   int one = -1;
   int other = -1;
   if (fi_control(&completions_->fid, FI_GETWAIT, &one) != 0 ||
-      fi_control(&events_->fid, FI_GETWAIT, &other) != 0) {
+      (events_ != nullptr && fi_control(&events_->fid, FI_GETWAIT, &other) != 0)) {
     return;
   }
   int const both = ::epoll_create1(EPOLL_CLOEXEC);
   if (both < 0) return;
   for (int const each : {one, other}) {
+    if (each < 0) continue;
     epoll_event what{};
     what.events = EPOLLIN;
     what.data.fd = each;
@@ -133,8 +162,8 @@ void context::open_descriptor() {
 }
 
 bool context::arm() {
-  fid* queues[] = {&completions_->fid, &events_->fid};
-  return descriptor_ >= 0 && fi_trywait(fabric_, queues, 2) == FI_SUCCESS;
+  fid* queues[] = {&completions_->fid, events_ != nullptr ? &events_->fid : nullptr};
+  return descriptor_ >= 0 && fi_trywait(fabric_, queues, events_ != nullptr ? 2 : 1) == FI_SUCCESS;
 }
 
 bool context::has_adapter() const noexcept {
@@ -144,8 +173,13 @@ bool context::has_adapter() const noexcept {
     case FI_PROTO_IWARP:
       return true;
     default:
-      return false;
+      return is_adapter(*info_);
   }
+}
+
+bool context::moves_alone() const noexcept {
+  // One endpoint for all peers may be made of software that needs polls, whatever moves the data in the end.
+  return has_adapter() && (!connectionless() || info_->domain_attr->data_progress == FI_PROGRESS_AUTO);
 }
 
 std::string context::description() const {
@@ -191,7 +225,12 @@ void context::reject(fi_info const& request) {
 int context::enter(void const* begin, std::size_t bytes, std::uint64_t access, fid_mr*& memory) {
   // Keys are never used twice, so that one that is forgotten finds nothing.
   std::uint64_t const key = gives_keys() ? 0 : ++last_key_;
-  return fi_mr_reg(domain_, begin, bytes, access, 0, key, 0, &memory, nullptr);
+  int e = fi_mr_reg(domain_, begin, bytes, access, 0, key, 0, &memory, nullptr);
+  if (e != 0 || !has_mode(FI_MR_ENDPOINT)) return e;
+  e = fi_mr_bind(memory, &endpoint_->fid, 0);
+  if (e == 0) e = fi_mr_enable(memory);
+  if (e != 0) close_object(memory);
+  return e;
 }
 
 }  // namespace atl::transport::ofi

@@ -1,7 +1,8 @@
 #pragma once
 
-/// What a network of this folder has open in libfabric: a domain with one queue for completions and one for events of
-/// connections, a listener whose address is what others connect to, and a descriptor for both queues.
+/// What a network of this folder has open in libfabric: a domain with a queue for completions, and, for endpoints that
+/// connect, a queue for their events and a listener, whose address is what others connect to; else the one endpoint for all
+/// peers and the vector of their addresses. A descriptor for the queues.
 
 #include <cstddef>
 #include <memory>
@@ -32,8 +33,10 @@ class context {
   /// What others connect to; begins with the provider's name, as both have to have the same one.
   [[nodiscard]] std::vector<std::byte> const& address() const noexcept { return address_; }
   [[nodiscard]] fi_info const& info() const noexcept { return *info_; }
-  /// Put and get are done by an adapter.
+  /// An adapter moves the data, or the processor does.
   [[nodiscard]] bool has_adapter() const noexcept;
+  /// Put and get come to an end although their target does not poll.
+  [[nodiscard]] bool moves_alone() const noexcept;
   /// Memory that libfabric reads or writes has to be registered, also at this end.
   [[nodiscard]] bool registers_local() const noexcept { return has_mode(FI_MR_LOCAL); }
   /// Keys are the provider's, and may come again.
@@ -46,6 +49,14 @@ class context {
   }
 
   // ---- endpoints ----
+
+  /// One endpoint serves all peers. What is under way to one of them cannot be ended.
+  [[nodiscard]] bool connectionless() const noexcept { return endpoint_ != nullptr; }
+  [[nodiscard]] fid_ep* endpoint() const noexcept { return endpoint_; }
+  /// Makes a peer's address known to it; FI_ADDR_UNSPEC and words in `error`: that cannot be.
+  fi_addr_t insert(std::span<std::byte const> to, std::string& error);
+  /// Closes it, after the memory that was entered. Nothing that was given to it is used from then on.
+  void close_endpoint() noexcept { close_object(endpoint_); }
 
   /// For a peer at `to`, as its address() says; or null and words in `error`.
   fid_ep* make_endpoint(std::span<std::byte const> to, void* of, std::string& error);
@@ -69,8 +80,10 @@ class context {
 
   [[nodiscard]] fid_cq* completions() const noexcept { return completions_; }
   [[nodiscard]] fid_eq* events() const noexcept { return events_; }
-  /// Receives of all endpoints; null: each has its own.
-  [[nodiscard]] fid_ep* shared_receives() const noexcept { return shared_receives_; }
+  /// Where receives for all peers are posted; null: the endpoint of each has its own.
+  [[nodiscard]] fid_ep* shared_receives() const noexcept {
+    return endpoint_ != nullptr ? endpoint_ : shared_receives_;
+  }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   /// Arms the descriptor; false: there is something to do.
   bool arm();
@@ -81,6 +94,8 @@ class context {
   }
   std::string open_queues(bool& can_wait);
   std::string listen();
+  std::string open_endpoint();
+  std::string keep_address(fid* of);
   void open_descriptor();
 
   info_ptr info_;
@@ -90,6 +105,8 @@ class context {
   fid_eq* events_ = nullptr;
   fid_pep* listener_ = nullptr;
   fid_ep* shared_receives_ = nullptr;
+  fid_av* addresses_ = nullptr;
+  fid_ep* endpoint_ = nullptr;
   int descriptor_ = -1;
   bool says_delivered_ = false;
   std::uint64_t last_key_ = 0;

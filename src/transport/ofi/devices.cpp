@@ -26,16 +26,23 @@ constexpr wish wishes[] = {{FI_ORDER_SAS | FI_ORDER_SAW, FI_DELIVERY_COMPLETE},
                            {FI_ORDER_SAS, FI_DELIVERY_COMPLETE},
                            {FI_ORDER_SAS, 0}};
 
-info_ptr ask(wish const& what) {
+info_ptr ask(fi_ep_type type, wish const& what, std::string const& devices) {
   info_ptr const hints(fi.dupinfo(nullptr));
   if (hints == nullptr) return nullptr;
+  bool const connected = type == FI_EP_MSG;
   hints->caps = FI_MSG | FI_RMA;
+  // Not what moves data inside a host only, unless it is named.
+  if (!connected && devices.empty()) hints->caps |= FI_REMOTE_COMM;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
-  hints->ep_attr->type = FI_EP_MSG;
+  hints->ep_attr->type = type;
   hints->tx_attr->msg_order = hints->rx_attr->msg_order = what.order;
   hints->tx_attr->op_flags = what.flags;
-  // No FI_MR_ENDPOINT: memory serves all peers, and each of them has an endpoint.
   hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  if (!connected) {
+    // Memory serves all peers: it can belong to an endpoint where that does so, too.
+    hints->domain_attr->mr_mode |= FI_MR_ENDPOINT;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;  // more may arrive than there are receives
+  }
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   fi_info* list = nullptr;
@@ -93,17 +100,36 @@ fi_info const* best_of(fi_info const* list, std::string const& devices) {
   return best;
 }
 
-std::string names_in(fi_info const* list) {
-  std::string text;
+void add_names(fi_info const* list, std::string& text) {
   for (fi_info const* each = list; each != nullptr; each = each->next) {
     std::string const name = name_of(*each);
     if (rank_of(*each) < 0 || text.find(name) != std::string::npos) continue;
     text += (text.empty() ? "" : ", ") + name;
   }
-  return text;
+}
+
+/// The best device that has such endpoints; where none is named so, `all` tells what there is.
+device best_with(fi_ep_type type, std::string const& devices, std::string& all) {
+  for (wish const& what : wishes) {
+    info_ptr const list = ask(type, what, devices);
+    if (list == nullptr) continue;
+    fi_info const* const best = best_of(list.get(), devices);
+    if (best == nullptr) add_names(list.get(), all);
+    if (best == nullptr) continue;
+    info_ptr mine(fi.dupinfo(best));
+    if (mine == nullptr) continue;
+    // Else messages would be acknowledged, too.
+    mine->tx_attr->op_flags = 0;
+    return {std::move(mine), {}, what.flags != 0};
+  }
+  return {};
 }
 
 }  // namespace
+
+bool is_adapter(fi_info const& info) {
+  return info.nic != nullptr && info.nic->bus_attr != nullptr && info.nic->bus_attr->bus_type == FI_BUS_PCI;
+}
 
 std::string name_of(fi_info const& info) {
   return std::string(info.fabric_attr->prov_name) + "/" + info.domain_attr->name;
@@ -113,26 +139,22 @@ device choose_device(network_config const& config) {
   std::string devices = config.devices;
   if (devices.empty() && config.one_machine) devices = devices_of_one_machine;
   std::string all;
-  for (wish const& what : wishes) {
-    info_ptr const list = ask(what);
-    if (list == nullptr) continue;
-    if (all.empty()) all = names_in(list.get());
-    fi_info const* const best = best_of(list.get(), devices);
-    if (best == nullptr) continue;
-    info_ptr mine(fi.dupinfo(best));
-    if (mine == nullptr) continue;
-    // Else messages would be acknowledged, too.
-    mine->tx_attr->op_flags = 0;
-    return {std::move(mine), {}, what.flags != 0};
-  }
+  device connected = best_with(FI_EP_MSG, devices, all);
+  bool const settled = !devices.empty() || (connected.info != nullptr && is_adapter(*connected.info));
+  if (connected.info != nullptr && settled) return connected;
+  device without = best_with(FI_EP_RDM, devices, all);
+  bool const better = without.info != nullptr && (connected.info == nullptr || is_adapter(*without.info));
+  if (better) return without;
+  if (connected.info != nullptr) return connected;
   if (!all.empty()) {
     return {nullptr, "libfabric finds no such device among ATOLL_NET_DEVICES=" + devices + "; it has " + all,
             false};
   }
-  return {nullptr,
-          "libfabric finds no device whose provider has connected endpoints (FI_EP_MSG) with messages and "
-          "remote memory; providers that only have FI_EP_RDM are not supported yet (`fi_info` lists them)",
-          false};
+  return {
+      nullptr,
+      "libfabric finds no device whose provider has endpoints (FI_EP_MSG, or FI_EP_RDM) with messages in their "
+      "order and remote memory (`fi_info` lists them)",
+      false};
 }
 
 }  // namespace atl::transport::ofi

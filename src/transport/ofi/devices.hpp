@@ -21,9 +21,13 @@ struct device {
   bool says_delivered = false;  ///< a put can say that its data are in the target's memory
 };
 
-/// Of those that ATOLL_NET_DEVICES names, or of all: the provider that libfabric has first; addresses that others can reach
-/// before loop-back ones, IPv4 before others.
+/// Of those that ATOLL_NET_DEVICES names, or of all: adapters before what a processor does, connected endpoints (FI_EP_MSG)
+/// before one for all peers (FI_EP_RDM); then the provider that libfabric has first; addresses that others can reach before
+/// loop-back ones, IPv4 before others.
 device choose_device(network_config const& config);
+
+/// An adapter moves the data.
+bool is_adapter(fi_info const& info);
 
 /// "tcp/eth0"
 std::string name_of(fi_info const& info);

@@ -43,7 +43,7 @@ bool ofi_network::inject(peer& p, std::uint8_t what, std::span<std::byte const> 
   std::size_t const taken[2]{p.taken[0], p.taken[1]};
   fill(p, whole.data(), what, header);
   if (bytes != 0) std::memcpy(whole.data() + at, payload, bytes);
-  ssize_t const e = fi_inject(p.endpoint, whole.data(), at + bytes, FI_ADDR_UNSPEC);
+  ssize_t const e = fi_inject(p.endpoint, whole.data(), at + bytes, p.address);
   if (e == 0) return true;
   std::copy(std::begin(taken), std::end(taken), std::begin(p.taken));
   if (e != -FI_EAGAIN) lose(p, words_of(e));
@@ -54,7 +54,9 @@ bool ofi_network::inject(peer& p, std::uint8_t what, std::span<std::byte const> 
 void ofi_network::say_word(peer& p, wire::kind what, std::span<std::byte const> body) {
   if (p.endpoint == nullptr || p.lost || p.now == peer::link::none) return;
   std::size_t const bytes = sizeof(wire) + body.size();
-  if (bytes <= inject_ && p.waiting.empty() && inject(p, what, {}, body.data(), body.size())) return;
+  bool const has_to_arrive = what == wire::bye && context_->connectionless();
+  bool const short_one = bytes <= inject_ && p.waiting.empty() && !has_to_arrive;
+  if (short_one && inject(p, what, {}, body.data(), body.size())) return;
   if (p.lost) return;
   block* const b = small_.take();
   if (b == nullptr) {
@@ -63,7 +65,7 @@ void ofi_network::say_word(peer& p, wire::kind what, std::span<std::byte const> 
   }
   fill(p, b->begin(), what, {});
   if (!body.empty()) std::memcpy(b->begin() + sizeof(wire), body.data(), body.size());
-  record* const r = open(p, nullptr, sort::word);
+  record* const r = open(p, nullptr, has_to_arrive ? sort::bye : sort::word);
   r->memory = b;
   r->near = b->begin();
   r->descriptor = b->descriptor;

@@ -22,13 +22,16 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
       small_(*context_, small_payload),
       large_(*context_, large_payload) {
   bool const adapter = context_->has_adapter();
-  abilities_.put = abilities_.get = ability{support::native, !adapter};
-  abilities_.put_pieces = abilities_.get_pieces = ability{support::emulated, !adapter};
+  bool const alone = context_->moves_alone();
+  abilities_.put = abilities_.get = ability{support::native, !alone};
+  abilities_.put_pieces = abilities_.get_pieces = ability{support::emulated, !alone};
   abilities_.put_notified = abilities_.late_payload = ability{support::emulated, true};
   abilities_.ordered_messages = true;
   abilities_.put_before_message = context_->orders_messages_behind_puts();
   abilities_.stale_keys = context_->gives_keys() ? stale_key::undetected : stale_key::breaks;
-  abilities_.losses = loss_notice::of_ends;
+  bool const connectionless = context_->connectionless();
+  abilities_.losses = connectionless ? loss_notice::none : loss_notice::of_ends;
+  abilities_.ends_what_is_lost = !connectionless;
   abilities_.memory_kinds = host_memory;
 
   limits_.put_bytes = limits_.get_bytes =
@@ -39,24 +42,31 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
   limits_.key_bytes = 32;
   limits_.payload_alignment = 8;
   limits_.notification_bits = 64;
-  limits_.connections = most_connections;
+  limits_.connections = connectionless ? 0 : most_connections;
   limits_.idle_poll_ns = adapter ? 0 : 200;
   limits_.message_ns = adapter ? 200 : 4000;
 
   sizes_.header = block_pool::headers - sizeof(wire) - sizeof(late_payload);
-  sizes_.eager = sizes_.in_place = large_payload;
+  sizes_.eager = sizes_.in_place =
+      std::min(large_payload, context_->info().ep_attr->max_msg_size - block_pool::headers);
   sizes_.late = limits_.get_bytes;
 
   if (context_->registers_local()) {
     static_cast<void>(context_->enter(confirmed_, sizeof confirmed_, FI_READ, confirmed_entered_));
   }
+  nobody_.endpoint = context_->endpoint();
   if (context_->shared_receives() != nullptr) post_receives(nullptr);
 }
 
 ofi_network::~ofi_network() {
   for (auto const& [rank, p] : peers_) {
     drop_wish(*p);
-    close_object(p->endpoint);
+    if (context_->connectionless()) {
+      // A word to those who live, if there is room.
+      if (p->endpoint != nullptr) static_cast<void>(inject(*p, wire::gone, {}, nullptr, 0));
+    } else {
+      close_object(p->endpoint);
+    }
     for (record* r = p->first; r != nullptr; r = r->after) close_object(r->entered);
   }
   for (remote_key* const key : keys_) delete key;
@@ -65,6 +75,9 @@ ofi_network::~ofi_network() {
     delete r;
   }
   close_object(confirmed_entered_);
+  small_.close_memory();
+  large_.close_memory();
+  context_->close_endpoint();
 }
 
 unsigned ofi_network::poll(receiver& target) {

@@ -115,7 +115,7 @@ class ofi_network final : public network {
   unsigned read_events();
   void take_event(std::uint32_t what, fi_eq_cm_entry const& entry, std::size_t bytes);
   void take_failure();
-  void take_request(info_ptr request, introduction const& who);
+  void take_request(peer& p, std::uint32_t number, info_ptr request);
   void drop_wish(peer& p);
   void accept(peer& p);
   void stands(peer& p, introduction const* answer);
@@ -127,6 +127,15 @@ class ofi_network final : public network {
   void tend_lost(peer& p);
   void end_connection(peer& p);
   void release_endpoint(peer& p);
+
+  // The same over one endpoint for all peers (connectionless.cpp).
+  void say_hello(peer& p, std::span<std::byte const> to);
+  void say_aside(peer& p, wire::kind what, std::uint32_t number);
+  bool say_again(record* r);
+  void take_agreement(wire const& w, std::span<std::byte const> body);
+  void leave(peer& p);
+  void let_go(peer& p);
+  void disown(record* r);
 
   // What is under way (operations.cpp).
   record* open(peer& p, operation* events, sort what);
@@ -141,6 +150,9 @@ class ofi_network final : public network {
   /// All parts are started: how the start ended. Drops the record if nothing is left of it.
   started seal(record* r);
   void finish(record* r);
+  void conclude(record* r);
+  static void link(record* r, peer& p);
+  static void unlink(record* r);
   void put_over(peer& p, std::uint32_t epoch);
   void flush_over(peer& p, flush_point const& point);
   bool flush_one(peer& p, operation* events, many_flushes* of);
@@ -183,6 +195,7 @@ class ofi_network final : public network {
   std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
   std::unordered_map<fid*, peer*> endpoints_;
   peer* recent_ = nullptr;     ///< the last one that was looked for
+  peer nobody_;                ///< of what libfabric has of lost peers, where it cannot be made to let go
   std::vector<peer*> listed_;  ///< to be looked at by the next poll
   std::vector<peer*> looked_at_;
   std::size_t unsettled_ = 0;  ///< connections that are being made, closed or lost

@@ -23,9 +23,27 @@ outcome worse(outcome a, outcome b) { return std::max(a, b); }
 
 }  // namespace
 
+/// Into the peer's chain.
+void ofi_network::link(record* r, peer& p) {
+  r->whom = &p;
+  r->before = p.last;
+  r->after = nullptr;
+  (p.last != nullptr ? p.last->after : p.first) = r;
+  p.last = r;
+  ++p.out;
+}
+
+void ofi_network::unlink(record* r) {
+  peer& p = *r->whom;
+  (r->before != nullptr ? r->before->after : p.first) = r->after;
+  (r->after != nullptr ? r->after->before : p.last) = r->before;
+  --p.out;
+}
+
 record* ofi_network::open(peer& p, operation* events, sort what) {
   record* const r = records_.take();
-  r->whom = &p;
+  link(r, p);
+  r->address = p.address;
   r->events = events;
   r->what = what;
   r->parts = 1;
@@ -33,11 +51,7 @@ record* ofi_network::open(peer& p, operation* events, sort what) {
   r->how = outcome::ok;
   bool const has_source = what == sort::late || what == sort::put;
   r->source_told = !has_source || events == nullptr || !events->asks(completion::source);
-  r->before = p.last;
-  (p.last != nullptr ? p.last->after : p.first) = r;
-  p.last = r;
-  ++p.out;
-  ++live_;
+  if (&p != &nobody_) ++live_;
   return r;
 }
 
@@ -45,15 +59,13 @@ void ofi_network::drop(record* r) {
   peer& p = *r->whom;
   if (r->memory != nullptr) (r->memory->room == small_.room() ? small_ : large_).give(r->memory);
   close_object(r->entered);
-  (r->before != nullptr ? r->before->after : p.first) = r->after;
-  (r->after != nullptr ? r->after->before : p.last) = r->before;
+  unlink(r);
   if (r->what == sort::late) {
     --p.late_out;
     lates_.erase(r->tag);
   }
   if (is_memory(r->what) && r->parent == nullptr) --p.memory_out;
-  --p.out;
-  --live_;
+  if (&p != &nobody_) --live_;
   if (ending_) {
     dead_records_.push(r);
   } else {
@@ -96,18 +108,23 @@ ssize_t ofi_network::post(record* r) {
     case sort::put: {
       iovec const here{r->near, r->bytes};
       fi_rma_iov const there{r->far, r->bytes, r->key};
-      fi_msg_rma const all{&here, &r->descriptor, 1, FI_ADDR_UNSPEC, &there, 1, name, 0};
+      fi_msg_rma const all{&here, &r->descriptor, 1, r->address, &there, 1, name, 0};
       return fi_writemsg(ep, &all, FI_COMPLETION | (context_->says_delivered() ? FI_DELIVERY_COMPLETE : 0));
+    }
+    case sort::bye: {
+      iovec const here{r->near, r->bytes};
+      fi_msg const all{&here, &r->descriptor, 1, r->address, name, 0};
+      return fi_sendmsg(ep, &all, FI_COMPLETION | (context_->says_delivered() ? FI_DELIVERY_COMPLETE : 0));
     }
     case sort::confirm: {
       void* const descriptor = confirmed_entered_ != nullptr ? fi_mr_desc(confirmed_entered_) : nullptr;
-      return fi_read(ep, confirmed_, 1, descriptor, FI_ADDR_UNSPEC, r->far, r->key, name);
+      return fi_read(ep, confirmed_, 1, descriptor, r->address, r->far, r->key, name);
     }
     case sort::get:
     case sort::fetch:
-      return fi_read(ep, r->near, r->bytes, r->descriptor, FI_ADDR_UNSPEC, r->far, r->key, name);
+      return fi_read(ep, r->near, r->bytes, r->descriptor, r->address, r->far, r->key, name);
     default:
-      return fi_send(ep, r->near, r->bytes, r->descriptor, FI_ADDR_UNSPEC, name);
+      return fi_send(ep, r->near, r->bytes, r->descriptor, r->address, name);
   }
 }
 
@@ -122,9 +139,8 @@ void ofi_network::go_on(peer& p) {
     record* const r = p.waiting.pop();
     ++moved_;
     if (e == 0) continue;
-    lose(p, words_of(e));
+    if (r->whom == &p) lose(p, words_of(e));
     part_done(r, outcome::peer_lost);
-    return;
   }
 }
 
@@ -163,6 +179,12 @@ started ofi_network::seal(record* r) {
 }
 
 void ofi_network::finish(record* r) {
+  conclude(r);
+  drop(r);
+}
+
+/// Says and counts what has come of it.
+void ofi_network::conclude(record* r) {
   peer& p = *r->whom;
   outcome const how = r->how;
   if (how != outcome::ok && error_.empty()) error_ = "the connection was lost";
@@ -177,10 +199,7 @@ void ofi_network::finish(record* r) {
   if (r->what == sort::fetch && how == outcome::ok) {
     say_word(p, wire::late_done, std::as_bytes(std::span(&r->tag, 1)));
   }
-  bool const is_put = r->what == sort::put || r->what == sort::confirm;
-  std::uint32_t const epoch = r->epoch;
-  drop(r);
-  if (is_put) put_over(p, epoch);
+  if (r->what == sort::put || r->what == sort::confirm) put_over(p, r->epoch);
 }
 
 // ---- flushes -------------------------------------------------------------------------------------

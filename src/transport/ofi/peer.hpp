@@ -29,6 +29,12 @@ struct wire {
     credit,     ///< says only what stands in `taken`
     bye,        ///< nothing more is started
     over,       ///< nothing more comes: the receiver may close
+
+    // Of connections over one endpoint for all peers.
+    hello,   ///< wants a connection; followed by the sender's address
+    ack,     ///< it stands
+    gone,    ///< the sender has lost it, or given it up
+    let_go,  ///< after that: the sender reads and writes no memory of the receiver's any more
   };
 
   std::int32_t from;
@@ -87,6 +93,8 @@ struct record : ticket {
   enum class sort : std::uint8_t {
     message,  ///< of the memory in its block
     word,     ///< the same, between networks of this sort
+    bye,      ///< one that has to arrive before its sender may end
+    aside,    ///< one that belongs to no connection which stands; said again where it fails
     late,     ///< until the peer says that it has the payload, or does not want it
     put,
     confirm,  ///< reads a byte behind a put, where that does not say itself that its data are there
@@ -95,8 +103,9 @@ struct record : ticket {
   };
 
   peer* whom;
-  record* next;    ///< free, waiting, or done with while libfabric may still name it
-  record* before;  ///< those of the peer are chained
+  fi_addr_t address;  ///< of the peer
+  record* next;       ///< free, waiting, or done with while libfabric may still name it
+  record* before;     ///< those of the peer are chained
   record* after;
   record* parent;
   operation* events;
@@ -147,10 +156,12 @@ struct peer {
   bool hung_up = false;  ///< the peer has closed its end
   bool lost = false;
   bool lost_told = false;
+  bool wishes = false;           ///< the peer wants to connect, and nobody has answered
   outcome silent = outcome::ok;  ///< worst of what was started without events
 
-  fid_ep* endpoint = nullptr;
-  info_ptr wish;  ///< the peer wants to connect, and nobody has answered
+  fid_ep* endpoint = nullptr;          ///< its own, or that of all peers; null without a connection
+  fi_addr_t address = FI_ADDR_UNSPEC;  ///< where the endpoint serves all peers; stays
+  info_ptr request;                    ///< what it wishes by, where it has an endpoint of its own
   std::uint32_t wish_number = 0;
   std::uint32_t last_seen = 0;   ///< highest number of a connection that the peer has begun
   std::uint32_t number = 0;      ///< of this connection, as messages carry it

@@ -62,7 +62,8 @@ bool ofi_network::read_completions() {
       if (t->is_block) {
         take_block(static_cast<block*>(t), entries[i].len);
       } else if (auto* const r = static_cast<record*>(t); r->open) {
-        part_done(r, outcome::ok);
+        // After a loss nobody knows any more whether it was done.
+        part_done(r, r->whom->endpoint == nullptr ? outcome::peer_lost : outcome::ok);
       }
     }
   }
@@ -81,9 +82,15 @@ void ofi_network::read_failure() {
   }
   auto* const r = static_cast<record*>(t);
   if (!r->open) return;  // of an endpoint that is closed
-  // Whatever it is, endpoints do not survive it.
+  peer& p = *r->whom;
+  if (r->what == sort::bye && p.got_bye) {  // who has said it, too, may be gone
+    part_done(r, outcome::ok);
+    return;
+  }
+  // Whatever it is, endpoints do not survive it; of one for all peers the connection does not.
   error_ = words_of(error.err);
-  lose(*r->whom, error_);
+  if (&p != &nobody_) lose(p, error_);
+  if (say_again(r)) return;
   part_done(r, outcome::peer_lost);
 }
 
@@ -111,6 +118,10 @@ void ofi_network::take_block(block* b, std::size_t bytes) {
 
 /// True if the block is still in use.
 bool ofi_network::take_message(block* b, wire const& w) {
+  if (w.what >= wire::hello) {
+    take_agreement(w, {b->begin() + sizeof w, b->bytes - sizeof w});
+    return false;
+  }
   peer* const p = find(w.from);
   if (p == nullptr || p->now == peer::link::none || p->lost || w.number != p->number) return false;
   if (p->now == peer::link::connecting) {

@@ -3,6 +3,7 @@
 /// How much a network of this folder has under way at once, and how long what it copies may be.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace atl::transport::ofi {
 
@@ -20,6 +21,10 @@ inline constexpr std::size_t shared_receives = 128;
 inline constexpr std::size_t own_receives = 16;
 /// Each takes a descriptor of the process over TCP, and own_receives where they are not shared.
 inline constexpr std::size_t most_connections = 512;
+
+/// Of words to a peer with which there is no connection, where they fail, one a poll. A wire below that has broken is made anew
+/// after some hundredths of a second only (ofi_rxm).
+inline constexpr std::uint32_t most_repeats = 1U << 16;
 
 inline constexpr std::size_t small_payload = 2048;
 inline constexpr std::size_t large_payload = 8192;
