@@ -397,19 +397,19 @@ class Network:
     TRIED = ("rma", "rpc", "atomics", "collectives")
     NOT_THERE = ""  # of the suite of transports
 
-    def check(self, launcher, programs, *options, arguments=()):
+    def check(self, launcher, programs, *options, arguments=(), device="tcp/eth0", **environment):
         # Ranks meet in a folder that all hosts see: /tmp is each host's own.
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
             for program in programs:
                 with self.subTest(launcher=launcher, program=program):
                     got = hosts_sh("run", "--launcher", launcher, *options, os.path.join(PROGRAMS, program), *arguments,
                                    ATOLL_TEST_SOCKETS=folder, ATOLL_TRANSPORTS=self.NAME, UPCXX_SHARED_HEAP_SIZE="64M",
-                                   UPCXX_VERBOSE="1")
+                                   UPCXX_VERBOSE="1", **environment)
                     words = got.stdout + got.stderr
                     if got.returncode == 77:
                         self.skipTest(words)
                     self.assertEqual(got.returncode, 0, words)
-                    self.assertRegex(words, rf"network between hosts: {self.NAME} \({self.LIBRARY} 1\..*tcp/eth0")
+                    self.assertRegex(words, rf"network between hosts: {self.NAME} \({self.LIBRARY} 1\..*{device}")
 
     def test_the_suite_of_transports(self):
         # One process, whose ranks are in the networks of all hosts in turn.
@@ -431,6 +431,10 @@ class Ofi(Network, unittest.TestCase):
 
     def test_in_turn(self):
         self.check("mpirun", ["multirank.collectives"], "-n", 6, "--hosts", 3, "--by-node")
+
+    def test_one_endpoint_for_all_peers(self):
+        one = "tcp;ofi_rxm/eth0"
+        self.check("mpirun", ["multirank.rma", "multirank.rpc"], "-n", 4, "--hosts", 2, device=one, ATOLL_NET_DEVICES=one)
 
 
 class Ucx(Network, unittest.TestCase):
