@@ -71,7 +71,8 @@ network_messages::network_messages(std::unique_ptr<transport::network> network, 
       memory_(memory),
       looks_(network_->limits().idle_poll_ns),
       most_open_(network_->limits().connections == 0 ? ~std::size_t{0} : network_->limits().connections),
-      bundles_(network_->limits().message_ns >= dear_message_ns) {}
+      bundles_(network_->limits().message_ns >= dear_message_ns),
+      most_at_once_(std::min(pooled_bytes, network_->limits().inline_bytes)) {}
 
 network_messages::~network_messages() {
   network_.reset();
@@ -217,6 +218,25 @@ void network_messages::cancel_in_place(outgoing& out) noexcept {
   if (out.way == lane::request) p.in_use -= cost_of(out.capacity);
   if (is_bundled(out)) return cancel_bundled(p, out);
   network_->cancel(close_buffer(out)->of);
+}
+
+bool network_messages::send_at_once(std::int32_t target, std::uint64_t token,
+                                    std::span<std::byte const> payload) {
+  network_peer& p = peer(target);
+  if (bundles_ || payload.size() > most_at_once_ || p.link != link_state::open ||
+      !p.waiting[index_of(lane::control)].empty())
+    return false;
+  constexpr auto alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(transport::buffer_alignment));
+  frame const f{token, message_kind::active, alignment_log2, form::whole, static_cast<std::uint32_t>(p.owed)};
+  // The transport only reads it.
+  transport::local_place const from{const_cast<std::byte*>(payload.data()), nullptr};
+  started const s =
+      network_->send(p.rank, lane::control, std::as_bytes(std::span(&f, 1)), from, payload.size(), nullptr);
+  if (s == started::no_room || s == started::unreachable || s == started::unsupported) return false;
+  p.owed = 0;
+  p.last_use = ++uses_;
+  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+  return true;
 }
 
 void network_messages::charge(network_peer& p, lane way, std::size_t bytes, int sign) noexcept {

@@ -77,6 +77,9 @@ class network_messages final : public single<network_messages>, public transport
   void commit_in_place(transport::outgoing& out, transport::message_kind kind, std::uint64_t token,
                        std::size_t bytes);
   void cancel_in_place(transport::outgoing& out) noexcept;
+  /// A small message of the engine's in one call. False: it may not leave at once, or would leave with others, or the
+  /// transport has no room. Then there is begin_in_place().
+  bool send_at_once(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
 
   /// Next arrived message, or null: engine messages and answers first. Lets the transport work where none is there, which
   /// sets `moved` if anything has. What is used in place may have been announced although there is no credit.
@@ -240,6 +243,7 @@ class network_messages final : public single<network_messages>, public transport
   transport::fifo<transport::message> arrived_[transport::lanes];
   open_buffer* free_buffers_ = nullptr;  ///< records that are not in use
   bool const bundles_;                   ///< messages cost much: several leave together
+  std::size_t const most_at_once_;       ///< bytes that the transport has read when send() returns
   std::size_t bundled_ = 0;              ///< messages that lie in bundles
   std::vector<network_peer*> bundling_;
   std::size_t waiting_ = 0;  ///< messages that the transport does not have yet

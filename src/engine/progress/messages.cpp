@@ -208,6 +208,11 @@ void am_commit(outgoing& out, message_kind kind, function_token token, std::size
 namespace {
 [[gnu::noinline]] void am_short_elsewhere(std::int32_t target, function_token token, void const* data,
                                           std::size_t bytes, pressure when_full) {
+  if (progress_engine& engine = progress_engine::here();
+      engine.network != nullptr && !engine.shm.reaches(target)) {
+    guard const held;
+    if (engine.network->send_at_once(target, token, {static_cast<std::byte const*>(data), bytes})) return;
+  }
   outgoing out;
   am_begin(out, target, header_bytes + bytes, when_full);
   std::memcpy(out.begin + header_bytes, data, bytes);

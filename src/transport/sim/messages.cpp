@@ -34,6 +34,14 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
   slot s;
   std::size_t const in_cells = padded(header.size()) + bytes;
   if (in_cells <= wire_.room() && bytes <= how_.eager) {
+    std::uint64_t position = 0;
+    if (std::byte* const body = wire_.reserve(to->way, which, in_cells, position)) [[likely]] {
+      copy_by_words(body, header.data(), header.size());
+      copy_by_words(body + padded(header.size()), source, bytes);
+      wire_.publish(to->way, which, position, in_cells, in_cells, kind::message, token);
+      ++to->sent[which];
+      return started::complete;
+    }
     if (!wire_.open(s, to->way, which, in_cells, may_park(*to))) return started::no_room;
     copy_bytes(s.body, header.data(), header.size());
     copy_bytes(s.body + padded(header.size()), source, bytes);
