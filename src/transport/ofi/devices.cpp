@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "transport/kept_signals.hpp"
+#include "transport/nearest_devices.hpp"
 
 namespace atl::transport::ofi {
 namespace {
@@ -85,17 +86,21 @@ bool is_named(fi_info const& info, std::string const& devices) {
   return false;
 }
 
-/// The best of a list; null if there is none.
+/// The best of a list, of equal ones that which is nearest to this process; null if there is none.
 fi_info const* best_of(fi_info const* list, std::string const& devices) {
+  std::vector<int> const cpus = cpus_of_this_process();
+  auto const distance = [&](fi_info const& info) { return distance_of(info.domain_attr->name, cpus); };
   fi_info const* best = nullptr;
   for (fi_info const* each = list; each != nullptr; each = each->next) {
     int const rank = rank_of(*each);
     if (rank < 0 || !is_named(*each, devices)) continue;
     bool const loops = rank >= 3;
     bool const best_loops = best != nullptr && rank_of(*best) >= 3;
-    bool const better =
-        best == nullptr || (best_loops && !loops) || (same_provider(*best, *each) && rank < rank_of(*best));
-    if (better) best = each;
+    if (best == nullptr || (best_loops && !loops)) {
+      best = each;
+    } else if (same_provider(*best, *each) && rank <= rank_of(*best)) {
+      if (rank < rank_of(*best) || distance(*each) < distance(*best)) best = each;
+    }
   }
   return best;
 }
