@@ -102,8 +102,8 @@ run_pass() {
       fi
       ;;
   esac
-  # Debug information down to lines is enough where nobody debugs, and a third of the compilation is gone.
-  [ "$preset" = dev ] && [ -n "${CI:-}" ] && settings=("-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1")
+  # Where nobody debugs, debug information down to lines is enough, and files are compiled together: half of the compilation is gone.
+  [ "$preset" = dev ] && [ -n "${CI:-}" ] && settings=("-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1" -DCMAKE_UNITY_BUILD=ON)
   [ $quick = yes ] && without+=(slow consumer tree)
   # One expression: ctest leaves out what matches all of several.
   [ ${#without[@]} -gt 0 ] && options+=(-LE "$(IFS='|'; echo "${without[*]}")")
