@@ -85,9 +85,9 @@ class rows {
         r,
         [&](std::uint64_t n) {
           for (std::uint64_t i = 0; i < n; ++i) {
-            word const next = messages + 1;
+            ++expected_;  // it may have come while this rank was still on its way to the block
             if (first_) send_message(other_, data.data(), bytes);
-            for (unsigned looks = 0; messages != next; ++looks) {
+            for (unsigned looks = 0; messages != expected_; ++looks) {
               if (!engine::poll()) pause();
               if (looks > 100'000) sched_yield();  // the peer seems to have lost its core
             }
@@ -275,6 +275,7 @@ class rows {
   wire& beside_;
   bool first_;
   int other_;
+  word expected_ = 0;  ///< messages, in all rows together
 };
 
 }  // namespace
