@@ -14,7 +14,7 @@ namespace atl::tools {
 struct network_fact {
   std::string name;
   bool usable = false;
-  std::string words;          ///< what it is there; or why it cannot be used
+  std::string words;            ///< what it is there; or why it cannot be used
   std::string device_memory{};  ///< who copies it; not part of cards
 
   bool operator==(network_fact const&) const = default;
