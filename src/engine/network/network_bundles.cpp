@@ -100,6 +100,52 @@ bool network_messages::close_bundle(network_peer& p, lane way) {
   return true;
 }
 
+/// Messages that had to wait for room or for credit leave together as well: those at the front of their queue that are small. False: there
+/// are not several, or there is no room.
+bool network_messages::send_together(network_peer& p, lane way) {
+  waiting_messages& queue = p.waiting[index_of(way)];
+  auto const is_small = [](transport::message const* m) {
+    // `period` is the binary logarithm of what it is aligned to while it is on its way out.
+    return m != nullptr && m->bytes <= most_bundled &&
+           (std::size_t{1} << m->period) <= transport::buffer_alignment;
+  };
+  auto const after = [](transport::message const* m) { return static_cast<transport::message*>(m->next); };
+  if (!is_small(queue.first) || !is_small(after(queue.first))) return false;
+  auto const room_of = [](transport::message const& m) {
+    return sizeof(entry) + round_up(m.bytes - header_bytes, std::size_t{8});
+  };
+  std::size_t const most = std::min(bundle_bytes, p.sizes[index_of(way)].in_place);
+  transport::network_buffer buffer;
+  if (room_of(*queue.first) > most ||
+      network_->begin(p.rank, way, sizeof(frame), room_of(*queue.first), most, buffer) != started::complete)
+    return false;
+  std::size_t used = 0;
+  std::uint64_t messages = 0;
+  while (is_small(queue.first)) {
+    transport::message* const m = queue.first;
+    std::size_t const room = room_of(*m);
+    if (used + room > buffer.capacity || (way == lane::request && !has_credit(p, m->bytes))) break;
+    entry const e{frame(m->token, m->kind, static_cast<std::uint8_t>(m->period), form::whole, 0),
+                  static_cast<std::uint32_t>(m->bytes - header_bytes), static_cast<std::uint32_t>(room)};
+    std::memcpy(buffer.payload + used, &e, sizeof e);
+    std::memcpy(buffer.payload + used + sizeof e, m->payload(), e.bytes);
+    used += room;
+    ++messages;
+    if (way == lane::request) p.in_use += cost_of(m->bytes);
+    static_cast<void>(queue.pop());
+    --waiting_;
+    drop_sent(m);
+  }
+  if (messages == 0) {
+    network_->cancel(buffer);
+    return false;
+  }
+  frame const f(messages, message_kind::active, 0, form::bundle,
+                static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
+  network_->commit(buffer, std::as_bytes(std::span(&f, 1)), used);
+  return true;
+}
+
 /// A message has left: those that follow may wait.
 void network_messages::follow_burst(network_peer& p, lane way) {
   p.bundles[index_of(way)].in_burst = true;

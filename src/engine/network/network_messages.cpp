@@ -285,6 +285,7 @@ bool network_messages::has_credit(network_peer const& p, std::size_t bytes) cons
 /// Sends the first message that waits, if that is possible now.
 bool network_messages::send_first(network_peer& p, lane way) {
   if (!connect(p) || !close_bundle(p, way)) return false;
+  if (bundles_ && send_together(p, way)) return true;
   waiting_messages& queue = p.waiting[index_of(way)];
   message* const m = queue.first;
   if (way == lane::request && !has_credit(p, m->bytes)) return false;

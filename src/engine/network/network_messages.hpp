@@ -195,6 +195,7 @@ class network_messages final : public single<network_messages>, public transport
                       std::uint64_t token, std::size_t bytes);
   void cancel_bundled(network_peer& p, transport::outgoing& out) noexcept;
   bool close_bundle(network_peer& p, transport::lane way);
+  bool send_together(network_peer& p, transport::lane way);
   void follow_burst(network_peer& p, transport::lane way);
   bool close_bundles();
   void take_bundle(transport::arrival const& what, std::uint64_t messages);
