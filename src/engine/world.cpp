@@ -146,14 +146,16 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
 }
 
 std::unique_ptr<network_messages> open_messages(bootstrap::channel& channel, simulated_machine* machine,
-                                                std::uint32_t period, transport::message_memory& memory) {
+                                                shm::endpoint const& neighbours,
+                                                transport::message_memory& memory) {
   std::unique_ptr<transport::network> network = open_network(channel, machine);
   if (network == nullptr) return nullptr;
   network_messages::shape what;
   what.address_of = [&channel, name = network->name()](std::int32_t rank) {
     return address_of(channel, rank, name);
   };
-  what.period = period;
+  what.period = neighbours.period();
+  what.neighbours = &neighbours;
   what.credit = std::clamp(memory.limit() / 16, network_messages::least_credit, std::size_t{256} << 10);
   return std::make_unique<network_messages>(std::move(network), std::move(what), memory);
 }
@@ -221,7 +223,7 @@ world_state::world_state(bootstrap::channel& job_channel, memory::host_region me
       messages(plan.message_limit),
       shm(with_memory(std::move(plan.transport), transit, messages)),
       machine(std::move(plan.machine)),
-      network(open_messages(channel, machine.get(), shm.period(), messages)),
+      network(open_messages(channel, machine.get(), shm, messages)),
       progress(shm, network.get(), host, sleep_on_network(host, network.get(), plan),
                plan.threaded || plan.progress_thread),
       flags(progress.open),

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "engine/network/frames.hpp"
 #include "transport/message_pool.hpp"
+#include "transport/shm/endpoint.hpp"
 
 namespace atl::engine {
 
@@ -450,7 +451,7 @@ bool network_messages::look() {
   bool const moved = network_->poll(*this) != 0;
   stirred_ |= moved;
   if (!looks_.are_free()) [[unlikely]]
-    looks_.looked(moved, now_ns());
+    looks_.looked(moved, now_ns(), shape_.neighbours != nullptr ? shape_.neighbours->taken() : 0);
   return moved;
 }
 

@@ -36,6 +36,10 @@
 #include "transport/message_pool.hpp"
 #include "transport/network.hpp"
 
+namespace atl::shm {
+class endpoint;
+}  // namespace atl::shm
+
 namespace atl::engine {
 
 /// Under the engine's lock, but for unsent().
@@ -45,6 +49,7 @@ class network_messages final : public single<network_messages>, public transport
     std::function<std::string(std::int32_t)> address_of;  ///< how to reach a rank of the job
     std::uint32_t period = 0;
     std::size_t credit = std::size_t{256} << 10;  ///< bytes of requests at one peer
+    shm::endpoint const* neighbours = nullptr;    ///< that may send meanwhile; null: none
   };
 
   /// Smallest that works: several of the largest costs.

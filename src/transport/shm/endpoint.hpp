@@ -223,6 +223,8 @@ class endpoint final {
   std::uint64_t sent_here() const { return of(lane::request).inbox.reserved(); }
   /// Has everything before that place been received?
   bool received_to(std::uint64_t place) const { return of(lane::request).inbox.read() >= place; }
+  /// Grows with what has been taken out of the rings.
+  std::uint64_t taken() const { return of(lane::control).inbox.read() + of(lane::request).inbox.read(); }
   /// Are requests to that world rank parked?
   bool has_parked_for(std::int32_t world_rank) const {
     return !of(lane::request).parked[local(world_rank)].empty();

@@ -15,7 +15,7 @@ TEST(looks, take_half_of_the_time_while_nothing_comes) {
     if (at.is_due(now)) {
       now += 300;
       inside += 300;
-      at.looked(false, now);
+      at.looked(false, now, 0);
     }
     now += 10;  // what else progress does
   }
@@ -25,16 +25,35 @@ TEST(looks, take_half_of_the_time_while_nothing_comes) {
 
 TEST(looks, follow_at_once_after_one_that_found_something) {
   looks at(300);
-  at.looked(true, 5000);
+  at.looked(true, 5000, 0);
   EXPECT_TRUE(at.is_due(5000));
-  at.looked(false, 5300);
+  at.looked(false, 5300, 0);
   EXPECT_FALSE(at.is_due(5599));
   EXPECT_TRUE(at.is_due(5600));
 }
 
+TEST(looks, are_seldom_while_only_neighbours_send) {
+  looks at(300);
+  std::uint64_t now = 1000;
+  std::uint64_t sent = 0;
+  for (std::uint64_t const gap : {600, 1200, 2400, 4800, 4800}) {
+    at.looked(false, now, ++sent);
+    EXPECT_FALSE(at.is_due(now + gap - 1));
+    EXPECT_TRUE(at.is_due(now + gap));
+    now += gap;
+  }
+  at.looked(false, now, sent);  // they have nothing to send any more
+  EXPECT_TRUE(at.is_due(now + 300));
+  at.looked(false, now, ++sent);
+  at.looked(true, now, ++sent);
+  EXPECT_TRUE(at.is_due(now));
+  at.looked(false, now, sent);
+  EXPECT_TRUE(at.is_due(now + 300));
+}
+
 TEST(looks, are_due_before_sleep) {
   looks at(300);
-  at.looked(false, 5300);
+  at.looked(false, 5300, 0);
   at.hurry();
   EXPECT_TRUE(at.is_due(5300));
 }
