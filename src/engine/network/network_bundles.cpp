@@ -32,18 +32,34 @@ namespace {
 /// Bytes of a bundle: enough for the costs of a message to be small beside those of its parts.
 constexpr std::size_t bundle_bytes = 8192;
 
+/// What a message takes behind its entry.
+std::size_t padded_payload(std::size_t message_bytes) {
+  return round_up(message_bytes - header_bytes, std::size_t{8});
+}
+
 }  // namespace
+
+/// Takes a buffer for several messages, of which the first needs so much room. False: there is none.
+bool network_messages::take_bundle_buffer(network_peer const& p, lane way, std::size_t room,
+                                          transport::network_buffer& buffer) {
+  std::size_t const most = std::min(bundle_bytes, p.sizes[index_of(way)].in_place);
+  return room <= most && network_->begin(p.rank, way, sizeof(frame), room, most, buffer) == started::complete;
+}
+
+void network_messages::send_bundle(network_peer& p, transport::network_buffer& buffer, std::uint64_t messages,
+                                   std::size_t used) {
+  frame const f(messages, message_kind::active, 0, form::bundle,
+                static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
+  network_->commit(buffer, std::as_bytes(std::span(&f, 1)), used);
+}
 
 bool network_messages::begin_bundled(network_peer& p, outgoing& out, std::size_t bytes,
                                      std::size_t alignment) {
   message_bundle& b = p.bundles[index_of(out.way)];
-  std::size_t const room = sizeof(entry) + round_up(bytes - header_bytes, std::size_t{8});
+  std::size_t const room = sizeof(entry) + padded_payload(bytes);
   if (b.begun && b.used + room > b.buffer.capacity && !close_bundle(p, out.way)) return false;
   if (!b.begun) {
-    std::size_t const most = std::min(bundle_bytes, p.sizes[index_of(out.way)].in_place);
-    if (room > most ||
-        network_->begin(p.rank, out.way, sizeof(frame), room, most, b.buffer) != started::complete)
-      return false;
+    if (!take_bundle_buffer(p, out.way, room, b.buffer)) return false;
     b.begun = true;
     b.used = b.messages = 0;
   }
@@ -71,7 +87,7 @@ void network_messages::commit_bundled(network_peer& p, outgoing& out, message_ki
   std::memcpy(&e, at, sizeof e);
   // What the last one does not need is the next one's.
   if (at + e.room == b.buffer.payload + b.used) {
-    std::size_t const room = sizeof(entry) + round_up(bytes - header_bytes, std::size_t{8});
+    std::size_t const room = sizeof(entry) + padded_payload(bytes);
     b.used -= e.room - room;
     e.room = static_cast<std::uint32_t>(room);
   }
@@ -92,9 +108,7 @@ bool network_messages::close_bundle(network_peer& p, lane way) {
   message_bundle& b = p.bundles[index_of(way)];
   if (!b.begun) return true;
   if (b.open != 0) return false;
-  frame const f(b.messages, message_kind::active, 0, form::bundle,
-                static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
-  network_->commit(b.buffer, std::as_bytes(std::span(&f, 1)), b.used);
+  send_bundle(p, b.buffer, b.messages, b.used);
   bundled_ -= b.messages;
   b.begun = false;
   return true;
@@ -111,19 +125,13 @@ bool network_messages::send_together(network_peer& p, lane way) {
   };
   auto const after = [](transport::message const* m) { return static_cast<transport::message*>(m->next); };
   if (!is_small(queue.first) || !is_small(after(queue.first))) return false;
-  auto const room_of = [](transport::message const& m) {
-    return sizeof(entry) + round_up(m.bytes - header_bytes, std::size_t{8});
-  };
-  std::size_t const most = std::min(bundle_bytes, p.sizes[index_of(way)].in_place);
   transport::network_buffer buffer;
-  if (room_of(*queue.first) > most ||
-      network_->begin(p.rank, way, sizeof(frame), room_of(*queue.first), most, buffer) != started::complete)
-    return false;
+  if (!take_bundle_buffer(p, way, sizeof(entry) + padded_payload(queue.first->bytes), buffer)) return false;
   std::size_t used = 0;
   std::uint64_t messages = 0;
   while (is_small(queue.first)) {
     transport::message* const m = queue.first;
-    std::size_t const room = room_of(*m);
+    std::size_t const room = sizeof(entry) + padded_payload(m->bytes);
     if (used + room > buffer.capacity || (way == lane::request && !has_credit(p, m->bytes))) break;
     entry const e{frame(m->token, m->kind, static_cast<std::uint8_t>(m->period), form::whole, 0),
                   static_cast<std::uint32_t>(m->bytes - header_bytes), static_cast<std::uint32_t>(room)};
@@ -140,9 +148,7 @@ bool network_messages::send_together(network_peer& p, lane way) {
     network_->cancel(buffer);
     return false;
   }
-  frame const f(messages, message_kind::active, 0, form::bundle,
-                static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
-  network_->commit(buffer, std::as_bytes(std::span(&f, 1)), used);
+  send_bundle(p, buffer, messages, used);
   return true;
 }
 

@@ -201,6 +201,10 @@ class network_messages final : public single<network_messages>, public transport
   void cancel_bundled(network_peer& p, transport::outgoing& out) noexcept;
   bool close_bundle(network_peer& p, transport::lane way);
   bool send_together(network_peer& p, transport::lane way);
+  bool take_bundle_buffer(network_peer const& p, transport::lane way, std::size_t room,
+                          transport::network_buffer& buffer);
+  void send_bundle(network_peer& p, transport::network_buffer& buffer, std::uint64_t messages,
+                   std::size_t used);
   void follow_burst(network_peer& p, transport::lane way);
   bool close_bundles();
   void take_bundle(transport::arrival const& what, std::uint64_t messages);
