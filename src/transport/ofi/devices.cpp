@@ -88,8 +88,9 @@ bool is_named(fi_info const& info, std::string const& devices) {
 
 /// The best of a list, of equal ones that which is nearest to this process; null if there is none.
 fi_info const* best_of(fi_info const* list, std::string const& devices) {
-  std::vector<int> const cpus = cpus_of_this_process();
-  auto const distance = [&](fi_info const& info) { return distance_of(info.domain_attr->name, cpus); };
+  auto const distance = [](fi_info const& info) {
+    return distance_of(info.domain_attr->name, cpus_of_this_process());
+  };
   fi_info const* best = nullptr;
   for (fi_info const* each = list; each != nullptr; each = each->next) {
     int const rank = rank_of(*each);
