@@ -36,6 +36,8 @@ using sleeper_count = std::atomic<std::uint32_t>;
 
 /// Longest sleep where a wake-up can be missed.
 inline constexpr std::int64_t longest_unsure_sleep_ns = 1'000'000;
+/// The same where nothing rings: nobody does, or a network cannot.
+inline constexpr std::int64_t brief_sleep_ns = 200'000;
 
 /// For wake(), which has seen that value.
 void ring(doorbell& peer, std::uint32_t seen) noexcept;

@@ -42,9 +42,6 @@ world_state* world = nullptr;
 
 namespace {
 
-/// Longest sleep from which a network cannot wake.
-constexpr std::int64_t brief_sleep_ns = 200'000;
-
 /// What a rank tells the others of its host before messages can flow.
 struct introduction {
   shm::peer_process process;

@@ -17,9 +17,6 @@
 namespace atl::engine {
 namespace {
 
-/// Where nothing rings.
-constexpr std::int64_t brief_sleep_ns = 200'000;
-
 /// Signals that are sent to the process are for the program's threads.
 class signals_are_for_others {
  public:
