@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "gpu.hpp"
 #include "harness/cores.hpp"
 #include "harness/group.hpp"
+#include "harness/options.hpp"
 #include "net.hpp"
 
 namespace atl::bench {
@@ -195,14 +194,6 @@ void run(group_config c, options const& o) {
   if (window != MPI_WIN_NULL) MPI_Win_free(&window);
 }
 
-std::vector<std::size_t> sizes_of(std::string const& text) {
-  std::vector<std::size_t> sizes;
-  std::istringstream in(text);
-  for (std::string size; std::getline(in, size, ',');)
-    sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
-  return sizes;
-}
-
 }  // namespace
 }  // namespace atl::bench
 
@@ -210,10 +201,9 @@ int main(int argc, char** argv) {
   atl::bench::group_config config;
   atl::bench::options options;
   for (int i = 1; i < argc; ++i) {
-    std::string const word = argv[i];
-    auto const equals = word.find('=');
-    std::string const name = word.substr(0, equals);
-    std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    auto const given = atl::bench::option_of(argv[i]);
+    auto const& [name, value] = given;
+    if (atl::bench::take_measuring(config, given)) continue;
     if (name == "sizes") {
       options.sizes = atl::bench::sizes_of(value);
     } else if (name == "device_sizes") {
@@ -224,12 +214,6 @@ int main(int argc, char** argv) {
       options.net = true;
     } else if (name == "crowded") {
       config.crowded = true;
-    } else if (name == "blocks") {
-      config.blocks = std::atoi(value.c_str());
-    } else if (name == "block_us") {
-      config.block_us = std::atof(value.c_str());
-    } else if (name == "give_up_us") {
-      config.give_up_us = std::atof(value.c_str());
     }
   }
   MPI_Init(&argc, &argv);

@@ -1,54 +1,37 @@
 // The ranks of `atoll bench net`. Options are name=value, written by that program.
 
-#include <sched.h>
-
 #include <cstdio>
 #include <cstdlib>
-#include <sstream>
 #include <string>
 #include <upcxx/upcxx.hpp>
 
 #include "harness/cores.hpp"
+#include "harness/options.hpp"
 #include "rows.hpp"
 
 namespace atl::bench {
 namespace {
 
-std::vector<std::string> split(std::string const& text) {
-  std::vector<std::string> words;
-  std::istringstream in(text);
-  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
-  return words;
-}
-
 net_options parse(int argc, char** argv) {
   net_options o;
   for (int i = 1; i < argc; ++i) {
-    std::string const word = argv[i];
-    auto const equals = word.find('=');
-    std::string const name = word.substr(0, equals);
-    std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    auto const given = option_of(argv[i]);
+    auto const& [name, value] = given;
+    if (take_measuring(o.config, given)) continue;
     if (name == "rows") {
       o.rows = value;
     } else if (name == "prefix") {
       o.config.prefix = value;
     } else if (name == "sizes") {
-      for (auto const& size : split(value)) o.sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
+      o.sizes = sizes_of(value);
     } else if (name == "tools") {
       o.tools = split(value);
-    } else if (name == "blocks") {
-      o.config.blocks = std::atoi(value.c_str());
-    } else if (name == "block_us") {
-      o.config.block_us = std::atof(value.c_str());
-    } else if (name == "give_up_us") {
-      o.config.give_up_us = std::atof(value.c_str());
     } else if (name == "only") {
       o.config.only = value;
     } else if (name == "quick") {
       o.quick = true;
     } else {
-      std::fprintf(stderr, "atoll-bench-net: unknown option %s; start it as `atoll bench net`\n",
-                   word.c_str());
+      std::fprintf(stderr, "atoll-bench-net: unknown option %s; start it as `atoll bench net`\n", argv[i]);
       std::exit(2);
     }
   }

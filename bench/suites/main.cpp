@@ -6,11 +6,11 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <upcxx/upcxx.hpp>
 
+#include "harness/options.hpp"
 #include "pair_lines.hpp"
 #include "suites.hpp"
 
@@ -40,19 +40,6 @@ constexpr std::array suites{
     suite{"gpu", run_gpu, false},
 };
 
-std::vector<std::string> split(std::string const& text) {
-  std::vector<std::string> words;
-  std::istringstream in(text);
-  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
-  return words;
-}
-
-std::vector<std::size_t> sizes_of(std::string const& text) {
-  std::vector<std::size_t> sizes;
-  for (auto const& word : split(text)) sizes.push_back(std::strtoull(word.c_str(), nullptr, 10));
-  return sizes;
-}
-
 struct options : suite_options {
   std::vector<std::string> chosen;
   group_config config;
@@ -61,22 +48,15 @@ struct options : suite_options {
 options parse(int argc, char** argv) {
   options o;
   for (int i = 1; i < argc; ++i) {
-    std::string const word = argv[i];
-    auto const equals = word.find('=');
-    std::string const name = word.substr(0, equals);
-    std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    auto const given = option_of(argv[i]);
+    auto const& [name, value] = given;
+    if (take_measuring(o.config, given)) continue;
     if (name == "suites") {
       o.chosen = split(value);
     } else if (name == "sizes") {
       o.sizes = sizes_of(value);
     } else if (name == "device_sizes") {
       o.device_sizes = sizes_of(value);
-    } else if (name == "blocks") {
-      o.config.blocks = std::atoi(value.c_str());
-    } else if (name == "block_us") {
-      o.config.block_us = std::atof(value.c_str());
-    } else if (name == "give_up_us") {
-      o.config.give_up_us = std::atof(value.c_str());
     } else if (name == "crowded") {
       o.config.crowded = true;
     } else if (name == "only") {
@@ -84,7 +64,7 @@ options parse(int argc, char** argv) {
     } else if (name == "quick") {
       o.quick = true;
     } else {
-      std::fprintf(stderr, "atoll-bench-ranks: unknown option %s; start it as `atoll bench`\n", word.c_str());
+      std::fprintf(stderr, "atoll-bench-ranks: unknown option %s; start it as `atoll bench`\n", argv[i]);
       std::exit(2);
     }
   }

@@ -4,13 +4,13 @@
 #include <sched.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <upcxx/upcxx.hpp>
 #include <vector>
 
 #include "harness/group.hpp"
+#include "harness/options.hpp"
 
 namespace atl::bench {
 namespace {
@@ -55,14 +55,8 @@ void measure(group& g) {
 int main(int argc, char** argv) {
   atl::bench::group_config config;
   for (int i = 1; i < argc; ++i) {
-    std::string const word = argv[i];
-    auto const equals = word.find('=');
-    std::string const name = word.substr(0, equals);
-    std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (name == "blocks") config.blocks = std::atoi(value.c_str());
-    if (name == "block_us") config.block_us = std::atof(value.c_str());
-    if (name == "give_up_us") config.give_up_us = std::atof(value.c_str());
-    if (name == "only") config.only = value;
+    auto const given = atl::bench::option_of(argv[i]);
+    if (!atl::bench::take_measuring(config, given) && given.name == "only") config.only = given.value;
   }
   auto const cores = atl::bench::usable_cores();
   if (cores.size() < 2) return 0;
