@@ -52,9 +52,9 @@ class network_elsewhere final : public network {
                std::size_t bytes, operation* events) override {
     return there().send(peer, where, header, payload, bytes, events);
   }
-  started begin(std::int32_t peer, lane where, std::size_t header_bytes, std::size_t least, std::size_t most,
+  started begin(std::int32_t peer, lane where, std::size_t header, std::size_t least, std::size_t most,
                 network_buffer& buffer) override {
-    return there().begin(peer, where, header_bytes, least, most, buffer);
+    return there().begin(peer, where, header, least, most, buffer);
   }
   void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) override {
     there().commit(buffer, header, bytes);
