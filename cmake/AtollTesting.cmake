@@ -18,7 +18,7 @@
 #       Anything else. The build tree's programs come first on PATH.
 #
 # Two labels have a meaning here. `extra`: under a sanitizer only on demand, since the same code runs there in another test
-# already (built by extra_tests, not by the target of its sort). `threads`: several threads in a process, so that
+# already (built by extra_tests, not by the target of its sort); runs with 4 ranks beside those with 5 get it by themselves. `threads`: several threads in a process, so that
 # ThreadSanitizer has something to see (built by threads_tests, too).
 #
 # Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer.
@@ -183,9 +183,13 @@ function(_atoll_add_runs target how)
     else()
       continue()
     endif()
+    set(labels multirank ${arg_LABELS})
+    if(ATOLL_SANITIZE AND ranks EQUAL 4 AND 5 IN_LIST arg_RANKS)
+      list(APPEND labels extra)
+    endif()
     add_test(NAME ${id} COMMAND ${ATOLL_TEST_PREFIX} ${launch} $<TARGET_FILE:${target}> ${arg_ARGS})
     set_tests_properties(${id} PROPERTIES
-      LABELS "multirank;${arg_LABELS}" TIMEOUT ${outer_timeout} SKIP_RETURN_CODE 77 PROCESSORS ${ranks}
+      LABELS "${labels}" TIMEOUT ${outer_timeout} SKIP_RETURN_CODE 77 PROCESSORS ${ranks}
       ENVIRONMENT "${_atoll_test_environment};UPCXX_SHARED_HEAP_SIZE=${arg_HEAP};${arg_ENVIRONMENT}")
   endforeach()
 endfunction()
