@@ -12,17 +12,21 @@ namespace {
 
 class progress_thread_test : public multirank::fixture {
  protected:
-  /// "Computes" until a word of its own memory has changed.
+  /// "Computes" until raise() has changed a word of its own memory. An atomic operation does so, since a put that the
+  /// other thread carries out would be a race with whoever reads the word meanwhile.
   static void compute_until(long const* word, long value) {
     std::atomic_ref<long> const watched(*const_cast<long*>(word));
     while (watched.load(std::memory_order_acquire) < value) std::this_thread::yield();
+  }
+  static upcxx::future<> raise(upcxx::atomic_domain<long>& domain, upcxx::global_ptr<long> word) {
+    return domain.store(word, 1, std::memory_order_release);
   }
 };
 
 TEST_F(progress_thread_test, a_rank_that_computes_serves_puts_gets_and_atomics) {
   for (std::size_t const count : {std::size_t{1}, std::size_t{1000}, std::size_t{300'000}}) {
     multirank::shared_array<long> mine(count + 2);  // data, a counter, a flag
-    upcxx::atomic_domain<long> domain({upcxx::atomic_op::fetch_add, upcxx::atomic_op::load});
+    upcxx::atomic_domain<long> domain({upcxx::atomic_op::fetch_add, upcxx::atomic_op::store});
     std::fill(mine.at(me).local(), mine.at(me).local() + count + 2, 0L);
     static int calls;
     calls = 0;
@@ -41,7 +45,7 @@ TEST_F(progress_thread_test, a_rank_that_computes_serves_puts_gets_and_atomics) 
             3 * i);
       }
       upcxx::rpc_ff(1, [] { ++calls; });
-      upcxx::rput(1L, mine.at(1) + static_cast<std::ptrdiff_t>(count) + 1).wait();
+      raise(domain, mine.at(1) + static_cast<std::ptrdiff_t>(count) + 1).wait();
     } else if (me == 1) {
       compute_until(mine.at(1).local() + count + 1, 1);
       // Calls are for the program's own progress.
@@ -58,18 +62,19 @@ TEST_F(progress_thread_test, a_rank_that_computes_serves_puts_gets_and_atomics) 
 TEST_F(progress_thread_test, what_a_rank_has_started_goes_on_while_it_computes) {
   constexpr std::size_t count = 500'000;
   multirank::shared_array<long> mine(count + 1);
+  upcxx::atomic_domain<long> domain({upcxx::atomic_op::store});
   mine.at(me).local()[count] = 0;
   upcxx::barrier();
   std::vector<long> const data(count, 7);
   upcxx::future<> done = upcxx::make_future();
   if (me == 0) {
-    // Into memory of a rank that computes, too; its answer to a put that follows ends both.
+    // Into memory of a rank that computes, too; what it does after them ends both.
     done = upcxx::rput(data.data(), mine.at(1), count);
-    done = upcxx::when_all(done, upcxx::rput(1L, mine.at(1) + static_cast<std::ptrdiff_t>(count)));
+    done = upcxx::when_all(done, raise(domain, mine.at(1) + static_cast<std::ptrdiff_t>(count)));
     compute_until(mine.at(0).local() + count, 1);
   } else if (me == 1) {
     compute_until(mine.at(1).local() + count, 1);
-    upcxx::rput(1L, mine.at(0) + static_cast<std::ptrdiff_t>(count)).wait();
+    raise(domain, mine.at(0) + static_cast<std::ptrdiff_t>(count)).wait();
   }
   done.wait();
   upcxx::barrier();
@@ -78,6 +83,7 @@ TEST_F(progress_thread_test, what_a_rank_has_started_goes_on_while_it_computes) 
               7L * static_cast<long>(count));
   }
   upcxx::barrier();
+  domain.destroy();
 }
 
 }  // namespace
