@@ -67,8 +67,9 @@ constexpr std::array table{
         "whether the network does atomic operations on memory of other hosts where it can, and on all memory where "
         "processors would disturb it; left empty, where it does without the owner"},
     entry{
-        "ATOLL_NETWORK_DEVICE_MEMORY", kind::boolean, "yes", "",
-        "whether the network reads and writes device memory of other hosts where it can; else it goes through host memory"},
+        "ATOLL_NETWORK_DEVICE_MEMORY", kind::automatic_boolean, "", "",
+        "whether the network reads and writes device memory of other hosts itself where it can; left empty, where it does so "
+        "without going through host memory"},
     entry{"ATOLL_TRANSPORTS", kind::text, "", "",
           "networks between hosts, by choice: ucx, ofi, a path of a module, or sim between simulated hosts"},
     entry{"ATOLL_NET_DEVICES", kind::text, "", "",
@@ -384,8 +385,10 @@ std::optional<bool> network_atomics() {
   return parse_boolean(text, "ATOLL_NETWORK_ATOMICS");
 }
 
-bool network_device_memory() {
-  return parse_boolean(text_of("ATOLL_NETWORK_DEVICE_MEMORY"), "ATOLL_NETWORK_DEVICE_MEMORY");
+std::optional<bool> network_device_memory() {
+  std::string const text = text_of("ATOLL_NETWORK_DEVICE_MEMORY");
+  if (text.empty()) return std::nullopt;
+  return parse_boolean(text, "ATOLL_NETWORK_DEVICE_MEMORY");
 }
 
 bool flat_collectives() { return parse_boolean(text_of("ATOLL_FLAT_COLLECTIVES"), "ATOLL_FLAT_COLLECTIVES"); }

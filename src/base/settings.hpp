@@ -102,8 +102,8 @@ std::optional<std::size_t> direct_run_from();
 /// ATOLL_NETWORK_ATOMICS; nothing when the library decides.
 std::optional<bool> network_atomics();
 
-/// ATOLL_NETWORK_DEVICE_MEMORY.
-bool network_device_memory();
+/// ATOLL_NETWORK_DEVICE_MEMORY; nothing when the library decides.
+std::optional<bool> network_device_memory();
 
 /// ATOLL_FLAT_COLLECTIVES.
 bool flat_collectives();

@@ -168,6 +168,9 @@ struct abilities {
   /// peer's polls, or never end; then `closed` does not come either, before the object is destroyed.
   bool ends_what_is_lost = true;
   std::uint32_t memory_kinds = 0;  ///< bit (1 << kind_id): memory that register_memory() may accept
+  /// Device memory goes through host memory all the same, piece by piece in calls of poll(): who can do that with the device's
+  /// own streams is quicker.
+  bool stages_devices = false;
 
   bool takes(memory::kind_id kind) const { return (memory_kinds >> static_cast<unsigned>(kind) & 1U) != 0; }
 };

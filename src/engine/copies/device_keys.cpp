@@ -53,7 +53,10 @@ transport::registration* device_keys::registration_of(segment const& own) {
   return known.memory;
 }
 
-bool device_keys::must_flush(segment const& own) { return own.kind->must_flush(*own.memory); }
+bool device_keys::must_flush(segment const& own) const {
+  // What goes through the host is written by the device.
+  return !engine_.network->transport().abilities().stages_devices && own.kind->must_flush(*own.memory);
+}
 
 /// Its keys have ended with the connection, and those that it has of segments here. Who was asked already answers still.
 void device_keys::closed(std::int32_t rank) {

@@ -35,7 +35,7 @@ class device_keys {
   /// A segment of this rank, or null.
   segment const* own(std::uint16_t number) { return segments_.own(number); }
   /// Is what the network writes into a segment of this rank visible to the device only after a flush?
-  static bool must_flush(segment const& own);
+  bool must_flush(segment const& own) const;
 
   /// Before a segment of this rank is destroyed: begins to take its keys back.
   void begin_end(std::uint16_t number);

@@ -153,7 +153,7 @@ network_copies::step network_copies::begin_piece(transfer& t) {
 void network_copies::arrived(piece* p) {
   if (p->of.puts() && p->key->must_flush) return ask_to_flush(p);
   if (segment const* const here = p->of.to.device;
-      !p->of.puts() && here != nullptr && device_keys::must_flush(*here)) {
+      !p->of.puts() && here != nullptr && devices_.must_flush(*here)) {
     here->kind->flush(*here->memory);
   }
   p->keys->leave(std::exchange(p->key, nullptr));

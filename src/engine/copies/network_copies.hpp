@@ -3,8 +3,8 @@
 /// Copies between this rank's memory and memory of other hosts that the network does itself, where it reads and writes
 /// devices: nothing is staged, and the owner's processor has no part in it but what the network asks of it.
 ///
-/// One end is a device at least, or the rma room has it (rma/direct.hpp). What has no key goes by staged_copies, as does
-/// everything with ATOLL_NETWORK_DEVICE_MEMORY=no.
+/// One end is a device at least, or the rma room has it (rma/direct.hpp). What has no key goes by staged_copies, and so does all
+/// where the network would only stage it, too.
 ///
 /// Some devices see what an adapter has written only after a flush. It comes before anybody hears that the copy is complete:
 /// into a device here at the end of the get, into one elsewhere by its owner, which is asked by message after the put.
@@ -15,6 +15,7 @@
 #include "base/settings.hpp"
 #include "engine/copies/device_keys.hpp"
 #include "engine/copies/staged_copies.hpp"
+#include "transport/device_memory.hpp"
 
 namespace atl::engine {
 
@@ -26,7 +27,8 @@ class network_copies {
         devices_(devices),
         heaps_(heaps),
         otherwise_(otherwise),
-        direct_(settings::network_device_memory()) {}
+        direct_(
+            transport::moves_devices(network_.transport().abilities(), settings::network_device_memory())) {}
   network_copies(network_copies const&) = delete;
   network_copies& operator=(network_copies const&) = delete;
 
