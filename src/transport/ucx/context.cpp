@@ -13,8 +13,20 @@
 namespace atl::transport::ucx {
 namespace {
 
+/// Older ones fault on puts of device memory.
+constexpr unsigned first_for_devices = 16;
+
 /// In a job whose hosts are simulated, what is between them.
 constexpr char const* devices_of_one_machine = "lo";
+
+/// And by which transports: those that copy device memory have no part in what passes between processes. UCX complains of
+/// such as it does not find.
+std::string transports_of_one_machine() {
+  std::string names = "tcp";
+  if (has_module("uct_cuda") && ::access("/dev/nvidiactl", F_OK) == 0) names += ",cuda_copy";
+  if (has_module("uct_rocm") && ::access("/dev/kfd", F_OK) == 0) names += ",rocm_copy";
+  return names;
+}
 
 struct option {
   char const* name;
@@ -101,7 +113,7 @@ std::string context::open_context(network_config const& config, char const* devi
     std::for_each(std::begin(names), std::end(names), set);
   }
   std::for_each(std::begin(of_all), std::end(of_all), set);
-  if (config.one_machine) set({"TLS", "tcp"});
+  if (config.one_machine) set({"TLS", transports_of_one_machine().c_str()});
   if (*devices != '\0') set({"NET_DEVICES", devices});
   if (problem.empty()) {
     ucp_params_t how{};
@@ -116,6 +128,12 @@ std::string context::open_context(network_config const& config, char const* devi
       context_ = nullptr;
       problem = "UCX cannot be started: " + words_of(s);
       if (*devices != '\0') problem += std::string(" (ATOLL_NET_DEVICES=") + devices + ")";
+    }
+    ucp_context_attr_t attributes{};
+    attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+    if (s == UCS_OK && ucp_minor() >= first_for_devices &&
+        ucp.context_query(context_, &attributes) == UCS_OK) {
+      memory_types_ = attributes.memory_types;
     }
   }
   ucp.config_release(settings);
@@ -178,7 +196,13 @@ bool context::has_adapters() const noexcept {
 }
 
 std::string context::description() const {
-  return std::string("libucp ") + ucp.get_version_string() + ": " + list(devices_);
+  std::string text = std::string("libucp ") + ucp.get_version_string() + ": " + list(devices_);
+  for (device_memory const& each : kinds_of_devices) {
+    if ((memory_types_ >> each.type & 1U) == 0) continue;
+    text += std::string("; memory of ") + each.name + " devices";
+    if (!has_adapters()) text += ", by way of the host";
+  }
+  return text;
 }
 
 }  // namespace atl::transport::ucx

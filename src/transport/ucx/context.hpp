@@ -3,6 +3,7 @@
 /// A context of libucp with one worker, as networks of this folder use it: its settings, devices and address.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,15 @@ struct device {
   std::string transport;
   std::string name;
 };
+
+/// Memory of devices, as UCX and as memory::kind_id number it.
+struct device_memory {
+  ucs_memory_type_t type;
+  unsigned kind;
+  char const* name;
+};
+constexpr device_memory kinds_of_devices[] = {{UCS_MEMORY_TYPE_CUDA, 2, "cuda"},
+                                              {UCS_MEMORY_TYPE_ROCM, 3, "hip"}};
 
 class context {
  public:
@@ -37,7 +47,9 @@ class context {
   [[nodiscard]] std::vector<device> const& devices() const noexcept { return devices_; }
   /// Put and get are done by adapters, on some device at least.
   [[nodiscard]] bool has_adapters() const noexcept;
-  /// "libucp 1.13.1: tcp/eth0, tcp/lo"
+  /// Of memory that put and get take: bits (1 << ucs_memory_type_t).
+  [[nodiscard]] std::uint64_t memory_types() const noexcept { return memory_types_; }
+  /// "libucp 1.13.1: tcp/eth0, tcp/lo", and which devices' memory it takes.
   [[nodiscard]] std::string description() const;
 
  private:
@@ -50,6 +62,7 @@ class context {
   int descriptor_ = -1;
   std::vector<std::byte> address_;
   std::size_t longest_header_ = 0;
+  std::uint64_t memory_types_ = 0;
   std::vector<device> devices_;
 };
 

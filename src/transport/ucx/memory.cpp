@@ -19,6 +19,25 @@ struct key_head {
   std::uint64_t bytes;
 };
 
+bool on_host(local_place const& place) {
+  return place.memory == nullptr || place.memory->type == UCS_MEMORY_TYPE_HOST;
+}
+
+/// Null: host memory, or a kind that UCX does not know.
+device_memory const* device_of(memory::kind_id kind) {
+  for (device_memory const& each : kinds_of_devices) {
+    if (each.kind == static_cast<unsigned>(kind)) return &each;
+  }
+  return nullptr;
+}
+
+/// What UCX has found out itself: it faults where it believes what is not so.
+ucs_memory_type_t found_type(ucp_mem_h memory) {
+  ucp_mem_attr_t found{};
+  found.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE;
+  return ucp.mem_query(memory, &found) == UCS_OK ? found.mem_type : UCS_MEMORY_TYPE_HOST;
+}
+
 std::size_t sum(std::span<remote_piece const> list) {
   std::size_t all = 0;
   for (remote_piece const& each : list) all += each.bytes;
@@ -89,7 +108,9 @@ started ucx_network::pieces(std::int32_t rank, std::span<remote_piece const> far
     r->notifies = tag != nullptr;
     r->tag = tag != nullptr ? *tag : 0;
     r->flush_follows = r->notifies || (events != nullptr && events->asks(completion::finished));
-    if (bytes <= limits_.inline_bytes) r->memory = blocks_.take(bytes);
+    bool const readable =
+        std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); });
+    if (bytes <= limits_.inline_bytes && readable) r->memory = blocks_.take(bytes);
   }
   move(r, far, near);
   return seal(r);
@@ -109,7 +130,7 @@ void ucx_network::move(record* r, std::span<remote_piece const> far, std::span<l
       auto* here = static_cast<std::byte*>(near[j].place.address) + near_done;
       remote_place const& place = far[i].place;
       std::uint64_t const there = place.key->begin + place.offset + far_done;
-      ucp_request_param_t const all = parameters(r);
+      ucp_request_param_t const all = parameters(r, near[j].place.memory);
       if (copy != nullptr) {
         std::memcpy(copy, here, bytes);
         here = copy;
@@ -193,7 +214,7 @@ started ucx_network::atomic(std::int32_t rank, remote_place target, atomic_op op
     default:
       break;
   }
-  ucp_request_param_t all = parameters(r);
+  ucp_request_param_t all = parameters(r, nullptr);
   all.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
   all.datatype = ucp_dt_make_contig(bytes);
   if (answers) {
@@ -209,16 +230,34 @@ started ucx_network::atomic(std::int32_t rank, remote_place target, atomic_op op
 // ---- registration --------------------------------------------------------------------------------
 
 registered ucx_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind) {
-  if (!abilities_.takes(kind)) return {nullptr, "the network over UCX takes host memory only"};
+  device_memory const* const device = device_of(kind);
+  if (!abilities_.takes(kind)) {
+    error_ =
+        std::string("UCX takes no memory of ") + (device != nullptr ? device->name : "such") + " devices";
+    return {nullptr, error_};
+  }
+  ucs_memory_type_t const type = device != nullptr ? device->type : UCS_MEMORY_TYPE_HOST;
   ucp_mem_map_params_t how{};
   how.field_mask =
       UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
   how.address = begin;
   how.length = bytes;
   how.flags = UCP_MEM_MAP_NONBLOCK;  // pages come when they are used, where the network allows that
-  auto made = std::make_unique<registration>(registration{nullptr, static_cast<std::byte*>(begin), bytes});
+  if (device == nullptr) {
+    how.field_mask |= UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    how.memory_type = type;
+  }
+  auto made =
+      std::make_unique<registration>(registration{nullptr, static_cast<std::byte*>(begin), bytes, type});
   if (ucs_status_t const s = ucp.mem_map(context_->handle(), &how, &made->handle); s != UCS_OK) {
     error_ = "UCX cannot register " + std::to_string(bytes) + " bytes: " + words_of(s);
+    return {nullptr, error_};
+  }
+  if (device != nullptr && found_type(made->handle) != type) {
+    // A device that is simulated; or UCX was loaded by others, and keeps a list on which this memory is not.
+    error_ = std::string("UCX does not find memory of a ") + device->name +
+             " device there (UCX_MEMTYPE_CACHE=n has it look)";
+    static_cast<void>(ucp.mem_unmap(context_->handle(), made->handle));
     return {nullptr, error_};
   }
   registered_.insert(made.get());

@@ -39,7 +39,7 @@ wire ucx_network::wire_of(peer const& p, std::uint8_t what, std::size_t header_b
 
 /// The record's block, as it stands.
 started ucx_network::post_whole(record* r, std::size_t bytes) {
-  ucp_request_param_t all = parameters(r);
+  ucp_request_param_t all = parameters(r, nullptr);
   all.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   all.flags = UCP_AM_SEND_FLAG_EAGER;
   started_part(r, ucp.am_send_nbx(r->whom->endpoint, whole_id, nullptr, 0, r->memory->begin(), bytes, &all));
@@ -84,7 +84,7 @@ started ucx_network::send(std::int32_t rank, lane where, std::span<std::byte con
     if (bytes != 0) std::memcpy(memory + at, payload.address, bytes);
     return post_whole(r, at + bytes);
   }
-  ucp_request_param_t all = parameters(r);
+  ucp_request_param_t all = parameters(r, nullptr);
   all.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   all.flags = bytes > sizes_.eager ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
   started_part(r, ucp.am_send_nbx(p->endpoint, split_id, memory, sizeof w + header.size(), payload.address,
@@ -219,7 +219,7 @@ started ucx_network::fetch(arrival_handle what, local_place into, operation* eve
   peer& p = *k->whom;
   if (p.generation != k->generation || p.lost || p.now == peer::link::none) return started::unreachable;
   record* const r = open(p, events, sort::fetch);
-  ucp_request_param_t all = parameters(r);
+  ucp_request_param_t all = parameters(r, into.memory);
   all.cb.recv_am = &on_received;
   ucs_status_ptr_t const started_now =
       ucp.am_recv_data_nbx(context_->worker(), k->data, into.address, k->bytes, &all);

@@ -93,6 +93,14 @@ ucp_request_param_t ucx_network::parameters(record* r) {
   return all;
 }
 
+ucp_request_param_t ucx_network::parameters(record* r, registration const* memory) {
+  ucp_request_param_t all = parameters(r);
+  // What is said need not be found out.
+  all.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  all.memory_type = memory == nullptr ? UCS_MEMORY_TYPE_HOST : memory->type;
+  return all;
+}
+
 void ucx_network::on_done(void* request, ucs_status_t status, void* of) {
   ucp.request_free(request);
   auto* const r = static_cast<record*>(of);

@@ -1,10 +1,15 @@
 // Opens libucp. Its libraries catch fatal signals when they are loaded (UCX_HANDLE_ERRORS), which is the program's and
 // Atoll's business; so signals are put back as they were. They are never unloaded: UCX does not survive that.
+// And when it is loaded it decides whether to look whose memory it gets, or to keep a list of what it has seen being allocated
+// (UCX_MEMTYPE_CACHE). Device memory that is older than its context is not on that list, and is read as the host's, which is a
+// fault. As all calls here say what memory is, looking costs nothing.
 
 #include "transport/ucx/ucp.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -23,7 +28,10 @@ std::string load(char const* file) {
   void* found = ::dlopen(usual, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // MPI's, for example
   if (found == nullptr) {
     kept_signals const keep;
+    bool const left_open = std::getenv("UCX_MEMTYPE_CACHE") == nullptr;
+    if (left_open) ::setenv("UCX_MEMTYPE_CACHE", "n", 1);
     found = ::dlopen(*file != '\0' ? file : usual, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (left_open) ::unsetenv("UCX_MEMTYPE_CACHE");
   }
   if (found == nullptr) {
     char const* const why = ::dlerror();
@@ -62,6 +70,14 @@ unsigned ucp_minor() {
   unsigned release = 0;
   ucp.get_version(&major, &minor, &release);
   return minor;
+}
+
+bool has_module(std::string const& name) {
+  Dl_info library{};
+  if (::dladdr(reinterpret_cast<void const*>(ucp.status_string), &library) == 0) return false;
+  std::string folder = library.dli_fname;
+  folder.erase(folder.find_last_of('/') + 1);
+  return ::access((folder + "ucx/lib" + name + ".so.0").c_str(), F_OK) == 0;
 }
 
 std::string open_ucp(char const* file) {

@@ -17,8 +17,9 @@ namespace atl::transport::ucx {
               each(worker_progress) each(worker_get_efd) each(worker_arm) each(ep_create) each(ep_close_nbx) \
                   each(ep_flush_nbx) each(ep_rkey_unpack) each(am_send_nbx) each(am_recv_data_nbx)           \
                       each(am_data_release) each(put_nbx) each(get_nbx) each(atomic_op_nbx) each(mem_map)    \
-                          each(mem_unmap) each(rkey_pack) each(rkey_buffer_release) each(rkey_destroy)       \
-                              each(request_check_status) each(request_free)
+                          each(mem_unmap) each(mem_query) each(context_query) each(rkey_pack)                \
+                              each(rkey_buffer_release) each(rkey_destroy) each(request_check_status)        \
+                                  each(request_free)
 
 struct ucp_functions {
 #define ATOLL_UCP_DECLARE(name) decltype(&::ucp_##name) name = nullptr;
@@ -35,6 +36,9 @@ std::string open_ucp(char const* file);
 
 /// 13 of 1.13.1.
 unsigned ucp_minor();
+
+/// Has the libucp that was opened this module, such as "uct_cuda"? UCX looks for those beside its libraries.
+bool has_module(std::string const& name);
 
 inline std::string words_of(ucs_status_t status) { return ucp.status_string(status); }
 

@@ -34,6 +34,11 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
   abilities_.stale_keys = stale_key::undetected;
   abilities_.losses = loss_notice::of_ends;
   abilities_.memory_kinds = host_memory;
+  for (device_memory const& each : kinds_of_devices) {
+    abilities_.memory_kinds |= static_cast<std::uint32_t>(context_->memory_types() >> each.type & 1U)
+                               << each.kind;
+  }
+  abilities_.stages_devices = !adapters;
 
   limits_.put_bytes = limits_.get_bytes = std::size_t{1} << 30;
   limits_.pieces = 16;

@@ -25,6 +25,7 @@ struct registration {
   ucp_mem_h handle;
   std::byte* begin;
   std::size_t bytes;
+  ucs_memory_type_t type;
 };
 
 struct remote_key {
@@ -131,6 +132,8 @@ class ucx_network final : public network {
   void say(operation* events, peer* whom, completion what, outcome how);
   outcome outcome_of(record const& r);
   static ucp_request_param_t parameters(record* r);
+  /// The same for a call that uses memory of this process.
+  static ucp_request_param_t parameters(record* r, registration const* memory);
   void settle();
   static void on_done(void* request, ucs_status_t status, void* of);
   static void on_received(void* request, ucs_status_t status, std::size_t bytes, void* of);
