@@ -544,6 +544,27 @@ class BadLink(unittest.TestCase):
             self.assertEqual(job.wait(PATIENCE), 0)
 
 
+class ManyRanks(unittest.TestCase):
+    """What a rank keeps does not grow with the ranks of the job."""
+
+    def memory(self, network, ranks):
+        """KiB that each has for itself, on four hosts."""
+        got = hosts_sh("run", "-n", ranks, os.path.join(PROGRAMS, "cluster_memory_program"), ATOLL_TRANSPORTS=network)
+        if got.returncode == 77:
+            self.skipTest(got.stderr)
+        self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+        found = re.search(rf"{ranks} ranks, {ranks // 4} on a host: (\d+) KiB each", got.stdout)
+        self.assertIsNotNone(found, got.stdout + got.stderr)
+        return int(found[1])
+
+    def test_memory(self):
+        for network in ("ucx", "ofi"):
+            with self.subTest(network=network):
+                few, many = self.memory(network, 4), self.memory(network, 64)
+                print(f"{network}: private memory of a rank: {few} KiB of 4, {many} of 64, on 4 hosts")
+                self.assertLess(many, few + 512)
+
+
 class Mixed(unittest.TestCase):
     """A program that uses MPI and Atoll, whose ranks are the same."""
 
