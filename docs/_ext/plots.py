@@ -1,5 +1,5 @@
-"""Draws the plots of the performance page from docs/data: bench.csv and gpu.csv, which `atoll bench --csv` wrote, and
-gpu_heat3d.csv, windows of two steps of the heat simulation. Curves and histograms are those of `atoll report`.
+"""Draws the plots of the website from docs/data: bench.csv and gpu.csv, which `atoll bench --csv` wrote, gpu_heat3d.csv, windows of
+two steps of the heat simulation, and scale.csv, of the model of scale. Curves and histograms are those of `atoll report`.
 
 The pictures go to docs/_generated/, which git ignores. Without matplotlib the page is built without them.
 """
@@ -103,15 +103,49 @@ def draw_gpu_heat(plt, colors, rows, save):
     save(figure, "gpu_heat3d")
 
 
+def draw_scale(plt, colors, rows, save):
+    """What collectives of many ranks take by the model: time, messages of one rank, and its private memory, against ranks."""
+    figure, (times, messages, memory) = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained")
+    shares = sorted({int(r["per_host"]) for r in rows})
+
+    def line(axes, operation, network, per_host, column, style, color, label, factor=1.0):
+        chosen = sorted((int(r["ranks"]), factor * float(r[column])) for r in rows
+                        if (r["operation"], r["network"], int(r["per_host"])) == (operation, network, per_host))
+        if chosen:
+            axes.plot(*zip(*chosen), style, color=color, label=label, linewidth=1.8, markersize=4.5)
+
+    for color, (operation, name) in zip(colors, (("barrier", "barrier"), ("broadcast", "broadcast of 8 bytes"),
+                                                 ("reduce_all", "reduce_all of 8 bytes"))):
+        for network, style, label in (("slingshot", "o-", name), ("ndr", "s--", None)):
+            line(times, operation, network, 16, "time_us", style, color, label)
+    times.set_title("16 ranks a host (dashed: NDR)", fontsize=11)
+    times.set_ylabel("µs, Slingshot and NDR")
+    for color, share in zip(colors, shares):
+        name = f"{share} a host"
+        line(messages, "barrier", "slingshot", share, "most_sent", "o-", color, name)
+        line(memory, "barrier", "slingshot", share, "heap_per_rank", "o-", color, name, 1e-3)
+    messages.set_title("messages of one rank in a barrier", fontsize=11)
+    messages.set_ylabel("messages to other hosts, at most")
+    memory.set_title("private memory of a rank", fontsize=11)
+    memory.set_ylabel("KB on average, after a barrier")
+    for axes in (times, messages, memory):
+        axes.set_xscale("log")
+        axes.set_xlabel("ranks")
+        axes.set_ylim(bottom=0)
+        axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
+        axes.legend(fontsize=8.5)
+    save(figure, "scale")
+
+
 def draw_all(app):
     data = Path(app.srcdir, "data")
     sources = {"bench.csv": (draw_small, draw_transfers, draw_calls), "gpu.csv": (draw_gpu,),
-               "gpu_heat3d.csv": (draw_gpu_heat,)}
+               "gpu_heat3d.csv": (draw_gpu_heat,), "scale.csv": (draw_scale,)}
     folder = Path(app.srcdir, "_generated")
     folder.mkdir(exist_ok=True)
     newest = max(file.stat().st_mtime for file in [Path(__file__), *SCRIPTS.glob("*.py"), *(data / name for name in sources)])
     if all((folder / f"{n}.svg").exists() and (folder / f"{n}.svg").stat().st_mtime > newest
-           for n in ("transfers", "calls", "small", "gpu", "gpu_peers", "gpu_heat3d")):
+           for n in ("transfers", "calls", "small", "gpu", "gpu_peers", "gpu_heat3d", "scale")):
         return
     plt = drawing.load()
     plt.rcParams["svg.hashsalt"] = "atoll"  # the same data give the same file
