@@ -75,10 +75,11 @@ class network {
 
   // --- Messages -------------------------------------------------------------------------------------------
 
-  /// Sends a header (copied at once) and a payload of host memory (the caller's until `source`, the only event
-  /// that a message has; without it, payloads above limits().inline_bytes are unsupported). Payloads longer
-  /// than sizes().eager go late, shorter ones may: the receiver is told, and fetches; `source` comes when it
-  /// has, or has given the payload up.
+  /// Sends a header (copied at once) and a payload of host memory (the caller's until `source`; without that event,
+  /// payloads above limits().inline_bytes are unsupported). Payloads longer than sizes().eager go late, shorter ones
+  /// may: the receiver is told, and fetches; `source` comes when it has, or has given the payload up.
+  /// The other event that a message may have, `left`, waits for nothing but the peer's polls until the message arrives there: who
+  /// waits for it waits in vain neither for a peer that has it and polls no more, nor for anything that was started before.
   virtual started send(std::int32_t peer, lane where, std::span<std::byte const> header, local_place payload,
                        std::size_t bytes, operation* events) = 0;
 

@@ -35,6 +35,7 @@ enum class completion : std::uint8_t {
   source = 1,    ///< the caller's memory that the operation reads may be changed or freed
   finished = 2,  ///< put, atomic without result: done in the target's memory. Get, fetch, atomic with result:
                  ///< what was asked for is in local memory. Flush: all before it is done
+  left = 4,      ///< message: its peer gets it by polling, whether or not this side polls again
 };
 
 /// How it went.
@@ -67,6 +68,7 @@ struct operation {
 inline constexpr std::uint8_t ask_source = 1;
 inline constexpr std::uint8_t ask_finished = 2;
 inline constexpr std::uint8_t ask_both = 3;
+inline constexpr std::uint8_t ask_left = 4;  ///< alone, of messages up to limits::inline_bytes
 
 /// Memory of this process that the transport knows. The transport's own class.
 struct registration;

@@ -1,6 +1,7 @@
 // Messages over a network: all lengths, both lanes, both forms, late payloads, kept buffers, no room.
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include <poll.h>
@@ -128,6 +129,63 @@ TEST_P(network_messages, AFullLaneSaysSoAndLeavesTheOtherOne) {
   EXPECT_TRUE(alone(lane::control, 1));
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(alone(lane::request, 2));
   ASSERT_TRUE(until([&] { return at(1).messages.size() == sent + 1 && at(2).messages.size() == 100; }));
+}
+
+/// Polls one rank only.
+template <class Condition>
+bool alone_until(node& one, Condition const& condition) {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!condition()) {
+    one.poll();
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+  return true;
+}
+
+TEST_P(network_messages, WhatHasLeftArrivesThoughItsSenderPollsNoMore) {
+  open(2);
+  connect(0, 1);
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    at(1).messages.clear();
+    // Something in the way of it, which nobody waits for.
+    std::size_t before = 0;
+    for (std::size_t const n : {900, 1800, 60, 900}) {
+      started const s = send_on(*at(0).net, 1, lane::control, pattern(8, 1), pattern(n, 2), nullptr);
+      before += s == started::complete || s == started::source_free || s == started::under_way;
+    }
+    counted op(ask_left);
+    bytes const header = pattern(16, round);
+    bytes const payload = pattern(100, round);
+    started s = started::no_room;
+    ASSERT_TRUE(until([&] {
+      s = send_on(*at(0).net, 1, lane::control, header, payload, &op);
+      return s != started::no_room;
+    }));
+    ASSERT_TRUE(s == started::complete || s == started::under_way);
+    ASSERT_TRUE(s == started::complete || until([&] { return op.finished == 1; }));
+    ASSERT_TRUE(alone_until(at(1), [&] {
+      return std::any_of(at(1).messages.begin(), at(1).messages.end(),
+                         [&](arrived_message const& m) { return m.header == header; });
+    }));
+    ASSERT_TRUE(until([&] { return at(1).messages.size() == before + 1; }));
+    EXPECT_EQ(op.finished, s == started::under_way ? 1 : 0);
+    EXPECT_EQ(op.source, 0);
+    EXPECT_EQ(op.how, outcome::ok);
+  }
+}
+
+TEST_P(network_messages, ThatOneHasLeftNeedsNoPeerThatHasIt) {
+  open(2);
+  connect(0, 1);
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    at(1).messages.clear();
+    counted op(ask_left);
+    started const s = persist(
+        [&] { return send_on(*at(0).net, 1, lane::control, pattern(16, round), pattern(100, round), &op); });
+    ASSERT_TRUE(s == started::complete || s == started::under_way);
+    ASSERT_TRUE(until([&] { return at(1).messages.size() == 1; }));
+    ASSERT_TRUE(s == started::complete || alone_until(at(0), [&] { return op.finished == 1; }));
+  }
 }
 
 TEST_P(network_messages, KeptBuffersStayAndDoNotStopOthers) {

@@ -86,7 +86,8 @@ started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte con
   if (p->room[way] == 0) return started::no_room;
   if (bytes > sizes_.eager) return send_late(*p, where, header, payload, bytes, events);
   std::size_t const at = sizeof(wire) + padded(header.size());
-  if (at + bytes <= inject_) {
+  bool const tells = events != nullptr && events->asks(completion::left);
+  if (at + bytes <= inject_ && !tells) {
     if (!inject(*p, kind_in(where, false), header, payload.address, bytes)) return started::no_room;
     --p->room[way];
     return started::complete;
@@ -96,8 +97,8 @@ started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte con
     return s;
   }
   if (bytes != 0) std::memcpy(buffer.payload, payload.address, bytes);
-  commit(buffer, header, bytes);
-  return started::complete;
+  send_block(buffer, header, bytes, tells ? events : nullptr);
+  return tells ? started::under_way : started::complete;
 }
 
 started ofi_network::send_late(peer& p, lane where, std::span<std::byte const> header, local_place payload,
@@ -180,19 +181,27 @@ void ofi_network::commit(network_buffer& buffer, std::span<std::byte const> head
     cancel(buffer);
     return;
   }
+  send_block(buffer, header, bytes, nullptr);
+}
+
+/// `events`: told when it has left.
+void ofi_network::send_block(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes,
+                             operation* events) {
+  peer& p = *find(buffer.peer);
   auto* const b = reinterpret_cast<block*>(buffer.transport_words[0]);
   std::size_t const at = sizeof(wire) + padded(header.size());
   // Where a header of another length was announced.
   if (at != buffer.transport_words[1]) std::memmove(b->begin() + at, buffer.payload, bytes);
   std::uint8_t const what = kind_in(buffer.lane, buffer.transport_words[3] != 0);
-  if (at + bytes <= inject_ && p.waiting.empty() && inject(p, what, header, b->begin() + at, bytes)) {
+  if (events == nullptr && at + bytes <= inject_ && p.waiting.empty() &&
+      inject(p, what, header, b->begin() + at, bytes)) {
     (b->room == small_.room() ? small_ : large_).give(b);
     --p.out;
     touch_if_ending(p);
     return;
   }
   fill(p, b->begin(), what, header);
-  record* const r = open(p, nullptr, sort::message);
+  record* const r = open(p, events, sort::message);
   --p.out;  // the buffer's
   r->memory = b;
   r->near = b->begin();

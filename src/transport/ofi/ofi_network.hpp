@@ -162,6 +162,8 @@ class ofi_network final : public network {
   bool inject(peer& p, std::uint8_t what, std::span<std::byte const> header, void const* payload,
               std::size_t bytes);
   void say_word(peer& p, wire::kind what, std::span<std::byte const> body);
+  void send_block(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes,
+                  operation* events);
   started send_late(peer& p, lane where, std::span<std::byte const> header, local_place payload,
                     std::size_t bytes, operation* events);
 

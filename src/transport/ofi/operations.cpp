@@ -111,11 +111,6 @@ ssize_t ofi_network::post(record* r) {
       fi_msg_rma const all{&here, &r->descriptor, 1, r->address, &there, 1, name, 0};
       return fi_writemsg(ep, &all, FI_COMPLETION | (context_->says_delivered() ? FI_DELIVERY_COMPLETE : 0));
     }
-    case sort::bye: {
-      iovec const here{r->near, r->bytes};
-      fi_msg const all{&here, &r->descriptor, 1, r->address, name, 0};
-      return fi_sendmsg(ep, &all, FI_COMPLETION | (context_->says_delivered() ? FI_DELIVERY_COMPLETE : 0));
-    }
     case sort::confirm: {
       void* const descriptor = confirmed_entered_ != nullptr ? fi_mr_desc(confirmed_entered_) : nullptr;
       return fi_read(ep, confirmed_, 1, descriptor, r->address, r->far, r->key, name);
@@ -123,8 +118,15 @@ ssize_t ofi_network::post(record* r) {
     case sort::get:
     case sort::fetch:
       return fi_read(ep, r->near, r->bytes, r->descriptor, r->address, r->far, r->key, name);
-    default:
-      return fi_send(ep, r->near, r->bytes, r->descriptor, r->address, name);
+    default: {
+      // What libfabric has taken, it may still keep: it has left when it has arrived.
+      bool const arrives =
+          r->what == sort::bye || (r->events != nullptr && r->events->asks(completion::left));
+      if (!arrives) return fi_send(ep, r->near, r->bytes, r->descriptor, r->address, name);
+      iovec const here{r->near, r->bytes};
+      fi_msg const all{&here, &r->descriptor, 1, r->address, name, 0};
+      return fi_sendmsg(ep, &all, FI_COMPLETION | (context_->says_delivered() ? FI_DELIVERY_COMPLETE : 0));
+    }
   }
 }
 
@@ -189,6 +191,7 @@ void ofi_network::conclude(record* r) {
   outcome const how = r->how;
   if (how != outcome::ok && error_.empty()) error_ = "the connection was lost";
   if (!r->source_told) say(r->events, &p, completion::source, how);
+  say(r->events, &p, completion::left, how);
   bool const waited_for = r->events != nullptr && r->events->asks(completion::finished);
   if (waited_for && r->what != sort::late) {
     say(r->events, &p, completion::finished, how);

@@ -228,6 +228,7 @@ bool sim_network::notices_end_of(peer_record const& with) const {
 void sim_network::lose_connection(peer_record& with, char const* words) {
   // A packet that says so may be parked: it stays, unless nobody will read it.
   wire_.drop_parked(with.way, with.way.page->state.load(std::memory_order_relaxed) == gone);
+  with.way.departures.clear();
   std::erase_if(atomics_, [&](slow_atomic const& a) { return a.source == with.way.rank; });
   set_link(with, peer_record::link::lost);
   with.letting_go = choices_.chance(how_.completions) ? some_polls() : 0;

@@ -21,6 +21,15 @@ message_sizes sim_network::sizes(std::int32_t /*peer*/, lane /*where*/) const {
   return {longest_header, how_.eager, how_.packet, how_.late ? std::size_t{1} << 40 : how_.eager};
 }
 
+/// How the start of the message that was published last has ended.
+started sim_network::leaves(peer_record& to, unsigned which, operation* events) {
+  if (events == nullptr || !events->asks(completion::left)) return started::complete;
+  std::uint32_t const index = open(to.way.rank, events, 1);
+  if (wire::await(to.way, which, index)) return started::under_way;
+  close_record(index);
+  return started::complete;
+}
+
 started sim_network::send(std::int32_t rank, lane where, std::span<std::byte const> header,
                           local_place payload, std::size_t bytes, operation* events) {
   peer_record* to = nullptr;
@@ -40,14 +49,14 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
       copy_by_words(body + padded(header.size()), source, bytes);
       wire_.publish(to->way, which, position, in_cells, in_cells, kind::message, token);
       ++to->sent[which];
-      return started::complete;
+      return leaves(*to, which, events);
     }
     if (!wire_.open(s, to->way, which, in_cells, may_park(*to))) return started::no_room;
     copy_bytes(s.body, header.data(), header.size());
     copy_bytes(s.body + padded(header.size()), source, bytes);
     wire_.publish(s, to->way, which, kind::message, token);
     ++to->sent[which];
-    return started::complete;
+    return leaves(*to, which, events);
   }
   if (bytes <= how_.packet && bytes <= how_.eager) {
     int const index = wire_.take_packet(to->way, which);
@@ -62,7 +71,7 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
     write_words(s.body, index);
     wire_.publish(s, to->way, which, kind::message_packet, token, bytes);
     ++to->sent[which];
-    return started::complete;
+    return leaves(*to, which, events);
   }
   if (events == nullptr || !events->asks(completion::source)) return started::unsupported;
   if (bytes <= how_.eager) {

@@ -25,7 +25,8 @@ std::uint32_t sim_network::open(std::int32_t rank, operation* events, std::uint6
   record.peer = rank;
   record.used = true;
   record.source_due = events != nullptr && events->asks(completion::source);
-  record.finished_due = events != nullptr && events->asks(completion::finished);
+  record.last = events != nullptr && events->asks(completion::left) ? completion::left : completion::finished;
+  record.finished_due = events != nullptr && events->asks(record.last);
   record.how = outcome::ok;
   record.serial = ++serial_;
   record.next = no_operation;
@@ -97,11 +98,12 @@ void sim_network::deliver(std::uint32_t index, bool source_only) {
   }
   if (source_only) return;
   bool const finished = operations_[index].finished_due;
+  completion const last = operations_[index].last;
   std::uint32_t const whole = operations_[index].next;
   close_record(index);
   if (finished) {
     ++calls_;
-    events->on_event(*events, completion::finished, how);
+    events->on_event(*events, last, how);
   }
   if (whole != no_operation) left_less(whole, 1, how);
 }

@@ -121,6 +121,7 @@ struct parked_packet {
   std::size_t bytes;  ///< of the body
   std::size_t moved;  ///< bytes that it stands for, for the network's speed
   std::unique_ptr<std::byte[]> body;
+  std::uint32_t operation = no_operation;  ///< that waits for it to leave
 };
 
 }  // namespace atl::transport::sim

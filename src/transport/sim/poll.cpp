@@ -225,6 +225,12 @@ bool sim_network::visit_peers() {
   for (std::size_t i = 0; i < used_peers_.size(); ++i) {
     peer_record& with = *peers_[static_cast<std::size_t>(used_peers_[i])];
     if (with.way.parked_packets() != 0) any |= wire_.push_parked(with.way);
+    if (!with.way.departures.empty() && with.way.introduced == with.way.connection) {
+      for (std::uint32_t const operation : std::exchange(with.way.departures, {})) {
+        if (find(with, operation) != nullptr) left_less(operation, 1, outcome::ok);
+      }
+      any = true;
+    }
     if (with.now != peer_record::link::none && with.now != peer_record::link::connected) advance_link(with);
     if ((polls_ & 1023U) == 0 && with.now == peer_record::link::connected && notices_end_of(with)) {
       lose_connection(with, "the peer has ended");

@@ -181,6 +181,7 @@ class sim_network final : public network {
   bool may_park(peer_record const& to) const { return !how_.passive && to.way.parked_packets() < 64; }
 
   // Messages (messages.cpp).
+  started leaves(peer_record& to, unsigned which, operation* events);
   bool take_message(peer_record& from, packet const& p);
   void take_packet(packet const& p);
   void take_part(packet const& p);

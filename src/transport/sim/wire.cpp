@@ -41,6 +41,7 @@ bool wire::push_parked(route& to) {
       if (!open_ring(s, to, which, first.bytes)) break;
       copy_bytes(s.body, first.body.get(), first.bytes);
       publish_ring(s, to, which, first.kind, first.connection, first.token, first.moved);
+      if (first.operation != no_operation) to.departures.push_back(first.operation);
       waiting.pop_front();
       --parked_;
       any = true;

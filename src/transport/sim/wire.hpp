@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "transport/sim/layout.hpp"
@@ -41,6 +42,10 @@ struct route {
   std::uint8_t connection = 0;  ///< of this side: goes with every packet
   std::array<shm::ring_producer, queues> rings;
   std::array<std::deque<parked_packet>, queues> parked;
+  /// The last connection of this side of which the peer can know: the first packet about it has left.
+  std::uint8_t introduced = 0;
+  /// Operations whose packets have left. Readers let those wait that come before the connection's introduction.
+  std::vector<std::uint32_t> departures;
 
   std::size_t parked_packets() const { return parked[0].size() + parked[1].size() + parked[2].size(); }
 };
@@ -77,7 +82,8 @@ class wire {
   /// Sends it; `moved` bytes elsewhere travel along.
   void publish(slot& s, route& to, unsigned which, kind what, std::uint64_t token, std::size_t moved = 0) {
     if (s.kept) [[unlikely]] {
-      to.parked[which].push_back({what, to.connection, token, s.bytes, moved, std::move(s.kept)});
+      to.parked[which].push_back(
+          {what, to.connection, token, s.bytes, moved, std::move(s.kept), no_operation});
       ++parked_;
       return;
     }
@@ -131,6 +137,17 @@ class wire {
   /// While true, packets are parked until push_parked().
   void hold_back(bool yes) { hold_back_ = yes; }
   std::size_t parked() const { return parked_; }
+  /// `operation` waits for the packet that was published last to leave. False: it has, and its reader can use it.
+  static bool await(route& to, unsigned which, std::uint32_t operation) {
+    if (!to.parked[which].empty()) {
+      to.parked[which].back().operation = operation;
+    } else if (to.introduced != to.connection) {
+      to.departures.push_back(operation);
+    } else {
+      return false;
+    }
+    return true;
+  }
   /// Sends parked packets as far as there is room; true if any left.
   bool push_parked(route& to);
   /// Forgets them, and gives back the packets that they name; all, or all but those about the connection.
@@ -146,6 +163,7 @@ class wire {
   void publish_ring(slot& s, route& to, unsigned which, kind what, std::uint8_t connection,
                     std::uint64_t token, std::size_t moved) {
     if (timed_) stamp(s.body, s.bytes + moved);
+    if (of_connection(what)) to.introduced = connection;
     publish_cells(to, which, s.position, s.cells, s.bytes, what, connection, token);
   }
   void publish_cells(route& to, unsigned which, std::uint64_t position, std::uint8_t cells,

@@ -38,11 +38,15 @@ wire ucx_network::wire_of(peer const& p, std::uint8_t what, std::size_t header_b
 }
 
 /// The record's block, as it stands.
-started ucx_network::post_whole(record* r, std::size_t bytes) {
+void ucx_network::post_block(record* r, std::size_t bytes) {
   ucp_request_param_t all = parameters(r, nullptr);
   all.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   all.flags = UCP_AM_SEND_FLAG_EAGER;
   started_part(r, ucp.am_send_nbx(r->whom->endpoint, whole_id, nullptr, 0, r->memory->begin(), bytes, &all));
+}
+
+started ucx_network::post_whole(record* r, std::size_t bytes) {
+  post_block(r, bytes);
   return seal(r);
 }
 
@@ -69,7 +73,8 @@ started ucx_network::send(std::int32_t rank, lane where, std::span<std::byte con
   std::size_t const way = lane_of(where);
   if (p->lane_out[way] >= most_in_lane) return started::no_room;
   bool const whole = bytes <= limits_.inline_bytes;
-  record* const r = open(*p, whole ? nullptr : events, sort::message);
+  bool const tells = events != nullptr && events->asks(completion::left);
+  record* const r = open(*p, whole && !tells ? nullptr : events, sort::message);
   r->lane = static_cast<std::uint8_t>(way);
   ++p->lane_out[way];
   ++p->sent;

@@ -29,6 +29,11 @@ bool means_loss(ucs_status_t status) {
   }
 }
 
+/// Does somebody want to hear when this message has left?
+bool tells_left(record const& r) {
+  return r.what == record::sort::message && r.events != nullptr && r.events->asks(completion::left);
+}
+
 started under_way_for(operation const* events) {
   return events != nullptr && events->asked != 0 ? started::under_way : started::complete;
 }
@@ -141,6 +146,10 @@ started ucx_network::seal(record* r) {
   bool const wants_finish = events != nullptr && events->asks(completion::finished);
   bool const source_free = !pending || copied;
   if (source_free) r->source_told = true;
+  if (tells_left(*r)) {
+    if (!pending) here_done(r);
+    return started::under_way;
+  }
   if (!pending && !r->flush_follows && r->what != sort::flush) {
     if (r->result != nullptr) std::memcpy(r->result, &r->reply, r->width);
     drop(r);
@@ -167,7 +176,10 @@ void ucx_network::here_done(record* r) {
   if (!r->source_told) say(*r, completion::source, how);
   r->source_told = true;
   if (how == outcome::ok && r->result != nullptr) std::memcpy(r->result, &r->reply, r->width);
-  if (r->what == sort::own_flush) {
+  if (how == outcome::ok && tells_left(*r)) {
+    tell_when_left(*r);
+    drop(r);
+  } else if (r->what == sort::own_flush) {
     own_flush_done(r);
   } else if (how == outcome::ok && r->flush_follows) {
     want_flush(r);
@@ -194,12 +206,32 @@ void ucx_network::finish(record* r) {
     }
   } else {
     say(*r, completion::finished, how);
+    say(*r, completion::left, how);
   }
   if (r->notifies && how == outcome::ok && !p.lost) {
     ++p.sent;
     say_word(p, wire::note, std::as_bytes(std::span(&r->tag, 1)));
   }
   drop(r);
+}
+
+// ---- leaving -------------------------------------------------------------------------------------
+
+/// libucp has taken this message, and keeps it while its wire is full. So a word goes behind the message: libucp takes that one only
+/// when the wire has what came before. (A flush would wait for an answer of the peer's, which may be gone from here.) The word has
+/// the events now.
+void ucx_network::tell_when_left(record const& message) {
+  peer& p = *message.whom;
+  record* const behind = open(p, message.events, sort::word);
+  behind->memory = blocks_.take(0);
+  wire const w = wire_of(p, wire::mark, 0);
+  std::memcpy(behind->memory->begin(), &w, sizeof w);
+  if (p.lost || p.endpoint == nullptr) {
+    behind->status = UCS_ERR_CONNECTION_RESET;
+  } else {
+    post_block(behind, sizeof w);
+  }
+  if (--behind->parts == 0) here_done(behind);
 }
 
 // ---- flushes -------------------------------------------------------------------------------------

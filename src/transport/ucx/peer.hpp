@@ -27,6 +27,7 @@ struct wire {
     bye,    ///< nothing more comes; followed by the number of messages that were sent
     note,   ///< data of a notified put are in memory; followed by its tag
     gone,   ///< the sender has given this rank up
+    mark,   ///< nothing: what was sent before it has left its sender
   };
 
   std::int32_t from;

@@ -144,6 +144,7 @@ class ucx_network final : public network {
   started seal(record* r);
   void here_done(record* r);
   void finish(record* r);
+  void tell_when_left(record const& message);
   void want_flush(record* r);
   void flush_for_waiting(peer& p);
   void own_flush_done(record* r);
@@ -152,6 +153,7 @@ class ucx_network final : public network {
 
   // Messages (messages.cpp).
   wire wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const;
+  static void post_block(record* r, std::size_t bytes);
   started post_whole(record* r, std::size_t bytes);
   void say_word(peer& p, wire::kind what, std::span<std::byte const> body);
   static ucs_status_t on_whole(void* self, void const* header, std::size_t header_bytes, void* data,
