@@ -44,6 +44,12 @@ void am_short(std::int32_t target, function_token token, void const* data, std::
   am_commit(out, message_kind::active, token, header_bytes + bytes);
 }
 
+/// Nothing is kept back.
+void am_counted(std::int32_t target, function_token token, void const* data, std::size_t bytes,
+                std::uint32_t& /*kept_back*/) {
+  am_short(target, token, data, bytes, pressure::always);
+}
+
 void release(message* arrived) noexcept { scale::model::here().release(arrived); }
 
 bool poll() { fatal("scale model", "a rank of the model waits"); }

@@ -47,7 +47,10 @@ class exchange : public collective {
   bool advance() override { return go_on(); }
 
  protected:
-  explicit exchange(std::size_t bytes) : bytes_(bytes) {}
+  enum class steps : std::uint8_t { plain, counted };
+  /// `counted`: steps bring nothing, and it is known which of them have not left.
+  explicit exchange(std::size_t bytes, steps how = steps::plain)
+      : bytes_(bytes), counts_(how == steps::counted) {}
 
   /// Before anything is sent.
   virtual void prepare() {}
@@ -63,6 +66,7 @@ class exchange : public collective {
   std::size_t bytes_;
   std::int32_t n_ = 1;
   std::int32_t me_ = 0;
+  std::uint32_t kept_back_ = 0;  ///< steps that have not left, if they are counted
 
  private:
   enum class phase : std::uint8_t {
@@ -96,7 +100,7 @@ class exchange : public collective {
           phase_ = inside_.is_root() ? phase::rounds : phase::tell_up;
           break;
         case phase::tell_up:
-          if (!send_step(*this, world_rank(inside_.parent()), part(up_tag, blocks_, bytes_))) return false;
+          if (!tell(world_rank(inside_.parent()), up_tag, blocks_, bytes_)) return false;
           phase_ = phase::hear_result;
           break;
         case phase::rounds:
@@ -118,7 +122,7 @@ class exchange : public collective {
         case phase::tell_down:
           for (; told_ < inside_.children(); ++told_) {
             std::int32_t const child = inside_.begin()[inside_.children() - 1 - told_];
-            if (!send_step(*this, world_rank(child), part(down_tag, result_, bytes_))) return false;
+            if (!tell(world_rank(child), down_tag, result_, bytes_)) return false;
           }
           return true;
         case phase::down_inside:
@@ -131,11 +135,15 @@ class exchange : public collective {
   std::int32_t world_rank_of(std::int32_t place) const {
     return world_rank(hosts_ == nullptr ? place : hosts_->leaders[static_cast<std::size_t>(place)]);
   }
-  static step part(std::uint32_t tag, std::byte const* data, std::size_t bytes) {
+  bool tell(std::int32_t rank_of_job, std::uint32_t tag, std::byte const* data, std::size_t bytes) {
+    if (counts_) {
+      send_counted_step(*this, rank_of_job, tag, kept_back_);
+      return true;
+    }
     step s{tag};
     s.data = data;
     s.bytes = bytes;
-    return s;
+    return send_step(*this, rank_of_job, s);
   }
 
   bool gather_here() {
@@ -154,7 +162,7 @@ class exchange : public collective {
       std::size_t const bytes = static_cast<std::size_t>(count) * bytes_;
       if (!told_round_) {
         std::int32_t const to = (me_ + have_) % n_;
-        if (!send_step(*this, world_rank_of(to), part(round_tag + round_, blocks_, bytes))) return false;
+        if (!tell(world_rank_of(to), round_tag + round_, blocks_, bytes)) return false;
         told_round_ = true;
       }
       message* const m = take_step(*this, round_tag + round_);
@@ -177,6 +185,7 @@ class exchange : public collective {
   std::int32_t have_ = 1;
   std::uint32_t round_ = 0;
   bool told_round_ = false;
+  bool counts_;
   bool flat_inside_ = false;
   bool up_done_ = false;
   bool down_done_ = false;
@@ -185,11 +194,13 @@ class exchange : public collective {
 
 class dissemination_barrier final : public exchange {
  public:
-  dissemination_barrier() : exchange(0) {}
+  dissemination_barrier() : exchange(0, steps::counted) {}
 
+  /// Who has passed a barrier may make no progress for long: nothing that others need to pass it, too, is still here. (They
+  /// are in it, and poll; whoever is not has what was sent to it. So this wait ends.)
   /// Nothing that belongs to the team comes after its end: all members have entered, so what this rank has not
   /// heard of them yet is on its way.
-  bool advance() override { return exchange::advance() && (!ends_team() || heard_all()); }
+  bool advance() override { return exchange::advance() && kept_back_ == 0 && (!ends_team() || heard_all()); }
 
  private:
   bool heard_all() const {

@@ -8,6 +8,7 @@
 #include <atoll/engine/am.hpp>
 
 #include "engine/collectives/under_way.hpp"
+#include "engine/progress/messages.hpp"
 #include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
@@ -86,6 +87,15 @@ bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
   if (step_watcher != nullptr) [[unlikely]]
     step_watcher(world_rank, what);
   return true;
+}
+
+void send_counted_step(collective const& c, std::int32_t world_rank, std::uint32_t tag,
+                       std::uint32_t& kept_back) {
+  constexpr auto data = static_cast<std::uint32_t>(header_bytes + sizeof(step_header));
+  step_header const h{c.route->id, c.call.signature, c.call.number, c.call.history, tag, data, 0, 0};
+  am_counted(world_rank, token_cache<&step_arrived>::get(), &h, sizeof h, kept_back);
+  if (step_watcher != nullptr) [[unlikely]]
+    step_watcher(world_rank, step{tag});
 }
 
 message* take_step(collective& c, std::uint32_t tag, std::int32_t world_rank) {

@@ -60,6 +60,9 @@ struct network_messages::piece {
   form what;
 };
 
+/// The count that a message which waits to be sent is part of until it has left; null: nobody counts.
+std::uint32_t* kept_back_of(transport::message const& m);
+
 /// What a request of so many bytes takes of the credit at its target.
 constexpr std::size_t cost_of(std::size_t bytes) noexcept {
   constexpr std::size_t most = 8192;  // of a larger one only the announcement is there before it is wanted

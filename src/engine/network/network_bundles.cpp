@@ -120,7 +120,7 @@ bool network_messages::send_together(network_peer& p, lane way) {
   waiting_messages& queue = p.waiting[index_of(way)];
   auto const is_small = [](transport::message const* m) {
     // `period` is the binary logarithm of what it is aligned to while it is on its way out.
-    return m != nullptr && m->bytes <= most_bundled &&
+    return m != nullptr && m->bytes <= most_bundled && kept_back_of(*m) == nullptr &&
            (std::size_t{1} << m->period) <= transport::buffer_alignment;
   };
   auto const after = [](transport::message const* m) { return static_cast<transport::message*>(m->next); };

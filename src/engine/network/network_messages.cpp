@@ -42,6 +42,15 @@ message* record_of(outgoing const& out, std::size_t bytes) {
 
 }  // namespace
 
+/// The count that a message which waits is part of, or null. In the bytes of its buffer that are not sent.
+std::uint32_t* kept_back_of(message const& m) {
+  std::uint32_t* count;
+  std::memcpy(&count, m.base, sizeof count);
+  return count;
+}
+void set_kept_back(message const& m, std::uint32_t* count) { std::memcpy(m.base, &count, sizeof count); }
+static_assert(sizeof(std::uint32_t*) <= header_bytes);
+
 /// A message that the transport reads where it lies.
 struct network_messages::sending final : transport::operation {
   network_messages& all;
@@ -55,6 +64,23 @@ struct network_messages::sending final : transport::operation {
     if (how != transport::outcome::ok) s->all.lost(s->read->source, s->all.network_->last_error());
     s->all.drop_sent(s->read);
     delete s;
+  }
+};
+
+/// A message that is counted until it has left.
+struct network_messages::leaving final : transport::operation {
+  network_messages& all;
+  std::int32_t rank;
+  std::uint32_t* kept_back;
+
+  leaving(network_messages& owner, std::int32_t target, std::uint32_t* count)
+      : operation(&gone, transport::ask_left), all(owner), rank(target), kept_back(count) {}
+
+  static void gone(operation& self, transport::completion, transport::outcome how) {
+    auto* const l = static_cast<leaving*>(&self);
+    if (how != transport::outcome::ok) l->all.lost(l->rank, l->all.network_->last_error());
+    --*l->kept_back;
+    delete l;
   }
 };
 
@@ -158,6 +184,7 @@ status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t ali
       return status::no_memory;
     }
   }
+  set_kept_back(*m, nullptr);
   out.begin = m->base;
   out.position = reinterpret_cast<std::uintptr_t>(m);
   return status::ok;
@@ -240,6 +267,19 @@ bool network_messages::send_at_once(std::int32_t target, std::uint64_t token,
   return true;
 }
 
+void network_messages::send_counted(std::int32_t target, std::uint64_t token,
+                                    std::span<std::byte const> payload, std::uint32_t& kept_back) {
+  std::size_t const bytes = header_bytes + payload.size();
+  outgoing out;
+  out.target = target;
+  // Pooled, so there is memory.
+  static_cast<void>(begin(out, bytes, transport::buffer_alignment, spill::unlimited));
+  std::memcpy(out.begin + header_bytes, payload.data(), payload.size());
+  set_kept_back(*record_of(out, bytes), &kept_back);
+  ++kept_back;
+  commit(out, message_kind::active, token, bytes);
+}
+
 void network_messages::charge(network_peer& p, lane way, std::size_t bytes, int sign) noexcept {
   auto const more = static_cast<std::size_t>(sign) * bytes;
   p.waiting[index_of(way)].private_bytes += more;
@@ -307,6 +347,8 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
   std::size_t const owed = p.owed;
   std::size_t const payload = m->bytes - header_bytes;
   auto const alignment_log2 = static_cast<std::uint8_t>(m->period);
+  if (std::uint32_t* const kept_back = kept_back_of(*m); kept_back != nullptr) [[unlikely]]
+    return send_counted(p, way, m, kept_back);
   if (payload <= p.sizes[index_of(way)].in_place) {
     transport::network_buffer buffer;
     started const s = network_->begin(p.rank, way, sizeof(frame), payload, payload, buffer);
@@ -331,6 +373,21 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
   p.owed += owed;
   if (s != started::no_room) lost(p.rank, network_->last_error());
   return false;
+}
+
+bool network_messages::send_counted(network_peer& p, lane way, message* m, std::uint32_t* kept_back) {
+  frame const f{m->token, m->kind, static_cast<std::uint8_t>(m->period), form::whole,
+                static_cast<std::uint32_t>(p.owed)};
+  auto* const op = new leaving(*this, p.rank, kept_back);
+  started const s = network_->send(p.rank, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr},
+                                   m->bytes - header_bytes, op);
+  if (s != started::under_way) delete op;
+  if (s == started::no_room) return false;
+  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
+  if (s != started::under_way) --*kept_back;
+  p.owed = 0;
+  drop_sent(m);
+  return true;
 }
 
 /// Tells the peer that there is a message for it, which goes when the peer has memory for it.

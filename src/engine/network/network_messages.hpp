@@ -86,6 +86,10 @@ class network_messages final : public single<network_messages>, public transport
   /// transport has no room. Then there is begin_in_place().
   bool send_at_once(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
 
+  /// The same, and counts it in `kept_back` until its target gets it without this rank's progress.
+  void send_counted(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload,
+                    std::uint32_t& kept_back);
+
   /// Next arrived message, or null: engine messages and answers first. Lets the transport work where none is there, which
   /// sets `moved` if anything has. What is used in place may have been announced although there is no credit.
   transport::message* receive(transport::taking how, bool& moved) {
@@ -156,6 +160,7 @@ class network_messages final : public single<network_messages>, public transport
   struct announcement;
   struct piece;
   struct sending;
+  struct leaving;
   struct open_buffer;
   struct fetching;
   /// A message that a peer has announced, and that was not asked for yet.
@@ -184,6 +189,7 @@ class network_messages final : public single<network_messages>, public transport
   bool has_credit(network_peer const& p, std::size_t bytes) const noexcept;
   bool send_first(network_peer& p, transport::lane way);
   bool send_whole(network_peer& p, transport::lane way, transport::message* m);
+  bool send_counted(network_peer& p, transport::lane way, transport::message* m, std::uint32_t* kept_back);
   bool announce(network_peer& p, transport::lane way, transport::message* m);
   bool send_pieces(network_peer& p, outgoing_pieces& what);
   bool send_note(network_peer& p, form what, std::uint64_t number);

@@ -228,6 +228,22 @@ void am_short(std::int32_t target, function_token token, void const* data, std::
     am_short_elsewhere(target, token, data, bytes, when_full);
 }
 
+void am_counted(std::int32_t target, function_token token, void const* data, std::size_t bytes,
+                std::uint32_t& kept_back) {
+  leaves_for_peers();
+  guard const held;
+  progress_engine& engine = progress_engine::here();
+  if (!engine.shm.reaches(target)) {
+    if (engine.network == nullptr) no_way_to(target);
+    return engine.network->send_counted(target, token, {static_cast<std::byte const*>(data), bytes},
+                                        kept_back);
+  }
+  outgoing out;
+  am_begin(out, target, header_bytes + bytes, pressure::always);
+  std::memcpy(out.begin + header_bytes, data, bytes);
+  engine.shm.commit(out, message_kind::active, token, header_bytes + bytes, &kept_back);
+}
+
 void am_commit_copying(outgoing& out, message_kind kind, function_token token, std::size_t bytes,
                        std::span<std::byte const> tail) {
   std::size_t const written = bytes - tail.size();

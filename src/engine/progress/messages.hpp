@@ -11,6 +11,11 @@ namespace atl::engine {
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 
+/// As am_short() with pressure::always. `kept_back` is one more until the target gets the message without this rank's
+/// progress; it changes in progress, under the engine's lock.
+void am_counted(std::int32_t target, function_token token, void const* data, std::size_t bytes,
+                std::uint32_t& kept_back);
+
 /// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none.
 /// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as part
 /// of private memory. Sets `moved` if any message was taken, engine-level ones included.

@@ -120,7 +120,8 @@ status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, 
   return status::ok;
 }
 
-void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes) {
+void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes,
+                      std::uint32_t* kept_back) {
   if (out.where == storage::ring) return commit_in_ring(out, kind, token, bytes);
   std::uint32_t const target = local(out.target);
   arena_descriptor const d{out.position, bytes, kind, out.alignment_log2, false};
@@ -145,6 +146,8 @@ void endpoint::commit(outgoing& out, message_kind kind, std::uint64_t token, std
   item->alignment_log2 = out.alignment_log2;
   memory_.shorten(out.capacity - bytes);
   charge_queue(*item, 1);
+  item->kept_back = kept_back;
+  if (kept_back != nullptr) ++*kept_back;
   park(item);
   flush();
 }
@@ -247,6 +250,7 @@ bool endpoint::flush(lane_state& from) {
       }
       queue.pop();
       unsent_.fetch_sub(1, std::memory_order_relaxed);
+      if (item.kept_back != nullptr) --*item.kept_back;
       if (!kept) {
         busy_.fetch_sub(1, std::memory_order_relaxed);
         delete &item;

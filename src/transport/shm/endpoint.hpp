@@ -86,8 +86,10 @@ class endpoint final {
 
   /// Negotiates a buffer for a message of at most `bytes` (header included) to `out.target` on lane `out.way`.
   status begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed);
-  /// Sends `bytes` of the buffer. Always succeeds: what finds no room is parked, and sent by flush().
-  void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes);
+  /// Sends `bytes` of the buffer. Always succeeds: what finds no room is parked, and sent by flush(). `kept_back` is one more as long
+  /// as a buffer in private memory is parked.
+  void commit(outgoing& out, message_kind kind, std::uint64_t token, std::size_t bytes,
+              std::uint32_t* kept_back = nullptr);
   /// The same of a buffer of which only `written` bytes are: copy_tail() must follow. False, and nothing is sent,
   /// where the target could not see it now.
   bool commit_growing(outgoing const& out, message_kind kind, std::uint64_t token, std::size_t bytes,

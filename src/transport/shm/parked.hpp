@@ -25,7 +25,8 @@ struct parked_message {
   std::size_t bytes = 0;        ///< header included
   std::uint64_t sent = 0;       ///< bytes sent by fragments
   std::uint64_t id = 0;
-  std::byte descriptor[40];  ///< buffer == null: the ring payload
+  std::uint32_t* kept_back = nullptr;  ///< one less when it has left; null: nobody counts
+  std::byte descriptor[40];            ///< buffer == null: the ring payload
 };
 
 /// What is parked for one rank on one lane.
