@@ -84,11 +84,11 @@ void ucx_network::begin_connection(peer& p) {
 bool ucx_network::open_endpoint(peer& p, std::span<std::byte const> worker_address) {
   if (p.endpoint != nullptr) return true;
   ucp_ep_params_t how{};
+  // Without user data, which the handler would get instead of its own argument.
   how.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                   UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_USER_DATA;
+                   UCP_EP_PARAM_FIELD_ERR_HANDLER;
   how.address = reinterpret_cast<ucp_address_t const*>(worker_address.data());
   how.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  how.user_data = this;
   how.err_handler.arg = &p;
   how.err_handler.cb = [](void* of, ucp_ep_h endpoint, ucs_status_t status) {
     auto& whom = *static_cast<peer*>(of);
