@@ -1,6 +1,6 @@
 #pragma once
 
-/// A program that is started, listened to for a while, and ended.
+/// A program that is started, listened to for a while, and ended. It does not outlive this process.
 
 #include <sys/types.h>
 
@@ -20,6 +20,7 @@ class child {
   /// Ends it, however it is.
   ~child();
 
+  /// A process is there; whether it could become the program, its output tells.
   bool started() const { return pid_ > 0; }
   bool running();
   /// Each line of its standard output until it closes that; false if that takes longer.
