@@ -21,6 +21,7 @@ using transport::index_of;
 using transport::lane;
 using transport::message;
 using transport::message_kind;
+using transport::message_sizes;
 using transport::outgoing;
 using transport::spill;
 using transport::started;
@@ -129,11 +130,12 @@ network_peer& network_messages::find_peer(std::int32_t rank) {
 
 // ---- begin, commit, cancel -----------------------------------------------------------------------
 
-bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::size_t alignment) {
+bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::size_t alignment,
+                                      std::size_t most) {
   network_peer& p = peer(out.target);
   std::size_t const payload = bytes - header_bytes;
-  bool const at_once = p.link == link_state::open && p.waiting[index_of(out.way)].empty() &&
-                       bytes <= most_in_place && payload <= p.sizes[index_of(out.way)].in_place &&
+  bool const at_once = p.link == link_state::open && p.waiting[index_of(out.way)].empty() && bytes <= most &&
+                       payload <= p.sizes[index_of(out.way)].in_place &&
                        (out.way == lane::control || has_credit(p, bytes));
   if (!at_once) return false;
   if (bundles_) {
@@ -349,7 +351,9 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
   auto const alignment_log2 = static_cast<std::uint8_t>(m->period);
   if (std::uint32_t* const kept_back = kept_back_of(*m); kept_back != nullptr) [[unlikely]]
     return send_counted(p, way, m, kept_back);
-  if (payload <= p.sizes[index_of(way)].in_place) {
+  // Calls and answers that are longer than what comes unasked wait here until the peer has memory for them.
+  message_sizes const& sizes = p.sizes[index_of(way)];
+  if (payload <= (m->kind == message_kind::active ? sizes.in_place : std::min(sizes.in_place, sizes.eager))) {
     transport::network_buffer buffer;
     started const s = network_->begin(p.rank, way, sizeof(frame), payload, payload, buffer);
     if (s == started::no_room) return false;

@@ -73,12 +73,13 @@ class network_messages final : public single<network_messages>, public transport
 
   // The same in a buffer of the transport's.
 
-  /// Longest, header included.
+  /// Longest that may be of any kind, header included.
   static constexpr std::size_t most_in_place = transport::pooled_room[2];
   /// Longest that leaves with others.
   static constexpr std::size_t most_bundled = 512;
-  /// False: it may not leave at once, or is not small, or the transport has no room. Then there is begin().
-  bool begin_in_place(transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  /// False: it may not leave at once, or is longer than `most`, or the transport has no room. Then there is begin().
+  bool begin_in_place(transport::outgoing& out, std::size_t bytes, std::size_t alignment,
+                      std::size_t most = most_in_place);
   void commit_in_place(transport::outgoing& out, transport::message_kind kind, std::uint64_t token,
                        std::size_t bytes);
   void cancel_in_place(transport::outgoing& out) noexcept;

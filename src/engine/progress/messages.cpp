@@ -134,11 +134,11 @@ namespace {
 
 /// am_begin() for what does not find a place in a ring at once. Apart, so that what does saves no registers.
 [[gnu::noinline]] void begin_elsewhere(outgoing& out, std::size_t bytes, pressure when_full,
-                                       std::size_t alignment) {
+                                       std::size_t alignment, std::size_t most_in_place) {
   if (progress_engine& engine = progress_engine::here();
       engine.network != nullptr && !engine.shm.reaches(out.target)) {
     guard const held;
-    if (engine.network->begin_in_place(out, bytes, alignment)) [[likely]]
+    if (engine.network->begin_in_place(out, bytes, alignment, most_in_place)) [[likely]]
       return;
   }
   spill const allowed = when_full == pressure::wait   ? spill::never
@@ -171,7 +171,15 @@ void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure wh
   out.way = way;
   if (progress_engine::here().shm.begin_in_ring(out, bytes, alignment)) [[likely]]
     return;
-  begin_elsewhere(out, bytes, when_full, alignment);
+  begin_elsewhere(out, bytes, when_full, alignment, network_messages::most_in_place);
+}
+
+void am_begin_data(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
+                   std::size_t alignment) {
+  out.target = target;
+  out.way = lane::control;
+  if (progress_engine::here().shm.begin_in_ring(out, bytes, alignment)) return;
+  begin_elsewhere(out, bytes, when_full, alignment, bytes);
 }
 
 void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment, pressure when_full) {

@@ -8,6 +8,11 @@
 
 namespace atl::engine {
 
+/// am_begin() of a message of the engine's with data for a rank of another host: it is written where it leaves from, however long
+/// the network has room for. It does not grow.
+void am_begin_data(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
+                   std::size_t alignment = buffer_alignment);
+
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "engine/progress/guard.hpp"
+#include "engine/progress/messages.hpp"
 #include "engine/progress/waiting.hpp"
 
 namespace atl::engine {
@@ -128,8 +129,8 @@ void remote_memory::send_piece(stream& s) noexcept {
     arrival_notice const* const notice = last ? &s.notice : nullptr;
     s.what.describe(shape::side::to, at, head);
     remote::put_layout const layout(head, notice);
-    am_begin(out, s.what.to().rank, layout.end, pressure::always,
-             last ? s.notice.alignment : buffer_alignment);
+    am_begin_data(out, s.what.to().rank, layout.end, pressure::always,
+                  last ? s.notice.alignment : buffer_alignment);
     function_token const token = remote::write_put(out.begin, layout, head, notice);
     s.what.write_description(shape::side::to, at, head, out.begin + layout.head + sizeof head);
     s.what.gather(at, out.begin + layout.data);
@@ -156,7 +157,7 @@ void remote_memory::send_on(stream& s, unsigned slot, std::byte const* data) noe
   s.what.describe(shape::side::to, at, head);
   remote::put_layout const layout(head, nullptr);
   outgoing out;
-  am_begin(out, s.what.to().rank, layout.end, pressure::always);
+  am_begin_data(out, s.what.to().rank, layout.end, pressure::always);
   function_token const token = remote::write_put(out.begin, layout, head, nullptr);
   s.what.write_description(shape::side::to, at, head, out.begin + layout.head + sizeof head);
   std::memcpy(out.begin + layout.data, data, at.bytes);

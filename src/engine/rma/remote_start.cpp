@@ -8,6 +8,7 @@
 #include <atoll/engine/rma.hpp>
 
 #include "engine/progress/guard.hpp"
+#include "engine/progress/messages.hpp"
 #include "engine/rma/remote_memory.hpp"
 
 namespace atl::engine {
@@ -42,7 +43,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
   if (put) {
     arrival_notice const* const told = notice.what == arrival_notice::sort::none ? nullptr : &notice;
     remote::put_layout const layout(head, told);
-    am_begin(out_, to.rank, layout.end, when_full_, notice.alignment);
+    am_begin_data(out_, to.rank, layout.end, when_full_, notice.alignment);
     token_ = remote::write_put(out_.begin, layout, head, told);
     std::memcpy(out_.begin + layout.data,
                 reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);

@@ -222,7 +222,7 @@ void remote_memory::serve_get(message* m) {
     remote::answer_head const answer{head.cookie, head.slot};
     std::size_t const bytes = header_bytes + sizeof answer + head.bytes;
     outgoing out;
-    am_begin(out, m->source, bytes, pressure::always);
+    am_begin_data(out, m->source, bytes, pressure::always);
     remote::write_at(out.begin + header_bytes, answer);
     move(head, description, out.begin + header_bytes + sizeof answer, false);
     am_commit(out, message_kind::active, token_cache<&engine::fetched>::get(), bytes);

@@ -13,6 +13,9 @@ enum : unsigned { whole_id, split_id };
 /// Of a lane to a peer under way: more would only wait in libucp.
 constexpr std::size_t most_in_lane = 64;
 
+/// Of those in the largest blocks.
+constexpr std::size_t most_largest = 8;
+
 std::size_t lane_of(lane where) { return static_cast<std::size_t>(where); }
 /// Payloads begin at a multiple of 8 of what is sent.
 std::size_t padded(std::size_t header_bytes) { return (header_bytes + 7) / 8 * 8; }
@@ -103,12 +106,17 @@ started ucx_network::begin(std::int32_t rank, lane where, std::size_t header_byt
                            std::size_t most, network_buffer& buffer) {
   peer* p = nullptr;
   if (started const s = ready(rank, p); s != started::complete) return s;
-  if (least > sizes_.in_place || header_bytes > sizes_.header) {
+  std::size_t const longest = where == lane::control ? longest_in_place_ : sizes_.in_place;
+  if (least > longest || header_bytes > sizes_.header) {
     error_ = "the message is too long";
     return started::unsupported;
   }
   if (p->lane_out[lane_of(where)] >= most_in_lane) return started::no_room;
-  block* const b = blocks_.take(std::max(least, std::min(most, sizes_.in_place)));
+  std::size_t const wanted = std::max(least, std::min(most, longest));
+  bool const is_largest = wanted > block_pool::large;
+  if (is_largest && p->largest_out >= most_largest) return started::no_room;
+  block* const b = blocks_.take(wanted);
+  p->largest_out += is_largest ? 1U : 0U;
   std::size_t const at = sizeof(wire) + padded(header_bytes);
   buffer.payload = b->begin() + at;
   buffer.capacity = b->room - block_pool::headers;
@@ -124,7 +132,7 @@ started ucx_network::begin(std::int32_t rank, lane where, std::size_t header_byt
 
 void ucx_network::cancel(network_buffer& buffer) {
   peer& p = *find(buffer.peer);
-  blocks_.give(reinterpret_cast<block*>(buffer.transport_words[0]));
+  give_block(p, reinterpret_cast<block*>(buffer.transport_words[0]));
   --p.lane_out[lane_of(buffer.lane)];
   --p.out;
   touch_if_ending(p);

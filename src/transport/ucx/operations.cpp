@@ -57,7 +57,7 @@ record* ucx_network::open(peer& p, operation* events, sort what) {
 
 void ucx_network::drop(record* r) {
   peer& p = *r->whom;
-  if (r->memory != nullptr) blocks_.give(r->memory);
+  if (r->memory != nullptr) give_block(p, r->memory);
   switch (r->what) {
     case sort::message:
       --p.lane_out[r->lane];

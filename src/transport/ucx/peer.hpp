@@ -133,6 +133,7 @@ struct peer {
   std::size_t out = 0;     ///< records, and buffers that are open
   std::size_t events = 0;  ///< that have not been told
   std::size_t lane_out[2]{};
+  std::size_t largest_out = 0;       ///< blocks of the largest size, of those
   std::size_t memory_out = 0;        ///< puts, gets, atomics
   std::uint64_t memory_started = 0;  ///< so far
   std::uint64_t memory_flushed = 0;  ///< of these

@@ -54,6 +54,8 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
       std::min<std::size_t>(block_pool::headers - sizeof(wire), context_->longest_header() - sizeof(wire));
   sizes_.eager = sizes_.in_place = block_pool::large;
   sizes_.late = std::size_t{1} << 40;
+  // Over TCP a rendezvous is two more messages.
+  longest_in_place_ = adapters ? block_pool::large : block_pool::largest;
   set_receivers();
 }
 

@@ -48,7 +48,11 @@ class ucx_network final : public network {
   std::string description() const override { return context_->description(); }
   transport::abilities const& abilities() const override { return abilities_; }
   transport::limits const& limits() const override { return limits_; }
-  message_sizes sizes(std::int32_t, lane) const override { return sizes_; }
+  message_sizes sizes(std::int32_t, lane where) const override {
+    message_sizes of_lane = sizes_;
+    if (where == lane::control) of_lane.in_place = longest_in_place_;
+    return of_lane;
+  }
   ability atomic_support(atomic_op op, atomic_type type) const override;
   std::string last_error() const override { return error_; }
 
@@ -152,6 +156,10 @@ class ucx_network final : public network {
   started flush_one(peer& p, operation* events, many_flushes* of);
 
   // Messages (messages.cpp).
+  void give_block(peer& p, block* b) noexcept {
+    if (block_pool::is_largest(*b)) --p.largest_out;
+    blocks_.give(b);
+  }
   wire wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const;
   static void post_block(record* r, std::size_t bytes);
   started post_whole(record* r, std::size_t bytes);
@@ -178,6 +186,7 @@ class ucx_network final : public network {
   transport::abilities abilities_;
   transport::limits limits_;
   message_sizes sizes_;
+  std::size_t longest_in_place_;  ///< on control
   mutable std::string error_;
 
   std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
