@@ -195,18 +195,22 @@ taken network_messages::arrived(arrival const& what) {
     deliver(m);
     return taken::consumed;
   }
-  announced_message const whole{what.peer, f.kind(), f.alignment_log2(), f.token,
-                                bytes,     0,        what.handle,        what.late};
+  announced_message whole{what.peer, f.kind(), f.alignment_log2(), f.token, bytes, 0, what.handle, what.late};
   if (what.late) {
     announced_.push_back(whole);
     static_cast<void>(ask_for_announced(false));
     return taken::kept;
   }
+  if (f.kind() == message_kind::active && on_long) {
+    // Nobody looks at what is in front of the payload.
+    whole.bytes = on_long(what.peer, f.token, what.payload - header_bytes, bytes);
+    if (whole.bytes == 0) return taken::consumed;
+  }
   message* const m = make_arrival(whole, admission::always);
   if (m == nullptr) {
-    fatal("network", "there is no memory for a message of %zu bytes from rank %d", bytes, what.peer);
+    fatal("network", "there is no memory for a message of %zu bytes from rank %d", whole.bytes, what.peer);
   }
-  std::memcpy(m->payload(), what.payload, what.bytes);
+  std::memcpy(m->payload(), what.payload, whole.bytes - header_bytes);
   deliver(m);
   return taken::consumed;
 }

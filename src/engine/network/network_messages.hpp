@@ -144,6 +144,11 @@ class network_messages final : public single<network_messages>, public transport
   bool connect(network_peer& p);
   /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid.
   std::vector<std::function<void(std::int32_t rank)>> on_close;
+  /// Shown messages of the engine's that are too long for a pooled block, before memory is taken for them: uses of what begins
+  /// at `begin` (header included; aligned to nothing) what it can now, and returns how many bytes are left there as a shorter
+  /// message. 0: none. May be empty.
+  std::function<std::size_t(std::int32_t source, std::uint64_t token, std::byte* begin, std::size_t bytes)>
+      on_long;
   /// Told when the data of a notified put of that rank are in memory. May be empty.
   std::function<void(std::int32_t rank, std::uint64_t tag)> on_notified;
   /// Ends the job: what that rank has to do with cannot go on.

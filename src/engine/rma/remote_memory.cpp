@@ -49,14 +49,16 @@ put_layout::put_layout(piece_head const& head_written, arrival_notice const* not
 function_token write_put(std::byte* begin, put_layout const& layout, piece_head const& head,
                          arrival_notice const* notice) noexcept {
   write_at(begin + layout.head, head);
-  if (notice == nullptr) return token_cache<&engine::serve_put>::get();
+  if (notice == nullptr) return put_token();
   bool const call = notice->what == arrival_notice::sort::call;
   if (call) std::memcpy(begin + header_bytes, notice->payload, notice->bytes - header_bytes);
   write_at(begin + layout.end - sizeof(notice_trailer),
            notice_trailer{layout.head, call ? 0 : notice->flag, call ? notice->token : notice->value});
-  return token_cache<&engine::serve_put_with_notice>::get();
+  return put_with_notice_token();
 }
 
+function_token put_token() noexcept { return token_cache<&engine::serve_put>::get(); }
+function_token put_with_notice_token() noexcept { return token_cache<&engine::serve_put_with_notice>::get(); }
 function_token get_token() noexcept { return token_cache<&engine::serve_get>::get(); }
 function_token atomic_token() noexcept { return token_cache<&engine::serve_atomic>::get(); }
 
@@ -72,6 +74,14 @@ remote_memory::remote_memory(progress_engine& engine)
   keys_->on_news = [this] { direct_.keys_changed(); };
   atomics_ = std::make_unique<network_atomics>(engine, *this, *keys_);
   notices_ = std::make_unique<expected_notices>(engine, *this);
+  engine.network->on_long = [this](std::int32_t source, std::uint64_t token, std::byte* begin,
+                                   std::size_t bytes) {
+    return serve_where_it_lies(source, token, begin, bytes);
+  };
+}
+
+remote_memory::~remote_memory() {
+  if (engine_.network != nullptr) engine_.network->on_long = nullptr;
 }
 
 void remote_memory::begin(std::size_t charged) noexcept {

@@ -31,6 +31,7 @@ namespace atl::engine {
 class remote_memory final : public single<remote_memory>, public work_source {
  public:
   explicit remote_memory(progress_engine& engine);
+  ~remote_memory();
 
   /// May so many bytes more be asked for now, whose answers take memory at their owner?
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
@@ -71,6 +72,9 @@ class remote_memory final : public single<remote_memory>, public work_source {
   // … and what it does for others.
   void serve_put(message* m);
   void serve_put_with_notice(message* m);
+  /// A message that lies with the network: data of a put go from there to their place. As network_messages::on_long.
+  std::size_t serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
+                                  std::size_t bytes);
   void serve_get(message* m);
   void serve_atomic(message* m);
 
@@ -85,6 +89,8 @@ class remote_memory final : public single<remote_memory>, public work_source {
     remote::answer_head answer;
   };
 
+  /// Puts data into place, if the places may be touched.
+  bool put(std::int32_t source, remote::piece_head const& head, std::byte* description);
   bool advance() override;
   bool acknowledge_late();
   void pump() noexcept;
@@ -133,6 +139,8 @@ struct put_layout {
 /// Writes the head and the notice of a put into a buffer with that layout; the token to send it with.
 function_token write_put(std::byte* begin, put_layout const& layout, piece_head const& head,
                          arrival_notice const* notice) noexcept;
+function_token put_token() noexcept;
+function_token put_with_notice_token() noexcept;
 function_token get_token() noexcept;
 function_token atomic_token() noexcept;
 

@@ -18,6 +18,7 @@
 namespace atl::engine {
 
 using remote::form;
+using remote::notice_trailer;
 using remote::piece_head;
 using remote::refusal;
 
@@ -163,31 +164,31 @@ void move(piece_head const& head, std::byte const* description, std::byte* packe
 
 }  // namespace
 
-void remote_memory::serve_put(message* m) {
-  auto const head = remote::read_at<piece_head>(m->payload());
-  std::byte* const description = m->payload() + sizeof head;
-  std::int32_t const source = m->source;
+bool remote_memory::put(std::int32_t source, piece_head const& head, std::byte* description) {
   if (auto const no = look_at_all(head, description)) {
     refuse(source, head.cookie, *no);
-  } else {
-    move(head, description, description + remote::description_bytes(head), true);
-    acknowledge(source, {head.cookie, head.slot});
+    return false;
   }
+  move(head, description, description + remote::description_bytes(head), true);
+  return true;
+}
+
+void remote_memory::serve_put(message* m) {
+  auto const head = remote::read_at<piece_head>(m->payload());
+  std::int32_t const source = m->source;
+  bool const done = put(source, head, m->payload() + sizeof head);
   release(m);
+  if (done) acknowledge(source, {head.cookie, head.slot});
 }
 
 void remote_memory::serve_put_with_notice(message* m) {
-  auto const trailer =
-      remote::read_at<remote::notice_trailer>(m->base + m->bytes - sizeof(remote::notice_trailer));
+  auto const trailer = remote::read_at<notice_trailer>(m->base + m->bytes - sizeof(notice_trailer));
   auto const head = remote::read_at<piece_head>(m->base + trailer.head);
-  std::byte* const description = m->base + trailer.head + sizeof head;
   std::int32_t const source = m->source;
-  if (auto const no = look_at_all(head, description)) {
-    refuse(source, head.cookie, *no);
+  if (!put(source, head, m->base + trailer.head + sizeof head)) {
     release(m);
     return;
   }
-  move(head, description, description + remote::description_bytes(head), true);
   if (trailer.flag != 0) {
     release(m);
     raise_own_flag(trailer.flag);
@@ -203,6 +204,29 @@ void remote_memory::serve_put_with_notice(message* m) {
     }
   }
   acknowledge(source, {head.cookie, head.slot});
+}
+
+std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
+                                               std::size_t bytes) {
+  bool const with_notice = token == remote::put_with_notice_token();
+  if (!with_notice && token != remote::put_token()) return bytes;
+  notice_trailer trailer{header_bytes, 0, 0};
+  std::byte* const trailer_at = begin + bytes - sizeof trailer;
+  if (with_notice) trailer = remote::read_at<notice_trailer>(trailer_at);
+  std::byte* const head_at = begin + trailer.head;
+  auto head = remote::read_at<piece_head>(head_at);
+  if (!put(source, head, head_at + sizeof head)) return 0;
+  if (with_notice && trailer.flag == 0) {
+    // What is left is a put of nothing.
+    head.bytes = head.count = 0;
+    head.shape = form::contiguous;
+    remote::write_at(head_at, head);
+    std::memmove(head_at + sizeof head, trailer_at, sizeof trailer);
+    return trailer.head + sizeof head + sizeof trailer;
+  }
+  if (with_notice) raise_own_flag(trailer.flag);
+  acknowledge(source, {head.cookie, head.slot});
+  return 0;
 }
 
 bool remote_memory::acknowledge_late() {
