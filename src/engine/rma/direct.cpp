@@ -89,7 +89,9 @@ direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messa
   run_from_[gets] = remote::direct_run_from(can, false);
   announces_ = can.put_notified.how == transport::support::native &&
                network.limits().notification_bits >= expected_tag_bits;
+  tells_late_ = !announces_ && can.put.needs_target;
   if (auto const set = settings::direct_from()) {
+    tells_late_ = false;
     if (can.put) from_[puts] = *set;
     if (can.get) from_[gets] = *set;
   }

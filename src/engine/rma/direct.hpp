@@ -57,6 +57,9 @@ class direct_transfers final : public work_source {
     return to.is_here() != from.is_here() && size.bytes >= from_[which] &&
            (size.runs == 1 || size.bytes / size.runs >= run_from_[which]);
   }
+  /// Does what is to be done at the owner when data are in place take two more ways with the network's own puts? Messages, which bring
+  /// that along, are better then as long as they leave whole.
+  [[nodiscard]] bool tells_late() const noexcept { return tells_late_; }
   /// Does what the stream, of which nothing was cut, was made for; takes it over.
   void begin(remote::stream* order);
   /// Its owner has done what it was to do when the data were in place.
@@ -110,6 +113,7 @@ class direct_transfers final : public work_source {
   remote_memory& messages_;
   network_messages* network_;  ///< null in a job on one host: then nothing else is there either
   peer_keys* keys_;
+  bool tells_late_ = false;
   std::size_t from_[2] = {~std::size_t{0}, ~std::size_t{0}};      ///< bytes in all
   std::size_t run_from_[2] = {~std::size_t{0}, ~std::size_t{0}};  ///< bytes of a run, of several
   bool announces_ = false;                        ///< the network can say that data have landed

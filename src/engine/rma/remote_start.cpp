@@ -21,8 +21,20 @@ using remote::stream;
 
 namespace {
 
+/// Of the message of a contiguous put: head and trailer, and what aligns them.
+constexpr std::size_t most_beside_data =
+    2 * header_bytes + sizeof(piece_head) + sizeof(remote::notice_trailer);
+
 std::int32_t elsewhere(transfer_end const& a, transfer_end const& b) noexcept {
   return a.is_here() ? b.rank : a.rank;
+}
+
+/// Does a put that is more than a piece go in one message all the same, as its notice would be late otherwise?
+bool leaves_whole(std::int32_t rank, std::size_t bytes, arrival_notice const& notice) {
+  guard const held;
+  progress_engine& engine = progress_engine::here();
+  return remote_memory::here().direct().tells_late() && !engine.shm.reaches(rank) &&
+         engine.network->leaves_whole(rank, most_beside_data + notice.bytes + bytes);
 }
 
 }  // namespace
@@ -31,10 +43,12 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
                               arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
   bool const put = from.is_here();
-  if (remote_memory::here().direct().is_large_enough(to, from, {bytes, 1})) {
+  bool const whole =
+      put && notice.what != arrival_notice::sort::none && !in_pieces_ && leaves_whole(to.rank, bytes, notice);
+  if (!whole && remote_memory::here().direct().is_large_enough(to, from, {bytes, 1})) {
     if (shape all = shape::contiguous(to, from, bytes); begin_directly(all, notice)) return;
   }
-  bool const one_message = !in_pieces_ && bytes <= remote_piece_bytes && (put || to.is_here());
+  bool const one_message = whole || (!in_pieces_ && bytes <= remote_piece_bytes && (put || to.is_here()));
   if (!one_message || (!put && (guard(), !remote_memory::here().has_room(bytes)))) {
     stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
     return;
