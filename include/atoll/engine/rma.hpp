@@ -79,6 +79,29 @@ extern std::uint64_t (*atomic_applier)(void* cell, atomic_request const& what) n
 /// Transfers larger than this travel in pieces, of which some are under way at a time.
 inline constexpr std::size_t remote_piece_bytes = std::size_t{64} << 10;
 
+/// A put in one message, which raises a flag of its owner's when the data are in place. Nothing is acknowledged, and nobody here is
+/// told: it is for who hears from the owner that the flag has been seen. Begun, it must be sent.
+class flagged_put {
+ public:
+  /// More is better sent in pieces.
+  static constexpr std::size_t longest = std::size_t{256} << 10;
+
+  /// `bytes` to `to`, to whose rank the flag belongs; it is raised by one. What finds no room leaves later.
+  ATOLL_EXPORT flagged_put(host_address const& to, std::size_t bytes, host_address const& flag);
+  flagged_put(flagged_put const&) = delete;
+  flagged_put& operator=(flagged_put const&) = delete;
+
+  /// Where the data are to be written, before send(). Aligned to nothing.
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  ATOLL_EXPORT void send() noexcept;
+
+ private:
+  outgoing out_;
+  std::byte* data_;
+  std::size_t message_bytes_;
+  function_token token_;
+};
+
 namespace remote {
 class shape;
 struct stream;

@@ -147,6 +147,23 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
   am_commit(out_, message_kind::active, token_, message_bytes_);
 }
 
+flagged_put::flagged_put(host_address const& to, std::size_t bytes, host_address const& flag) {
+  auto const rank = static_cast<std::int32_t>(to.rank);
+  note_call(activity::copy, rank);
+  arrival_notice notice;
+  notice.what = arrival_notice::sort::flag;
+  notice.flag = flag.offset;
+  piece_head const head{remote::nobody_waits, to.offset, static_cast<std::uint32_t>(bytes), 0, 0,
+                        form::contiguous};
+  remote::put_layout const layout(head, &notice);
+  am_begin_data(out_, rank, layout.end, pressure::always);
+  token_ = remote::write_put(out_.begin, layout, head, &notice);
+  data_ = out_.begin + layout.data;
+  message_bytes_ = layout.end;
+}
+
+void flagged_put::send() noexcept { am_commit(out_, message_kind::active, token_, message_bytes_); }
+
 void remote_start::give_up() noexcept {
   if (engaged_) am_cancel(out_);
   delete stream_;

@@ -33,7 +33,8 @@ void changed(message* m) { remote_memory::here().changed(m); }
 void refused(message* m) {
   auto const no = remote::read_at<refusal>(m->payload());
   auto* const completion = reinterpret_cast<copy_completion*>(static_cast<std::uintptr_t>(no.to.cookie));
-  char const* const call = remote::state_of(completion).call;
+  char const* const call =
+      no.to.cookie == remote::nobody_waits ? "atl::transfer" : remote::state_of(completion).call;
   if (no.offset == 0) fatal(call, "rank %d has given a null global pointer", job.rank_me);
   switch (no.reason) {
     case refusal::why::outside:
@@ -203,7 +204,7 @@ void remote_memory::serve_put_with_notice(message* m) {
       return;
     }
   }
-  acknowledge(source, {head.cookie, head.slot});
+  if (head.cookie != remote::nobody_waits) acknowledge(source, {head.cookie, head.slot});
 }
 
 std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
@@ -225,7 +226,7 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
     return trailer.head + sizeof head + sizeof trailer;
   }
   if (with_notice) raise_own_flag(trailer.flag);
-  acknowledge(source, {head.cookie, head.slot});
+  if (head.cookie != remote::nobody_waits) acknowledge(source, {head.cookie, head.slot});
   return 0;
 }
 

@@ -23,6 +23,9 @@ enum class form : std::uint8_t {
   box,         ///< bytes of an element, box_dimension for each of `count` dimensions; index 0 at the offset
 };
 
+/// Instead of a completion: nothing is acknowledged.
+inline constexpr std::uint64_t nobody_waits = 0;
+
 struct piece_head {
   std::uint64_t cookie;  ///< the initiator's completion
   std::uint64_t offset;  ///< in the owner's region

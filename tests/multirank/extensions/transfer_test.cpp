@@ -234,6 +234,31 @@ TEST_F(transfer_test, many_small_pieces_find_each_other_over_a_team) {
   half.destroy();
 }
 
+TEST_F(transfer_test, boxes_that_no_message_holds_travel_as_well) {
+  // Each rank has a row, and wants that of the next one, in two places in turn, and in one.
+  constexpr std::ptrdiff_t columns = 80'000;
+  static_assert(columns * sizeof(int) > atl::engine::flagged_put::longest);
+  auto const row = upcxx::new_array<int>(columns);
+  auto const wanted = upcxx::new_array<int>(fields * columns);
+  std::ptrdiff_t const next = (me + 1) % n;
+  std::vector<array<int, 2>> const sources{{row, domain<2>{{me, 0}, {me + 1, columns}}}};
+  std::vector<array<int, 2>> const destinations{{wanted, domain<2>{{next, 0}, {next + 1, columns}}}};
+  atl::transfer<int, 2> ring(sources, destinations);
+  for (int step = 1; step <= 12; ++step) {
+    int const at = step < 8 ? step % 2 : 0;
+    for (std::ptrdiff_t i = 0; i < columns; ++i) row.local()[i] = static_cast<int>(me * columns + i) * step;
+    ring.run(0, at * columns);
+    lag(step);
+    int const* const got = wanted.local() + at * columns;
+    for (std::ptrdiff_t i = 0; i < columns; ++i) {
+      ASSERT_EQ(got[i], static_cast<int>(next * columns + i) * step) << "step " << step;
+    }
+  }
+  upcxx::barrier();
+  upcxx::delete_array(wanted);
+  upcxx::delete_array(row);
+}
+
 TEST_F(transfer_test, nothing_to_move_is_no_error) {
   atl::transfer<int, 2> nothing({}, {});
   for (int i = 0; i < 3; ++i) nothing.run();

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The way into the inbox of a rank whose memory this process does not address: data are packed here, put there in
-/// one transfer, and announced by a flag that its arrival raises.
+/// The way into the inbox of a rank whose memory this process does not address. Data travel packed, and raise a flag there when
+/// they have arrived: in one message that they are packed into, or, if they are many, by a put of memory that is kept here.
 
 #include <atomic>
 #include <cstddef>
@@ -19,13 +19,21 @@ namespace atl::inline UPCXX_MODE::detail {
 class remote_inbox {
  public:
   remote_inbox() = default;
-  /// `bytes` at `place`, which is multiples of `bytes` ahead where a transfer says so.
-  remote_inbox(atl::engine::host_address place, std::size_t bytes)
-      : transfer_(new transfer(bytes)), place_(place), bytes_(bytes) {}
+  /// `bytes` at `place`, which is multiples of `bytes` ahead where a transfer says so. Boxes are prepared as if they were
+  /// packed at base(), which is `planned` if no memory is kept here.
+  remote_inbox(atl::engine::host_address place, std::size_t bytes, std::byte* planned)
+      : transfer_(bytes > atl::engine::flagged_put::longest ? new transfer(bytes) : nullptr),
+        base_(transfer_ != nullptr ? transfer_->data.get() : planned),
+        place_(place),
+        bytes_(bytes) {}
   remote_inbox(remote_inbox&& other) noexcept
-      : transfer_(std::exchange(other.transfer_, nullptr)), place_(other.place_), bytes_(other.bytes_) {}
+      : transfer_(std::exchange(other.transfer_, nullptr)),
+        base_(other.base_),
+        place_(other.place_),
+        bytes_(other.bytes_) {}
   remote_inbox& operator=(remote_inbox&& other) noexcept {
     std::swap(transfer_, other.transfer_);
+    std::swap(base_, other.base_);
     std::swap(place_, other.place_);
     std::swap(bytes_, other.bytes_);
     return *this;
@@ -34,20 +42,31 @@ class remote_inbox {
     if (transfer_ != nullptr) transfer_->abandon();
   }
 
-  explicit operator bool() const { return transfer_ != nullptr; }
-  /// Where data are packed, while nothing is under way.
-  std::byte* staging() const { return transfer_->data.get(); }
-  bool under_way() const { return transfer_->now.load(std::memory_order_acquire) != state::idle; }
-  /// Sends what has been packed.
-  void send(std::ptrdiff_t ahead, atl::engine::host_address const& flag, std::uint64_t value) const {
+  explicit operator bool() const { return bytes_ != 0; }
+  std::byte* base() const { return base_; }
+  /// Must send() wait, since what was packed before is still on its way from memory here?
+  bool under_way() const {
+    return transfer_ != nullptr && transfer_->now.load(std::memory_order_acquire) != state::idle;
+  }
+  /// Sends what `pack(moved)` packs, so many bytes behind base().
+  template <class Pack>
+  void send(std::ptrdiff_t ahead, atl::engine::host_address const& flag, std::uint64_t value,
+            Pack const& pack) const {
+    std::uint64_t const offset = place_.offset + static_cast<std::uint64_t>(ahead);
+    if (transfer_ == nullptr) {
+      atl::engine::flagged_put put({place_.rank, offset}, bytes_, flag);
+      pack(put.data() - base_);
+      put.send();
+      return;
+    }
+    pack(0);
     atl::engine::arrival_notice notice;
     notice.what = atl::engine::arrival_notice::sort::flag;
     notice.flag = flag.offset;
     notice.value = value;
     atl::engine::remote_start start("atl::transfer");
-    start.contiguous(
-        {static_cast<std::int32_t>(place_.rank), place_.offset + static_cast<std::uint64_t>(ahead)},
-        atl::engine::transfer_end::in_memory(staging()), bytes_, notice);
+    start.contiguous({static_cast<std::int32_t>(place_.rank), offset},
+                     atl::engine::transfer_end::in_memory(base_), bytes_, notice);
     transfer_->now.store(state::busy, std::memory_order_relaxed);
     start.start(transfer_);
   }
@@ -72,7 +91,8 @@ class remote_inbox {
     }
   };
 
-  transfer* transfer_ = nullptr;
+  transfer* transfer_ = nullptr;  ///< null: each goes in a message of its own
+  std::byte* base_ = nullptr;
   atl::engine::host_address place_{};
   std::size_t bytes_ = 0;
 };

@@ -18,10 +18,11 @@
 
 namespace atl::inline UPCXX_MODE::detail {
 
-/// Two flags for each pair of ranks and direction.
-inline constexpr std::size_t data_flag = 0;   ///< the data of this run is in place
-inline constexpr std::size_t ready_flag = 1;  ///< the data of this run may come
-inline constexpr std::size_t flags_of_transfer = 2;
+/// Three flags for each pair of ranks and direction. Those of data count runs, odd and even ones apart: the messages of two runs may
+/// be on their way between hosts, and overtake each other. Those of three are not, since a run begins when the peer has begun the one before.
+inline constexpr std::size_t data_flags = 0;  ///< two: the data of this run is in place
+inline constexpr std::size_t ready_flag = 2;  ///< the data of this run may come
+inline constexpr std::size_t flags_of_transfer = 3;
 
 struct alignas(64) inbox_line {
   std::byte bytes[64];
@@ -82,7 +83,9 @@ class replay {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
       if (!l.sends) continue;
-      unsent const one{i, !l.receives || (handshake && l.straight.count != 0)};
+      // Of a peer's two inboxes the one of this run was that of the run before the last, which is over when the peer has begun the last.
+      bool const straight = l.straight.count != 0;
+      unsent const one{i, l.receives && !(handshake && straight) ? 0 : straight ? run_ : run_ - 1};
       if (may_leave(one)) {
         send(i);
       } else {
@@ -106,7 +109,7 @@ class replay {
     for (; next_ < links_.size(); ++next_) {
       link const& l = links_[next_];
       if (!l.receives) continue;
-      if (flags_.value(next_, data_flag) < run_) return false;
+      if (flags_.value(next_, data_flag()) < runs_of_its_kind()) return false;
       copy(l.unpacked, dest_, inbox_of_run(l.inbox_in));
     }
     if (!unsent_.empty()) return false;
@@ -125,11 +128,11 @@ class replay {
   /// A link whose data have not left.
   struct unsent {
     std::size_t link;
-    bool awaits_peer;  ///< until that is ready
+    std::uint64_t ready_for;  ///< the run that the peer must have begun
   };
 
   bool may_leave(unsent const& one) const {
-    if (one.awaits_peer && flags_.value(one.link, ready_flag) < run_) return false;
+    if (flags_.value(one.link, ready_flag) < one.ready_for) return false;
     // What an earlier run has packed is still on its way.
     remote_inbox const& remote = links_[one.link].remote;
     return !remote || !remote.under_way();
@@ -137,14 +140,17 @@ class replay {
   void send(std::size_t i) {
     link const& l = links_[i];
     if (l.remote) {
-      copy(l.packed, 0, source_);
-      l.remote.send(inbox_of_run(l.inbox_out), flags_.place(i, data_flag), run_);
+      l.remote.send(inbox_of_run(l.inbox_out), flags_.place(i, data_flag()), runs_of_its_kind(),
+                    [&](std::ptrdiff_t moved) { copy(l.packed, moved, source_); });
       return;
     }
     copy(l.straight, dest_, source_);
     copy(l.packed, inbox_of_run(l.inbox_out), source_);
-    flags_.raise(i, run_, data_flag);
+    flags_.raise(i, runs_of_its_kind(), data_flag());
   }
+  std::size_t data_flag() const { return data_flags + (run_ & 1U); }
+  /// Odd runs up to this one, or even ones.
+  std::uint64_t runs_of_its_kind() const { return (run_ + 1) / 2; }
   void copy(range const& r, std::ptrdiff_t dest, std::ptrdiff_t source) const {
     atl::engine::copy_prepared(boxes_.data() + r.first, r.count, dest, source);
   }

@@ -312,8 +312,9 @@ class transfer_plan {
         l.packed = append(r.tasks, true, region_of(to));
       } else {
         std::uint64_t const first = r.tasks.front().dest;  // of its inbox, whose places follow in order
-        l.remote = remote_inbox({static_cast<std::uint32_t>(to), first}, l.inbox_out);
-        l.packed = append(r.tasks, true, l.remote.staging() - first);
+        l.remote =
+            remote_inbox({static_cast<std::uint32_t>(to), first}, l.inbox_out, region_of(over[me]) + first);
+        l.packed = append(r.tasks, true, l.remote.base() - first);
       }
       for (task const& t : r.tasks) l.elements += t.elements();
       peers.push_back(r.from);
