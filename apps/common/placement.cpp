@@ -1,4 +1,5 @@
 // Host by host: the lowest rank that has not yet been counted speaks for its host, and all ranks that have the same host are counted.
+// So are its cores: each is a digit of a sum, which says how many of these ranks may use it.
 
 #include "common/placement.hpp"
 
@@ -29,13 +30,41 @@ std::string text_of(std::string const& mine, bool speaks, std::function<double(d
   return text;
 }
 
+/// Cores that any of so many ranks may use: those that say they are `here`.
+int cores_of(seat const& mine, bool here, int ranks, std::function<double(double)> const& max,
+             std::function<double(double)> const& sum) {
+  constexpr double exact = 1LL << 53;
+  auto const known = static_cast<std::size_t>(max(here ? static_cast<double>(mine.usable.size()) : 0));
+  int cores = 0;
+  for (std::size_t core = 0; core < known;) {
+    double packed = 0;
+    std::size_t digits = 0;
+    for (double place = 1; core < known && place * (ranks + 1) <= exact;
+         place *= ranks + 1, ++core, ++digits) {
+      if (here && core < mine.usable.size() && mine.usable[core]) packed += place;
+    }
+    auto left = static_cast<unsigned long long>(sum(packed));
+    for (; digits != 0; --digits, left /= static_cast<unsigned>(ranks) + 1) {
+      cores += left % (static_cast<unsigned>(ranks) + 1) != 0 ? 1 : 0;
+    }
+  }
+  return cores;
+}
+
 }  // namespace
 
-placement find_placement(int rank, std::function<double(double)> const& max,
+seat seat::of_this_process(int rank) {
+  seat mine{rank, host_name(), {}};
+  for (int core = 0; core < known_cores(); ++core) mine.usable.push_back(is_usable(core));
+  return mine;
+}
+
+placement find_placement(seat const& me, std::function<double(double)> const& max,
                          std::function<double(double)> const& sum) {
-  std::string const name = host_name();
+  int const rank = me.rank;
+  std::string const& name = me.host;
   double const mine = number_of(name);
-  placement found{0, ""};
+  placement found{0, 0, ""};
   for (bool counted = false;;) {
     constexpr double none = -1e9;
     double const first = -max(counted ? none : -static_cast<double>(rank));
@@ -45,6 +74,7 @@ placement find_placement(int rank, std::function<double(double)> const& max,
     auto const ranks = static_cast<int>(sum(here ? 1 : 0));
     auto const last = static_cast<int>(max(here ? rank : nothing));
     counted = counted || here;
+    found.cores += cores_of(me, here, ranks, max, sum);
     if (found.hosts++ >= named_hosts) continue;
     bool const in_a_row = last - static_cast<int>(first) + 1 == ranks;
     found.text += (found.text.empty() ? "" : "; ") + text_of(name, speaks, max) + ": ";

@@ -169,7 +169,8 @@ int simulate(options const& o, communicator& ranks) {
       return mine;
     };
   };
-  record.where = apps::find_placement(ranks.rank(), with(&communicator::max), with(&communicator::sum));
+  record.where = apps::find_placement(apps::seat::of_this_process(ranks.rank()), with(&communicator::max),
+                                      with(&communicator::sum));
   record.exchange = o.exchange;
   record.backend = o.backend;
   record.warmup = o.warmup;

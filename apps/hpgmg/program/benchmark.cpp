@@ -94,15 +94,6 @@ size_record measure_size(options const& o, multigrid& m, counting_runtime& ranks
   return size;
 }
 
-/// That any rank may use, if all are on one host. Collective.
-int cores_of(runtime& ranks) {
-  int cores = 0;
-  for (int core = 0; core < apps::known_cores(); ++core) {
-    cores += ranks.any(apps::is_usable(core)) ? 1 : 0;
-  }
-  return cores;
-}
-
 /// Seconds of a sweep of the smoother over the finest grid, if all ranks, or as many as there are cores, make
 /// theirs at once. Collective.
 double sweep_seconds(run_record const& run, timing const& times, runtime& ranks) {
@@ -123,9 +114,9 @@ run_record run_benchmark(options const& o, runtime& plain_ranks, observer const&
   record.communication = o.communication;
   record.ranks = ranks.size();
   record.where = apps::find_placement(
-      ranks.rank(), [&](double mine) { return ranks.world().max(mine); },
+      apps::seat::of_this_process(ranks.rank()), [&](double mine) { return ranks.world().max(mine); },
       [&](double mine) { return ranks.world().sum(mine); });
-  record.cores = cores_of(ranks);
+  record.cores = record.where.cores;
   record.warmup = o.warmup;
 
   ranks.world().barrier();
