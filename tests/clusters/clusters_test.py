@@ -419,6 +419,29 @@ class Network:
             self.skipTest(got.stdout)
         self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
 
+    def check_application(self, name, *options):
+        """Runs one that compares its numbers with known ones; returns what it says."""
+        program = os.path.join(os.path.dirname(PROGRAMS), "bin", name)
+        if not os.path.exists(program):
+            self.skipTest(f"{name} is not built")
+        got = hosts_sh("run", "-n", 4, "--hosts", 2, program, *options, ATOLL_TRANSPORTS=self.NAME, UPCXX_VERBOSE="1")
+        words = got.stdout + got.stderr
+        self.assertEqual(got.returncode, 0, words)
+        self.assertIn(f"network between hosts: {self.NAME} (", words)
+        self.assertIn("on 2 hosts", got.stdout)
+        self.assertRegex(got.stdout, "(?m)^check passed")
+        return got.stdout
+
+    def test_the_multigrid_solver(self):
+        # The Richardson error is one that the public reference prints.
+        out = self.check_application("atoll-hpgmg", 4, 2, "--comm", "array", "--seconds", 0, "--solves", 1, "--warmup", 1)
+        self.assertRegex(out, r"(?m)^check passed: \d\d numbers compared")
+
+    def test_the_heat_simulation(self):
+        # Planes are larger than what a small message holds. The sum of a field of all hosts is that of one.
+        out = self.check_application("atoll-heat3d", "-X", 120, "-Y", 120, "-Z", 24, "-N", 20, "--exchange", "rma")
+        self.assertRegex(out, r"(?m)^energy balance +ok ")
+
     def test_open_mpi(self):
         self.check("mpirun", [f"multirank.{name}" for name in self.TRIED], "-n", 4, "--hosts", 2)
 
