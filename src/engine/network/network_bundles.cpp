@@ -110,7 +110,7 @@ bool network_messages::close_bundle(network_peer& p, lane way) {
   if (b.open != 0) return false;
   send_bundle(p, b.buffer, b.messages, b.used);
   bundled_ -= b.messages;
-  b.begun = false;
+  b.begun = b.waits = false;
   return true;
 }
 
@@ -155,6 +155,10 @@ bool network_messages::send_together(network_peer& p, lane way) {
 /// A message has left: those that follow may wait.
 void network_messages::follow_burst(network_peer& p, lane way) {
   p.bundles[index_of(way)].in_burst = true;
+  look_after_bundles(p);
+}
+
+void network_messages::look_after_bundles(network_peer& p) {
   if (std::exchange(p.bundling, true)) return;
   bundling_.push_back(&p);
 }
@@ -164,10 +168,11 @@ bool network_messages::close_bundles() {
   bool moved = false;
   for (std::size_t i = 0; i < bundling_.size();) {
     network_peer& p = *bundling_[i];
-    bool all = true;
+    bool all = !keep_acknowledgements(p);
     for (lane const way : {lane::control, lane::request}) {
       message_bundle& b = p.bundles[index_of(way)];
       b.in_burst = false;
+      if (!all && b.waits) continue;
       moved |= b.begun;
       all &= close_bundle(p, way);
     }

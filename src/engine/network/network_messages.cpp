@@ -130,19 +130,29 @@ network_peer& network_messages::find_peer(std::int32_t rank) {
 
 // ---- begin, commit, cancel -----------------------------------------------------------------------
 
+bool network_messages::may_leave(network_peer const& p, lane way, std::size_t bytes,
+                                 std::size_t most) const noexcept {
+  return p.link == link_state::open && p.waiting[index_of(way)].empty() && bytes <= most &&
+         bytes - header_bytes <= p.sizes[index_of(way)].in_place &&
+         (way == lane::control || has_credit(p, bytes));
+}
+
 bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::size_t alignment,
                                       std::size_t most) {
   network_peer& p = peer(out.target);
+  if (p.lately != last_acknowledged::nothing) [[unlikely]]
+    note_following(p);
+  return may_leave(p, out.way, bytes, most) && begin_unobserved(p, out, bytes, alignment);
+}
+
+bool network_messages::begin_unobserved(network_peer& p, outgoing& out, std::size_t bytes,
+                                        std::size_t alignment) {
   std::size_t const payload = bytes - header_bytes;
-  bool const at_once = p.link == link_state::open && p.waiting[index_of(out.way)].empty() && bytes <= most &&
-                       payload <= p.sizes[index_of(out.way)].in_place &&
-                       (out.way == lane::control || has_credit(p, bytes));
-  if (!at_once) return false;
   if (bundles_) {
-    if (p.bundles[index_of(out.way)].in_burst && bytes <= most_bundled &&
-        alignment <= transport::buffer_alignment)
+    message_bundle const& b = p.bundles[index_of(out.way)];
+    if ((b.in_burst || b.waits) && bytes <= most_bundled && alignment <= transport::buffer_alignment)
       return begin_bundled(p, out, bytes, alignment);
-    if (!close_bundle(p, out.way)) return false;
+    if (!b.waits && !close_bundle(p, out.way)) return false;
   }
   if (free_buffers_ == nullptr) [[unlikely]]
     free_buffers_ = new open_buffer;
@@ -235,11 +245,16 @@ void network_messages::commit_in_place(outgoing& out, message_kind kind, std::ui
   if (out.way == lane::request) p.in_use -= cost_of(out.capacity) - cost_of(bytes);
   if (kind != message_kind::active) ++calls_sent_;
   if (bundles_) {
-    if (is_bundled(out)) return commit_bundled(p, out, kind, token, bytes);
+    if (is_bundled(out)) {
+      commit_bundled(p, out, kind, token, bytes);
+      if (out.way == lane::control) send_acknowledgements(p);
+      return;
+    }
     follow_burst(p, out.way);
   }
   frame const f = frame_of(p, kind, token, out.alignment_log2);
   network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
+  send_acknowledgements(p);
   unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
 }
 
@@ -507,6 +522,8 @@ bool network_messages::flush() {
 }
 
 bool network_messages::look() {
+  if (watched_ != 0) [[unlikely]]
+    stop_watching();
   if (!looks_.are_free() && !looks_.is_due(now_ns())) [[unlikely]]
     return false;
   bool const moved = network_->poll(*this) != 0;

@@ -93,6 +93,9 @@ class network_messages final : public single<network_messages>, public transport
   /// A small message of the engine's in one call. False: it may not leave at once, or would leave with others, or the
   /// transport has no room. Then there is begin_in_place().
   bool send_at_once(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
+  /// The same of what nobody at this rank waits for. It may leave later, and does so with the next message to that peer or in this
+  /// rank's next progress at any level (network_acknowledgements.cpp). Until then it counts as unsent.
+  bool acknowledge(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
 
   /// The same, and counts it in `kept_back` until its target gets it without this rank's progress.
   void send_counted(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload,
@@ -214,6 +217,9 @@ class network_messages final : public single<network_messages>, public transport
   void list(network_peer& p);
 
   // Bundles.
+  bool may_leave(network_peer const& p, transport::lane way, std::size_t bytes,
+                 std::size_t most = most_in_place) const noexcept;
+  bool begin_unobserved(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
   bool begin_bundled(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
   void commit_bundled(network_peer& p, transport::outgoing& out, transport::message_kind kind,
                       std::uint64_t token, std::size_t bytes);
@@ -225,8 +231,16 @@ class network_messages final : public single<network_messages>, public transport
   void send_bundle(network_peer& p, transport::network_buffer& buffer, std::uint64_t messages,
                    std::size_t used);
   void follow_burst(network_peer& p, transport::lane way);
+  void look_after_bundles(network_peer& p);
   bool close_bundles();
   void take_bundle(transport::arrival const& what, std::uint64_t messages);
+
+  // Acknowledgements.
+  void note_following(network_peer& p) noexcept;
+  void send_acknowledgements(network_peer& p);
+  bool keep_acknowledgements(network_peer& p) noexcept;
+  void stop_watching(network_peer& p) noexcept;
+  void stop_watching();
 
   bool flush();
   bool flush(network_peer& p);
@@ -275,6 +289,7 @@ class network_messages final : public single<network_messages>, public transport
   std::size_t const most_at_once_;       ///< bytes that the transport has read when send() returns
   std::size_t bundled_ = 0;              ///< messages that lie in bundles
   std::vector<network_peer*> bundling_;
+  std::size_t watched_ = 0;  ///< peers to which something was acknowledged `before`
   std::size_t waiting_ = 0;  ///< messages that the transport does not have yet
   std::atomic<std::size_t> unsent_{0};
   std::size_t private_bytes_[transport::lanes] = {};

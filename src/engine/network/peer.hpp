@@ -8,6 +8,7 @@
 
 #include <atoll/transport/message.hpp>
 
+#include "engine/network/acknowledgement_habit.hpp"
 #include "transport/fifo.hpp"
 #include "transport/network_types.hpp"
 
@@ -37,9 +38,17 @@ struct message_bundle {
   transport::network_buffer buffer;
   bool begun = false;
   bool in_burst = false;       ///< a message of this lane has left since the last advance()
+  bool waits = false;          ///< only acknowledgements are in it, which leave with what comes next
   std::size_t used = 0;        ///< bytes of the buffer
   std::uint32_t messages = 0;  ///< that are written
   std::uint32_t open = 0;      ///< that are being written
+};
+
+/// What this rank has acknowledged to a peer lately.
+enum class last_acknowledged : std::uint8_t {
+  nothing,
+  in_this_call,  ///< of progress
+  before,  ///< in one that is over; nothing has been sent to that peer since, nor has there been another
 };
 
 /// A rank of another host.
@@ -55,6 +64,8 @@ struct network_peer {
   std::vector<outgoing_pieces> pieces;  ///< of messages that the peer has asked for
   message_bundle bundles[transport::lanes];
   bool bundling = false;  ///< among those that advance() visits for their bundles
+  last_acknowledged lately = last_acknowledged::nothing;  ///< if it is anything, `bundling` is true
+  acknowledgement_habit habit;
   // Credit for requests, in bytes.
   std::size_t in_use = 0;  ///< of ours at the peer, that it has not given back
   std::size_t owed = 0;    ///< of the peer's here, to be given back

@@ -252,6 +252,16 @@ void am_counted(std::int32_t target, function_token token, void const* data, std
   engine.shm.commit(out, message_kind::active, token, header_bytes + bytes, &kept_back);
 }
 
+void am_acknowledge(std::int32_t target, function_token token, void const* data, std::size_t bytes) {
+  progress_engine& engine = progress_engine::here();
+  if (engine.network != nullptr && !engine.shm.reaches(target)) {
+    guard const held;
+    leaves_for_peers();
+    if (engine.network->acknowledge(target, token, {static_cast<std::byte const*>(data), bytes})) return;
+  }
+  am_short(target, token, data, bytes, pressure::always);
+}
+
 void am_commit_copying(outgoing& out, message_kind kind, function_token token, std::size_t bytes,
                        std::span<std::byte const> tail) {
   std::size_t const written = bytes - tail.size();

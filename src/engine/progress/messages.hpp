@@ -21,6 +21,10 @@ extern void (*message_sink)(message*);
 void am_counted(std::int32_t target, function_token token, void const* data, std::size_t bytes,
                 std::uint32_t& kept_back);
 
+/// am_short() of an acknowledgement: nobody at this rank waits for it. Between hosts it may leave later, in this rank's next
+/// progress of any level at the latest.
+void am_acknowledge(std::int32_t target, function_token token, void const* data, std::size_t bytes);
+
 /// Next request or reply, for user-level progress; runs engine-level messages on the way. Null if none.
 /// `in_place`: it will be used soon, so it may stay where its sender put it and need not count as part
 /// of private memory. Sets `moved` if any message was taken, engine-level ones included.

@@ -99,7 +99,7 @@ void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no) {
 }
 
 void acknowledge(std::int32_t initiator, remote::answer_head const& answer) {
-  am_short(initiator, token_cache<&acknowledged>::get(), &answer, sizeof answer, pressure::always);
+  am_acknowledge(initiator, token_cache<&acknowledged>::get(), &answer, sizeof answer);
 }
 
 /// Ends the job: what the network alone may do it cannot do, and the place is a good one.

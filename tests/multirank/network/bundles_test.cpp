@@ -1,7 +1,8 @@
 // Small messages to other hosts that leave together: which do, when, and what becomes of those that are given up, that grow, or that
-// others are begun beside. Linked with the library's objects, to look inside.
+// others are begun beside; and acknowledgements, which may wait for what follows them. Linked with the library's objects, to look inside.
 
 #include <atoll/engine/am.hpp>
+#include <atoll/engine/token.hpp>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -153,6 +154,114 @@ TEST_F(bundles_test, none_leaves_while_somebody_writes) {
   end_burst();
   expect_in_bundle(0);
   check(2, 3);
+}
+
+bool may_put;
+
+[[gnu::visibility("hidden")]] void take(atl::engine::message* m) {
+  ++runs;
+  atl::engine::release(m);
+}
+
+/// Rank 0 puts a word. Rank 1 acknowledges it in internal progress, as if it had always sent a message at once behind that.
+class acknowledgements_test : public bundles_test {
+ protected:
+  void SetUp() override {
+    bundles_test::SetUp();
+    *word.local() = 0;
+    may_put = false;
+    upcxx::barrier();
+    if (me == 0) {
+      multirank::spin_until([] { return may_put; });
+      done = upcxx::rput(1L, word.at(right));
+      return;
+    }
+    habit() = {};
+    for (int i = 0; i < 2; ++i) {
+      habit().acknowledged(0, false);
+      habit().followed(0);
+    }
+    EXPECT_TRUE(habit().may_wait());
+    end_burst();
+    upcxx::rpc_ff(right, [] { may_put = true; });
+    while (seen() == 0) end_burst();
+    expect_waiting(true);
+    EXPECT_TRUE(upcxx::progress_required() || !exact());
+  }
+  void TearDown() override {
+    done.wait();
+    bundles_test::TearDown();
+  }
+  long seen() const { return *const_cast<long volatile*>(word.local()); }
+  atl::engine::acknowledgement_habit& habit() const { return network_messages::here().peer(right).habit; }
+  void expect_waiting(bool wanted) const {
+    if (!exact()) return;
+    EXPECT_EQ(bundle(lane::control).waits, wanted);
+    EXPECT_EQ(bundle(lane::control).begun, wanted);
+  }
+
+  multirank::shared_array<long> word{1};
+  upcxx::future<> done = upcxx::make_future();
+};
+
+TEST_F(acknowledgements_test, leave_in_the_next_progress) {
+  if (me == 0) return;
+  end_burst();
+  expect_waiting(false);
+  EXPECT_FALSE(habit().may_wait() && exact());
+}
+
+TEST_F(acknowledgements_test, leave_with_the_next_message) {
+  if (me == 0) {
+    multirank::spin_until([&] { return seen() == 2; });
+    EXPECT_TRUE(done.is_ready() || !exact());
+    return;
+  }
+  done = upcxx::rput(2L, word.at(right));
+  expect_waiting(false);
+}
+
+TEST_F(acknowledgements_test, follow_a_call) {
+  if (me == 0) return check(1, 7);
+  call(7);
+  expect_waiting(false);
+  upcxx::barrier();
+}
+
+TEST_F(acknowledgements_test, follow_a_long_message) {
+  if (me == 0) return check(1, 0);
+  outgoing out;
+  am_begin(out, right, network_messages::most_in_place, pressure::always);
+  am_commit(out, atl::engine::message_kind::active, atl::engine::token_cache<&take>::get(),
+            network_messages::most_in_place);
+  expect_waiting(false);
+  upcxx::barrier();
+}
+
+TEST_F(acknowledgements_test, are_discharged) {
+  if (me == 0) return;
+  upcxx::discharge();
+  expect_waiting(false);
+  EXPECT_FALSE(upcxx::progress_required());
+}
+
+TEST_F(acknowledgements_test, stay_while_somebody_writes_behind_them) {
+  if (me == 0) return;
+  outgoing out;
+  am_begin(out, right, 100, pressure::always);
+  for (int i = 0; i < 3; ++i) end_burst();
+  EXPECT_TRUE(bundle(lane::control).open == 1 || !exact());
+  am_cancel(out);
+  end_burst();
+  expect_waiting(false);
+}
+
+TEST_F(acknowledgements_test, of_puts_in_turn) {
+  for (long i = 2; i < 2000; ++i) {
+    if (me == 0) upcxx::rput(i, word.at(right)).wait();
+    multirank::spin_until([&] { return seen() == i; });
+    if (me != 0) done = upcxx::when_all(upcxx::rput(i, word.at(right)), done);
+  }
 }
 
 /// Sends a call of its own while it is written.
