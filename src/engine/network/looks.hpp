@@ -4,29 +4,40 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace atl::engine {
 
 /// While polls find nothing, half of the time goes into them: what comes is seen one such poll later at most. One that finds
 /// something is followed by another at once. Where neighbours send meanwhile and the network does not, it is they who are waited for,
-/// and each fruitless poll is followed by the next one after twice the time, up to sixteen times what it costs.
+/// and each fruitless poll is followed by the next one after twice the time, up to sixteen times what it costs. Neighbours send as long as
+/// the last message of theirs is no older than that: a round trip with one may take longer than a poll.
 class looks {
  public:
   /// `cost_ns`: of a fruitless poll; 0: nothing to speak of.
   explicit looks(std::uint64_t cost_ns) noexcept : cost_ns_(cost_ns), gap_ns_(cost_ns) {}
 
   [[nodiscard]] bool are_free() const noexcept { return cost_ns_ == 0; }
+  /// Is it worth reading the clock for is_due()? While neighbours send that is when a message of theirs has just been served, as the next
+  /// one needs some time, and seldom else: the clock costs more than a look at what they send.
+  /// `neighbours_sent`: so many messages of theirs have been taken, ever.
+  [[nodiscard]] bool may_be_due(std::uint64_t neighbours_sent) noexcept {
+    return gap_ns_ == cost_ns_ || std::exchange(served_, neighbours_sent) != neighbours_sent ||
+           (++asked_ & 63U) == 0;
+  }
   [[nodiscard]] bool is_due(std::uint64_t now_ns) const noexcept { return now_ns >= next_ns_; }
   /// A poll has ended at that time.
-  /// `neighbours_sent`: so many messages of theirs have been taken, ever.
   void looked(bool found, std::uint64_t now_ns, std::uint64_t neighbours_sent) noexcept {
-    bool const they_send = neighbours_sent != neighbours_sent_;
-    neighbours_sent_ = neighbours_sent;
+    if (std::exchange(neighbours_sent_, neighbours_sent) != neighbours_sent) sent_ns_ = now_ns;
+    bool const they_send = now_ns - sent_ns_ < longest * cost_ns_;
     gap_ns_ = they_send && !found ? std::min(2 * gap_ns_, longest * cost_ns_) : cost_ns_;
     next_ns_ = found ? 0 : now_ns + gap_ns_;
   }
   /// The next poll is due: somebody is about to sleep.
-  void hurry() noexcept { next_ns_ = 0; }
+  void hurry() noexcept {
+    next_ns_ = 0;
+    gap_ns_ = cost_ns_;
+  }
 
  private:
   static constexpr std::uint64_t longest = 16;
@@ -34,7 +45,10 @@ class looks {
   std::uint64_t cost_ns_;
   std::uint64_t gap_ns_;
   std::uint64_t neighbours_sent_ = 0;
+  std::uint64_t sent_ns_ = 0;  ///< about when they last did
   std::uint64_t next_ns_ = 0;
+  std::uint64_t served_ = 0;  ///< messages of neighbours, when it was last asked whether one may be due
+  std::uint32_t asked_ = 0;
 };
 
 }  // namespace atl::engine

@@ -524,12 +524,15 @@ bool network_messages::flush() {
 bool network_messages::look() {
   if (watched_ != 0) [[unlikely]]
     stop_watching();
-  if (!looks_.are_free() && !looks_.is_due(now_ns())) [[unlikely]]
+  auto const from_neighbours = [this] {
+    return shape_.neighbours != nullptr ? shape_.neighbours->taken() : std::uint64_t{0};
+  };
+  if (!looks_.are_free() && !(looks_.may_be_due(from_neighbours()) && looks_.is_due(now_ns()))) [[unlikely]]
     return false;
   bool const moved = network_->poll(*this) != 0;
   stirred_ |= moved;
   if (!looks_.are_free()) [[unlikely]]
-    looks_.looked(moved, now_ns(), shape_.neighbours != nullptr ? shape_.neighbours->taken() : 0);
+    looks_.looked(moved, now_ns(), from_neighbours());
   return moved;
 }
 

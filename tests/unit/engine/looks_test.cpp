@@ -46,16 +46,43 @@ TEST(looks, are_seldom_while_only_neighbours_send) {
   EXPECT_TRUE(at.is_due(now + 300));
   at.looked(false, now, ++sent);
   at.looked(true, now, ++sent);
-  EXPECT_TRUE(at.is_due(now));
-  at.looked(false, now, sent);
-  EXPECT_TRUE(at.is_due(now + 300));
+  EXPECT_TRUE(at.may_be_due(sent) && at.is_due(now));
+  at.looked(false, now + 4800, sent);
+  EXPECT_TRUE(at.is_due(now + 5100));
+}
+
+/// A round trip takes longer than two polls, so that not each of these finds a new message of theirs.
+TEST(looks, are_seldom_while_neighbours_answer_slowly) {
+  looks at(300);
+  std::uint64_t now = 1'000'000;
+  std::uint64_t polls = 0;
+  for (; now < 2'000'000; now += 10) {
+    if (!at.is_due(now)) continue;
+    now += 300;
+    ++polls;
+    at.looked(false, now, now / 1500);
+  }
+  EXPECT_LT(polls, 1'000'000U / 4'800 + 10);
+}
+
+TEST(looks, come_behind_messages_of_neighbours_that_send) {
+  looks at(300);
+  at.looked(false, 10'000, 0);
+  EXPECT_TRUE(at.may_be_due(0) && at.may_be_due(0));
+  at.looked(false, 20'000, 1);
+  EXPECT_TRUE(at.may_be_due(1));
+  EXPECT_FALSE(at.may_be_due(1));
+  EXPECT_TRUE(at.may_be_due(2));
+  int others = 0;
+  for (int i = 0; i < 640; ++i) others += at.may_be_due(2) ? 1 : 0;
+  EXPECT_EQ(others, 10);
 }
 
 TEST(looks, are_due_before_sleep) {
   looks at(300);
-  at.looked(false, 5300, 0);
+  at.looked(false, 5300, 1);
   at.hurry();
-  EXPECT_TRUE(at.is_due(5300));
+  EXPECT_TRUE(at.may_be_due(1) && at.is_due(5300));
 }
 
 }  // namespace
