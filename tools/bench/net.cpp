@@ -121,6 +121,8 @@ class net_run {
         command.words.insert(command.words.end(), {"--launcher", options_.launcher});
     } else if (both) {
       command.environment.emplace_back("ATOLL_SIM_HOSTS", std::to_string(share) + ",1");
+      // The third rank sleeps: its neighbours are to wait as where it is elsewhere.
+      if (share > 1) command.environment.emplace_back("UPCXX_OVERSUBSCRIBED", "no");
     }
     command.environment.emplace_back("ATOLL_TRANSPORTS", transport_);
     command.words.push_back(programs_.net);
