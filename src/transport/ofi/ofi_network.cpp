@@ -43,7 +43,7 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
   limits_.payload_alignment = 8;
   limits_.notification_bits = 64;
   limits_.connections = connectionless ? 0 : most_connections;
-  limits_.idle_poll_ns = adapter ? 0 : 200;
+  limits_.idle_poll_ns = adapter ? 0 : 300;
   limits_.message_ns = adapter ? 200 : 4000;
 
   sizes_.header = block_pool::headers - sizeof(wire) - sizeof(late_payload);
