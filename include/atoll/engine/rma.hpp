@@ -112,8 +112,10 @@ struct network_atomic;
 /// One end of a transfer at least is not here.
 class remote_start {
  public:
-  /// `call`: what the program has called, for messages about errors; stays.
-  remote_start(char const* call, pressure when_full) noexcept : call_(call), when_full_(when_full) {}
+  /// `call`: what the program has called, for messages about errors; stays. `source_awaited`: the program waits for the memory that a put
+  /// reads, or wants to be told when it has been read.
+  remote_start(char const* call, pressure when_full, bool source_awaited = false) noexcept
+      : call_(call), when_full_(when_full), source_awaited_(source_awaited) {}
   /// What finds no room leaves later, and bad_shared_alloc is not thrown.
   explicit remote_start(char const* call) noexcept : call_(call), in_pieces_(true) {}
   remote_start(remote_start const&) = delete;
@@ -148,12 +150,13 @@ class remote_start {
 
  private:
   void in_pieces(remote::shape&& what, arrival_notice const& notice);
-  bool begin_directly(remote::shape& what, arrival_notice const& notice);
+  bool begin_directly(remote::shape& what, arrival_notice const& notice, bool more);
   ATOLL_EXPORT void give_up() noexcept;
 
   char const* call_;
   pressure when_full_ = pressure::park;
   bool in_pieces_ = false;
+  bool source_awaited_ = false;
   bool engaged_ = false;
   bool source_left_ = false;
   std::uint32_t bytes_ = 0;    ///< of data that a get or atomic brings

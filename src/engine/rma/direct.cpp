@@ -83,7 +83,8 @@ direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messa
   if (network_ == nullptr) return;
   transport::network& network = network_->transport();
   transport::abilities const& can = network.abilities();
-  from_[puts] = remote::direct_put_from(can, network.limits());
+  from_[puts] = remote::direct_put_from(can, network.limits(), false);
+  from_[puts_of_more] = remote::direct_put_from(can, network.limits(), true);
   from_[gets] = remote::direct_get_from(can);
   run_from_[puts] = remote::direct_run_from(can, true);
   run_from_[gets] = remote::direct_run_from(can, false);
@@ -92,7 +93,7 @@ direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messa
   tells_late_ = !announces_ && can.put.needs_target;
   if (auto const set = settings::direct_from()) {
     tells_late_ = false;
-    if (can.put) from_[puts] = *set;
+    if (can.put) from_[puts] = from_[puts_of_more] = *set;
     if (can.get) from_[gets] = *set;
   }
   if (auto const set = settings::direct_run_from()) {

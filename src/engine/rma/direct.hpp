@@ -23,8 +23,9 @@ class remote_memory;
 
 namespace remote {
 
-/// From how many bytes on a transfer goes by a network's own operation.
-std::size_t direct_put_from(transport::abilities const& what, transport::limits const& sizes) noexcept;
+/// From how many bytes on a transfer goes by a network's own operation. `more`: a message does more for it than move the data.
+std::size_t direct_put_from(transport::abilities const& what, transport::limits const& sizes,
+                            bool more) noexcept;
 std::size_t direct_get_from(transport::abilities const& what) noexcept;
 /// And if it has several runs: of how many bytes they have to be, on average, so that packing them into messages is no
 /// quicker.
@@ -46,16 +47,17 @@ class direct_transfers final : public work_source {
 
   /// Is this better done by the network's own operation? Asks for keys that are not known. While they are not, what
   /// messages would move at once goes by messages: it is there when the answer is. More waits.
-  bool prefers(remote::shape const& what) {
-    return is_large_enough(what.to(), what.from(), what.size()) && keys_suffice(what);
+  /// `more`: it is a put for which a message would do more: leave its source at once, take a notice along, pack its runs.
+  bool prefers(remote::shape const& what, bool more) {
+    return is_large_enough(what.to(), what.from(), what.size(), more) && keys_suffice(what);
   }
   /// The part of it that needs no shape.
   [[nodiscard]] bool is_large_enough(transfer_end const& to, transfer_end const& from,
-                                     remote::shape::volume const& size) const noexcept {
+                                     remote::shape::volume const& size, bool more) const noexcept {
     if (size.bytes < std::min(from_[puts], from_[gets])) return false;
-    way const which = to.is_here() ? gets : puts;
+    way const which = to.is_here() ? gets : more ? puts_of_more : puts;
     return to.is_here() != from.is_here() && size.bytes >= from_[which] &&
-           (size.runs == 1 || size.bytes / size.runs >= run_from_[which]);
+           (size.runs == 1 || size.bytes / size.runs >= run_from_[to.is_here() ? gets : puts]);
   }
   /// Does what is to be done at the owner when data are in place take two more ways with the network's own puts? Messages, which bring
   /// that along, are better then as long as they leave whole.
@@ -80,7 +82,7 @@ class direct_transfers final : public work_source {
   /// Under way with a tag, so that tags differ.
   static constexpr unsigned most_announced = 1U << (expected_tag_bits - 1);
 
-  enum way : std::uint8_t { puts, gets };
+  enum way : std::uint8_t { puts, gets, puts_of_more };
   enum class keys_are : std::uint8_t { usable, pending, missing };
   enum class step : std::uint8_t {
     again,   ///< a piece has begun, and the next one may
@@ -114,8 +116,8 @@ class direct_transfers final : public work_source {
   network_messages* network_;  ///< null in a job on one host: then nothing else is there either
   peer_keys* keys_;
   bool tells_late_ = false;
-  std::size_t from_[2] = {~std::size_t{0}, ~std::size_t{0}};      ///< bytes in all
-  std::size_t run_from_[2] = {~std::size_t{0}, ~std::size_t{0}};  ///< bytes of a run, of several
+  std::size_t from_[3] = {~std::size_t{0}, ~std::size_t{0}, ~std::size_t{0}};  ///< bytes in all
+  std::size_t run_from_[2] = {~std::size_t{0}, ~std::size_t{0}};               ///< bytes of a run, of several
   bool announces_ = false;                        ///< the network can say that data have landed
   std::deque<remote::direct_transfer*> ready_;    ///< with pieces that may begin
   std::vector<remote::direct_transfer*> no_key_;  ///< waiting for an answer

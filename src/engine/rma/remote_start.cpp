@@ -43,10 +43,11 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
                               arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
   bool const put = from.is_here();
-  bool const whole =
-      put && notice.what != arrival_notice::sort::none && !in_pieces_ && leaves_whole(to.rank, bytes, notice);
-  if (!whole && remote_memory::here().direct().is_large_enough(to, from, {bytes, 1})) {
-    if (shape all = shape::contiguous(to, from, bytes); begin_directly(all, notice)) return;
+  bool const told = notice.what != arrival_notice::sort::none;
+  bool const whole = put && told && !in_pieces_ && leaves_whole(to.rank, bytes, notice);
+  bool const more = source_awaited_ || told;
+  if (!whole && remote_memory::here().direct().is_large_enough(to, from, {bytes, 1}, more)) {
+    if (shape all = shape::contiguous(to, from, bytes); begin_directly(all, notice, more)) return;
   }
   bool const one_message = whole || (!in_pieces_ && bytes <= remote_piece_bytes && (put || to.is_here()));
   if (!one_message || (!put && (guard(), !remote_memory::here().has_room(bytes)))) {
@@ -55,10 +56,10 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
   }
   piece_head const head{0, put ? to.at : from.at, static_cast<std::uint32_t>(bytes), 0, 0, form::contiguous};
   if (put) {
-    arrival_notice const* const told = notice.what == arrival_notice::sort::none ? nullptr : &notice;
-    remote::put_layout const layout(head, told);
+    arrival_notice const* const trailer = told ? &notice : nullptr;
+    remote::put_layout const layout(head, trailer);
     am_begin_data(out_, to.rank, layout.end, when_full_, notice.alignment);
-    token_ = remote::write_put(out_.begin, layout, head, told);
+    token_ = remote::write_put(out_.begin, layout, head, trailer);
     std::memcpy(out_.begin + layout.data,
                 reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
     head_at_ = layout.head;
@@ -91,12 +92,12 @@ void remote_start::box(transfer_end to, std::ptrdiff_t const* to_strides, transf
 }
 
 void remote_start::in_pieces(shape&& what, arrival_notice const& notice) {
-  if (!begin_directly(what, notice)) stream_ = new stream(std::move(what), notice, call_);
+  if (!begin_directly(what, notice, true)) stream_ = new stream(std::move(what), notice, call_);
 }
 
-/// Leaves it to the network if that is better; else `what` stays.
-bool remote_start::begin_directly(shape& what, arrival_notice const& notice) {
-  if (guard const held; !remote_memory::here().direct().prefers(what)) return false;
+/// Leaves it to the network if that is better; else `what` stays. `more`: see direct_transfers::prefers().
+bool remote_start::begin_directly(shape& what, arrival_notice const& notice, bool more) {
+  if (guard const held; !remote_memory::here().direct().prefers(what, more)) return false;
   stream_ = new stream(std::move(what), notice, call_);
   stream_->direct = true;
   return true;

@@ -18,7 +18,8 @@ TEST(direct_from, what_is_absent_or_emulated_is_never_used) {
   for (support const how : {support::none, support::emulated}) {
     transport::abilities what;
     what.put = what.get = ability{how, false};
-    EXPECT_EQ(direct_put_from(what, {}), never);
+    EXPECT_EQ(direct_put_from(what, {}, false), never);
+    EXPECT_EQ(direct_put_from(what, {}, true), never);
     EXPECT_EQ(direct_get_from(what), never);
   }
 }
@@ -26,19 +27,21 @@ TEST(direct_from, what_is_absent_or_emulated_is_never_used) {
 TEST(direct_from, an_adapter_is_used_for_all_that_is_not_small) {
   transport::abilities what;
   what.put = ability{support::native, false};
-  EXPECT_EQ(direct_put_from(what, {}), 4096U);
+  EXPECT_EQ(direct_put_from(what, {}, false), 4096U);
+  EXPECT_EQ(direct_put_from(what, {}, true), 4096U);
   EXPECT_EQ(direct_get_from(what), never);
   what.get = what.put;
   EXPECT_EQ(direct_get_from(what), 4096U);
   transport::limits sizes;
   sizes.inline_bytes = 10'000;
-  EXPECT_EQ(direct_put_from(what, sizes), 10'001U);
+  EXPECT_EQ(direct_put_from(what, sizes, false), 10'001U);
 }
 
-TEST(direct_from, where_the_target_takes_part_puts_of_one_message_stay_messages) {
+TEST(direct_from, where_the_target_takes_part_puts_stay_messages_while_those_do_more) {
   transport::abilities what;
   what.put = what.get = ability{support::native, true};
-  EXPECT_EQ(direct_put_from(what, {}), remote_piece_bytes + 1);
+  EXPECT_EQ(direct_put_from(what, {}, false), 8192U);
+  EXPECT_EQ(direct_put_from(what, {}, true), remote_piece_bytes + 1);
   EXPECT_EQ(direct_get_from(what), 8192U);
 }
 
