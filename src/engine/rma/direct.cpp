@@ -83,7 +83,8 @@ direct_transfers::direct_transfers(progress_engine& engine, remote_memory& messa
   if (network_ == nullptr) return;
   transport::network& network = network_->transport();
   transport::abilities const& can = network.abilities();
-  from_[puts] = remote::direct_put_from(can, network.limits(), false);
+  bool const written_in_place = network.sizes(0, transport::lane::control).in_place >= remote_piece_bytes;
+  from_[puts] = remote::direct_put_from(can, network.limits(), written_in_place);
   from_[puts_of_more] = remote::direct_put_from(can, network.limits(), true);
   from_[gets] = remote::direct_get_from(can);
   run_from_[puts] = remote::direct_run_from(can, true);

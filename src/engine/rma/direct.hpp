@@ -23,7 +23,8 @@ class remote_memory;
 
 namespace remote {
 
-/// From how many bytes on a transfer goes by a network's own operation. `more`: a message does more for it than move the data.
+/// From how many bytes on a transfer goes by a network's own operation. `more`: a message does more for it than move the data,
+/// or moves them as well.
 std::size_t direct_put_from(transport::abilities const& what, transport::limits const& sizes,
                             bool more) noexcept;
 std::size_t direct_get_from(transport::abilities const& what) noexcept;
