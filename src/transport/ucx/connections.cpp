@@ -76,7 +76,7 @@ void ucx_network::begin_connection(peer& p) {
   ++p.generation;
   p.mine = ++last_number_;
   p.theirs = 0;
-  p.sent = p.got = p.sent_by_peer = 0;
+  p.sent = p.got = p.sent_by_peer = p.seen_there = p.bulk = 0;
   p.close_wanted = p.said_bye = p.got_bye = p.lost_told = p.given_up = false;
   p.silent = outcome::ok;
 }

@@ -103,6 +103,7 @@ started ucx_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   if (p->memory_out >= most_at_once) return started::no_room;
   record* const r = open(*p, events, what);
   ++p->memory_out;
+  p->note_bulk();
   if (what == sort::put) {
     ++p->memory_started;
     r->notifies = tag != nullptr;
@@ -182,6 +183,7 @@ started ucx_network::atomic(std::int32_t rank, remote_place target, atomic_op op
   if (p->memory_out >= most_at_once) return started::no_room;
   record* const r = open(*p, events, sort::atomic);
   ++p->memory_out;
+  p->note_bulk();
   ++p->memory_started;
   r->width = static_cast<std::uint8_t>(bytes);
   r->result = result.address;
@@ -278,6 +280,7 @@ std::size_t ucx_network::export_key(registration const* memory, std::span<std::b
     error_ = "UCX makes no key: " + words_of(s);
     return 0;
   }
+  keys_are_out_ = true;
   key_head const head{key_mark, static_cast<std::uint32_t>(bytes),
                       reinterpret_cast<std::uintptr_t>(memory->begin), memory->bytes};
   std::size_t const all = sizeof head + bytes;

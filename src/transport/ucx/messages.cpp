@@ -37,7 +37,9 @@ void ucx_network::set_receivers() {
 }
 
 wire ucx_network::wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const {
-  return {me_, p.theirs, p.mine, static_cast<std::uint16_t>(header_bytes), what, 0};
+  return {me_,    p.theirs,
+          p.mine, static_cast<std::uint16_t>(header_bytes),
+          what,   static_cast<std::uint8_t>(p.got)};
 }
 
 /// The record's block, as it stands.
@@ -80,6 +82,7 @@ started ucx_network::send(std::int32_t rank, lane where, std::span<std::byte con
   record* const r = open(*p, whole && !tells ? nullptr : events, sort::message);
   r->lane = static_cast<std::uint8_t>(way);
   ++p->lane_out[way];
+  if (!whole) p->note_bulk();
   ++p->sent;
   r->memory = blocks_.take(whole ? bytes : 0);
   std::byte* const memory = r->memory->begin();
@@ -152,6 +155,7 @@ void ucx_network::commit(network_buffer& buffer, std::span<std::byte const> head
   --p.out;  // the buffer's
   r->lane = static_cast<std::uint8_t>(lane_of(buffer.lane));
   r->memory = b;
+  if (bytes > limits_.inline_bytes) p.note_bulk();
   ++p.sent;
   wire const w =
       wire_of(p, static_cast<std::uint8_t>(buffer.lane == lane::request ? wire::request : wire::control),
@@ -199,6 +203,7 @@ peer* ucx_network::connected_by(wire const& w) {
   peer* const p = find(w.from);
   if (p == nullptr || p->now == peer::link::none || w.to_number != p->mine) return nullptr;
   if (p->now == peer::link::connecting) stands(*p, w.from_number);
+  p->note_seen(w.seen);
   return p;
 }
 

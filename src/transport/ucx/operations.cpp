@@ -147,6 +147,10 @@ started ucx_network::seal(record* r) {
   bool const source_free = !pending || copied;
   if (source_free) r->source_told = true;
   if (tells_left(*r)) {
+    if (!pending && has_left(*r->whom)) {
+      drop(r);
+      return started::complete;
+    }
     if (!pending) here_done(r);
     return started::under_way;
   }
@@ -217,7 +221,13 @@ void ucx_network::finish(record* r) {
 
 // ---- leaving -------------------------------------------------------------------------------------
 
-/// libucp has taken this message, and keeps it while its wire is full. So a word goes behind the message: libucp takes that one only
+/// Has what libucp has just taken left for sure? It goes into the wire at once where that has room. It has when little but this is
+/// under way, and nothing that this side does not know of: who has a key may get memory through the same wire at any time.
+bool ucx_network::has_left(peer const& p) const noexcept {
+  return !keys_are_out_ && p.out == 1 && p.wire_is_empty();
+}
+
+/// Else: libucp has taken this message, and keeps it while its wire is full. So a word goes behind the message: libucp takes that one only
 /// when the wire has what came before. (A flush would wait for an answer of the peer's, which may be gone from here.) The word has
 /// the events now.
 void ucx_network::tell_when_left(record const& message) {

@@ -138,6 +138,7 @@ class ucx_network final : public network {
   static ucp_request_param_t parameters(record* r);
   /// The same for a call that uses memory of this process.
   static ucp_request_param_t parameters(record* r, registration const* memory);
+  [[nodiscard]] bool has_left(peer const& p) const noexcept;
   void settle();
   static void on_done(void* request, ucs_status_t status, void* of);
   static void on_received(void* request, ucs_status_t status, std::size_t bytes, void* of);
@@ -188,6 +189,7 @@ class ucx_network final : public network {
   message_sizes sizes_;
   std::size_t longest_in_place_;  ///< on control
   mutable std::string error_;
+  mutable bool keys_are_out_ = false;  ///< of this rank's memory
 
   std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
   peer* recent_ = nullptr;     ///< the last one that was looked for
