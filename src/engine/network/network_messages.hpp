@@ -85,10 +85,7 @@ class network_messages final : public single<network_messages>, public transport
   void cancel_in_place(transport::outgoing& out) noexcept;
   /// May a message of the engine's of so many bytes leave at once, and whole? begin_in_place() may find no room all the same.
   [[nodiscard]] bool leaves_whole(std::int32_t target, std::size_t bytes) {
-    network_peer const& p = peer(target);
-    constexpr auto way = transport::index_of(transport::lane::control);
-    return p.link == link_state::open && p.waiting[way].empty() &&
-           bytes - transport::header_bytes <= p.sizes[way].in_place;
+    return may_leave(peer(target), transport::lane::control, bytes, bytes);
   }
   /// A small message of the engine's in one call. False: it may not leave at once, or would leave with others, or the
   /// transport has no room. Then there is begin_in_place().

@@ -31,10 +31,10 @@ std::int32_t elsewhere(transfer_end const& a, transfer_end const& b) noexcept {
 
 /// Does a put that is more than a piece go in one message all the same, as its notice would be late otherwise?
 bool leaves_whole(std::int32_t rank, std::size_t bytes, arrival_notice const& notice) {
-  guard const held;
   progress_engine& engine = progress_engine::here();
-  return remote_memory::here().direct().tells_late() && !engine.shm.reaches(rank) &&
-         engine.network->leaves_whole(rank, most_beside_data + notice.bytes + bytes);
+  if (!remote_memory::here().direct().tells_late() || engine.shm.reaches(rank)) return false;
+  guard const held;
+  return engine.network->leaves_whole(rank, most_beside_data + notice.bytes + bytes);
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
   note_call(activity::copy, elsewhere(to, from));
   bool const put = from.is_here();
   bool const told = notice.what != arrival_notice::sort::none;
-  bool const whole = put && told && !in_pieces_ && leaves_whole(to.rank, bytes, notice);
+  bool const whole =
+      bytes > remote_piece_bytes && put && told && !in_pieces_ && leaves_whole(to.rank, bytes, notice);
   bool const more = source_awaited_ || told;
   if (!whole && remote_memory::here().direct().is_large_enough(to, from, {bytes, 1}, more)) {
     if (shape all = shape::contiguous(to, from, bytes); begin_directly(all, notice, more)) return;

@@ -99,6 +99,7 @@ void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no) {
 }
 
 void acknowledge(std::int32_t initiator, remote::answer_head const& answer) {
+  if (answer.cookie == remote::nobody_waits) return;
   am_acknowledge(initiator, token_cache<&acknowledged>::get(), &answer, sizeof answer);
 }
 
@@ -204,7 +205,7 @@ void remote_memory::serve_put_with_notice(message* m) {
       return;
     }
   }
-  if (head.cookie != remote::nobody_waits) acknowledge(source, {head.cookie, head.slot});
+  acknowledge(source, {head.cookie, head.slot});
 }
 
 std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
@@ -226,7 +227,7 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
     return trailer.head + sizeof head + sizeof trailer;
   }
   if (with_notice) raise_own_flag(trailer.flag);
-  if (head.cookie != remote::nobody_waits) acknowledge(source, {head.cookie, head.slot});
+  acknowledge(source, {head.cookie, head.slot});
   return 0;
 }
 
