@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/kind.hpp"
 #include "transport/plugin.hpp"
 #include "transport/ucx/ucp.hpp"
 
@@ -18,14 +19,14 @@ struct device {
   std::string name;
 };
 
-/// Memory of devices, as UCX and as memory::kind_id number it.
+/// Memory of devices, as UCX calls it and as we do.
 struct device_memory {
   ucs_memory_type_t type;
-  unsigned kind;
+  memory::kind_id kind;
   char const* name;
 };
-constexpr device_memory kinds_of_devices[] = {{UCS_MEMORY_TYPE_CUDA, 2, "cuda"},
-                                              {UCS_MEMORY_TYPE_ROCM, 3, "hip"}};
+constexpr device_memory kinds_of_devices[] = {{UCS_MEMORY_TYPE_CUDA, memory::kind_id::cuda, "cuda"},
+                                              {UCS_MEMORY_TYPE_ROCM, memory::kind_id::hip, "hip"}};
 
 class context {
  public:

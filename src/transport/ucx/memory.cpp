@@ -26,7 +26,7 @@ bool on_host(local_place const& place) {
 /// Null: host memory, or a kind that UCX does not know.
 device_memory const* device_of(memory::kind_id kind) {
   for (device_memory const& each : kinds_of_devices) {
-    if (each.kind == static_cast<unsigned>(kind)) return &each;
+    if (each.kind == kind) return &each;
   }
   return nullptr;
 }

@@ -156,7 +156,7 @@ struct peer {
   /// Of what was sent to it only little, and nothing long, may still be on the way: less than any socket holds.
   [[nodiscard]] bool wire_is_empty() const noexcept {
     constexpr std::uint64_t little = 8;
-    return seen_there >= bulk && sent - seen_there <= little && memory_out == 0;
+    return seen_there >= bulk && sent - seen_there <= little;
   }
 
   /// Both sides have said that there is nothing more, and nothing is missing: what happens to the wire now is no loss.

@@ -36,7 +36,7 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
   abilities_.memory_kinds = host_memory;
   for (device_memory const& each : kinds_of_devices) {
     abilities_.memory_kinds |= static_cast<std::uint32_t>(context_->memory_types() >> each.type & 1U)
-                               << each.kind;
+                               << static_cast<unsigned>(each.kind);
   }
   abilities_.stages_devices = !adapters;
 
