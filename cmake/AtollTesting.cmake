@@ -18,7 +18,8 @@
 #       Anything else. The build tree's programs come first on PATH.
 #
 # Two labels have a meaning here. `extra`: under a sanitizer only on demand, since the same code runs there in another test
-# already (built by extra_tests, not by the target of its sort); runs with 4 ranks beside those with 5 get it by themselves. `threads`: several threads in a process, so that
+# already (built by extra_tests, not by the target of its sort); runs with 4 ranks beside those with 5 get it by themselves.
+# `threads`: several threads in a process, so that
 # ThreadSanitizer has something to see (built by threads_tests, too).
 #
 # Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer.
