@@ -159,8 +159,8 @@ class remote_start {
   bool source_awaited_ = false;
   bool engaged_ = false;
   bool source_left_ = false;
-  std::uint32_t bytes_ = 0;    ///< of data that a get or atomic brings
-  std::uint32_t charged_ = 0;  ///< of the window
+  bool charges_ = false;     ///< its data take room of the window
+  std::uint32_t bytes_ = 0;  ///< of data that a get or atomic brings
   std::byte* result_ = nullptr;
   outgoing out_;
   std::size_t head_at_ = 0;

@@ -73,7 +73,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
     token_ = remote::get_token();
     head_at_ = header_bytes;
     result_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(to.at));
-    charged_ = head.bytes;
+    charges_ = true;
   }
   bytes_ = head.bytes;
   engaged_ = true;
@@ -125,7 +125,10 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
   static_assert(offsetof(piece_head, cookie) == 0 && offsetof(remote::atomic_order, cookie) == 0);
   if (result != nullptr) result_ = static_cast<std::byte*>(result);
   stream* const pieces = std::exchange(stream_, nullptr);
-  ::new (completion->under_way) operation_state{pieces, result_, call_, bytes_, charged_, out_.target};
+  // Not as a second number of bytes: loaded together with the first, which has been stored alone just now, it would wait until all
+  // stores before that have left for the cache, those into the peer's memory included.
+  std::uint32_t const charged = charges_ ? bytes_ : 0;
+  ::new (completion->under_way) operation_state{pieces, result_, call_, bytes_, charged, out_.target};
   remote_memory& all = remote_memory::here();
   if (pieces != nullptr) {
     pieces->completion = completion;
@@ -136,14 +139,14 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
   }
   if (by_network_ != nullptr) {
     guard const held;
-    all.begin(charged_);
+    all.begin(charged);
     all.atomics().begin(std::exchange(by_network_, nullptr), completion);
     return;
   }
   remote::write_at(out_.begin + head_at_, reinterpret_cast<std::uintptr_t>(completion));
   {
     guard const held;
-    all.begin(charged_);
+    all.begin(charged);
   }
   engaged_ = false;
   am_commit(out_, message_kind::active, token_, message_bytes_);
