@@ -268,7 +268,8 @@ TEST_P(network_test, ALossReachesEveryOperation) {
   EXPECT_EQ(at(1).count(connection_change::lost, 0), 1);
 
   connect(0, 1);
-  bytes memory(100000), source = pattern(100000, 3), into(100000);
+  constexpr std::size_t size = 300'000;
+  bytes memory(size), source = pattern(size, 3), into(size);
   registration* const r = enter(1, memory);
   remote_key* const key = share(1, r, 0);
   std::vector<std::unique_ptr<counted>> ops;
@@ -287,6 +288,7 @@ TEST_P(network_test, ALossReachesEveryOperation) {
   // The peer does not poll: nothing comes to an end.
   start([&](operation* op) { return at(0).net->put(1, {key, 0}, {source.data()}, source.size(), op); });
   start([&](operation* op) { return at(0).net->get(1, {into.data()}, {key, 0}, 1000, op); });
+  start([&](operation* op) { return at(0).net->get(1, {into.data()}, {key, 0}, size, op); });
   start([&](operation* op) { return at(0).net->flush(1, op); });
   EXPECT_FALSE(ops.empty());
   at(0).on_connection = [&](connection_event const& e) {
@@ -324,7 +326,7 @@ TEST_P(network_test, APeerThatIsGivenUpHoldsNothing) {
   open(2);
   for (int round = 0; round < 3; ++round) {
     connect(0, 1);
-    bytes memory(100000), into(100000);
+    bytes memory(300'000), into(300'000);
     registration* const r = enter(1, memory);
     remote_key* const key = share(1, r, 0);
     int order = 0, lost_at = 0, finished_at = 0;

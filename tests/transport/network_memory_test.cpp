@@ -11,7 +11,7 @@ namespace {
 
 class network_memory : public network_test {
  protected:
-  static constexpr std::size_t size = 200'000;
+  static constexpr std::size_t size = 700'000;
   bytes target = bytes(size);
   registration* entered = nullptr;
   remote_key* key = nullptr;
@@ -25,8 +25,8 @@ class network_memory : public network_test {
   network& net() { return *at(0).net; }
 };
 
-std::vector<std::size_t> const lengths{0,    1,    8,    40,   41,    100,   1000,
-                                       2000, 2016, 2032, 4096, 16384, 16385, 150'000};
+std::vector<std::size_t> const lengths{0,    1,    8,    40,    41,    100,     1000,   2000,
+                                       2016, 2032, 4096, 16384, 16385, 150'000, 300'000};
 
 TEST_P(network_memory, PutsAndGetsOfAllLengths) {
   begin();
@@ -102,6 +102,13 @@ TEST_P(network_memory, FlushCoversWhatAsksForNothing) {
                 }),
                 started::unsupported);
     }
+    // And something long.
+    constexpr std::size_t behind = 200'000;
+    bytes long_one = pattern(300'000, static_cast<std::uint64_t>(round));
+    ASSERT_NE(persist([&] {
+                return net().put(1, {key, behind}, {long_one.data()}, long_one.size(), nullptr);
+              }),
+              started::unsupported);
     counted flushed(ask_finished);
     started const s = round % 2 ? persist([&] { return net().flush_all(&flushed); })
                                 : persist([&] { return net().flush(1, &flushed); });
@@ -111,6 +118,7 @@ TEST_P(network_memory, FlushCoversWhatAsksForNothing) {
       EXPECT_TRUE(std::equal(sources[i].begin(), sources[i].end(),
                              target.begin() + static_cast<std::ptrdiff_t>(i * 8000)));
     }
+    EXPECT_TRUE(std::equal(long_one.begin(), long_one.end(), target.begin() + behind));
   }
 }
 
@@ -156,7 +164,7 @@ TEST_P(network_memory, ListsOfPieces) {
 
 TEST_P(network_memory, NotifiedPutsComeAfterTheirData) {
   begin();
-  bytes source = pattern(30'000, 9);
+  bytes source = pattern(300'000, 9);
   if (!net().abilities().put_notified) {
     EXPECT_EQ(persist([&] {
                 return net().put_notified(1, {key, 0}, {source.data()}, 8, 1, nullptr);
@@ -165,8 +173,8 @@ TEST_P(network_memory, NotifiedPutsComeAfterTheirData) {
     GTEST_SKIP() << "has none";
   }
   std::uint64_t tag = std::uint64_t{1} << (net().limits().notification_bits - 1);
-  for (std::size_t n :
-       {std::size_t{0}, std::size_t{8}, std::size_t{1500}, std::size_t{2040}, source.size()}) {
+  for (std::size_t n : {std::size_t{0}, std::size_t{8}, std::size_t{1500}, std::size_t{2040},
+                        std::size_t{30'000}, source.size()}) {
     std::fill(target.begin(), target.end(), std::byte{0});
     at(1).notes.clear();
     ++tag;

@@ -9,7 +9,6 @@
 namespace atl::transport::ucx {
 namespace {
 
-enum : unsigned { whole_id, split_id };
 /// Of a lane to a peer under way: more would only wait in libucp.
 constexpr std::size_t most_in_lane = 64;
 
@@ -33,6 +32,9 @@ void ucx_network::set_receivers() {
   static_cast<void>(ucp.worker_set_am_recv_handler(context_->worker(), &how));
   how.id = split_id;
   how.cb = &on_split;
+  static_cast<void>(ucp.worker_set_am_recv_handler(context_->worker(), &how));
+  how.id = long_id;
+  how.cb = &on_long;
   static_cast<void>(ucp.worker_set_am_recv_handler(context_->worker(), &how));
 }
 
@@ -280,6 +282,13 @@ ucs_status_t ucx_network::take_word(wire const& w, std::span<std::byte const> bo
       ++told_;
       touch_if_ending(*p);
       target_->notified(w.from, number);
+      break;
+    case wire::want:
+      serve_long_get(*p, body);
+      break;
+    case wire::placed:
+    case wire::refused:
+      take_answer(*p, number, w.what == wire::placed ? UCS_OK : UCS_ERR_INVALID_ADDR);
       break;
     case wire::gone:
       lose(*p, "the other side has given this rank up");
