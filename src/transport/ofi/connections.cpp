@@ -79,6 +79,7 @@ void ofi_network::begin_connection(peer& p) {
   p.silent = outcome::ok;
   for (std::size_t& each : p.room) each = window;
   for (std::size_t& each : p.taken) each = 0;
+  p.sent = {};
 }
 
 void ofi_network::own_endpoint(peer& p, fid_ep* made) {

@@ -91,6 +91,7 @@ started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   record* const r = open(*p, events, what);
   r->memory = copy;
   ++p->memory_out;
+  p->sent.note_bulk();
   if (what == sort::put) ++p->puts_out;
   // A message that follows is not shown before the data are there, where that is so; else it is said when they are.
   bool const told_at_once = tag != nullptr && abilities_.put_before_message;
@@ -189,6 +190,7 @@ void ofi_network::forget(registration* memory) {
 }
 
 std::size_t ofi_network::export_key(registration const* memory, std::span<std::byte> room) const {
+  keys_are_out_ = true;
   packed_key const key{key_mark, context_->far_address(memory->begin, memory->begin), memory->bytes,
                        fi_mr_key(memory->handle)};
   if (room.size() < sizeof key) {

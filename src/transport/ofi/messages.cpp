@@ -73,6 +73,13 @@ void ofi_network::say_word(peer& p, wire::kind what, std::span<std::byte const> 
   start(r);
 }
 
+/// Does the wire have what is sent now as soon as it is sent? It has room when little but this is under way, and nothing that this
+/// side does not know of: who has a key may get memory through the same wire at any time. A layer between (of one endpoint for all
+/// peers) may keep messages for reasons of its own.
+bool ofi_network::leaves_at_once(peer const& p) const noexcept {
+  return !context_->connectionless() && !keys_are_out_ && p.out == 0 && p.sent.wire_is_empty();
+}
+
 started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte const> header,
                           local_place payload, std::size_t bytes, operation* events) {
   peer* p = nullptr;
@@ -86,10 +93,11 @@ started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte con
   if (p->room[way] == 0) return started::no_room;
   if (bytes > sizes_.eager) return send_late(*p, where, header, payload, bytes, events);
   std::size_t const at = sizeof(wire) + padded(header.size());
-  bool const tells = events != nullptr && events->asks(completion::left);
+  bool const tells = events != nullptr && events->asks(completion::left) && !leaves_at_once(*p);
   if (at + bytes <= inject_ && !tells) {
     if (!inject(*p, kind_in(where, false), header, payload.address, bytes)) return started::no_room;
     --p->room[way];
+    p->sent.note_sent();
     return started::complete;
   }
   network_buffer buffer;
@@ -193,14 +201,17 @@ void ofi_network::send_block(network_buffer& buffer, std::span<std::byte const> 
   // Where a header of another length was announced.
   if (at != buffer.transport_words[1]) std::memmove(b->begin() + at, buffer.payload, bytes);
   std::uint8_t const what = kind_in(buffer.lane, buffer.transport_words[3] != 0);
+  if (bytes > limits_.inline_bytes) p.sent.note_bulk();
   if (events == nullptr && at + bytes <= inject_ && p.waiting.empty() &&
       inject(p, what, header, b->begin() + at, bytes)) {
+    p.sent.note_sent();
     (b->room == small_.room() ? small_ : large_).give(b);
     --p.out;
     touch_if_ending(p);
     return;
   }
   fill(p, b->begin(), what, header);
+  p.sent.note_sent();
   record* const r = open(p, events, sort::message);
   --p.out;  // the buffer's
   r->memory = b;

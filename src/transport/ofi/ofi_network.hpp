@@ -162,6 +162,7 @@ class ofi_network final : public network {
   bool inject(peer& p, std::uint8_t what, std::span<std::byte const> header, void const* payload,
               std::size_t bytes);
   void say_word(peer& p, wire::kind what, std::span<std::byte const> body);
+  [[nodiscard]] bool leaves_at_once(peer const& p) const noexcept;
   void send_block(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes,
                   operation* events);
   started send_late(peer& p, lane where, std::span<std::byte const> header, local_place payload,
@@ -193,6 +194,7 @@ class ofi_network final : public network {
   transport::limits limits_;
   message_sizes sizes_;
   mutable std::string error_;
+  mutable bool keys_are_out_ = false;  ///< of this rank's memory
 
   std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
   std::unordered_map<fid*, peer*> endpoints_;

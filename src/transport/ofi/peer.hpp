@@ -12,6 +12,7 @@
 #include "transport/network.hpp"
 #include "transport/ofi/devices.hpp"
 #include "transport/ofi/libfabric.hpp"
+#include "transport/unseen_messages.hpp"
 
 namespace atl::transport::ofi {
 
@@ -169,6 +170,7 @@ struct peer {
 
   std::size_t room[2]{};   ///< messages of each lane that the peer takes
   std::size_t taken[2]{};  ///< of the peer's messages, which it has not been told
+  unseen_messages sent;
   std::size_t out = 0;     ///< records, and buffers that are open
   std::size_t events = 0;  ///< that have not been told
   std::size_t late_out = 0;

@@ -129,7 +129,10 @@ bool ofi_network::take_message(block* b, wire const& w) {
     if (p->lost) return false;
     if (p->now == peer::link::connecting) stands(*p, nullptr);
   }
-  for (std::size_t lane : {0, 1}) p->room[lane] += w.taken[lane];
+  for (std::size_t lane : {0, 1}) {
+    p->room[lane] += w.taken[lane];
+    p->sent.note_more_seen(w.taken[lane]);
+  }
   if (w.what > wire::late_control) {
     take_word(*p, w, {b->begin() + sizeof w, b->bytes - sizeof w});
     return false;

@@ -76,7 +76,8 @@ void ucx_network::begin_connection(peer& p) {
   ++p.generation;
   p.mine = ++last_number_;
   p.theirs = 0;
-  p.sent = p.got = p.sent_by_peer = p.seen_there = p.bulk = 0;
+  p.sent = {};
+  p.got = p.sent_by_peer = 0;
   p.close_wanted = p.said_bye = p.got_bye = p.lost_told = p.given_up = false;
   p.silent = outcome::ok;
 }
@@ -217,7 +218,7 @@ void ucx_network::tend_closing(peer& p) {
       return;
     }
     p.said_bye = true;
-    say_word(p, wire::bye, std::as_bytes(std::span(&p.sent, 1)));
+    say_word(p, wire::bye, std::as_bytes(std::span(&p.sent.sent(), 1)));
   }
   if (p.agreed() && p.out == 0) end_connection(p);
 }

@@ -68,7 +68,7 @@ void ucx_network::begin_long(record* r, remote_piece const& far, void* near) {
 void ucx_network::send_payload(record* r, wire::kind what, std::span<std::byte const> body, void* payload,
                                std::size_t bytes, registration const* memory) {
   peer& p = *r->whom;
-  p.note_bulk();
+  p.sent.note_bulk();
   r->memory = blocks_.take(0);
   std::byte* const header = r->memory->begin();
   wire const w = wire_of(p, what, 0);

@@ -104,7 +104,7 @@ started ucx_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   bool const in_one = is_long(far, near);
   record* const r = open(*p, events, !in_one ? what : what == sort::put ? sort::long_put : sort::long_get);
   ++p->memory_out;
-  p->note_bulk();
+  p->sent.note_bulk();
   r->notifies = tag != nullptr;
   r->tag = tag != nullptr ? *tag : 0;
   if (in_one) {
@@ -188,7 +188,7 @@ started ucx_network::atomic(std::int32_t rank, remote_place target, atomic_op op
   if (p->memory_out >= most_at_once) return started::no_room;
   record* const r = open(*p, events, sort::atomic);
   ++p->memory_out;
-  p->note_bulk();
+  p->sent.note_bulk();
   ++p->memory_started;
   r->width = static_cast<std::uint8_t>(bytes);
   r->result = result.address;

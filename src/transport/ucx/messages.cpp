@@ -84,8 +84,8 @@ started ucx_network::send(std::int32_t rank, lane where, std::span<std::byte con
   record* const r = open(*p, whole && !tells ? nullptr : events, sort::message);
   r->lane = static_cast<std::uint8_t>(way);
   ++p->lane_out[way];
-  if (!whole) p->note_bulk();
-  ++p->sent;
+  if (!whole) p->sent.note_bulk();
+  p->sent.note_sent();
   r->memory = blocks_.take(whole ? bytes : 0);
   std::byte* const memory = r->memory->begin();
   wire const w = wire_of(
@@ -157,8 +157,8 @@ void ucx_network::commit(network_buffer& buffer, std::span<std::byte const> head
   --p.out;  // the buffer's
   r->lane = static_cast<std::uint8_t>(lane_of(buffer.lane));
   r->memory = b;
-  if (bytes > limits_.inline_bytes) p.note_bulk();
-  ++p.sent;
+  if (bytes > limits_.inline_bytes) p.sent.note_bulk();
+  p.sent.note_sent();
   wire const w =
       wire_of(p, static_cast<std::uint8_t>(buffer.lane == lane::request ? wire::request : wire::control),
               header.size());
@@ -205,7 +205,7 @@ peer* ucx_network::connected_by(wire const& w) {
   peer* const p = find(w.from);
   if (p == nullptr || p->now == peer::link::none || w.to_number != p->mine) return nullptr;
   if (p->now == peer::link::connecting) stands(*p, w.from_number);
-  p->note_seen(w.seen);
+  p->sent.note_seen(w.seen);
   return p;
 }
 

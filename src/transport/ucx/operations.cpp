@@ -224,7 +224,7 @@ void ucx_network::finish(record* r) {
     say(*r, completion::left, how);
   }
   if (r->notifies && how == outcome::ok && !p.lost) {
-    ++p.sent;
+    p.sent.note_sent();
     say_word(p, wire::note, std::as_bytes(std::span(&r->tag, 1)));
   }
   drop(r);
@@ -235,7 +235,7 @@ void ucx_network::finish(record* r) {
 /// Has what libucp has just taken left for sure? It goes into the wire at once where that has room. It has when little but this is
 /// under way, and nothing that this side does not know of: who has a key may get memory through the same wire at any time.
 bool ucx_network::has_left(peer const& p) const noexcept {
-  return !keys_are_out_ && p.out == 1 && p.wire_is_empty();
+  return !keys_are_out_ && p.out == 1 && p.sent.wire_is_empty();
 }
 
 /// Else: libucp has taken this message, and keeps it while its wire is full. So a word goes behind the message: libucp takes that one only

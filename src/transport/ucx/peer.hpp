@@ -12,6 +12,7 @@
 
 #include "transport/network.hpp"
 #include "transport/ucx/ucp.hpp"
+#include "transport/unseen_messages.hpp"
 
 namespace atl::transport::ucx {
 
@@ -135,11 +136,9 @@ struct peer {
   std::uint32_t mine = 0;        ///< number of this connection here
   std::uint32_t theirs = 0;      ///< and there
   std::uint32_t last_theirs = 0;
-  std::uint64_t sent = 0;  ///< messages and notes
+  unseen_messages sent;  ///< messages and notes
   std::uint64_t got = 0;
   std::uint64_t sent_by_peer = 0;  ///< as its bye says
-  std::uint64_t seen_there = 0;    ///< of `sent`, at least, as its messages say
-  std::uint64_t bulk = 0;          ///< of `sent`, up to the last that was long, or stands behind a put or get
 
   std::size_t out = 0;     ///< records, and buffers that are open
   std::size_t events = 0;  ///< that have not been told
@@ -157,19 +156,6 @@ struct peer {
   std::uint32_t wish_number = 0;
   std::vector<std::byte> wish_address;
   std::string why;  ///< it was lost
-
-  /// The peer says what it has seen. Older news may come later.
-  void note_seen(std::uint8_t modulo) noexcept {
-    auto const further = static_cast<std::int8_t>(modulo - static_cast<std::uint8_t>(seen_there));
-    if (further > 0) seen_there += static_cast<std::uint64_t>(further);
-  }
-  /// Something long goes to it, and whatever follows may have to wait until the wire has room.
-  void note_bulk() noexcept { bulk = sent + 1; }
-  /// Of what was sent to it only little, and nothing long, may still be on the way: less than any socket holds.
-  [[nodiscard]] bool wire_is_empty() const noexcept {
-    constexpr std::uint64_t little = 8;
-    return seen_there >= bulk && sent - seen_there <= little;
-  }
 
   /// Both sides have said that there is nothing more, and nothing is missing: what happens to the wire now is no loss.
   [[nodiscard]] bool agreed() const noexcept {
