@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
+#include <span>
 
 #include <poll.h>
 
@@ -99,6 +101,50 @@ TEST_P(network_messages, WrittenInPlace) {
         EXPECT_EQ(at(1).messages[0].payload, data);
       }
     }
+  }
+}
+
+// More than there are receives for, where the network has those.
+TEST_P(network_messages, LongOnesInPlaceWaitForTheirReceiver) {
+  constexpr std::size_t senders = 3;
+  constexpr std::size_t most_sent = 40;
+  open(senders + 1);
+  for (std::size_t from = 0; from < senders; ++from) connect(from, senders);
+  std::size_t const length = at(0).net->sizes(senders, lane::control).in_place;
+  if (length == 0) GTEST_SKIP() << "has no such form";
+  std::size_t sent[senders]{};
+  auto const send_one = [&](std::size_t from) {
+    network_buffer buffer;
+    if (at(from).net->begin(senders, lane::control, sizeof sent[from], length, length, buffer) !=
+        started::complete)
+      return;
+    bytes const data = pattern(length, sent[from]);
+    std::copy(data.begin(), data.end(), buffer.payload);
+    at(from).net->commit(buffer, std::as_bytes(std::span(&sent[from], 1)), length);
+    ++sent[from];
+  };
+  for (std::size_t turn = 0; turn < most_sent; ++turn) {  // their receiver does not poll
+    for (std::size_t from = 0; from < senders; ++from) {
+      send_one(from);
+      at(from).poll();
+    }
+  }
+  std::size_t came[senders]{};
+  at(senders).on_message = [&](arrival const& what) {
+    auto const from = static_cast<std::size_t>(what.peer);
+    std::size_t number = 0;
+    std::memcpy(&number, what.header.data(), sizeof number);
+    EXPECT_TRUE(number == came[from] || !at(from).net->abilities().ordered_messages);
+    EXPECT_TRUE(bytes(what.payload, what.payload + what.bytes) == pattern(length, number)) << from;
+    ++came[from];
+    return taken::consumed;
+  };
+  for (std::size_t from = 0; from < senders; ++from) {
+    EXPECT_TRUE(until([&] {
+      if (sent[from] < most_sent) send_one(from);
+      return came[from] == most_sent;
+    })) << came[from]
+        << " of " << sent[from];
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "transport/ofi/context.hpp"
 #include "transport/ofi/peer.hpp"
+#include "transport/ofi/windows.hpp"
 
 namespace atl::transport::ofi {
 
@@ -17,7 +18,8 @@ class block_pool {
   static constexpr std::size_t headers = sizeof(wire) + 240;
 
   /// Blocks with room for `payload` bytes behind the headers.
-  block_pool(context& of, std::size_t payload) : of_(of), room_(headers + payload) {}
+  block_pool(context& of, std::size_t payload)
+      : of_(of), room_(headers + payload), blocks_in_lot_(payload > large_payload ? 4 : 16) {}
   ~block_pool();
   block_pool(block_pool const&) = delete;
   block_pool& operator=(block_pool const&) = delete;
@@ -49,6 +51,7 @@ class block_pool {
 
   context& of_;
   std::size_t room_;
+  std::size_t blocks_in_lot_;
   block* free_ = nullptr;
   std::vector<lot> lots_;
 };

@@ -84,6 +84,11 @@ class context {
   [[nodiscard]] fid_ep* shared_receives() const noexcept {
     return endpoint_ != nullptr ? endpoint_ : shared_receives_;
   }
+  /// Few receives will do, as messages for which there is none wait in their connections, in the kernel: so each may be long. All
+  /// ranks agree, as all use one provider.
+  [[nodiscard]] bool waits_for_receives() const noexcept {
+    return shared_receives_ != nullptr && info_->ep_attr->protocol == FI_PROTO_SOCK_TCP;
+  }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   /// Arms the descriptor; false: there is something to do.
   bool arm();

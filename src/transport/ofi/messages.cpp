@@ -20,6 +20,20 @@ std::uint8_t kind_in(lane where, bool late) {
 
 }  // namespace
 
+/// For a payload of so many bytes; null: there is no memory.
+block* ofi_network::take(peer& p, std::size_t payload) {
+  if (payload <= large_payload) return (payload <= small_payload ? small_ : large_).take();
+  block* const b = long_.take();
+  if (b != nullptr) ++p.long_out;
+  return b;
+}
+
+void ofi_network::give(peer& p, block* b) noexcept {
+  bool const is_long = b->room == long_.room();
+  if (is_long) --p.long_out;
+  (is_long ? long_ : b->room == large_.room() ? large_ : small_).give(b);
+}
+
 /// Writes what stands in front of a payload. The peer learns what of its messages has been taken.
 void ofi_network::fill(peer& p, std::byte* to, std::uint8_t what, std::span<std::byte const> header) {
   wire w{};
@@ -148,14 +162,16 @@ started ofi_network::begin(std::int32_t rank, lane where, std::size_t header_byt
                            std::size_t most, network_buffer& buffer) {
   peer* p = nullptr;
   if (started const s = ready(rank, p); s != started::complete) return s;
-  if (least > sizes_.in_place || header_bytes > sizes_.header) {
+  std::size_t const longest = where == lane::control ? longest_in_place_ : sizes_.in_place;
+  if (least > longest || header_bytes > sizes_.header) {
     error_ = "the message is too long";
     return started::unsupported;
   }
   std::size_t const way = lane_of(where);
   if (p->room[way] == 0) return started::no_room;
-  std::size_t const wanted = std::max(least, std::min(most, sizes_.in_place));
-  block* const b = (wanted <= small_payload ? small_ : large_).take();
+  std::size_t const wanted = std::max(least, std::min(most, longest));
+  if (wanted > large_payload && p->long_out >= most_long) return started::no_room;
+  block* const b = take(*p, wanted);
   if (b == nullptr) {
     error_ = "there is no memory for messages";
     return started::no_room;
@@ -177,7 +193,7 @@ started ofi_network::begin(std::int32_t rank, lane where, std::size_t header_byt
 void ofi_network::cancel(network_buffer& buffer) {
   peer& p = *find(buffer.peer);
   auto* const b = reinterpret_cast<block*>(buffer.transport_words[0]);
-  (b->room == small_.room() ? small_ : large_).give(b);
+  give(p, b);
   ++p.room[lane_of(buffer.lane)];
   --p.out;
   touch_if_ending(p);
@@ -205,7 +221,7 @@ void ofi_network::send_block(network_buffer& buffer, std::span<std::byte const> 
   if (events == nullptr && at + bytes <= inject_ && p.waiting.empty() &&
       inject(p, what, header, b->begin() + at, bytes)) {
     p.sent.note_sent();
-    (b->room == small_.room() ? small_ : large_).give(b);
+    give(p, b);
     --p.out;
     touch_if_ending(p);
     return;

@@ -20,7 +20,9 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
       ranks_(config.ranks),
       inject_(std::min(context_->info().tx_attr->inject_size, longest_inject)),
       small_(*context_, small_payload),
-      large_(*context_, large_payload) {
+      large_(*context_, large_payload),
+      long_(*context_, long_payload),
+      receives_(context_->waits_for_receives() ? long_ : large_) {
   bool const adapter = context_->has_adapter();
   bool const alone = context_->moves_alone();
   abilities_.put = abilities_.get = ability{support::native, !alone};
@@ -50,6 +52,7 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
   sizes_.eager = sizes_.in_place =
       std::min(large_payload, context_->info().ep_attr->max_msg_size - block_pool::headers);
   sizes_.late = limits_.get_bytes;
+  longest_in_place_ = context_->waits_for_receives() ? long_payload : sizes_.in_place;
 
   if (context_->registers_local()) {
     static_cast<void>(context_->enter(confirmed_, sizeof confirmed_, FI_READ, confirmed_entered_));
@@ -77,6 +80,7 @@ ofi_network::~ofi_network() {
   close_object(confirmed_entered_);
   small_.close_memory();
   large_.close_memory();
+  long_.close_memory();
   context_->close_endpoint();
 }
 

@@ -48,7 +48,11 @@ class ofi_network final : public network {
   std::string description() const override { return context_->description(); }
   transport::abilities const& abilities() const override { return abilities_; }
   transport::limits const& limits() const override { return limits_; }
-  message_sizes sizes(std::int32_t, lane) const override { return sizes_; }
+  message_sizes sizes(std::int32_t, lane where) const override {
+    message_sizes of_lane = sizes_;
+    if (where == lane::control) of_lane.in_place = longest_in_place_;
+    return of_lane;
+  }
   ability atomic_support(atomic_op, atomic_type) const override { return {}; }
   std::string last_error() const override { return error_; }
 
@@ -158,6 +162,8 @@ class ofi_network final : public network {
   bool flush_one(peer& p, operation* events, many_flushes* of);
 
   // Messages (messages.cpp).
+  block* take(peer& p, std::size_t payload);
+  void give(peer& p, block* b) noexcept;
   void fill(peer& p, std::byte* to, std::uint8_t what, std::span<std::byte const> header);
   bool inject(peer& p, std::uint8_t what, std::span<std::byte const> header, void const* payload,
               std::size_t bytes);
@@ -174,6 +180,8 @@ class ofi_network final : public network {
   void read_failure();
   void take_block(block* b, std::size_t bytes);
   bool take_message(block* b, wire const& w);
+  block* aside(block* b, wire const& w);
+  void give_arrived(block* b) noexcept;
   bool show(peer& p, block* b, wire const& w);
   void take_word(peer& p, wire const& w, std::span<std::byte const> body);
   void settle();
@@ -193,6 +201,7 @@ class ofi_network final : public network {
   transport::abilities abilities_;
   transport::limits limits_;
   message_sizes sizes_;
+  std::size_t longest_in_place_;  ///< on control
   mutable std::string error_;
   mutable bool keys_are_out_ = false;  ///< of this rank's memory
 
@@ -206,12 +215,14 @@ class ofi_network final : public network {
   std::uint32_t last_number_ = 0;
 
   block_pool small_;
-  block_pool large_;  ///< receives, too
+  block_pool large_;
+  block_pool long_;
+  block_pool& receives_;  ///< that of blocks into which messages arrive
   object_pool<record> records_;
   std::unordered_map<std::uint64_t, record*> lates_;
   std::uint64_t last_late_ = 0;
-  std::size_t live_ = 0;  ///< records
-  std::size_t kept_ = 0;  ///< messages
+  std::size_t live_ = 0;        ///< records
+  std::size_t kept_bytes_ = 0;  ///< of receives with messages that are kept
   std::deque<event> events_;
   std::unordered_set<registration*> registered_;
   std::unordered_set<remote_key*> keys_;

@@ -57,7 +57,7 @@ record* ofi_network::open(peer& p, operation* events, sort what) {
 
 void ofi_network::drop(record* r) {
   peer& p = *r->whom;
-  if (r->memory != nullptr) (r->memory->room == small_.room() ? small_ : large_).give(r->memory);
+  if (r->memory != nullptr) give(p, r->memory);
   close_object(r->entered);
   unlink(r);
   if (r->what == sort::late) {

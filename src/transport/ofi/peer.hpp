@@ -174,6 +174,7 @@ struct peer {
   std::size_t out = 0;     ///< records, and buffers that are open
   std::size_t events = 0;  ///< that have not been told
   std::size_t late_out = 0;
+  std::size_t long_out = 0;    ///< in the longest blocks
   std::size_t memory_out = 0;  ///< puts and gets
   std::size_t puts_out = 0;    ///< since the last flush
   std::uint32_t epoch = 0;     ///< flushes so far

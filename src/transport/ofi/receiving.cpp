@@ -20,14 +20,14 @@ constexpr int most_reads_a_poll = 8;
 void ofi_network::post_receives(peer* p) {
   bool const shared = p == nullptr;
   fid_ep* const to = shared ? context_->shared_receives() : p->endpoint;
-  std::size_t const wanted = shared ? shared_receives : own_receives;
+  std::size_t const wanted = !shared ? own_receives : &receives_ == &long_ ? long_receives : shared_receives;
   while ((shared ? posted_ : p->receives.size()) < wanted) {
-    block* const b = large_.take();
+    block* const b = receives_.take();
     if (b == nullptr) return;
     ssize_t const e =
         fi_recv(to, b->begin(), b->room, b->descriptor, FI_ADDR_UNSPEC, static_cast<ticket*>(b));
     if (e != 0) {
-      large_.give(b);
+      receives_.give(b);
       return;
     }
     b->whom = p;
@@ -112,7 +112,7 @@ void ofi_network::take_block(block* b, std::size_t bytes) {
     b->bytes = bytes;
     kept = take_message(b, w);
   }
-  if (!kept) large_.give(b);
+  if (!kept) receives_.give(b);
   if (owner == nullptr || owner->endpoint != nullptr) post_receives(owner);
 }
 
@@ -138,13 +138,30 @@ bool ofi_network::take_message(block* b, wire const& w) {
     return false;
   }
   std::uint32_t const generation = p->generation;
-  bool const kept = show(*p, b, w);
+  block* const shown = aside(b, w);
+  bool kept = show(*p, shown, w);
+  if (shown != b) {
+    if (!kept) give_arrived(shown);
+    kept = false;
+  }
   if (p->generation == generation) {
     std::size_t const way = w.what == wire::request || w.what == wire::late_request ? 0 : 1;
     if (++p->taken[way] >= window / 2) say_word(*p, wire::credit, {});
   }
   return kept;
 }
+
+/// Where a message is shown: one of a late payload may be in use for long, and has little in it.
+block* ofi_network::aside(block* b, wire const& w) {
+  bool const late = w.what == wire::late_request || w.what == wire::late_control;
+  block* const other = late && b->bytes <= small_.room() ? small_.take() : nullptr;
+  if (other == nullptr) return b;
+  std::memcpy(other->begin(), b->begin(), b->bytes);
+  other->bytes = b->bytes;
+  return other;
+}
+
+void ofi_network::give_arrived(block* b) noexcept { (b->room == small_.room() ? small_ : receives_).give(b); }
 
 bool ofi_network::show(peer& p, block* b, wire const& w) {
   std::size_t const at = sizeof w + padded(w.header);
@@ -156,7 +173,7 @@ bool ofi_network::show(peer& p, block* b, wire const& w) {
   what.header = {b->begin() + sizeof w, w.header};
   what.payload = b->begin() + at;
   what.bytes = b->bytes - at;
-  what.may_keep = !what.late && kept_ < most_kept;
+  what.may_keep = !what.late && kept_bytes_ < most_kept_bytes;
   what.handle = {b, 0};
   b->whom = &p;
   b->generation = p.generation;
@@ -173,7 +190,7 @@ bool ofi_network::show(peer& p, block* b, wire const& w) {
   }
   ++told_;
   touch_if_ending(p);
-  if (!what.late) ++kept_;
+  if (!what.late) kept_bytes_ += b->room;
   bool const keeps = target_->arrived(what) == taken::kept;
   b->in_callback = false;
   if (b->fetched) return false;
@@ -197,7 +214,7 @@ started ofi_network::fetch(arrival_handle what, local_place into, operation* eve
   if (b->in_callback) {
     b->fetched = true;
   } else {
-    large_.give(b);
+    give_arrived(b);
   }
   enter_local(r, into.memory);
   return started::under_way;
@@ -210,13 +227,13 @@ void ofi_network::release(arrival_handle what) {
     return;
   }
   if (!b->late) {
-    --kept_;
+    kept_bytes_ -= b->room;
   } else if (peer& p = *b->whom; p.generation == b->generation) {
     late_payload there;
     std::memcpy(&there, b->begin() + b->room - sizeof there, sizeof there);
     say_word(p, wire::late_done, std::as_bytes(std::span(&there.number, 1)));
   }
-  large_.give(b);
+  give_arrived(b);
 }
 
 void ofi_network::take_word(peer& p, wire const& w, std::span<std::byte const> body) {
@@ -253,7 +270,7 @@ void ofi_network::take_word(peer& p, wire const& w, std::span<std::byte const> b
 /// libfabric's queue has been read since their endpoint was closed: it names them no more.
 void ofi_network::forget_the_dead() {
   while (!dead_records_.empty()) records_.give(dead_records_.pop());
-  while (!dead_blocks_.empty()) large_.give(dead_blocks_.pop());
+  while (!dead_blocks_.empty()) receives_.give(dead_blocks_.pop());
 }
 
 }  // namespace atl::transport::ofi

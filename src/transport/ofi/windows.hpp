@@ -13,10 +13,13 @@ inline constexpr std::size_t window = 64;
 inline constexpr std::size_t most_late = 32;
 /// Puts and gets.
 inline constexpr std::size_t most_memory = 64;
-/// Messages that receivers keep, of all peers.
-inline constexpr std::size_t most_kept = 512;
+/// Of messages that receivers keep, of all peers, as they lie in receives.
+inline constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
+/// Messages to a peer that lie in the longest blocks.
+inline constexpr std::size_t most_long = 8;
 
-/// Receives that are posted: for all peers together, or for each.
+/// Receives that are posted: for all peers together, long or not, or for each. Who finds none waits in its connection.
+inline constexpr std::size_t long_receives = 16;
 inline constexpr std::size_t shared_receives = 128;
 inline constexpr std::size_t own_receives = 16;
 /// Each takes a descriptor of the process over TCP, and own_receives where they are not shared.
@@ -28,6 +31,8 @@ inline constexpr std::uint32_t most_repeats = 1U << 16;
 
 inline constexpr std::size_t small_payload = 2048;
 inline constexpr std::size_t large_payload = 8192;
+/// A piece of the engine's, with what it writes around it.
+inline constexpr std::size_t long_payload = (std::size_t{64} << 10) + 1024;
 inline constexpr std::size_t longest_inject = 256;
 
 }  // namespace atl::transport::ofi
