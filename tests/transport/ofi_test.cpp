@@ -26,6 +26,8 @@ TEST(ofi, SimulatedHostsTalkByLoopBack) {
   ASSERT_NE(opened.network, nullptr) << opened.why_not;
   EXPECT_EQ(opened.network->name(), "ofi");
   EXPECT_THAT(opened.network->description(), AllOf(HasSubstr("libfabric 1."), testing::EndsWith("/lo")));
+  // So that a put and its notice take one way.
+  EXPECT_EQ(opened.network->abilities().put_notified.how, support::native);
 }
 
 TEST(ofi, SignalsAreWhatTheyWere) {

@@ -27,9 +27,12 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
   bool const alone = context_->moves_alone();
   abilities_.put = abilities_.get = ability{support::native, !alone};
   abilities_.put_pieces = abilities_.get_pieces = ability{support::emulated, !alone};
-  abilities_.put_notified = abilities_.late_payload = ability{support::emulated, true};
+  abilities_.late_payload = ability{support::emulated, true};
   abilities_.ordered_messages = true;
   abilities_.put_before_message = context_->orders_messages_behind_puts();
+  // One way, where the word about it goes right behind the put.
+  abilities_.put_notified =
+      ability{abilities_.put_before_message ? support::native : support::emulated, true};
   abilities_.stale_keys = context_->gives_keys() ? stale_key::undetected : stale_key::breaks;
   bool const connectionless = context_->connectionless();
   abilities_.losses = connectionless ? loss_notice::none : loss_notice::of_ends;
