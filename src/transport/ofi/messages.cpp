@@ -29,9 +29,13 @@ block* ofi_network::take(peer& p, std::size_t payload) {
 }
 
 void ofi_network::give(peer& p, block* b) noexcept {
-  bool const is_long = b->room == long_.room();
-  if (is_long) --p.long_out;
-  (is_long ? long_ : b->room == large_.room() ? large_ : small_).give(b);
+  if (b->room == long_.room()) --p.long_out;
+  give(b);
+}
+
+/// One into which a message has arrived, or that has not been taken for a peer.
+void ofi_network::give(block* b) noexcept {
+  (b->room == long_.room() ? long_ : b->room == large_.room() ? large_ : small_).give(b);
 }
 
 /// Writes what stands in front of a payload. The peer learns what of its messages has been taken.

@@ -164,6 +164,7 @@ class ofi_network final : public network {
   // Messages (messages.cpp).
   block* take(peer& p, std::size_t payload);
   void give(peer& p, block* b) noexcept;
+  void give(block* b) noexcept;
   void fill(peer& p, std::byte* to, std::uint8_t what, std::span<std::byte const> header);
   bool inject(peer& p, std::uint8_t what, std::span<std::byte const> header, void const* payload,
               std::size_t bytes);
@@ -181,7 +182,6 @@ class ofi_network final : public network {
   void take_block(block* b, std::size_t bytes);
   bool take_message(block* b, wire const& w);
   block* aside(block* b, wire const& w);
-  void give_arrived(block* b) noexcept;
   bool show(peer& p, block* b, wire const& w);
   void take_word(peer& p, wire const& w, std::span<std::byte const> body);
   void settle();

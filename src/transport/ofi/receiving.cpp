@@ -141,7 +141,7 @@ bool ofi_network::take_message(block* b, wire const& w) {
   block* const shown = aside(b, w);
   bool kept = show(*p, shown, w);
   if (shown != b) {
-    if (!kept) give_arrived(shown);
+    if (!kept) give(shown);
     kept = false;
   }
   if (p->generation == generation) {
@@ -160,8 +160,6 @@ block* ofi_network::aside(block* b, wire const& w) {
   other->bytes = b->bytes;
   return other;
 }
-
-void ofi_network::give_arrived(block* b) noexcept { (b->room == small_.room() ? small_ : receives_).give(b); }
 
 bool ofi_network::show(peer& p, block* b, wire const& w) {
   std::size_t const at = sizeof w + padded(w.header);
@@ -214,7 +212,7 @@ started ofi_network::fetch(arrival_handle what, local_place into, operation* eve
   if (b->in_callback) {
     b->fetched = true;
   } else {
-    give_arrived(b);
+    give(b);
   }
   enter_local(r, into.memory);
   return started::under_way;
@@ -233,7 +231,7 @@ void ofi_network::release(arrival_handle what) {
     std::memcpy(&there, b->begin() + b->room - sizeof there, sizeof there);
     say_word(p, wire::late_done, std::as_bytes(std::span(&there.number, 1)));
   }
-  give_arrived(b);
+  give(b);
 }
 
 void ofi_network::take_word(peer& p, wire const& w, std::span<std::byte const> body) {

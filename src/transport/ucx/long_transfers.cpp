@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "transport/ucx/ucx_network.hpp"
 
@@ -31,11 +32,14 @@ record* record_named(std::uint64_t name) {
   return reinterpret_cast<record*>(static_cast<std::uintptr_t>(name));
 }
 
-template <class T>
-T first_of(std::span<std::byte const> body) {
-  T value{};
-  std::memcpy(&value, body.data(), std::min(body.size(), sizeof value));
-  return value;
+transfer_head head_of(std::span<std::byte const> body) {
+  transfer_head head{};
+  std::memcpy(&head, body.data(), std::min(body.size(), sizeof head));
+  return head;
+}
+
+void* own_memory(transfer_head const& head) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(head.address));
 }
 
 }  // namespace
@@ -67,17 +71,12 @@ void ucx_network::begin_long(record* r, remote_piece const& far, void* near) {
 /// `memory`: that the payload lies in; null: the host's.
 void ucx_network::send_payload(record* r, wire::kind what, std::span<std::byte const> body, void* payload,
                                std::size_t bytes, registration const* memory) {
-  peer& p = *r->whom;
-  p.sent.note_bulk();
-  r->memory = blocks_.take(0);
-  std::byte* const header = r->memory->begin();
-  wire const w = wire_of(p, what, 0);
-  std::memcpy(header, &w, sizeof w);
-  std::memcpy(header + sizeof w, body.data(), body.size());
+  std::size_t const header_bytes = write_word(r, what, body);
   ucp_request_param_t all = parameters(r, memory);
   all.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   all.flags = UCP_AM_SEND_FLAG_RNDV;
-  started_part(r, ucp.am_send_nbx(p.endpoint, long_id, header, sizeof w + body.size(), payload, bytes, &all));
+  started_part(
+      r, ucp.am_send_nbx(r->whom->endpoint, long_id, r->memory->begin(), header_bytes, payload, bytes, &all));
 }
 
 /// Null: no memory of this rank that peers may reach.
@@ -95,12 +94,12 @@ void ucx_network::refuse(peer& p, std::uint64_t name) {
 
 /// A peer wants memory of this rank.
 void ucx_network::serve_long_get(peer& p, std::span<std::byte const> body) {
-  auto const head = first_of<transfer_head>(body);
+  transfer_head const head = head_of(body);
   registration const* const memory = registered_at(head.address, head.bytes);
   if (memory == nullptr) return refuse(p, head.name);
+  p.sent.note_bulk();
   record* const r = open(p, nullptr, sort::word);
-  send_payload(r, wire::long_data, std::as_bytes(std::span(&head, 1)),
-               reinterpret_cast<void*>(static_cast<std::uintptr_t>(head.address)), head.bytes, memory);
+  send_payload(r, wire::long_data, std::as_bytes(std::span(&head, 1)), own_memory(head), head.bytes, memory);
   if (--r->parts == 0) here_done(r);
 }
 
@@ -111,8 +110,8 @@ ucs_status_t ucx_network::on_long(void* self, void const* header, std::size_t he
   bool const fetched = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
   if (header_bytes < sizeof w + sizeof(transfer_head) || me.target_ == nullptr || !fetched) return UCS_OK;
   std::memcpy(&w, header, sizeof w);
-  auto const head =
-      first_of<transfer_head>({static_cast<std::byte const*>(header) + sizeof w, header_bytes - sizeof w});
+  transfer_head const head =
+      head_of({static_cast<std::byte const*>(header) + sizeof w, header_bytes - sizeof w});
   peer* const p = me.connected_by(w);
   if (p == nullptr) return UCS_OK;
   record* r = nullptr;
@@ -124,7 +123,7 @@ ucs_status_t ucx_network::on_long(void* self, void const* header, std::size_t he
       me.refuse(*p, head.name);
       return UCS_OK;
     }
-    place = reinterpret_cast<void*>(static_cast<std::uintptr_t>(head.address));
+    place = own_memory(head);
     r = me.open(*p, nullptr, sort::placing);
     r->tag = head.name;
   } else {

@@ -57,15 +57,20 @@ started ucx_network::post_whole(record* r, std::size_t bytes) {
   return seal(r);
 }
 
+/// A word, or what stands in front of a payload that is fetched, in a block of the record's; returns its length.
+std::size_t ucx_network::write_word(record* r, wire::kind what, std::span<std::byte const> body) {
+  r->memory = blocks_.take(body.size());
+  wire const w = wire_of(*r->whom, what, 0);
+  std::memcpy(r->memory->begin(), &w, sizeof w);
+  if (!body.empty()) std::memcpy(r->memory->begin() + sizeof w, body.data(), body.size());
+  return sizeof w + body.size();
+}
+
 /// A word between networks of this sort, with no event; of a bye it is waited until it has arrived.
 void ucx_network::say_word(peer& p, wire::kind what, std::span<std::byte const> body) {
   record* const r = open(p, nullptr, what == wire::bye ? sort::last_word : sort::word);
   r->flush_follows = what == wire::bye;
-  r->memory = blocks_.take(body.size());
-  wire const w = wire_of(p, what, 0);
-  std::memcpy(r->memory->begin(), &w, sizeof w);
-  if (!body.empty()) std::memcpy(r->memory->begin() + sizeof w, body.data(), body.size());
-  static_cast<void>(post_whole(r, sizeof w + body.size()));
+  static_cast<void>(post_whole(r, write_word(r, what, body)));
 }
 
 started ucx_network::send(std::int32_t rank, lane where, std::span<std::byte const> header,

@@ -244,13 +244,11 @@ bool ucx_network::has_left(peer const& p) const noexcept {
 void ucx_network::tell_when_left(record const& message) {
   peer& p = *message.whom;
   record* const behind = open(p, message.events, sort::word);
-  behind->memory = blocks_.take(0);
-  wire const w = wire_of(p, wire::mark, 0);
-  std::memcpy(behind->memory->begin(), &w, sizeof w);
+  std::size_t const bytes = write_word(behind, wire::mark, {});
   if (p.lost || p.endpoint == nullptr) {
     behind->status = UCS_ERR_CONNECTION_RESET;
   } else {
-    post_block(behind, sizeof w);
+    post_block(behind, bytes);
   }
   if (--behind->parts == 0) here_done(behind);
 }

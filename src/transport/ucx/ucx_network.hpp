@@ -167,6 +167,7 @@ class ucx_network final : public network {
   wire wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const;
   static void post_block(record* r, std::size_t bytes);
   started post_whole(record* r, std::size_t bytes);
+  std::size_t write_word(record* r, wire::kind what, std::span<std::byte const> body);
   void say_word(peer& p, wire::kind what, std::span<std::byte const> body);
   static ucs_status_t on_whole(void* self, void const* header, std::size_t header_bytes, void* data,
                                std::size_t bytes, ucp_am_recv_param_t const* how);
