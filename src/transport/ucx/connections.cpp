@@ -239,7 +239,6 @@ void ucx_network::tend_lost(peer& p) {
   if (stood && !std::exchange(p.lost_told, true)) tell(p, connection_change::lost, p.why);
   if (!release_endpoint(p)) return;
   if (!p.flushing) fail_waiting(p);
-  fail_unanswered(p);
   if (p.now == peer::link::none) {  // a wire that had stayed
     p.lost = false;
     if (p.wishes) touch(p);

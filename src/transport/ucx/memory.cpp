@@ -101,18 +101,13 @@ started ucx_network::pieces(std::int32_t rank, std::span<remote_piece const> far
     return started::unsupported;
   }
   if (p->memory_out >= most_at_once) return started::no_room;
-  bool const in_one = is_long(far, near);
-  record* const r = open(*p, events, !in_one ? what : what == sort::put ? sort::long_put : sort::long_get);
+  record* const r = open(*p, events, what);
   ++p->memory_out;
   p->sent.note_bulk();
-  r->notifies = tag != nullptr;
-  r->tag = tag != nullptr ? *tag : 0;
-  if (in_one) {
-    begin_long(r, far[0], near[0].place.address);
-    return seal(r);
-  }
   if (what == sort::put) {
     ++p->memory_started;
+    r->notifies = tag != nullptr;
+    r->tag = tag != nullptr ? *tag : 0;
     r->flush_follows = r->notifies || (events != nullptr && events->asks(completion::finished));
     bool const readable =
         std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); });

@@ -9,6 +9,7 @@
 namespace atl::transport::ucx {
 namespace {
 
+enum : unsigned { whole_id, split_id };
 /// Of a lane to a peer under way: more would only wait in libucp.
 constexpr std::size_t most_in_lane = 64;
 
@@ -33,9 +34,6 @@ void ucx_network::set_receivers() {
   how.id = split_id;
   how.cb = &on_split;
   static_cast<void>(ucp.worker_set_am_recv_handler(context_->worker(), &how));
-  how.id = long_id;
-  how.cb = &on_long;
-  static_cast<void>(ucp.worker_set_am_recv_handler(context_->worker(), &how));
 }
 
 wire ucx_network::wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const {
@@ -57,7 +55,7 @@ started ucx_network::post_whole(record* r, std::size_t bytes) {
   return seal(r);
 }
 
-/// A word, or what stands in front of a payload that is fetched, in a block of the record's; returns its length.
+/// Writes a word into a block of the record's; returns its length.
 std::size_t ucx_network::write_word(record* r, wire::kind what, std::span<std::byte const> body) {
   r->memory = blocks_.take(body.size());
   wire const w = wire_of(*r->whom, what, 0);
@@ -287,13 +285,6 @@ ucs_status_t ucx_network::take_word(wire const& w, std::span<std::byte const> bo
       ++told_;
       touch_if_ending(*p);
       target_->notified(w.from, number);
-      break;
-    case wire::want:
-      serve_long_get(*p, body);
-      break;
-    case wire::placed:
-    case wire::refused:
-      take_answer(*p, number, w.what == wire::placed ? UCS_OK : UCS_ERR_INVALID_ADDR);
       break;
     case wire::gone:
       lose(*p, "the other side has given this rank up");

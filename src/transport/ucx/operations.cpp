@@ -29,10 +29,6 @@ bool means_loss(ucs_status_t status) {
   }
 }
 
-bool has_source(record::sort what) {
-  return what == record::sort::message || what == record::sort::put || what == record::sort::long_put;
-}
-
 /// Does somebody want to hear when this message has left?
 bool tells_left(record const& r) {
   return r.what == record::sort::message && r.events != nullptr && r.events->asks(completion::left);
@@ -52,7 +48,8 @@ record* ucx_network::open(peer& p, operation* events, sort what) {
   r->what = what;
   r->parts = 1;
   r->status = UCS_OK;
-  r->source_told = !has_source(what) || events == nullptr || !events->asks(completion::source);
+  bool const has_source = what == sort::message || what == sort::put;
+  r->source_told = !has_source || events == nullptr || !events->asks(completion::source);
   ++p.out;
   ++live_;
   return r;
@@ -67,21 +64,15 @@ void ucx_network::drop(record* r) {
       break;
     case sort::put:
     case sort::get:
-    case sort::long_put:
-    case sort::long_get:
     case sort::atomic:
       --p.memory_out;
       break;
     default:
       break;
   }
-  bool const last_put = r->what == sort::long_put && --p.long_puts == 0;
   --p.out;
   --live_;
   records_.give(r);
-  if (last_put) {
-    for (record* const flush : std::exchange(p.behind_long_puts, {})) part_done(flush, UCS_OK);
-  }
   touch_if_ending(p);
 }
 
@@ -96,7 +87,6 @@ void ucx_network::say(record const& r, completion what, outcome how) { say(r.eve
 outcome ucx_network::outcome_of(record const& r) {
   if (r.status == UCS_OK) return outcome::ok;
   error_ = words_of(r.status);
-  if (r.status == UCS_ERR_INVALID_ADDR) return outcome::bad_key;
   return r.whom->lost || means_loss(r.status) ? outcome::peer_lost : outcome::failed;
 }
 
@@ -151,7 +141,8 @@ started ucx_network::seal(record* r) {
     here_done(r);
     return under_way_for(events);
   }
-  bool const wants_source = has_source(r->what) && events != nullptr && events->asks(completion::source);
+  bool const has_source = r->what == sort::message || r->what == sort::put;
+  bool const wants_source = has_source && events != nullptr && events->asks(completion::source);
   bool const wants_finish = events != nullptr && events->asks(completion::finished);
   bool const source_free = !pending || copied;
   if (source_free) r->source_told = true;
@@ -192,8 +183,6 @@ void ucx_network::here_done(record* r) {
   if (how == outcome::ok && tells_left(*r)) {
     tell_when_left(*r);
     drop(r);
-  } else if (r->what == sort::placing) {
-    say_placed(r);
   } else if (r->what == sort::own_flush) {
     own_flush_done(r);
   } else if (how == outcome::ok && r->flush_follows) {
@@ -311,10 +300,6 @@ started ucx_network::flush_one(peer& p, operation* events, many_flushes* of) {
   r->of = of;
   ucp_request_param_t const all = parameters(r);
   started_part(r, ucp.ep_flush_nbx(p.endpoint, &all));
-  if (p.long_puts != 0) {
-    ++r->parts;
-    p.behind_long_puts.push_back(r);
-  }
   return seal(r);
 }
 

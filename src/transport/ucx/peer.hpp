@@ -7,7 +7,6 @@
 #include <cstring>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "transport/network.hpp"
@@ -24,17 +23,12 @@ struct wire {
   enum kind : std::uint8_t {
     request,  ///< a message in that lane
     control,
-    hello,      ///< wants a connection; followed by the address
-    ack,        ///< it stands
-    bye,        ///< nothing more comes; followed by the number of messages that were sent
-    note,       ///< data of a notified put are in memory; followed by its tag
-    gone,       ///< the sender has given this rank up
-    mark,       ///< nothing: what was sent before it has left its sender
-    want,       ///< memory of the receiver's (long_transfers.cpp)
-    placed,     ///< all of a long put is in its place
-    refused,    ///< a long put, or what was wanted, is not in memory that may be reached
-    long_put,   ///< not whole: in front of a payload that is fetched
-    long_data,  ///< the same, what was wanted
+    hello,  ///< wants a connection; followed by the address
+    ack,    ///< it stands
+    bye,    ///< nothing more comes; followed by the number of messages that were sent
+    note,   ///< data of a notified put are in memory; followed by its tag
+    gone,   ///< the sender has given this rank up
+    mark,   ///< nothing: what was sent before it has left its sender
   };
 
   std::int32_t from;
@@ -60,9 +54,6 @@ struct record {
     message,  ///< `source` when it has left
     put,      ///< then, where it is wanted, a flush
     get,
-    long_put,  ///< by a payload that the owner fetches
-    long_get,
-    placing,  ///< fetches one
     fetch,
     atomic,     ///< with a value that comes back, or followed by a flush
     flush,      ///< one that was asked for
@@ -143,13 +134,10 @@ struct peer {
   std::size_t out = 0;     ///< records, and buffers that are open
   std::size_t events = 0;  ///< that have not been told
   std::size_t lane_out[2]{};
-  std::size_t largest_out = 0;             ///< blocks of the largest size, of those
-  std::size_t memory_out = 0;              ///< puts, gets, atomics
-  std::uint64_t memory_started = 0;        ///< so far
-  std::uint64_t memory_flushed = 0;        ///< of these
-  std::unordered_set<record*> unanswered;  ///< long puts and gets
-  std::size_t long_puts = 0;
-  std::vector<record*> behind_long_puts;  ///< flushes that wait for these
+  std::size_t largest_out = 0;       ///< blocks of the largest size, of those
+  std::size_t memory_out = 0;        ///< puts, gets, atomics
+  std::uint64_t memory_started = 0;  ///< so far
+  std::uint64_t memory_flushed = 0;  ///< of these
   record* want_flush = nullptr;
   record** last_want = &want_flush;
 

@@ -39,7 +39,6 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
                                << static_cast<unsigned>(each.kind);
   }
   abilities_.stages_devices = !adapters;
-  fetches_long_ = !adapters && ucp_minor() < 16;
 
   limits_.put_bytes = limits_.get_bytes = std::size_t{1} << 30;
   limits_.pieces = 16;

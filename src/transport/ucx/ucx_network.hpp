@@ -38,9 +38,6 @@ struct remote_key {
 
 namespace ucx {
 
-/// Numbers of what libucp's active messages are for.
-enum : unsigned { whole_id, split_id, long_id };
-
 class ucx_network final : public network {
  public:
   /// The context is open.
@@ -178,21 +175,6 @@ class ucx_network final : public network {
   peer* connected_by(wire const& w);
   void set_receivers();
 
-  // Long puts and gets over TCP (long_transfers.cpp).
-  [[nodiscard]] bool is_long(std::span<remote_piece const> far, std::span<local_piece const> near) const;
-  void begin_long(record* r, remote_piece const& far, void* near);
-  void send_payload(record* r, wire::kind what, std::span<std::byte const> body, void* payload,
-                    std::size_t bytes, registration const* memory);
-  [[nodiscard]] registration const* registered_at(std::uint64_t address, std::uint64_t bytes) const;
-  void refuse(peer& p, std::uint64_t name);
-  void serve_long_get(peer& p, std::span<std::byte const> body);
-  static ucs_status_t on_long(void* self, void const* header, std::size_t header_bytes, void* data,
-                              std::size_t bytes, ucp_am_recv_param_t const* how);
-  void say_placed(record* r);
-  static record* answered(peer& p, std::uint64_t name);
-  void take_answer(peer& p, std::uint64_t name, ucs_status_t status);
-  void fail_unanswered(peer& p);
-
   // Remote memory (memory.cpp).
   static void move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near);
   started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
@@ -202,7 +184,6 @@ class ucx_network final : public network {
   std::unique_ptr<context> context_;
   std::int32_t me_;
   bool has_atomics_;
-  bool fetches_long_;  ///< long_transfers.cpp
   std::vector<std::byte> address_;
   transport::abilities abilities_;
   transport::limits limits_;
