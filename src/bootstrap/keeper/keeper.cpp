@@ -23,6 +23,9 @@ constexpr std::int64_t launchers_turn_ms =
 constexpr std::int64_t goodbye_ms = 1000;      ///< between SIGTERM and SIGKILL
 constexpr std::int64_t words_travel_ms = 200;  ///< to the user, before ranks are ended
 constexpr std::int64_t greeting_ms = 5000;     ///< for proofs of who one is
+constexpr std::int64_t answer_ms = 250;        ///< at least, for a call to be answered
+constexpr std::int64_t between_calls_ms = 50;
+constexpr std::int64_t beats_missed = 3;  ///< when a neighbour is called anew
 constexpr std::size_t most_callers = 8;
 constexpr int most_refusals = 3;
 
@@ -54,6 +57,7 @@ keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> list
       pidfds_(pidfds),
       previous_((what.host + what.hosts - 1) % what.hosts, words_of(what.previous)),
       next_((what.host + 1) % what.hosts, words_of(what.next)),
+      calling_(next_.host(), next_.words()),
       patience_(what.patience_ms),
       started_(now_ms()),
       silence_(patience_ * 7 / 10),
@@ -207,23 +211,73 @@ void keeper::end_job(std::uint32_t host, std::string_view words, bool said, neig
 
 // ---- neighbours ----------------------------------------------------------------------------------
 
-/// From one address of the next host to the other, until one answers.
+/// From one address of the next host to the other, until one answers; that one again when nothing comes from there. TCP waits
+/// twice as long after each attempt to send: where a link has been out for five seconds it may be quiet for five more when it is mended,
+/// each direction by itself. So a call that has begun goes on when the next one is heard again, which may not hear us yet.
 void keeper::call_next() {
-  if (next_.now() != neighbour::state::none || now_ms() - next_.since() < (address_ == 0 ? 0 : 50)) return;
+  bool const met = next_.now() == neighbour::state::up;
+  std::int64_t const now = now_ms();
+  if (calling_.now() == neighbour::state::greeting) {
+    std::int64_t const longest = calling_.connecting() ? std::max(beat_, answer_ms) : greeting_ms;
+    if (now - calling_.since() > longest) calling_.finish(neighbour::state::none);
+    return;
+  }
+  if (!met && next_.now() != neighbour::state::none) return;
+  was_silent_ |= met && now - next_.heard() > beats_missed * beat_;
+  if (met && !was_silent_) return;
+  if (called_ && now - calling_.since() < between_calls_ms) return;
   auto const& all = orders_.next.addresses;
   std::size_t const many = static_cast<std::size_t>(
       std::count_if(all.begin(), all.end(), [](address const& a) { return a.family != 0; }));
-  if (many == 0 || now_ms() - started_ > patience_) {
+  if (!met && (many == 0 || now - started_ > patience_)) {
     next_.finish(neighbour::state::over);
     // Then that is all that is lost.
     if (has_survivors() && fell_ < 0 && !ending_) {
+      std::string const why = calling_.why().empty() ? "no answer" : calling_.why();
       print(
           format("cannot reach the keeper of host %s: %s. The loss of a host may go unnoticed (a firewall?)",
-                 next_.words().c_str(), many == 0 ? "it has no address" : next_.why().c_str()));
+                 next_.words().c_str(), many == 0 ? "it has no address" : why.c_str()));
     }
     return;
   }
-  next_.call(all[address_++ % many], secret_, orders_.host, patience_);
+  if (!met && std::exchange(called_, true)) ++address_;
+  calling_.call(all[address_ % many], secret_, orders_.host, patience_);
+}
+
+/// A connection that stands takes the place of the one before it, whose last words may be lost.
+void keeper::take_next() {
+  if (calling_.now() != neighbour::state::up) return;
+  next_ = std::exchange(calling_, neighbour(next_.host(), next_.words()));
+  was_silent_ = false;
+  tell_again(next_);
+}
+
+/// Whoever has called and proved it is the previous one; others are strangers.
+void keeper::take_previous() {
+  for (std::size_t i = 0; i < callers_.size();) {
+    neighbour& each = callers_[i];
+    if (each.now() == neighbour::state::up) {
+      previous_ = std::move(each);
+      callers_.clear();
+      tell_again(previous_);
+      return;
+    }
+    bool const late = now_ms() - each.since() > greeting_ms;
+    if (each.now() == neighbour::state::greeting && !late) {
+      ++i;
+      continue;
+    }
+    // The previous one itself may call over a link that breaks again.
+    bool const told = each.unfit() || (late && previous_.now() == neighbour::state::none);
+    if (told && ++refused_ <= most_refusals)
+      print(format("a stranger's connection was refused: %s", late ? "it says nothing" : each.why().c_str()));
+    callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void keeper::tell_again(neighbour& whom) {
+  for (std::int32_t const rank : fallen_) whom.say(news::fallen, fall_host_, rank, told_, fall_words_);
+  if (ending_) whom.say(news::ending, orders_.host, -1, told_, reason_);
 }
 
 void keeper::take_calls(int listener) {
@@ -238,11 +292,12 @@ void keeper::take_calls(int listener) {
 
 void keeper::wait_and_work() {
   std::vector<pollfd> all;
-  all.reserve(wards_.size() + listeners_.size() + callers_.size() + 2);
+  all.reserve(wards_.size() + listeners_.size() + callers_.size() + 3);
   auto const add = [&](int descriptor, short events) { all.push_back({descriptor, events, 0}); };
   for (ward const& w : wards_) add(w.process.get(), POLLIN);
   add(previous_.descriptor(), previous_.events());
   add(next_.descriptor(), next_.events());
+  add(calling_.descriptor(), calling_.events());
   for (neighbour const& each : callers_) add(each.descriptor(), each.events());
   for (os::unique_fd const& each : listeners_) add(each.get(), POLLIN);
   // Who is to speak first has to be in time.
@@ -254,6 +309,7 @@ void keeper::wait_and_work() {
   auto const ranks = std::exchange(found, found + static_cast<std::ptrdiff_t>(wards_.size()));
   previous_.work((found++)->revents, [this](frame const& f) { hear(previous_, f); });
   next_.work((found++)->revents, [this](frame const& f) { hear(next_, f); });
+  calling_.work((found++)->revents, [this](frame const& f) { hear(calling_, f); });
   for (neighbour& each : callers_) each.work((found++)->revents, [&](frame const& f) { hear(each, f); });
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     if (wards_[i].process && ranks[static_cast<std::ptrdiff_t>(i)].revents != 0) ended(wards_[i], board_[i]);
@@ -264,27 +320,8 @@ void keeper::wait_and_work() {
 }
 
 void keeper::watch_neighbours() {
-  // Whoever has called and proved it is the previous one; others are strangers.
-  for (std::size_t i = 0; i < callers_.size();) {
-    neighbour& each = callers_[i];
-    if (each.now() == neighbour::state::up) {
-      previous_ = std::move(each);
-      callers_.clear();
-      listeners_.clear();
-      break;
-    }
-    bool const late = now_ms() - each.since() > greeting_ms;
-    if (each.now() == neighbour::state::greeting && !late) {
-      ++i;
-      continue;
-    }
-    if (++refused_ <= most_refusals)
-      print(format("a stranger's connection was refused: %s", late ? "it says nothing" : each.why().c_str()));
-    callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  if (next_.now() == neighbour::state::greeting && now_ms() - next_.since() > greeting_ms)
-    next_.finish(neighbour::state::none);
-
+  take_previous();
+  take_next();
   std::int64_t const now = now_ms();
   for (neighbour* const each : {&previous_, &next_}) {
     if (each->now() == neighbour::state::up) {

@@ -41,6 +41,9 @@ class keeper {
   void wait_and_work();
   void take_calls(int listener);
   void call_next();
+  void take_next();
+  void take_previous();
+  void tell_again(neighbour& whom);
   void watch_neighbours();
   void hear(neighbour& from, frame const& what);
   void tell_all(news what, std::uint32_t host, std::int32_t rank, std::string_view words,
@@ -63,12 +66,15 @@ class keeper {
   bool pidfds_;
   neighbour previous_;
   neighbour next_;
+  neighbour calling_;               ///< the next one, until it has answered and proved who it is
   std::vector<neighbour> callers_;  ///< who have not proved who they are
   std::int64_t patience_;
   std::int64_t started_;
   std::int64_t silence_;  ///< after which a neighbour is lost
   std::int64_t beat_;
-  std::size_t address_ = 0;  ///< of the next one, to be tried
+  std::size_t address_ = 0;  ///< of the next one: that which is tried, or has answered
+  bool called_ = false;      ///< that address
+  bool was_silent_ = false;  ///< the next one, and is called anew
   int refused_ = 0;          ///< calls of strangers that were told of
 
   std::int64_t fell_ = -1;  ///< when a rank fell

@@ -122,7 +122,10 @@ void neighbour::work(short found, std::function<void(frame const&)> const& tell)
       if (socket_) tell(f);
     });
     if (!socket_) return;
-    if (!fine) return break_off(std::string(talk_->why()));
+    if (!fine) {
+      unfit_ = true;
+      return break_off(std::string(talk_->why()));
+    }
     if (state_ == state::greeting && talk_->stands()) set(state::up);
     push();
   }

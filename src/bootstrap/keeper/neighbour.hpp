@@ -49,6 +49,9 @@ class neighbour {
   void finish(state how);
 
   [[nodiscard]] state now() const noexcept { return state_; }
+  [[nodiscard]] bool connecting() const noexcept { return connecting_; }
+  /// It has said what no keeper of this job says.
+  [[nodiscard]] bool unfit() const noexcept { return unfit_; }
   [[nodiscard]] bool sending() const noexcept { return state_ == state::up && !talk_->leaving().empty(); }
   [[nodiscard]] std::uint32_t host() const noexcept { return host_; }
   [[nodiscard]] std::string const& words() const noexcept { return words_; }
@@ -68,6 +71,7 @@ class neighbour {
   std::unique_ptr<conversation> ended_talk_;  ///< until the next work()
   state state_ = state::none;
   bool connecting_ = false;
+  bool unfit_ = false;
   std::string why_;
   std::int64_t since_ = now_ms();
   std::int64_t heard_ = 0;

@@ -1,9 +1,13 @@
 // Rings of keepers, each with ranks that are processes: who hears of what, who ends, and what is said.
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +29,89 @@ namespace {
 using namespace atl::keeping;
 
 constexpr std::uint32_t patience_ms = 2000;
+
+/// What lies between a keeper and the next one: a link that can become silent, as TCP is after a cut, for the connections of that time.
+class link_between {
+ public:
+  link_between() {
+    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at = loopback(0);
+    ::socklen_t bytes = sizeof at;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&at), bytes), 0);
+    EXPECT_EQ(::listen(listener_.get(), 8), 0);
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &bytes);
+    port_ = ntohs(at.sin_port);
+  }
+
+  /// Where to call instead of there.
+  [[nodiscard]] card leading_to(card const& there) {
+    behind_ = there.addresses[0].port;
+    card mine = there;
+    mine.addresses = {};
+    mine.addresses[0] = {4, port_, 0, {127, 0, 0, 1}};
+    return mine;
+  }
+
+  void silence() { pairs_.clear(), kept_ = std::move(all_); }
+
+  /// Carries what there is to carry, until so many bytes have gone both ways over one connection; false: not in time.
+  bool carry(std::size_t bytes) {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+      std::vector<pollfd> found{{listener_.get(), POLLIN, 0}};
+      for (auto const& [from, to] : pairs_) found.push_back({from, POLLIN, 0});
+      ::poll(found.data(), found.size(), 100);
+      for (std::size_t i = 1; i < found.size(); ++i) {
+        std::array<char, 4096> piece;
+        if (found[i].revents == 0) continue;
+        ::ssize_t const got = ::recv(found[i].fd, piece.data(), piece.size(), MSG_DONTWAIT);
+        int const to = pairs_[i - 1].second;
+        if (got <= 0) {
+          ::shutdown(to, SHUT_WR);
+          pairs_[i - 1].first = -1;
+          continue;
+        }
+        EXPECT_EQ(::send(to, piece.data(), static_cast<std::size_t>(got), MSG_NOSIGNAL), got);
+        carried_[i - 1] += static_cast<std::size_t>(got);
+      }
+      if (found[0].revents != 0) take_call();
+      for (std::size_t i = 0; i + 1 < carried_.size(); i += 2) {
+        if (carried_[i] >= bytes && carried_[i + 1] >= bytes && pairs_[i].first >= 0) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static sockaddr_in loopback(std::uint16_t port) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return at;
+  }
+
+  void take_call() {
+    atl::os::unique_fd caller(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    atl::os::unique_fd called(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in const at = loopback(behind_);
+    if (::connect(called.get(), reinterpret_cast<sockaddr const*>(&at), sizeof at) != 0) return;
+    if (pairs_.empty()) carried_.clear();
+    pairs_.emplace_back(caller.get(), called.get());
+    pairs_.emplace_back(called.get(), caller.get());
+    carried_.resize(pairs_.size());
+    all_.push_back(std::move(caller));
+    all_.push_back(std::move(called));
+  }
+
+  atl::os::unique_fd listener_;
+  std::uint16_t port_ = 0;
+  std::uint16_t behind_ = 0;
+  std::vector<std::pair<int, int>> pairs_;
+  std::vector<std::size_t> carried_;
+  std::vector<atl::os::unique_fd> all_;
+  std::vector<atl::os::unique_fd> kept_;  ///< which are silent
+};
 
 class KeeperRing : public testing::Test {
  protected:
@@ -86,6 +173,7 @@ class KeeperRing : public testing::Test {
     what.secret.fill(7);
     what.mine = hosts_[h].at.mine;
     what.next = hosts_[(h + 1) % hosts_.size()].at.mine;
+    if (h == 0 && link_ != nullptr) what.next = link_->leading_to(what.next);
     what.previous = hosts_[(h + hosts_.size() - 1) % hosts_.size()].at.mine;
     hosts_[h].keeper = ::fork();
     if (hosts_[h].keeper != 0) return;
@@ -135,6 +223,7 @@ class KeeperRing : public testing::Test {
   static void settle() { ::usleep(300'000); }
 
   bool pidfds_ = true;
+  link_between* link_ = nullptr;  ///< between the first two
   std::vector<host> hosts_;
   int said_[2] = {-1, -1};
 };
@@ -236,6 +325,24 @@ TEST_F(KeeperRing, AHostIsSilent) {
     EXPECT_EQ(ended({hosts_[1].keeper}), std::vector<int>{0});
     (void)said();
   }
+}
+
+TEST_F(KeeperRing, ALinkIsCutAndMended) {
+  link_between link;
+  link_ = &link;
+  start(2);
+  ASSERT_TRUE(link.carry(1000));
+  link.silence();
+  // A new connection takes the place of the silent one, and is spoken over for longer than a silence may last.
+  constexpr std::size_t frames_in_patience = 20;
+  ASSERT_TRUE(link.carry(frames_in_patience * sizeof(frame)));
+  for (host const& each : hosts_) {
+    for (std::size_t local = 0; local < 2; ++local) each.board[local].how = standing::may_end;
+    for (::pid_t const rank : each.ranks) EXPECT_EQ(::kill(rank, SIGKILL), 0);
+  }
+  EXPECT_EQ(ended(ranks_but({})), std::vector<int>(4, SIGKILL));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(2, 0));
+  EXPECT_EQ(said(), "");
 }
 
 TEST_F(KeeperRing, AKeeperIsKilled) {
