@@ -78,6 +78,10 @@ class channel {
   /// does so already.
   virtual bool claim_failure() noexcept { return true; }
 
+  /// Called before a rank says that it cannot reach another one any more, and ends the job. Returns at once where nobody
+  /// else can know why; elsewhere whoever knows says so and ends this process meanwhile, if all is well.
+  virtual void await_explanation() noexcept {}
+
   /// Ends the whole job. The message has been printed already.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 

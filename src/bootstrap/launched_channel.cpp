@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -119,6 +121,12 @@ void launched_channel::find_keeper() {
   } else {
     meet_job();
   }
+}
+
+/// The keeper of this host hears of all that happens to ranks and hosts, and has ended its ranks by then.
+void launched_channel::await_explanation() noexcept {
+  if (kept_place_ == nullptr) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(settings::host_timeout_ms()));
 }
 
 void launched_channel::take_place() {

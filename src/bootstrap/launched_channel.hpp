@@ -23,6 +23,7 @@ class launched_channel : public channel {
   [[noreturn]] void abort(int exit_code) final;
   void mark(rank_state state) final;
   std::string agree(std::string_view mine, combiner const& put_together) final;
+  void await_explanation() noexcept final;
 
  protected:
   launched_channel() = default;

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "engine/network/network_messages.hpp"
 
 namespace atl::engine {
@@ -120,6 +121,9 @@ bool network_messages::any_open() const noexcept {
 }
 
 void network_messages::lost(std::int32_t rank, std::string_view words) const {
+  // Ranks that are ended one after the other leave such words of each behind.
+  if (bootstrap::channel* const launcher = bootstrap::attached(); launcher != nullptr)
+    launcher->await_explanation();
   fatal("network",
         "rank %d cannot be reached over the network %s any more: %.*s. The rank or its host has ended, or "
         "the network between the hosts is down.",
