@@ -532,36 +532,63 @@ class BadLink(unittest.TestCase):
     def test_ofi(self):
         self.check(Ofi, ("rma", "rpc"))
 
+    def start_traffic(self, *options, **environment):
+        """A job that talks all the time, until a file is there; and what gives its words."""
+        folder = tempfile.TemporaryDirectory(dir="/var/tmp")  # pylint: disable=consider-using-with
+        out = tempfile.TemporaryFile("w+")  # pylint: disable=consider-using-with
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(out.close)
+        stop = os.path.join(folder.name, "stop")
+        job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", *map(str, options), os.path.join(PROGRAMS, "cluster_traffic_program"), stop],
+                               stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+                               env={**os.environ, **environment})
+        self.addCleanup(lambda: job.poll() is None and os.killpg(job.pid, signal.SIGKILL))
+
+        def words():
+            out.seek(0)
+            return out.read()
+
+        return job, stop, words
+
+    def wait_for_rounds(self, job, words, enough):
+        deadline = time.monotonic() + PATIENCE
+        while words().count("round ") < enough:
+            self.assertIsNone(job.poll(), words())
+            self.assertLess(time.monotonic(), deadline, "the job stands still")
+            time.sleep(0.01)
+
+    def cut(self, host):
+        self.addCleanup(self.link, "--mend", host)
+        self.link("--cut", host)
+
     def test_a_cable_that_is_back_in_time(self):
-        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, tempfile.TemporaryFile("w+") as out:
-            stop = os.path.join(folder, "stop")
+        job, stop, words = self.start_traffic("-n", 4, "--hosts", 2)
+        self.wait_for_rounds(job, words, 10)
+        self.cut("h2")
+        time.sleep(1)  # of which TCP makes repetitions
+        at_most = words().count("round ")
+        time.sleep(0.2)
+        self.assertEqual(words().count("round "), at_most, "nothing was cut")
+        self.link("--mend", "h2")
+        self.wait_for_rounds(job, words, at_most + 10)
+        with open(stop, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(job.wait(PATIENCE), 0)
 
-            def rounds():
-                out.seek(0)
-                return out.read().count("round ")
-
-            def wait_for(enough):
-                deadline = time.monotonic() + PATIENCE
-                while rounds() < enough:
-                    self.assertIsNone(job.poll(), "the job has ended")
-                    self.assertLess(time.monotonic(), deadline, "the job stands still")
-                    time.sleep(0.01)
-
-            job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", "-n", "4", "--hosts", "2", os.path.join(PROGRAMS, "cluster_traffic_program"),
-                                    stop], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-            self.addCleanup(lambda: job.poll() is None and os.killpg(job.pid, signal.SIGKILL))
-            wait_for(10)
-            self.addCleanup(self.link, "--mend", "h2")
-            self.link("--cut", "h2")
-            time.sleep(1)  # of which TCP makes repetitions
-            at_most = rounds()
-            time.sleep(0.2)
-            self.assertEqual(rounds(), at_most, "nothing was cut")
-            self.link("--mend", "h2")
-            wait_for(at_most + 10)
-            with open(stop, "w", encoding="utf-8"):
-                pass
-            self.assertEqual(job.wait(PATIENCE), 0)
+    def test_a_cable_that_stays_out_is_told_of_once(self):
+        # Ranks that are ended lose each other, and h2, which finds itself alone, is heard when the cable is back.
+        job, _, words = self.start_traffic("-n", HOSTS, ATOLL_HOST_TIMEOUT="3")
+        self.wait_for_rounds(job, words, 10)
+        self.cut("h2")
+        deadline = time.monotonic() + PATIENCE
+        while processes_called("cluster_traffic_program") or processes_called("atoll-keeper"):
+            self.assertLess(time.monotonic(), deadline, "ranks or keepers are left")
+            time.sleep(0.01)
+        self.link("--mend", "h2")
+        self.assertNotEqual(job.wait(PATIENCE), 0)
+        said = [line for line in words().splitlines() if line.startswith("atoll: ")]
+        self.assertEqual(len(said), 1, words())
+        self.assertRegex(said[0], r"host h1: host h2 \(rank 1\) is lost: .* ATOLL_HOST_TIMEOUT \(now 3 s\) waits longer")
 
 
 class ManyRanks(unittest.TestCase):

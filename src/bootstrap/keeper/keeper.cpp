@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "bootstrap/keeper/own_link.hpp"
 
 namespace atl::keeping {
 namespace {
@@ -328,11 +329,14 @@ void keeper::watch_neighbours() {
       if (now - each->said() >= beat_) each->say(news::alive, orders_.host, -1, false, "");
       if (now - each->heard() < silence_) continue;
       each->finish(neighbour::state::over);
+      if (!ending_) alone_ = is_alone();
       end_job(
           orders_.host,
           format(
-              "host %s is lost: nothing has been heard of it for %.1f s (ATOLL_HOST_TIMEOUT); the job ends",
-              each->words().c_str(), static_cast<double>(silence_) / 1000),
+              "host %s is lost: nothing has been heard of it for %.1f s; the job ends. Has it crashed, or its network? "
+              "A larger ATOLL_HOST_TIMEOUT (now %g s) waits longer",
+              each->words().c_str(), static_cast<double>(silence_) / 1000,
+              static_cast<double>(patience_) / 1000),
           false, nullptr);
     } else if (each->now() == neighbour::state::broken && now - each->since() > launchers_turn_ms) {
       std::string const why = each->why();
@@ -353,12 +357,7 @@ void keeper::look_at_clock() {
   if (!ending_ && fell_ >= 0 && now - fell_ > launchers_turn_ms && has_survivors())
     end_job(fall_host_, fall_words_, false, nullptr);
   if (!ending_) return;
-  // One of the keepers speaks: the first that still can.
-  if (!told_ && now - ending_since_ >= std::min<std::int64_t>(50 * orders_.host, 800)) {
-    told_ = true;
-    print(reason_);
-    tell_all(news::ending, orders_.host, -1, reason_);
-  }
+  if (!told_) speak();
   if (!told_) return;
   if (told_at_ == 0) told_at_ = now;
   // Launchers lose what was written just before ranks end.
@@ -367,6 +366,27 @@ void keeper::look_at_clock() {
     kill_at_ = now + goodbye_ms;
   }
   if (terminated_ && now > kill_at_ && !std::exchange(killed_, true)) signal_survivors(SIGKILL);
+}
+
+/// One of the keepers speaks: the first that still can. In a job that a cut has parted that is the side with the first host, or more than
+/// one: the launcher, which may still reach both, then ends the other side before that has spoken. Who has lost its own cable
+/// would be heard when all is over.
+void keeper::speak() {
+  std::int64_t turn = std::min<std::int64_t>(50 * orders_.host, 800);
+  bool const apart = alone_ && orders_.host != 0;
+  if (apart) turn = std::max(turn, patience_ * 15 / 100);
+  if (now_ms() - ending_since_ < turn) return;
+  told_ = true;
+  if (!apart || !is_unplugged(orders_.mine)) print(reason_);
+  tell_all(news::ending, orders_.host, -1, reason_);
+}
+
+/// Neither neighbour is heard of, although one may still have a moment until it counts as lost.
+bool keeper::is_alone() const {
+  auto const silent = [this](neighbour const& n) {
+    return n.now() != neighbour::state::up || now_ms() - n.heard() > silence_ / 2;
+  };
+  return silent(previous_) && silent(next_);
 }
 
 }  // namespace atl::keeping

@@ -52,6 +52,8 @@ class keeper {
   void fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from);
   void end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from);
   void look_at_clock();
+  void speak();
+  [[nodiscard]] bool is_alone() const;
   void signal_survivors(int signal);
   [[nodiscard]] bool has_survivors() const;
   [[nodiscard]] bool all_ended() const;
@@ -82,7 +84,8 @@ class keeper {
   std::uint32_t fall_host_ = 0;
   std::vector<std::int32_t> fallen_;
   bool ending_ = false;
-  bool told_ = false;  ///< the user knows why
+  bool told_ = false;   ///< the user knows why
+  bool alone_ = false;  ///< when a neighbour was lost
   std::string reason_;
   std::int64_t ending_since_ = 0;
   std::int64_t told_at_ = 0;
