@@ -39,7 +39,8 @@ options of link (none: says what it is, and what the forwarder has done and cost
   --rate 1gbit      what each host can send, head included; tc's units
   --seed N          which frames are lost and which overtake, the same for the same number (default 1)
   --plain           as `up` has made it. Options that are not given are off: each call says all
-  --cut HOST        pulls the host's cable, from head as well; may be given several times; --mend HOST puts it back
+  --cut HOST        pulls the host's cable, from head as well; may be given several times; --mend HOST puts it back,
+                    and ends when the host and head reach each other
 Delay, loss and order do not concern what goes between hosts and head, unless the kernel has netem, which is used where it is. Elsewhere a process carries the
 frames, which is built as the target link_forwarder; where both are taken together, frames of 64 KiB are one.
 

@@ -38,7 +38,22 @@ link() {
   [ $change = no ] || make_bad
   for host in "${cut[@]}"; do in_host head link set dev "to-$host" down; done
   for host in "${mend[@]}"; do in_host head link set dev "to-$host" up; done
+  for host in "${mend[@]}"; do
+    await_way "$host" head
+    await_way head "$host"
+  done
   [ $plain = yes ] || [ $change = yes ] || [ $((${#cut[@]} + ${#mend[@]})) -gt 0 ] || say_link
+}
+
+# Until one host reaches the other: nobody listens on this port (discard), which its system says. Three requests for a hardware address that
+# went out while the cable was cut end a connection that waits for them with "No route to host" after it is mended, and launchers'
+# daemons do not try again.
+await_way() {
+  for ((tries = 0; tries < 100; tries++)); do
+    enter "$1" timeout 2 bash -c 'echo > "/dev/tcp/$1/9"' way "$2" 2>&1 | grep -q refused && return
+    sleep 0.05
+  done
+  die "$1 does not reach $2 although its cable is mended"
 }
 
 make_plain() {
