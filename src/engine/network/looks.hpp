@@ -22,8 +22,16 @@ class looks {
   /// one needs some time, and seldom else: the clock costs more than a look at what they send.
   /// `neighbours_sent`: so many messages of theirs have been taken, ever.
   [[nodiscard]] bool may_be_due(std::uint64_t neighbours_sent) noexcept {
-    return gap_ns_ == cost_ns_ || std::exchange(served_, neighbours_sent) != neighbours_sent ||
-           (++asked_ & 63U) == 0;
+    bool const turn_has_come = ++asked_ % turn == 0;
+    return gap_ns_ == cost_ns_ || std::exchange(served_, neighbours_sent) != neighbours_sent || turn_has_come;
+  }
+  /// None is, and asking costs next to nothing: while neighbours send, and all that they have sent was taken before the last look.
+  [[nodiscard]] bool are_far(std::uint64_t neighbours_sent) noexcept {
+    return gap_ns_ != cost_ns_ && served_ == neighbours_sent && passes();
+  }
+  /// A message of theirs has just been taken, which somebody may wait for: the look had better come after that.
+  [[nodiscard]] bool had_better_wait(std::uint64_t neighbours_sent) noexcept {
+    return gap_ns_ != cost_ns_ && served_ != neighbours_sent && passes();
   }
   [[nodiscard]] bool is_due(std::uint64_t now_ns) const noexcept { return now_ns >= next_ns_; }
   /// A poll has ended at that time.
@@ -41,6 +49,14 @@ class looks {
 
  private:
   static constexpr std::uint64_t longest = 16;
+  static constexpr std::uint32_t turn = 64;
+
+  /// Counts a question that is answered without a look, unless the next one is that which looks: it is left to may_be_due().
+  bool passes() noexcept {
+    if ((asked_ + 1) % turn == 0) return false;
+    ++asked_;
+    return true;
+  }
 
   std::uint64_t cost_ns_;
   std::uint64_t gap_ns_;

@@ -521,12 +521,13 @@ bool network_messages::flush() {
   return moved;
 }
 
+std::uint64_t network_messages::from_neighbours() const noexcept {
+  return shape_.neighbours != nullptr ? shape_.neighbours->taken() : std::uint64_t{0};
+}
+
 bool network_messages::look() {
   if (watched_ != 0) [[unlikely]]
     stop_watching();
-  auto const from_neighbours = [this] {
-    return shape_.neighbours != nullptr ? shape_.neighbours->taken() : std::uint64_t{0};
-  };
   if (!looks_.are_free() && !(looks_.may_be_due(from_neighbours()) && looks_.is_due(now_ns()))) [[unlikely]]
     return false;
   bool const moved = network_->poll(*this) != 0;
@@ -537,7 +538,7 @@ bool network_messages::look() {
 }
 
 bool network_messages::advance() {
-  bool moved = !std::exchange(looked_, false) && look();
+  bool moved = !std::exchange(looked_, false) && !looks_.had_better_wait(from_neighbours()) && look();
   if (!announced_.empty()) moved |= ask_for_announced(false);
   if (!active_.empty()) moved |= flush();
   if (!bundling_.empty()) moved |= close_bundles();

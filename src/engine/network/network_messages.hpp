@@ -115,6 +115,9 @@ class network_messages final : public single<network_messages>, public transport
   }
   /// Goes on with what waits, and lets the transport work unless receive() has since the last time; true if anything moved.
   bool advance();
+  /// Would both be fruitless, since nothing waits here, and it is too early for the transport to be asked again? False while only
+  /// asking can tell.
+  [[nodiscard]] bool rests() noexcept { return looks_.are_far(from_neighbours()) && nothing_waits(); }
 
   /// What needs this rank's progress before it has left.
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
@@ -244,6 +247,10 @@ class network_messages final : public single<network_messages>, public transport
   bool settle_credit(network_peer& p);
 
   bool look();
+  [[nodiscard]] std::uint64_t from_neighbours() const noexcept;
+  [[nodiscard]] bool nothing_waits() const noexcept {
+    return !stirred_ && unsent() == 0 && announced_.empty() && active_.empty() && bundling_.empty();
+  }
 
   // Connections.
   void opened(network_peer& p);

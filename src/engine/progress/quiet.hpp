@@ -15,11 +15,16 @@ inline std::size_t unsent() noexcept {
   return engine.network == nullptr ? local : local + engine.network->unsent();
 }
 
-/// True if nothing has arrived and advance() has nothing to do (a hint). In a job on several hosts never: the network
-/// is to be polled.
+/// True if nothing has arrived and advance() has nothing to do (a hint). In a job on several hosts only while the network
+/// need not be polled.
 inline bool quiet() noexcept {
   progress_engine const& engine = progress_engine::here();
-  return engine.shm.quiet() && (engine.shm.busy() | engine.open.items()) == 0;
+  if (!engine.shm.quiet()) return false;
+  if ((engine.shm.busy() | engine.open.items()) == 0) [[likely]]
+    return true;
+  // Others may be at it where several threads are: the network is asked under the lock only.
+  return engine.network != nullptr && !engine.threaded && engine.shm.busy() == 0 && !engine.open.any() &&
+         engine.network->rests();
 }
 
 }  // namespace atl::engine

@@ -78,10 +78,56 @@ TEST(looks, come_behind_messages_of_neighbours_that_send) {
   EXPECT_EQ(others, 10);
 }
 
+TEST(looks, leave_a_message_that_was_just_taken_to_who_waits_for_it) {
+  looks at(300);
+  at.looked(false, 10'000, 0);
+  EXPECT_FALSE(at.had_better_wait(1))
+      << "neighbours have not sent for long: the network is what is waited for";
+  at.looked(false, 20'000, 1);
+  EXPECT_TRUE(at.may_be_due(1));
+  EXPECT_FALSE(at.had_better_wait(1));
+  EXPECT_TRUE(at.had_better_wait(2));
+  EXPECT_TRUE(at.may_be_due(2)) << "the first time that nothing is there";
+  EXPECT_FALSE(at.had_better_wait(2));
+}
+
+TEST(looks, are_not_put_off_by_who_asks_whether_they_are_far) {
+  looks at(300);
+  at.looked(false, 10'000, 0);
+  at.looked(false, 20'000, 1);
+  EXPECT_TRUE(at.may_be_due(1));
+  int due = 0;
+  for (int i = 0; i < 6400; ++i) due += !at.are_far(1) && at.may_be_due(1) ? 1 : 0;
+  EXPECT_EQ(due, 100) << "who is not told that they are far is who looks at the clock";
+}
+
+TEST(looks, are_not_put_off_by_neighbours_that_send_in_every_round) {
+  looks at(300);
+  at.looked(false, 10'000, 0);
+  at.looked(false, 20'000, 1);
+  int due = 0;
+  for (std::uint64_t sent = 2; sent < 6402; ++sent)
+    due += !at.had_better_wait(sent) && at.may_be_due(sent) ? 1 : 0;
+  EXPECT_EQ(due, 100);
+}
+
+TEST(looks, are_far_while_neighbours_send_and_nothing_is_there) {
+  looks at(300);
+  at.looked(false, 10'000, 0);
+  EXPECT_FALSE(at.are_far(0));
+  at.looked(false, 20'000, 1);
+  EXPECT_FALSE(at.are_far(1)) << "nobody has looked since that message";
+  EXPECT_TRUE(at.may_be_due(1));
+  EXPECT_TRUE(at.are_far(1));
+  at.looked(true, 30'000, 1);
+  EXPECT_FALSE(at.are_far(1)) << "the network sends";
+}
+
 TEST(looks, are_due_before_sleep) {
   looks at(300);
   at.looked(false, 5300, 1);
   at.hurry();
+  EXPECT_FALSE(at.are_far(1));
   EXPECT_TRUE(at.may_be_due(1) && at.is_due(5300));
 }
 
