@@ -25,7 +25,7 @@ TEST(ofi, SimulatedHostsTalkByLoopBack) {
   opened_network const opened = open_plugin("ofi", between_simulated_hosts());
   ASSERT_NE(opened.network, nullptr) << opened.why_not;
   EXPECT_EQ(opened.network->name(), "ofi");
-  EXPECT_THAT(opened.network->description(), AllOf(HasSubstr("libfabric 1."), testing::EndsWith("/lo")));
+  EXPECT_THAT(opened.network->description(), AllOf(HasSubstr("libfabric "), testing::EndsWith("/lo")));
   // So that a put and its notice take one way.
   EXPECT_EQ(opened.network->abilities().put_notified.how, support::native);
 }

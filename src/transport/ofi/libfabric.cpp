@@ -45,9 +45,9 @@ std::string load(char const* file) {
   look(all.strerror, "fi_strerror");
   if (!missing.empty()) return "libfabric has no function " + missing;
   std::uint32_t const version = all.version();
-  if (FI_MAJOR(version) != FI_MAJOR(oldest) || FI_VERSION_LT(version, oldest)) {
+  if (FI_VERSION_LT(version, oldest)) {
     return "libfabric is of version " + std::to_string(FI_MAJOR(version)) + "." +
-           std::to_string(FI_MINOR(version)) + ", and has to be 1.12 or later 1.x";
+           std::to_string(FI_MINOR(version)) + ", and has to be 1.12 or later";
   }
   fi = all;
   return {};
