@@ -119,7 +119,9 @@ class counting_network final : public transport::network {
                  void const*, transport::local_place, transport::operation*) override {
     return started::unsupported;
   }
-  transport::registered register_memory(void*, std::size_t, memory::kind_id) override { return {}; }
+  transport::registered register_memory(void*, std::size_t, memory::kind_id, std::int32_t) override {
+    return {};
+  }
   void forget(transport::registration*) override {}
   std::size_t export_key(transport::registration const*, std::span<std::byte>) const override { return 0; }
   transport::imported import_key(std::int32_t, std::span<std::byte const>) override { return {}; }

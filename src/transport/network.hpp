@@ -130,9 +130,10 @@ class network {
   // --- Registered memory ----------------------------------------------------------------------------------
 
   /// Makes memory known: as a local end, and for keys. It must stay where it is until forget(); its pages need
-  /// not be backed where the network allows that. Failure is a value with words: too much is pinned, or the
-  /// transport does not take this kind.
-  virtual registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind) = 0;
+  /// not be backed where the network allows that. `device`: number of the device in this process; of host memory -1. Failure
+  /// is a value with words: too much is pinned, or the transport does not take this kind.
+  virtual registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind,
+                                     std::int32_t device) = 0;
   /// Nothing that uses it may be under way. What peers do with its keys from here on: abilities().stale_keys; unless
   /// they miss, have the keys dropped before.
   virtual void forget(registration* memory) = 0;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "transport/network.hpp"
@@ -13,7 +14,7 @@
 namespace atl::transport {
 
 /// To be raised with every change of network.hpp, network_types.hpp or this file.
-inline constexpr std::uint32_t plugin_version = 2;
+inline constexpr std::uint32_t plugin_version = 3;
 /// So that a change of the types is noticed although nobody has thought of the number.
 inline constexpr std::uint32_t plugin_types = static_cast<std::uint32_t>(
     sizeof(operation) ^ sizeof(abilities) << 4 ^ sizeof(limits) << 8 ^ sizeof(message_sizes) << 12 ^
@@ -30,6 +31,8 @@ struct network_config {
   char const* library = "";                    ///< file to open instead of the usual one
   std::size_t address_room = ~std::size_t{0};  ///< longest address() that can be passed on
   bool one_machine = false;  ///< its hosts are simulated: nothing may go by memory that they share
+  /// The network is to read and write device memory, or is not to; nothing: where an adapter does it.
+  std::optional<bool> device_memory;
 };
 
 extern "C" {

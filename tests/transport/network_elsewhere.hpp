@@ -90,8 +90,9 @@ class network_elsewhere final : public network {
                  local_place result, operation* events) override {
     return there().atomic(peer, target, op, type, operands, result, events);
   }
-  registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind) override {
-    return there().register_memory(begin, bytes, kind);
+  registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind,
+                             std::int32_t device) override {
+    return there().register_memory(begin, bytes, kind, device);
   }
   void forget(registration* memory) override { there().forget(memory); }
   std::size_t export_key(registration const* memory, std::span<std::byte> room) const override {

@@ -85,7 +85,7 @@ void network_test::send(std::int32_t from, std::int32_t to, lane where, bytes co
 
 registration* network_test::enter(std::int32_t owner, bytes& memory) {
   registered const r =
-      at(owner).net->register_memory(memory.data(), memory.size(), static_cast<memory::kind_id>(1));
+      at(owner).net->register_memory(memory.data(), memory.size(), static_cast<memory::kind_id>(1), -1);
   EXPECT_NE(r.memory, nullptr) << r.why_not;
   return r.memory;
 }

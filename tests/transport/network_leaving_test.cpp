@@ -49,7 +49,7 @@ TEST_P(network_leaving, IsKnownWhereTheOtherSideHasAnswered) {
   // Who has a key may read at any time.
   bytes memory(1000);
   registered const r =
-      at(0).net->register_memory(memory.data(), memory.size(), static_cast<memory::kind_id>(1));
+      at(0).net->register_memory(memory.data(), memory.size(), static_cast<memory::kind_id>(1), -1);
   ASSERT_NE(r.memory, nullptr) << r.why_not;
   bytes key(at(0).net->limits().key_bytes);
   ASSERT_NE(at(0).net->export_key(r.memory, key), 0U);

@@ -34,7 +34,7 @@ std::uint64_t run(network_kind const& kind, std::uint64_t seed, bool threads) {
     bytes& memory = all.memory[static_cast<std::size_t>(rank)];
     memory.resize(world::place(all.ranks, 0));
     registered const r =
-        nets.back()->register_memory(memory.data(), memory.size(), static_cast<memory::kind_id>(1));
+        nets.back()->register_memory(memory.data(), memory.size(), static_cast<memory::kind_id>(1), -1);
     EXPECT_NE(r.memory, nullptr);
     bytes key(nets.back()->limits().key_bytes);
     key.resize(nets.back()->export_key(r.memory, key));

@@ -33,6 +33,7 @@ host_facts facts_of_this_host() {
     transport::network_config config;
     config.devices = devices.c_str();
     config.library = library.c_str();
+    config.device_memory = settings::network_device_memory();
     transport::opened_network const opened = transport::open_plugin(each, config);
     bool const usable = opened.network != nullptr;
     facts.networks.push_back({each, usable, usable ? opened.network->description() : opened.why_not});

@@ -42,8 +42,8 @@ transport::registration* device_keys::registration_of(segment const& own) {
   own_segment& known = own_[own.known.name.number];
   if (known.memory == nullptr && !known.ending) {
     auto* const begin = reinterpret_cast<void*>(static_cast<std::uintptr_t>(own.known.base));
-    transport::registered const made =
-        engine_.network->transport().register_memory(begin, own.known.bytes, own.known.kind);
+    transport::registered const made = engine_.network->transport().register_memory(
+        begin, own.known.bytes, own.known.kind, own.known.device);
     known.memory = made.memory;
     if (made.memory == nullptr && !std::exchange(known.refused, true) && settings::verbosity() > 0) {
       warn("device", "copies of %s segment %u to and from other hosts go through host memory: %s",

@@ -23,7 +23,7 @@ key_answer own_blocks::answer(key_question const& what, std::span<std::byte> roo
   if (known == registered_.end()) {
     if (!heap_.backed(begin, end - begin)) return no;
     transport::registered const made =
-        network_.register_memory(heap_.region + begin, end - begin, memory::kind_id::host);
+        network_.register_memory(heap_.region + begin, end - begin, memory::kind_id::host, -1);
     if (made.memory == nullptr) {
       refusal_ = made.why_not;
       return no;

@@ -77,6 +77,7 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     config.devices = devices.c_str();
     config.address_room = longest_card - transport::longest_network_name;
     config.one_machine = hosts_are_simulated(channel);
+    config.device_memory = settings::network_device_memory();
     auto const open = [&](std::string const& name) {
       std::string const library = settings::network_library(name);
       config.library = library.c_str();

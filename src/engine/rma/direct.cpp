@@ -133,7 +133,7 @@ void direct_transfers::begin(stream* order) {
   if (t->contiguous && network_->transport().abilities().needs_local_registration) {
     transfer_run const& all = t->runs.here().front();
     t->local =
-        network_->transport().register_memory(in_memory(all.at), all.bytes, memory::kind_id::host).memory;
+        network_->transport().register_memory(in_memory(all.at), all.bytes, memory::kind_id::host, -1).memory;
   }
   queue(t);
   pump();

@@ -222,10 +222,19 @@ void context::reject(fi_info const& request) {
   static_cast<void>(fi_reject(listener_, request.handle, nullptr, 0));
 }
 
-int context::enter(void const* begin, std::size_t bytes, std::uint64_t access, fid_mr*& memory) {
+int context::enter(void const* begin, std::size_t bytes, std::uint64_t access, fid_mr*& memory,
+                   home_of_memory const& of) {
+  iovec const what{const_cast<void*>(begin), bytes};
+  fi_mr_attr how{};
+  how.mr_iov = &what;
+  how.iov_count = 1;
+  how.access = access;
   // Keys are never used twice, so that one that is forgotten finds nothing.
-  std::uint64_t const key = gives_keys() ? 0 : ++last_key_;
-  int e = fi_mr_reg(domain_, begin, bytes, access, 0, key, 0, &memory, nullptr);
+  how.requested_key = gives_keys() ? 0 : ++last_key_;
+  how.iface = of.kind;
+  if (of.kind == FI_HMEM_CUDA) how.device.cuda = of.device;
+  if (of.kind == FI_HMEM_ZE) how.device.ze = of.device;  // of the first driver
+  int e = fi_mr_regattr(domain_, &how, 0, &memory);
   if (e != 0 || !has_mode(FI_MR_ENDPOINT)) return e;
   e = fi_mr_bind(memory, &endpoint_->fid, 0);
   if (e == 0) e = fi_mr_enable(memory);

@@ -16,6 +16,12 @@
 
 namespace atl::transport::ofi {
 
+/// Where memory lies: in a host, or in a device with a number in this process.
+struct home_of_memory {
+  fi_hmem_iface kind = FI_HMEM_SYSTEM;
+  std::int32_t device = -1;
+};
+
 class context {
  public:
   context() = default;
@@ -41,6 +47,8 @@ class context {
   [[nodiscard]] bool registers_local() const noexcept { return has_mode(FI_MR_LOCAL); }
   /// Keys are the provider's, and may come again.
   [[nodiscard]] bool gives_keys() const noexcept { return has_mode(FI_MR_PROV_KEY); }
+  /// Device memory is taken, if it is entered.
+  [[nodiscard]] bool takes_devices() const noexcept { return (info_->caps & FI_HMEM) != 0; }
   /// A put says that it is over when its data are there.
   [[nodiscard]] bool says_delivered() const noexcept { return says_delivered_; }
   /// Messages are taken after puts that were started before.
@@ -68,8 +76,9 @@ class context {
 
   // ---- memory ----
 
-  /// 0, or an error.
-  int enter(void const* begin, std::size_t bytes, std::uint64_t access, fid_mr*& memory);
+  /// 0, or an error. `of`: the device whose memory it is, if it is one's.
+  int enter(void const* begin, std::size_t bytes, std::uint64_t access, fid_mr*& memory,
+            home_of_memory const& of = {});
   /// Where peers see the byte at `address` in memory that was entered and begins at `begin`.
   [[nodiscard]] std::uint64_t far_address(void const* begin, void const* address) const noexcept {
     auto const from = has_mode(FI_MR_VIRT_ADDR) ? 0 : reinterpret_cast<std::uintptr_t>(begin);

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <sstream>
@@ -27,6 +28,19 @@ constexpr wish wishes[] = {{FI_ORDER_SAS | FI_ORDER_SAW, FI_DELIVERY_COMPLETE},
                            {FI_ORDER_SAS, FI_DELIVERY_COMPLETE},
                            {FI_ORDER_SAS, 0}};
 
+info_ptr list_of(fi_info const& hints) {
+  fi_info* list = nullptr;
+  kept_signals const keep;  // all providers are loaded
+  return info_ptr(fi.getinfo(interface_version(), nullptr, nullptr, 0, &hints, &list) == 0 ? list : nullptr);
+}
+
+/// What providers may want of memory that is registered.
+int registration_modes(fi_ep_type type) {
+  int const all = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  // Memory serves all peers: it can belong to an endpoint where that does so, too.
+  return type == FI_EP_MSG ? all : all | FI_MR_ENDPOINT;
+}
+
 info_ptr ask(fi_ep_type type, wish const& what, std::string const& devices) {
   info_ptr const hints(fi.dupinfo(nullptr));
   if (hints == nullptr) return nullptr;
@@ -38,18 +52,13 @@ info_ptr ask(fi_ep_type type, wish const& what, std::string const& devices) {
   hints->ep_attr->type = type;
   hints->tx_attr->msg_order = hints->rx_attr->msg_order = what.order;
   hints->tx_attr->op_flags = what.flags;
-  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+  hints->domain_attr->mr_mode = registration_modes(type);
   if (!connected) {
-    // Memory serves all peers: it can belong to an endpoint where that does so, too.
-    hints->domain_attr->mr_mode |= FI_MR_ENDPOINT;
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;  // more may arrive than there are receives
   }
   hints->domain_attr->threading = FI_THREAD_DOMAIN;
   hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
-  fi_info* list = nullptr;
-  kept_signals const keep;  // all providers are loaded
-  return info_ptr(fi.getinfo(interface_version(), nullptr, nullptr, 0, hints.get(), &list) == 0 ? list
-                                                                                                : nullptr);
+  return list_of(*hints);
 }
 
 /// The lower, the better: what others can reach, IPv4 first. Negative: of no use, as it needs to be told a device.
@@ -131,17 +140,25 @@ device best_with(fi_ep_type type, std::string const& devices, std::string& all) 
   return {};
 }
 
-}  // namespace
-
-bool is_adapter(fi_info const& info) {
-  return info.nic != nullptr && info.nic->bus_attr != nullptr && info.nic->bus_attr->bus_type == FI_BUS_PCI;
+/// Providers pay for it, `efa` by sending nothing inline. So it is not asked for where no device is.
+bool has_devices() {
+  return ::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/kfd", F_OK) == 0 ||
+         ::access("/dev/dri/renderD128", F_OK) == 0;
 }
 
-std::string name_of(fi_info const& info) {
-  return std::string(info.fabric_attr->prov_name) + "/" + info.domain_attr->name;
+/// The same device and provider, with device memory if it takes that.
+info_ptr with_device_memory(info_ptr chosen) {
+  info_ptr const hints(fi.dupinfo(chosen.get()));
+  if (hints == nullptr) return chosen;
+  hints->caps |= FI_HMEM;
+  hints->domain_attr->mr_mode = registration_modes(chosen->ep_attr->type) | FI_MR_HMEM;
+  info_ptr const list = list_of(*hints);
+  if (list == nullptr || !same_provider(*list, *chosen)) return chosen;
+  info_ptr found(fi.dupinfo(list.get()));
+  return found != nullptr ? std::move(found) : std::move(chosen);
 }
 
-device choose_device(network_config const& config) {
+device choose_among_all(network_config const& config) {
   std::string devices = config.devices;
   if (devices.empty() && config.one_machine) devices = devices_of_one_machine;
   std::string all;
@@ -161,6 +178,24 @@ device choose_device(network_config const& config) {
       "libfabric finds no device whose provider has endpoints (FI_EP_MSG, or FI_EP_RDM) with messages in their "
       "order and remote memory (`fi_info` lists them)",
       false};
+}
+
+}  // namespace
+
+bool is_adapter(fi_info const& info) {
+  return info.nic != nullptr && info.nic->bus_attr != nullptr && info.nic->bus_attr->bus_type == FI_BUS_PCI;
+}
+
+std::string name_of(fi_info const& info) {
+  return std::string(info.fabric_attr->prov_name) + "/" + info.domain_attr->name;
+}
+
+device choose_device(network_config const& config) {
+  device chosen = choose_among_all(config);
+  if (chosen.info != nullptr && config.device_memory.value_or(is_adapter(*chosen.info) && has_devices())) {
+    chosen.info = with_device_memory(std::move(chosen.info));
+  }
+  return chosen;
 }
 
 }  // namespace atl::transport::ofi

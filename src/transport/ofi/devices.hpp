@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "memory/kind.hpp"
 #include "transport/ofi/libfabric.hpp"
 #include "transport/plugin.hpp"
 
@@ -25,6 +26,15 @@ struct device {
 /// before one for all peers (FI_EP_RDM); then the provider that libfabric has first; addresses that others can reach before
 /// loop-back ones, IPv4 before others.
 device choose_device(network_config const& config);
+
+/// Kinds of device memory, and what libfabric calls them.
+struct home_of_kind {
+  memory::kind_id kind;
+  fi_hmem_iface home;
+};
+constexpr home_of_kind homes_of_kinds[] = {{memory::kind_id::cuda, FI_HMEM_CUDA},
+                                           {memory::kind_id::hip, FI_HMEM_ROCR},
+                                           {memory::kind_id::ze, FI_HMEM_ZE}};
 
 /// An adapter moves the data.
 bool is_adapter(fi_info const& info);

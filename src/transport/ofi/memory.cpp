@@ -18,6 +18,8 @@ struct packed_key {
   std::uint64_t key;
 };
 
+bool on_host(local_place const& place) { return place.memory == nullptr || place.memory->on_host; }
+
 std::size_t sum(std::span<remote_piece const> list) {
   std::size_t all = 0;
   for (remote_piece const& each : list) all += each.bytes;
@@ -81,7 +83,9 @@ started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   }
   if (p->memory_out >= most_memory) return started::no_room;
   block* copy = nullptr;
-  if (what == sort::put && bytes <= limits_.inline_bytes) {
+  bool const readable =
+      std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); });
+  if (what == sort::put && bytes <= limits_.inline_bytes && readable) {
     copy = small_.take();
     if (copy == nullptr) {
       error_ = "there is no memory for what is put";
@@ -149,7 +153,8 @@ void ofi_network::move(record* r, std::span<remote_piece const> far, std::span<l
 
 /// Starts what reads or writes memory of the caller's, which may have to be registered.
 void ofi_network::enter_local(record* r, registration const* memory) {
-  if (context_->registers_local() && r->bytes != 0) {
+  bool const device = memory != nullptr && !memory->on_host;
+  if ((context_->registers_local() || device) && r->bytes != 0) {
     if (memory == nullptr) {
       int const e = context_->enter(r->near, r->bytes, FI_READ | FI_WRITE, r->entered);
       if (e != 0) {
@@ -171,12 +176,22 @@ started ofi_network::atomic(std::int32_t, remote_place, atomic_op, atomic_type, 
 
 // ---- registration --------------------------------------------------------------------------------
 
-registered ofi_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind) {
-  if (!abilities_.takes(kind)) return {nullptr, "the network over libfabric takes host memory only"};
-  auto made = std::make_unique<registration>(registration{nullptr, static_cast<std::byte*>(begin), bytes});
+registered ofi_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind,
+                                        std::int32_t device) {
+  if (!abilities_.takes(kind)) {
+    return {nullptr, "libfabric takes no device memory by " + name_of(context_->info())};
+  }
+  home_of_memory home;
+  for (home_of_kind const& each : homes_of_kinds) {
+    if (each.kind == kind) home = {each.home, device};
+  }
+  bool const on_host = home.kind == FI_HMEM_SYSTEM;
+  auto made =
+      std::make_unique<registration>(registration{nullptr, static_cast<std::byte*>(begin), bytes, on_host});
   constexpr std::uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-  if (int const e = context_->enter(begin, bytes, access, made->handle); e != 0) {
-    error_ = "libfabric cannot register " + std::to_string(bytes) + " bytes: " + words_of(e);
+  if (int const e = context_->enter(begin, bytes, access, made->handle, home); e != 0) {
+    error_ = "libfabric cannot register " + std::to_string(bytes) + " bytes" +
+             (on_host ? "" : " of a device's memory") + ": " + words_of(e);
     return {nullptr, error_};
   }
   registered_.insert(made.get());

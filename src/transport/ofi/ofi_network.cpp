@@ -38,6 +38,10 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
   abilities_.losses = connectionless ? loss_notice::none : loss_notice::of_ends;
   abilities_.ends_what_is_lost = !connectionless;
   abilities_.memory_kinds = host_memory;
+  for (home_of_kind const& each : homes_of_kinds) {
+    if (context_->takes_devices()) abilities_.memory_kinds |= 1U << static_cast<unsigned>(each.kind);
+  }
+  abilities_.stages_devices = !adapter;
 
   limits_.put_bytes = limits_.get_bytes =
       std::min(std::size_t{1} << 30, context_->info().ep_attr->max_msg_size);

@@ -26,6 +26,7 @@ struct registration {
   fid_mr* handle;
   std::byte* begin;
   std::size_t bytes;
+  bool on_host;
 };
 
 struct remote_key {
@@ -85,7 +86,8 @@ class ofi_network final : public network {
   started atomic(std::int32_t rank, remote_place target, atomic_op op, atomic_type type, void const* operands,
                  local_place result, operation* events) override;
 
-  registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind) override;
+  registered register_memory(void* begin, std::size_t bytes, memory::kind_id kind,
+                             std::int32_t device) override;
   void forget(registration* memory) override;
   std::size_t export_key(registration const* memory, std::span<std::byte> room) const override;
   imported import_key(std::int32_t rank, std::span<std::byte const> key) override;

@@ -274,7 +274,7 @@ void sim_network::take_answer(peer_record& from, packet const& p) {
   left_less(low(p.token), 1, how);
 }
 
-registered sim_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind) {
+registered sim_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind, std::int32_t) {
   auto* const first = static_cast<std::byte*>(begin);
   std::byte* reached = first;
   if (kind != memory::kind_id::host) {

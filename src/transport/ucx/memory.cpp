@@ -231,7 +231,7 @@ started ucx_network::atomic(std::int32_t rank, remote_place target, atomic_op op
 
 // ---- registration --------------------------------------------------------------------------------
 
-registered ucx_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind) {
+registered ucx_network::register_memory(void* begin, std::size_t bytes, memory::kind_id kind, std::int32_t) {
   device_memory const* const device = device_of(kind);
   if (!abilities_.takes(kind)) {
     error_ =
