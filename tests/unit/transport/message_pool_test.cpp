@@ -30,6 +30,16 @@ TEST(message_pool, returned_blocks_are_used_again) {
   return_message(second);
 }
 
+TEST(message_pool, a_flood_of_small_ones_is_kept) {
+  constexpr std::size_t count = 12000;
+  std::vector<message*> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(take_message(16));
+  for (message* m : all) return_message(m);
+  std::size_t kept = 0;
+  for (message* m = pool::lists.head[0]; m != nullptr; m = static_cast<message*>(m->next)) ++kept;
+  EXPECT_GE(kept, count);
+}
+
 TEST(message_pool, blocks_in_use_are_distinct) {
   std::set<message*> all;
   for (int i = 0; i < 10'000; ++i) all.insert(take_message(static_cast<std::size_t>(i) % 2049));
