@@ -101,9 +101,7 @@ soak_program() {
       over_hosts $heap=32M ATOLL_SIM_DEVICES=2 ATOLL_SIM_KIND=all ATOLL_MESSAGE_MEMORY=4MB -- "$1" ;;
     *multirank.direct) over_hosts $heap=64M "ATOLL_DIRECT_FROM=$(pick 1B 4KB 64KB)" -- "$1" ;;
     *flow.*) over_hosts $heap=16M "ATOLL_MESSAGE_MEMORY=$(pick 4MB 16MB 52MB)" -- "$1" ;;
-    # Values are not combined in the order of ranks between hosts, and some cases are for one host only.
-    *by_messages.*) over_hosts $heap=16M -- "$1" \
-      '--gtest_filter=-by_messages.*order_of_ranks:*small_reductions*:*every_size:*far_ahead*:*barriers_hold*' ;;
+    *by_messages.*) over_hosts $heap=16M -- "$1" ;;
     *hpgmg_solve_test) over_hosts $heap=128M -- "$1" "$(pick reference short)" --part "$((RANDOM % 9))/9" ;;
     *heat3d) over_hosts -- tests/heat3d/cases.py --launcher "build/$preset/bin/atoll" --heat3d "$1" ;;
     *network_random_test) attempt "network_random-$runs" "$1" --seeds "$(random_seed)" 20 ;;
