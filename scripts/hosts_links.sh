@@ -98,12 +98,13 @@ start_forwarder() {
     ports+=("to-$host=$(in_host "$host" -o link show dev eth0 | sed 's/.*ether \([0-9a-f:]*\).*/\1/')")
     bridge -n "${prefix}head" link set dev "to-$host" isolated on || die "this kernel's bridge cannot part hosts"
   done
+  rm -f "$state/forwarder.report"
   setsid nsenter --net="$(space_of head)" "$program" --report "$state/forwarder.report" --seed "$seed" \
     --delay-ns "$(in_nanoseconds "${delay:-0s}")" --loss "$(as_share "$loss")" --reorder "$(as_share "$reorder")" "${ports[@]}" \
     > "$state/forwarder.log" 2>&1 < /dev/null &
   echo $! > "$state/forwarder.pid"
   for ((tries = 0; tries < 250; tries++)); do
-    ask_forwarder && return
+    [ -e "$state/forwarder.report" ] && return # it begins with one; until then, a signal would end it
     [ -e "/proc/$!" ] || die "$(cat "$state/forwarder.log")"
     sleep 0.02
   done

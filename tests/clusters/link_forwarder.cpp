@@ -4,8 +4,8 @@
 //
 //   link_forwarder [--delay-ns N] [--loss P] [--reorder P] [--seed N] [--report FILE] INTERFACE=ADDRESS...
 //
-// INTERFACE is this end of a host's cable, ADDRESS the host's own Ethernet address at the other. It ends on SIGTERM; on SIGUSR1 it writes to FILE what
-// it has done. One thread, which sleeps while nothing is due.
+// INTERFACE is this end of a host's cable, ADDRESS the host's own Ethernet address at the other. It ends on SIGTERM; it writes to FILE what it has done when
+// it is ready, and on SIGUSR1. One thread, which sleeps while nothing is due.
 //
 // Packet sockets see frames before the bridge does, and with PACKET_VNET_HDR they hand over segments of 64 KiB that the kernel never cut, with
 // checksums that it never made; so the forwarder adds little but the delay. The fate of a frame depends on the seed, its link and its number on that link alone.
@@ -105,6 +105,7 @@ class forwarder {
     for (port const& each : ports_) watched.push_back({each.socket, POLLIN, 0});
     watched.push_back({signals_, POLLIN, 0});
     began_ = now();
+    report();
     for (;;) {
       timespec left{};
       if (!held_.empty()) {
@@ -204,6 +205,7 @@ class forwarder {
   }
 
   void report() {
+    if (orders_.report.empty()) return;
     for (port const& each : ports_) {
       tpacket_stats since{};  // since the last question
       socklen_t size = sizeof since;
