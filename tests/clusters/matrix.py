@@ -118,6 +118,7 @@ class Runner:
             made = self.hosts_sh("link", *LINKS[name])
             if made.returncode != 0:
                 raise RuntimeError(made.stdout)
+            self.link = ""  # none known, should it fail
             self.link = name
 
     def environment(self, case):
@@ -137,7 +138,11 @@ class Runner:
 
     def run(self, case):
         begin = time.monotonic()
-        self.set_link(case.link)
+        try:
+            self.set_link(case.link)
+        except RuntimeError as wrong:
+            self.note("failed", case, begin, str(wrong))
+            return
         if case.launcher in ("pmi2", "pmix") and self.slurm.returncode != 0:
             self.note("skipped", case, begin, self.slurm.stdout)
             return
