@@ -14,7 +14,7 @@ Builds all tests of several ranks first. Parts, by default all:
   mixed         MPI and Atoll in one program, with the same ranks
   cuts          a cable that is out for nearly five seconds, one that stays out, a host that dies behind it
   applications  heat3d and hpgmg, which check their numbers, on all links
-  suite         all tests of several ranks and all examples, on good, bad and slow links
+  suite         all tests of several ranks and all examples, on all links
   conformance   the suite of the transports, each rank in the network of another host
 
 options:
