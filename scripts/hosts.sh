@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 usage() {
   cat << 'END'
-usage: scripts/hosts.sh [--set NAME] up N
+usage: scripts/hosts.sh [--set NAME] up [--interfaces K] N
        scripts/hosts.sh [--set NAME] run [options] -n RANKS PROGRAM [arguments]
        scripts/hosts.sh [--set NAME] launch COMMAND [arguments]
        scripts/hosts.sh [--set NAME] exec HOST COMMAND [arguments]
@@ -16,7 +16,8 @@ Makes N hosts out of namespaces of this machine and starts jobs on them through 
 host name, processes, System V memory, /tmp, /dev/shm, /sys, /etc/hosts and boot id; they share the kernel, cores and
 the file system. Virtual Ethernet joins them and one more, `head`, where launchers run. Needs root.
 
-  up N      makes hosts h1 … hN (at most 32) with the addresses 198.18.0.1 … N, and head with 198.18.0.254
+  up N      makes hosts h1 … hN (at most 32) with the addresses 198.18.0.1 … N, and head with 198.18.0.254. With
+            --interfaces K (at most 4) hosts have eth1 … beside eth0, each in a network of its own: 198.19.1.1 … N
   run       starts a job over all of them, ranks in equal shares, one host after the other
   launch    runs a command on head that calls launchers itself, which find the hosts: `launch atoll run --hosts h1,h2 -n 4 PROGRAM`
   exec      runs a command on a host (`head` is one): `exec h1 ip addr`
@@ -36,12 +37,12 @@ options of link (none: says what it is, and what the forwarder has done and cost
   --delay 200us     each frame from host to host comes later by that; us, ms or s
   --loss 0.1%       this share of frames is lost
   --reorder 1%      this share leaves without the delay, and overtakes
-  --rate 1gbit      what each host can send, head included; tc's units
+  --rate 1gbit      what each host can send by each interface, head included; tc's units
   --seed N          which frames are lost and which overtake, the same for the same number (default 1)
   --plain           as `up` has made it. Options that are not given are off: each call says all
-  --cut HOST        pulls the host's cable, from head as well; may be given several times; --mend HOST puts it back,
+  --cut HOST        pulls the host's cables, from head as well; may be given several times; --mend HOST puts it back,
                     and ends when the host and head reach each other
-Delay, loss and order do not concern what goes between hosts and head, unless the kernel has netem, which is used where it is. Elsewhere a process carries the
+Delay, loss and order concern eth0, and not what goes between hosts and head, unless the kernel has netem, which is used where it is. Elsewhere a process carries the
 frames, which is built as the target link_forwarder; where both are taken together, frames of 64 KiB are one.
 
 Variables that begin with ATOLL_, UPCXX_, GASNET_, UCX_ or FI_ and those of sanitizers reach the ranks.
@@ -85,6 +86,7 @@ need_root() {
 }
 
 host_count() { cat "$state/count" 2> /dev/null || echo 0; }
+interface_count() { cat "$state/interfaces" 2> /dev/null || echo 1; }
 name_of() { [ "$1" -eq 0 ] && echo head || echo "h$1"; }
 space_of() { echo "/run/netns/$prefix$1"; }
 
@@ -125,11 +127,18 @@ begin_host() {
 }
 
 up() {
-  local count=$1 i
+  local count interfaces=1 i k
+  if [ "$1" = --interfaces ]; then
+    interfaces=$2
+    shift 2
+  fi
+  [ $# -eq 1 ] || die "up [--interfaces K] N"
+  count=$1
   need_root
+  [[ $interfaces =~ ^[1-4]$ ]] || die "--interfaces $interfaces: from 1 to 4"
   if ! [[ $count =~ ^[1-9][0-9]?$ && $count -le 32 ]]; then die "up $count: from 1 to 32 hosts"; fi
   if [ -e "$state/count" ]; then
-    check > /dev/null && [ "$(host_count)" = "$count" ] && { say_status; return; }
+    check > /dev/null && [ "$(host_count) $(interface_count)" = "$count $interfaces" ] && { say_status; return; }
     die "the set $set_name has $(host_count) hosts already or what is left of them; hosts.sh down first"
   fi
   down_quietly
@@ -150,6 +159,10 @@ up() {
     "${head[@]}" addr add "$network.254/15" dev bridge
     "${head[@]}" link set lo up
     "${head[@]}" link set bridge up
+    for ((k = 1; k < interfaces; k++)); do
+      "${head[@]}" link add "bridge$k" type bridge
+      "${head[@]}" link set "bridge$k" up
+    done
     for ((i = 1; i <= count; i++)); do
       ip netns add "${prefix}h$i"
       ip netns exec "${prefix}h$i" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 || true
@@ -158,6 +171,12 @@ up() {
       ip -n "${prefix}h$i" addr add "$network.$i/15" dev eth0
       ip -n "${prefix}h$i" link set lo up
       ip -n "${prefix}h$i" link set eth0 up
+      for ((k = 1; k < interfaces; k++)); do
+        "${head[@]}" link add "to-h$i-$k" type veth peer name "eth$k" netns "${prefix}h$i"
+        "${head[@]}" link set "to-h$i-$k" master "bridge$k" up
+        ip -n "${prefix}h$i" addr add "198.19.$k.$i/24" dev "eth$k"
+        ip -n "${prefix}h$i" link set "eth$k" up
+      done
     done
   ) > "$state/log" 2>&1
   # shellcheck disable=SC2181
@@ -169,6 +188,7 @@ up() {
     await_host "$(name_of $i)"
   done
   write_agent
+  echo "$interfaces" > "$state/interfaces"
   echo "$count" > "$state/count"
   trap - EXIT
   say_status
@@ -277,7 +297,7 @@ run() {
 command=$1
 shift
 case $command in
-  up) [ $# -eq 1 ] || die "up N"; up "$1" ;;
+  up) [ $# -ge 1 ] || die "up [--interfaces K] N"; up "$@" ;;
   run) run "$@" ;;
   launch) need_root; [ $# -ge 1 ] || die "launch COMMAND"; launch "$@" ;;
   exec) need_root; [ $# -ge 2 ] || die "exec HOST COMMAND"; enter "$@" ;;

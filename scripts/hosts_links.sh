@@ -5,6 +5,12 @@
 
 in_host() { ip -n "$prefix$1" "${@:2}"; }
 queue() { tc -n "$prefix$1" qdisc "${@:2}"; }
+each_interface() { seq -f 'eth%.0f' 0 $(($(interface_count) - 1)); }
+cables_of() { echo "to-$1"; for ((k = 1; k < $(interface_count); k++)); do echo "to-$1-$k"; done; }
+set_cables() {
+  local cable
+  for cable in $(cables_of "$1"); do in_host head link set dev "$cable" "$2"; done
+}
 each_host() { seq -f 'h%.0f' "$(host_count)"; }
 
 link() {
@@ -36,8 +42,8 @@ link() {
   done
   [ $plain = no ] && [ $change = no ] || make_plain
   [ $change = no ] || make_bad
-  for host in "${cut[@]}"; do in_host head link set dev "to-$host" down; done
-  for host in "${mend[@]}"; do in_host head link set dev "to-$host" up; done
+  for host in "${cut[@]}"; do set_cables "$host" down; done
+  for host in "${mend[@]}"; do set_cables "$host" up; done
   for host in "${mend[@]}"; do
     await_way "$host" head
     await_way head "$host"
@@ -57,14 +63,14 @@ await_way() {
 }
 
 make_plain() {
-  local host
+  local host interface
   if [ -e "$state/forwarder.pid" ]; then
     is_forwarder "$(cat "$state/forwarder.pid")" && kill -TERM "$(cat "$state/forwarder.pid")"
     rm -f "$state"/forwarder.*
   fi
   for host in $(each_host); do
     bridge -n "${prefix}head" link set dev "to-$host" isolated off
-    queue "$host" del dev eth0 root 2> /dev/null
+    for interface in $(each_interface); do queue "$host" del dev "$interface" root 2> /dev/null; done
   done
   echo plain > "$state/link"
 }
@@ -73,11 +79,13 @@ make_plain() {
 is_forwarder() { [ "$(cat "/proc/$1/comm" 2> /dev/null)" = link_forwarder ]; }
 
 make_bad() {
-  local host place words=() by=netem
+  local host interface place words=() by=netem
   for host in $(each_host); do
     place=(root)
     if [ -n "$rate" ]; then
-      queue "$host" add dev eth0 root handle 1: tbf rate "$rate" burst 256k latency 100ms || die "--rate $rate: tc does not take it"
+      for interface in $(each_interface); do
+        queue "$host" add dev "$interface" root handle 1: tbf rate "$rate" burst 256k latency 100ms || die "--rate $rate: tc does not take it"
+      done
       place=(parent 1:1)
     fi
     [ -n "$delay$loss" ] || continue
