@@ -19,6 +19,12 @@ struct fifo {
     }
     last = item;
   }
+  /// Before all others.
+  void push_first(T* item) noexcept {
+    item->next = first;
+    first = item;
+    if (last == nullptr) last = item;
+  }
   /// The front one, which is the caller's now.
   T* pop() noexcept {
     T* const item = first;

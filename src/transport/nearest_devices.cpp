@@ -96,6 +96,16 @@ int distance_of(std::string_view device, std::vector<int> const& cpus, std::stri
   return least == 0 ? beside : least;
 }
 
+std::uint64_t interface_speed(std::string_view interface, std::string const& sys) {
+  int const megabits = number_in(line_of(fs::path(sys) / "class/net" / interface / "speed")).value_or(0);
+  return megabits > 0 ? std::uint64_t{1'000'000} * static_cast<unsigned>(megabits) : 0;
+}
+
+bool is_bridge(std::string_view interface, std::string const& sys) {
+  std::error_code error;
+  return fs::exists(fs::path(sys) / "class/net" / interface / "bridge", error);
+}
+
 std::vector<int> cpus_of_this_process() {
   constexpr std::string_view key = "Cpus_allowed_list:";
   std::ifstream in("/proc/self/status");

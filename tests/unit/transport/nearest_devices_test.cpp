@@ -78,6 +78,17 @@ TEST_F(nearest_devices, nothing_is_held_against_what_is_not_known) {
   EXPECT_TRUE(attached_devices("/nowhere").empty());
 }
 
+TEST_F(nearest_devices, speeds_are_those_that_the_system_says) {
+  write("class/net/eth0/speed", "25000");
+  write("class/net/veth7/speed", "-1");
+  EXPECT_EQ(interface_speed("eth0", sys_), 25'000'000'000U);
+  EXPECT_EQ(interface_speed("veth7", sys_), 0U);
+  EXPECT_EQ(interface_speed("eth1", sys_), 0U);
+  fs::create_directories(fs::path(sys_) / "class/net/eth1/bridge");
+  EXPECT_TRUE(is_bridge("eth1", sys_));
+  EXPECT_FALSE(is_bridge("eth0", sys_));
+}
+
 TEST(cpus_of_this_process, are_some) { EXPECT_FALSE(cpus_of_this_process().empty()); }
 
 }  // namespace
