@@ -111,6 +111,7 @@ void ofi_network::release_endpoint(peer& p) {
   }
   endpoints_.erase(&p.endpoint->fid);
   close_object(p.endpoint);
+  release_rails(p);
   p.waiting = {};
   ending_ = true;
   for (record* r = p.first; r != nullptr;) {

@@ -130,19 +130,32 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
 // ---- events --------------------------------------------------------------------------------------
 
 unsigned ofi_network::read_events() {
-  unsigned n = 0;
-  if (context_->events() == nullptr) return n;
-  for (;; ++n) {
+  if (context_->events() == nullptr) return 0;
+  unsigned n = read_events(*context_, 0);
+  for (std::size_t i = 0; i < rails_.size(); ++i) n += read_events(*rails_[i].opened, i + 1);
+  return n;
+}
+
+/// `rail`: 0 of the first device.
+unsigned ofi_network::read_events(context const& of, std::size_t rail) {
+  for (unsigned n = 0;; ++n) {
     alignas(fi_eq_cm_entry) std::array<std::byte, longest_event> room{};
     std::uint32_t what = 0;
-    ssize_t const bytes = fi_eq_read(context_->events(), &what, room.data(), room.size(), 0);
+    ssize_t const bytes = fi_eq_read(of.events(), &what, room.data(), room.size(), 0);
     if (bytes == -FI_EAVAIL) {
-      take_failure();
-    } else if (bytes < static_cast<ssize_t>(sizeof(fi_eq_cm_entry))) {
-      return n;
+      take_failure(of, rail);
+      continue;
+    }
+    if (bytes < static_cast<ssize_t>(sizeof(fi_eq_cm_entry))) return n;
+    auto const& entry = *reinterpret_cast<fi_eq_cm_entry const*>(room.data());
+    auto const length = static_cast<std::size_t>(bytes);
+    if (rail == 0) {
+      take_event(what, entry, length);
+    } else if (what == FI_CONNREQ) {
+      take_rail_request(rail - 1, info_ptr(entry.info),
+                        std::span(room).subspan(sizeof entry, length - sizeof entry));
     } else {
-      take_event(what, *reinterpret_cast<fi_eq_cm_entry const*>(room.data()),
-                 static_cast<std::size_t>(bytes));
+      take_rail_event(what, entry.fid);
     }
   }
 }
@@ -171,9 +184,13 @@ void ofi_network::take_event(std::uint32_t what, fi_eq_cm_entry const& entry, st
   }
 }
 
-void ofi_network::take_failure() {
+void ofi_network::take_failure(context const& of, std::size_t rail) {
   fi_eq_err_entry error{};
-  if (fi_eq_readerr(context_->events(), &error, 0) < 0) return;
+  if (fi_eq_readerr(of.events(), &error, 0) < 0) return;
+  if (rail != 0) {
+    take_rail_failure(error.fid, error.err);
+    return;
+  }
   auto const found = endpoints_.find(error.fid);
   if (found != endpoints_.end()) lose(*found->second, words_of(error.err));
 }

@@ -22,6 +22,13 @@ std::string failure(char const* what, long error) {
   return std::string("libfabric ") + what + ": " + words_of(error);
 }
 
+bool add_to(int all, int one) {
+  epoll_event what{};
+  what.events = EPOLLIN;
+  what.data.fd = one;
+  return ::epoll_ctl(all, EPOLL_CTL_ADD, one, &what) == 0;
+}
+
 }  // namespace
 
 context::~context() {
@@ -36,9 +43,7 @@ context::~context() {
   close_object(fabric_);
 }
 
-std::string context::open(network_config const& config) {
-  device chosen = choose_device(config);
-  if (chosen.info == nullptr) return chosen.why_not;
+std::string context::open(device chosen, network_config const& config) {
   info_ = std::move(chosen.info);
   says_delivered_ = chosen.says_delivered;
   if (int const e = fi.fabric(info_->fabric_attr, &fabric_, nullptr); e != 0) {
@@ -150,16 +155,15 @@ void context::open_descriptor() {
   if (both < 0) return;
   for (int const each : {one, other}) {
     if (each < 0) continue;
-    epoll_event what{};
-    what.events = EPOLLIN;
-    what.data.fd = each;
-    if (::epoll_ctl(both, EPOLL_CTL_ADD, each, &what) != 0) {
+    if (!add_to(both, each)) {
       ::close(both);
       return;
     }
   }
   descriptor_ = both;
 }
+
+bool context::watch(int other) { return other >= 0 && add_to(descriptor_, other); }
 
 bool context::arm() {
   fid* queues[] = {&completions_->fid, events_ != nullptr ? &events_->fid : nullptr};

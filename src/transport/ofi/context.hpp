@@ -30,7 +30,7 @@ class context {
   context& operator=(context const&) = delete;
 
   /// Why it cannot be opened, or nothing.
-  std::string open(network_config const& config);
+  std::string open(device chosen, network_config const& config);
 
   // ---- what it is ----
 
@@ -99,6 +99,8 @@ class context {
     return shared_receives_ != nullptr && info_->ep_attr->protocol == FI_PROTO_SOCK_TCP;
   }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  /// The descriptor tells of what happens to this one, too; false: that cannot be.
+  bool watch(int other);
   /// Arms the descriptor; false: there is something to do.
   bool arm();
 

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <string_view>
@@ -78,6 +79,14 @@ int rank_of(fi_info const& info) {
   return 2;
 }
 
+/// Bits a second; 0: unknown.
+std::uint64_t speed_of(fi_info const& info) {
+  if (info.nic != nullptr && info.nic->link_attr != nullptr && info.nic->link_attr->speed != 0) {
+    return info.nic->link_attr->speed;
+  }
+  return interface_speed(info.domain_attr->name);
+}
+
 bool same_provider(fi_info const& a, fi_info const& b) {
   return std::strcmp(a.fabric_attr->prov_name, b.fabric_attr->prov_name) == 0;
 }
@@ -115,6 +124,30 @@ fi_info const* best_of(fi_info const* list, std::string const& devices) {
   return best;
 }
 
+/// Those of the list that are as good as the best one, which is not among them, each once.
+std::vector<info_ptr> alike(fi_info const* list, fi_info const& best, std::string const& devices) {
+  std::vector<info_ptr> found;
+  std::vector<int> const cpus = cpus_of_this_process();
+  std::string_view const best_name = best.domain_attr->name;
+  std::uint64_t const speed = speed_of(best);
+  bool const named = !devices.empty() && devices != "all";
+  if (rank_of(best) >= 3 || (speed == 0 && !named)) return found;
+  int const distance = distance_of(best_name, cpus);
+  for (fi_info const* each = list; each != nullptr && found.size() + 1 < most_rails; each = each->next) {
+    std::string_view const name = each->domain_attr->name;
+    auto const has_it = [&](info_ptr const& other) { return name == other->domain_attr->name; };
+    if (name == best_name || std::any_of(found.begin(), found.end(), has_it)) continue;
+    bool const good = rank_of(*each) == rank_of(best) && same_provider(*each, best) &&
+                      is_named(*each, devices) && speed_of(*each) == speed && !is_bridge(name) &&
+                      distance_of(name, cpus) == distance;
+    info_ptr copy(good ? fi.dupinfo(each) : nullptr);
+    if (copy == nullptr) continue;
+    copy->tx_attr->op_flags = 0;
+    found.push_back(std::move(copy));
+  }
+  return found;
+}
+
 void add_names(fi_info const* list, std::string& text) {
   for (fi_info const* each = list; each != nullptr; each = each->next) {
     std::string const name = name_of(*each);
@@ -135,7 +168,9 @@ device best_with(fi_ep_type type, std::string const& devices, std::string& all) 
     if (mine == nullptr) continue;
     // Else messages would be acknowledged, too.
     mine->tx_attr->op_flags = 0;
-    return {std::move(mine), {}, what.flags != 0};
+    device found{std::move(mine), {}, what.flags != 0};
+    if (type == FI_EP_MSG) found.alike = alike(list.get(), *best, devices);
+    return found;
   }
   return {};
 }
@@ -170,14 +205,12 @@ device choose_among_all(network_config const& config) {
   if (better) return without;
   if (connected.info != nullptr) return connected;
   if (!all.empty()) {
-    return {nullptr, "libfabric finds no such device among ATOLL_NET_DEVICES=" + devices + "; it has " + all,
-            false};
+    return {nullptr, "libfabric finds no such device among ATOLL_NET_DEVICES=" + devices + "; it has " + all};
   }
   return {
       nullptr,
       "libfabric finds no device whose provider has endpoints (FI_EP_MSG, or FI_EP_RDM) with messages in their "
-      "order and remote memory (`fi_info` lists them)",
-      false};
+      "order and remote memory (`fi_info` lists them)"};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "memory/kind.hpp"
 #include "transport/ofi/libfabric.hpp"
@@ -20,11 +21,16 @@ struct device {
   info_ptr info;                ///< null: there is none that can be used
   std::string why_not;          ///< then
   bool says_delivered = false;  ///< a put can say that its data are in the target's memory
+  /// Others that are as good: of the same provider, as near and as fast. Only where endpoints connect.
+  std::vector<info_ptr> alike = {};
 };
+
+/// Devices that are used together, the best one included.
+inline constexpr std::size_t most_rails = 4;
 
 /// Of those that ATOLL_NET_DEVICES names, or of all: adapters before what a processor does, connected endpoints (FI_EP_MSG)
 /// before one for all peers (FI_EP_RDM); then the provider that libfabric has first; addresses that others can reach before
-/// loop-back ones, IPv4 before others.
+/// loop-back ones, IPv4 before others. Devices of unknown speed are alike only where they are named.
 device choose_device(network_config const& config);
 
 /// Kinds of device memory, and what libfabric calls them.

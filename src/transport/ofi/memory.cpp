@@ -1,10 +1,12 @@
 // Memory that peers may reach: keys, put, get, and their lists.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
 #include "transport/ofi/ofi_network.hpp"
+#include "transport/ofi/shares.hpp"
 #include "transport/ofi/windows.hpp"
 
 namespace atl::transport::ofi {
@@ -17,6 +19,9 @@ struct packed_key {
   std::uint64_t bytes;
   std::uint64_t key;
 };
+
+/// Keys of further devices follow.
+constexpr std::size_t longest_key = sizeof(packed_key) + most_further * sizeof(std::uint64_t);
 
 bool on_host(local_place const& place) { return place.memory == nullptr || place.memory->on_host; }
 
@@ -82,6 +87,7 @@ started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far
     return started::unsupported;
   }
   if (p->memory_out >= most_memory) return started::no_room;
+  if (bytes >= rails_from && !rails_.empty()) ask_rails(*p);
   block* copy = nullptr;
   bool const readable =
       std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); });
@@ -102,6 +108,10 @@ started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   r->notifies = tag != nullptr && !told_at_once;
   r->tag = tag != nullptr ? *tag : 0;
   move(r, far, near);
+  if (told_at_once && p->rail_puts != 0) {  // it does not come behind them
+    r->notifies = true;
+    return seal(r);
+  }
   started const result = seal(r);
   if (told_at_once) say_word(*p, wire::note, std::as_bytes(std::span(tag, 1)));
   return result;
@@ -120,22 +130,34 @@ void ofi_network::move(record* r, std::span<remote_piece const> far, std::span<l
     if (bytes != 0) {
       auto* const here = static_cast<std::byte*>(near[j].place.address) + near_done;
       remote_place const& place = far[i].place;
-      record* const run = first ? r : open(*r->whom, nullptr, r->what);
-      if (!first) run->parent = r;
-      first = false;
-      ++r->parts;
-      run->near = here;
-      run->bytes = bytes;
-      run->far = place.key->begin + place.offset + far_done;
-      run->key = place.key->key;
-      if (copy != nullptr) {
-        std::memcpy(copy, here, bytes);
-        run->near = copy;
-        run->descriptor = r->memory->descriptor;
-        copy += bytes;
-        start(run);
-      } else {
-        enter_local(run, near[j].place.memory);
+      std::uint64_t const there = place.key->begin + place.offset + far_done;
+      std::array<std::uint8_t, most_rails> ways{};
+      bool const spread = bytes >= rails_from && on_host(near[j].place);
+      std::size_t const count = spread ? ways_to(*r->whom, *place.key, ways) : 1;
+      for (std::size_t k = 0; k < count && r->how == outcome::ok; ++k) {
+        record* const run = first ? r : open(*r->whom, nullptr, r->what);
+        if (!first) run->parent = r;
+        first = false;
+        ++r->parts;
+        share const part = share_of(bytes, count, k);
+        run->near = here + part.begin;
+        run->bytes = part.bytes;
+        run->far = there + part.begin;
+        run->key = place.key->key;
+        run->rail = ways[k];
+        if (run->rail != 0) {
+          run->key = place.key->further[r->whom->rails->far[run->rail - 1U]];
+          if (r->what != sort::get) ++r->whom->rail_puts;
+        }
+        if (copy != nullptr) {
+          std::memcpy(copy, here, bytes);
+          run->near = copy;
+          run->descriptor = r->memory->descriptor;
+          copy += bytes;
+          start(run);
+        } else {
+          enter_local(run, near[j].place.memory);
+        }
       }
     }
     far_done += bytes;
@@ -155,15 +177,17 @@ void ofi_network::move(record* r, std::span<remote_piece const> far, std::span<l
 void ofi_network::enter_local(record* r, registration const* memory) {
   bool const device = memory != nullptr && !memory->on_host;
   if ((context_->registers_local() || device) && r->bytes != 0) {
-    if (memory == nullptr) {
-      int const e = context_->enter(r->near, r->bytes, FI_READ | FI_WRITE, r->entered);
+    fid_mr* known = nullptr;
+    if (memory != nullptr) known = r->rail == 0 ? memory->handle : memory->further[r->rail - 1U];
+    if (known == nullptr) {
+      int const e = device_of(r).enter(r->near, r->bytes, FI_READ | FI_WRITE, r->entered);
       if (e != 0) {
         error_ = "libfabric cannot register " + std::to_string(r->bytes) + " bytes: " + words_of(e);
         part_done(r, outcome::failed);
         return;
       }
     }
-    r->descriptor = fi_mr_desc(memory != nullptr ? memory->handle : r->entered);
+    r->descriptor = fi_mr_desc(known != nullptr ? known : r->entered);
   }
   start(r);
 }
@@ -186,21 +210,30 @@ registered ofi_network::register_memory(void* begin, std::size_t bytes, memory::
     if (each.kind == kind) home = {each.home, device};
   }
   bool const on_host = home.kind == FI_HMEM_SYSTEM;
-  auto made =
-      std::make_unique<registration>(registration{nullptr, static_cast<std::byte*>(begin), bytes, on_host});
+  auto made = std::make_unique<registration>(
+      registration{nullptr, static_cast<std::byte*>(begin), bytes, on_host, {}});
   constexpr std::uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
   if (int const e = context_->enter(begin, bytes, access, made->handle, home); e != 0) {
     error_ = "libfabric cannot register " + std::to_string(bytes) + " bytes" +
              (on_host ? "" : " of a device's memory") + ": " + words_of(e);
     return {nullptr, error_};
   }
+  // A device that does not take it is not used for it. GPUs' memory goes over the first.
+  for (std::size_t i = 0; on_host && i < rails_.size(); ++i) {
+    static_cast<void>(rails_[i].opened->enter(begin, bytes, access, made->further[i]));
+  }
   registered_.insert(made.get());
   return {made.release(), {}};
 }
 
+void ofi_network::close_memory(registration& memory) {
+  for (fid_mr*& each : memory.further) close_object(each);
+  close_object(memory.handle);
+}
+
 void ofi_network::forget(registration* memory) {
   registered_.erase(memory);
-  close_object(memory->handle);
+  close_memory(*memory);
   delete memory;
 }
 
@@ -208,12 +241,19 @@ std::size_t ofi_network::export_key(registration const* memory, std::span<std::b
   keys_are_out_ = true;
   packed_key const key{key_mark, context_->far_address(memory->begin, memory->begin), memory->bytes,
                        fi_mr_key(memory->handle)};
-  if (room.size() < sizeof key) {
+  if (room.size() < limits_.key_bytes) {
     error_ = "there is no room for a key";
     return 0;
   }
-  std::memcpy(room.data(), &key, sizeof key);
-  return sizeof key;
+  std::byte* to = room.data();
+  std::memcpy(to, &key, sizeof key);
+  to += sizeof key;
+  for (std::size_t i = 0; i < rails_.size(); ++i, to += sizeof(std::uint64_t)) {
+    std::uint64_t const more =
+        memory->further[i] != nullptr ? fi_mr_key(memory->further[i]) : FI_KEY_NOTAVAIL;
+    std::memcpy(to, &more, sizeof more);
+  }
+  return limits_.key_bytes;
 }
 
 imported ofi_network::import_key(std::int32_t rank, std::span<std::byte const> key) {
@@ -225,7 +265,10 @@ imported ofi_network::import_key(std::int32_t rank, std::span<std::byte const> k
     error_ = "that is no key of a network over libfabric";
     return {started::unsupported, nullptr};
   }
-  auto* const made = new remote_key{packed.begin, packed.bytes, packed.key, rank, p->generation};
+  auto* const made = new remote_key{packed.begin, packed.bytes, packed.key, rank, p->generation, {}};
+  made->further.fill(FI_KEY_NOTAVAIL);
+  std::memcpy(made->further.data(), key.data() + sizeof packed,
+              std::min(key.size(), longest_key) - sizeof packed);
   keys_.insert(made);
   return {started::complete, made};
 }

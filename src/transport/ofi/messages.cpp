@@ -73,7 +73,7 @@ void ofi_network::say_word(peer& p, wire::kind what, std::span<std::byte const> 
   if (p.endpoint == nullptr || p.lost || p.now == peer::link::none) return;
   std::size_t const bytes = sizeof(wire) + body.size();
   bool const has_to_arrive = what == wire::bye && context_->connectionless();
-  bool const short_one = bytes <= inject_ && p.waiting.empty() && !has_to_arrive;
+  bool const short_one = bytes <= inject_ && p.waiting.empty() && p.rail_puts == 0 && !has_to_arrive;
   if (short_one && inject(p, what, {}, body.data(), body.size())) return;
   if (p.lost) return;
   block* const b = small_.take();
@@ -112,7 +112,7 @@ started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte con
   if (bytes > sizes_.eager) return send_late(*p, where, header, payload, bytes, events);
   std::size_t const at = sizeof(wire) + padded(header.size());
   bool const tells = events != nullptr && events->asks(completion::left) && !leaves_at_once(*p);
-  if (at + bytes <= inject_ && !tells) {
+  if (at + bytes <= inject_ && !tells && p->rail_puts == 0) {
     if (!inject(*p, kind_in(where, false), header, payload.address, bytes)) return started::no_room;
     --p->room[way];
     p->sent.note_sent();
@@ -222,7 +222,7 @@ void ofi_network::send_block(network_buffer& buffer, std::span<std::byte const> 
   if (at != buffer.transport_words[1]) std::memmove(b->begin() + at, buffer.payload, bytes);
   std::uint8_t const what = kind_in(buffer.lane, buffer.transport_words[3] != 0);
   if (bytes > limits_.inline_bytes) p.sent.note_bulk();
-  if (events == nullptr && at + bytes <= inject_ && p.waiting.empty() &&
+  if (events == nullptr && at + bytes <= inject_ && p.waiting.empty() && p.rail_puts == 0 &&
       inject(p, what, header, b->begin() + at, bytes)) {
     p.sent.note_sent();
     give(p, b);

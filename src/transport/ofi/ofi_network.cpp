@@ -14,7 +14,8 @@ constexpr std::uint32_t host_memory = 1U << 1;  // memory::kind_id::host
 
 }  // namespace
 
-ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& config)
+ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> alike,
+                         network_config const& config)
     : context_(std::move(opened)),
       me_(config.rank),
       ranks_(config.ranks),
@@ -23,6 +24,7 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
       large_(*context_, large_payload),
       long_(*context_, long_payload),
       receives_(context_->waits_for_receives() ? long_ : large_) {
+  open_rails(std::move(alike), config);
   bool const adapter = context_->has_adapter();
   bool const alone = context_->moves_alone();
   abilities_.put = abilities_.get = ability{support::native, !alone};
@@ -48,7 +50,7 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, network_config const& 
   limits_.pieces = 16;
   limits_.inline_bytes = small_payload;
   limits_.address_bytes = context_->address().size();
-  limits_.key_bytes = 32;
+  limits_.key_bytes = 32 + rails_.size() * sizeof(std::uint64_t);
   limits_.payload_alignment = 8;
   limits_.notification_bits = 64;
   limits_.connections = connectionless ? 0 : most_connections;
@@ -79,9 +81,10 @@ ofi_network::~ofi_network() {
     }
     for (record* r = p->first; r != nullptr; r = r->after) close_object(r->entered);
   }
+  close_rails();
   for (remote_key* const key : keys_) delete key;
   for (registration* const r : registered_) {
-    close_object(r->handle);
+    close_memory(*r);
     delete r;
   }
   close_object(confirmed_entered_);
@@ -100,7 +103,9 @@ unsigned ofi_network::poll(receiver& target) {
     since_events_ = 0;
     moved_ += read_events();
   }
-  drained_ = read_completions();
+  drained_ = read_completions(*context_);
+  if (!rails_.empty()) [[unlikely]]
+    drained_ = poll_rails() && drained_;
   if (drained_ && !(dead_records_.empty() && dead_blocks_.empty())) [[unlikely]]
     forget_the_dead();
   if (!events_.empty() || !listed_.empty()) [[unlikely]]
@@ -130,6 +135,9 @@ void ofi_network::settle() {
 bool ofi_network::arm() {
   if (!events_.empty() || !listed_.empty()) return false;
   armed_ = true;
+  for (rail const& each : rails_) {
+    if (!each.opened->arm()) return false;
+  }
   return context_->arm();
 }
 

@@ -5,6 +5,7 @@
 /// Everything below happens in calls of the engine, one at a time. libfabric calls nobody back: poll() reads its two queues;
 /// messages go to the receiver from there, events are queued and told at the end of poll().
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -27,6 +28,7 @@ struct registration {
   std::byte* begin;
   std::size_t bytes;
   bool on_host;
+  std::array<fid_mr*, ofi::most_further> further;  ///< the same on further devices; may be null
 };
 
 struct remote_key {
@@ -35,18 +37,20 @@ struct remote_key {
   std::uint64_t key;
   std::int32_t rank;
   std::uint32_t generation;  ///< of the connection
+  /// On its owner's further devices; FI_KEY_NOTAVAIL: there is none.
+  std::array<std::uint64_t, ofi::most_further> further;
 };
 
 namespace ofi {
 
 class ofi_network final : public network {
  public:
-  /// The context is open.
-  ofi_network(std::unique_ptr<context> opened, network_config const& config);
+  /// The context is open; `alike`: devices that are used beside its own.
+  ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> alike, network_config const& config);
   ~ofi_network() override;
 
   std::string_view name() const override { return "ofi"; }
-  std::string description() const override { return context_->description(); }
+  std::string description() const override;
   transport::abilities const& abilities() const override { return abilities_; }
   transport::limits const& limits() const override { return limits_; }
   message_sizes sizes(std::int32_t, lane where) const override {
@@ -119,8 +123,9 @@ class ofi_network final : public network {
   void begin_connection(peer& p);
   void own_endpoint(peer& p, fid_ep* made);
   unsigned read_events();
+  unsigned read_events(context const& of, std::size_t rail);
   void take_event(std::uint32_t what, fi_eq_cm_entry const& entry, std::size_t bytes);
-  void take_failure();
+  void take_failure(context const& of, std::size_t rail);
   void take_request(peer& p, std::uint32_t number, info_ptr request);
   void drop_wish(peer& p);
   void accept(peer& p);
@@ -142,6 +147,24 @@ class ofi_network final : public network {
   void leave(peer& p);
   void let_go(peer& p);
   void disown(record* r);
+
+  // Further devices (rails.cpp).
+  struct rail_request;
+  void open_rails(std::vector<info_ptr> devices, network_config const& config);
+  void close_rails();
+  bool poll_rails();
+  void ask_rails(peer& p);
+  void tell_rails(peer& p);
+  void connect_rails(peer& p, std::span<std::byte const> list);
+  void connect_rail(peer& p, std::size_t which, std::uint8_t theirs, std::span<std::byte const> to);
+  void own_rail(peer& p, std::size_t which, bool mine, fid_ep* made);
+  void drop_rail(peer& p, std::size_t which, bool mine);
+  void release_rails(peer& p);
+  void fall_back(peer const& p, std::size_t which, std::string_view why);
+  void take_rail_request(std::size_t which, info_ptr asked, std::span<std::byte const> said);
+  void take_rail_event(std::uint32_t what, fid* of);
+  void take_rail_failure(fid* of, int error);
+  std::size_t ways_to(peer const& p, remote_key const& key, std::array<std::uint8_t, most_rails>& ways) const;
 
   // What is under way (operations.cpp).
   record* open(peer& p, operation* events, sort what);
@@ -179,8 +202,8 @@ class ofi_network final : public network {
 
   // What arrives (receiving.cpp).
   void post_receives(peer* p);
-  bool read_completions();
-  void read_failure();
+  bool read_completions(context const& of);
+  void read_failure(context const& of);
   void take_block(block* b, std::size_t bytes);
   bool take_message(block* b, wire const& w);
   block* aside(block* b, wire const& w);
@@ -194,9 +217,13 @@ class ofi_network final : public network {
   void enter_local(record* r, registration const* memory);
   started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
                  operation* events, sort what, std::uint64_t const* tag);
+  context& device_of(record const* r) { return r->rail == 0 ? *context_ : *rails_[r->rail - 1U].opened; }
+  static void close_memory(registration& memory);
   static bool usable(peer const& p, remote_place const& place, std::size_t bytes);
 
   std::unique_ptr<context> context_;
+  std::vector<rail> rails_;  ///< mostly none
+  std::unordered_map<fid*, rail_owner> rail_owners_;
   std::int32_t me_;
   std::int32_t ranks_;
   std::size_t inject_;  ///< longest message that libfabric copies at once, and says no more of
@@ -240,8 +267,9 @@ class ofi_network final : public network {
   unsigned moved_ = 0;          ///< and what else happened
   unsigned since_events_ = 0;   ///< polls since connections were looked at
   bool drained_ = false;        ///< by this poll
-  bool armed_ = false;          ///< since the last one
-  bool ending_ = false;         ///< the endpoint of what is dropped has just been closed
+  bool said_fall_back_ = false;
+  bool armed_ = false;   ///< since the last one
+  bool ending_ = false;  ///< the endpoint of what is dropped has just been closed
 };
 
 }  // namespace ofi

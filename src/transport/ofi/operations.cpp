@@ -19,6 +19,9 @@ bool is_memory(record::sort what) {
   return what == record::sort::put || what == record::sort::get || what == record::sort::confirm;
 }
 
+/// It has to come behind puts.
+bool is_message(record::sort what) { return what <= record::sort::aside; }
+
 outcome worse(outcome a, outcome b) { return std::max(a, b); }
 
 }  // namespace
@@ -48,6 +51,7 @@ record* ofi_network::open(peer& p, operation* events, sort what) {
   r->what = what;
   r->parts = 1;
   r->epoch = p.epoch;
+  r->rail = 0;
   r->how = outcome::ok;
   bool const has_source = what == sort::late || what == sort::put;
   r->source_told = !has_source || events == nullptr || !events->asks(completion::source);
@@ -65,6 +69,7 @@ void ofi_network::drop(record* r) {
     lates_.erase(r->tag);
   }
   if (is_memory(r->what) && r->parent == nullptr) --p.memory_out;
+  if (r->rail != 0 && r->what != sort::get && --p.rail_puts == 0 && !p.waiting.empty()) touch(p);
   if (&p != &nobody_) --live_;
   if (ending_) {
     dead_records_.push(r);
@@ -89,10 +94,13 @@ void ofi_network::start(record* r) {
     part_done(r, outcome::peer_lost);
     return;
   }
-  ssize_t const e = p.waiting.empty() ? post(r) : -FI_EAGAIN;
+  // What confirms a put may be what a message at the head waits for.
+  bool const first = r->what == sort::confirm;
+  bool const now = first || (p.waiting.empty() && (p.rail_puts == 0 || !is_message(r->what)));
+  ssize_t const e = now ? post(r) : -FI_EAGAIN;
   if (e == 0) return;
   if (e == -FI_EAGAIN) {
-    p.waiting.push(r);
+    first ? p.waiting.push_first(r) : p.waiting.push(r);
     touch(p);
     return;
   }
@@ -102,7 +110,7 @@ void ofi_network::start(record* r) {
 }
 
 ssize_t ofi_network::post(record* r) {
-  fid_ep* const ep = r->whom->endpoint;
+  fid_ep* const ep = r->rail == 0 ? r->whom->endpoint : r->whom->rails->mine[r->rail - 1U].endpoint;
   void* const name = static_cast<ticket*>(r);
   switch (r->what) {
     case sort::put: {
@@ -112,7 +120,8 @@ ssize_t ofi_network::post(record* r) {
       return fi_writemsg(ep, &all, FI_COMPLETION | (context_->says_delivered() ? FI_DELIVERY_COMPLETE : 0));
     }
     case sort::confirm: {
-      void* const descriptor = confirmed_entered_ != nullptr ? fi_mr_desc(confirmed_entered_) : nullptr;
+      fid_mr* const entered = r->rail == 0 ? confirmed_entered_ : rails_[r->rail - 1U].confirmed;
+      void* const descriptor = entered != nullptr ? fi_mr_desc(entered) : nullptr;
       return fi_read(ep, confirmed_, 1, descriptor, r->address, r->far, r->key, name);
     }
     case sort::get:
@@ -133,6 +142,7 @@ ssize_t ofi_network::post(record* r) {
 /// Those that wait for room, in their order.
 void ofi_network::go_on(peer& p) {
   while (!p.waiting.empty()) {
+    if (p.rail_puts != 0 && is_message(p.waiting.first->what)) return;  // the last of them looks again
     ssize_t const e = post(p.waiting.first);
     if (e == -FI_EAGAIN) {
       touch(p);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "transport/network.hpp"
 #include "transport/ofi/devices.hpp"
 #include "transport/ofi/libfabric.hpp"
+#include "transport/ofi/rails.hpp"
 #include "transport/unseen_messages.hpp"
 
 namespace atl::transport::ofi {
@@ -30,6 +32,8 @@ struct wire {
     credit,     ///< says only what stands in `taken`
     bye,        ///< nothing more is started
     over,       ///< nothing more comes: the receiver may close
+    ask_rails,  ///< where are the receiver's further devices?
+    rails,      ///< there; followed by their networks and addresses
 
     // Of connections over one endpoint for all peers.
     hello,   ///< wants a connection; followed by the sender's address
@@ -123,9 +127,10 @@ struct record : ticket {
   outcome how;
   sort what;
   std::uint8_t lane;
-  bool open;         ///< under way by itself
-  bool source_told;  ///< or nobody is to be told
-  bool notifies;     ///< the peer hears of it
+  std::uint8_t rail;  ///< the device over which it goes; 0: the first
+  bool open;          ///< under way by itself
+  bool source_told;   ///< or nobody is to be told
+  bool notifies;      ///< the peer hears of it
 };
 
 struct many_flushes {
@@ -181,9 +186,11 @@ struct peer {
   std::deque<flush_point> flushes;
   record* first = nullptr;  ///< all records
   record* last = nullptr;
-  std::vector<block*> receives;  ///< posted, where they are not shared
-  fifo<record> waiting;          ///< those that libfabric had no room for
-  std::string why;               ///< it was lost
+  std::size_t rail_puts = 0;         ///< parts of puts over further devices: messages wait for them
+  std::unique_ptr<rail_ends> rails;  ///< null before the first long transfer
+  std::vector<block*> receives;      ///< posted, where they are not shared
+  fifo<record> waiting;              ///< those that libfabric had no room for
+  std::string why;                   ///< it was lost
 
   /// Both sides have said that there is nothing more: what happens to the wire now is no loss.
   [[nodiscard]] bool agreed() const noexcept {

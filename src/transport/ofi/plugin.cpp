@@ -7,6 +7,8 @@
 #include <exception>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "transport/ofi/ofi_network.hpp"
 
@@ -24,8 +26,14 @@ network* open_network(network_config const& config, char* why, std::size_t room)
   try {
     std::string problem = open_libfabric(config.library);
     auto opened = std::make_unique<context>();
-    if (problem.empty()) problem = opened->open(config);
-    if (problem.empty()) return new ofi_network(std::move(opened), config);
+    device chosen;
+    if (problem.empty()) {
+      chosen = choose_device(config);
+      problem = chosen.why_not;
+    }
+    std::vector<info_ptr> alike = std::move(chosen.alike);
+    if (problem.empty()) problem = opened->open(std::move(chosen), config);
+    if (problem.empty()) return new ofi_network(std::move(opened), std::move(alike), config);
     say(why, room, problem);
   } catch (std::exception const& e) {
     say(why, room, e.what());

@@ -40,15 +40,15 @@ void ofi_network::post_receives(peer* p) {
 }
 
 /// True if nothing is left in the queue.
-bool ofi_network::read_completions() {
+bool ofi_network::read_completions(context const& of) {
   // All of it where a connection has ended: what was sent before comes before the loss.
   bool const all = !listed_.empty() || !dead_records_.empty() || !dead_blocks_.empty();
   for (int reads = 0; reads < most_reads_a_poll && (told_ == 0 || all); ++reads) {
     std::array<fi_cq_msg_entry, entries_at_once> entries;
-    ssize_t const n = fi_cq_read(context_->completions(), entries.data(), entries.size());
+    ssize_t const n = fi_cq_read(of.completions(), entries.data(), entries.size());
     if (n == -FI_EAGAIN || n == 0) return true;
     if (n == -FI_EAVAIL) {
-      read_failure();
+      read_failure(of);
       continue;
     }
     if (n < 0) {
@@ -70,9 +70,9 @@ bool ofi_network::read_completions() {
   return false;
 }
 
-void ofi_network::read_failure() {
+void ofi_network::read_failure(context const& of) {
   fi_cq_err_entry error{};
-  if (fi_cq_readerr(context_->completions(), &error, 0) < 1) return;
+  if (fi_cq_readerr(of.completions(), &error, 0) < 1) return;
   ++moved_;
   auto* const t = static_cast<ticket*>(error.op_context);
   if (t == nullptr) return;
@@ -259,6 +259,12 @@ void ofi_network::take_word(peer& p, wire const& w, std::span<std::byte const> b
     case wire::over:
       p.got_over = true;
       touch(p);
+      break;
+    case wire::ask_rails:
+      tell_rails(p);
+      break;
+    case wire::rails:
+      connect_rails(p, body);
       break;
     default:
       break;
