@@ -459,6 +459,57 @@ class Ofi(Network, unittest.TestCase):
         self.check("mpirun", ["multirank.rma", "multirank.rpc"], "-n", 4, "--hosts", 2, device=one, ATOLL_NET_DEVICES=one)
 
 
+class Rails(unittest.TestCase):
+    """Hosts with three interfaces of one speed: long transfers go over all of them."""
+
+    @classmethod
+    def setUpClass(cls):
+        hosts_sh("down")
+        made = hosts_sh("up", "--interfaces", 3, 2)
+        if made.returncode != 0:
+            raise RuntimeError(made.stdout + made.stderr)
+
+    @classmethod
+    def tearDownClass(cls):
+        hosts_sh("down")
+        setUpModule()
+
+    def job(self, **environment):
+        """Names of the devices as the network has them, bytes that each interface of rank 0's host has sent, and what was said."""
+        got = hosts_sh("run", "-n", 2, os.path.join(PROGRAMS, "cluster_rails_program"), 16, 1 << 20, ATOLL_TRANSPORTS="ofi",
+                       UPCXX_VERBOSE="1", **environment)
+        words = got.stdout + got.stderr
+        if got.returncode == 77:
+            self.skipTest(words)
+        self.assertEqual(got.returncode, 0, words)
+        network = re.search(r"network between hosts: ofi \((.*)\)", words)
+        self.assertIsNotNone(network, words)
+        sent = {name: int(count) for name, count in re.findall(r"(?m)^(eth\d) sent (\d+)$", got.stdout)}
+        return re.findall(r"tcp/(\w+)", network[1]), sent, words
+
+    def test_all_are_used_but_those_that_do_not_reach_the_peer(self):
+        # Sixteen MiB are put and sixteen are read by the other rank, of which each interface has a third.
+        devices, sent, words = self.job()
+        self.assertEqual(sorted(devices), ["eth0", "eth1", "eth2"])
+        for name in devices:
+            self.assertGreater(sent[name], 4 << 20, words)
+        self.assertNotIn("leaves that device out", words)
+        left_out = next(name for name in devices[1:] if name != "eth0")
+        way = f"198.19.{left_out[-1]}.2"
+        self.assertEqual(hosts_sh("exec", "h1", "ip", "route", "add", "unreachable", way).returncode, 0)
+        self.addCleanup(hosts_sh, "exec", "h1", "ip", "route", "del", "unreachable", way)
+        devices, sent, words = self.job()
+        for name in devices:
+            self.assertEqual(sent[name] > 4 << 20, name != left_out, words)
+        self.assertRegex(words, rf"rank 0 cannot connect to rank 1 over tcp/{left_out} \(.*\), and leaves that device out")
+
+    def test_one_is_used_where_one_is_named(self):
+        devices, sent, words = self.job(ATOLL_NET_DEVICES="eth1")
+        self.assertEqual(devices, ["eth1"])
+        self.assertGreater(sent["eth1"], 32 << 20, words)
+        self.assertLess(sent["eth0"] + sent["eth2"], 4 << 20, words)
+
+
 class Ucx(Network, unittest.TestCase):
     NAME = "ucx"
     LIBRARY = "libucp"
