@@ -45,6 +45,20 @@ std::vector<std::int32_t> placement::first_ranks() const {
   return first;
 }
 
+std::vector<std::int32_t> placement::counterparts() const {
+  if (table == nullptr) return {local_size == 1 ? -1 : rank};
+  auto const count = static_cast<std::size_t>(hosts);
+  std::vector<std::int32_t> left(count);
+  for (std::int32_t const each : table->host_of) ++left[static_cast<std::size_t>(each)];
+  for (std::int32_t& each : left) each = each == 1 ? -1 : local_rank % each;
+  std::vector<std::int32_t> found(count, -1);
+  for (std::int32_t r = 0; r < size; ++r) {
+    auto const there = static_cast<std::size_t>(host_of(r));
+    if (left[there]-- == 0) found[there] = r;
+  }
+  return found;
+}
+
 placement place(std::int32_t rank, std::vector<std::int32_t> const& host_of) {
   placement here;
   here.rank = rank;

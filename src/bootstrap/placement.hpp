@@ -95,6 +95,9 @@ struct placement {
   }
   /// The lowest rank of each host. Looks at all ranks of the job.
   [[nodiscard]] std::vector<std::int32_t> first_ranks() const;
+  /// The rank of each host that has this one's place there, counted round where it has fewer; negative for one that has a single
+  /// rank. Looks at all ranks of the job.
+  [[nodiscard]] std::vector<std::int32_t> counterparts() const;
 };
 
 /// The placement of process `rank` of a job whose rank r is on host `host_of[r]`. Hosts are numbered from 0 without

@@ -71,6 +71,16 @@ TEST(placement, dealt_out_in_turn) {
   EXPECT_EQ(place(4, {0, 0, 1, 1, 0, 0, 1, 1}).ranks_of_host().run_length(), 2U);
 }
 
+TEST(placement, counterparts_on_hosts) {
+  std::vector<std::int32_t> const host_of{2, 0, 0, 1, 0, 0, 0, 2, 3, 0};
+  using ranks = std::vector<std::int32_t>;
+  EXPECT_EQ(place(0, host_of).counterparts(), (ranks{1, -1, 0, -1}));
+  EXPECT_EQ(place(7, host_of).counterparts(), (ranks{2, -1, 7, -1}));
+  EXPECT_EQ(place(4, host_of).counterparts(), (ranks{4, -1, 0, -1}));
+  EXPECT_EQ(place(9, host_of).counterparts(), (ranks{9, -1, 7, -1}));
+  EXPECT_EQ(place(1, {0, 0}).counterparts(), ranks{1});
+}
+
 TEST(placement, first_ranks_of_hosts) {
   EXPECT_EQ(place(2, {2, 0, 0, 1, 0, 0, 0, 2, 1, 0}).first_ranks(), (std::vector<std::int32_t>{1, 3, 0}));
   EXPECT_EQ(place(1, {0, 0}).first_ranks(), std::vector<std::int32_t>{0});
