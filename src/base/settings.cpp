@@ -55,6 +55,9 @@ constexpr std::array table{
         "ATOLL_PROGRESS_THREAD", kind::boolean, "no", "",
         "in jobs on several hosts: whether a thread of each rank makes internal progress while the program computes"},
     entry{
+        "ATOLL_BUNDLES_BY_HOST", kind::boolean, "no", "",
+        "between hosts: whether small messages to all ranks of a host travel together, to one rank there that passes them on"},
+    entry{
         "ATOLL_DIRECT_FROM", kind::size_or_percent, "", "",
         "smallest transfer between hosts for which the network's own put and get are used; left empty, as the "
         "network is good at it"},
@@ -367,6 +370,7 @@ std::optional<std::size_t> message_memory() {
   return size_setting("ATOLL_MESSAGE_MEMORY");
 }
 
+bool bundles_by_host() { return parse_boolean(text_of("ATOLL_BUNDLES_BY_HOST"), "ATOLL_BUNDLES_BY_HOST"); }
 bool progress_thread() { return parse_boolean(text_of("ATOLL_PROGRESS_THREAD"), "ATOLL_PROGRESS_THREAD"); }
 
 std::optional<std::size_t> direct_from() {

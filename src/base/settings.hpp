@@ -93,6 +93,9 @@ std::optional<std::size_t> message_memory();
 /// ATOLL_PROGRESS_THREAD.
 bool progress_thread();
 
+/// ATOLL_BUNDLES_BY_HOST.
+bool bundles_by_host();
+
 /// ATOLL_DIRECT_FROM: bytes.
 std::optional<std::size_t> direct_from();
 

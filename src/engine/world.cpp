@@ -31,6 +31,7 @@
 #include "bootstrap/mpi_singletons.hpp"
 #include "engine/host/set_host_map.hpp"
 #include "engine/network/opening.hpp"
+#include "engine/progress/passing_on.hpp"
 #include "engine/start_report.hpp"
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
@@ -154,6 +155,7 @@ std::unique_ptr<network_messages> open_messages(bootstrap::channel& channel, sim
   what.period = neighbours.period();
   what.neighbours = &neighbours;
   what.credit = std::clamp(memory.limit() / 16, network_messages::least_credit, std::size_t{256} << 10);
+  if (settings::bundles_by_host()) bundle_by_host(what, channel.where());
   return std::make_unique<network_messages>(std::move(network), std::move(what), memory);
 }
 

@@ -16,6 +16,8 @@ enum class network_messages::form : std::uint8_t {
   piece,      ///< piece, and some bytes of the message
   credit,     ///< announcement: nothing but the credit
   bundle,     ///< frame, and as many messages as its token says, each behind an entry
+  by_host,  ///< the same for all ranks of the receiver's host; the token's upper half: bytes that were passed on
+  passed,  ///< announcement: its number is bytes that were passed on
 };
 
 /// The header of a message that travels whole, in place of the first bytes of its buffer, which stay behind. Two words:
@@ -42,10 +44,11 @@ struct network_messages::frame {
 /// In front of each message of a bundle.
 struct network_messages::entry {
   frame head;
-  std::uint32_t bytes;  ///< of the message behind its header; `given_up`
-  std::uint32_t room;   ///< to the next entry
+  std::uint16_t bytes;  ///< of the message behind its header; `given_up`
+  std::uint16_t room;   ///< to the next entry
+  std::int32_t target;  ///< world rank
 
-  static constexpr std::uint32_t given_up = ~std::uint32_t{0};
+  static constexpr std::uint16_t given_up = 0xffff;
 };
 
 struct network_messages::announcement {

@@ -188,6 +188,10 @@ taken network_messages::arrived(arrival const& what) {
     take_bundle(what, f.token);
     return taken::consumed;
   }
+  if (f.what() == form::by_host) {
+    take_by_host(what, f.token);
+    return taken::consumed;
+  }
   std::size_t const bytes = header_bytes + what.bytes;
   if (!what.late && is_pooled(bytes, f.alignment_log2())) [[likely]] {
     message* const m = make_pooled(f, what.peer, bytes);
@@ -215,19 +219,21 @@ taken network_messages::arrived(arrival const& what) {
   return taken::consumed;
 }
 
-/// Messages of a bundle are small, and so pooled, but for those that want to be aligned to more than a line.
+/// Messages of a bundle are small, and so pooled. Returns how much room that one takes there.
+std::size_t network_messages::take_entry(std::byte const* at, std::int32_t source) {
+  entry e;
+  std::memcpy(&e, at, sizeof e);
+  if (e.bytes == entry::given_up) return e.room;
+  peer(source).in_use -= e.head.credit();
+  message* const m = make_pooled(e.head, source, header_bytes + e.bytes);
+  if (e.bytes != 0) std::memcpy(m->payload(), at + sizeof e, e.bytes);
+  deliver(m);
+  return e.room;
+}
+
 void network_messages::take_bundle(arrival const& what, std::uint64_t messages) {
   std::byte const* at = what.payload;
-  for (std::uint64_t i = 0; i < messages; ++i) {
-    entry e;
-    std::memcpy(&e, at, sizeof e);
-    std::byte const* const payload = at + sizeof e;
-    at += e.room;
-    if (e.bytes == entry::given_up) continue;
-    message* const m = make_pooled(e.head, what.peer, header_bytes + e.bytes);
-    if (e.bytes != 0) std::memcpy(m->payload(), payload, e.bytes);
-    deliver(m);
-  }
+  for (std::uint64_t i = 0; i < messages; ++i) at += take_entry(at, what.peer);
 }
 
 void network_messages::take_announcement(arrival const& what, std::byte const* header) {
@@ -241,6 +247,9 @@ void network_messages::take_announcement(arrival const& what, std::byte const* h
       break;
     case form::wanted:
       start_pieces(peer(what.peer), a.number);
+      break;
+    case form::passed:
+      peer(what.peer).passing -= a.number;
       break;
     default:
       break;  // credit

@@ -32,12 +32,13 @@ namespace {
 /// Bytes of a bundle: enough for the costs of a message to be small beside those of its parts.
 constexpr std::size_t bundle_bytes = 8192;
 
-/// What a message takes behind its entry.
-std::size_t padded_payload(std::size_t message_bytes) {
-  return round_up(message_bytes - header_bytes, std::size_t{8});
-}
-
 }  // namespace
+
+/// Bytes of a bundle that a message takes.
+std::size_t network_messages::room_of(std::size_t message_bytes) noexcept {
+  static_assert(sizeof(entry) + most_bundled < entry::given_up);
+  return sizeof(entry) + round_up(message_bytes - header_bytes, std::size_t{8});
+}
 
 /// Takes a buffer for several messages, of which the first needs so much room. False: there is none.
 bool network_messages::take_bundle_buffer(network_peer const& p, lane way, std::size_t room,
@@ -46,25 +47,27 @@ bool network_messages::take_bundle_buffer(network_peer const& p, lane way, std::
   return room <= most && network_->begin(p.rank, way, sizeof(frame), room, most, buffer) == started::complete;
 }
 
-void network_messages::send_bundle(network_peer& p, transport::network_buffer& buffer, std::uint64_t messages,
-                                   std::size_t used) {
-  frame const f(messages, message_kind::active, 0, form::bundle,
-                static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
+/// `token`: of its frame.
+void network_messages::send_bundle(network_peer& p, transport::network_buffer& buffer, form what,
+                                   std::uint64_t token, std::size_t used) {
+  frame const f(token, message_kind::active, 0, what, static_cast<std::uint32_t>(std::exchange(p.owed, 0)));
   network_->commit(buffer, std::as_bytes(std::span(&f, 1)), used);
 }
 
-bool network_messages::begin_bundled(network_peer& p, outgoing& out, std::size_t bytes,
-                                     std::size_t alignment) {
-  message_bundle& b = p.bundles[index_of(out.way)];
-  std::size_t const room = sizeof(entry) + padded_payload(bytes);
-  if (b.begun && b.used + room > b.buffer.capacity && !close_bundle(p, out.way)) return false;
-  if (!b.begun) {
-    if (!take_bundle_buffer(p, out.way, room, b.buffer)) return false;
-    b.begun = true;
-    b.used = b.messages = 0;
-  }
+/// Begins a bundle whose first message takes so much room. False: there is no buffer.
+bool network_messages::begin_bundle(network_peer const& p, lane way, std::size_t room, message_bundle& b) {
+  if (!take_bundle_buffer(p, way, room, b.buffer)) return false;
+  b.begun = true;
+  b.used = b.messages = 0;
+  return true;
+}
+
+/// There is room for it.
+void network_messages::begin_entry(message_bundle& b, outgoing& out, std::size_t bytes,
+                                   std::size_t alignment) {
+  std::size_t const room = room_of(bytes);
   std::byte* const at = b.buffer.payload + b.used;
-  entry const e{{}, entry::given_up, static_cast<std::uint32_t>(room)};
+  entry const e{{}, entry::given_up, static_cast<std::uint16_t>(room), out.target};
   std::memcpy(at, &e, sizeof e);
   b.used += room;
   ++b.open;
@@ -74,44 +77,61 @@ bool network_messages::begin_bundled(network_peer& p, outgoing& out, std::size_t
   out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
   out.where = storage::in_network;
   out.capacity = bytes;
-  out.position = 0;
+}
+
+void network_messages::commit_entry(message_bundle& b, outgoing const& out, frame const& head,
+                                    std::size_t bytes) {
+  std::byte* const at = out.begin + header_bytes - sizeof(entry);
+  entry e;
+  std::memcpy(&e, at, sizeof e);
+  // What the last one does not need is the next one's.
+  if (at + e.room == b.buffer.payload + b.used) {
+    std::size_t const room = room_of(bytes);
+    b.used -= e.room - room;
+    e.room = static_cast<std::uint16_t>(room);
+  }
+  e.head = head;
+  e.bytes = static_cast<std::uint16_t>(bytes - header_bytes);
+  std::memcpy(at, &e, sizeof e);
+  --b.open;
+  unsent_.store(waiting_ + bundled_, std::memory_order_relaxed);
+}
+
+/// Sends it, if nobody writes into it any more.
+bool network_messages::end_bundle(network_peer& p, message_bundle& b, form what, std::uint64_t token) {
+  if (b.open != 0) return false;
+  send_bundle(p, b.buffer, what, token, b.used);
+  bundled_ -= b.messages;
+  b.begun = b.waits = false;
+  b.used = 0;
+  return true;
+}
+
+bool network_messages::begin_bundled(network_peer& p, outgoing& out, std::size_t bytes,
+                                     std::size_t alignment) {
+  message_bundle& b = p.bundles[index_of(out.way)];
+  std::size_t const room = room_of(bytes);
+  if (b.begun && b.used + room > b.buffer.capacity && !close_bundle(p, out.way)) return false;
+  if (!b.begun && !begin_bundle(p, out.way, room, b)) return false;
+  begin_entry(b, out, bytes, alignment);
+  out.position = in_bundle;
   if (out.way == lane::request) p.in_use += cost_of(bytes);
   return true;
 }
 
 void network_messages::commit_bundled(network_peer& p, outgoing& out, message_kind kind, std::uint64_t token,
                                       std::size_t bytes) {
-  message_bundle& b = p.bundles[index_of(out.way)];
-  std::byte* const at = out.begin + header_bytes - sizeof(entry);
-  entry e;
-  std::memcpy(&e, at, sizeof e);
-  // What the last one does not need is the next one's.
-  if (at + e.room == b.buffer.payload + b.used) {
-    std::size_t const room = sizeof(entry) + padded_payload(bytes);
-    b.used -= e.room - room;
-    e.room = static_cast<std::uint32_t>(room);
-  }
-  e.head = frame(token, kind, out.alignment_log2, form::whole, 0);
-  e.bytes = static_cast<std::uint32_t>(bytes - header_bytes);
-  std::memcpy(at, &e, sizeof e);
-  --b.open;
-  unsent_.store(waiting_ + bundled_, std::memory_order_relaxed);
+  commit_entry(p.bundles[index_of(out.way)], out, frame(token, kind, out.alignment_log2, form::whole, 0),
+               bytes);
 }
 
 /// Its entry stays, and says that there is nothing in it.
-void network_messages::cancel_bundled(network_peer& p, outgoing& out) noexcept {
-  --p.bundles[index_of(out.way)].open;
-}
+void network_messages::cancel_entry(message_bundle& b) noexcept { --b.open; }
 
 /// False: it is being written. True also if there is none.
 bool network_messages::close_bundle(network_peer& p, lane way) {
   message_bundle& b = p.bundles[index_of(way)];
-  if (!b.begun) return true;
-  if (b.open != 0) return false;
-  send_bundle(p, b.buffer, b.messages, b.used);
-  bundled_ -= b.messages;
-  b.begun = b.waits = false;
-  return true;
+  return !b.begun || end_bundle(p, b, form::bundle, b.messages);
 }
 
 /// Messages that had to wait for room or for credit leave together as well: those at the front of their queue that are small. False: there
@@ -126,15 +146,16 @@ bool network_messages::send_together(network_peer& p, lane way) {
   auto const after = [](transport::message const* m) { return static_cast<transport::message*>(m->next); };
   if (!is_small(queue.first) || !is_small(after(queue.first))) return false;
   transport::network_buffer buffer;
-  if (!take_bundle_buffer(p, way, sizeof(entry) + padded_payload(queue.first->bytes), buffer)) return false;
+  if (!take_bundle_buffer(p, way, room_of(queue.first->bytes), buffer)) return false;
   std::size_t used = 0;
   std::uint64_t messages = 0;
   while (is_small(queue.first)) {
     transport::message* const m = queue.first;
-    std::size_t const room = sizeof(entry) + padded_payload(m->bytes);
+    std::size_t const room = room_of(m->bytes);
     if (used + room > buffer.capacity || (way == lane::request && !has_credit(p, m->bytes))) break;
     entry const e{frame(m->token, m->kind, static_cast<std::uint8_t>(m->period), form::whole, 0),
-                  static_cast<std::uint32_t>(m->bytes - header_bytes), static_cast<std::uint32_t>(room)};
+                  static_cast<std::uint16_t>(m->bytes - header_bytes), static_cast<std::uint16_t>(room),
+                  p.rank};
     std::memcpy(buffer.payload + used, &e, sizeof e);
     std::memcpy(buffer.payload + used + sizeof e, m->payload(), e.bytes);
     used += room;
@@ -148,7 +169,7 @@ bool network_messages::send_together(network_peer& p, lane way) {
     network_->cancel(buffer);
     return false;
   }
-  send_bundle(p, buffer, messages, used);
+  send_bundle(p, buffer, form::bundle, messages, used);
   return true;
 }
 
@@ -169,6 +190,9 @@ bool network_messages::close_bundles() {
   for (std::size_t i = 0; i < bundling_.size();) {
     network_peer& p = *bundling_[i];
     bool all = !keep_acknowledgements(p);
+    p.by_host.in_burst = false;
+    moved |= p.by_host.begun;
+    all &= close_by_host(p);
     for (lane const way : {lane::control, lane::request}) {
       message_bundle& b = p.bundles[index_of(way)];
       b.in_burst = false;

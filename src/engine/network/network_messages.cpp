@@ -100,7 +100,8 @@ network_messages::network_messages(std::unique_ptr<transport::network> network, 
       looks_(network_->limits().idle_poll_ns),
       most_open_(network_->limits().connections == 0 ? ~std::size_t{0} : network_->limits().connections),
       bundles_(network_->limits().message_ns >= dear_message_ns),
-      most_at_once_(std::min(pooled_bytes, network_->limits().inline_bytes)) {}
+      most_at_once_(std::min(pooled_bytes, network_->limits().inline_bytes)),
+      by_host_(bundles_ && shape_.counterpart_of) {}
 
 network_messages::~network_messages() {
   network_.reset();
@@ -123,6 +124,7 @@ network_peer& network_messages::find_peer(std::int32_t rank) {
   if (found == nullptr) {
     found = std::make_unique<network_peer>();
     found->rank = rank;
+    if (by_host_) find_counterpart(*found);
   }
   recent_ = found.get();
   return *found;
@@ -140,6 +142,9 @@ bool network_messages::may_leave(network_peer const& p, lane way, std::size_t by
 bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::size_t alignment,
                                       std::size_t most) {
   network_peer& p = peer(out.target);
+  if (by_host_ && out.way == lane::request && p.waiting[index_of(lane::request)].empty() &&
+      begin_by_host(p, out, bytes, alignment))
+    return true;
   if (p.lately != last_acknowledged::nothing) [[unlikely]]
     note_following(p);
   return may_leave(p, out.way, bytes, most) && begin_unobserved(p, out, bytes, alignment);
@@ -245,7 +250,8 @@ void network_messages::commit_in_place(outgoing& out, message_kind kind, std::ui
   if (out.way == lane::request) p.in_use -= cost_of(out.capacity) - cost_of(bytes);
   if (kind != message_kind::active) ++calls_sent_;
   if (bundles_) {
-    if (is_bundled(out)) {
+    if (out.position == in_bundle_by_host) return commit_by_host(p, out, kind, token, bytes);
+    if (out.position == in_bundle) {
       commit_bundled(p, out, kind, token, bytes);
       if (out.way == lane::control) send_acknowledgements(p);
       return;
@@ -261,7 +267,8 @@ void network_messages::commit_in_place(outgoing& out, message_kind kind, std::ui
 void network_messages::cancel_in_place(outgoing& out) noexcept {
   network_peer& p = peer(out.target);
   if (out.way == lane::request) p.in_use -= cost_of(out.capacity);
-  if (is_bundled(out)) return cancel_bundled(p, out);
+  if (out.position == in_bundle_by_host) return cancel_entry(p.counterpart->by_host);
+  if (out.position == in_bundle) return cancel_entry(p.bundles[index_of(out.way)]);
   network_->cancel(close_buffer(out)->of);
 }
 
@@ -342,6 +349,7 @@ bool network_messages::has_credit(network_peer const& p, std::size_t bytes) cons
 
 /// Sends the first message that waits, if that is possible now.
 bool network_messages::send_first(network_peer& p, lane way) {
+  if (by_host_ && way == lane::request && send_first_by_host(p)) return true;
   if (!connect(p) || !close_bundle(p, way)) return false;
   if (bundles_ && send_together(p, way)) return true;
   waiting_messages& queue = p.waiting[index_of(way)];
@@ -467,6 +475,10 @@ bool network_messages::send_pieces(network_peer& p, outgoing_pieces& what) {
 }
 
 bool network_messages::settle_credit(network_peer& p) {
+  if (p.passed >= shape_.credit / 4) {
+    if (!send_note(p, form::passed, p.passed)) return false;
+    p.passed = 0;
+  }
   if (p.owed < shape_.credit / 4) return true;
   return send_note(p, form::credit, 0);
 }
@@ -474,12 +486,14 @@ bool network_messages::settle_credit(network_peer& p) {
 /// Is there nothing between this rank and the peer, as before they first had to do with each other?
 bool network_messages::is_settled(network_peer const& p) noexcept {
   bool const nothing_sent = p.waiting[0].private_bytes == 0 && p.waiting[1].private_bytes == 0;
-  return p.link == link_state::none && nothing_sent && !p.bundling && p.in_use == 0 && p.owed == 0;
+  bool const passes = p.counterpart_of != 0 || p.passing != 0 || p.passed != 0;
+  return p.link == link_state::none && nothing_sent && !p.bundling && p.in_use == 0 && p.owed == 0 && !passes;
 }
 
 /// Peers whose connection has been closed take no memory: there may be as many as the job has ranks.
 void network_messages::forget(network_peer const& p) {
   if (recent_ == &p) recent_ = nullptr;
+  if (p.counterpart != nullptr && p.counterpart != &p) --p.counterpart->counterpart_of;
   peers_.erase(p.rank);
 }
 
@@ -540,6 +554,7 @@ bool network_messages::look() {
 bool network_messages::advance() {
   bool moved = !std::exchange(looked_, false) && !looks_.had_better_wait(from_neighbours()) && look();
   if (!announced_.empty()) moved |= ask_for_announced(false);
+  if (!passing_on_.empty()) moved |= tell_passed();
   if (!active_.empty()) moved |= flush();
   if (!bundling_.empty()) moved |= close_bundles();
   if (too_many_open()) [[unlikely]]

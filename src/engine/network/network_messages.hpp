@@ -8,7 +8,8 @@
 /// for it, and it comes in pieces. What finds no room, no credit or no connection waits for its peer, per lane.
 ///
 /// *Bundles.* Where a message costs much however short it is, the first small one to a peer leaves at once, and those that follow
-/// before this rank makes progress again leave together (network_bundles.cpp).
+/// before this rank makes progress again leave together (network_bundles.cpp); those to all ranks of a host, if that is wanted
+/// (network_by_host.cpp).
 ///
 /// *Credit.* A rank may have so many bytes of requests at each peer, an announced one counting little; the peer gives
 /// that back when its program has the request, or at once while it has memory for more. Answers need no credit: they
@@ -22,7 +23,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -50,6 +53,13 @@ class network_messages final : public single<network_messages>, public transport
     std::uint32_t period = 0;
     std::size_t credit = std::size_t{256} << 10;  ///< bytes of requests at one peer
     shm::endpoint const* neighbours = nullptr;    ///< that may send meanwhile; null: none
+
+    // For bundles by host (network_by_host.cpp).
+    std::int32_t rank = -1;  ///< of this process
+    /// By which rank of its host messages to a rank may go; negative: by none. Empty: there are no bundles by host.
+    std::function<std::int32_t(std::int32_t)> counterpart_of;
+    /// Brings bytes to take_passed() of a rank of this host. `kept_back` is one more until they need nothing of this rank any more.
+    std::function<void(std::int32_t, std::span<std::byte const>, std::uint32_t& kept_back)> pass_on;
   };
 
   /// Smallest that works: several of the largest costs.
@@ -93,6 +103,17 @@ class network_messages final : public single<network_messages>, public transport
   /// The same of what nobody at this rank waits for. It may leave later, and does so with the next message to that peer or in this
   /// rank's next progress at any level (network_acknowledgements.cpp). Until then it counts as unsent.
   bool acknowledge(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
+
+  /// Is there this? Else the following two need not be tried.
+  [[nodiscard]] bool bundles_by_host() const noexcept { return by_host_; }
+  /// begin_in_place() of a message that needs no place in the order of its lane: it may go by way of another rank.
+  bool begin_by_host(transport::outgoing& out, std::size_t bytes, std::size_t alignment) {
+    return begin_by_host(peer(out.target), out, bytes, alignment);
+  }
+  /// A whole message of that kind, of the engine's. False: it has to go otherwise.
+  bool send_by_host(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
+  /// What a neighbour has passed on.
+  void take_passed(std::span<std::byte const> part);
 
   /// The same, and counts it in `kept_back` until its target gets it without this rank's progress.
   void send_counted(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload,
@@ -211,29 +232,53 @@ class network_messages final : public single<network_messages>, public transport
   bool send_note(network_peer& p, form what, std::uint64_t number);
   bool send_announcement(network_peer& p, transport::lane way, announcement what);
   open_buffer* close_buffer(transport::outgoing const& out) noexcept;
-  static bool is_bundled(transport::outgoing const& out) noexcept { return out.position == 0; }
   frame frame_of(network_peer& p, transport::message_kind kind, std::uint64_t token,
                  std::uint8_t alignment_log2) noexcept;
   void list(network_peer& p);
 
-  // Bundles.
+  // Bundles. Where a message lies in one, its position is no buffer's.
+  static constexpr std::uint64_t in_bundle = 0;
+  static constexpr std::uint64_t in_bundle_by_host = 1;
+  static std::size_t room_of(std::size_t message_bytes) noexcept;
+  bool begin_bundle(network_peer const& p, transport::lane way, std::size_t room, message_bundle& b);
+  void begin_entry(message_bundle& b, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  void commit_entry(message_bundle& b, transport::outgoing const& out, frame const& head, std::size_t bytes);
+  static void cancel_entry(message_bundle& b) noexcept;
+  bool end_bundle(network_peer& p, message_bundle& b, form what, std::uint64_t token);
   bool may_leave(network_peer const& p, transport::lane way, std::size_t bytes,
                  std::size_t most = most_in_place) const noexcept;
   bool begin_unobserved(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
   bool begin_bundled(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
   void commit_bundled(network_peer& p, transport::outgoing& out, transport::message_kind kind,
                       std::uint64_t token, std::size_t bytes);
-  void cancel_bundled(network_peer& p, transport::outgoing& out) noexcept;
   bool close_bundle(network_peer& p, transport::lane way);
   bool send_together(network_peer& p, transport::lane way);
   bool take_bundle_buffer(network_peer const& p, transport::lane way, std::size_t room,
                           transport::network_buffer& buffer);
-  void send_bundle(network_peer& p, transport::network_buffer& buffer, std::uint64_t messages,
+  void send_bundle(network_peer& p, transport::network_buffer& buffer, form what, std::uint64_t token,
                    std::size_t used);
   void follow_burst(network_peer& p, transport::lane way);
   void look_after_bundles(network_peer& p);
   bool close_bundles();
   void take_bundle(transport::arrival const& what, std::uint64_t messages);
+  std::size_t take_entry(std::byte const* at, std::int32_t source);
+
+  // Bundles by host.
+  /// Messages of a bundle for others of this host.
+  struct passing_on {
+    std::int32_t source;
+    std::size_t bytes;        ///< of the bundle
+    std::uint32_t kept_back;  ///< parts of it that wait at this rank
+  };
+  void find_counterpart(network_peer& p);
+  bool begin_by_host(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  void commit_by_host(network_peer& p, transport::outgoing const& out, transport::message_kind kind,
+                      std::uint64_t token, std::size_t bytes);
+  bool close_by_host(network_peer& via);
+  bool send_first_by_host(network_peer& p);
+  void take_by_host(transport::arrival const& what, std::uint64_t token);
+  std::size_t pass_on(passing_on& what, std::byte const* bundle, std::size_t i);
+  bool tell_passed();
 
   // Acknowledgements.
   void note_following(network_peer& p) noexcept;
@@ -249,7 +294,8 @@ class network_messages final : public single<network_messages>, public transport
   bool look();
   [[nodiscard]] std::uint64_t from_neighbours() const noexcept;
   [[nodiscard]] bool nothing_waits() const noexcept {
-    return !stirred_ && unsent() == 0 && announced_.empty() && active_.empty() && bundling_.empty();
+    return !stirred_ && unsent() == 0 && announced_.empty() && active_.empty() && bundling_.empty() &&
+           arrived_[0].empty() && arrived_[1].empty();
   }
 
   // Connections.
@@ -292,9 +338,12 @@ class network_messages final : public single<network_messages>, public transport
   bool const bundles_;                   ///< messages cost much: several leave together
   std::size_t const most_at_once_;       ///< bytes that the transport has read when send() returns
   std::size_t bundled_ = 0;              ///< messages that lie in bundles
+  bool const by_host_;                   ///< those to all ranks of a host
   std::vector<network_peer*> bundling_;
-  std::size_t watched_ = 0;  ///< peers to which something was acknowledged `before`
-  std::size_t waiting_ = 0;  ///< messages that the transport does not have yet
+  std::list<passing_on> passing_on_;
+  std::vector<std::uint64_t> others_;  ///< messages of a bundle that has arrived: target, place
+  std::size_t watched_ = 0;            ///< peers to which something was acknowledged `before`
+  std::size_t waiting_ = 0;            ///< messages that the transport does not have yet
   std::atomic<std::size_t> unsent_{0};
   std::size_t private_bytes_[transport::lanes] = {};
   std::uint64_t calls_sent_ = 0;

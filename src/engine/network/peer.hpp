@@ -66,6 +66,13 @@ struct network_peer {
   bool bundling = false;  ///< among those that advance() visits for their bundles
   last_acknowledged lately = last_acknowledged::nothing;  ///< if it is anything, `bundling` is true
   acknowledgement_habit habit;
+  // Bundles by host (network_by_host.cpp).
+  network_peer* counterpart =
+      nullptr;  ///< on the host of this one; null: nothing to this one goes by way of another
+  std::uint32_t counterpart_of = 0;  ///< so many others
+  message_bundle by_host;            ///< as the counterpart: messages to ranks of its host
+  std::size_t passing = 0;           ///< bytes of ours that it has not passed on, as far as this rank knows
+  std::size_t passed = 0;            ///< of its own that this rank has passed on, and not said so
   // Credit for requests, in bytes.
   std::size_t in_use = 0;  ///< of ours at the peer, that it has not given back
   std::size_t owed = 0;    ///< of the peer's here, to be given back
