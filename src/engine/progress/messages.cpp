@@ -182,6 +182,23 @@ void am_begin_data(outgoing& out, std::int32_t target, std::size_t bytes, pressu
   begin_elsewhere(out, bytes, when_full, alignment, bytes);
 }
 
+namespace {
+bool may_go_by_host(progress_engine const& engine, std::int32_t target) {
+  return engine.network != nullptr && engine.network->bundles_by_host() && !engine.shm.reaches(target);
+}
+}  // namespace
+
+void am_begin_unordered(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
+                        std::size_t alignment) {
+  if (progress_engine& engine = progress_engine::here(); may_go_by_host(engine, target)) {
+    out.target = target;
+    out.way = lane::control;
+    guard const held;
+    if (engine.network->begin_by_host(out, bytes, alignment)) return;
+  }
+  am_begin_data(out, target, bytes, when_full, alignment);
+}
+
 void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment, pressure when_full) {
   outgoing larger;
   if (out.where == transport::storage::ring || out.where == transport::storage::in_network) {
@@ -234,6 +251,15 @@ void am_short(std::int32_t target, function_token token, void const* data, std::
   shm::endpoint& shm = progress_engine::here().shm;
   if (!shm.send_in_cell(target, lane::control, message_kind::active, token, data, bytes)) [[unlikely]]
     am_short_elsewhere(target, token, data, bytes, when_full);
+}
+
+void am_short_unordered(std::int32_t target, function_token token, void const* data, std::size_t bytes) {
+  if (progress_engine& engine = progress_engine::here(); may_go_by_host(engine, target)) {
+    guard const held;
+    if (engine.network->send_by_host(target, token, {static_cast<std::byte const*>(data), bytes}))
+      return leaves_for_peers();
+  }
+  am_short(target, token, data, bytes, pressure::always);
 }
 
 void am_counted(std::int32_t target, function_token token, void const* data, std::size_t bytes,

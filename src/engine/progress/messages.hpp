@@ -13,6 +13,13 @@ namespace atl::engine {
 void am_begin_data(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
                    std::size_t alignment = buffer_alignment);
 
+/// The same of what needs no place in the order of messages to that rank: it may go by way of another rank of its host
+/// (ATOLL_BUNDLES_BY_HOST).
+void am_begin_unordered(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
+                        std::size_t alignment = buffer_alignment);
+/// am_short() of such a message, with pressure::always.
+void am_short_unordered(std::int32_t target, function_token token, void const* data, std::size_t bytes);
+
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
 

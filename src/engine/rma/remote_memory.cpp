@@ -194,8 +194,7 @@ void remote_memory::send_notice(copy_completion* completion, transfer_end const&
 void remote_memory::send_atomic(copy_completion* completion, host_address const& cell,
                                 atomic_request const& what) noexcept {
   remote::atomic_order const order{reinterpret_cast<std::uintptr_t>(completion), cell.offset, what};
-  am_short(static_cast<std::int32_t>(cell.rank), remote::atomic_token(), &order, sizeof order,
-           pressure::always);
+  am_short_unordered(static_cast<std::int32_t>(cell.rank), remote::atomic_token(), &order, sizeof order);
 }
 
 void remote_memory::piece_done(stream* s, unsigned slot) noexcept {

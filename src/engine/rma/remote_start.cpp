@@ -59,7 +59,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
   if (put) {
     arrival_notice const* const trailer = told ? &notice : nullptr;
     remote::put_layout const layout(head, trailer);
-    am_begin_data(out_, to.rank, layout.end, when_full_, notice.alignment);
+    am_begin_unordered(out_, to.rank, layout.end, when_full_, notice.alignment);
     token_ = remote::write_put(out_.begin, layout, head, trailer);
     std::memcpy(out_.begin + layout.data,
                 reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
@@ -68,7 +68,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
     source_left_ = true;
   } else {
     message_bytes_ = header_bytes + sizeof head;
-    am_begin(out_, from.rank, message_bytes_, when_full_);
+    am_begin_unordered(out_, from.rank, message_bytes_, when_full_);
     remote::write_at(out_.begin + header_bytes, head);
     token_ = remote::get_token();
     head_at_ = header_bytes;
@@ -114,7 +114,7 @@ void remote_start::atomic(host_address const& cell, atomic_request const& what) 
     if (by_network_ != nullptr) return;
   }
   message_bytes_ = header_bytes + sizeof(remote::atomic_order);
-  am_begin(out_, rank, message_bytes_, when_full_);
+  am_begin_unordered(out_, rank, message_bytes_, when_full_);
   remote::write_at(out_.begin + header_bytes, remote::atomic_order{0, cell.offset, what});
   token_ = remote::atomic_token();
   head_at_ = header_bytes;

@@ -248,7 +248,7 @@ void remote_memory::serve_get(message* m) {
     remote::answer_head const answer{head.cookie, head.slot};
     std::size_t const bytes = header_bytes + sizeof answer + head.bytes;
     outgoing out;
-    am_begin_data(out, m->source, bytes, pressure::always);
+    am_begin_unordered(out, m->source, bytes, pressure::always);
     remote::write_at(out.begin + header_bytes, answer);
     move(head, description, out.begin + header_bytes + sizeof answer, false);
     am_commit(out, message_kind::active, token_cache<&engine::fetched>::get(), bytes);
@@ -267,7 +267,7 @@ void remote_memory::serve_atomic(message* m) {
   if (no) return refuse(source, order.cookie, *no);
   if (order.what.by == atomics_by::network_alone) no_key_for_atomic(*engine_.network, *keys_, source, order);
   remote::atomic_answer const answer{order.cookie, atomic_applier(own_memory(order.offset), order.what)};
-  am_short(source, token_cache<&engine::changed>::get(), &answer, sizeof answer, pressure::always);
+  am_short_unordered(source, token_cache<&engine::changed>::get(), &answer, sizeof answer);
 }
 
 }  // namespace atl::engine
