@@ -89,9 +89,8 @@ started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   if (p->memory_out >= most_memory) return started::no_room;
   if (bytes >= rails_from && !rails_.empty()) ask_rails(*p);
   block* copy = nullptr;
-  bool const readable =
-      std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); });
-  if (what == sort::put && bytes <= limits_.inline_bytes && readable) {
+  if (what == sort::put && bytes <= limits_.inline_bytes &&
+      std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); })) {
     copy = small_.take();
     if (copy == nullptr) {
       error_ = "there is no memory for what is put";
@@ -128,37 +127,12 @@ void ofi_network::move(record* r, std::span<remote_piece const> far, std::span<l
   while (i < far.size() && j < near.size() && r->how == outcome::ok) {
     std::size_t const bytes = std::min(far[i].bytes - far_done, near[j].bytes - near_done);
     if (bytes != 0) {
-      auto* const here = static_cast<std::byte*>(near[j].place.address) + near_done;
-      remote_place const& place = far[i].place;
-      std::uint64_t const there = place.key->begin + place.offset + far_done;
-      std::array<std::uint8_t, most_rails> ways{};
-      bool const spread = bytes >= rails_from && on_host(near[j].place);
-      std::size_t const count = spread ? ways_to(*r->whom, *place.key, ways) : 1;
-      for (std::size_t k = 0; k < count && r->how == outcome::ok; ++k) {
-        record* const run = first ? r : open(*r->whom, nullptr, r->what);
-        if (!first) run->parent = r;
-        first = false;
-        ++r->parts;
-        share const part = share_of(bytes, count, k);
-        run->near = here + part.begin;
-        run->bytes = part.bytes;
-        run->far = there + part.begin;
-        run->key = place.key->key;
-        run->rail = ways[k];
-        if (run->rail != 0) {
-          run->key = place.key->further[r->whom->rails->far[run->rail - 1U]];
-          if (r->what != sort::get) ++r->whom->rail_puts;
-        }
-        if (copy != nullptr) {
-          std::memcpy(copy, here, bytes);
-          run->near = copy;
-          run->descriptor = r->memory->descriptor;
-          copy += bytes;
-          start(run);
-        } else {
-          enter_local(run, near[j].place.memory);
-        }
-      }
+      local_place const& here = near[j].place;
+      remote_place const& there = far[i].place;
+      move_run(r, first, {there.key, there.offset + far_done},
+               {static_cast<std::byte*>(here.address) + near_done, here.memory}, bytes, copy);
+      first = false;
+      if (copy != nullptr) copy += bytes;
     }
     far_done += bytes;
     near_done += bytes;
@@ -170,6 +144,38 @@ void ofi_network::move(record* r, std::span<remote_piece const> far, std::span<l
       ++j;
       near_done = 0;
     }
+  }
+}
+
+/// One of them, over several devices if it is long. `first`: in the operation's own record; `copy`: where a short put is copied to.
+void ofi_network::move_run(record* r, bool first, remote_place const& far, local_place const& near,
+                           std::size_t bytes, std::byte* copy) {
+  std::array<std::uint8_t, most_rails> ways{};
+  bool const spread = bytes >= rails_from && on_host(near);
+  std::size_t const count = spread ? ways_to(*r->whom, *far.key, ways) : 1;
+  for (std::size_t k = 0; k < count && r->how == outcome::ok; ++k) {
+    bool const own = first && k == 0;
+    record* const run = own ? r : open(*r->whom, nullptr, r->what);
+    if (!own) run->parent = r;
+    ++r->parts;
+    share const part = share_of(bytes, count, k);
+    run->near = static_cast<std::byte*>(near.address) + part.begin;
+    run->bytes = part.bytes;
+    run->far = far.key->begin + far.offset + part.begin;
+    run->key = far.key->key;
+    run->rail = ways[k];
+    if (run->rail != 0) {
+      run->key = far.key->further[r->whom->rails->far[run->rail - 1U]];
+      if (r->what != sort::get) ++r->whom->rail_puts;
+    }
+    if (copy == nullptr) {
+      enter_local(run, near.memory);
+      continue;
+    }
+    std::memcpy(copy, near.address, bytes);
+    run->near = copy;
+    run->descriptor = r->memory->descriptor;
+    start(run);
   }
 }
 

@@ -214,6 +214,8 @@ class ofi_network final : public network {
 
   // Remote memory (memory.cpp).
   void move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near);
+  void move_run(record* r, bool first, remote_place const& far, local_place const& near, std::size_t bytes,
+                std::byte* copy);
   void enter_local(record* r, registration const* memory);
   started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
                  operation* events, sort what, std::uint64_t const* tag);

@@ -63,8 +63,7 @@ std::string ofi_network::description() const {
 
 void ofi_network::close_rails() {
   for (auto const& [id, owner] : rail_owners_) {
-    rail_ends& ends = *owner.whom->rails;
-    close_object((owner.mine ? ends.mine : ends.theirs)[owner.which].endpoint);
+    close_object(owner.whom->rails->at(owner.which, owner.mine).endpoint);
   }
   for (rail& each : rails_) close_object(each.confirmed);
 }
@@ -132,13 +131,13 @@ void ofi_network::connect_rail(peer& p, std::size_t which, std::uint8_t theirs,
 }
 
 void ofi_network::own_rail(peer& p, std::size_t which, bool mine, fid_ep* made) {
-  (mine ? p.rails->mine : p.rails->theirs)[which] = {made, false};
+  p.rails->at(which, mine) = {made, false};
   rail_owners_[&made->fid] = {&p, which, mine};
   ++rails_[which].ends;
 }
 
 void ofi_network::drop_rail(peer& p, std::size_t which, bool mine) {
-  rail_ends::end& end = (mine ? p.rails->mine : p.rails->theirs)[which];
+  rail_ends::end& end = p.rails->at(which, mine);
   if (end.endpoint == nullptr) return;
   rail_owners_.erase(&end.endpoint->fid);
   close_object(end.endpoint);
@@ -193,7 +192,7 @@ void ofi_network::take_rail_event(std::uint32_t what, fid* of) {
   if (found == rail_owners_.end()) return;
   auto const [p, which, mine] = found->second;
   if (what == FI_CONNECTED) {
-    (mine ? p->rails->mine : p->rails->theirs)[which].stands = true;
+    p->rails->at(which, mine).stands = true;
   } else if (what == FI_SHUTDOWN) {
     p->hung_up = true;
     touch(*p);
@@ -204,7 +203,7 @@ void ofi_network::take_rail_failure(fid* of, int error) {
   auto const found = rail_owners_.find(of);
   if (found == rail_owners_.end()) return;
   auto const [p, which, mine] = found->second;
-  if ((mine ? p->rails->mine : p->rails->theirs)[which].stands) {
+  if (p->rails->at(which, mine).stands) {
     lose(*p, words_of(error));
     return;
   }

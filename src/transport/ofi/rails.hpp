@@ -31,6 +31,8 @@ struct rail_ends {
   std::array<end, most_further> theirs{};        ///< by which the peer does
   std::array<std::uint8_t, most_further> far{};  ///< which one of the peer's is at the other end of mine
   bool asked = false;                            ///< the peer where it listens
+
+  [[nodiscard]] end& at(std::size_t which, bool my_own) { return (my_own ? mine : theirs)[which]; }
 };
 
 /// Whose an endpoint is.
