@@ -26,7 +26,7 @@ using transport::outgoing;
 bool network_messages::acknowledge(std::int32_t target, std::uint64_t token,
                                    std::span<std::byte const> payload) {
   if (!bundles_) return send_at_once(target, token, payload);
-  if (send_by_host(target, token, payload)) return true;
+  if (by_host_ && send_by_host(target, token, payload)) return true;
   network_peer& p = peer(target);
   message_bundle& b = p.bundles[index_of(lane::control)];
   outgoing out;

@@ -224,7 +224,7 @@ std::size_t network_messages::take_entry(std::byte const* at, std::int32_t sourc
   entry e;
   std::memcpy(&e, at, sizeof e);
   if (e.bytes == entry::given_up) return e.room;
-  peer(source).in_use -= e.head.credit();
+  if (std::size_t const credit = e.head.credit(); credit != 0) peer(source).in_use -= credit;
   message* const m = make_pooled(e.head, source, header_bytes + e.bytes);
   if (e.bytes != 0) std::memcpy(m->payload(), at + sizeof e, e.bytes);
   deliver(m);

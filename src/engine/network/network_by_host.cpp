@@ -106,7 +106,6 @@ bool network_messages::send_first_by_host(network_peer& p) {
 /// The whole of a message that needs no place in an order. False: it has to go directly.
 bool network_messages::send_by_host(std::int32_t target, std::uint64_t token,
                                     std::span<std::byte const> payload) {
-  if (!by_host_) return false;
   network_peer& p = peer(target);
   std::size_t const bytes = header_bytes + payload.size();
   outgoing out;
