@@ -128,9 +128,9 @@ begin_host() {
 
 up() {
   local count interfaces=1 i k
-  if [ "$1" = --interfaces ]; then
-    interfaces=$2
-    shift 2
+  if [ "${1:-}" = --interfaces ]; then
+    interfaces=${2:-}
+    shift $(($# < 2 ? $# : 2))
   fi
   [ $# -eq 1 ] || die "up [--interfaces K] N"
   count=$1
@@ -297,7 +297,7 @@ run() {
 command=$1
 shift
 case $command in
-  up) [ $# -ge 1 ] || die "up [--interfaces K] N"; up "$@" ;;
+  up) up "$@" ;;
   run) run "$@" ;;
   launch) need_root; [ $# -ge 1 ] || die "launch COMMAND"; launch "$@" ;;
   exec) need_root; [ $# -ge 2 ] || die "exec HOST COMMAND"; enter "$@" ;;

@@ -1,8 +1,9 @@
 // Calls between all ranks, also where many share a core: every rank calls all others in turn. And small bursts from all ranks to random ones,
 // of other hosts where there are several.
 
-#include <random>
 #include <upcxx/upcxx.hpp>
+
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -46,10 +47,8 @@ struct round_count {
 class scattered {
  public:
   scattered() : far_(far_ranks()), order_(std::minstd_rand(1 + static_cast<unsigned>(upcxx::rank_me()))) {
-    upcxx::global_ptr<std::uint64_t> const mine = upcxx::new_<std::uint64_t>(0);
-    upcxx::dist_object<upcxx::global_ptr<std::uint64_t>> all(mine);
+    upcxx::dist_object<upcxx::global_ptr<std::uint64_t>> all(own_);
     for (upcxx::intrank_t const r : far_) cells_.push_back(all.fetch(r).wait());
-    own_ = mine;
     upcxx::barrier();
   }
   ~scattered() {
@@ -113,7 +112,7 @@ class scattered {
   std::vector<upcxx::intrank_t> far_;
   std::minstd_rand order_;
   std::vector<upcxx::global_ptr<std::uint64_t>> cells_;
-  upcxx::global_ptr<std::uint64_t> own_;
+  upcxx::global_ptr<std::uint64_t> own_ = upcxx::new_<std::uint64_t>(0);
   upcxx::atomic_domain<std::uint64_t> domain_{{upcxx::atomic_op::fetch_add}};
   std::uint64_t before_ = 0;
 };
