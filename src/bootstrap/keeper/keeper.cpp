@@ -24,6 +24,7 @@ constexpr std::int64_t launchers_turn_ms =
 constexpr std::int64_t goodbye_ms = 1000;      ///< between SIGTERM and SIGKILL
 constexpr std::int64_t words_travel_ms = 200;  ///< to the user, before ranks are ended
 constexpr std::int64_t greeting_ms = 5000;     ///< for proofs of who one is
+constexpr std::int64_t meeting_ms = 2000;      ///< with who has not been met when all ranks have ended
 constexpr std::int64_t answer_ms = 250;        ///< at least, for a call to be answered
 constexpr std::int64_t between_calls_ms = 50;
 constexpr std::int64_t beats_missed = 3;  ///< when a neighbour is called anew
@@ -65,7 +66,7 @@ keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> list
       beat_(std::clamp<std::int64_t>(patience_ / 20, 20, 500)) {}
 
 void keeper::run() {
-  while (!all_ended() || (ending_ ? !told_ : fell_ >= 0 && now_ms() - fell_ <= launchers_turn_ms)) {
+  while (!all_ended() || has_news()) {
     look_at_board();
     call_next();
     wait_and_work();
@@ -80,6 +81,15 @@ void keeper::run() {
     next_.push();
     ::usleep(1000);
   }
+}
+
+/// Which somebody still has to hear. Ranks may end the job before keepers have met: who hears nothing takes the end of this
+/// host for a loss.
+bool keeper::has_news() {
+  if (left_ == 0) left_ = now_ms();
+  if (ending_ ? !told_ : fell_ >= 0 && now_ms() - fell_ <= launchers_turn_ms) return true;
+  auto const unmet = [](neighbour const& n) { return n.now() == neighbour::state::none; };
+  return (ending_ || fell_ >= 0) && (unmet(previous_) || unmet(next_)) && now_ms() - left_ <= meeting_ms;
 }
 
 void keeper::print(std::string_view words) const {
@@ -204,6 +214,7 @@ void keeper::end_job(std::uint32_t host, std::string_view words, bool said, neig
   if (!std::exchange(ending_, true)) {
     reason_ = words;
     ending_since_ = now_ms();
+    by_rank_ = said;
     tell_all(news::ending, host, -1, words, from);
   } else if (more) {
     tell_all(news::ending, host, -1, reason_, from);
@@ -360,8 +371,10 @@ void keeper::look_at_clock() {
   if (!told_) speak();
   if (!told_) return;
   if (told_at_ == 0) told_at_ = now;
-  // Launchers lose what was written just before ranks end.
-  if (now - told_at_ >= words_travel_ms && !std::exchange(terminated_, true)) {
+  // Launchers lose what was written just before ranks end, and the status of a rank that has ended the job when they see another
+  // one end first.
+  if (now - told_at_ >= (by_rank_ ? launchers_turn_ms : words_travel_ms) &&
+      !std::exchange(terminated_, true)) {
     signal_survivors(SIGTERM);
     kill_at_ = now + goodbye_ms;
   }

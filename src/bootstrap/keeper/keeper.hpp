@@ -57,6 +57,7 @@ class keeper {
   void signal_survivors(int signal);
   [[nodiscard]] bool has_survivors() const;
   [[nodiscard]] bool all_ended() const;
+  [[nodiscard]] bool has_news();
   [[nodiscard]] neighbour& other(neighbour const& one) { return &one == &next_ ? previous_ : next_; }
   void print(std::string_view words) const;
 
@@ -79,11 +80,13 @@ class keeper {
   bool was_silent_ = false;  ///< the next one, and is called anew
   int refused_ = 0;          ///< calls of strangers that were told of
 
+  std::int64_t left_ = 0;   ///< when all ranks of this host had ended
   std::int64_t fell_ = -1;  ///< when a rank fell
   std::string fall_words_;
   std::uint32_t fall_host_ = 0;
   std::vector<std::int32_t> fallen_;
   bool ending_ = false;
+  bool by_rank_ = false;  ///< the launcher has been told, too
   bool told_ = false;   ///< the user knows why
   bool alone_ = false;  ///< when a neighbour was lost
   std::string reason_;

@@ -136,6 +136,10 @@ class KeeperRing : public testing::Test {
 
   /// A ring of hosts of two ranks, which do nothing.
   void start(std::uint32_t count) {
+    start_ranks(count);
+    for (std::uint32_t h = 0; h < count; ++h) start_keeper(h);
+  }
+  void start_ranks(std::uint32_t count) {
     for (std::uint32_t h = 0; h < count; ++h) {
       host one;
       one.at = open_post(atl::format("host%u", h),
@@ -146,7 +150,6 @@ class KeeperRing : public testing::Test {
         one.ranks.push_back(start_rank(one.board[local], 2 * h + local));
       hosts_.push_back(std::move(one));
     }
-    for (std::uint32_t h = 0; h < count; ++h) start_keeper(h);
   }
 
   static ::pid_t start_rank(place& where, std::uint32_t rank) {
@@ -303,6 +306,21 @@ TEST_F(KeeperRing, WhoEndsTheJobHasSaidWhy) {
   ::kill(hosts_[2].ranks[0], SIGKILL);
   EXPECT_EQ(ended(ranks_but({4})), std::vector<int>(5, SIGTERM));
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(said(), "");
+}
+
+TEST_F(KeeperRing, TheJobEndsBeforeKeepersMeet) {
+  start_ranks(2);
+  hosts_[1].board[1].how = standing::ends_job;
+  for (::pid_t const rank : hosts_[1].ranks) {
+    ASSERT_EQ(::kill(rank, SIGKILL), 0);
+    ASSERT_EQ(ended({rank}), std::vector<int>{SIGKILL});
+  }
+  start_keeper(1);
+  settle();
+  start_keeper(0);
+  EXPECT_EQ(ended(hosts_[0].ranks), std::vector<int>(2, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(2, 0));
   EXPECT_EQ(said(), "");
 }
 
