@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memory/kind.hpp"
+#include "transport/ofi/choice.hpp"
 #include "transport/ofi/libfabric.hpp"
 #include "transport/plugin.hpp"
 
@@ -25,9 +26,6 @@ struct device {
   std::vector<info_ptr> alike = {};
 };
 
-/// Devices that are used together, the best one included.
-inline constexpr std::size_t most_rails = 4;
-
 /// Of those that ATOLL_NET_DEVICES names, or of all: adapters before what a processor does, connected endpoints (FI_EP_MSG)
 /// before one for all peers (FI_EP_RDM); then the provider that libfabric has first; addresses that others can reach before
 /// loop-back ones, IPv4 before others. Devices of unknown speed are alike only where they are named.
@@ -44,8 +42,5 @@ constexpr home_of_kind homes_of_kinds[] = {{memory::kind_id::cuda, FI_HMEM_CUDA}
 
 /// An adapter moves the data.
 bool is_adapter(fi_info const& info);
-
-/// "tcp/eth0"
-std::string name_of(fi_info const& info);
 
 }  // namespace atl::transport::ofi
