@@ -30,6 +30,7 @@
 #include "engine/copies/descriptor_exchange.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/world.hpp"
+#include "memory/kind.hpp"
 #include "memory/segment_allocator.hpp"
 #include "upcxx/runtime_state.hpp"
 
@@ -202,7 +203,7 @@ device_handle open_device(unsigned kind, int device) {
   if (device == auto_device) {
     if (count == 0) return nullptr;
     static int calls = 0;
-    device = (engine::job.local_rank + calls++) % count;
+    device = memory::usual_device(engine::job.local_rank, calls++, count);
   }
   if (device < 0 || device >= count) {
     check_failed(
