@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
+
+#include "transport/system_files.hpp"
 
 namespace atl::transport {
 namespace {
@@ -18,19 +19,6 @@ namespace fs = std::filesystem;
 constexpr std::array<char const*, 3> classes{"infiniband", "cxi", "net"};
 
 constexpr int beside = 10;
-
-std::string line_of(fs::path const& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-std::optional<int> number_in(std::string_view text) {
-  int value = 0;
-  auto const read = std::from_chars(text.data(), text.data() + text.size(), value);
-  return read.ec == std::errc{} ? std::optional(value) : std::nullopt;
-}
 
 /// "0-3,8"
 std::vector<int> numbers_in(std::string const& list) {

@@ -3,13 +3,12 @@
 #include "transport/nearest_devices.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
+
+#include "unit/transport/fake_machine.hpp"
 
 namespace atl::transport {
 namespace {
@@ -20,36 +19,21 @@ namespace fs = std::filesystem;
 class nearest_devices : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "atoll-sys-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    sys_ = name;
-    write("devices/system/node/online", "0-3");
-    char const* const distances[] = {"10 12 32 32", "12 10 32 32", "32 32 10 12", "32 32 12 10"};
-    for (int node = 0; node < 4; ++node) {
-      std::string const folder = "devices/system/node/node" + std::to_string(node);
-      write(folder + "/distance", distances[node]);
-      write(folder + "/cpulist", std::to_string(node * 4) + "-" + std::to_string(node * 4 + 2) + "," +
-                                     std::to_string(node * 4 + 3));
-    }
+    machine_.add_nodes(2, 2);
     add("infiniband/mlx5_1", "3", "12-15");
     add("infiniband/mlx5_0", "0", "0-3");
     add("net/eth1", "1", "4-7");
     add("net/eth0", "-1", "");
     fs::create_directories(fs::path(sys_) / "class/net/veth7");
   }
-  void TearDown() override { fs::remove_all(sys_); }
-
-  void write(std::string const& file, std::string const& line) const {
-    fs::path const path = fs::path(sys_) / file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << line << '\n';
-  }
+  void write(std::string const& file, std::string const& line) const { machine_.write("sys/" + file, line); }
   void add(std::string const& device, std::string const& node, std::string const& cpus) const {
     write("class/" + device + "/device/numa_node", node);
     write("class/" + device + "/device/local_cpulist", cpus);
   }
 
-  std::string sys_;
+  test::fake_machine machine_;
+  std::string sys_ = machine_.sys();
 };
 
 TEST_F(nearest_devices, are_listed_with_their_places) {
