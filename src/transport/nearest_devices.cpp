@@ -34,16 +34,61 @@ std::vector<int> numbers_in(std::string const& list) {
   return all;
 }
 
-std::optional<device_place> place_of(std::string const& name, fs::path const& entry) {
-  std::error_code error;
-  if (!fs::exists(entry / "device", error)) return std::nullopt;
-  return device_place{name, number_in(line_of(entry / "device/numa_node")).value_or(-1),
-                      line_of(entry / "device/local_cpulist")};
-}
+/// Of a device on a bus; -1: the system does not say.
+int node_of(fs::path const& on_bus) { return number_in(line_of(on_bus / "numa_node")).value_or(-1); }
 
 std::string bare(std::string_view device) {
   device.remove_prefix(device.rfind('/') + 1);  // npos + 1 is 0
   return std::string(device.substr(0, device.find(':')));
+}
+
+/// Where a device is on a bus, by what the system lists it under; empty: on none.
+fs::path place_on_bus(fs::path const& entry) {
+  std::error_code error;
+  return fs::exists(entry / "device", error) ? entry / "device" : fs::path();
+}
+
+fs::path place_of(std::string_view device, std::string const& sys) {
+  std::string const name = bare(device);
+  fs::path place;
+  for (char const* const sort : classes) {
+    if (place.empty() && !name.empty()) place = place_on_bus(fs::path(sys) / "class" / sort / name);
+  }
+  return place;
+}
+
+fs::path folder_of_node(int node, std::string const& sys) {
+  return fs::path(sys) / "devices/system/node" / ("node" + std::to_string(node));
+}
+
+struct distance_to_node {
+  int node;
+  int distance;
+};
+
+/// None, if there is no such node.
+std::vector<distance_to_node> distances_from(int node, std::string const& sys) {
+  std::vector<distance_to_node> all;
+  std::istringstream distances(line_of(folder_of_node(node, sys) / "distance"));
+  for (int const other : numbers_in(line_of(fs::path(sys) / "devices/system/node/online"))) {
+    int distance = 0;
+    if (!(distances >> distance)) break;
+    all.push_back({other, distance});
+  }
+  return all;
+}
+
+/// How many bridges of the bus two devices have above them both. They are the folders in which the system keeps what is behind them.
+int bridges_above(fs::path const& one, fs::path const& other) {
+  std::error_code error;
+  fs::path const a = fs::canonical(one, error).parent_path();
+  fs::path const b = fs::canonical(other, error).parent_path();
+  auto const parting = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  // "0000:17:00.0", which the bus they begin with ("pci0000:15"), and those that hypervisors put before it, are not.
+  return static_cast<int>(std::count_if(a.begin(), parting, [](fs::path const& folder) {
+    std::string const& name = folder.native();
+    return std::count(name.begin(), name.end(), ':') == 2;
+  }));
 }
 
 }  // namespace
@@ -54,7 +99,9 @@ std::vector<device_place> attached_devices(std::string const& sys) {
     std::vector<device_place> some;
     std::error_code error;
     for (fs::directory_entry const& each : fs::directory_iterator(fs::path(sys) / "class" / sort, error)) {
-      if (auto place = place_of(each.path().filename(), each.path())) some.push_back(std::move(*place));
+      fs::path const place = place_on_bus(each.path());
+      if (place.empty()) continue;
+      some.push_back({each.path().filename(), node_of(place), line_of(place / "local_cpulist")});
     }
     std::sort(some.begin(), some.end(), [](auto const& a, auto const& b) { return a.name < b.name; });
     all.insert(all.end(), some.begin(), some.end());
@@ -63,25 +110,28 @@ std::vector<device_place> attached_devices(std::string const& sys) {
 }
 
 int distance_of(std::string_view device, std::vector<int> const& cpus, std::string const& sys) {
-  std::string const name = bare(device);
-  std::optional<device_place> place;
-  for (char const* const sort : classes) {
-    if (!place && !name.empty()) place = place_of(name, fs::path(sys) / "class" / sort / name);
-  }
-  if (!place || place->numa_node < 0) return beside;
-  fs::path const nodes = fs::path(sys) / "devices/system/node";
-  std::istringstream distances(line_of(nodes / ("node" + std::to_string(place->numa_node)) / "distance"));
-  std::vector<int> const online = numbers_in(line_of(nodes / "online"));
+  fs::path const place = place_of(device, sys);
+  if (place.empty()) return beside;
   int least = 0;
-  for (int const node : online) {
-    int distance = 0;
-    if (!(distances >> distance)) break;
-    std::vector<int> const of_node = numbers_in(line_of(nodes / ("node" + std::to_string(node)) / "cpulist"));
+  for (auto const& [node, distance] : distances_from(node_of(place), sys)) {
+    std::vector<int> const of_node = numbers_in(line_of(folder_of_node(node, sys) / "cpulist"));
     bool const ours =
         std::find_first_of(cpus.begin(), cpus.end(), of_node.begin(), of_node.end()) != cpus.end();
     if (ours && (least == 0 || distance < least)) least = distance;
   }
   return least == 0 ? beside : least;
+}
+
+gpu_nearness nearness_to_gpu(std::string_view device, std::string_view gpu, std::string const& sys) {
+  fs::path const place = place_of(device, sys);
+  if (place.empty() || gpu.empty()) return {};
+  fs::path const other = fs::path(sys) / "bus/pci/devices" / gpu;
+  gpu_nearness found{bridges_above(place, other)};
+  int const node_of_gpu = node_of(other);
+  for (auto const& [node, distance] : distances_from(node_of(place), sys)) {
+    if (node == node_of_gpu) found.distance = distance;
+  }
+  return found;
 }
 
 std::uint64_t interface_speed(std::string_view interface, std::string const& sys) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which network devices are near which cores. Read from /sys, which is where hwloc has it from: two files for a device, and no library in
+/// Which network devices are near which cores and which GPU. Read from /sys, which is where hwloc has it from: two files for a device, and no library in
 /// every rank. Uses nothing but the standard library, so that modules may compile it in.
 
 #include <cstdint>
@@ -23,6 +23,21 @@ std::vector<device_place> attached_devices(std::string const& sys = "/sys");
 /// How far a device is from the nearest of these hardware threads, as the system counts distances between NUMA nodes: 10 is beside it. Also 10 where
 /// nothing is known against it. `device` may have a provider in front and a port behind: "tcp/eth0", "mlx5_0:1".
 int distance_of(std::string_view device, std::vector<int> const& cpus, std::string const& sys = "/sys");
+
+/// How near a device is to a GPU.
+struct gpu_nearness {
+  int bridges =
+      0;  ///< of the bus, above both: where there are any both are under a switch; the more, the nearer it is
+  int distance = 10;  ///< between their NUMA nodes, as above
+};
+
+/// `gpu`: its bus address, "0000:1b:00.0". What is not known counts as no bridge, and nothing against it.
+gpu_nearness nearness_to_gpu(std::string_view device, std::string_view gpu, std::string const& sys = "/sys");
+
+/// The first is nearer than the second: under the same switch, else in a nearer NUMA node.
+constexpr bool nearer(gpu_nearness const& a, gpu_nearness const& b) noexcept {
+  return a.bridges != b.bridges ? a.bridges > b.bridges : a.distance < b.distance;
+}
 
 /// Of a network interface, in bits a second; 0 where the system does not say.
 std::uint64_t interface_speed(std::string_view interface, std::string const& sys = "/sys");

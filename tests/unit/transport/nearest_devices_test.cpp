@@ -1,4 +1,4 @@
-// Near which cores devices are: in a tree of files that stands for /sys.
+// Near which cores and GPUs devices are: in a tree of files that stands for /sys.
 
 #include "transport/nearest_devices.hpp"
 
@@ -71,6 +71,78 @@ TEST_F(nearest_devices, speeds_are_those_that_the_system_says) {
   fs::create_directories(fs::path(sys_) / "class/net/eth1/bridge");
   EXPECT_TRUE(is_bridge("eth1", sys_));
   EXPECT_FALSE(is_bridge("eth0", sys_));
+}
+
+class nearest_to_gpu : public testing::Test {
+ protected:
+  [[nodiscard]] gpu_nearness of(std::string_view device, std::string_view gpu) const {
+    return nearness_to_gpu(device, gpu, machine_.sys());
+  }
+  [[nodiscard]] bool is_nearer(std::string_view device, std::string_view than, std::string_view gpu) const {
+    return nearer(of(device, gpu), of(than, gpu));
+  }
+  void expect_equal(std::string_view device, std::string_view other, std::string_view gpu) const {
+    EXPECT_FALSE(is_nearer(device, other, gpu)) << device << ' ' << other;
+    EXPECT_FALSE(is_nearer(other, device, gpu)) << device << ' ' << other;
+  }
+
+  test::fake_machine machine_;
+};
+
+TEST_F(nearest_to_gpu, is_what_shares_its_switch_then_its_node) {
+  machine_.add_pairs_under_switches();
+  EXPECT_EQ(of("mlx5_0:1", "0000:13:00.0").bridges, 2);
+  EXPECT_EQ(of("mlx5_5", "0000:63:00.0").bridges, 2);
+  EXPECT_EQ(of("mlx5_1", "0000:13:00.0").bridges, 0);
+  EXPECT_EQ(of("mlx5_1", "0000:13:00.0").distance, 10);
+  EXPECT_EQ(of("mlx5_4", "0000:13:00.0").distance, 32);
+  EXPECT_TRUE(is_nearer("mlx5_0", "mlx5_1", "0000:13:00.0"));
+  EXPECT_TRUE(is_nearer("mlx5_1", "mlx5_0", "0000:23:00.0"));
+  EXPECT_TRUE(is_nearer("mlx5_3", "mlx5_4", "0000:13:00.0"));
+  expect_equal("mlx5_1", "mlx5_3", "0000:13:00.0");
+}
+
+TEST_F(nearest_to_gpu, a_switch_behind_a_switch_is_nearer) {
+  std::string const top = "pci0000:10/0000:10:01.0/0000:11:00.0/";
+  machine_.add_gpu(top + "0000:12:00.0/0000:13:00.0/0000:14:00.0/0000:15:00.0");
+  machine_.add_network("infiniband/same", top + "0000:12:00.0/0000:13:00.0/0000:14:01.0/0000:16:00.0");
+  machine_.add_network("infiniband/above", top + "0000:12:01.0/0000:17:00.0");
+  machine_.add_network("infiniband/apart", "pci0000:10/0000:10:02.0/0000:18:00.0");
+  EXPECT_TRUE(is_nearer("same", "above", "0000:15:00.0"));
+  EXPECT_TRUE(is_nearer("above", "apart", "0000:15:00.0"));
+  EXPECT_EQ(of("apart", "0000:15:00.0").bridges, 0) << "a bus that both begin with is no switch";
+}
+
+TEST_F(nearest_to_gpu, functions_of_one_adapter_are_equally_near) {
+  machine_.add_pairs_under_switches();
+  machine_.add_network("net/ib0", "pci0000:10/0000:10:01.0/0000:11:00.0/0000:12:01.0/0000:14:00.1");
+  expect_equal("mlx5_0", "tcp/ib0", "0000:13:00.0");
+}
+
+TEST_F(nearest_to_gpu, in_a_virtual_machine_nothing_is_nearer) {
+  machine_.add_gpu("pci0000:00/0000:00:05.0", -1);
+  machine_.add_network("net/eth0", "pci0000:00/0000:00:03.0", -1);
+  machine_.add_network("net/eth1", "pci0000:00/0000:00:06.0/virtio3", -1);
+  expect_equal("eth0", "eth1", "0000:00:05.0");
+  // Devices that a hypervisor passes on, each with a bus of its own.
+  std::string const passed = "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/VMBUS:00/";
+  machine_.add_gpu(passed + "47505500-0001/pci0001:00/0001:00:00.0", 0);
+  machine_.add_network("infiniband/mlx5_0", passed + "47505500-0002/pci0101:00/0101:00:02.0", 0);
+  EXPECT_EQ(of("mlx5_0", "0001:00:00.0").bridges, 0);
+  expect_equal("mlx5_0", "eth0", "0001:00:00.0");
+}
+
+TEST_F(nearest_to_gpu, nothing_is_held_against_what_is_not_known) {
+  machine_.add_pairs_under_switches();
+  for (char const* const gpu : {"", "0000:99:00.0"}) expect_equal("mlx5_0", "mlx5_7", gpu);
+  fs::create_directories(machine_.sys() + "/class/net/veth7");
+  for (char const* const device : {"veth7", "nowhere", ""}) {
+    EXPECT_EQ(of(device, "0000:13:00.0").bridges, 0);
+    EXPECT_EQ(of(device, "0000:13:00.0").distance, 10);
+  }
+  fs::remove_all(machine_.sys() + "/devices/system");
+  EXPECT_TRUE(is_nearer("mlx5_0", "mlx5_1", "0000:13:00.0"));
+  expect_equal("mlx5_1", "mlx5_7", "0000:13:00.0");
 }
 
 TEST(cpus_of_this_process, are_some) { EXPECT_FALSE(cpus_of_this_process().empty()); }
