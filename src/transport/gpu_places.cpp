@@ -1,10 +1,13 @@
 #include "transport/gpu_places.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -57,6 +60,38 @@ std::vector<gpu> attached_gpus(std::string const& root) {
   return all;
 }
 
+bool is_open_to_us(fs::path const& node) { return ::access(node.c_str(), R_OK | W_OK) == 0; }
+
+/// Under which number NVIDIA's driver has a GPU; nothing: it does not have it, or not in this container.
+std::optional<int> minor_of(std::string const& address, std::string const& root) {
+  constexpr std::string_view key = "Device Minor:";
+  std::ifstream in(root + "/proc/driver/nvidia/gpus/" + address + "/information");
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    std::size_t const begin = line.find_first_not_of(" \t", key.size());
+    return begin == std::string::npos ? std::nullopt : number_in(std::string_view(line).substr(begin));
+  }
+  return std::nullopt;
+}
+
+/// Schedulers and containers keep processes from GPUs that /sys shows all the same, and drivers number what is left. Looks whether
+/// this one may open the file of a GPU, which takes no driver; where nobody says which file that is, it may.
+bool may_be_opened(gpu const& one, std::string const& root) {
+  std::error_code error;
+  if (one.vendor_id == vendors[0].id) {
+    if (!fs::exists(root + "/proc/driver/nvidia/gpus", error)) return true;
+    std::optional<int> const minor = minor_of(one.address, root);
+    return minor && is_open_to_us(root + "/dev/nvidia" + std::to_string(*minor));
+  }
+  fs::path const files = root + "/dev/dri";
+  std::string const listed = root + "/sys/bus/pci/devices/" + one.address + "/drm";
+  for (fs::directory_entry const& each : fs::directory_iterator(listed, error)) {
+    std::string const name = each.path().filename();
+    if (name.starts_with("renderD")) return is_open_to_us(files / name);
+  }
+  return true;
+}
+
 /// Those that a vendor's variable lets be seen; what follows a wrong number is not. Nothing: it does not say so by numbers.
 std::optional<addresses> visible(addresses const& all, char const* list) {
   if (list == nullptr) return all;
@@ -80,7 +115,7 @@ std::vector<std::string> usable_gpus(std::string const& root) {
     if (settings::gpu_driver(memory::to_string(each.kind)) == "none") continue;
     addresses usable;
     for (gpu const& one : all) {
-      if (one.vendor_id == each.id) usable.push_back(one.address);
+      if (one.vendor_id == each.id && may_be_opened(one, root)) usable.push_back(one.address);
     }
     for (char const* const variable : each.variables) {
       if (variable == nullptr || usable.empty()) continue;

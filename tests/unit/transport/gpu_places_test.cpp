@@ -107,6 +107,35 @@ TEST_F(gpu_places, nobody_knows_which_are_named_otherwise) {
   }
 }
 
+TEST_F(gpu_places, those_that_the_process_may_not_open_are_not_numbered) {
+  machine_.add_pairs_under_switches();
+  auto const tell = [&](std::string const& address, std::string const& minor) {
+    machine_.write("proc/driver/nvidia/gpus/" + address + "/information",
+                   "Model: \t\t NVIDIA H200\nBus Location: \t " + address + "\nDevice Minor: \t " + minor);
+  };
+  tell("0000:23:00.0", "0");  // numbers of files go their own way
+  tell("0000:33:00.0", "3");
+  tell("0000:43:00.0", "2");
+  tell("0000:53:00.0", "");
+  EXPECT_THAT(usable(), IsEmpty());
+  machine_.write("dev/nvidia3", "");
+  EXPECT_THAT(usable(), ElementsAre("0000:33:00.0"));
+  machine_.write("dev/nvidia2", "");
+  set("CUDA_VISIBLE_DEVICES", "1");
+  EXPECT_EQ(of_rank(0), "0000:43:00.0");
+}
+
+TEST_F(gpu_places, nor_are_such_of_amd) {
+  machine_.add_gpu("pci0000:00/0000:01:00.0", 0, "0x1002");
+  machine_.add_gpu("pci0000:20/0000:21:00.0", 0, "0x1002");
+  machine_.write("sys/devices/pci0000:00/0000:01:00.0/drm/card0/dev", "226:0");
+  machine_.write("sys/devices/pci0000:00/0000:01:00.0/drm/renderD128/dev", "226:128");
+  machine_.write("sys/devices/pci0000:20/0000:21:00.0/drm/card1/dev", "226:1");
+  EXPECT_THAT(usable(), ElementsAre("0000:21:00.0")) << "nobody says by which file that is opened";
+  machine_.write("dev/dri/renderD128", "");
+  EXPECT_THAT(usable(), SizeIs(2));
+}
+
 TEST_F(gpu_places, amds_are_numbered_by_two_variables_in_turn) {
   machine_.add_gpu("pci0000:00/0000:01:00.0", 0, "0x1002", "0x038000");
   machine_.add_gpu("pci0000:20/0000:21:00.0", 0, "0x1002", "0x120000");
