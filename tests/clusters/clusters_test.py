@@ -6,6 +6,7 @@ usage: clusters_test.py HOSTS_SH PROGRAMS [TestClass ...]
 PROGRAMS is the folder of the test programs. Exit status 77: hosts cannot be made here, or no launcher of the classes is installed.
 """
 
+import itertools
 import os
 import re
 import signal
@@ -502,6 +503,39 @@ class Rails(unittest.TestCase):
         for name in devices:
             self.assertEqual(sent[name] > 4 << 20, name != left_out, words)
         self.assertRegex(words, rf"rank 0 cannot connect to rank 1 over tcp/{left_out} \(.*\), and leaves that device out")
+
+    def test_those_beside_the_gpu_are_used(self):
+        # A GPU under one switch with two of three interfaces, in files that lie over the hosts' own. The first one stays, as each has a network of its own.
+        first, beside, elsewhere = self.job()[0]
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            switch = f"{folder}/pci0000:10/0000:10:01.0/0000:11:00.0"
+            gpu = f"{switch}/0000:12:02.0/0000:15:00.0"
+            places = {first: f"{switch}/0000:12:00.0/0000:13:00.0", beside: f"{switch}/0000:12:01.0/0000:14:00.0",
+                      elsewhere: f"{folder}/pci0000:20/0000:20:01.0/0000:21:00.0"}
+            for name, place in places.items():
+                entry = f"{folder}/class/net/{name}"
+                os.makedirs(place)
+                os.makedirs(entry)
+                os.symlink(place, f"{entry}/device")
+                for known in ("speed", "statistics"):
+                    os.symlink(f"/sys/devices/virtual/net/{name}/{known}", f"{entry}/{known}")
+            os.makedirs(gpu)
+            for file, line in {"class": "0x030200", "vendor": "0x10de", "numa_node": "-1"}.items():
+                with open(f"{gpu}/{file}", "w", encoding="ascii") as out:
+                    out.write(line + "\n")
+            os.makedirs(f"{folder}/bus")
+            os.symlink(gpu, f"{folder}/bus/0000:15:00.0")
+            for host, (part, over) in itertools.product(("h1", "h2"), (("class", "/sys/class"), ("bus", "/sys/bus/pci/devices"))):
+                self.assertEqual(hosts_sh("exec", host, "mount", "--bind", f"{folder}/{part}", over).returncode, 0)
+                self.addCleanup(hosts_sh, "exec", host, "umount", over)
+            devices, sent, words = self.job()
+            self.assertEqual(devices, [first, beside], words)
+            self.assertIn("; beside GPU 0000:15:00.0)", words)
+            self.assertGreater(sent[beside], 4 << 20, words)
+            self.assertLess(sent[elsewhere], 4 << 20, words)
+            devices, sent, words = self.job(ATOLL_CUDA_DRIVER="none")
+            self.assertEqual(devices, [first, beside, elsewhere], words)
+            self.doCleanups()
 
     def test_one_is_used_where_one_is_named(self):
         devices, sent, words = self.job(ATOLL_NET_DEVICES="eth1")

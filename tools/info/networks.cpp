@@ -14,6 +14,7 @@
 #include "run/hosts/cluster_job.hpp"
 #include "run/options.hpp"
 #include "transport/device_memory.hpp"
+#include "transport/gpu_places.hpp"
 #include "transport/nearest_devices.hpp"
 #include "transport/plugins.hpp"
 
@@ -27,11 +28,13 @@ host_facts facts_of_this_host() {
   std::vector<std::string> names = settings::transports();
   if (names.empty()) names.assign(transport::known_plugins().begin(), transport::known_plugins().end());
   std::string const devices = settings::network_devices();
+  std::string const gpu = transport::gpu_of_rank(0);
   for (std::string const& each : names) {
     if (each == "sim") continue;  // only between hosts that are none
     std::string const library = settings::network_library(each);
     transport::network_config config;
     config.devices = devices.c_str();
+    config.gpu = gpu.c_str();
     config.library = library.c_str();
     config.device_memory = settings::network_device_memory();
     transport::opened_network const opened = transport::open_plugin(each, config);

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/network/agreement.hpp"
+#include "transport/gpu_places.hpp"
 #include "transport/plugins.hpp"
 
 namespace atl::engine {
@@ -71,10 +72,12 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     std::vector<std::string> names = wanted_networks(hosts_are_simulated(channel));
     bool const simulated = std::erase(names, "sim") != 0;
     std::string const devices = settings::network_devices();
+    std::string const gpu = transport::gpu_of_rank(place.local_rank);
     transport::network_config config;
     config.rank = place.rank;
     config.ranks = place.size;
     config.devices = devices.c_str();
+    config.gpu = gpu.c_str();
     config.address_room = longest_card - transport::longest_network_name;
     config.one_machine = hosts_are_simulated(channel);
     config.device_memory = settings::network_device_memory();

@@ -34,11 +34,11 @@ int rank_of(fi_info const& info) {
 }
 
 /// Bits a second; 0: unknown.
-std::uint64_t speed_of(fi_info const& info) {
+std::uint64_t speed_of(fi_info const& info, surroundings const& here) {
   if (info.nic != nullptr && info.nic->link_attr != nullptr && info.nic->link_attr->speed != 0) {
     return info.nic->link_attr->speed;
   }
-  return interface_speed(info.domain_attr->name);
+  return interface_speed(info.domain_attr->name, here.sys);
 }
 
 /// "eth0", "tcp/eth0", or "mlx5_0:1" with the port behind it, as UCX names devices.
@@ -54,21 +54,18 @@ bool is_named(fi_info const& info, std::string const& devices) {
   return false;
 }
 
-}  // namespace
+bool names_some(std::string const& devices) { return !devices.empty() && devices != "all"; }
 
-std::string name_of(fi_info const& info) {
-  return std::string(info.fabric_attr->prov_name) + "/" + info.domain_attr->name;
+bool same_network(fi_info const& a, fi_info const& b) {
+  char const* const one = a.fabric_attr->name;
+  char const* const other = b.fabric_attr->name;
+  return one != nullptr && other != nullptr && std::strcmp(one, other) == 0;
 }
 
-bool same_provider(fi_info const& a, fi_info const& b) {
-  return std::strcmp(a.fabric_attr->prov_name, b.fabric_attr->prov_name) == 0;
-}
-
-bool is_usable(fi_info const& info) { return rank_of(info) >= 0; }
-
-fi_info const* best_of(fi_info const* list, std::string const& devices) {
-  auto const distance = [](fi_info const& info) {
-    return distance_of(info.domain_attr->name, cpus_of_this_process());
+/// The best of the list, of equal ones that which is nearest to the cores.
+fi_info const* best_of(fi_info const* list, std::string const& devices, surroundings const& here) {
+  auto const distance = [&](fi_info const& info) {
+    return distance_of(info.domain_attr->name, here.cpus, here.sys);
   };
   fi_info const* best = nullptr;
   for (fi_info const* each = list; each != nullptr; each = each->next) {
@@ -85,24 +82,65 @@ fi_info const* best_of(fi_info const* list, std::string const& devices) {
   return best;
 }
 
-std::vector<fi_info const*> alike(fi_info const* list, fi_info const& best, std::string const& devices) {
-  std::vector<fi_info const*> found;
-  std::vector<int> const cpus = cpus_of_this_process();
-  std::string_view const best_name = best.domain_attr->name;
-  std::uint64_t const speed = speed_of(best);
-  bool const named = !devices.empty() && devices != "all";
-  if (rank_of(best) >= 3 || (speed == 0 && !named)) return found;
-  int const distance = distance_of(best_name, cpus);
-  for (fi_info const* each = list; each != nullptr && found.size() + 1 < most_rails; each = each->next) {
+struct candidate {
+  fi_info const* info;
+  gpu_nearness to_gpu;
+};
+
+/// The best one, and those of the list that are as good but for the GPU, each once.
+std::vector<candidate> as_good_as(fi_info const& best, fi_info const* list, std::string const& devices,
+                                  surroundings const& here) {
+  auto const with_nearness = [&](fi_info const& info) {
+    return candidate{&info, nearness_to_gpu(info.domain_attr->name, here.gpu, here.sys)};
+  };
+  std::vector<candidate> found{with_nearness(best)};
+  if (rank_of(best) >= 3) return found;
+  std::uint64_t const speed = speed_of(best, here);
+  int const distance = distance_of(best.domain_attr->name, here.cpus, here.sys);
+  for (fi_info const* each = list; each != nullptr; each = each->next) {
     std::string_view const name = each->domain_attr->name;
-    auto const has_it = [&](fi_info const* other) { return name == other->domain_attr->name; };
-    if (name == best_name || std::any_of(found.begin(), found.end(), has_it)) continue;
+    auto const has_it = [&](candidate const& other) { return name == other.info->domain_attr->name; };
+    if (std::any_of(found.begin(), found.end(), has_it)) continue;
     bool const good = rank_of(*each) == rank_of(best) && same_provider(*each, best) &&
-                      is_named(*each, devices) && speed_of(*each) == speed && !is_bridge(name) &&
-                      distance_of(name, cpus) == distance;
-    if (good) found.push_back(each);
+                      is_named(*each, devices) && speed_of(*each, here) == speed &&
+                      !is_bridge(name, here.sys) && distance_of(name, here.cpus, here.sys) == distance;
+    if (good) found.push_back(with_nearness(*each));
   }
   return found;
 }
+
+}  // namespace
+
+choice choose_among(fi_info const* list, std::string const& devices, surroundings const& here) {
+  choice made{best_of(list, devices, here), {}, {}};
+  if (made.first == nullptr) return made;
+  std::vector<candidate> good = as_good_as(*made.first, list, devices, here);
+  candidate first = good.front();
+  if (!here.gpu.empty() && !names_some(devices)) {
+    for (candidate const& each : good) {
+      if (same_network(*each.info, *made.first) && nearer(each.to_gpu, first.to_gpu)) first = each;
+    }
+    made.first = first.info;
+    if (std::erase_if(good, [&](candidate const& each) { return nearer(first.to_gpu, each.to_gpu); }) != 0) {
+      made.why = (first.to_gpu.bridges != 0 ? "beside GPU " : "near GPU ") + here.gpu;
+    }
+  }
+  // Whose speed the system does not say are alike only where they are named.
+  if (speed_of(*made.first, here) == 0 && !names_some(devices)) return made;
+  for (candidate const& each : good) {
+    if (each.info != made.first && made.alike.size() + 1 < most_rails) made.alike.push_back(each.info);
+  }
+  return made;
+}
+
+std::string name_of(fi_info const& info) {
+  return std::string(info.fabric_attr->prov_name) + "/" + info.domain_attr->name;
+}
+
+bool same_provider(fi_info const& a, fi_info const& b) {
+  return std::strcmp(a.fabric_attr->prov_name, b.fabric_attr->prov_name) == 0;
+}
+
+bool is_usable(fi_info const& info) { return rank_of(info) >= 0; }
 
 }  // namespace atl::transport::ofi

@@ -45,6 +45,7 @@ context::~context() {
 
 std::string context::open(device chosen, network_config const& config) {
   info_ = std::move(chosen.info);
+  why_ = std::move(chosen.why);
   says_delivered_ = chosen.says_delivered;
   if (int const e = fi.fabric(info_->fabric_attr, &fabric_, nullptr); e != 0) {
     return failure("opens no fabric", e);

@@ -36,6 +36,8 @@ class context {
 
   /// "libfabric 1.17: tcp/eth0"
   [[nodiscard]] std::string description() const;
+  /// Why it is this device; may be empty.
+  [[nodiscard]] std::string const& why() const noexcept { return why_; }
   /// What others connect to; begins with the provider's name, as both have to have the same one.
   [[nodiscard]] std::vector<std::byte> const& address() const noexcept { return address_; }
   [[nodiscard]] fi_info const& info() const noexcept { return *info_; }
@@ -115,6 +117,7 @@ class context {
   void open_descriptor();
 
   info_ptr info_;
+  std::string why_;
   fid_fabric* fabric_ = nullptr;
   fid_domain* domain_ = nullptr;
   fid_cq* completions_ = nullptr;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/kept_signals.hpp"
+#include "transport/nearest_devices.hpp"
 
 namespace atl::transport::ofi {
 namespace {
@@ -71,18 +72,18 @@ info_ptr copy_of(fi_info const& info) {
 }
 
 /// The best device that has such endpoints; where none is named so, `all` tells what there is.
-device best_with(fi_ep_type type, std::string const& devices, std::string& all) {
+device best_with(fi_ep_type type, std::string const& devices, surroundings const& here, std::string& all) {
   for (wish const& what : wishes) {
     info_ptr const list = ask(type, what, devices);
     if (list == nullptr) continue;
-    fi_info const* const best = best_of(list.get(), devices);
-    if (best == nullptr) add_names(list.get(), all);
-    if (best == nullptr) continue;
-    info_ptr mine = copy_of(*best);
+    choice const best = choose_among(list.get(), devices, here);
+    if (best.first == nullptr) add_names(list.get(), all);
+    if (best.first == nullptr) continue;
+    info_ptr mine = copy_of(*best.first);
     if (mine == nullptr) continue;
-    device found{std::move(mine), {}, what.flags != 0};
+    device found{std::move(mine), {}, what.flags != 0, {}, best.why};
     if (type != FI_EP_MSG) return found;
-    for (fi_info const* each : alike(list.get(), *best, devices)) {
+    for (fi_info const* each : best.alike) {
       if (info_ptr copy = copy_of(*each)) found.alike.push_back(std::move(copy));
     }
     return found;
@@ -111,11 +112,12 @@ info_ptr with_device_memory(info_ptr chosen) {
 device choose_among_all(network_config const& config) {
   std::string devices = config.devices;
   if (devices.empty() && config.one_machine) devices = devices_of_one_machine;
+  surroundings const here{cpus_of_this_process(), config.gpu};
   std::string all;
-  device connected = best_with(FI_EP_MSG, devices, all);
+  device connected = best_with(FI_EP_MSG, devices, here, all);
   bool const settled = !devices.empty() || (connected.info != nullptr && is_adapter(*connected.info));
   if (connected.info != nullptr && settled) return connected;
-  device without = best_with(FI_EP_RDM, devices, all);
+  device without = best_with(FI_EP_RDM, devices, here, all);
   bool const better = without.info != nullptr && (connected.info == nullptr || is_adapter(*without.info));
   if (better) return without;
   if (connected.info != nullptr) return connected;

@@ -24,11 +24,12 @@ struct device {
   bool says_delivered = false;  ///< a put can say that its data are in the target's memory
   /// Others that are as good: of the same provider, as near and as fast. Only where endpoints connect.
   std::vector<info_ptr> alike = {};
+  std::string why = {};  ///< not others that are as good otherwise; may be empty
 };
 
 /// Of those that ATOLL_NET_DEVICES names, or of all: adapters before what a processor does, connected endpoints (FI_EP_MSG)
 /// before one for all peers (FI_EP_RDM); then the provider that libfabric has first; addresses that others can reach before
-/// loop-back ones, IPv4 before others. Devices of unknown speed are alike only where they are named.
+/// loop-back ones, IPv4 before others; then what is near (choice.hpp). Devices of unknown speed are alike only where they are named.
 device choose_device(network_config const& config);
 
 /// Kinds of device memory, and what libfabric calls them.

@@ -58,6 +58,7 @@ void ofi_network::open_rails(std::vector<info_ptr> devices, network_config const
 std::string ofi_network::description() const {
   std::string text = context_->description();
   for (rail const& each : rails_) text += ", " + name_of(each.opened->info());
+  if (!context_->why().empty()) text += "; " + context_->why();
   return text;
 }
 
