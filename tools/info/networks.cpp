@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "info/device_lines.hpp"
 #include "info/host_table.hpp"
 #include "run/hosts/cluster_job.hpp"
 #include "run/options.hpp"
@@ -57,15 +58,7 @@ std::string words_on_networks() {
                    each.usable ? " (between hosts): " : " cannot be used: ", each.words.c_str());
     if (each.usable) text += format("              device memory: copied %s\n", each.device_memory.c_str());
   }
-  std::vector<int> const cpus = transport::cpus_of_this_process();
-  for (transport::device_place const& each : transport::attached_devices()) {
-    text += "            device " + each.name + ": ";
-    text += each.cpus.empty() ? "near no cores in particular" : "near cores " + each.cpus;
-    if (each.numa_node >= 0)
-      text += format(" (NUMA node %d; distance %d from those of this process, 10 is nearest)", each.numa_node,
-                     transport::distance_of(each.name, cpus));
-    text += "\n";
-  }
+  text += words_on_devices(transport::cpus_of_this_process());
   return text +
          "            between hosts the first that all of them have is used; `atoll info --hosts a,b` asks them\n";
 }
