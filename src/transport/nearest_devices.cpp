@@ -20,6 +20,9 @@ constexpr std::array<char const*, 3> classes{"infiniband", "cxi", "net"};
 
 constexpr int beside = 10;
 
+/// libfabric's names of EFA devices have it behind the system's.
+constexpr std::string_view kind_of_endpoint = "-rdm";
+
 /// "0-3,8"
 std::vector<int> numbers_in(std::string const& list) {
   std::vector<int> all;
@@ -39,7 +42,9 @@ int node_of(fs::path const& on_bus) { return number_in(line_of(on_bus / "numa_no
 
 std::string bare(std::string_view device) {
   device.remove_prefix(device.rfind('/') + 1);  // npos + 1 is 0
-  return std::string(device.substr(0, device.find(':')));
+  device = device.substr(0, device.find(':'));
+  if (device.ends_with(kind_of_endpoint)) device.remove_suffix(kind_of_endpoint.size());
+  return std::string(device);
 }
 
 /// Where a device is on a bus, by what the system lists it under; empty: on none.

@@ -21,7 +21,7 @@ struct device_place {
 std::vector<device_place> attached_devices(std::string const& sys = "/sys");
 
 /// How far a device is from the nearest of these hardware threads, as the system counts distances between NUMA nodes: 10 is beside it. Also 10 where
-/// nothing is known against it. `device` may have a provider in front and a port behind: "tcp/eth0", "mlx5_0:1".
+/// nothing is known against it. `device` may have a provider in front and something behind: "tcp/eth0", "mlx5_0:1", "efa_0-rdm".
 int distance_of(std::string_view device, std::vector<int> const& cpus, std::string const& sys = "/sys");
 
 /// How near a device is to a GPU.

@@ -50,6 +50,8 @@ TEST_F(nearest_devices, distance_is_that_of_the_nearest_core) {
   EXPECT_EQ(distance_of("mlx5_1", {9, 15}, sys_), 10);
   EXPECT_EQ(distance_of("mlx5_1", {11, 3}, sys_), 12);
   EXPECT_EQ(distance_of("tcp/eth1", {0}, sys_), 12);
+  add("infiniband/rdmap79s0", "2", "8-11");
+  EXPECT_EQ(distance_of("efa/rdmap79s0-rdm", {0}, sys_), 32);
 }
 
 TEST_F(nearest_devices, nothing_is_held_against_what_is_not_known) {
