@@ -42,9 +42,9 @@ outcome simulate(problem const& p, process_grid const& grid, variant const& how)
     auto const own = make_block(p.domain, grid, ranks.rank());
     thread_memory memory;
     backend_setup const setup{own, p.domain, &memory, how.planes_on_device, false};
-    auto const engine = how.on_device
-                            ? make_device_backend(setup, std::make_unique<thread_device>(100 * ranks.rank()))
-                            : make_plain_backend(setup, true);
+    auto const engine =
+        how.on_device ? make_device_backend(setup, std::make_unique<thread_device>(100 * ranks.rank(), own))
+                      : make_plain_backend(setup, true);
     auto const halos = ranks.make_exchange(own, nullptr);
     driver run(p, own, ranks, *engine, *halos);
     run.is_reduced = [&](std::int64_t step) { return step % how.reduced_every == 0 || step == p.last_step; };

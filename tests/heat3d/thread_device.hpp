@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "backends/accelerator.hpp"
-#include "backends/device_cells.hpp"
+#include "backends/host_tiles.hpp"
 
 namespace heat3d {
 
@@ -84,25 +84,20 @@ class work_stream {
 
 class thread_device final : public accelerator {
  public:
-  explicit thread_device(unsigned seed) {
+  thread_device(unsigned seed, block const& own)
+      : inner_(inner_box(own)), flags_(tiling_of(inner_, 5, 3, 100)) {
     for (auto& stream : streams_) stream = std::make_unique<work_stream>(++seed);
   }
 
   void sweep_inner(sweep_work const& work) override {
     streams_[inner_stream]->start([this, work] {
-      constexpr int chunk = 3;
-      auto const [low, high] = work.part;
-      for (std::int64_t walk = 0; walk * chunk < high[2] - low[2]; ++walk) {
-        for (auto y = low[1]; y < high[1]; ++y) {
-          for (auto x = low[0]; x < high[0]; ++x)
-            radiated_[inner_stream].add(sweep_column(work, x, y, walk, chunk).sum);
-        }
-      }
+      flags_.sweep(work, [this](swept const& found) { radiated_[inner_stream].add(found.radiated); });
     });
   }
   void sweep_surface(face stream, sweep_work const& work) override {
     streams_[stream]->start([this, stream, work] {
-      for (std::uint32_t i = 0; i < work.part.cell_n(); ++i) radiated_[stream].add(sweep_cell(work, i).sum);
+      for (std::uint32_t i = 0; i < work.part.cell_n(); ++i)
+        radiated_[stream].add(sweep_cell(work, flags_.device(), inner_, i));
     });
   }
   void pack(face stream, plane_work const& work, double* to) override {
@@ -160,6 +155,8 @@ class thread_device final : public accelerator {
   void store(double* host, double const* from, std::int64_t n) const override { std::copy_n(from, n, host); }
 
  private:
+  box inner_;
+  host_tile_flags flags_;
   std::array<compensated_sum, stream_n> radiated_{};  ///< by the sweeps of each stream
   sums sums_{};
   std::int64_t sums_started_ = 0;

@@ -1,56 +1,69 @@
 // `--backend cuda`: kernels and streams of the CUDA run time. Compiled without contraction of multiply and
 // add, so that the field equals the host's bit for bit.
 
+#include <algorithm>
 #include <array>
 
 #include "backends/cuda_streams.hpp"
 #include "backends/device_cells.hpp"
+#include "problem/decomposition.hpp"
 
 namespace heat3d {
 namespace {
 
 constexpr int block_threads = 256;
-constexpr int block_width = 32;  ///< in x
-constexpr int block_height = block_threads / block_width;
+/// At a time on a multiprocessor: leaves 48 registers to a thread. Those of architecture 7.5 run 1024 threads.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+constexpr int inner_blocks = 4;
+#else
+constexpr int inner_blocks = 5;
+#endif
+constexpr int pack_width = 32;
+constexpr int pack_height = block_threads / pack_width;
 
-/// Adds up over the block; the result is with thread 0. Every thread must call it.
+/// Adds up over the block; the result is with thread 0. Every thread must call it. The last warp may be cut.
 __device__ double block_sum(double value) {
   __shared__ double warp_sums[block_threads / 32];
-  int const thread = static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x);
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_down_sync(~0U, value, offset);
+  unsigned const thread = threadIdx.x + threadIdx.y * blockDim.x;
+  unsigned const threads = blockDim.x * blockDim.y;
+  unsigned const lanes = min(32U, threads - thread / 32 * 32);
+  unsigned const mask = lanes == 32 ? ~0U : (1U << lanes) - 1;
+  for (int offset = 16; offset > 0; offset /= 2) {
+    double const other = __shfl_down_sync(mask, value, offset);
+    if (thread % 32 + offset < lanes) value += other;
+  }
   if (thread % 32 == 0) warp_sums[thread / 32] = value;
   __syncthreads();
   value = 0;
   if (thread == 0) {
-    for (double w : warp_sums) value += w;
+    for (unsigned w = 0; w < (threads + 31) / 32; ++w) value += warp_sums[w];
   }
   return value;
 }
 
-/// Adds what a block's cells radiate to the slot of the block. Only blocks at the outer surface have any.
-__device__ void add_radiated(radiation const& found, compensated_sum* slots, unsigned slot) {
-  if (__syncthreads_or(found.exposed) == 0) return;
-  double const sum = block_sum(found.sum);
-  if (threadIdx.x == 0 && threadIdx.y == 0) slots[slot].add(sum);
+/// Adds what a block's cells radiate to the slot of the block.
+__device__ void add_radiated(double radiated, compensated_sum& slot) {
+  double const sum = block_sum(radiated);
+  if (threadIdx.x == 0 && threadIdx.y == 0) slot.add(sum);
 }
 
-/// Inner cells: each thread walks up `chunk` cells in z.
-__global__ void __launch_bounds__(block_threads)
-    inner_kernel(sweep_work const w, int chunk, compensated_sum* slots) {
-  auto const x = w.part.low[0] + blockIdx.x * block_width + threadIdx.x;
-  auto const y = w.part.low[1] + blockIdx.y * block_height + threadIdx.y;
-  radiation found;
-  if (x < w.part.high[0] && y < w.part.high[1]) found = sweep_column(w, x, y, blockIdx.z, chunk);
-  add_radiated(found, slots, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z));
+/// Inner cells, a block a tile.
+__global__ void __launch_bounds__(block_threads, inner_blocks)
+    inner_kernel(__grid_constant__ sweep_work const w, __grid_constant__ tile_flags const flags,
+                 compensated_sum* slots) {
+  tile_place const tile{static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y),
+                        static_cast<int>(blockIdx.z)};
+  auto const found = sweep_tile(w, flags, tile, static_cast<int>(threadIdx.x), static_cast<int>(threadIdx.y));
+  if (tile.is_at_surface(w, flags.tiles)) add_radiated(found.radiated, slots[tile.number_in(flags.tiles)]);
 }
 
 /// Any cells, one per thread.
 __global__ void __launch_bounds__(block_threads)
-    surface_kernel(sweep_work const w, std::uint32_t cell_n, compensated_sum* slots) {
+    surface_kernel(__grid_constant__ sweep_work const w, __grid_constant__ tile_flags const flags,
+                   __grid_constant__ box const inner, std::uint32_t cell_n, compensated_sum* slots) {
   auto const i = blockIdx.x * block_threads + threadIdx.x;
-  radiation found;
-  if (i < cell_n) found = sweep_cell(w, i);
-  add_radiated(found, slots, blockIdx.x);
+  double const radiated = i < cell_n ? sweep_cell(w, flags, inner, i) : 0;
+  if (__syncthreads_or(radiated != 0)) add_radiated(radiated, slots[blockIdx.x]);
 }
 
 __global__ void pack_kernel(plane_work const w, double* to) {
@@ -107,21 +120,20 @@ class cuda_accelerator final : public cuda_streams {
   ~cuda_accelerator() override;
 
   void sweep_inner(sweep_work const& work) override {
-    auto const e = work.part.extent();
-    dim3 const grid(blocks_for(e[0], block_width), blocks_for(e[1], block_height), blocks_for(e[2], chunk_));
-    inner_kernel<<<grid, dim3(block_width, block_height), 0, stream(inner_stream)>>>(work, chunk_,
-                                                                                     slots_[inner_stream]);
+    tiling const& t = flags_.tiles;
+    inner_kernel<<<dim3(t.n_x, t.n_y, t.n_z), dim3(t.width, t.height), 0, stream(inner_stream)>>>(
+        work, flags_, slots_[inner_stream]);
     check_cuda(cudaGetLastError(), "inner cells");
   }
   void sweep_surface(face f, sweep_work const& work) override {
     auto const n = work.part.cell_n();
     surface_kernel<<<blocks_for(n, block_threads), block_threads, 0, stream(f)>>>(
-        work, static_cast<std::uint32_t>(n), slots_[f]);
+        work, flags_, inner_, static_cast<std::uint32_t>(n), slots_[f]);
     check_cuda(cudaGetLastError(), "cells at a face");
   }
   void pack(face f, plane_work const& work, double* to) override {
-    dim3 const threads(block_width, block_height);
-    dim3 const grid(blocks_for(work.width, block_width), blocks_for(work.height, block_height));
+    dim3 const threads(pack_width, pack_height);
+    dim3 const grid(blocks_for(work.width, pack_width), blocks_for(work.height, pack_height));
     pack_kernel<<<grid, threads, 0, stream(f)>>>(work, to);
     check_cuda(cudaGetLastError(), "packing");
   }
@@ -141,18 +153,23 @@ class cuda_accelerator final : public cuda_streams {
  private:
   static constexpr int sum_blocks = 528;
 
-  int chunk_ = 1;
+  box inner_;
+  tile_flags flags_{};
   std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
   std::int64_t slot_n_ = 0;
   compensated_sum* sum_slots_ = nullptr;
   sums* result_ = nullptr;  ///< on the host
 };
 
-cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(setup) {
+cuda_accelerator::cuda_accelerator(backend_setup const& setup)
+    : cuda_streams(setup), inner_(inner_box(setup.own)) {
   auto const n = setup.own.extent();
-  auto const columns =
-      static_cast<std::int64_t>(blocks_for(n[0], block_width)) * blocks_for(n[1], block_height);
-  chunk_ = column_chunk(columns * n[2], processors());
+  flags_.tiles = tiling_of(inner_, block_threads, inner_blocks * processors());
+  auto const tile_n = flags_.tiles.tile_n();
+  auto const words = std::max<std::int64_t>(tile_n, 1);
+  check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");
+  check_cuda(cudaMemset(flags_.words[0], 0, 2 * words * sizeof(std::uint32_t)), "memory");
+  flags_.words[1] = flags_.words[0] + words;
 
   std::array<std::int64_t, stream_n> first{};
   for (int f = 0; f < face_n; ++f) {
@@ -160,7 +177,7 @@ cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(se
     slot_n_ += blocks_for(face_cells(n, face(f)), block_threads);
   }
   first[inner_stream] = slot_n_;
-  slot_n_ += columns * blocks_for(n[2], chunk_);
+  slot_n_ += tile_n;
   check_cuda(cudaMalloc(&slots_[0], slot_n_ * sizeof(compensated_sum)), "memory");
   check_cuda(cudaMemset(slots_[0], 0, slot_n_ * sizeof(compensated_sum)), "memory");
   for (int s = 0; s < stream_n; ++s) slots_[s] = slots_[0] + first[s];
@@ -171,6 +188,7 @@ cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(se
 
 cuda_accelerator::~cuda_accelerator() {
   cudaDeviceSynchronize();
+  cudaFree(flags_.words[0]);
   cudaFree(slots_[0]);
   cudaFree(sum_slots_);
   cudaFreeHost(result_);

@@ -107,6 +107,7 @@ class device_backend final : public backend {
 
   // Of the present step.
   coefficients k_{};
+  std::uint32_t step_ = 0;  ///< since the field was loaded
   bool sum_field_ = false;
   std::array<double const*, face_n> halos_{};
   std::array<bool, mark_n> seen_{};  ///< marks that are known to be reached
@@ -126,6 +127,7 @@ void device_backend::load(std::span<double const> values) {
   } else {
     device_->load(from_, values.data(), cell_n_);
   }
+  step_ = 0;
   device_->sum(from_, cell_n_);  // forgets what was radiated in a warm-up
   device_->finish_sum();
 }
@@ -180,7 +182,8 @@ void device_backend::packed(face f) {
 }
 
 sweep_work device_backend::work_on(box const& part) const {
-  sweep_work w{from_, to_, {}, extent_, part, k_, own_.cells.low[0] == 0, tiny_limit(k_, flush_denormals_)};
+  sweep_work w{from_, to_, {}, extent_, part, k_, own_.cells.low[0] == 0, tiny_limit(k_, flush_denormals_),
+               step_};
   std::ranges::copy(halos_, w.halos);
   return w;
 }
@@ -190,7 +193,7 @@ void device_backend::launch_inner(coefficients const& k, bool sum_field) {
   sum_field_ = sum_field;
   for (face f : faces_) device_->wait(inner_stream, of_face(mark::surface, f));
   if (sum_field) device_->sum(from_, cell_n_);
-  device_->record(mark::joined, inner_stream);
+  if (!faces_.empty()) device_->record(mark::joined, inner_stream);
   if (!inner_.is_empty()) device_->sweep_inner(work_on(inner_));
 }
 
@@ -236,6 +239,7 @@ void device_backend::face_arrived(face f, double const* halo) {
 
 block_sums device_backend::update() {
   std::swap(from_, to_);
+  ++step_;
   halos_ = {};
   seen_ = {};
   if (!sum_field_) return {};

@@ -2,24 +2,18 @@
 
 /// What one thread of a device does in a sweep, whoever started it: CUDA's kernels or Kokkos'.
 
-#include <algorithm>
 #include <cstdint>
 
+#include "backends/tiles.hpp"
 #include "problem/stencil.hpp"
 
 namespace heat3d {
 
-/// What the cells of one thread radiate, in units of sigma.
-struct radiation {
-  double sum = 0;
-  bool exposed = false;  ///< some cell is on the outer surface
+/// What becomes of the cells of one thread.
+struct swept {
+  double radiated = 0;  ///< in units of sigma
+  bool tiny = false;    ///< some result is, see tile_flags
 };
-
-/// Cells that a thread walks up at a time, when `rows` rows of a block's threads are spread over this many
-/// multiprocessors. Long walks save reads of the planes below and above; short ones fill the device.
-inline int column_chunk(std::int64_t rows, int processors) {
-  return static_cast<int>(std::clamp<std::int64_t>(rows / (8 * processors), 4, 32));
-}
 
 /// Reads of the present field and halos, which no kernel that runs at the same time writes to.
 HEAT3D_CELL double load_once(double const* p) {
@@ -30,58 +24,84 @@ HEAT3D_CELL double load_once(double const* p) {
 #endif
 }
 
-/// Inner cells: those of one column in the walk with this number. The column stays in registers.
-HEAT3D_CELL radiation sweep_column(sweep_work const& w, std::int64_t x, std::int64_t y, std::int64_t walk,
-                                   int chunk) {
-  auto const nx = w.extent[0];
-  auto const ny = w.extent[1];
-  auto const plane = nx * ny;
-  auto const first = w.part.low[2] + walk * chunk;
-  auto const last = first + chunk < w.part.high[2] ? first + chunk : w.part.high[2];
+/// Inner cells of one column, from `first` to `last`, which stay in registers on the way up. `Real` is double or flushing; `surface`: some may be at the
+/// outer surface. Two loops, for tiles there and for others, would be no faster.
+template <class Real>
+HEAT3D_CELL swept walk_column(sweep_work const& w, int x, int y, int first, int last, bool surface) {
+  auto const nx = static_cast<int>(w.extent[0]);
+  auto const plane = w.extent[0] * w.extent[1];
   // A missing neighbour is the cell itself.
-  std::int64_t const x_low = x > 0 ? -1 : 0;
-  std::int64_t const x_high = x + 1 < nx ? 1 : 0;
-  std::int64_t const y_low = y > 0 ? -nx : 0;
-  std::int64_t const y_high = y + 1 < ny ? nx : 0;
+  int const x_low = x > 0 ? -1 : 0;
+  int const x_high = x + 1 < nx ? 1 : 0;
+  int const y_low = y > 0 ? -nx : 0;
+  int const y_high = y + 1 < w.extent[1] ? nx : 0;
   int const sides = (x_low == 0) + (x_high == 0) + (y_low == 0) + (y_high == 0);
   auto const at = position(w.extent, x, y, first);
   double const* __restrict__ p = w.from + at;
   double* __restrict__ out = w.to + at;
-  neighborhood a{};
-  a.power = w.heated && x == 0 ? w.k.power : 0.0;
   double below = load_once(first > 0 ? p - plane : p);
   double here = load_once(p);
-  radiation found;
+  swept found;
 #ifdef __CUDACC__
-#pragma unroll 4
+// Two, since more take more registers than leave the device full of threads.
+#pragma unroll 2
 #endif
-  for (auto z = first; z < last; ++z) {
+  for (int z = first; z < last; ++z) {
     bool const top = z + 1 == w.extent[2];
-    double const above = load_once(top ? p : p + plane);
-    a.c = here;
-    a.x_low = load_once(p + x_low);
-    a.x_high = load_once(p + x_high);
-    a.y_low = load_once(p + y_low);
-    a.y_high = load_once(p + y_high);
-    a.z_low = below;
-    a.z_high = above;
-    a.exposed = sides + (z == 0) + top;
-    *out = advanced_cell(a, w);
-    if (a.exposed != 0) {
-      found.sum += a.exposed * fourth_power(here);
-      found.exposed = true;
-    }
+    neighborhood const a{here,
+                         load_once(p + x_low),
+                         load_once(p + x_high),
+                         load_once(p + y_low),
+                         load_once(p + y_high),
+                         below,
+                         load_once(top ? p : p + plane),
+                         w.heated && x == 0 ? w.k.power : 0.0,
+                         surface ? sides + (z == 0) + top : 0};
+    double const value = advanced_as<Real>(a, w.k);
+    *out = value;
+    found.tiny |= is_tiny(value, w.tiny);
+    if (a.exposed != 0) found.radiated += a.exposed * fourth_power(here);
     below = here;
-    here = above;
+    here = a.z_high;
     p += plane;
     out += plane;
   }
   return found;
 }
 
-/// Any cell, by its number in the part, x fastest. A face has fewer than 2^32 cells,
-/// and narrow divisions are quick.
-HEAT3D_CELL radiation sweep_cell(sweep_work const& w, std::uint32_t i) {
+/// Apart: the registers that it needs would leave fewer threads at a time for all others.
+#ifdef __CUDACC__
+__host__ __device__ __noinline__
+#else
+[[gnu::noinline]] inline
+#endif
+    swept
+    walk_with_care(sweep_work const& w, int x, int y, int first, int last, bool surface) {
+  return walk_column<flushing>(w, x, y, first, last, surface);
+}
+
+/// Inner cells: those of one thread of a tile.
+HEAT3D_CELL swept sweep_tile(sweep_work const& w, tile_flags const& flags, tile_place const& tile,
+                             int thread_x, int thread_y) {
+  tiling const& t = flags.tiles;
+  int const x = static_cast<int>(w.part.low[0]) + tile.x * t.width + thread_x;
+  int const y = static_cast<int>(w.part.low[1]) + tile.y * t.height + thread_y;
+  int const first = static_cast<int>(w.part.low[2]) + tile.z * t.depth;
+  int const end = static_cast<int>(w.part.high[2]);
+  int const last = first + t.depth < end ? first + t.depth : end;
+  swept found;
+  if (x < w.part.high[0] && y < w.part.high[1]) {
+    bool const surface = tile.is_at_surface(w, t);
+    found = flags.need_care(w, tile) ? walk_with_care(w, x, y, first, last, surface)
+                                     : walk_column<double>(w, x, y, first, last, surface);
+    if (found.tiny) flags.note_tiny(w, tile);
+  }
+  return found;
+}
+
+/// Any cell, by its number in the part, x fastest: what it radiates. A face has fewer than 2^32 cells, and narrow divisions are quick. `inner`: what `flags` are of.
+HEAT3D_CELL double sweep_cell(sweep_work const& w, tile_flags const& flags, box const& inner,
+                              std::uint32_t i) {
   auto const e0 = static_cast<std::uint32_t>(w.part.high[0] - w.part.low[0]);
   auto const e1 = static_cast<std::uint32_t>(w.part.high[1] - w.part.low[1]);
   auto const row = i / e0;
@@ -89,8 +109,10 @@ HEAT3D_CELL radiation sweep_cell(sweep_work const& w, std::uint32_t i) {
   auto const y = w.part.low[1] + row % e1;
   auto const z = w.part.low[2] + row / e1;
   auto const a = neighbors_of(w, x, y, z);
-  w.to[position(w.extent, x, y, z)] = advanced_cell(a, w);
-  return {a.exposed * fourth_power(a.c), a.exposed != 0};
+  double const value = advanced_cell(a, w);
+  w.to[position(w.extent, x, y, z)] = value;
+  if (is_tiny(value, w.tiny)) flags.note_tiny_cell(w, inner, x, y, z);
+  return a.exposed * fourth_power(a.c);
 }
 
 }  // namespace heat3d

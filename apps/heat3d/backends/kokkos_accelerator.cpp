@@ -10,22 +10,24 @@
 
 #include "backends/cuda_streams.hpp"
 #include "backends/device_cells.hpp"
+#include "problem/decomposition.hpp"
 
 namespace heat3d {
 namespace {
 
 using instance = Kokkos::Cuda;
 using index = Kokkos::IndexType<std::int64_t>;
+constexpr int tile_width = 32;
+constexpr int tile_height = 8;
+constexpr int tiles_at_a_time = 5;  ///< on a multiprocessor
 using line_policy = Kokkos::RangePolicy<instance, index>;
-// Narrow indices and few registers, so that three tiles of threads fit on a multiprocessor: an extent has
+// Narrow indices and few registers, so that five tiles of threads fit on a multiprocessor: an extent has
 // fewer than 2^31 cells.
 template <int Rank>
 using box_policy =
     Kokkos::MDRangePolicy<instance, Kokkos::Rank<Rank, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
-                          Kokkos::IndexType<int>, Kokkos::LaunchBounds<256, 3>>;
-
-constexpr std::int64_t tile_width = 32;
-constexpr std::int64_t tile_height = 8;
+                          Kokkos::IndexType<int>,
+                          Kokkos::LaunchBounds<tile_width * tile_height, tiles_at_a_time>>;
 
 /// Kernels as small as ours are launched with their arguments at hand, whatever their size.
 template <class Policy>
@@ -34,29 +36,32 @@ auto light(Policy const& policy) {
 }
 
 /// Each thread of a sweep has a slot, and adds what its cells radiate to it, if they do.
-KOKKOS_INLINE_FUNCTION void add_radiated(radiation const& found, compensated_sum& slot) {
-  if (found.exposed) slot.add(found.sum);
+KOKKOS_INLINE_FUNCTION void add_radiated(double radiated, compensated_sum& slot) {
+  if (radiated != 0) slot.add(radiated);
 }
 
-/// Columns of cells, each thread one piece of `chunk` cells.
+/// Columns of cells, each thread one of a tile.
 struct inner_kernel {
   sweep_work work;
+  tile_flags flags;
   std::int64_t width, height;  ///< of the part
-  int chunk;
   compensated_sum* slots;
 
-  KOKKOS_INLINE_FUNCTION void operator()(int i, int j, int walk) const {
-    add_radiated(sweep_column(work, work.part.low[0] + i, work.part.low[1] + j, walk, chunk),
-                 slots[i + width * (j + height * walk)]);
+  KOKKOS_INLINE_FUNCTION void operator()(int i, int j, int layer) const {
+    tile_place const tile{i / tile_width, j / tile_height, layer};
+    auto const found = sweep_tile(work, flags, tile, i % tile_width, j % tile_height);
+    add_radiated(found.radiated, slots[i + width * (j + height * layer)]);
   }
 };
 
 struct surface_kernel {
   sweep_work work;
+  tile_flags flags;
+  box inner;
   compensated_sum* slots;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    add_radiated(sweep_cell(work, static_cast<std::uint32_t>(i)), slots[i]);
+    add_radiated(sweep_cell(work, flags, inner, static_cast<std::uint32_t>(i)), slots[i]);
   }
 };
 
@@ -92,15 +97,14 @@ class kokkos_accelerator final : public cuda_streams {
 
   void sweep_inner(sweep_work const& work) override {
     auto const e = work.part.extent();
-    Kokkos::parallel_for(
-        "inner",
-        light(box_policy<3>(instances_[inner_stream], {0, 0, 0}, {e[0], e[1], (e[2] + chunk_ - 1) / chunk_},
-                            {tile_width, tile_height, 1})),
-        inner_kernel{work, e[0], e[1], chunk_, slots_of(inner_stream)});
+    Kokkos::parallel_for("inner",
+                         light(box_policy<3>(instances_[inner_stream], {0, 0, 0},
+                                             {e[0], e[1], flags_.tiles.n_z}, {tile_width, tile_height, 1})),
+                         inner_kernel{work, flags_, e[0], e[1], slots_of(inner_stream)});
   }
   void sweep_surface(face f, sweep_work const& work) override {
     Kokkos::parallel_for("surface", light(line_policy(instances_[f], 0, work.part.cell_n())),
-                         surface_kernel{work, slots_of(f)});
+                         surface_kernel{work, flags_, inner_, slots_of(f)});
   }
   void pack(face f, plane_work const& work, double* to) override {
     Kokkos::parallel_for(
@@ -131,7 +135,9 @@ class kokkos_accelerator final : public cuda_streams {
 
   kokkos_runtime runtime_;  // first: what follows must be gone when it ends
   std::array<instance, stream_n> instances_;
-  int chunk_;
+  box inner_;
+  tile_flags flags_{};
+  Kokkos::View<std::uint32_t*, Kokkos::CudaSpace> flag_words_;
   std::array<std::int64_t, stream_n> first_slot_{};  ///< kernels of different streams run at the same time
   Kokkos::View<compensated_sum*, Kokkos::CudaSpace> slots_;
   result field_sum_{"sum"};
@@ -139,18 +145,21 @@ class kokkos_accelerator final : public cuda_streams {
 };
 
 kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
-    : cuda_streams(setup), runtime_(setup.device->device()) {
+    : cuda_streams(setup), runtime_(setup.device->device()), inner_(inner_box(setup.own)) {
   for (int s = 0; s < stream_n; ++s) instances_[s] = instance(stream(s));
   auto const n = setup.own.extent();
-  auto const tiles = ((n[0] + tile_width - 1) / tile_width) * ((n[1] + tile_height - 1) / tile_height);
-  chunk_ = column_chunk(tiles * n[2], processors());
+  flags_.tiles = tiling_of(inner_, tile_width, tile_height, tiles_at_a_time * processors());
+  auto const words = flags_.tiles.tile_n();
+  flag_words_ = Kokkos::View<std::uint32_t*, Kokkos::CudaSpace>("small numbers", 2 * words);
+  flags_.words[0] = flag_words_.data();
+  flags_.words[1] = flag_words_.data() + words;
   std::int64_t slot_n = 0;
   for (int f = 0; f < face_n; ++f) {
     first_slot_[f] = slot_n;
     slot_n += face_cells(n, face(f));
   }
   first_slot_[inner_stream] = slot_n;
-  slot_n += n[0] * n[1] * ((n[2] + chunk_ - 1) / chunk_);
+  slot_n += n[0] * n[1] * flags_.tiles.n_z;
   slots_ = Kokkos::View<compensated_sum*, Kokkos::CudaSpace>("radiated", slot_n);
   synchronize();
 }

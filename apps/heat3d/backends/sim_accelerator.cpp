@@ -16,16 +16,20 @@
 #include <vector>
 
 #include "backends/accelerator.hpp"
-#include "backends/device_cells.hpp"
+#include "backends/host_tiles.hpp"
 
 namespace heat3d {
 namespace {
 
 class sim_accelerator final : public accelerator {
  public:
-  explicit sim_accelerator(device_memory& memory) : memory_(memory), random_(memory.device() + 1) {
+  explicit sim_accelerator(backend_setup const& setup)
+      : memory_(*setup.device),
+        random_(memory_.device() + 1),
+        inner_(inner_box(setup.own)),
+        flags_(tiling_of(inner_, tile_width, tile_height, tiles_at_a_time)) {
     auto const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
-    if (fault != nullptr && std::string_view(fault) == "device" && memory.device() == 1) steps_left_ = 4;
+    if (fault != nullptr && std::string_view(fault) == "device" && memory_.device() == 1) steps_left_ = 4;
   }
 
   void sweep_inner(sweep_work const& work) override {
@@ -118,8 +122,15 @@ class sim_accelerator final : public accelerator {
   }
   void sweep(sweep_work const& work, bool inner);
 
+  // Small, so that fields of tests have many.
+  static constexpr int tile_width = 5;
+  static constexpr int tile_height = 3;
+  static constexpr int tiles_at_a_time = 100;
+
   device_memory& memory_;
   std::minstd_rand random_;
+  box inner_;
+  host_tile_flags flags_;
   std::array<std::deque<task>, stream_n> streams_;
   std::array<std::int64_t, mark_n> recorded_{};
   std::array<std::int64_t, mark_n> passed_{};
@@ -146,14 +157,10 @@ void sim_accelerator::sweep(sweep_work const& work, bool inner) {
   auto const [low, high] = work.part;
   auto const n = work.part.extent();
   if (inner) {
-    constexpr int chunk = 3;
-    for (std::int64_t walk = 0; walk * chunk < n[2]; ++walk) {
-      for (auto y = low[1]; y < high[1]; ++y) {
-        for (auto x = low[0]; x < high[0]; ++x) radiated_.add(sweep_column(seen, x, y, walk, chunk).sum);
-      }
-    }
+    flags_.sweep(seen, [this](swept const& found) { radiated_.add(found.radiated); });
   } else {
-    for (std::uint32_t i = 0; i < work.part.cell_n(); ++i) radiated_.add(sweep_cell(seen, i).sum);
+    for (std::uint32_t i = 0; i < work.part.cell_n(); ++i)
+      radiated_.add(sweep_cell(seen, flags_.device(), inner_, i));
   }
   for (auto z = low[2]; z < high[2]; ++z) {
     for (auto y = low[1]; y < high[1]; ++y) {
@@ -167,7 +174,7 @@ void sim_accelerator::sweep(sweep_work const& work, bool inner) {
 }  // namespace
 
 std::unique_ptr<backend> make_device_sim_backend(backend_setup const& setup) {
-  return make_device_backend(setup, std::make_unique<sim_accelerator>(*setup.device));
+  return make_device_backend(setup, std::make_unique<sim_accelerator>(setup));
 }
 
 }  // namespace heat3d

@@ -22,6 +22,7 @@ struct sweep_work {
   coefficients k;
   bool heated;         ///< the block touches the heated face
   std::uint32_t tiny;  ///< see is_tiny(); 0 keeps denormal numbers
+  std::uint32_t step;  ///< since the field was loaded
 };
 
 /// A double whose operations flush denormal results to zero, as the host's processor is told to do. Devices
@@ -38,13 +39,18 @@ struct flushing {
   HEAT3D_CELL friend flushing operator*(flushing a, flushing b) { return of(a.value * b.value); }
 };
 
-/// sweep_work::tiny of these constants. Nonzero numbers of at least 1e-250 are multiples of 1e-267, and so
-/// are their differences and the sums of those. Multiplied by q and dt of at least 1e-20 they are still
-/// normal: no operation of the conduction can give a denormal number, and nothing needs to be flushed.
+/// sweep_work::tiny of these constants, or everything where they are unusual. Nonzero numbers of at least 1e-250 are multiples of 1e-267, and so
+/// are their differences and the sums of those. Multiplied by q of at least 1e-20 they are multiples of 1e-303, as power is, and the sum r of both; multiplied by dt of at
+/// least 1e-4 still normal. So conduction and power give no denormal number.
+///
+/// Radiation may, and it makes no difference. Let s be what is radiated. Where a product in it is denormal, s is less than 1e-290 with flushing and
+/// without. Either r outweighs it 2^54 times, and r - s is r; or r - s is less than 1e-273, as it is where r - s itself is denormal, and times dt less
+/// than half the last digit of a cell of at least 1e-250, which then stays as it is.
 inline std::uint32_t tiny_limit(coefficients const& k, bool flush_denormals) {
   if (!flush_denormals) return 0;
-  bool const moderate = (k.q == 0 || k.q >= 1e-20) && k.dt >= 1e-20;
-  double const limit = moderate ? 1e-250 : INFINITY;
+  bool const usual = (k.q == 0 || k.q >= 1e-20) && k.dt >= 1e-4 && k.dt <= 1 && k.sigma >= 0 &&
+                     k.sigma <= 1e15 && (k.power == 0 || k.power >= 1e-287);
+  double const limit = usual ? 1e-250 : INFINITY;
   return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(limit) >> 32U) - 1;
 }
 
@@ -73,9 +79,9 @@ HEAT3D_CELL double advanced_as(neighborhood const& a, coefficients const& k) {
 /// The new value of a cell, the same bit for bit as the host's.
 HEAT3D_CELL double advanced_cell(neighborhood const& a, sweep_work const& w) {
   bool const careful =
-      w.tiny != 0 && (a.exposed != 0 || is_tiny(a.c, w.tiny) || is_tiny(a.x_low, w.tiny) ||
-                      is_tiny(a.x_high, w.tiny) || is_tiny(a.y_low, w.tiny) || is_tiny(a.y_high, w.tiny) ||
-                      is_tiny(a.z_low, w.tiny) || is_tiny(a.z_high, w.tiny));
+      w.tiny != 0 && (is_tiny(a.c, w.tiny) || is_tiny(a.x_low, w.tiny) || is_tiny(a.x_high, w.tiny) ||
+                      is_tiny(a.y_low, w.tiny) || is_tiny(a.y_high, w.tiny) || is_tiny(a.z_low, w.tiny) ||
+                      is_tiny(a.z_high, w.tiny));
   return careful ? advanced_as<flushing>(a, w.k) : advanced_as<double>(a, w.k);
 }
 

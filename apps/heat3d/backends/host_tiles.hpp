@@ -1,0 +1,43 @@
+#pragma once
+
+/// Tiles of a device that the host plays.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "backends/device_cells.hpp"
+
+namespace heat3d {
+
+class host_tile_flags {
+ public:
+  explicit host_tile_flags(tiling const& tiles)
+      : words_(2 * static_cast<std::size_t>(tiles.tile_n())),
+        device_{{words_.data(), words_.data() + tiles.tile_n()}, tiles} {}
+  host_tile_flags(host_tile_flags const&) = delete;
+  host_tile_flags& operator=(host_tile_flags const&) = delete;
+
+  tile_flags const& device() const { return device_; }
+
+  /// All inner cells, tile by tile; tells of those of each thread.
+  template <class Tell>
+  void sweep(sweep_work const& w, Tell&& tell) const {
+    tiling const& t = device_.tiles;
+    for (tile_place at{0, 0, 0}; at.z < t.n_z; ++at.z) {
+      for (at.y = 0; at.y < t.n_y; ++at.y) {
+        for (at.x = 0; at.x < t.n_x; ++at.x) {
+          for (int y = 0; y < t.height; ++y) {
+            for (int x = 0; x < t.width; ++x) tell(sweep_tile(w, device_, at, x, y));
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  std::vector<std::uint32_t> words_;
+  tile_flags device_;
+};
+
+}  // namespace heat3d

@@ -1,0 +1,133 @@
+#pragma once
+
+/// How inner cells are dealt out to the threads of a device: in tiles, one for a block of threads, each of which walks up a column. And which
+/// tiles have to be computed with care, as numbers in them or beside them are so small that results may be denormal.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "problem/stencil.hpp"
+
+namespace heat3d {
+
+/// Tiles of the inner cells. They start at the low corner of these; those at the high end may be cut.
+struct tiling {
+  int width, height, depth;  ///< cells of a tile, of which a thread computes a column
+  int n_x, n_y, n_z;         ///< how many
+
+  std::int64_t tile_n() const { return std::int64_t{n_x} * n_y * n_z; }
+};
+
+/// What all threads of a block have in common: which tile is theirs.
+struct tile_place {
+  int x, y, z;
+
+  HEAT3D_CELL std::int64_t number_in(tiling const& t) const {
+    return x + t.n_x * (y + static_cast<std::int64_t>(t.n_y) * z);
+  }
+  /// Has it cells at the outer surface?
+  HEAT3D_CELL bool is_at_surface(sweep_work const& w, tiling const& t) const {
+    return touches(w, 0, x, t.width) || touches(w, 1, y, t.height) || touches(w, 2, z, t.depth);
+  }
+
+ private:
+  HEAT3D_CELL static bool touches(sweep_work const& w, int d, int number, int size) {
+    int const low = static_cast<int>(w.part.low[d]) + number * size;
+    return low == 0 || low + size >= w.extent[d];
+  }
+};
+
+/// Tiles of that width and height, so deep that at least `tiles` of them run at a time if there are as many: deep ones read fewer planes twice.
+inline tiling tiling_of(box const& inner, int width, int height, int tiles) {
+  if (inner.is_empty()) return {1, 1, 1, 0, 0, 0};
+  constexpr std::int64_t least_depth = 4;
+  constexpr std::int64_t most_depth = 64;
+  auto const over = [](std::int64_t n, std::int64_t size) { return (n + size - 1) / size; };
+  auto const e = inner.extent();
+  auto const n_x = over(e[0], width);
+  auto const n_y = over(e[1], height);
+  auto const layers = std::max<std::int64_t>(tiles / (n_x * n_y), 1);
+  auto const depth = std::clamp(over(e[2], layers), least_depth, most_depth);
+  return {width,
+          height,
+          static_cast<int>(depth),
+          static_cast<int>(n_x),
+          static_cast<int>(n_y),
+          static_cast<int>(over(e[2], depth))};
+}
+
+/// For blocks of up to `threads` threads: as wide as leaves the fewest of them idle.
+inline tiling tiling_of(box const& inner, int threads, int tiles) {
+  constexpr int least_width = 16;
+  constexpr int most_width = 64;
+  tiling best{};
+  double best_worth = 0;
+  for (int width = least_width; width <= most_width; ++width) {
+    int const height = threads / width;
+    auto const t = tiling_of(inner, width, height, tiles);
+    if (t.tile_n() == 0) return t;
+    int const warps = (width * height + 31) / 32;
+    auto const e = inner.extent();
+    double const busy = static_cast<double>(e[0] * e[1]) / (static_cast<double>(t.n_x) * t.n_y * warps * 32);
+    // Rows of whole warps are read in whole lines.
+    double const worth = width % 32 == 0 ? 1.12 * busy : busy;
+    if (worth > best_worth) {
+      best_worth = worth;
+      best = t;
+    }
+  }
+  return best;
+}
+
+/// One word for each tile and each of two steps. Those of a tile with small numbers and of its neighbours are set to the number of the step which reads
+/// these, so that nothing needs to be cleared.
+struct tile_flags {
+  std::uint32_t* words[2];
+  tiling tiles;
+
+  HEAT3D_CELL bool need_care(sweep_work const& w, tile_place const& tile) const {
+    if (w.tiny == 0) return false;
+    // Nobody has looked at a field that was loaded.
+    return w.step == 0 || of_step(w.step)[tile.number_in(tiles)] == w.step;
+  }
+
+  /// The sweep has written a small number into this tile.
+  HEAT3D_CELL void note_tiny(sweep_work const& w, tile_place const& tile) const {
+    auto const [x, y, z] = tile;
+    set(w, tile);
+    if (x > 0) set(w, {x - 1, y, z});
+    if (x + 1 < tiles.n_x) set(w, {x + 1, y, z});
+    if (y > 0) set(w, {x, y - 1, z});
+    if (y + 1 < tiles.n_y) set(w, {x, y + 1, z});
+    if (z > 0) set(w, {x, y, z - 1});
+    if (z + 1 < tiles.n_z) set(w, {x, y, z + 1});
+  }
+  /// The same of a cell anywhere in the block. Inner cells that read one at a face are in the tile that is nearest to it.
+  HEAT3D_CELL void note_tiny_cell(sweep_work const& w, box const& inner, std::int64_t x, std::int64_t y,
+                                  std::int64_t z) const {
+    if (inner.low[0] >= inner.high[0] || inner.low[1] >= inner.high[1] || inner.low[2] >= inner.high[2])
+      return;
+    note_tiny(w, {nearest(x, inner.low[0], tiles.width, tiles.n_x),
+                  nearest(y, inner.low[1], tiles.height, tiles.n_y),
+                  nearest(z, inner.low[2], tiles.depth, tiles.n_z)});
+  }
+
+ private:
+  HEAT3D_CELL static int nearest(std::int64_t at, std::int64_t low, int size, int n) {
+    auto const number = at < low ? 0 : (at - low) / size;
+    return static_cast<int>(number < n ? number : n - 1);
+  }
+  HEAT3D_CELL std::uint32_t* of_step(std::uint32_t step) const { return step % 2 == 0 ? words[0] : words[1]; }
+  HEAT3D_CELL void set(sweep_work const& w, tile_place const& tile) const {
+    std::uint32_t* const word = of_step(w.step + 1) + tile.number_in(tiles);
+    // Many set it, to the same value.
+#ifdef __CUDA_ARCH__
+    *static_cast<std::uint32_t volatile*>(word) = w.step + 1;
+#else
+    std::atomic_ref(*word).store(w.step + 1, std::memory_order_relaxed);
+#endif
+  }
+};
+
+}  // namespace heat3d
