@@ -87,8 +87,8 @@ class keeper {
   std::vector<std::int32_t> fallen_;
   bool ending_ = false;
   bool by_rank_ = false;  ///< the launcher has been told, too
-  bool told_ = false;   ///< the user knows why
-  bool alone_ = false;  ///< when a neighbour was lost
+  bool told_ = false;     ///< the user knows why
+  bool alone_ = false;    ///< when a neighbour was lost
   std::string reason_;
   std::int64_t ending_since_ = 0;
   std::int64_t told_at_ = 0;
