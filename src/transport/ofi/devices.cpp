@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "transport/kept_signals.hpp"
+#include "transport/common/kept_signals.hpp"
 #include "transport/nearest_devices.hpp"
 
 namespace atl::transport::ofi {

@@ -15,8 +15,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "transport/common/object_pool.hpp"
 #include "transport/network.hpp"
-#include "transport/object_pool.hpp"
 #include "transport/ofi/buffers.hpp"
 #include "transport/ofi/context.hpp"
 #include "transport/ofi/peer.hpp"

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "transport/common/unseen_messages.hpp"
 #include "transport/fifo.hpp"
 #include "transport/network.hpp"
 #include "transport/ofi/devices.hpp"
 #include "transport/ofi/libfabric.hpp"
 #include "transport/ofi/rails.hpp"
-#include "transport/unseen_messages.hpp"
 
 namespace atl::transport::ofi {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "transport/common/unseen_messages.hpp"
 #include "transport/network.hpp"
 #include "transport/ucx/ucp.hpp"
-#include "transport/unseen_messages.hpp"
 
 namespace atl::transport::ucx {
 

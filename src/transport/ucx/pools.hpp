@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-#include "transport/object_pool.hpp"
+#include "transport/common/object_pool.hpp"
 #include "transport/ucx/peer.hpp"
 
 namespace atl::transport::ucx {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "transport/kept_signals.hpp"
+#include "transport/common/kept_signals.hpp"
 
 namespace atl::transport::ucx {
 
