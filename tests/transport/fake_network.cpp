@@ -1,13 +1,10 @@
 // Modules that libatoll has to refuse; FAKE says which.
 
-#include <cstring>
-
 #include "transport/plugin.hpp"
 
 #define FAKE_none 0
 #define FAKE_version 1
 #define FAKE_types 2
-#define FAKE_failing 3
 #define FAKE_NUMBER_(what) FAKE_##what
 #define FAKE_NUMBER(what) FAKE_NUMBER_(what)
 
@@ -16,14 +13,9 @@ namespace {
 
 namespace t = atl::transport;
 
-t::network* open_none(t::network_config const&, char* why, std::size_t room) noexcept {
-  std::strncpy(why, "no such device", room - 1);
-  return nullptr;
-}
-
 constexpr t::atoll_network_plugin plugin{t::plugin_version + (FAKE_NUMBER(FAKE) == FAKE_version),
                                          t::plugin_types + (FAKE_NUMBER(FAKE) == FAKE_types), "fake",
-                                         FAKE_NUMBER(FAKE) == FAKE_failing ? &open_none : nullptr};
+                                         nullptr};
 
 }  // namespace
 

@@ -43,9 +43,15 @@ TEST(plugins, AnotherVersionIsRefusedBeforeItIsOpened) {
 }
 
 TEST(plugins, OneThatCannotBeUsedSaysWhyNot) {
-  opened_network const opened = open_plugin(module_of("failing"), {});
-  EXPECT_EQ(opened.network, nullptr);
-  EXPECT_THAT(opened.why_not, HasSubstr("no such device"));
+  auto const opened_over = [](char const* devices) {
+    network_config config;
+    config.devices = devices;
+    return open_plugin(module_of("failing"), config);
+  };
+  EXPECT_EQ(opened_over("").network, nullptr);
+  EXPECT_EQ(opened_over("").why_not, "no such device");
+  EXPECT_EQ(opened_over("throwing").why_not, "no such memory");
+  EXPECT_THAT(opened_over("wordy").why_not, testing::MatchesRegex("x{1000,1100}"));
 }
 
 TEST(plugins, ThoseOfThisBuildAreFound) {

@@ -5,13 +5,11 @@
 #include <utility>
 
 #include "transport/common/kept_signals.hpp"
+#include "transport/common/module.hpp"
 #include "transport/nearest_devices.hpp"
 
 namespace atl::transport::ofi {
 namespace {
-
-/// In a job whose hosts are simulated, what is between them.
-constexpr char const* devices_of_one_machine = "lo";
 
 /// What there is besides, the better first: messages come after the puts before them; a put ends at its target.
 struct wish {
@@ -110,8 +108,7 @@ info_ptr with_device_memory(info_ptr chosen) {
 }
 
 device choose_among_all(network_config const& config) {
-  std::string devices = config.devices;
-  if (devices.empty() && config.one_machine) devices = devices_of_one_machine;
+  std::string const devices = wanted_devices(config);
   surroundings const here{cpus_of_this_process(), config.gpu};
   std::string all;
   device connected = best_with(FI_EP_MSG, devices, here, all);

@@ -142,3 +142,22 @@ bool ofi_network::arm() {
 }
 
 }  // namespace atl::transport::ofi
+
+namespace atl::transport {
+
+char const* const module_name = "ofi";
+
+std::unique_ptr<network> open_network(network_config const& config, std::string& problem) {
+  problem = ofi::open_libfabric(config.library);
+  if (!problem.empty()) return nullptr;
+  ofi::device chosen = ofi::choose_device(config);
+  problem = chosen.why_not;
+  if (!problem.empty()) return nullptr;
+  std::vector<ofi::info_ptr> alike = std::move(chosen.alike);
+  auto opened = std::make_unique<ofi::context>();
+  problem = opened->open(std::move(chosen), config);
+  if (!problem.empty()) return nullptr;
+  return std::make_unique<ofi::ofi_network>(std::move(opened), std::move(alike), config);
+}
+
+}  // namespace atl::transport

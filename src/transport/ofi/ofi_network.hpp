@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "transport/common/module.hpp"
 #include "transport/common/object_pool.hpp"
 #include "transport/network.hpp"
 #include "transport/ofi/buffers.hpp"
@@ -49,7 +50,7 @@ class ofi_network final : public network {
   ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> alike, network_config const& config);
   ~ofi_network() override;
 
-  std::string_view name() const override { return "ofi"; }
+  std::string_view name() const override { return module_name; }
   std::string description() const override;
   transport::abilities const& abilities() const override { return abilities_; }
   transport::limits const& limits() const override { return limits_; }

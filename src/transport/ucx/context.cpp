@@ -10,17 +10,16 @@
 #include <string_view>
 #include <tuple>
 
+#include "transport/common/module.hpp"
+
 namespace atl::transport::ucx {
 namespace {
 
 /// Older ones fault on puts of device memory.
 constexpr unsigned first_for_devices = 16;
 
-/// In a job whose hosts are simulated, what is between them.
-constexpr char const* devices_of_one_machine = "lo";
-
-/// And by which transports: those that copy device memory have no part in what passes between processes. UCX complains of
-/// such as it does not find.
+/// In a job whose hosts are simulated, the transports between them: those that copy device memory have no part in what passes
+/// between processes. UCX complains of such as it does not find.
 std::string transports_of_one_machine() {
   std::string names = "tcp";
   if (has_module("uct_cuda") && ::access("/dev/nvidiactl", F_OK) == 0) names += ",cuda_copy";
@@ -72,8 +71,7 @@ context::~context() {
 }
 
 std::string context::open(network_config const& config) {
-  std::string devices = config.devices;
-  if (devices.empty() && config.one_machine) devices = devices_of_one_machine;
+  std::string const devices = wanted_devices(config);
   std::string problem = open_context(config, devices.c_str());
   if (!problem.empty()) return problem;
   list_devices();

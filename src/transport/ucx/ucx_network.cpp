@@ -124,3 +124,18 @@ bool ucx_network::arm() {
 }
 
 }  // namespace atl::transport::ucx
+
+namespace atl::transport {
+
+char const* const module_name = "ucx";
+
+std::unique_ptr<network> open_network(network_config const& config, std::string& problem) {
+  problem = ucx::open_ucp(config.library);
+  if (!problem.empty()) return nullptr;
+  auto opened = std::make_unique<ucx::context>();
+  problem = opened->open(config);
+  if (!problem.empty()) return nullptr;
+  return std::make_unique<ucx::ucx_network>(std::move(opened), config);
+}
+
+}  // namespace atl::transport

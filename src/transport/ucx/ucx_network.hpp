@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "transport/common/module.hpp"
 #include "transport/network.hpp"
 #include "transport/ucx/context.hpp"
 #include "transport/ucx/peer.hpp"
@@ -44,7 +45,7 @@ class ucx_network final : public network {
   ucx_network(std::unique_ptr<context> opened, network_config const& config);
   ~ucx_network() override;
 
-  std::string_view name() const override { return "ucx"; }
+  std::string_view name() const override { return module_name; }
   std::string description() const override { return context_->description(); }
   transport::abilities const& abilities() const override { return abilities_; }
   transport::limits const& limits() const override { return limits_; }
