@@ -4,7 +4,9 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <utility>
 
+#include "transport/common/runs.hpp"
 #include "transport/ofi/ofi_network.hpp"
 #include "transport/ofi/shares.hpp"
 #include "transport/ofi/windows.hpp"
@@ -24,12 +26,6 @@ struct packed_key {
 constexpr std::size_t longest_key = sizeof(packed_key) + most_further * sizeof(std::uint64_t);
 
 bool on_host(local_place const& place) { return place.memory == nullptr || place.memory->on_host; }
-
-std::size_t sum(std::span<remote_piece const> list) {
-  std::size_t all = 0;
-  for (remote_piece const& each : list) all += each.bytes;
-  return all;
-}
 
 }  // namespace
 
@@ -116,38 +112,17 @@ started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   return result;
 }
 
-/// The largest runs that are whole on both sides, one after the other.
 void ofi_network::move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near) {
   std::byte* copy = r->memory != nullptr ? r->memory->begin() : nullptr;
-  std::size_t i = 0;
-  std::size_t j = 0;
-  std::size_t far_done = 0;
-  std::size_t near_done = 0;
   bool first = true;
-  while (i < far.size() && j < near.size() && r->how == outcome::ok) {
-    std::size_t const bytes = std::min(far[i].bytes - far_done, near[j].bytes - near_done);
-    if (bytes != 0) {
-      local_place const& here = near[j].place;
-      remote_place const& there = far[i].place;
-      move_run(r, first, {there.key, there.offset + far_done},
-               {static_cast<std::byte*>(here.address) + near_done, here.memory}, bytes, copy);
-      first = false;
-      if (copy != nullptr) copy += bytes;
-    }
-    far_done += bytes;
-    near_done += bytes;
-    if (far_done == far[i].bytes) {
-      ++i;
-      far_done = 0;
-    }
-    if (near_done == near[j].bytes) {
-      ++j;
-      near_done = 0;
-    }
-  }
+  for_each_run(far, near, [&](remote_place const& there, local_place const& here, std::size_t bytes) {
+    move_run(r, std::exchange(first, false), there, here, bytes, copy);
+    if (copy != nullptr) copy += bytes;
+    return r->how == outcome::ok;
+  });
 }
 
-/// One of them, over several devices if it is long. `first`: in the operation's own record; `copy`: where a short put is copied to.
+/// One run, over several devices if it is long. `first`: in the operation's own record; `copy`: where a short put is copied to.
 void ofi_network::move_run(record* r, bool first, remote_place const& far, local_place const& near,
                            std::size_t bytes, std::byte* copy) {
   std::array<std::uint8_t, most_rails> ways{};

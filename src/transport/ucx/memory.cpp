@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/common/runs.hpp"
 #include "transport/ucx/ucx_network.hpp"
 
 namespace atl::transport::ucx {
@@ -36,12 +37,6 @@ ucs_memory_type_t found_type(ucp_mem_h memory) {
   ucp_mem_attr_t found{};
   found.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE;
   return ucp.mem_query(memory, &found) == UCS_OK ? found.mem_type : UCS_MEMORY_TYPE_HOST;
-}
-
-std::size_t sum(std::span<remote_piece const> list) {
-  std::size_t all = 0;
-  for (remote_piece const& each : list) all += each.bytes;
-  return all;
 }
 
 }  // namespace
@@ -117,41 +112,22 @@ started ucx_network::pieces(std::int32_t rank, std::span<remote_piece const> far
   return seal(r);
 }
 
-/// The largest runs that are whole on both sides, one after the other.
 void ucx_network::move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near) {
   peer const& p = *r->whom;
   std::byte* copy = r->memory != nullptr ? r->memory->begin() : nullptr;
-  std::size_t i = 0;
-  std::size_t j = 0;
-  std::size_t far_done = 0;
-  std::size_t near_done = 0;
-  while (i < far.size() && j < near.size() && r->status == UCS_OK) {
-    std::size_t const bytes = std::min(far[i].bytes - far_done, near[j].bytes - near_done);
-    if (bytes != 0) {
-      auto* here = static_cast<std::byte*>(near[j].place.address) + near_done;
-      remote_place const& place = far[i].place;
-      std::uint64_t const there = place.key->begin + place.offset + far_done;
-      ucp_request_param_t const all = parameters(r, near[j].place.memory);
-      if (copy != nullptr) {
-        std::memcpy(copy, here, bytes);
-        here = copy;
-        copy += bytes;
-      }
-      started_part(r, r->what == sort::put
-                          ? ucp.put_nbx(p.endpoint, here, bytes, there, place.key->handle, &all)
-                          : ucp.get_nbx(p.endpoint, here, bytes, there, place.key->handle, &all));
+  for_each_run(far, near, [&](remote_place const& place, local_place const& from, std::size_t bytes) {
+    void* here = from.address;
+    std::uint64_t const there = place.key->begin + place.offset;
+    ucp_request_param_t const all = parameters(r, from.memory);
+    if (copy != nullptr) {
+      here = std::memcpy(copy, here, bytes);
+      copy += bytes;
     }
-    far_done += bytes;
-    near_done += bytes;
-    if (far_done == far[i].bytes) {
-      ++i;
-      far_done = 0;
-    }
-    if (near_done == near[j].bytes) {
-      ++j;
-      near_done = 0;
-    }
-  }
+    started_part(r, r->what == sort::put
+                        ? ucp.put_nbx(p.endpoint, here, bytes, there, place.key->handle, &all)
+                        : ucp.get_nbx(p.endpoint, here, bytes, there, place.key->handle, &all));
+    return r->status == UCS_OK;
+  });
 }
 
 // ---- atomics -------------------------------------------------------------------------------------
