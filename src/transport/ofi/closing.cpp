@@ -13,15 +13,6 @@
 
 namespace atl::transport::ofi {
 
-void ofi_network::close(std::int32_t rank) {
-  peer* const p = find(rank);
-  if (p == nullptr) return;
-  p->close_wanted = true;
-  if (p->now != peer::link::connected) return;
-  set_link(*p, peer::link::closing);
-  touch(*p);
-}
-
 void ofi_network::give_up(std::int32_t rank) {
   peer* const p = find(rank);
   if (p == nullptr) return;
@@ -29,11 +20,6 @@ void ofi_network::give_up(std::int32_t rank) {
   drop_wish(*p);
   if (p->now == peer::link::none || p->lost) return;
   lose(*p, "it was given up");
-}
-
-void ofi_network::lose(peer& p, std::string why) {
-  if (!std::exchange(p.lost, true)) p.why = std::move(why);
-  touch(p);
 }
 
 void ofi_network::tend(peer& p) {

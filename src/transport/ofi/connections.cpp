@@ -22,64 +22,17 @@ constexpr std::size_t longest_event = sizeof(fi_eq_cm_entry) + 256;
 
 }  // namespace
 
-peer* ofi_network::find(std::int32_t rank) {
-  if (recent_ != nullptr && recent_->rank == rank) return recent_;
-  auto const found = peers_.find(rank);
-  if (found == peers_.end()) return nullptr;
-  return recent_ = found->second.get();
-}
-
-peer& ofi_network::make(std::int32_t rank) {
-  std::unique_ptr<peer>& p = peers_[rank];
-  if (p == nullptr) {
-    p = std::make_unique<peer>();
-    p->rank = rank;
-  }
-  return *p;
-}
-
+/// Nothing overtakes what waits for room, so that the order stays.
 started ofi_network::ready(std::int32_t rank, peer*& out) {
-  out = find(rank);
-  if (out == nullptr || out->now == peer::link::none || out->lost) {
-    error_ = "there is no connection to rank " + std::to_string(rank);
-    return started::unreachable;
-  }
-  // Behind those that wait, so that the order stays.
-  bool const now = out->now == peer::link::connected && out->waiting.empty();
-  return now ? started::complete : started::no_room;
-}
-
-void ofi_network::set_link(peer& p, peer::link now) {
-  auto const settled = [](peer::link l) { return l == peer::link::none || l == peer::link::connected; };
-  if (!settled(p.now)) --unsettled_;
-  if (!settled(now)) ++unsettled_;
-  p.now = now;
-}
-
-/// The next poll looks at it.
-void ofi_network::touch(peer& p) {
-  if (std::exchange(p.listed, true)) return;
-  listed_.push_back(&p);
-}
-
-void ofi_network::touch_if_ending(peer& p) {
-  if (p.lost || p.now == peer::link::closing) touch(p);
-}
-
-void ofi_network::tell(peer& p, connection_change what, std::string_view words) {
-  ++told_;
-  target_->connection({p.rank, what, words});
+  started const s = module_network::ready(rank, out);
+  return s == started::complete && !out->waiting.empty() ? started::no_room : s;
 }
 
 void ofi_network::begin_connection(peer& p) {
-  set_link(p, peer::link::connecting);
-  ++p.generation;
-  p.asked = p.begun = p.close_wanted = p.lost_told = p.hung_up = false;
-  p.said_bye = p.got_bye = p.said_over = p.got_over = false;
-  p.silent = outcome::ok;
+  module_network::begin_connection(p);
+  p.asked = p.begun = p.hung_up = p.said_over = p.got_over = false;
   for (std::size_t& each : p.room) each = window;
   for (std::size_t& each : p.taken) each = 0;
-  p.sent = {};
 }
 
 void ofi_network::own_endpoint(peer& p, fid_ep* made) {
@@ -253,11 +206,7 @@ void ofi_network::stands(peer& p, introduction const* answer) {
       drop_wish(p);  // of the time when both asked
     }
   }
-  tell(p, connection_change::connected);
-  if (p.close_wanted && p.now == peer::link::connected) {
-    set_link(p, peer::link::closing);
-    touch(p);
-  }
+  tell_connected(p);
 }
 
 }  // namespace atl::transport::ofi

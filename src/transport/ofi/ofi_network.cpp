@@ -8,16 +8,14 @@
 namespace atl::transport::ofi {
 namespace {
 
-constexpr std::size_t most_events_a_poll = 256;
 constexpr unsigned polls_between_events = 64;
-constexpr std::uint32_t host_memory = 1U << 1;  // memory::kind_id::host
 
 }  // namespace
 
 ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> alike,
                          network_config const& config)
-    : context_(std::move(opened)),
-      me_(config.rank),
+    : module_network(config.rank, opened->has_adapter()),
+      context_(std::move(opened)),
       ranks_(config.ranks),
       inject_(std::min(context_->info().tx_attr->inject_size, longest_inject)),
       small_(*context_, small_payload),
@@ -25,7 +23,6 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> 
       long_(*context_, long_payload),
       receives_(context_->waits_for_receives() ? long_ : large_) {
   open_rails(std::move(alike), config);
-  bool const adapter = context_->has_adapter();
   bool const alone = context_->moves_alone();
   abilities_.put = abilities_.get = ability{support::native, !alone};
   abilities_.put_pieces = abilities_.get_pieces = ability{support::emulated, !alone};
@@ -39,23 +36,16 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> 
   bool const connectionless = context_->connectionless();
   abilities_.losses = connectionless ? loss_notice::none : loss_notice::of_ends;
   abilities_.ends_what_is_lost = !connectionless;
-  abilities_.memory_kinds = host_memory;
   for (home_of_kind const& each : homes_of_kinds) {
     if (context_->takes_devices()) abilities_.memory_kinds |= 1U << static_cast<unsigned>(each.kind);
   }
-  abilities_.stages_devices = !adapter;
 
-  limits_.put_bytes = limits_.get_bytes =
-      std::min(std::size_t{1} << 30, context_->info().ep_attr->max_msg_size);
-  limits_.pieces = 16;
+  limits_.put_bytes = limits_.get_bytes = std::min(limits_.put_bytes, context_->info().ep_attr->max_msg_size);
   limits_.inline_bytes = small_payload;
   limits_.address_bytes = context_->address().size();
   limits_.key_bytes = 32 + rails_.size() * sizeof(std::uint64_t);
   limits_.payload_alignment = 8;
-  limits_.notification_bits = 64;
   limits_.connections = connectionless ? 0 : most_connections;
-  limits_.idle_poll_ns = adapter ? 0 : 300;
-  limits_.message_ns = adapter ? 200 : 4000;
 
   sizes_.header = block_pool::headers - sizeof(wire) - sizeof(late_payload);
   sizes_.eager = sizes_.in_place =
@@ -94,10 +84,7 @@ ofi_network::~ofi_network() {
   context_->close_endpoint();
 }
 
-unsigned ofi_network::poll(receiver& target) {
-  target_ = &target;
-  told_ = 0;
-  moved_ = 0;
+void ofi_network::advance() {
   if (unsettled_ != 0 || armed_ || ++since_events_ >= polls_between_events) [[unlikely]] {
     armed_ = false;
     since_events_ = 0;
@@ -108,32 +95,10 @@ unsigned ofi_network::poll(receiver& target) {
     drained_ = poll_rails() && drained_;
   if (drained_ && !(dead_records_.empty() && dead_blocks_.empty())) [[unlikely]]
     forget_the_dead();
-  if (!events_.empty() || !listed_.empty()) [[unlikely]]
-    settle();
-  target_ = nullptr;
-  return told_ + static_cast<unsigned>(moved_ != 0);
-}
-
-/// Tells events, and looks at connections that change.
-void ofi_network::settle() {
-  for (std::size_t n = most_events_a_poll; n != 0 && !events_.empty(); --n) {
-    event const next = events_.front();
-    events_.pop_front();
-    if (next.whom != nullptr) {
-      --next.whom->events;
-      touch_if_ending(*next.whom);
-    }
-    ++told_;
-    next.whose->on_event(*next.whose, next.what, next.how);
-  }
-  looked_at_.swap(listed_);
-  for (peer* const p : looked_at_) p->listed = false;
-  for (peer* const p : looked_at_) tend(*p);
-  looked_at_.clear();
 }
 
 bool ofi_network::arm() {
-  if (!events_.empty() || !listed_.empty()) return false;
+  if (!is_quiet()) return false;
   armed_ = true;
   for (rail const& each : rails_) {
     if (!each.opened->arm()) return false;

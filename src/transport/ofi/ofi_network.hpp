@@ -8,16 +8,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "transport/common/module.hpp"
-#include "transport/common/object_pool.hpp"
-#include "transport/network.hpp"
+#include "transport/common/module_network.hpp"
 #include "transport/ofi/buffers.hpp"
 #include "transport/ofi/context.hpp"
 #include "transport/ofi/peer.hpp"
@@ -44,27 +40,17 @@ struct remote_key {
 
 namespace ofi {
 
-class ofi_network final : public network {
+class ofi_network final : public module_network<ofi_network, peer, record> {
  public:
   /// The context is open; `alike`: devices that are used beside its own.
   ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> alike, network_config const& config);
   ~ofi_network() override;
 
-  std::string_view name() const override { return module_name; }
   std::string description() const override;
-  transport::abilities const& abilities() const override { return abilities_; }
-  transport::limits const& limits() const override { return limits_; }
-  message_sizes sizes(std::int32_t, lane where) const override {
-    message_sizes of_lane = sizes_;
-    if (where == lane::control) of_lane.in_place = longest_in_place_;
-    return of_lane;
-  }
   ability atomic_support(atomic_op, atomic_type) const override { return {}; }
-  std::string last_error() const override { return error_; }
 
   std::span<std::byte const> address() const override { return context_->address(); }
   started connect(std::int32_t rank, std::span<std::byte const> peer_address) override;
-  void close(std::int32_t rank) override;
   void give_up(std::int32_t rank) override;
 
   started send(std::int32_t rank, lane where, std::span<std::byte const> header, local_place payload,
@@ -98,29 +84,16 @@ class ofi_network final : public network {
   imported import_key(std::int32_t rank, std::span<std::byte const> key) override;
   void drop_key(std::int32_t rank, remote_key* key) override;
 
-  unsigned poll(receiver& target) override;
-  std::size_t under_way() const override { return live_ + events_.size() + unsettled_; }
   int descriptor() const override { return context_->descriptor(); }
   bool arm() override;
 
  private:
-  struct event {
-    operation* whose;
-    peer* whom;
-    completion what;
-    outcome how;
-  };
-  using sort = record::sort;
+  friend module_network;
 
-  // Peers and how connections begin (connections.cpp).
-  peer* find(std::int32_t rank);
-  peer& make(std::int32_t rank);
-  /// complete, with the peer; or why nothing can be started.
+  void advance();
+
+  // How connections begin (connections.cpp).
   started ready(std::int32_t rank, peer*& out);
-  void set_link(peer& p, peer::link now);
-  void touch(peer& p);
-  void touch_if_ending(peer& p);
-  void tell(peer& p, connection_change what, std::string_view words = {});
   void begin_connection(peer& p);
   void own_endpoint(peer& p, fid_ep* made);
   unsigned read_events();
@@ -133,7 +106,6 @@ class ofi_network final : public network {
   void stands(peer& p, introduction const* answer);
 
   // How they end (closing.cpp).
-  void lose(peer& p, std::string why);
   void tend(peer& p);
   void tend_closing(peer& p);
   void tend_lost(peer& p);
@@ -170,7 +142,6 @@ class ofi_network final : public network {
   // What is under way (operations.cpp).
   record* open(peer& p, operation* events, sort what);
   void drop(record* r);
-  void say(operation* events, peer* whom, completion what, outcome how);
   /// Gives it to libfabric, or lets it wait.
   void start(record* r);
   ssize_t post(record* r);
@@ -210,7 +181,6 @@ class ofi_network final : public network {
   block* aside(block* b, wire const& w);
   bool show(peer& p, block* b, wire const& w);
   void take_word(peer& p, wire const& w, std::span<std::byte const> body);
-  void settle();
   void forget_the_dead();
 
   // Remote memory (memory.cpp).
@@ -227,37 +197,18 @@ class ofi_network final : public network {
   std::unique_ptr<context> context_;
   std::vector<rail> rails_;  ///< mostly none
   std::unordered_map<fid*, rail_owner> rail_owners_;
-  std::int32_t me_;
   std::int32_t ranks_;
   std::size_t inject_;  ///< longest message that libfabric copies at once, and says no more of
-  transport::abilities abilities_;
-  transport::limits limits_;
-  message_sizes sizes_;
-  std::size_t longest_in_place_;  ///< on control
-  mutable std::string error_;
-  mutable bool keys_are_out_ = false;  ///< of this rank's memory
-
-  std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
   std::unordered_map<fid*, peer*> endpoints_;
-  peer* recent_ = nullptr;     ///< the last one that was looked for
-  peer nobody_;                ///< of what libfabric has of lost peers, where it cannot be made to let go
-  std::vector<peer*> listed_;  ///< to be looked at by the next poll
-  std::vector<peer*> looked_at_;
-  std::size_t unsettled_ = 0;  ///< connections that are being made, closed or lost
-  std::uint32_t last_number_ = 0;
+  peer nobody_;  ///< of what libfabric has of lost peers, where it cannot be made to let go
 
   block_pool small_;
   block_pool large_;
   block_pool long_;
   block_pool& receives_;  ///< that of blocks into which messages arrive
-  object_pool<record> records_;
   std::unordered_map<std::uint64_t, record*> lates_;
   std::uint64_t last_late_ = 0;
-  std::size_t live_ = 0;        ///< records
   std::size_t kept_bytes_ = 0;  ///< of receives with messages that are kept
-  std::deque<event> events_;
-  std::unordered_set<registration*> registered_;
-  std::unordered_set<remote_key*> keys_;
 
   std::size_t posted_ = 0;     ///< shared receives
   fifo<record> dead_records_;  ///< libfabric may name them until its queue has been read to the end
@@ -265,11 +216,8 @@ class ofi_network final : public network {
   std::byte confirmed_[8]{};  ///< where bytes go that are read for their order only
   fid_mr* confirmed_entered_ = nullptr;
 
-  receiver* target_ = nullptr;  ///< while poll() runs
-  unsigned told_ = 0;           ///< calls of this poll
-  unsigned moved_ = 0;          ///< and what else happened
-  unsigned since_events_ = 0;   ///< polls since connections were looked at
-  bool drained_ = false;        ///< by this poll
+  unsigned since_events_ = 0;  ///< polls since connections were looked at
+  bool drained_ = false;       ///< by this poll
   bool said_fall_back_ = false;
   bool armed_ = false;   ///< since the last one
   bool ending_ = false;  ///< the endpoint of what is dropped has just been closed

@@ -79,12 +79,6 @@ void ofi_network::drop(record* r) {
   touch_if_ending(p);
 }
 
-void ofi_network::say(operation* events, peer* whom, completion what, outcome how) {
-  if (events == nullptr || !events->asks(what)) return;
-  if (whom != nullptr) ++whom->events;
-  events_.push_back({events, whom, what, how});
-}
-
 // ---- calls of libfabric --------------------------------------------------------------------------
 
 void ofi_network::start(record* r) {

@@ -6,10 +6,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "transport/common/unseen_messages.hpp"
+#include "transport/common/peer.hpp"
 #include "transport/fifo.hpp"
 #include "transport/network.hpp"
 #include "transport/ofi/devices.hpp"
@@ -146,43 +145,25 @@ struct flush_point {
   std::size_t left;  ///< puts between the flush before it and it
 };
 
-struct peer {
-  enum class link : std::uint8_t { none, connecting, connected, closing };
-
-  std::int32_t rank = -1;
-  link now = link::none;
-  bool listed = false;        ///< among those that the next poll looks at
-  bool asked = false;         ///< this side has said connect()
-  bool begun = false;         ///< by this side's own request
-  bool close_wanted = false;  ///< once it stands
-  bool said_bye = false;
-  bool got_bye = false;
+struct peer : peer_state {
+  bool asked = false;  ///< this side has said connect()
+  bool begun = false;  ///< by this side's own request
   bool said_over = false;
   bool got_over = false;
   bool hung_up = false;  ///< the peer has closed its end
-  bool lost = false;
-  bool lost_told = false;
-  bool wishes = false;           ///< the peer wants to connect, and nobody has answered
-  outcome silent = outcome::ok;  ///< worst of what was started without events
 
   fid_ep* endpoint = nullptr;          ///< its own, or that of all peers; null without a connection
   fi_addr_t address = FI_ADDR_UNSPEC;  ///< where the endpoint serves all peers; stays
   info_ptr request;                    ///< what it wishes by, where it has an endpoint of its own
-  std::uint32_t wish_number = 0;
-  std::uint32_t last_seen = 0;   ///< highest number of a connection that the peer has begun
-  std::uint32_t number = 0;      ///< of this connection, as messages carry it
-  std::uint32_t generation = 0;  ///< of connections; keys and kept messages belong to one
+  std::uint32_t last_seen = 0;         ///< highest number of a connection that the peer has begun
+  std::uint32_t number = 0;            ///< of this connection, as messages carry it
 
   std::size_t room[2]{};   ///< messages of each lane that the peer takes
   std::size_t taken[2]{};  ///< of the peer's messages, which it has not been told
-  unseen_messages sent;
-  std::size_t out = 0;     ///< records, and buffers that are open
-  std::size_t events = 0;  ///< that have not been told
   std::size_t late_out = 0;
-  std::size_t long_out = 0;    ///< in the longest blocks
-  std::size_t memory_out = 0;  ///< puts and gets
-  std::size_t puts_out = 0;    ///< since the last flush
-  std::uint32_t epoch = 0;     ///< flushes so far
+  std::size_t long_out = 0;  ///< in the longest blocks
+  std::size_t puts_out = 0;  ///< since the last flush
+  std::uint32_t epoch = 0;   ///< flushes so far
   std::deque<flush_point> flushes;
   record* first = nullptr;  ///< all records
   record* last = nullptr;
@@ -190,7 +171,6 @@ struct peer {
   std::unique_ptr<rail_ends> rails;  ///< null before the first long transfer
   std::vector<block*> receives;      ///< posted, where they are not shared
   fifo<record> waiting;              ///< those that libfabric had no room for
-  std::string why;                   ///< it was lost
 
   /// Both sides have said that there is nothing more: what happens to the wire now is no loss.
   [[nodiscard]] bool agreed() const noexcept {

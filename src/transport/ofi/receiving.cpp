@@ -249,12 +249,7 @@ void ofi_network::take_word(peer& p, wire const& w, std::span<std::byte const> b
       target_->notified(p.rank, number);
       break;
     case wire::bye:
-      p.got_bye = true;
-      touch(p);
-      if (p.now == peer::link::connected) {
-        set_link(p, peer::link::closing);
-        tell(p, connection_change::closing);
-      }
+      take_bye(p);
       break;
     case wire::over:
       p.got_over = true;

@@ -21,69 +21,19 @@ constexpr std::size_t before_address = sizeof(std::uint32_t);
 
 }  // namespace
 
-peer* ucx_network::find(std::int32_t rank) {
-  if (recent_ != nullptr && recent_->rank == rank) return recent_;
-  auto const found = peers_.find(rank);
-  if (found == peers_.end()) return nullptr;
-  return recent_ = found->second.get();
-}
-
-peer& ucx_network::make(std::int32_t rank) {
-  std::unique_ptr<peer>& p = peers_[rank];
-  if (p == nullptr) {
-    p = std::make_unique<peer>();
-    p->owner = this;
-    p->rank = rank;
-  }
-  return *p;
-}
-
-started ucx_network::ready(std::int32_t rank, peer*& out) {
-  out = find(rank);
-  if (out == nullptr || out->now == peer::link::none || out->lost) {
-    error_ = "there is no connection to rank " + std::to_string(rank);
-    return started::unreachable;
-  }
-  return out->now == peer::link::connected ? started::complete : started::no_room;
-}
-
-void ucx_network::set_link(peer& p, peer::link now) {
-  auto const settled = [](peer::link l) { return l == peer::link::none || l == peer::link::connected; };
-  if (!settled(p.now)) --unsettled_;
-  if (!settled(now)) ++unsettled_;
-  p.now = now;
-}
-
-/// The next poll looks at it.
-void ucx_network::touch(peer& p) {
-  if (std::exchange(p.listed, true)) return;
-  listed_.push_back(&p);
-}
-
-void ucx_network::touch_if_ending(peer& p) {
-  if (p.lost || p.now == peer::link::closing) touch(p);
-}
-
-void ucx_network::tell(peer& p, connection_change what, std::string_view words) {
-  ++told_;
-  target_->connection({p.rank, what, words});
-}
-
 // ---- begin ---------------------------------------------------------------------------------------
 
 void ucx_network::begin_connection(peer& p) {
-  set_link(p, peer::link::connecting);
-  ++p.generation;
+  module_network::begin_connection(p);
   p.mine = ++last_number_;
   p.theirs = 0;
-  p.sent = {};
   p.got = p.sent_by_peer = 0;
-  p.close_wanted = p.said_bye = p.got_bye = p.lost_told = p.given_up = false;
-  p.silent = outcome::ok;
+  p.given_up = false;
 }
 
 bool ucx_network::open_endpoint(peer& p, std::span<std::byte const> worker_address) {
   if (p.endpoint != nullptr) return true;
+  p.owner = this;
   ucp_ep_params_t how{};
   // Without user data, which the handler would get instead of its own argument.
   how.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -145,11 +95,7 @@ void ucx_network::stands(peer& p, std::uint32_t theirs) {
   if (p.wishes && p.wish_number == theirs) p.wishes = false;
   p.theirs = p.last_theirs = theirs;
   set_link(p, peer::link::connected);
-  tell(p, connection_change::connected);
-  if (p.close_wanted && p.now == peer::link::connected) {
-    set_link(p, peer::link::closing);
-    touch(p);
-  }
+  tell_connected(p);
 }
 
 /// Answers a hello.
@@ -167,35 +113,11 @@ void ucx_network::accept(peer& p) {
 
 // ---- end -----------------------------------------------------------------------------------------
 
-void ucx_network::close(std::int32_t rank) {
-  peer* const p = find(rank);
-  if (p == nullptr) return;
-  p->close_wanted = true;
-  if (p->now != peer::link::connected) return;
-  set_link(*p, peer::link::closing);
-  touch(*p);
-}
-
 void ucx_network::give_up(std::int32_t rank) {
   peer* const p = find(rank);
   if (p == nullptr || p->now == peer::link::none || p->lost) return;
   p->given_up = true;
   lose(*p, "it was given up");
-}
-
-void ucx_network::lose(peer& p, std::string why) {
-  if (!std::exchange(p.lost, true)) p.why = std::move(why);
-  touch(p);
-}
-
-void ucx_network::take_bye(peer& p, std::uint64_t sent_by_peer) {
-  p.got_bye = true;
-  p.sent_by_peer = sent_by_peer;
-  if (p.now == peer::link::connected) {
-    set_link(p, peer::link::closing);
-    tell(p, connection_change::closing);
-  }
-  touch(p);
 }
 
 void ucx_network::tend(peer& p) {

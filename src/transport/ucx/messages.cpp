@@ -278,7 +278,8 @@ ucs_status_t ucx_network::take_word(wire const& w, std::span<std::byte const> bo
   std::memcpy(&number, body.data(), std::min(body.size(), sizeof number));
   switch (w.what) {
     case wire::bye:
-      take_bye(*p, number);
+      p->sent_by_peer = number;
+      take_bye(*p);
       break;
     case wire::note:
       ++p->got;

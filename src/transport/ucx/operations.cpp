@@ -76,14 +76,6 @@ void ucx_network::drop(record* r) {
   touch_if_ending(p);
 }
 
-void ucx_network::say(operation* events, peer* whom, completion what, outcome how) {
-  if (events == nullptr || !events->asks(what)) return;
-  if (whom != nullptr) ++whom->events;
-  events_.push_back({events, whom, what, how});
-}
-
-void ucx_network::say(record const& r, completion what, outcome how) { say(r.events, r.whom, what, how); }
-
 outcome ucx_network::outcome_of(record const& r) {
   if (r.status == UCS_OK) return outcome::ok;
   error_ = words_of(r.status);
@@ -177,7 +169,7 @@ started ucx_network::seal(record* r) {
 /// All requests of it are done, later than its start or badly.
 void ucx_network::here_done(record* r) {
   outcome const how = outcome_of(*r);
-  if (!r->source_told) say(*r, completion::source, how);
+  if (!r->source_told) say(r->events, r->whom, completion::source, how);
   r->source_told = true;
   if (how == outcome::ok && r->result != nullptr) std::memcpy(r->result, &r->reply, r->width);
   if (how == outcome::ok && tells_left(*r)) {
@@ -209,8 +201,8 @@ void ucx_network::finish(record* r) {
       delete all;
     }
   } else {
-    say(*r, completion::finished, how);
-    say(*r, completion::left, how);
+    say(r->events, r->whom, completion::finished, how);
+    say(r->events, r->whom, completion::left, how);
   }
   if (r->notifies && how == outcome::ok && !p.lost) {
     p.sent.note_sent();

@@ -6,10 +6,9 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "transport/common/unseen_messages.hpp"
+#include "transport/common/peer.hpp"
 #include "transport/network.hpp"
 #include "transport/ucx/ucp.hpp"
 
@@ -101,49 +100,29 @@ struct kept_message {
   bool released;
 };
 
-struct peer {
-  enum class link : std::uint8_t { none, connecting, connected, closing };
-
+struct peer : peer_state {
   ucx_network* owner = nullptr;
-  std::int32_t rank = -1;
-  link now = link::none;
-  bool listed = false;        ///< among those that the next poll looks at
-  bool close_wanted = false;  ///< once it stands
-  bool said_bye = false;
-  bool got_bye = false;
-  bool lost = false;
-  bool lost_told = false;
   bool given_up = false;
-  bool flushing = false;         ///< an own flush is under way
-  bool wishes = false;           ///< the peer has said hello, and nobody has answered
-  outcome silent = outcome::ok;  ///< worst of what was started without events
+  bool flushing = false;  ///< an own flush is under way
 
   // The endpoint stays between connections: libucp 1.13 aborts now and then where they are closed and made again.
   ucp_ep_h endpoint = nullptr;
   void* closing_endpoint = nullptr;  ///< request
   bool endpoint_closes = false;
 
-  std::uint32_t generation = 0;  ///< of connections; keys and kept messages belong to one
-  std::uint32_t mine = 0;        ///< number of this connection here
-  std::uint32_t theirs = 0;      ///< and there
+  std::uint32_t mine = 0;    ///< number of this connection here
+  std::uint32_t theirs = 0;  ///< and there
   std::uint32_t last_theirs = 0;
-  unseen_messages sent;  ///< messages and notes
-  std::uint64_t got = 0;
+  std::uint64_t got = 0;           ///< messages and notes
   std::uint64_t sent_by_peer = 0;  ///< as its bye says
+  std::vector<std::byte> wish_address;
 
-  std::size_t out = 0;     ///< records, and buffers that are open
-  std::size_t events = 0;  ///< that have not been told
   std::size_t lane_out[2]{};
-  std::size_t largest_out = 0;       ///< blocks of the largest size, of those
-  std::size_t memory_out = 0;        ///< puts, gets, atomics
-  std::uint64_t memory_started = 0;  ///< so far
+  std::size_t largest_out = 0;       ///< blocks of the largest size, of those that are out
+  std::uint64_t memory_started = 0;  ///< puts, gets, atomics so far
   std::uint64_t memory_flushed = 0;  ///< of these
   record* want_flush = nullptr;
   record** last_want = &want_flush;
-
-  std::uint32_t wish_number = 0;
-  std::vector<std::byte> wish_address;
-  std::string why;  ///< it was lost
 
   /// Both sides have said that there is nothing more, and nothing is missing: what happens to the wire now is no loss.
   [[nodiscard]] bool agreed() const noexcept {

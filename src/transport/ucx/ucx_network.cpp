@@ -8,20 +8,20 @@
 namespace atl::transport::ucx {
 namespace {
 
-constexpr std::size_t most_events_a_poll = 256;
 constexpr int most_progress_a_poll = 8;
-constexpr std::uint32_t host_memory = 1U << 1;  // memory::kind_id::host
 /// For libucp's endpoints to go at the end. What remains then goes with the worker.
 constexpr auto longest_end = std::chrono::seconds(2);
 
 }  // namespace
 
 ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& config)
-    : context_(std::move(opened)), me_(config.rank), has_atomics_(ucp_minor() < 16) {
-  std::uint32_t const mark = address_mark;
-  auto const* const mark_bytes = reinterpret_cast<std::byte const*>(&mark);
-  address_.assign(mark_bytes, mark_bytes + sizeof mark);
-  address_.insert(address_.end(), context_->address().begin(), context_->address().end());
+    : module_network(config.rank, opened->has_adapters()),
+      context_(std::move(opened)),
+      has_atomics_(ucp_minor() < 16) {
+  std::vector<std::byte> const& of_worker = context_->address();
+  address_.resize(sizeof address_mark + of_worker.size());
+  std::memcpy(address_.data(), &address_mark, sizeof address_mark);
+  std::memcpy(address_.data() + sizeof address_mark, of_worker.data(), of_worker.size());
 
   bool const adapters = context_->has_adapters();
   ability const native{support::native, !adapters};
@@ -33,22 +33,15 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
   abilities_.atomics_with_processor = true;
   abilities_.stale_keys = stale_key::undetected;
   abilities_.losses = loss_notice::of_ends;
-  abilities_.memory_kinds = host_memory;
   for (device_memory const& each : kinds_of_devices) {
     abilities_.memory_kinds |= static_cast<std::uint32_t>(context_->memory_types() >> each.type & 1U)
                                << static_cast<unsigned>(each.kind);
   }
-  abilities_.stages_devices = !adapters;
 
-  limits_.put_bytes = limits_.get_bytes = std::size_t{1} << 30;
-  limits_.pieces = 16;
   limits_.inline_bytes = block_pool::small;
   limits_.address_bytes = address_.size();
   limits_.key_bytes = 512;
   limits_.payload_alignment = 1;
-  limits_.notification_bits = 64;
-  limits_.idle_poll_ns = adapters ? 0 : 300;
-  limits_.message_ns = adapters ? 200 : 4000;
 
   sizes_.header =
       std::min<std::size_t>(block_pool::headers - sizeof(wire), context_->longest_header() - sizeof(wire));
@@ -86,42 +79,15 @@ ucx_network::~ucx_network() {
   context_.reset();  // callbacks of what was left may still come: records are there
 }
 
-unsigned ucx_network::poll(receiver& target) {
-  target_ = &target;
-  told_ = 0;
-  unsigned moved = 0;
+void ucx_network::advance() {
   for (int i = 0; i < most_progress_a_poll && told_ == 0; ++i) {
     unsigned const n = ucp.worker_progress(context_->worker());
-    moved += n;
+    moved_ += n;
     if (n == 0) break;
   }
-  if (!events_.empty() || !listed_.empty()) [[unlikely]]
-    settle();
-  target_ = nullptr;
-  return told_ + static_cast<unsigned>(moved != 0);
 }
 
-/// Tells events, and looks at connections that change.
-void ucx_network::settle() {
-  for (std::size_t n = most_events_a_poll; n != 0 && !events_.empty(); --n) {
-    event const next = events_.front();
-    events_.pop_front();
-    if (next.whom != nullptr) {
-      --next.whom->events;
-      touch_if_ending(*next.whom);
-    }
-    ++told_;
-    next.whose->on_event(*next.whose, next.what, next.how);
-  }
-  looked_at_.swap(listed_);
-  for (peer* const p : looked_at_) p->listed = false;
-  for (peer* const p : looked_at_) tend(*p);
-  looked_at_.clear();
-}
-
-bool ucx_network::arm() {
-  return events_.empty() && listed_.empty() && ucp.worker_arm(context_->worker()) == UCS_OK;
-}
+bool ucx_network::arm() { return is_quiet() && ucp.worker_arm(context_->worker()) == UCS_OK; }
 
 }  // namespace atl::transport::ucx
 

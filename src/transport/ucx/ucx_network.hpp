@@ -7,15 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "transport/common/module.hpp"
-#include "transport/network.hpp"
+#include "transport/common/module_network.hpp"
 #include "transport/ucx/context.hpp"
 #include "transport/ucx/peer.hpp"
 #include "transport/ucx/pools.hpp"
@@ -39,27 +36,17 @@ struct remote_key {
 
 namespace ucx {
 
-class ucx_network final : public network {
+class ucx_network final : public module_network<ucx_network, peer, record> {
  public:
   /// The context is open.
   ucx_network(std::unique_ptr<context> opened, network_config const& config);
   ~ucx_network() override;
 
-  std::string_view name() const override { return module_name; }
   std::string description() const override { return context_->description(); }
-  transport::abilities const& abilities() const override { return abilities_; }
-  transport::limits const& limits() const override { return limits_; }
-  message_sizes sizes(std::int32_t, lane where) const override {
-    message_sizes of_lane = sizes_;
-    if (where == lane::control) of_lane.in_place = longest_in_place_;
-    return of_lane;
-  }
   ability atomic_support(atomic_op op, atomic_type type) const override;
-  std::string last_error() const override { return error_; }
 
   std::span<std::byte const> address() const override { return address_; }
   started connect(std::int32_t rank, std::span<std::byte const> peer_address) override;
-  void close(std::int32_t rank) override;
   void give_up(std::int32_t rank) override;
 
   started send(std::int32_t rank, lane where, std::span<std::byte const> header, local_place payload,
@@ -93,30 +80,17 @@ class ucx_network final : public network {
   imported import_key(std::int32_t rank, std::span<std::byte const> key) override;
   void drop_key(std::int32_t rank, remote_key* key) override;
 
-  unsigned poll(receiver& target) override;
-  std::size_t under_way() const override { return live_ + events_.size() + unsettled_; }
   int descriptor() const override { return context_->descriptor(); }
   bool arm() override;
 
  private:
   static constexpr std::uint32_t address_mark = 0x31584355;  ///< "UCX1": what addresses begin with
 
-  struct event {
-    operation* whose;
-    peer* whom;
-    completion what;
-    outcome how;
-  };
-  using sort = record::sort;
+  friend module_network;
 
-  // Peers and connections (connections.cpp).
-  peer* find(std::int32_t rank);
-  peer& make(std::int32_t rank);
-  /// complete, with the peer; or why nothing can be started.
-  started ready(std::int32_t rank, peer*& out);
-  void set_link(peer& p, peer::link now);
-  void touch(peer& p);
-  void touch_if_ending(peer& p);
+  void advance();
+
+  // Connections (connections.cpp).
   void begin_connection(peer& p);
   bool open_endpoint(peer& p, std::span<std::byte const> worker_address);
   void stands(peer& p, std::uint32_t theirs);
@@ -126,22 +100,16 @@ class ucx_network final : public network {
   void tend_lost(peer& p);
   void end_connection(peer& p);
   bool release_endpoint(peer& p);
-  void lose(peer& p, std::string why);
-  void tell(peer& p, connection_change what, std::string_view words = {});
   void take_hello(wire const& w, std::span<std::byte const> peer_address);
-  void take_bye(peer& p, std::uint64_t sent_by_peer);
 
   // What is under way (operations.cpp).
   record* open(peer& p, operation* events, sort what);
   void drop(record* r);
-  void say(record const& r, completion what, outcome how);
-  void say(operation* events, peer* whom, completion what, outcome how);
   outcome outcome_of(record const& r);
   static ucp_request_param_t parameters(record* r);
   /// The same for a call that uses memory of this process.
   static ucp_request_param_t parameters(record* r, registration const* memory);
   [[nodiscard]] bool has_left(peer const& p) const noexcept;
-  void settle();
   static void on_done(void* request, ucs_status_t status, void* of);
   static void on_received(void* request, ucs_status_t status, std::size_t bytes, void* of);
   void part_done(record* r, ucs_status_t status);
@@ -184,33 +152,10 @@ class ucx_network final : public network {
   static bool usable(peer const& p, remote_place const& place, std::size_t bytes);
 
   std::unique_ptr<context> context_;
-  std::int32_t me_;
   bool has_atomics_;
   std::vector<std::byte> address_;
-  transport::abilities abilities_;
-  transport::limits limits_;
-  message_sizes sizes_;
-  std::size_t longest_in_place_;  ///< on control
-  mutable std::string error_;
-  mutable bool keys_are_out_ = false;  ///< of this rank's memory
-
-  std::unordered_map<std::int32_t, std::unique_ptr<peer>> peers_;
-  peer* recent_ = nullptr;     ///< the last one that was looked for
-  std::vector<peer*> listed_;  ///< to be looked at by the next poll
-  std::vector<peer*> looked_at_;
-  std::size_t unsettled_ = 0;  ///< connections that are being made, closed or lost
-  std::uint32_t last_number_ = 0;
-
-  object_pool<record> records_;
   block_pool blocks_;
-  std::size_t live_ = 0;  ///< records
-  std::deque<event> events_;
   std::unordered_set<kept_message*> kept_;
-  std::unordered_set<registration*> registered_;
-  std::unordered_set<remote_key*> keys_;
-
-  receiver* target_ = nullptr;  ///< while poll() runs
-  unsigned told_ = 0;           ///< calls of this poll
 };
 
 }  // namespace ucx

@@ -1,0 +1,38 @@
+#pragma once
+
+/// What the network of a module knows of a peer, whatever library is below. Each adds to it.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "transport/common/unseen_messages.hpp"
+#include "transport/network_types.hpp"
+
+namespace atl::transport {
+
+struct peer_state {
+  enum class link : std::uint8_t { none, connecting, connected, closing };
+
+  std::int32_t rank = -1;
+  link now = link::none;
+  bool listed = false;        ///< among those that the next poll looks at
+  bool close_wanted = false;  ///< once it stands
+  bool said_bye = false;
+  bool got_bye = false;
+  bool lost = false;
+  bool lost_told = false;
+  bool wishes = false;           ///< the peer wants to connect, and nobody has answered
+  outcome silent = outcome::ok;  ///< worst of what was started without events
+
+  std::uint32_t wish_number = 0;
+  std::uint32_t generation = 0;  ///< of connections; keys and kept messages belong to one
+  unseen_messages sent;          ///< of this connection
+
+  std::size_t out = 0;         ///< records, and buffers that are open
+  std::size_t events = 0;      ///< that have not been told
+  std::size_t memory_out = 0;  ///< puts, gets, atomics
+  std::string why;             ///< it was lost
+};
+
+}  // namespace atl::transport
