@@ -15,7 +15,7 @@ extern char const* const module_name;
 /// A network; or null, and why not in `problem`. May throw.
 std::unique_ptr<network> open_network(network_config const& config, std::string& problem);
 
-/// Names of the devices that are to be used; empty: the library chooses. Hosts that are simulated are joined by the loop-back device.
+/// Names of the devices that are to be used; empty: the library chooses. Simulated hosts are joined by the loop-back device.
 inline std::string wanted_devices(network_config const& config) {
   bool const loops = *config.devices == '\0' && config.one_machine;
   return loops ? "lo" : config.devices;

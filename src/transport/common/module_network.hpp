@@ -1,14 +1,21 @@
 #pragma once
 
 /// The part of the operations table that is the same over each library: who the peers are and how their connections stand,
-/// and what is to be told. What is different is the Network's, which derives from this.
+/// what is to be told, and what puts, gets and flushes have to be. What is different is the Network's, which derives from this.
 ///
-/// Of a Network it needs: advance(), which moves the library on; tend(Peer&), which looks at a connection that changes.
+/// Of a Network it needs:
+///   advance()            moves the library on
+///   tend(Peer&)          looks at a connection that changes
+///   transfer(Peer&, …)   starts a put or get whose places are good
+///   on_host(local_place) is that memory of the host?
+///   flush_one(Peer&, …)  starts a flush; one of many adds itself to those, and says flushed_one()
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,12 +27,17 @@
 #include "transport/common/module.hpp"
 #include "transport/common/object_pool.hpp"
 #include "transport/common/peer.hpp"
+#include "transport/common/runs.hpp"
 #include "transport/network.hpp"
 
 namespace atl::transport {
 
-/// A Peer is a peer_state. A Record stands for something that is under way.
-template <class Network, class Peer, class Record>
+inline started under_way_for(operation const* events) {
+  return events != nullptr && events->asked != 0 ? started::under_way : started::complete;
+}
+
+/// A Peer is a peer_state; a Record stands for something that is under way; the Key is a parameter since it is incomplete here.
+template <class Network, class Peer, class Record, class Key = remote_key>
 class module_network : public network {
  public:
   std::string_view name() const final { return module_name; }
@@ -45,6 +57,45 @@ class module_network : public network {
     begin_closing(*p);
   }
 
+  started put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+              operation* events) final {
+    return one_piece(rank, to, from, bytes, events, sort::put);
+  }
+  started get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
+              operation* events) final {
+    return one_piece(rank, from, to, bytes, events, sort::get);
+  }
+  started put_pieces(std::int32_t rank, std::span<remote_piece const> to, std::span<local_piece const> from,
+                     operation* events) final {
+    return pieces(rank, to, from, events, sort::put);
+  }
+  started get_pieces(std::int32_t rank, std::span<local_piece const> to, std::span<remote_piece const> from,
+                     operation* events) final {
+    return pieces(rank, from, to, events, sort::get);
+  }
+  started put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
+                       std::uint64_t tag, operation* events) final {
+    return one_piece(rank, to, from, bytes, events, sort::put, &tag);
+  }
+
+  started flush(std::int32_t rank, operation* events) final {
+    Peer* p = nullptr;
+    if (started const s = self().ready(rank, p); s != started::complete) return s;
+    return self().flush_one(*p, events, nullptr);
+  }
+  started flush_all(operation* events) final {
+    auto* const all = new many_flushes{events, 1};
+    for (auto const& [rank, p] : peers_) {
+      if (p->now == link::connected && !p->lost) static_cast<void>(self().flush_one(*p, nullptr, all));
+    }
+    if (--all->left != 0) return under_way_for(events);
+    outcome const worst = all->worst;
+    delete all;
+    if (worst == outcome::ok) return started::complete;
+    say(events, nullptr, completion::finished, worst);
+    return under_way_for(events);
+  }
+
   unsigned poll(receiver& target) final {
     target_ = &target;
     told_ = 0;
@@ -60,6 +111,9 @@ class module_network : public network {
  protected:
   using link = peer_state::link;
   using sort = typename Record::sort;
+
+  /// Puts, gets and atomics to a peer under way.
+  static constexpr std::size_t most_memory = 64;
 
   /// `adapter`: one moves the data; else the processor does.
   module_network(std::int32_t rank, bool adapter) : me_(rank) {
@@ -151,6 +205,28 @@ class module_network : public network {
     touch(p);
   }
 
+  // ---- remote memory ----
+
+  static bool usable(Peer const& p, remote_place const& place, std::size_t bytes) {
+    Key const* const key = place.key;
+    return key != nullptr && key->rank == p.rank && key->generation == p.generation &&
+           place.offset <= key->bytes && bytes <= key->bytes - place.offset;
+  }
+
+  /// A short put is copied, so that its source is free at once.
+  bool is_copied(sort what, std::span<local_piece const> near, std::size_t bytes) const {
+    return what == sort::put && bytes <= limits_.inline_bytes &&
+           std::all_of(near.begin(), near.end(),
+                       [](local_piece const& each) { return Network::on_host(each.place); });
+  }
+
+  void flushed_one(many_flushes* all, outcome how) {
+    all->worst = std::max(all->worst, how);
+    if (--all->left != 0) return;
+    say(all->events, nullptr, completion::finished, all->worst);
+    delete all;
+  }
+
   // ---- what is told ----
 
   void tell(Peer& p, connection_change what, std::string_view words = {}) {
@@ -177,6 +253,32 @@ class module_network : public network {
   };
 
   Network& self() noexcept { return static_cast<Network&>(*this); }
+
+  started one_piece(std::int32_t rank, remote_place far, local_place near, std::size_t bytes,
+                    operation* events, sort what, std::uint64_t const* tag = nullptr) {
+    remote_piece const there{far, bytes};
+    local_piece const here{near, bytes};
+    return pieces(rank, {&there, 1}, {&here, 1}, events, what, tag);
+  }
+
+  /// `far` and `near` have the same sum, and may be cut differently. `tag`: of a put that its target is to hear of.
+  started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
+                 operation* events, sort what, std::uint64_t const* tag = nullptr) {
+    Peer* p = nullptr;
+    if (started const s = self().ready(rank, p); s != started::complete) {
+      bool const no_key = s == started::unreachable && !far.empty() && far[0].place.key != nullptr;
+      return no_key ? started::unsupported : s;  // a key of a connection that has ended
+    }
+    std::size_t const bytes = sum(far);
+    bool fits = far.size() <= limits_.pieces && near.size() <= limits_.pieces && bytes <= limits_.put_bytes;
+    for (remote_piece const& each : far) fits = fits && usable(*p, each.place, each.bytes);
+    if (!fits) {
+      error_ = "the bytes are not inside the key's memory, or are too many";
+      return started::unsupported;
+    }
+    if (p->memory_out >= most_memory) return started::no_room;
+    return self().transfer(*p, far, near, bytes, events, what, tag);
+  }
 
   /// Tells events, and looks at connections that change.
   void settle() {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the network of a module knows of a peer, whatever library is below. Each adds to it.
+/// What the network of a module knows of a peer, whatever library is below. Each adds to it. And a flush of all peers.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +33,12 @@ struct peer_state {
   std::size_t events = 0;      ///< that have not been told
   std::size_t memory_out = 0;  ///< puts, gets, atomics
   std::string why;             ///< it was lost
+};
+
+struct many_flushes {
+  operation* events;
+  std::size_t left;
+  outcome worst = outcome::ok;
 };
 
 }  // namespace atl::transport

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "transport/common/runs.hpp"
 #include "transport/ofi/ofi_network.hpp"
 #include "transport/ofi/shares.hpp"
 #include "transport/ofi/windows.hpp"
@@ -25,90 +24,35 @@ struct packed_key {
 /// Keys of further devices follow.
 constexpr std::size_t longest_key = sizeof(packed_key) + most_further * sizeof(std::uint64_t);
 
-bool on_host(local_place const& place) { return place.memory == nullptr || place.memory->on_host; }
-
 }  // namespace
 
-bool ofi_network::usable(peer const& p, remote_place const& place, std::size_t bytes) {
-  remote_key const* const key = place.key;
-  return key != nullptr && key->rank == p.rank && key->generation == p.generation &&
-         place.offset <= key->bytes && bytes <= key->bytes - place.offset;
-}
-
-started ofi_network::put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-                         operation* events) {
-  remote_piece const there{to, bytes};
-  local_piece const here{from, bytes};
-  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, nullptr);
-}
-
-started ofi_network::get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
-                         operation* events) {
-  remote_piece const there{from, bytes};
-  local_piece const here{to, bytes};
-  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::get, nullptr);
-}
-
-started ofi_network::put_pieces(std::int32_t rank, std::span<remote_piece const> to,
-                                std::span<local_piece const> from, operation* events) {
-  return pieces(rank, to, from, events, sort::put, nullptr);
-}
-
-started ofi_network::get_pieces(std::int32_t rank, std::span<local_piece const> to,
-                                std::span<remote_piece const> from, operation* events) {
-  return pieces(rank, from, to, events, sort::get, nullptr);
-}
-
-started ofi_network::put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-                                  std::uint64_t tag, operation* events) {
-  remote_piece const there{to, bytes};
-  local_piece const here{from, bytes};
-  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, &tag);
-}
-
-/// `far` and `near` have the same sum, and may be cut differently. `tag`: of a put that its target is to hear of.
-started ofi_network::pieces(std::int32_t rank, std::span<remote_piece const> far,
-                            std::span<local_piece const> near, operation* events, sort what,
-                            std::uint64_t const* tag) {
-  peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) {
-    bool const no_key = s == started::unreachable && !far.empty() && far[0].place.key != nullptr;
-    return no_key ? started::unsupported : s;  // a key of a connection that has ended
-  }
-  std::size_t const bytes = sum(far);
-  bool fits = far.size() <= limits_.pieces && near.size() <= limits_.pieces && bytes <= limits_.put_bytes;
-  for (remote_piece const& each : far) fits = fits && usable(*p, each.place, each.bytes);
-  if (!fits) {
-    error_ = "the bytes are not inside the key's memory, or are too many";
-    return started::unsupported;
-  }
-  if (p->memory_out >= most_memory) return started::no_room;
-  if (bytes >= rails_from && !rails_.empty()) ask_rails(*p);
+started ofi_network::transfer(peer& p, std::span<remote_piece const> far, std::span<local_piece const> near,
+                              std::size_t bytes, operation* events, sort what, std::uint64_t const* tag) {
+  if (bytes >= rails_from && !rails_.empty()) ask_rails(p);
   block* copy = nullptr;
-  if (what == sort::put && bytes <= limits_.inline_bytes &&
-      std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); })) {
+  if (is_copied(what, near, bytes)) {
     copy = small_.take();
     if (copy == nullptr) {
       error_ = "there is no memory for what is put";
       return started::no_room;
     }
   }
-  record* const r = open(*p, events, what);
+  record* const r = open(p, events, what);
   r->memory = copy;
-  ++p->memory_out;
-  p->sent.note_bulk();
-  if (what == sort::put) ++p->puts_out;
+  ++p.memory_out;
+  p.sent.note_bulk();
+  if (what == sort::put) ++p.puts_out;
   // A message that follows is not shown before the data are there, where that is so; else it is said when they are.
   bool const told_at_once = tag != nullptr && abilities_.put_before_message;
   r->notifies = tag != nullptr && !told_at_once;
   r->tag = tag != nullptr ? *tag : 0;
   move(r, far, near);
-  if (told_at_once && p->rail_puts != 0) {  // it does not come behind them
+  if (told_at_once && p.rail_puts != 0) {  // it does not come behind them
     r->notifies = true;
     return seal(r);
   }
   started const result = seal(r);
-  if (told_at_once) say_word(*p, wire::note, std::as_bytes(std::span(tag, 1)));
+  if (told_at_once) say_word(p, wire::note, std::as_bytes(std::span(tag, 1)));
   return result;
 }
 

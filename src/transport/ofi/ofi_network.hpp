@@ -62,18 +62,6 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   started fetch(arrival_handle what, local_place into, operation* events) override;
   void release(arrival_handle what) override;
 
-  started put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-              operation* events) override;
-  started get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
-              operation* events) override;
-  started put_pieces(std::int32_t rank, std::span<remote_piece const> to, std::span<local_piece const> from,
-                     operation* events) override;
-  started get_pieces(std::int32_t rank, std::span<local_piece const> to, std::span<remote_piece const> from,
-                     operation* events) override;
-  started put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-                       std::uint64_t tag, operation* events) override;
-  started flush(std::int32_t rank, operation* events) override;
-  started flush_all(operation* events) override;
   started atomic(std::int32_t rank, remote_place target, atomic_op op, atomic_type type, void const* operands,
                  local_place result, operation* events) override;
 
@@ -156,7 +144,7 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   static void unlink(record* r);
   void put_over(peer& p, std::uint32_t epoch);
   void flush_over(peer& p, flush_point const& point);
-  bool flush_one(peer& p, operation* events, many_flushes* of);
+  started flush_one(peer& p, operation* events, many_flushes* of);
 
   // Messages (messages.cpp).
   block* take(peer& p, std::size_t payload);
@@ -184,15 +172,15 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   void forget_the_dead();
 
   // Remote memory (memory.cpp).
+  static bool on_host(local_place const& place) { return place.memory == nullptr || place.memory->on_host; }
+  started transfer(peer& p, std::span<remote_piece const> far, std::span<local_piece const> near,
+                   std::size_t bytes, operation* events, sort what, std::uint64_t const* tag);
   void move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near);
   void move_run(record* r, bool first, remote_place const& far, local_place const& near, std::size_t bytes,
                 std::byte* copy);
   void enter_local(record* r, registration const* memory);
-  started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
-                 operation* events, sort what, std::uint64_t const* tag);
   context& device_of(record const* r) { return r->rail == 0 ? *context_ : *rails_[r->rail - 1U].opened; }
   static void close_memory(registration& memory);
-  static bool usable(peer const& p, remote_place const& place, std::size_t bytes);
 
   std::unique_ptr<context> context_;
   std::vector<rail> rails_;  ///< mostly none

@@ -11,10 +11,6 @@
 namespace atl::transport::ofi {
 namespace {
 
-started under_way_for(operation const* events) {
-  return events != nullptr && events->asked != 0 ? started::under_way : started::complete;
-}
-
 bool is_memory(record::sort what) {
   return what == record::sort::put || what == record::sort::get || what == record::sort::confirm;
 }
@@ -228,47 +224,23 @@ void ofi_network::put_over(peer& p, std::uint32_t epoch) {
 void ofi_network::flush_over(peer& p, flush_point const& point) {
   outcome const before = std::exchange(p.silent, outcome::ok);
   outcome const how = p.lost ? worse(before, outcome::peer_lost) : before;
-  many_flushes* const all = point.of;
-  if (all == nullptr) {
+  if (point.of != nullptr) {
+    flushed_one(point.of, how);
+  } else {
     say(point.events, &p, completion::finished, how);
-    return;
   }
-  all->worst = worse(all->worst, how);
-  if (--all->left != 0) return;
-  say(all->events, nullptr, completion::finished, all->worst);
-  delete all;
 }
 
-/// False: there is nothing to wait for, and nothing went wrong.
-bool ofi_network::flush_one(peer& p, operation* events, many_flushes* of) {
-  if (p.puts_out == 0 && p.flushes.empty()) {
-    if (p.silent == outcome::ok) return false;
-    if (of != nullptr) ++of->left;
-    flush_over(p, {events, of, 0});
-    return true;
-  }
+started ofi_network::flush_one(peer& p, operation* events, many_flushes* of) {
+  bool const waits = p.puts_out != 0 || !p.flushes.empty();
+  if (!waits && p.silent == outcome::ok) return started::complete;
   if (of != nullptr) ++of->left;
-  p.flushes.push_back({events, of, std::exchange(p.puts_out, 0)});
-  ++p.epoch;
-  return true;
-}
-
-started ofi_network::flush(std::int32_t rank, operation* events) {
-  peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) return s;
-  return flush_one(*p, events, nullptr) ? under_way_for(events) : started::complete;
-}
-
-started ofi_network::flush_all(operation* events) {
-  auto* const all = new many_flushes{events, 1};
-  for (auto const& [rank, p] : peers_) {
-    if (p->now == peer::link::connected && !p->lost) static_cast<void>(flush_one(*p, nullptr, all));
+  if (waits) {
+    p.flushes.push_back({events, of, std::exchange(p.puts_out, 0)});
+    ++p.epoch;
+  } else {
+    flush_over(p, {events, of, 0});
   }
-  if (--all->left != 0) return under_way_for(events);
-  outcome const worst = all->worst;
-  delete all;
-  if (worst == outcome::ok) return started::complete;
-  say(events, nullptr, completion::finished, worst);
   return under_way_for(events);
 }
 

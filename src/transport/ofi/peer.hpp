@@ -132,12 +132,6 @@ struct record : ticket {
   bool notifies;      ///< the peer hears of it
 };
 
-struct many_flushes {
-  operation* events;
-  std::size_t left;
-  outcome worst = outcome::ok;
-};
-
 /// A flush that waits for puts.
 struct flush_point {
   operation* events;

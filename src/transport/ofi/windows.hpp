@@ -11,8 +11,6 @@ namespace atl::transport::ofi {
 /// after half of them.
 inline constexpr std::size_t window = 64;
 inline constexpr std::size_t most_late = 32;
-/// Puts and gets.
-inline constexpr std::size_t most_memory = 64;
 /// Of messages that receivers keep, of all peers, as they lie in receives.
 inline constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
 /// Messages to a peer that lie in the longest blocks.

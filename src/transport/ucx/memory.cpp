@@ -1,16 +1,11 @@
 // Memory that peers may reach: keys, put, get, their lists, and atomics.
 
-#include <algorithm>
 #include <cstring>
 
-#include "transport/common/runs.hpp"
 #include "transport/ucx/ucx_network.hpp"
 
 namespace atl::transport::ucx {
 namespace {
-
-/// To a peer under way.
-constexpr std::size_t most_at_once = 64;
 
 constexpr std::uint32_t key_mark = 0x4b584355;  // "UCXK"
 struct key_head {
@@ -19,10 +14,6 @@ struct key_head {
   std::uint64_t begin;   ///< address at the owner
   std::uint64_t bytes;
 };
-
-bool on_host(local_place const& place) {
-  return place.memory == nullptr || place.memory->type == UCS_MEMORY_TYPE_HOST;
-}
 
 /// Null: host memory, or a kind that UCX does not know.
 device_memory const* device_of(memory::kind_id kind) {
@@ -41,73 +32,19 @@ ucs_memory_type_t found_type(ucp_mem_h memory) {
 
 }  // namespace
 
-bool ucx_network::usable(peer const& p, remote_place const& place, std::size_t bytes) {
-  remote_key const* const key = place.key;
-  return key != nullptr && key->rank == p.rank && key->generation == p.generation &&
-         place.offset <= key->bytes && bytes <= key->bytes - place.offset;
-}
-
-started ucx_network::put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-                         operation* events) {
-  remote_piece const there{to, bytes};
-  local_piece const here{from, bytes};
-  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, nullptr);
-}
-
-started ucx_network::get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
-                         operation* events) {
-  remote_piece const there{from, bytes};
-  local_piece const here{to, bytes};
-  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::get, nullptr);
-}
-
-started ucx_network::put_pieces(std::int32_t rank, std::span<remote_piece const> to,
-                                std::span<local_piece const> from, operation* events) {
-  return pieces(rank, to, from, events, sort::put, nullptr);
-}
-
-started ucx_network::get_pieces(std::int32_t rank, std::span<local_piece const> to,
-                                std::span<remote_piece const> from, operation* events) {
-  return pieces(rank, from, to, events, sort::get, nullptr);
-}
-
 /// libucp orders no message behind a put: the note follows a flush.
-started ucx_network::put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-                                  std::uint64_t tag, operation* events) {
-  remote_piece const there{to, bytes};
-  local_piece const here{from, bytes};
-  return pieces(rank, {&there, 1}, {&here, 1}, events, sort::put, &tag);
-}
-
-/// `far` and `near` have the same sum, and may be cut differently. `tag`: of a put that its target is to hear of.
-started ucx_network::pieces(std::int32_t rank, std::span<remote_piece const> far,
-                            std::span<local_piece const> near, operation* events, sort what,
-                            std::uint64_t const* tag) {
-  peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) {
-    bool const no_key = s == started::unreachable && !far.empty() && far[0].place.key != nullptr;
-    return no_key ? started::unsupported : s;  // a key of a connection that has ended
-  }
-  std::size_t const bytes = sum(far);
-  bool fits = far.size() <= limits_.pieces && near.size() <= limits_.pieces && bytes <= limits_.put_bytes;
-  for (remote_piece const& each : far) fits = fits && usable(*p, each.place, each.bytes);
-  if (!fits) {
-    error_ = "the bytes are not inside the key's memory, or are too many";
-    return started::unsupported;
-  }
-  if (p->memory_out >= most_at_once) return started::no_room;
-  record* const r = open(*p, events, what);
-  ++p->memory_out;
-  p->sent.note_bulk();
+started ucx_network::transfer(peer& p, std::span<remote_piece const> far, std::span<local_piece const> near,
+                              std::size_t bytes, operation* events, sort what, std::uint64_t const* tag) {
+  record* const r = open(p, events, what);
+  ++p.memory_out;
+  p.sent.note_bulk();
   if (what == sort::put) {
-    ++p->memory_started;
+    ++p.memory_started;
     r->notifies = tag != nullptr;
     r->tag = tag != nullptr ? *tag : 0;
     r->flush_follows = r->notifies || (events != nullptr && events->asks(completion::finished));
-    bool const readable =
-        std::all_of(near.begin(), near.end(), [](local_piece const& each) { return on_host(each.place); });
-    if (bytes <= limits_.inline_bytes && readable) r->memory = blocks_.take(bytes);
   }
+  if (is_copied(what, near, bytes)) r->memory = blocks_.take(bytes);
   move(r, far, near);
   return seal(r);
 }
@@ -156,7 +93,7 @@ started ucx_network::atomic(std::int32_t rank, remote_place target, atomic_op op
     error_ = "the word is not aligned, or not inside the key's memory";
     return started::unsupported;
   }
-  if (p->memory_out >= most_at_once) return started::no_room;
+  if (p->memory_out >= most_memory) return started::no_room;
   record* const r = open(*p, events, sort::atomic);
   ++p->memory_out;
   p->sent.note_bulk();

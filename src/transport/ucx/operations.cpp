@@ -34,10 +34,6 @@ bool tells_left(record const& r) {
   return r.what == record::sort::message && r.events != nullptr && r.events->asks(completion::left);
 }
 
-started under_way_for(operation const* events) {
-  return events != nullptr && events->asked != 0 ? started::under_way : started::complete;
-}
-
 }  // namespace
 
 record* ucx_network::open(peer& p, operation* events, sort what) {
@@ -195,11 +191,7 @@ void ucx_network::finish(record* r) {
     p.silent = how;
   }
   if (many_flushes* const all = r->of; all != nullptr) {
-    if (how > all->worst) all->worst = how;
-    if (--all->left == 0) {
-      say(all->events, nullptr, completion::finished, all->worst);
-      delete all;
-    }
+    flushed_one(all, how);
   } else {
     say(r->events, r->whom, completion::finished, how);
     say(r->events, r->whom, completion::left, how);
@@ -289,31 +281,11 @@ void ucx_network::fail_waiting(peer& p) {
 
 started ucx_network::flush_one(peer& p, operation* events, many_flushes* of) {
   record* const r = open(p, events, sort::flush);
+  if (of != nullptr) ++of->left;
   r->of = of;
   ucp_request_param_t const all = parameters(r);
   started_part(r, ucp.ep_flush_nbx(p.endpoint, &all));
   return seal(r);
-}
-
-started ucx_network::flush(std::int32_t rank, operation* events) {
-  peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) return s;
-  return flush_one(*p, events, nullptr);
-}
-
-started ucx_network::flush_all(operation* events) {
-  auto* const all = new many_flushes{events, 1};
-  for (auto const& [rank, p] : peers_) {
-    if (p->now != peer::link::connected || p->lost) continue;
-    ++all->left;
-    static_cast<void>(flush_one(*p, nullptr, all));
-  }
-  if (--all->left != 0) return under_way_for(events);
-  outcome const worst = all->worst;
-  delete all;
-  if (worst == outcome::ok) return started::complete;
-  say(events, nullptr, completion::finished, worst);
-  return under_way_for(events);
 }
 
 }  // namespace atl::transport::ucx

@@ -64,10 +64,10 @@ struct record {
   ucx_network* owner;
   peer* whom;
   operation* events;
-  record* next;             ///< free, or waiting for the same flush
-  record* behind;           ///< of an own flush: those that are done with it
-  block* memory;            ///< what is sent, if that is ours
-  struct many_flushes* of;  ///< of a flush of all
+  record* next;      ///< free, or waiting for the same flush
+  record* behind;    ///< of an own flush: those that are done with it
+  block* memory;     ///< what is sent, if that is ours
+  many_flushes* of;  ///< of a flush of all
   void* result;
   std::uint64_t operand;
   std::uint64_t reply;
@@ -80,12 +80,6 @@ struct record {
   bool flush_follows;  ///< before it is finished
   bool source_told;    ///< or nobody is to be told
   bool notifies;       ///< the peer hears of it
-};
-
-struct many_flushes {
-  operation* events;
-  std::size_t left;
-  outcome worst = outcome::ok;
 };
 
 /// A message that the receiver has kept, or whose payload is still with its sender.

@@ -58,18 +58,6 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
   started fetch(arrival_handle what, local_place into, operation* events) override;
   void release(arrival_handle what) override;
 
-  started put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-              operation* events) override;
-  started get(std::int32_t rank, local_place to, remote_place from, std::size_t bytes,
-              operation* events) override;
-  started put_pieces(std::int32_t rank, std::span<remote_piece const> to, std::span<local_piece const> from,
-                     operation* events) override;
-  started get_pieces(std::int32_t rank, std::span<local_piece const> to, std::span<remote_piece const> from,
-                     operation* events) override;
-  started put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
-                       std::uint64_t tag, operation* events) override;
-  started flush(std::int32_t rank, operation* events) override;
-  started flush_all(operation* events) override;
   started atomic(std::int32_t rank, remote_place target, atomic_op op, atomic_type type, void const* operands,
                  local_place result, operation* events) override;
 
@@ -146,10 +134,12 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
   void set_receivers();
 
   // Remote memory (memory.cpp).
+  static bool on_host(local_place const& place) {
+    return place.memory == nullptr || place.memory->type == UCS_MEMORY_TYPE_HOST;
+  }
+  started transfer(peer& p, std::span<remote_piece const> far, std::span<local_piece const> near,
+                   std::size_t bytes, operation* events, sort what, std::uint64_t const* tag);
   static void move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near);
-  started pieces(std::int32_t rank, std::span<remote_piece const> far, std::span<local_piece const> near,
-                 operation* events, sort what, std::uint64_t const* tag);
-  static bool usable(peer const& p, remote_place const& place, std::size_t bytes);
 
   std::unique_ptr<context> context_;
   bool has_atomics_;
