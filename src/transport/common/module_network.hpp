@@ -1,11 +1,13 @@
 #pragma once
 
 /// The part of the operations table that is the same over each library: who the peers are and how their connections stand,
-/// what is to be told, and what puts, gets and flushes have to be. What is different is the Network's, which derives from this.
+/// what is to be told, and what messages, puts, gets and flushes have to be. What differs is the Network's, which derives from this.
 ///
 /// Of a Network it needs:
 ///   advance()            moves the library on
 ///   tend(Peer&)          looks at a connection that changes
+///   take, give           memory of a message, with `headers` bytes in front of a payload
+///   send_block(Peer&, …) sends what has been written there
 ///   transfer(Peer&, …)   starts a put or get whose places are good
 ///   on_host(local_place) is that memory of the host?
 ///   flush_one(Peer&, …)  starts a flush; one of many adds itself to those, and says flushed_one()
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <span>
@@ -55,6 +58,47 @@ class module_network : public network {
     if (p == nullptr) return;
     p->close_wanted = true;
     begin_closing(*p);
+  }
+
+  started begin(std::int32_t rank, lane where, std::size_t header_size, std::size_t least, std::size_t most,
+                network_buffer& buffer) final {
+    Peer* p = nullptr;
+    if (started const s = self().ready(rank, p); s != started::complete) return s;
+    std::size_t const longest = where == lane::control ? longest_in_place_ : sizes_.in_place;
+    if (least > longest || header_size > sizes_.header) return too_long();
+    if (p->room[lane_of(where)] == 0) return started::no_room;
+    block_pointer const b = self().take(*p, std::max(least, std::min(most, longest)));
+    if (b == nullptr) return started::no_room;
+    std::size_t const at = payload_at(header_size);
+    buffer.payload = b->begin() + at;
+    buffer.capacity = b->room - Network::headers;
+    buffer.peer = rank;
+    buffer.lane = where;
+    buffer.transport_words[0] = reinterpret_cast<std::uintptr_t>(b);
+    buffer.transport_words[1] = at;
+    buffer.transport_words[2] = p->generation;
+    --p->room[lane_of(where)];
+    ++p->out;
+    return started::complete;
+  }
+  void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) final {
+    Peer& p = *find(buffer.peer);
+    if (p.generation != buffer.transport_words[2] || p.lost || p.endpoint == nullptr) {
+      cancel(buffer);
+      return;
+    }
+    block_pointer const b = block_of(buffer);
+    std::size_t const at = payload_at(header.size());
+    // Where a header of another length was announced.
+    if (at != buffer.transport_words[1]) std::memmove(b->begin() + at, buffer.payload, bytes);
+    self().send_block(p, b, buffer.lane, header, bytes);
+  }
+  void cancel(network_buffer& buffer) final {
+    Peer& p = *find(buffer.peer);
+    self().give(p, block_of(buffer));
+    ++p.room[lane_of(buffer.lane)];
+    --p.out;
+    touch_if_ending(p);
   }
 
   started put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
@@ -203,6 +247,27 @@ class module_network : public network {
   void lose(Peer& p, std::string_view why) {
     if (!std::exchange(p.lost, true)) p.why = why;
     touch(p);
+  }
+
+  // ---- messages ----
+
+  using block_pointer = decltype(Record::memory);
+  static block_pointer block_of(network_buffer const& buffer) {
+    return reinterpret_cast<block_pointer>(buffer.transport_words[0]);
+  }
+
+  /// complete, with the peer, if send() may send this.
+  started may_send(std::int32_t rank, lane where, std::size_t header_size, std::size_t bytes,
+                   operation const* events, Peer*& out) {
+    if (started const s = self().ready(rank, out); s != started::complete) return s;
+    bool const asks = events != nullptr && events->asks(completion::source);
+    bool const fits = bytes <= sizes_.late && (asks || bytes <= limits_.inline_bytes);
+    if (header_size > sizes_.header || !fits) return too_long();
+    return out->room[lane_of(where)] == 0 ? started::no_room : started::complete;
+  }
+  started too_long() {
+    error_ = "the message is too long";
+    return started::unsupported;
   }
 
   // ---- remote memory ----

@@ -12,7 +12,6 @@
 namespace atl::transport::ofi {
 namespace {
 
-std::size_t lane_of(lane where) { return static_cast<std::size_t>(where); }
 std::uint8_t kind_in(lane where, bool late) {
   if (where == lane::request) return late ? wire::late_request : wire::request;
   return late ? wire::late_control : wire::control;
@@ -20,11 +19,13 @@ std::uint8_t kind_in(lane where, bool late) {
 
 }  // namespace
 
-/// For a payload of so many bytes; null: there is no memory.
+/// For a payload of so many bytes; null: there is no memory, or too many of the longest are out.
 block* ofi_network::take(peer& p, std::size_t payload) {
-  if (payload <= large_payload) return (payload <= small_payload ? small_ : large_).take();
-  block* const b = long_.take();
-  if (b != nullptr) ++p.long_out;
+  bool const is_long = payload > large_payload;
+  if (is_long && p.long_out >= most_long) return nullptr;
+  block* const b = (is_long ? long_ : payload <= small_payload ? small_ : large_).take();
+  if (b == nullptr) error_ = "there is no memory for messages";
+  if (b != nullptr && is_long) ++p.long_out;
   return b;
 }
 
@@ -57,7 +58,7 @@ void ofi_network::fill(peer& p, std::byte* to, std::uint8_t what, std::span<std:
 bool ofi_network::inject(peer& p, std::uint8_t what, std::span<std::byte const> header, void const* payload,
                          std::size_t bytes) {
   alignas(8) std::array<std::byte, longest_inject> whole;
-  std::size_t const at = sizeof(wire) + padded(header.size());
+  std::size_t const at = payload_at(header.size());
   std::size_t const taken[2]{p.taken[0], p.taken[1]};
   fill(p, whole.data(), what, header);
   if (bytes != 0) std::memcpy(whole.data() + at, payload, bytes);
@@ -101,20 +102,14 @@ bool ofi_network::leaves_at_once(peer const& p) const noexcept {
 started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte const> header,
                           local_place payload, std::size_t bytes, operation* events) {
   peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) return s;
-  bool const asks = events != nullptr && events->asks(completion::source);
-  if (header.size() > sizes_.header || bytes > sizes_.late || (!asks && bytes > limits_.inline_bytes)) {
-    error_ = "the message is too long";
-    return started::unsupported;
-  }
-  std::size_t const way = lane_of(where);
-  if (p->room[way] == 0) return started::no_room;
+  if (started const s = may_send(rank, where, header.size(), bytes, events, p); s != started::complete)
+    return s;
   if (bytes > sizes_.eager) return send_late(*p, where, header, payload, bytes, events);
-  std::size_t const at = sizeof(wire) + padded(header.size());
+  std::size_t const at = payload_at(header.size());
   bool const tells = events != nullptr && events->asks(completion::left) && !leaves_at_once(*p);
   if (at + bytes <= inject_ && !tells && p->rail_puts == 0) {
     if (!inject(*p, kind_in(where, false), header, payload.address, bytes)) return started::no_room;
-    --p->room[way];
+    --p->room[lane_of(where)];
     p->sent.note_sent();
     return started::complete;
   }
@@ -123,7 +118,7 @@ started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte con
     return s;
   }
   if (bytes != 0) std::memcpy(buffer.payload, payload.address, bytes);
-  send_block(buffer, header, bytes, tells ? events : nullptr);
+  send_block(*p, block_of(buffer), where, header, bytes, tells ? events : nullptr);
   return tells ? started::under_way : started::complete;
 }
 
@@ -155,72 +150,15 @@ started ofi_network::send_late(peer& p, lane where, std::span<std::byte const> h
   r->open = true;
   lates_[r->tag] = r;
   std::memcpy(buffer.payload, &where_it_is, sizeof where_it_is);
-  buffer.transport_words[3] = 1;
-  commit(buffer, header, sizeof where_it_is);
+  send_block(p, block_of(buffer), where, header, sizeof where_it_is, nullptr, true);
   return started::under_way;
 }
 
-// ---- written in place ----------------------------------------------------------------------------
-
-started ofi_network::begin(std::int32_t rank, lane where, std::size_t header_bytes, std::size_t least,
-                           std::size_t most, network_buffer& buffer) {
-  peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) return s;
-  std::size_t const longest = where == lane::control ? longest_in_place_ : sizes_.in_place;
-  if (least > longest || header_bytes > sizes_.header) {
-    error_ = "the message is too long";
-    return started::unsupported;
-  }
-  std::size_t const way = lane_of(where);
-  if (p->room[way] == 0) return started::no_room;
-  std::size_t const wanted = std::max(least, std::min(most, longest));
-  if (wanted > large_payload && p->long_out >= most_long) return started::no_room;
-  block* const b = take(*p, wanted);
-  if (b == nullptr) {
-    error_ = "there is no memory for messages";
-    return started::no_room;
-  }
-  std::size_t const at = sizeof(wire) + padded(header_bytes);
-  buffer.payload = b->begin() + at;
-  buffer.capacity = b->room - block_pool::headers;
-  buffer.peer = rank;
-  buffer.lane = where;
-  buffer.transport_words[0] = reinterpret_cast<std::uintptr_t>(b);
-  buffer.transport_words[1] = at;
-  buffer.transport_words[2] = p->generation;
-  buffer.transport_words[3] = 0;  // 1: what is in it tells of a late payload
-  --p->room[way];
-  ++p->out;
-  return started::complete;
-}
-
-void ofi_network::cancel(network_buffer& buffer) {
-  peer& p = *find(buffer.peer);
-  auto* const b = reinterpret_cast<block*>(buffer.transport_words[0]);
-  give(p, b);
-  ++p.room[lane_of(buffer.lane)];
-  --p.out;
-  touch_if_ending(p);
-}
-
-void ofi_network::commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) {
-  peer& p = *find(buffer.peer);
-  if (p.generation != buffer.transport_words[2] || p.lost || p.endpoint == nullptr) {
-    cancel(buffer);
-    return;
-  }
-  send_block(buffer, header, bytes, nullptr);
-}
-
-/// `events`: told when it has left.
-void ofi_network::send_block(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes,
-                             operation* events) {
-  peer& p = *find(buffer.peer);
-  auto* const b = reinterpret_cast<block*>(buffer.transport_words[0]);
-  std::size_t const at = sizeof(wire) + padded(header.size());
-  // Where a header of another length was announced.
-  if (at != buffer.transport_words[1]) std::memmove(b->begin() + at, buffer.payload, bytes);
-  std::uint8_t const what = kind_in(buffer.lane, buffer.transport_words[3] != 0);
+/// Sends what lies in a block. `events`: told when it has left; `late`: it says where a late payload is.
+void ofi_network::send_block(peer& p, block* b, lane where, std::span<std::byte const> header,
+                             std::size_t bytes, operation* events, bool late) {
+  std::size_t const at = payload_at(header.size());
+  std::uint8_t const what = kind_in(where, late);
   if (bytes > limits_.inline_bytes) p.sent.note_bulk();
   if (events == nullptr && at + bytes <= inject_ && p.waiting.empty() && p.rail_puts == 0 &&
       inject(p, what, header, b->begin() + at, bytes)) {

@@ -55,10 +55,6 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
 
   started send(std::int32_t rank, lane where, std::span<std::byte const> header, local_place payload,
                std::size_t bytes, operation* events) override;
-  started begin(std::int32_t rank, lane where, std::size_t header_bytes, std::size_t least, std::size_t most,
-                network_buffer& buffer) override;
-  void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) override;
-  void cancel(network_buffer& buffer) override;
   started fetch(arrival_handle what, local_place into, operation* events) override;
   void release(arrival_handle what) override;
 
@@ -147,6 +143,7 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   started flush_one(peer& p, operation* events, many_flushes* of);
 
   // Messages (messages.cpp).
+  static constexpr std::size_t headers = block_pool::headers;
   block* take(peer& p, std::size_t payload);
   void give(peer& p, block* b) noexcept;
   void give(block* b) noexcept;
@@ -155,8 +152,8 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
               std::size_t bytes);
   void say_word(peer& p, wire::kind what, std::span<std::byte const> body);
   [[nodiscard]] bool leaves_at_once(peer const& p) const noexcept;
-  void send_block(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes,
-                  operation* events);
+  void send_block(peer& p, block* b, lane where, std::span<std::byte const> header, std::size_t bytes,
+                  operation* events = nullptr, bool late = false);
   started send_late(peer& p, lane where, std::span<std::byte const> header, local_place payload,
                     std::size_t bytes, operation* events);
 

@@ -48,10 +48,7 @@ struct wire {
   std::uint8_t taken[2];  ///< messages of each lane that the sender has taken since it last said so
   std::uint8_t unused[3];
 };
-static_assert(sizeof(wire) == 16);
-
-/// Payloads begin at a multiple of 8 of what is sent.
-constexpr std::size_t padded(std::size_t header_bytes) { return (header_bytes + 7) / 8 * 8; }
+static_assert(sizeof(wire) == wire_bytes);
 
 struct late_payload {
   std::uint64_t address;
@@ -152,8 +149,7 @@ struct peer : peer_state {
   std::uint32_t last_seen = 0;         ///< highest number of a connection that the peer has begun
   std::uint32_t number = 0;            ///< of this connection, as messages carry it
 
-  std::size_t room[2]{};   ///< messages of each lane that the peer takes
-  std::size_t taken[2]{};  ///< of the peer's messages, which it has not been told
+  std::size_t taken[2]{};  ///< of the peer's messages of each lane, which it has not been told
   std::size_t late_out = 0;
   std::size_t long_out = 0;  ///< in the longest blocks
   std::size_t puts_out = 0;  ///< since the last flush

@@ -162,7 +162,7 @@ block* ofi_network::aside(block* b, wire const& w) {
 }
 
 bool ofi_network::show(peer& p, block* b, wire const& w) {
-  std::size_t const at = sizeof w + padded(w.header);
+  std::size_t const at = payload_at(w.header);
   if (b->bytes < at) return false;
   arrival what;
   what.peer = p.rank;

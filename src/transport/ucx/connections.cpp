@@ -18,6 +18,8 @@ namespace atl::transport::ucx {
 namespace {
 
 constexpr std::size_t before_address = sizeof(std::uint32_t);
+/// Messages of a lane to a peer under way: more would only wait in libucp.
+constexpr std::size_t most_in_lane = 64;
 
 }  // namespace
 
@@ -28,6 +30,7 @@ void ucx_network::begin_connection(peer& p) {
   p.mine = ++last_number_;
   p.theirs = 0;
   p.got = p.sent_by_peer = 0;
+  p.room[0] = p.room[1] = most_in_lane;
   p.given_up = false;
 }
 

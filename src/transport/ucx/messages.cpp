@@ -10,15 +10,10 @@ namespace atl::transport::ucx {
 namespace {
 
 enum : unsigned { whole_id, split_id };
-/// Of a lane to a peer under way: more would only wait in libucp.
-constexpr std::size_t most_in_lane = 64;
-
-/// Of those in the largest blocks.
+/// To a peer under way in the largest blocks.
 constexpr std::size_t most_largest = 8;
 
-std::size_t lane_of(lane where) { return static_cast<std::size_t>(where); }
-/// Payloads begin at a multiple of 8 of what is sent.
-std::size_t padded(std::size_t header_bytes) { return (header_bytes + 7) / 8 * 8; }
+std::uint8_t kind_in(lane where) { return where == lane::request ? wire::request : wire::control; }
 
 }  // namespace
 
@@ -36,10 +31,23 @@ void ucx_network::set_receivers() {
   static_cast<void>(ucp.worker_set_am_recv_handler(context_->worker(), &how));
 }
 
-wire ucx_network::wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const {
-  return {me_,    p.theirs,
-          p.mine, static_cast<std::uint16_t>(header_bytes),
-          what,   static_cast<std::uint8_t>(p.got)};
+/// For a payload of so many bytes; null: too many of the largest are out.
+block* ucx_network::take(peer& p, std::size_t payload) {
+  bool const is_largest = payload > block_pool::large;
+  if (is_largest && p.largest_out >= most_largest) return nullptr;
+  block* const b = blocks_.take(payload);
+  p.largest_out += is_largest ? 1U : 0U;
+  return b;
+}
+
+/// Writes what stands in front of a payload.
+void ucx_network::fill(peer const& p, std::byte* to, std::uint8_t what,
+                       std::span<std::byte const> header) const {
+  wire const w{me_,    p.theirs,
+               p.mine, static_cast<std::uint16_t>(header.size()),
+               what,   static_cast<std::uint8_t>(p.got)};
+  std::memcpy(to, &w, sizeof w);
+  if (!header.empty()) std::memcpy(to + sizeof w, header.data(), header.size());
 }
 
 /// The record's block, as it stands.
@@ -58,10 +66,9 @@ started ucx_network::post_whole(record* r, std::size_t bytes) {
 /// Writes a word into a block of the record's; returns its length.
 std::size_t ucx_network::write_word(record* r, wire::kind what, std::span<std::byte const> body) {
   r->memory = blocks_.take(body.size());
-  wire const w = wire_of(*r->whom, what, 0);
-  std::memcpy(r->memory->begin(), &w, sizeof w);
-  if (!body.empty()) std::memcpy(r->memory->begin() + sizeof w, body.data(), body.size());
-  return sizeof w + body.size();
+  fill(*r->whom, r->memory->begin(), what, {});
+  if (!body.empty()) std::memcpy(r->memory->begin() + wire_bytes, body.data(), body.size());
+  return wire_bytes + body.size();
 }
 
 /// A word between networks of this sort, with no event; of a bye it is waited until it has arrived.
@@ -74,100 +81,42 @@ void ucx_network::say_word(peer& p, wire::kind what, std::span<std::byte const> 
 started ucx_network::send(std::int32_t rank, lane where, std::span<std::byte const> header,
                           local_place payload, std::size_t bytes, operation* events) {
   peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) return s;
-  bool const asks = events != nullptr && events->asks(completion::source);
-  if (header.size() > sizes_.header || bytes > sizes_.late || (!asks && bytes > limits_.inline_bytes)) {
-    error_ = "the message is too long";
-    return started::unsupported;
-  }
-  std::size_t const way = lane_of(where);
-  if (p->lane_out[way] >= most_in_lane) return started::no_room;
+  if (started const s = may_send(rank, where, header.size(), bytes, events, p); s != started::complete)
+    return s;
   bool const whole = bytes <= limits_.inline_bytes;
   bool const tells = events != nullptr && events->asks(completion::left);
   record* const r = open(*p, whole && !tells ? nullptr : events, sort::message);
-  r->lane = static_cast<std::uint8_t>(way);
-  ++p->lane_out[way];
+  r->lane = static_cast<std::uint8_t>(where);
+  --p->room[r->lane];
   if (!whole) p->sent.note_bulk();
   p->sent.note_sent();
   r->memory = blocks_.take(whole ? bytes : 0);
   std::byte* const memory = r->memory->begin();
-  wire const w = wire_of(
-      *p, static_cast<std::uint8_t>(where == lane::request ? wire::request : wire::control), header.size());
-  std::memcpy(memory, &w, sizeof w);
-  if (!header.empty()) std::memcpy(memory + sizeof w, header.data(), header.size());
+  fill(*p, memory, kind_in(where), header);
   if (whole) {
-    std::size_t const at = sizeof w + padded(header.size());
+    std::size_t const at = payload_at(header.size());
     if (bytes != 0) std::memcpy(memory + at, payload.address, bytes);
     return post_whole(r, at + bytes);
   }
   ucp_request_param_t all = parameters(r, nullptr);
   all.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   all.flags = bytes > sizes_.eager ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
-  started_part(r, ucp.am_send_nbx(p->endpoint, split_id, memory, sizeof w + header.size(), payload.address,
+  started_part(r, ucp.am_send_nbx(p->endpoint, split_id, memory, wire_bytes + header.size(), payload.address,
                                   bytes, &all));
   return seal(r);
 }
 
-// ---- written in place ----------------------------------------------------------------------------
-
-started ucx_network::begin(std::int32_t rank, lane where, std::size_t header_bytes, std::size_t least,
-                           std::size_t most, network_buffer& buffer) {
-  peer* p = nullptr;
-  if (started const s = ready(rank, p); s != started::complete) return s;
-  std::size_t const longest = where == lane::control ? longest_in_place_ : sizes_.in_place;
-  if (least > longest || header_bytes > sizes_.header) {
-    error_ = "the message is too long";
-    return started::unsupported;
-  }
-  if (p->lane_out[lane_of(where)] >= most_in_lane) return started::no_room;
-  std::size_t const wanted = std::max(least, std::min(most, longest));
-  bool const is_largest = wanted > block_pool::large;
-  if (is_largest && p->largest_out >= most_largest) return started::no_room;
-  block* const b = blocks_.take(wanted);
-  p->largest_out += is_largest ? 1U : 0U;
-  std::size_t const at = sizeof(wire) + padded(header_bytes);
-  buffer.payload = b->begin() + at;
-  buffer.capacity = b->room - block_pool::headers;
-  buffer.peer = rank;
-  buffer.lane = where;
-  buffer.transport_words[0] = reinterpret_cast<std::uintptr_t>(b);
-  buffer.transport_words[1] = at;
-  buffer.transport_words[2] = p->generation;
-  ++p->lane_out[lane_of(where)];
-  ++p->out;
-  return started::complete;
-}
-
-void ucx_network::cancel(network_buffer& buffer) {
-  peer& p = *find(buffer.peer);
-  give_block(p, reinterpret_cast<block*>(buffer.transport_words[0]));
-  --p.lane_out[lane_of(buffer.lane)];
-  --p.out;
-  touch_if_ending(p);
-}
-
-void ucx_network::commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) {
-  peer& p = *find(buffer.peer);
-  if (p.generation != buffer.transport_words[2] || p.lost || p.endpoint == nullptr) {
-    cancel(buffer);
-    return;
-  }
-  auto* const b = reinterpret_cast<block*>(buffer.transport_words[0]);
-  std::size_t const at = sizeof(wire) + padded(header.size());
-  // Where a header of another length was announced.
-  if (at != buffer.transport_words[1]) std::memmove(b->begin() + at, buffer.payload, bytes);
+/// Sends what was written in place.
+void ucx_network::send_block(peer& p, block* b, lane where, std::span<std::byte const> header,
+                             std::size_t bytes) {
   record* const r = open(p, nullptr, sort::message);
   --p.out;  // the buffer's
-  r->lane = static_cast<std::uint8_t>(lane_of(buffer.lane));
+  r->lane = static_cast<std::uint8_t>(where);
   r->memory = b;
   if (bytes > limits_.inline_bytes) p.sent.note_bulk();
   p.sent.note_sent();
-  wire const w =
-      wire_of(p, static_cast<std::uint8_t>(buffer.lane == lane::request ? wire::request : wire::control),
-              header.size());
-  std::memcpy(b->begin(), &w, sizeof w);
-  if (!header.empty()) std::memcpy(b->begin() + sizeof w, header.data(), header.size());
-  static_cast<void>(post_whole(r, at + bytes));
+  fill(p, b->begin(), kind_in(where), header);
+  static_cast<void>(post_whole(r, payload_at(header.size()) + bytes));
 }
 
 // ---- arriving ------------------------------------------------------------------------------------
@@ -180,7 +129,7 @@ ucs_status_t ucx_network::on_whole(void* self, void const* /*header*/, std::size
   if (bytes < sizeof w || me.target_ == nullptr) return UCS_OK;
   std::memcpy(&w, begin, sizeof w);
   if (w.what > wire::control) return me.take_word(w, {begin + sizeof w, bytes - sizeof w});
-  std::size_t const at = sizeof w + padded(w.header);
+  std::size_t const at = payload_at(w.header);
   if (bytes < at) return UCS_OK;
   arrival what;
   what.header = {begin + sizeof w, w.header};

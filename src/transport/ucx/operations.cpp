@@ -53,10 +53,10 @@ record* ucx_network::open(peer& p, operation* events, sort what) {
 
 void ucx_network::drop(record* r) {
   peer& p = *r->whom;
-  if (r->memory != nullptr) give_block(p, r->memory);
+  if (r->memory != nullptr) give(p, r->memory);
   switch (r->what) {
     case sort::message:
-      --p.lane_out[r->lane];
+      ++p.room[r->lane];
       break;
     case sort::put:
     case sort::get:

@@ -37,7 +37,7 @@ struct wire {
   std::uint8_t what;
   std::uint8_t seen;  ///< messages and notes of the receiver's that have come here, modulo 256
 };
-static_assert(sizeof(wire) == 16);
+static_assert(sizeof(wire) == wire_bytes);
 
 /// Memory for what leaves: in front the wire's header, then the message's own, then a payload.
 struct block {
@@ -111,7 +111,6 @@ struct peer : peer_state {
   std::uint64_t sent_by_peer = 0;  ///< as its bye says
   std::vector<std::byte> wish_address;
 
-  std::size_t lane_out[2]{};
   std::size_t largest_out = 0;       ///< blocks of the largest size, of those that are out
   std::uint64_t memory_started = 0;  ///< puts, gets, atomics so far
   std::uint64_t memory_flushed = 0;  ///< of these

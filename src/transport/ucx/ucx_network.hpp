@@ -51,10 +51,6 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
 
   started send(std::int32_t rank, lane where, std::span<std::byte const> header, local_place payload,
                std::size_t bytes, operation* events) override;
-  started begin(std::int32_t rank, lane where, std::size_t header_bytes, std::size_t least, std::size_t most,
-                network_buffer& buffer) override;
-  void commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) override;
-  void cancel(network_buffer& buffer) override;
   started fetch(arrival_handle what, local_place into, operation* events) override;
   void release(arrival_handle what) override;
 
@@ -115,11 +111,14 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
   started flush_one(peer& p, operation* events, many_flushes* of);
 
   // Messages (messages.cpp).
-  void give_block(peer& p, block* b) noexcept {
+  static constexpr std::size_t headers = block_pool::headers;
+  block* take(peer& p, std::size_t payload);
+  void give(peer& p, block* b) noexcept {
     if (block_pool::is_largest(*b)) --p.largest_out;
     blocks_.give(b);
   }
-  wire wire_of(peer const& p, std::uint8_t what, std::size_t header_bytes) const;
+  void fill(peer const& p, std::byte* to, std::uint8_t what, std::span<std::byte const> header) const;
+  void send_block(peer& p, block* b, lane where, std::span<std::byte const> header, std::size_t bytes);
   static void post_block(record* r, std::size_t bytes);
   started post_whole(record* r, std::size_t bytes);
   std::size_t write_word(record* r, wire::kind what, std::span<std::byte const> body);
