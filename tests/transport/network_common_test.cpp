@@ -1,0 +1,112 @@
+// What the networks of modules have in common (src/transport/common), where the table leaves it open: how much may be under way,
+// headers that turn out other than announced, and what a flush of all peers tells.
+
+#include <algorithm>
+
+#include "network_fabric.hpp"
+
+namespace atl::transport {
+namespace {
+
+class network_common : public network_test {
+ protected:
+  network& net() { return *at(0).net; }
+};
+
+TEST_P(network_common, OpenBuffersFillTheirLaneAndGiveItBack) {
+  open(2);
+  connect(0, 1);
+  std::size_t most = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<network_buffer> opened;
+    network_buffer next;
+    while (opened.size() < 1000 && net().begin(1, lane::request, 8, 1, 1, next) == started::complete)
+      opened.push_back(next);
+    EXPECT_EQ(send_on(net(), 1, lane::request, pattern(8, 1), pattern(8, 1), nullptr), started::no_room);
+    ASSERT_EQ(net().begin(1, lane::control, 8, 1, 1, next), started::complete);
+    net().cancel(next);
+    if (round == 0) most = opened.size();
+    EXPECT_EQ(opened.size(), most) << "in round " << round;
+    for (network_buffer& each : opened) net().cancel(each);
+  }
+  EXPECT_GT(most, 1U);
+  EXPECT_LT(most, 1000U);
+  send(0, 1, lane::request, pattern(8, 2), pattern(8, 3));
+  ASSERT_TRUE(until([&] { return at(1).messages.size() == 1; }));
+}
+
+TEST_P(network_common, AHeaderMayBeOfAnotherLengthThanAnnounced) {
+  open(2);
+  connect(0, 1);
+  bytes const data = pattern(500, 1);
+  for (std::size_t const length : {16U, 40U, 64U}) {
+    network_buffer buffer;
+    ASSERT_EQ(persist([&] { return net().begin(1, lane::request, 40, 600, 600, buffer); }),
+              started::complete);
+    std::copy(data.begin(), data.end(), buffer.payload);
+    at(1).messages.clear();
+    net().commit(buffer, pattern(length, 2), data.size());
+    ASSERT_TRUE(until([&] { return at(1).messages.size() == 1; }));
+    EXPECT_EQ(at(1).messages[0].header, pattern(length, 2));
+    EXPECT_EQ(at(1).messages[0].payload, data) << length;
+  }
+}
+
+TEST_P(network_common, GetsFindNoRoomBeforeThereAreTooMany) {
+  open(2);
+  connect(0, 1);
+  bytes memory = pattern(8, 1), copies(8000);
+  registration* const r = enter(1, memory);
+  remote_key* const key = share(1, r, 0);
+  std::vector<std::unique_ptr<counted>> ops;
+  auto const start = [&] {
+    ops.push_back(std::make_unique<counted>(ask_finished));
+    return net().get(1, {copies.data() + 8 * (ops.size() - 1)}, {key, 0}, 8, ops.back().get());
+  };
+  started s = started::under_way;
+  while (ops.size() < 1000 && (s = start()) == started::under_way) continue;
+  EXPECT_EQ(s, started::no_room);
+  EXPECT_LT(ops.size(), 1000U);
+  ops.pop_back();
+  auto const is_done = [](auto const& op) { return op->finished == 1; };
+  ASSERT_TRUE(until([&] { return std::all_of(ops.begin(), ops.end(), is_done); }));
+  EXPECT_EQ(start(), started::under_way);
+  ASSERT_TRUE(until([&] { return is_done(ops.back()); }));
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    EXPECT_TRUE(std::equal(memory.begin(), memory.end(), copies.data() + 8 * i)) << i;
+  net().drop_key(1, key);
+  at(1).net->forget(r);
+}
+
+TEST_P(network_common, AFlushOfAllTellsTheWorst) {
+  open(3);
+  bytes memory[2]{bytes(64), bytes(64)}, source = pattern(64, 1);
+  registration* registered[2];
+  remote_key* keys[2];
+  for (std::int32_t const peer : {1, 2}) {
+    connect(0, peer);
+    auto const i = static_cast<std::size_t>(peer - 1);
+    registered[i] = enter(peer, memory[i]);
+    keys[i] = share(peer, registered[i], 0);
+  }
+  for (std::int32_t const peer : {1, 2}) {
+    ASSERT_EQ(net().put(peer, {keys[peer - 1], 0}, {source.data()}, source.size(), nullptr),
+              started::complete);
+  }
+  counted all(ask_finished);
+  ASSERT_EQ(net().flush_all(&all), started::under_way);
+  net().give_up(1);
+  ASSERT_TRUE(until([&] { return all.finished == 1; }));
+  EXPECT_EQ(all.how, outcome::peer_lost);
+  EXPECT_EQ(memory[1], source);
+  ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+  for (std::int32_t const peer : {1, 2}) {
+    net().drop_key(peer, keys[peer - 1]);
+    at(peer).net->forget(registered[peer - 1]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, network_common, testing::ValuesIn(network_kinds()), name_of_network);
+
+}  // namespace
+}  // namespace atl::transport
