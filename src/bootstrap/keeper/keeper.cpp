@@ -20,12 +20,13 @@ namespace atl::keeping {
 namespace {
 
 constexpr std::int64_t launchers_turn_ms =
-    1000;                                      ///< after a rank has fallen: most launchers end the job then
-constexpr std::int64_t goodbye_ms = 1000;      ///< between SIGTERM and SIGKILL
-constexpr std::int64_t words_travel_ms = 200;  ///< to the user, before ranks are ended
-constexpr std::int64_t greeting_ms = 5000;     ///< for proofs of who one is
-constexpr std::int64_t meeting_ms = 2000;      ///< with who has not been met when all ranks have ended
-constexpr std::int64_t answer_ms = 250;        ///< at least, for a call to be answered
+    1000;                                        ///< after a rank has fallen: most launchers end the job then
+constexpr std::int64_t status_travels_ms = 500;  ///< of a rank that has ended the job, to the launcher
+constexpr std::int64_t goodbye_ms = 1000;        ///< between SIGTERM and SIGKILL
+constexpr std::int64_t words_travel_ms = 200;    ///< to the user, before ranks are ended
+constexpr std::int64_t greeting_ms = 5000;       ///< for proofs of who one is
+constexpr std::int64_t meeting_ms = 2000;        ///< with who has not been met when all ranks have ended
+constexpr std::int64_t answer_ms = 250;          ///< at least, for a call to be answered
 constexpr std::int64_t between_calls_ms = 50;
 constexpr std::int64_t beats_missed = 3;  ///< when a neighbour is called anew
 constexpr std::size_t most_callers = 8;
@@ -373,7 +374,7 @@ void keeper::look_at_clock() {
   if (told_at_ == 0) told_at_ = now;
   // Launchers lose what was written just before ranks end, and the status of a rank that has ended the job when they see another
   // one end first.
-  if (now - told_at_ >= (by_rank_ ? launchers_turn_ms : words_travel_ms) &&
+  if (now - told_at_ >= (by_rank_ ? status_travels_ms : words_travel_ms) &&
       !std::exchange(terminated_, true)) {
     signal_survivors(SIGTERM);
     kill_at_ = now + goodbye_ms;

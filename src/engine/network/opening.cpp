@@ -90,8 +90,8 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     if (opened.network == nullptr) {
       if (simulated) opened.why_not += opened.why_not.empty() ? "" : "; ";
       if (simulated) opened.why_not += "sim: only between simulated hosts";
-      // All ranks have the same words: the first one says them, before a launcher ends the others over theirs.
-      if (place.rank != 0) ::sleep(1);
+      // All ranks have the same words: the first one says them, and launchers and keepers end the others before they do.
+      if (place.rank != 0) ::sleep(3);
       throw startup_error(format(
           "the job spans %d hosts, and no network can be used by all ranks: %s. Start the job on one host, or see "
           "`atoll info` on those hosts.",
