@@ -116,8 +116,8 @@ class LauncherTest(unittest.TestCase):
     def start(self, *arguments, **options):
         options.setdefault("env", self.environment())
         options.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.Popen([ATOLL, "run", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, **options)
+        options.setdefault("stdout", subprocess.PIPE)
+        return subprocess.Popen([ATOLL, "run", *map(str, arguments)], stderr=subprocess.PIPE, text=True, **options)
 
     def run_job(self, *arguments, input=None, **options):
         started = time.monotonic()
@@ -340,6 +340,25 @@ class OutputAndInput(LauncherTest):
     def test_huge_lines_stay_whole(self):
         got = self.run_job("-n", 3, PROGRAM, "lines", 2, 5_000_000)
         self.assertEqual(sorted(len(line) for line in got.out.splitlines()), [5_000_000] * 6)
+
+    def test_what_several_ranks_wrote_last_is_not_lost(self):
+        size, tail = 1_200_000, "the end"
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as out:
+            write = f"head -c {size} /dev/zero | tr '\\0' x; touch {folder}/wrote.$$; until [ -e {folder}/go ]; do sleep 0.01; done; printf '{tail}'; touch {folder}/ends.$$"
+            process = self.start("-n", 3, "sh", "-c", write, stdout=out)
+            self.wait_for(lambda: len(glob.glob(f"{folder}/wrote.*")) == 3, "all have written")
+            time.sleep(0.1)
+            # It finds all three at their ends, and each fills what is on the way to the file.
+            process.send_signal(signal.SIGSTOP)
+            with open(f"{folder}/go", "w"):
+                pass
+            self.wait_for(lambda: len(glob.glob(f"{folder}/ends.*")) == 3, "all end")
+            time.sleep(0.1)
+            process.send_signal(signal.SIGCONT)
+            _, err = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0, err)
+            out.seek(0)
+            self.assertEqual([(len(line), line[-len(tail) :]) for line in out.read().splitlines()], [(size + len(tail), tail)] * 3)
 
     def test_tag_is_put_before_every_line(self):
         got = self.run_job("-n", 2, "--tag", "sh", "-c", "echo one; echo two >&2")

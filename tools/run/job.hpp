@@ -70,9 +70,10 @@ class job {
   void kill_groups(int signal);
 
   bool drain(stream& from);
-  void drain_all();
+  bool drain_all();
   void flush();
   void finish();
+  bool wait_for_reader();
 
   std::vector<rank_view> views() const;
   bool anyone_running() const;

@@ -8,11 +8,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <utility>
 
 // How the output of a job's ranks is passed on while it runs, and what is left of it at the end.
 
 namespace atl::tools {
 
+/// Reads what there is. True: it has stopped, since ours is not read as fast.
 bool job::drain(stream& from) {
   std::array<char, 64 * 1024> part;
   while (from.end && !from.to->full()) {
@@ -23,7 +25,7 @@ bool job::drain(stream& from) {
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return true;
+    if (got < 0 && errno == EAGAIN) return false;
     // End; a terminal reports it as EIO.
     from.lines.finish(*from.to);
     from.end.reset();
@@ -31,11 +33,13 @@ bool job::drain(stream& from) {
   return static_cast<bool>(from.end);
 }
 
-void job::drain_all() {
+bool job::drain_all() {
+  bool stopped = false;
   for (auto& r : ranks_) {
-    drain(r.output);
-    drain(r.errors);
+    stopped |= drain(r.output);
+    stopped |= drain(r.errors);
   }
+  return stopped;
 }
 
 void job::flush() {
@@ -45,26 +49,32 @@ void job::flush() {
 
 /// Passes on everything that is left. Whoever reads our output may be slow; a second signal ends the wait.
 void job::finish() {
-  for (;;) {
-    drain_all();
+  auto const waits = [](sink const& to) { return !to.empty() && !to.broken(); };
+  for (bool lines_have_ended = false;;) {
+    bool const stopped = drain_all();
     flush();
-    bool const waiting = (!output_.empty() && !output_.broken()) || (!errors_.empty() && !errors_.broken());
-    if (!waiting) break;
-    std::array<pollfd, 3> items{{{signals_.get(), POLLIN, 0}, {-1, POLLOUT, 0}, {-1, POLLOUT, 0}}};
-    if (!output_.empty()) items[1].fd = output_.descriptor();
-    if (!errors_.empty()) items[2].fd = errors_.descriptor();
-    ::poll(items.data(), items.size(), -1);
-    signalfd_siginfo info{};
-    bool stop = false;
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      stop = stop || info.ssi_signo != SIGCHLD;
-    if (stop) return;
+    if (waits(output_) || waits(errors_)) {
+      if (!wait_for_reader()) return;
+    } else if (!stopped) {
+      if (std::exchange(lines_have_ended, true)) break;
+      for (auto& r : ranks_) {
+        r.output.lines.finish(*r.output.to);
+        r.errors.lines.finish(*r.errors.to);
+      }
+    }
   }
-  for (auto& r : ranks_) {
-    r.output.lines.finish(*r.output.to);
-    r.errors.lines.finish(*r.errors.to);
-  }
-  flush();
+}
+
+/// False: a signal says that nobody shall.
+bool job::wait_for_reader() {
+  std::array<pollfd, 3> items{{{signals_.get(), POLLIN, 0}, {-1, POLLOUT, 0}, {-1, POLLOUT, 0}}};
+  if (!output_.empty()) items[1].fd = output_.descriptor();
+  if (!errors_.empty()) items[2].fd = errors_.descriptor();
+  ::poll(items.data(), items.size(), -1);
+  signalfd_siginfo info{};
+  bool stop = false;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) stop = stop || info.ssi_signo != SIGCHLD;
+  return !stop;
 }
 
 }  // namespace atl::tools
