@@ -84,8 +84,7 @@ class work_stream {
 
 class thread_device final : public accelerator {
  public:
-  thread_device(unsigned seed, block const& own)
-      : inner_(inner_box(own)), flags_(tiling_of(inner_, 5, 3, 100)) {
+  thread_device(unsigned seed, block const& own) : flags_(tiling_of(inner_box(own), 5, 3, 100)) {
     for (auto& stream : streams_) stream = std::make_unique<work_stream>(++seed);
   }
 
@@ -97,7 +96,7 @@ class thread_device final : public accelerator {
   void sweep_surface(face stream, sweep_work const& work) override {
     streams_[stream]->start([this, stream, work] {
       for (std::uint32_t i = 0; i < work.part.cell_n(); ++i)
-        radiated_[stream].add(sweep_cell(work, flags_.device(), inner_, i));
+        radiated_[stream].add(sweep_cell(work, flags_.device(), i));
     });
   }
   void pack(face stream, plane_work const& work, double* to) override {
@@ -155,7 +154,6 @@ class thread_device final : public accelerator {
   void store(double* host, double const* from, std::int64_t n) const override { std::copy_n(from, n, host); }
 
  private:
-  box inner_;
   host_tile_flags flags_;
   std::array<compensated_sum, stream_n> radiated_{};  ///< by the sweeps of each stream
   sums sums_{};

@@ -102,7 +102,7 @@ class block_of_cells {
       w.part = {{0, 0, 0}, work_.extent};
       auto const d = axis_of(face(f));
       (is_high(face(f)) ? w.part.low[d] : w.part.high[d]) = is_high(face(f)) ? work_.extent[d] - 1 : 1;
-      for (std::uint32_t i = 0; i < w.part.cell_n(); ++i) sweep_cell(w, flags_.device(), inner_, i);
+      for (std::uint32_t i = 0; i < w.part.cell_n(); ++i) sweep_cell(w, flags_.device(), i);
     }
   }
 

@@ -60,9 +60,9 @@ __global__ void __launch_bounds__(block_threads, inner_blocks)
 /// Any cells, one per thread.
 __global__ void __launch_bounds__(block_threads)
     surface_kernel(__grid_constant__ sweep_work const w, __grid_constant__ tile_flags const flags,
-                   __grid_constant__ box const inner, std::uint32_t cell_n, compensated_sum* slots) {
+                   std::uint32_t cell_n, compensated_sum* slots) {
   auto const i = blockIdx.x * block_threads + threadIdx.x;
-  double const radiated = i < cell_n ? sweep_cell(w, flags, inner, i) : 0;
+  double const radiated = i < cell_n ? sweep_cell(w, flags, i) : 0;
   if (__syncthreads_or(radiated != 0)) add_radiated(radiated, slots[blockIdx.x]);
 }
 
@@ -128,7 +128,7 @@ class cuda_accelerator final : public cuda_streams {
   void sweep_surface(face f, sweep_work const& work) override {
     auto const n = work.part.cell_n();
     surface_kernel<<<blocks_for(n, block_threads), block_threads, 0, stream(f)>>>(
-        work, flags_, inner_, static_cast<std::uint32_t>(n), slots_[f]);
+        work, flags_, static_cast<std::uint32_t>(n), slots_[f]);
     check_cuda(cudaGetLastError(), "cells at a face");
   }
   void pack(face f, plane_work const& work, double* to) override {
@@ -153,7 +153,6 @@ class cuda_accelerator final : public cuda_streams {
  private:
   static constexpr int sum_blocks = 528;
 
-  box inner_;
   tile_flags flags_{};
   std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
   std::int64_t slot_n_ = 0;
@@ -161,10 +160,9 @@ class cuda_accelerator final : public cuda_streams {
   sums* result_ = nullptr;  ///< on the host
 };
 
-cuda_accelerator::cuda_accelerator(backend_setup const& setup)
-    : cuda_streams(setup), inner_(inner_box(setup.own)) {
+cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(setup) {
   auto const n = setup.own.extent();
-  flags_.tiles = tiling_of(inner_, block_threads, inner_blocks * processors());
+  flags_.tiles = tiling_of(inner_box(setup.own), block_threads, inner_blocks * processors());
   auto const tile_n = flags_.tiles.tile_n();
   auto const words = std::max<std::int64_t>(tile_n, 1);
   check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");

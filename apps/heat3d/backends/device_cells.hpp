@@ -24,8 +24,8 @@ HEAT3D_CELL double load_once(double const* p) {
 #endif
 }
 
-/// Inner cells of one column, from `first` to `last`, which stay in registers on the way up. `Real` is double or flushing; `surface`: some may be at the
-/// outer surface. Two loops, for tiles there and for others, would be no faster.
+/// Inner cells of one column, from `first` to `last`, which stay in registers on the way up. `Real` is double or flushing. `surface`: some may be at the
+/// outer surface; to work that out for cells of which none is takes a seventh longer. Two loops would be no faster.
 template <class Real>
 HEAT3D_CELL swept walk_column(sweep_work const& w, int x, int y, int first, int last, bool surface) {
   auto const nx = static_cast<int>(w.extent[0]);
@@ -70,13 +70,7 @@ HEAT3D_CELL swept walk_column(sweep_work const& w, int x, int y, int first, int 
 }
 
 /// Apart: the registers that it needs would leave fewer threads at a time for all others.
-#ifdef __CUDACC__
-__host__ __device__ __noinline__
-#else
-[[gnu::noinline]] inline
-#endif
-    swept
-    walk_with_care(sweep_work const& w, int x, int y, int first, int last, bool surface) {
+HEAT3D_APART swept walk_with_care(sweep_work const& w, int x, int y, int first, int last, bool surface) {
   return walk_column<flushing>(w, x, y, first, last, surface);
 }
 
@@ -99,9 +93,8 @@ HEAT3D_CELL swept sweep_tile(sweep_work const& w, tile_flags const& flags, tile_
   return found;
 }
 
-/// Any cell, by its number in the part, x fastest: what it radiates. A face has fewer than 2^32 cells, and narrow divisions are quick. `inner`: what `flags` are of.
-HEAT3D_CELL double sweep_cell(sweep_work const& w, tile_flags const& flags, box const& inner,
-                              std::uint32_t i) {
+/// Any cell, by its number in the part, x fastest: what it radiates. A face has fewer than 2^32 cells, and narrow divisions are quick.
+HEAT3D_CELL double sweep_cell(sweep_work const& w, tile_flags const& flags, std::uint32_t i) {
   auto const e0 = static_cast<std::uint32_t>(w.part.high[0] - w.part.low[0]);
   auto const e1 = static_cast<std::uint32_t>(w.part.high[1] - w.part.low[1]);
   auto const row = i / e0;
@@ -111,7 +104,7 @@ HEAT3D_CELL double sweep_cell(sweep_work const& w, tile_flags const& flags, box 
   auto const a = neighbors_of(w, x, y, z);
   double const value = advanced_cell(a, w);
   w.to[position(w.extent, x, y, z)] = value;
-  if (is_tiny(value, w.tiny)) flags.note_tiny_cell(w, inner, x, y, z);
+  if (is_tiny(value, w.tiny)) flags.note_tiny_cell(w, x, y, z);
   return a.exposed * fourth_power(a.c);
 }
 

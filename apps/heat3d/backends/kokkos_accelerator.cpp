@@ -57,11 +57,10 @@ struct inner_kernel {
 struct surface_kernel {
   sweep_work work;
   tile_flags flags;
-  box inner;
   compensated_sum* slots;
 
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    add_radiated(sweep_cell(work, flags, inner, static_cast<std::uint32_t>(i)), slots[i]);
+    add_radiated(sweep_cell(work, flags, static_cast<std::uint32_t>(i)), slots[i]);
   }
 };
 
@@ -104,7 +103,7 @@ class kokkos_accelerator final : public cuda_streams {
   }
   void sweep_surface(face f, sweep_work const& work) override {
     Kokkos::parallel_for("surface", light(line_policy(instances_[f], 0, work.part.cell_n())),
-                         surface_kernel{work, flags_, inner_, slots_of(f)});
+                         surface_kernel{work, flags_, slots_of(f)});
   }
   void pack(face f, plane_work const& work, double* to) override {
     Kokkos::parallel_for(
@@ -135,7 +134,6 @@ class kokkos_accelerator final : public cuda_streams {
 
   kokkos_runtime runtime_;  // first: what follows must be gone when it ends
   std::array<instance, stream_n> instances_;
-  box inner_;
   tile_flags flags_{};
   Kokkos::View<std::uint32_t*, Kokkos::CudaSpace> flag_words_;
   std::array<std::int64_t, stream_n> first_slot_{};  ///< kernels of different streams run at the same time
@@ -145,10 +143,10 @@ class kokkos_accelerator final : public cuda_streams {
 };
 
 kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
-    : cuda_streams(setup), runtime_(setup.device->device()), inner_(inner_box(setup.own)) {
+    : cuda_streams(setup), runtime_(setup.device->device()) {
   for (int s = 0; s < stream_n; ++s) instances_[s] = instance(stream(s));
   auto const n = setup.own.extent();
-  flags_.tiles = tiling_of(inner_, tile_width, tile_height, tiles_at_a_time * processors());
+  flags_.tiles = tiling_of(inner_box(setup.own), tile_width, tile_height, tiles_at_a_time * processors());
   auto const words = flags_.tiles.tile_n();
   flag_words_ = Kokkos::View<std::uint32_t*, Kokkos::CudaSpace>("small numbers", 2 * words);
   flags_.words[0] = flag_words_.data();

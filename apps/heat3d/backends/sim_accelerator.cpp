@@ -26,8 +26,7 @@ class sim_accelerator final : public accelerator {
   explicit sim_accelerator(backend_setup const& setup)
       : memory_(*setup.device),
         random_(memory_.device() + 1),
-        inner_(inner_box(setup.own)),
-        flags_(tiling_of(inner_, tile_width, tile_height, tiles_at_a_time)) {
+        flags_(tiling_of(inner_box(setup.own), tile_width, tile_height, tiles_at_a_time)) {
     auto const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
     if (fault != nullptr && std::string_view(fault) == "device" && memory_.device() == 1) steps_left_ = 4;
   }
@@ -129,7 +128,6 @@ class sim_accelerator final : public accelerator {
 
   device_memory& memory_;
   std::minstd_rand random_;
-  box inner_;
   host_tile_flags flags_;
   std::array<std::deque<task>, stream_n> streams_;
   std::array<std::int64_t, mark_n> recorded_{};
@@ -160,7 +158,7 @@ void sim_accelerator::sweep(sweep_work const& work, bool inner) {
     flags_.sweep(seen, [this](swept const& found) { radiated_.add(found.radiated); });
   } else {
     for (std::uint32_t i = 0; i < work.part.cell_n(); ++i)
-      radiated_.add(sweep_cell(seen, flags_.device(), inner_, i));
+      radiated_.add(sweep_cell(seen, flags_.device(), i));
   }
   for (auto z = low[2]; z < high[2]; ++z) {
     for (auto y = low[1]; y < high[1]; ++y) {

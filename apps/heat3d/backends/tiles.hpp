@@ -11,10 +11,11 @@
 
 namespace heat3d {
 
-/// Tiles of the inner cells. They start at the low corner of these; those at the high end may be cut.
+/// Tiles of the inner cells; those at the high end may be cut.
 struct tiling {
+  triple low;                ///< corner of the inner cells
   int width, height, depth;  ///< cells of a tile, of which a thread computes a column
-  int n_x, n_y, n_z;         ///< how many
+  int n_x, n_y, n_z;         ///< how many; 0: there are no inner cells
 
   std::int64_t tile_n() const { return std::int64_t{n_x} * n_y * n_z; }
 };
@@ -40,7 +41,7 @@ struct tile_place {
 
 /// Tiles of that width and height, so deep that at least `tiles` of them run at a time if there are as many: deep ones read fewer planes twice.
 inline tiling tiling_of(box const& inner, int width, int height, int tiles) {
-  if (inner.is_empty()) return {1, 1, 1, 0, 0, 0};
+  if (inner.is_empty()) return {};
   constexpr std::int64_t least_depth = 4;
   constexpr std::int64_t most_depth = 64;
   auto const over = [](std::int64_t n, std::int64_t size) { return (n + size - 1) / size; };
@@ -49,7 +50,8 @@ inline tiling tiling_of(box const& inner, int width, int height, int tiles) {
   auto const n_y = over(e[1], height);
   auto const layers = std::max<std::int64_t>(tiles / (n_x * n_y), 1);
   auto const depth = std::clamp(over(e[2], layers), least_depth, most_depth);
-  return {width,
+  return {inner.low,
+          width,
           height,
           static_cast<int>(depth),
           static_cast<int>(n_x),
@@ -61,14 +63,14 @@ inline tiling tiling_of(box const& inner, int width, int height, int tiles) {
 inline tiling tiling_of(box const& inner, int threads, int tiles) {
   constexpr int least_width = 16;
   constexpr int most_width = 64;
+  auto const e = inner.extent();
   tiling best{};
   double best_worth = 0;
   for (int width = least_width; width <= most_width; ++width) {
     int const height = threads / width;
     auto const t = tiling_of(inner, width, height, tiles);
-    if (t.tile_n() == 0) return t;
+    if (t.tile_n() == 0) break;
     int const warps = (width * height + 31) / 32;
-    auto const e = inner.extent();
     double const busy = static_cast<double>(e[0] * e[1]) / (static_cast<double>(t.n_x) * t.n_y * warps * 32);
     // Rows of whole warps are read in whole lines.
     double const worth = width % 32 == 0 ? 1.12 * busy : busy;
@@ -104,18 +106,16 @@ struct tile_flags {
     if (z + 1 < tiles.n_z) set(w, {x, y, z + 1});
   }
   /// The same of a cell anywhere in the block. Inner cells that read one at a face are in the tile that is nearest to it.
-  HEAT3D_CELL void note_tiny_cell(sweep_work const& w, box const& inner, std::int64_t x, std::int64_t y,
-                                  std::int64_t z) const {
-    if (inner.low[0] >= inner.high[0] || inner.low[1] >= inner.high[1] || inner.low[2] >= inner.high[2])
-      return;
-    note_tiny(w, {nearest(x, inner.low[0], tiles.width, tiles.n_x),
-                  nearest(y, inner.low[1], tiles.height, tiles.n_y),
-                  nearest(z, inner.low[2], tiles.depth, tiles.n_z)});
+  HEAT3D_CELL void note_tiny_cell(sweep_work const& w, std::int64_t x, std::int64_t y, std::int64_t z) const {
+    if (tiles.n_x == 0) return;
+    note_tiny(w, {nearest(x - tiles.low[0], tiles.width, tiles.n_x),
+                  nearest(y - tiles.low[1], tiles.height, tiles.n_y),
+                  nearest(z - tiles.low[2], tiles.depth, tiles.n_z)});
   }
 
  private:
-  HEAT3D_CELL static int nearest(std::int64_t at, std::int64_t low, int size, int n) {
-    auto const number = at < low ? 0 : (at - low) / size;
+  HEAT3D_CELL static int nearest(std::int64_t at, int size, int n) {
+    auto const number = at < 0 ? 0 : at / size;
     return static_cast<int>(number < n ? number : n - 1);
   }
   HEAT3D_CELL std::uint32_t* of_step(std::uint32_t step) const { return step % 2 == 0 ? words[0] : words[1]; }

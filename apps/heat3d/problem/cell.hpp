@@ -11,6 +11,13 @@
 /// `Real` is double, or a type that computes as double with the mode
 /// of the host's processor (see stencil.hpp).
 
+/// What is seldom needed: a function of its own.
+#if defined(__CUDACC__)
+#define HEAT3D_APART __host__ __device__ __noinline__ inline
+#else
+#define HEAT3D_APART [[gnu::noinline]] inline
+#endif
+
 #if defined(KOKKOS_INLINE_FUNCTION)
 #define HEAT3D_CELL KOKKOS_FORCEINLINE_FUNCTION
 #elif defined(__CUDACC__)
