@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -64,14 +63,8 @@ bool is_open_to_us(fs::path const& node) { return ::access(node.c_str(), R_OK | 
 
 /// Under which number NVIDIA's driver has a GPU; nothing: it does not have it, or not in this container.
 std::optional<int> minor_of(std::string const& address, std::string const& root) {
-  constexpr std::string_view key = "Device Minor:";
-  std::ifstream in(root + "/proc/driver/nvidia/gpus/" + address + "/information");
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(key)) continue;
-    std::size_t const begin = line.find_first_not_of(" \t", key.size());
-    return begin == std::string::npos ? std::nullopt : number_in(std::string_view(line).substr(begin));
-  }
-  return std::nullopt;
+  return number_in(
+      value_of("Device Minor:", root + "/proc/driver/nvidia/gpus/" + address + "/information").value_or(""));
 }
 
 /// Schedulers and containers keep processes from GPUs that /sys shows all the same, and drivers number what is left. Looks whether

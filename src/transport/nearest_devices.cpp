@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
@@ -150,14 +149,7 @@ bool is_bridge(std::string_view interface, std::string const& sys) {
 }
 
 std::vector<int> cpus_of_this_process() {
-  constexpr std::string_view key = "Cpus_allowed_list:";
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(key)) continue;
-    std::size_t const begin = line.find_first_of("0123456789", key.size());
-    return begin == std::string::npos ? std::vector<int>() : numbers_in(line.substr(begin));
-  }
-  return {};
+  return numbers_in(value_of("Cpus_allowed_list:", "/proc/self/status").value_or(""));
 }
 
 }  // namespace atl::transport
