@@ -25,6 +25,7 @@ inline constexpr cu_result error_host_memory_already_registered = 712;
 inline constexpr cu_result error_invalid_context = 201;
 inline constexpr cu_result error_not_ready = 600;
 inline constexpr cu_result error_not_supported = 801;
+inline constexpr cu_result error_capture_unsupported = 900;
 
 inline constexpr int attribute_stream_memory_operations_64 = 122;
 inline constexpr int attribute_virtual_memory_management = 102;
@@ -52,8 +53,13 @@ inline constexpr unsigned host_register_portable = 1;
 inline constexpr unsigned host_register_device_map = 2;
 inline constexpr unsigned ipc_lazy_peer_access = 1;
 
+/// How a thread behaves while streams are captured into graphs.
+enum capture_mode : int { capture_global = 0, capture_thread_local = 1, capture_relaxed = 2 };
+
 inline constexpr int pointer_memory_type = 2;
 inline constexpr int pointer_device_ordinal = 9;
+inline constexpr int pointer_range_begin = 11;
+inline constexpr int pointer_range_bytes = 12;
 inline constexpr unsigned memory_type_device = 2;
 
 struct uuid {
@@ -119,6 +125,7 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(context_current, "cuCtxGetCurrent", (context*))                                                       \
   X(context_push, "cuCtxPushCurrent_v2", (context))                                                       \
   X(context_pop, "cuCtxPopCurrent_v2", (context*))                                                        \
+  X(context_synchronize, "cuCtxSynchronize", ())                                                          \
   X(memory_info, "cuMemGetInfo_v2", (std::size_t*, std::size_t*))                                         \
   X(memory_alloc, "cuMemAlloc_v2", (pointer*, std::size_t))                                               \
   X(memory_free, "cuMemFree_v2", (pointer))                                                               \
@@ -146,6 +153,7 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(stream_create, "cuStreamCreate", (stream*, unsigned))                                                 \
   X(stream_destroy, "cuStreamDestroy_v2", (stream))                                                       \
   X(stream_query, "cuStreamQuery", (stream))                                                              \
+  X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (capture_mode*))                          \
   X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                \
   X(copy_async, "cuMemcpyAsync", (pointer, pointer, std::size_t, stream))                                 \
   X(copy_peer_async, "cuMemcpyPeerAsync", (pointer, context, pointer, context, std::size_t, stream))      \

@@ -13,10 +13,24 @@ namespace atl::memory::cuda {
 
 using gpu::block;
 
+/// For a scope, lets this thread make calls that might wait while the program captures a stream into a graph. The mode of captures that
+/// most programs use forbids them to all threads, ends the capture and refuses the call.
+class cuda_driver::beside_captures {
+ public:
+  explicit beside_captures(api const& cu) : cu_(cu) { cu_.exchange_capture_mode(&mode_); }
+  ~beside_captures() { cu_.exchange_capture_mode(&mode_); }
+  beside_captures(beside_captures const&) = delete;
+  beside_captures& operator=(beside_captures const&) = delete;
+
+ private:
+  api const& cu_;
+  capture_mode mode_ = capture_relaxed;
+};
+
 /// Makes a device's primary context current for a scope, unless it is.
 class cuda_driver::use {
  public:
-  use(cuda_driver& driver, int device) : cu_(driver.cu_) {
+  use(cuda_driver& driver, int device) : cu_(driver.cu_), beside_(cu_) {
     context const wanted = driver.primary(device);
     context current = nullptr;
     cu_.context_current(&current);
@@ -25,7 +39,7 @@ class cuda_driver::use {
     pushed_ = true;
   }
   /// For what ends things: a context that cannot be entered any more takes them with it.
-  use(cuda_driver& driver, int device, std::nothrow_t) noexcept : cu_(driver.cu_) {
+  use(cuda_driver& driver, int device, std::nothrow_t) noexcept : cu_(driver.cu_), beside_(cu_) {
     context const wanted = driver.contexts_[static_cast<std::size_t>(device)];
     context current = nullptr;
     cu_.context_current(&current);
@@ -40,25 +54,30 @@ class cuda_driver::use {
 
  private:
   api const& cu_;
+  beside_captures beside_;
   bool pushed_ = false;
 };
 
-/// Leaves no context current for a scope.
+/// Takes the current context away for a scope. Another one may have lain below it.
 class cuda_driver::no_context {
  public:
   explicit no_context(api const& cu) : cu_(cu) {
     cu_.context_current(&before_);
-    if (before_ != nullptr) cu_.context_pop(&before_);
+    if (before_ == nullptr) return;
+    cu_.context_pop(&before_);
+    cu_.context_current(&below_);
   }
   ~no_context() {
     if (before_ != nullptr) cu_.context_push(before_);
   }
+  [[nodiscard]] bool is_so() const noexcept { return below_ == nullptr; }
   no_context(no_context const&) = delete;
   no_context& operator=(no_context const&) = delete;
 
  private:
   api const& cu_;
   context before_ = nullptr;
+  context below_ = nullptr;
 };
 
 /// Streams know their context, and without a current one the driver starts copies a seventh faster (1.15
@@ -67,10 +86,12 @@ template <class Call>
 cu_result cuda_driver::on_stream(int device, Call&& call) {
   if (streams_suffice_) [[likely]] {
     no_context const none(cu_);
-    cu_result const code = call();
-    if (code != error_invalid_context) [[likely]]
-      return code;
-    streams_suffice_ = false;
+    if (none.is_so()) [[likely]] {
+      cu_result const code = call();
+      if (code != error_invalid_context) [[likely]]
+        return code;
+      streams_suffice_ = false;
+    }
   }
   use const current(*this, device);
   return call();
@@ -313,10 +334,26 @@ bool cuda_driver::grant(block& memory, int device) noexcept {
   return cu_.memory_set_access(memory.mapped, memory.whole, &access, 1) == success;
 }
 
+/// cuMemFree waits for them by itself, cuMemUnmap does not.
+void cuda_driver::finish_kernels(int ending) noexcept {
+  for (int device = 0; device < device_n(); ++device) {
+    if (contexts_[static_cast<std::size_t>(device)] == nullptr) continue;
+    use const current(*this, device, std::nothrow);
+    if (cu_.context_synchronize() == error_capture_unsupported) {
+      warn(
+          "device",
+          "a segment of device %d ends while the program captures a stream of device %d into a graph: that capture is lost, and kernels "
+          "may run that use the segment. End captures before destroying segments",
+          ending, device);
+    }
+  }
+}
+
 void cuda_driver::drop(block& memory) noexcept {
   // Nothing to be done about errors: after a failed kernel every call reports it.
   switch (std::exchange(memory.from, block::origin::none)) {
     case block::origin::created:
+      finish_kernels(memory.device);
       cu_.memory_unmap(memory.mapped, memory.whole);
       cu_.address_free(memory.mapped, memory.whole);
       cu_.memory_release(memory.handle);
@@ -356,18 +393,28 @@ void cuda_driver::flush(int device) {
 
 // Host memory
 
-bool cuda_driver::register_host(void* memory, std::size_t bytes) noexcept {
+bool cuda_driver::is_registered(void* memory, std::size_t bytes) const noexcept {
+  auto const at = reinterpret_cast<pointer>(memory);
+  pointer begin = 0;
+  std::size_t length = 0;
+  return cu_.pointer_attribute(&begin, pointer_range_begin, at) == success &&
+         cu_.pointer_attribute(&length, pointer_range_bytes, at) == success && bytes <= length - (at - begin);
+}
+
+gpu::host_access cuda_driver::register_host(void* memory, std::size_t bytes) noexcept {
   try {
     use const current(*this, any_open());
     cu_result const code =
         cu_.host_register(memory, bytes, host_register_portable | host_register_device_map);
-    if (code == success) return true;
+    if (code == success) return gpu::host_access::ours;
+    if (code == error_host_memory_already_registered && is_registered(memory, bytes))
+      return gpu::host_access::others;
     warn("device",
          "the CUDA driver does not pin %s of shared host memory, so copies to and from there are slower: %s",
          settings::format_bytes(bytes).c_str(), words(code).c_str());
   } catch (segment_error const&) {
   }
-  return false;
+  return gpu::host_access::staged;
 }
 
 void cuda_driver::unregister_host(void* memory) noexcept {
@@ -456,6 +503,7 @@ void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint6
 }
 
 void cuda_driver::check_stream(gpu::stream s) {
+  beside_captures const allowed(cu_);
   cu_result const code = cu_.stream_query(static_cast<stream>(s));
   if (code != error_not_ready) check_copy(code, "a copy");
 }
@@ -467,6 +515,7 @@ void cuda_driver::record(int device, gpu::event e, gpu::stream s) {
 }
 
 bool cuda_driver::happened(gpu::event e) {
+  beside_captures const allowed(cu_);
   cu_result const code = cu_.event_query(static_cast<event>(e));
   if (code == error_not_ready) return false;
   check_copy(code, "a copy");

@@ -36,7 +36,7 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool must_flush(int device) const noexcept override;
   void flush(int device) override;
 
-  bool register_host(void* memory, std::size_t bytes) noexcept override;
+  gpu::host_access register_host(void* memory, std::size_t bytes) noexcept override;
   void unregister_host(void* memory) noexcept override;
   gpu::address device_address(void* registered) override;
 
@@ -58,6 +58,7 @@ class cuda_driver final : public gpu::driver {
  private:
   class use;
   class no_context;
+  class beside_captures;
 
   cuda_driver() = default;
   context primary(int device);
@@ -73,6 +74,10 @@ class cuda_driver final : public gpu::driver {
   [[noreturn]] ATOLL_COLD void fail_copy(cu_result code, char const* what) const;
   template <class Call>
   cu_result on_stream(int device, Call&& call);
+  /// Whether the whole range lies in memory that somebody registered.
+  [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
+  /// Waits for kernels that may use memory of a device; others may reach it, too.
+  void finish_kernels(int ending) noexcept;
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);
 
   api cu_;

@@ -68,6 +68,13 @@ struct block {
   }
 };
 
+/// How devices reach host memory.
+enum class host_access : std::uint8_t {
+  staged,  ///< the driver copies through memory of its own
+  ours,    ///< directly, as we have registered it
+  others,  ///< directly, as somebody else in the process has, who may end that
+};
+
 class driver {
  public:
   virtual ~driver() = default;
@@ -100,8 +107,8 @@ class driver {
   [[nodiscard]] virtual bool must_flush(int /*device*/) const noexcept { return false; }
   virtual void flush(int /*device*/) {}
 
-  /// Lets devices reach host memory directly; false if the driver refuses.
-  virtual bool register_host(void* memory, std::size_t bytes) noexcept = 0;
+  /// Lets devices reach host memory directly, unless the driver refuses. To be unregistered if it is ours then.
+  virtual host_access register_host(void* memory, std::size_t bytes) noexcept = 0;
   virtual void unregister_host(void* memory) noexcept = 0;
   /// Of a word in registered memory.
   virtual address device_address(void* registered) = 0;

@@ -67,7 +67,7 @@ gpu_kind::~gpu_kind() {
     for (event const e : spare_events_[i]) driver_->drop_event(device, e);
   }
   for (host_range const& range : host_) {
-    if (range.registered) driver_->unregister_host(range.begin);
+    if (range.access == host_access::ours) driver_->unregister_host(range.begin);
   }
 }
 
@@ -153,7 +153,7 @@ void gpu_kind::know_host_memory(void* begin, std::size_t bytes) {
 void gpu_kind::forget_host_memory(void* begin) {
   std::erase_if(host_, [&](host_range const& range) {
     if (range.begin != begin) return false;
-    if (range.registered) driver_->unregister_host(range.begin);
+    if (range.access == host_access::ours) driver_->unregister_host(range.begin);
     return true;
   });
 }
@@ -166,10 +166,11 @@ void gpu_kind::flush(device_segment const& own) {
   driver_->flush(static_cast<gpu_segment const&>(own).device());
 }
 
-bool gpu_kind::is_registered(std::uint64_t place) const noexcept {
-  return std::any_of(host_.begin(), host_.end(), [&](host_range const& range) {
-    return range.registered && place - reinterpret_cast<std::uintptr_t>(range.begin) < range.bytes;
+host_access gpu_kind::access_to(std::uint64_t place) const noexcept {
+  auto const found = std::find_if(host_.begin(), host_.end(), [&](host_range const& range) {
+    return place - reinterpret_cast<std::uintptr_t>(range.begin) < range.bytes;
   });
+  return found == host_.end() ? host_access::staged : found->access;
 }
 
 gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to) {
@@ -194,8 +195,9 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
   gpu_segment const* const source = segment_of(from);
   bool const direct = (target == nullptr || target->reachable_from(device)) &&
                       (source == nullptr || source->reachable_from(device));
-  bool const keep = record->gathered && direct && (target != nullptr || is_registered(to.address)) &&
-                    (source != nullptr || is_registered(from.address));
+  bool const keep = record->gathered && direct &&
+                    (target != nullptr || access_to(to.address) != host_access::staged) &&
+                    (source != nullptr || access_to(from.address) != host_access::staged);
   if (!keep && !on.kept.empty()) submit(on);
   if (bytes != 0) {
     if (keep) {
@@ -255,8 +257,9 @@ void gpu_kind::submit() {
 
 /// False where the kind cannot announce copies of the lane.
 bool gpu_kind::prepare_line(lane& on) {
+  // A write to memory whose registration somebody else has ended would end the job.
   if (free_lines_.empty() || !driver_->can_write(on.device) ||
-      !is_registered(reinterpret_cast<std::uintptr_t>(free_lines_.data())))
+      access_to(reinterpret_cast<std::uintptr_t>(free_lines_.data())) != host_access::ours)
     return false;
   on.line = &free_lines_.front();
   free_lines_ = free_lines_.subspan(1);

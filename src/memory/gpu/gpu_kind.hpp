@@ -76,7 +76,7 @@ class gpu_kind final : public kind {
   struct host_range {
     std::byte* begin;
     std::size_t bytes;
-    bool registered;
+    host_access access;
   };
 
   lane& lane_of(int device, std::uint32_t peer, copy_end to);
@@ -87,7 +87,7 @@ class gpu_kind final : public kind {
   bool advance(lane& on);
   bool complete(lane& on, mark& m);
   event take_event(int device);
-  [[nodiscard]] bool is_registered(std::uint64_t place) const noexcept;
+  [[nodiscard]] host_access access_to(std::uint64_t place) const noexcept;
 
   std::unique_ptr<driver> driver_;
   std::vector<device_facts> facts_;

@@ -342,13 +342,13 @@ void hip_driver::drop(block& memory) noexcept {
 
 // Host memory
 
-bool hip_driver::register_host(void* memory, std::size_t bytes) noexcept {
+gpu::host_access hip_driver::register_host(void* memory, std::size_t bytes) noexcept {
   hip_result const code = hip_.host_register(memory, bytes, host_register_portable | host_register_mapped);
-  if (good(code)) return true;
+  if (good(code)) return gpu::host_access::ours;
   warn("device",
        "the HIP runtime does not pin %s of shared host memory, so copies to and from there are slower: %s",
        settings::format_bytes(bytes).c_str(), words(code).c_str());
-  return false;
+  return gpu::host_access::staged;
 }
 
 void hip_driver::unregister_host(void* memory) noexcept { good(hip_.host_unregister(memory)); }

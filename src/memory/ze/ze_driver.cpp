@@ -234,8 +234,9 @@ void ze_driver::drop(block& memory) noexcept {
 
 // Host memory
 
-bool ze_driver::register_host(void* memory, std::size_t bytes) noexcept {
-  return import_pointer_ != nullptr && import_pointer_(driver_, memory, bytes) == success;
+gpu::host_access ze_driver::register_host(void* memory, std::size_t bytes) noexcept {
+  bool const done = import_pointer_ != nullptr && import_pointer_(driver_, memory, bytes) == success;
+  return done ? gpu::host_access::ours : gpu::host_access::staged;
 }
 
 void ze_driver::unregister_host(void* memory) noexcept { release_pointer_(driver_, memory); }

@@ -88,6 +88,8 @@ constexpr text texts[] = {
      "part or all of the requested memory range is already mapped"},
     {not_registered, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
      "pointer does not correspond to a registered memory region"},
+    {capture_unsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
     {not_supported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
 };
 

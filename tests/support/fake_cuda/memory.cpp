@@ -147,6 +147,15 @@ bool is_registered(pointer at, std::size_t bytes) {
   });
 }
 
+/// The registration that holds an address.
+std::pair<pointer, std::size_t> registered_range(pointer at) {
+  for (auto const& [begin, bytes] : all().registered) {
+    auto const first = reinterpret_cast<pointer>(begin);
+    if (at - first < bytes) return {first, bytes};
+  }
+  return {};
+}
+
 cu_result memory_info(std::size_t* free, std::size_t* total) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
@@ -158,6 +167,7 @@ cu_result memory_info(std::size_t* free, std::size_t* total) {
 cu_result memory_alloc(pointer* made, std::size_t bytes) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
+  if (cu_result const code = admit_waiting(); code != success) return code;
   if (bytes == 0) return invalid_value;
   auto what = make_object(*current(), (bytes + 4095) / 4096 * 4096);
   if (what == nullptr) return error_out_of_memory;
@@ -171,6 +181,7 @@ cu_result memory_alloc(pointer* made, std::size_t bytes) {
 cu_result memory_free(pointer at) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
+  if (cu_result const code = admit_waiting(); code != success) return code;
   auto const gone = mapping_at(at, mapping::sort::plain);
   if (gone == nullptr) return invalid_value;
   unmap(gone);
@@ -196,6 +207,10 @@ cu_result pointer_attribute(void* value, int attribute, pointer at) {
     *static_cast<unsigned*>(value) = found != nullptr ? memory_type_device : 1;
   } else if (attribute == pointer_device_ordinal) {
     *static_cast<int*>(value) = found != nullptr ? ordinal_of(found->what->physical) : 0;
+  } else if (attribute == pointer_range_begin || attribute == pointer_range_bytes) {
+    auto const [begin, bytes] = found != nullptr ? std::pair(found->at, found->bytes) : registered_range(at);
+    std::uint64_t const answer = attribute == pointer_range_begin ? begin : bytes;
+    std::memcpy(value, &answer, sizeof answer);
   } else {
     return invalid_value;
   }
@@ -382,6 +397,7 @@ cu_result ipc_close(pointer at) {
 cu_result host_register(void* memory, std::size_t bytes, unsigned /*flags*/) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
+  if (cu_result const code = admit_waiting(); code != success) return code;
   if (all().chosen.refuses("register")) return not_supported;
   auto* const begin = static_cast<std::byte*>(memory);
   for (auto const& [other, length] : all().registered) {
@@ -395,6 +411,7 @@ cu_result host_register(void* memory, std::size_t bytes, unsigned /*flags*/) {
 cu_result host_unregister(void* memory) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
+  if (cu_result const code = admit_waiting(); code != success) return code;
   if (all().registered.erase(static_cast<std::byte*>(memory)) == 0) return not_registered;
   --all().counts.registrations;
   return success;

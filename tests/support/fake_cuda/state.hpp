@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "memory/cuda/api.hpp"
@@ -43,12 +44,24 @@ inline constexpr cu_result invalid_handle = 400;
 inline constexpr cu_result not_supported = 801;
 inline constexpr cu_result illegal_address = 700;
 inline constexpr cu_result not_registered = 713;
+inline constexpr cu_result capture_unsupported = error_capture_unsupported;
+inline constexpr cu_result capture_invalidated = 901;
+inline constexpr cu_result capture_unmatched = 903;
+inline constexpr cu_result capture_wrong_thread = 908;
 
 /// The driver's functions, under the driver's names: a definition with other parameters than the library
 /// expects is another function, and the symbol is missing.
 #define X(name, symbol, parameters) \
   __attribute__((visibility("default"))) cu_result name parameters asm(symbol);
 ATOLL_CUDA_FUNCTIONS(X)
+
+/// What programs call and the library does not.
+using graph = struct graph_data*;
+#define FAKE_CUDA_PROGRAMS_FUNCTIONS(X)                               \
+  X(begin_capture, "cuStreamBeginCapture_v2", (stream, capture_mode)) \
+  X(end_capture, "cuStreamEndCapture", (stream, graph*))              \
+  X(graph_destroy, "cuGraphDestroy", (graph))
+FAKE_CUDA_PROGRAMS_FUNCTIONS(X)
 #undef X
 
 struct settings {
@@ -112,15 +125,26 @@ struct task {
   bool fails = false;
 };
 
+/// A stream's calls on their way into a graph.
+struct capture {
+  capture_mode mode = capture_global;
+  std::thread::id by;
+  bool invalidated = false;
+  std::vector<task> tasks;
+};
+
 struct stream_state {
   device_state* device = nullptr;
   std::deque<task> tasks;
   bool busy = false;  ///< with a task that has left the queue
+  std::unique_ptr<capture> captured;
+  [[nodiscard]] bool idle() const { return tasks.empty() && !busy; }
 };
 
 struct state {
   std::mutex lock;
   std::condition_variable work;
+  std::condition_variable progress;  ///< a task was done
   settings chosen;
   bool started = false;
   bool held = false;
@@ -133,6 +157,7 @@ struct state {
   std::map<std::byte*, std::size_t> registered;
   std::map<stream, std::shared_ptr<stream_state>> streams;
   std::map<event, std::shared_ptr<event_state>> events;
+  std::map<graph, std::vector<task>> graphs;
   std::uint64_t copies = 0;
   control counts;
 };
@@ -152,5 +177,7 @@ std::shared_ptr<mapping> find_mapping(pointer at);
 /// Whether the address is the devices' without anything being mapped there.
 bool is_reserved(pointer at);
 bool is_registered(pointer at, std::size_t bytes);
+/// What a call that may wait answers this thread while streams are captured; if not success, it ends those captures.
+cu_result admit_waiting();
 
 }  // namespace fake_cuda

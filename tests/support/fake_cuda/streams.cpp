@@ -62,6 +62,7 @@ void execute(task const& t) {
       held.lock();
       on->busy = false;
     }
+    s.progress.notify_all();
     for (auto& end : now.ends) {
       if (end != nullptr) --end->in_flight;
       end.reset();
@@ -70,7 +71,12 @@ void execute(task const& t) {
 }
 
 void enqueue(state& s, stream on, task t) {
-  s.streams.at(on)->tasks.push_back(std::move(t));
+  stream_state& queue = *s.streams.at(on);
+  if (queue.captured != nullptr) {
+    queue.captured->tasks.push_back(std::move(t));
+    return;
+  }
+  queue.tasks.push_back(std::move(t));
   if (!s.playing) {
     s.playing = true;
     // The program's handlers are for its own threads.
@@ -181,12 +187,32 @@ cu_result stream_destroy(stream gone) {
   return success;
 }
 
+cu_result context_synchronize() {
+  std::unique_lock held(all().lock);
+  device_state const* const device = current();
+  if (device == nullptr) return invalid_context;
+  auto const all_of = [&](auto done) {
+    return std::all_of(all().streams.begin(), all().streams.end(),
+                       [&](auto const& each) { return each.second->device != device || done(*each.second); });
+  };
+  bool const captured = !all_of([](stream_state& s) {
+    if (s.captured != nullptr) s.captured->invalidated = true;
+    return s.captured == nullptr;
+  });
+  // In every mode.
+  if (captured) return capture_unsupported;
+  all().progress.wait(
+      held, [&] { return device->broken != success || all_of([](stream_state& s) { return s.idle(); }); });
+  return device->broken;
+}
+
 cu_result stream_query(stream on) {
   std::lock_guard const held(all().lock);
   auto const found = all().streams.find(on);
   if (found == all().streams.end()) return invalid_handle;
+  if (cu_result const code = admit_waiting(); code != success) return code;
   if (found->second->device->broken != success) return found->second->device->broken;
-  return found->second->tasks.empty() && !found->second->busy ? success : error_not_ready;
+  return found->second->idle() ? success : error_not_ready;
 }
 
 cu_result stream_write64(stream on, pointer word, std::uint64_t value, unsigned flags) {
@@ -293,6 +319,7 @@ cu_result event_query(event mark) {
   std::lock_guard const held(all().lock);
   auto const what = all().events.find(mark);
   if (what == all().events.end()) return invalid_handle;
+  if (cu_result const code = admit_waiting(); code != success) return code;
   if (what->second->device->broken != success) return what->second->device->broken;
   return what->second->happened == what->second->wanted ? success : error_not_ready;
 }

@@ -298,35 +298,6 @@ TEST_F(cuda_test, memory_is_made_for_networks_and_flushed_where_the_device_does_
   }
 }
 
-TEST_F(cuda_test, the_threads_current_context_stays_as_it_was) {
-  auto const kind = open();
-  cuda::context other = nullptr;
-  cuda::context now = nullptr;
-  cu_.primary_retain(&other, 1);
-  cu_.context_push(other);
-  auto const unchanged = [&] { return cu_.context_current(&now) == cuda::success && now == other; };
-  {
-    auto const segment = kind->create(0, mib, nullptr);
-    EXPECT_TRUE(unchanged());
-    os::unique_fd descriptor;
-    export_record const record = kind->export_segment(*segment, descriptor);
-    auto const imported = kind->import_segment(record, std::move(descriptor), segment->base(), mib);
-    EXPECT_TRUE(unchanged());
-    expect_travel(*kind, *segment, *imported);
-    EXPECT_TRUE(unchanged());
-    refusal([&] { kind->create(0, 1000 * mib, nullptr); });
-    EXPECT_TRUE(unchanged());
-    std::thread([&] {
-      move(*kind, end(*segment), end(*segment, 8), 8);
-      EXPECT_TRUE(cu_.context_current(&now) == cuda::success && now == nullptr);
-    }).join();
-  }
-  EXPECT_TRUE(unchanged());
-  cu_.context_pop(&now);
-  EXPECT_EQ(now, other);
-  cu_.primary_release(1);
-}
-
 TEST_F(cuda_death_test, a_copy_that_fails_ends_the_job_with_the_drivers_words) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   alignas(4096) static announcement_line lines[1];

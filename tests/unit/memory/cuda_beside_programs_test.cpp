@@ -1,0 +1,228 @@
+// What programs do with the CUDA driver beside the library: contexts, captures, kernels, registered memory.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "unit/memory/cuda_fixture.hpp"
+
+namespace atl::memory {
+namespace {
+
+class cuda_beside_programs_test : public cuda_test {
+ protected:
+  cuda_beside_programs_test() {
+    begin_ = find<cuda::cu_result(cuda::stream, cuda::capture_mode)>("cuStreamBeginCapture_v2");
+    end_ = find<cuda::cu_result(cuda::stream, void**)>("cuStreamEndCapture");
+    destroy_graph_ = find<cuda::cu_result(void*)>("cuGraphDestroy");
+  }
+  template <class F>
+  F* find(char const* name) {
+    return reinterpret_cast<F*>(dlsym(dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL), name));
+  }
+  /// With a device's context current for a scope, as programs have it.
+  template <class F>
+  void within(int device, F&& f) {
+    cuda::context context = nullptr;
+    ASSERT_EQ(cu_.primary_retain(&context, device), cuda::success);
+    ASSERT_EQ(cu_.context_push(context), cuda::success);
+    f();
+    cuda::context now = nullptr;
+    ASSERT_EQ(cu_.context_pop(&now), cuda::success);
+    EXPECT_EQ(now, context);
+    ASSERT_EQ(cu_.primary_release(device), cuda::success);
+  }
+  cuda::stream make_stream() {
+    cuda::stream made = nullptr;
+    EXPECT_EQ(cu_.stream_create(&made, cuda::stream_non_blocking), cuda::success);
+    return made;
+  }
+  /// Captures one of the program's streams while `f` runs; the capture's end must succeed.
+  template <class F>
+  void while_capturing(cuda::stream on, cuda::capture_mode mode, F&& f) {
+    ASSERT_EQ(begin_(on, mode), cuda::success);
+    f();
+    void* graph = nullptr;
+    EXPECT_EQ(end_(on, &graph), cuda::success) << "mode " << mode;
+    if (graph != nullptr) {
+      EXPECT_EQ(destroy_graph_(graph), cuda::success);
+    }
+  }
+
+  cuda::cu_result (*begin_)(cuda::stream, cuda::capture_mode) = nullptr;
+  cuda::cu_result (*end_)(cuda::stream, void**) = nullptr;
+  cuda::cu_result (*destroy_graph_)(void*) = nullptr;
+};
+
+TEST_F(cuda_beside_programs_test, the_threads_current_context_stays_as_it_was) {
+  auto const kind = open();
+  cuda::context other = nullptr;
+  cuda::context now = nullptr;
+  cu_.primary_retain(&other, 1);
+  cu_.context_push(other);
+  auto const unchanged = [&] { return cu_.context_current(&now) == cuda::success && now == other; };
+  {
+    auto const segment = kind->create(0, mib, nullptr);
+    EXPECT_TRUE(unchanged());
+    os::unique_fd descriptor;
+    export_record const record = kind->export_segment(*segment, descriptor);
+    auto const imported = kind->import_segment(record, std::move(descriptor), segment->base(), mib);
+    EXPECT_TRUE(unchanged());
+    expect_travel(*kind, *segment, *imported);
+    EXPECT_TRUE(unchanged());
+    refusal([&] { kind->create(0, 1000 * mib, nullptr); });
+    EXPECT_TRUE(unchanged());
+    std::thread([&] {
+      move(*kind, end(*segment), end(*segment, 8), 8);
+      EXPECT_TRUE(cu_.context_current(&now) == cuda::success && now == nullptr);
+    }).join();
+  }
+  EXPECT_TRUE(unchanged());
+  cu_.context_pop(&now);
+  EXPECT_EQ(now, other);
+  cu_.primary_release(1);
+}
+
+TEST_F(cuda_beside_programs_test, several_contexts_lie_on_top_of_each_other) {
+  alignas(4096) static announcement_line lines[1];
+  for (char const* const what : {"", "refuse=streams_alone"}) {
+    auto const kind = open(what);
+    auto const segment = kind->create(0, mib, nullptr);
+    kind->know_host_memory(lines, sizeof lines);
+    kind->use_announcements(lines);
+    auto const copy = [&] {
+      expect_travel(*kind, *segment, *segment);
+      std::vector<int> order;
+      watched record;
+      record.order = &order;
+      announcement news;
+      kind->copy(end(*segment), end(*segment, 64), 4, 1, &record, &news);
+      EXPECT_NE(news.word, nullptr);
+      wait(*kind, order, 1);
+    };
+    // A stream is refused while another device's context is current, and none when none is.
+    within(1, [&] {
+      copy();
+      within(0, [&] {
+        copy();
+        within(1, copy);
+        within(0, copy);
+      });
+    });
+  }
+}
+
+TEST_F(cuda_beside_programs_test, a_capture_goes_on_beside_everything_that_the_library_does) {
+  alignas(4096) static announcement_line lines[1];
+  auto const kind = open();
+  auto const early = kind->create(0, mib, nullptr);
+  std::vector<std::unique_ptr<device_segment>> made;
+  within(0, [&] {
+    cuda::stream const stream = make_stream();
+    for (auto const mode : {cuda::capture_global, cuda::capture_thread_local, cuda::capture_relaxed}) {
+      while_capturing(stream, mode, [&] {
+        move(*kind, end(*early), end(*early, 64), 8);
+        made.push_back(kind->create(1, mib, nullptr));
+        expect_travel(*kind, *made.back(), *early);
+        kind->know_host_memory(lines, sizeof lines);
+        kind->forget_host_memory(lines);
+        std::thread([&] { move(*kind, end(*early), end(*early, 64), 8); }).join();
+      });
+    }
+    // Nobody can wait for kernels of a device that is captured.
+    ASSERT_EQ(begin_(stream, cuda::capture_relaxed), cuda::success);
+    testing::internal::CaptureStderr();
+    made.pop_back();
+    expect_words(testing::internal::GetCapturedStderr(), "a segment of device 1 ends while the program captures a stream of device 0");
+    void* lost = nullptr;
+    EXPECT_NE(end_(stream, &lost), cuda::success);
+    // What it is that the library avoids.
+    ASSERT_EQ(begin_(stream, cuda::capture_global), cuda::success);
+    EXPECT_EQ(cu_.stream_query(stream), cuda::error_capture_unsupported);
+    void* graph = nullptr;
+    EXPECT_NE(end_(stream, &graph), cuda::success);
+    EXPECT_EQ(cu_.stream_destroy(stream), cuda::success);
+  });
+}
+
+TEST_F(cuda_beside_programs_test, memory_stays_until_kernels_that_use_it_have_ended) {
+  for (int const on : {0, 1}) {
+    auto const kind = open();
+    auto const kept = kind->create(0, mib, nullptr);
+    auto gone = kind->create(1, mib, nullptr);
+    within(on, [&] {
+      cuda::stream const stream = make_stream();
+      // From now on each device reaches the other's.
+      move(*kind, end(*kept), end(*gone), 8);
+      move(*kind, end(*gone), end(*kept), 8);
+      // In the place of a kernel of the program, which the library does not know of.
+      fake_->hold(true);
+      ASSERT_EQ(cu_.copy_async(kept->base() + 64, gone->base(), 64, stream), cuda::success);
+      std::atomic<bool> ended{false};
+      std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        ended = true;
+        fake_->hold(false);
+      });
+      gone.reset();  // the driver that plays devices ends the process if memory goes too early
+      EXPECT_TRUE(ended);
+      later.join();
+      EXPECT_EQ(cu_.stream_destroy(stream), cuda::success);
+    });
+  }
+}
+
+TEST_F(cuda_beside_programs_test, host_memory_that_others_have_registered_is_reached_directly_and_stays_theirs) {
+  alignas(4096) static std::byte shared[4 * 4096];
+  auto const kind = open();
+  auto const segment = kind->create(0, mib, nullptr);
+  auto const copies_go_together = [&] {
+    std::uint64_t const before = fake_->batches;
+    std::vector<int> order;
+    std::vector<watched> records(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      records[i].order = &order;
+      records[i].gathered = true;
+      kind->copy(end(*segment, 64 * i), host(shared + 64 * i), 64, 0, &records[i], nullptr);
+    }
+    kind->submit();
+    wait(*kind, order, 2);
+    return fake_->batches != before;
+  };
+  within(0, [&] {
+    // All of it, and more.
+    ASSERT_EQ(cu_.host_register(shared, sizeof shared, 0), cuda::success);
+    testing::internal::CaptureStderr();
+    kind->know_host_memory(shared, 2 * 4096);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_TRUE(copies_go_together());
+    // Nothing is announced there: a write to memory that they unregister would end the job.
+    kind->use_announcements({reinterpret_cast<announcement_line*>(shared), 1});
+    std::vector<int> order;
+    watched record;
+    record.order = &order;
+    announcement news;
+    kind->copy(end(*segment), end(*segment, 64), 4, 0, &record, &news);
+    EXPECT_EQ(news.word, nullptr);
+    wait(*kind, order, 1);
+    kind->forget_host_memory(shared);
+    EXPECT_EQ(fake_->registrations, 1);
+    EXPECT_FALSE(copies_go_together());
+    ASSERT_EQ(cu_.host_unregister(shared), cuda::success);
+    // A part of it.
+    ASSERT_EQ(cu_.host_register(shared + 4096, 4096, 0), cuda::success);
+    testing::internal::CaptureStderr();
+    kind->know_host_memory(shared, 2 * 4096);
+    kind->know_host_memory(shared + 4096, 2 * 4096);
+    std::string const said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("already mapped") != std::string::npos, true) << said;
+    EXPECT_FALSE(copies_go_together());
+    ASSERT_EQ(cu_.host_unregister(shared + 4096), cuda::success);
+  });
+}
+
+}  // namespace
+}  // namespace atl::memory
