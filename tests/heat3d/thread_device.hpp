@@ -7,6 +7,8 @@
 /// So there is no lock: work goes from the host to a stream through a list that only the stream takes from,
 /// and back come marks alone.
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -87,6 +90,11 @@ class thread_device final : public accelerator {
   thread_device(unsigned seed, block const& own) : flags_(tiling_of(inner_box(own), 5, 3, 100)) {
     for (auto& stream : streams_) stream = std::make_unique<work_stream>(++seed);
   }
+
+  ~thread_device() override { EXPECT_TRUE(pinned_.empty()) << "pins outlive their device"; }
+
+  bool pin(void const* memory, std::int64_t /*bytes*/) override { return pinned_.insert(memory).second; }
+  void unpin(void const* memory) override { EXPECT_EQ(pinned_.erase(memory), 1u); }
 
   void sweep_inner(sweep_work const& work) override {
     streams_[inner_stream]->start([this, work] {
@@ -161,6 +169,7 @@ class thread_device final : public accelerator {
   std::atomic<std::int64_t> sums_done_{0};
   std::array<std::int64_t, mark_n> recorded_{};
   std::array<std::atomic<std::int64_t>, mark_n> passed_{};
+  std::set<void const*> pinned_;
   std::array<std::unique_ptr<work_stream>, stream_n> streams_;  // last: its threads use the others
 };
 

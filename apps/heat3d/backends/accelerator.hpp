@@ -65,8 +65,10 @@ class accelerator {
   /// Copies with all streams idle. Wait.
   virtual void load(double* to, double const* host, std::int64_t n) = 0;
   virtual void store(double* host, double const* from, std::int64_t n) const = 0;
-  /// Host memory that copy_in and copy_out will use often.
-  virtual void pin(void const*, std::int64_t /*bytes*/) {}
+  /// Host memory that copy_in and copy_out will use often. True: it must be unpinned, with all streams idle, before it can be other
+  /// memory, or copies to and from what lies there then reach the old memory.
+  virtual bool pin(void const*, std::int64_t /*bytes*/) { return false; }
+  virtual void unpin(void const*) {}
 
  protected:
   accelerator() = default;

@@ -75,9 +75,16 @@ void cuda_streams::store(double* host, double const* from, std::int64_t n) const
   check_cuda(cudaMemcpy(host, from, n * sizeof(double), cudaMemcpyDeviceToHost), "copy");
 }
 
-void cuda_streams::pin(void const* memory, std::int64_t bytes) {
-  // Memory that is pinned already, or cannot be, is copied all the same.
-  cudaHostRegister(const_cast<void*>(memory), bytes, cudaHostRegisterPortable);
+bool cuda_streams::pin(void const* memory, std::int64_t bytes) {
+  // Memory that somebody else has pinned, or that cannot be, is copied all the same.
+  bool const done =
+      cudaHostRegister(const_cast<void*>(memory), bytes, cudaHostRegisterPortable) == cudaSuccess;
+  (void)cudaGetLastError();
+  return done;
+}
+
+void cuda_streams::unpin(void const* memory) {
+  cudaHostUnregister(const_cast<void*>(memory));
   (void)cudaGetLastError();
 }
 

@@ -26,7 +26,8 @@ class cuda_streams : public accelerator {
   void synchronize() override;
   void load(double* to, double const* host, std::int64_t n) override;
   void store(double* host, double const* from, std::int64_t n) const override;
-  void pin(void const* memory, std::int64_t bytes) override;
+  bool pin(void const* memory, std::int64_t bytes) override;
+  void unpin(void const* memory) override;
 
  protected:
   explicit cuda_streams(backend_setup const& setup);

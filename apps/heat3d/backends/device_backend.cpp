@@ -64,7 +64,12 @@ class device_backend final : public backend {
       staged_in_[f] = setup.device->allocate(face_cells(extent_, f));
     }
   }
-  ~device_backend() override { device_->synchronize(); }
+  ~device_backend() override {
+    device_->synchronize();
+    for (auto const& each : pinned_) {
+      if (each.must_end) device_->unpin(each.memory);
+    }
+  }
 
   int bytes_per_cell() const override { return 16; }
 
@@ -103,7 +108,11 @@ class device_backend final : public backend {
   double* to_;               ///< the field to be
   std::array<double*, face_n> staged_out_{};
   std::array<double*, face_n> staged_in_{};
-  std::vector<void const*> pinned_;
+  struct pinned_memory {
+    void const* memory;
+    bool must_end;
+  };
+  std::vector<pinned_memory> pinned_;
 
   // Of the present step.
   coefficients k_{};
@@ -248,9 +257,8 @@ block_sums device_backend::update() {
 }
 
 void device_backend::pin(void const* memory, std::int64_t bytes) {
-  if (std::ranges::find(pinned_, memory) != pinned_.end()) return;
-  pinned_.push_back(memory);
-  device_->pin(memory, bytes);
+  if (std::ranges::find(pinned_, memory, &pinned_memory::memory) != pinned_.end()) return;
+  pinned_.push_back({memory, device_->pin(memory, bytes)});
 }
 
 }  // namespace
