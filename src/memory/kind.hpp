@@ -94,6 +94,8 @@ struct alignas(64) announcement_line {
   std::atomic<std::uint64_t> word;
 };
 
+class program_streams;
+
 /// One kind of device memory in this process. Not thread-safe: the engine calls it under its lock.
 class kind {
  public:
@@ -140,8 +142,11 @@ class kind {
                     announcement* wanted) = 0;
   /// Starts the gathered copies that were kept.
   virtual void submit() {}
-  /// Calls `landed` of copies that are complete; true if there were any.
+  /// Calls `landed` of copies that are complete, those of streams() among them; true if there were any.
   virtual bool poll() = 0;
+
+  /// Streams of the program; null: the kind knows nothing of them.
+  virtual program_streams* streams() noexcept { return nullptr; }
 
  protected:
   kind() = default;

@@ -49,6 +49,10 @@ inline constexpr unsigned granularity_recommended = 1;
 
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
+inline constexpr unsigned wait_at_least = 0;
+inline constexpr unsigned wait_equal = 1;
+/// Streams that every context has; handles beyond are streams that were made.
+inline constexpr std::uintptr_t last_common_stream = 2;
 inline constexpr unsigned host_register_portable = 1;
 inline constexpr unsigned host_register_device_map = 2;
 inline constexpr unsigned ipc_lazy_peer_access = 1;
@@ -154,6 +158,9 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(stream_destroy, "cuStreamDestroy_v2", (stream))                                                       \
   X(stream_query, "cuStreamQuery", (stream))                                                              \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (capture_mode*))                          \
+  X(stream_context, "cuStreamGetCtx", (stream, context*))                                                 \
+  X(stream_is_capturing, "cuStreamIsCapturing", (stream, int*))                                           \
+  X(stream_wait64, "cuStreamWaitValue64_v2", (stream, pointer, std::uint64_t, unsigned))                  \
   X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                \
   X(copy_async, "cuMemcpyAsync", (pointer, pointer, std::size_t, stream))                                 \
   X(copy_peer_async, "cuMemcpyPeerAsync", (pointer, context, pointer, context, std::size_t, stream))      \

@@ -83,8 +83,8 @@ class cuda_driver::no_context {
 /// Streams know their context, and without a current one the driver starts copies a seventh faster (1.15
 /// instead of 1.34 us on an H200 with a driver of CUDA 13). One that insists gets the device's.
 template <class Call>
-cu_result cuda_driver::on_stream(int device, Call&& call) {
-  if (streams_suffice_) [[likely]] {
+cu_result cuda_driver::on_stream(int device, gpu::stream s, Call&& call) {
+  if (streams_suffice_ && reinterpret_cast<std::uintptr_t>(s) > last_common_stream) [[likely]] {
     no_context const none(cu_);
     if (none.is_so()) [[likely]] {
       cu_result const code = call();
@@ -145,6 +145,10 @@ void cuda_driver::fail_copy(cu_result code, char const* what) const {
         "CUDA: %s failed: %s. An error that the driver reports here may come from an earlier kernel of the "
         "program; compute-sanitizer finds those",
         what, words(code).c_str());
+}
+
+void cuda_driver::fail_stream(cu_result code, char const* what, gpu::stream s, int device) const {
+  fatal("stream", "CUDA: %s in stream %p of device %d failed: %s", what, s, device, words(code).c_str());
 }
 
 context cuda_driver::primary(int device) {
@@ -359,6 +363,7 @@ void cuda_driver::drop(block& memory) noexcept {
       cu_.memory_release(memory.handle);
       break;
     case block::origin::imported:
+      if (memory.programs) finish_kernels(memory.device);
       cu_.memory_unmap(memory.mapped, memory.whole);
       cu_.address_free(memory.mapped, memory.whole);
       break;
@@ -368,6 +373,7 @@ void cuda_driver::drop(block& memory) noexcept {
       break;
     }
     case block::origin::opened: {
+      if (memory.programs) finish_kernels(memory.device);
       use const current(*this, memory.device, std::nothrow);
       cu_.ipc_close(memory.mapped);
       break;
@@ -456,7 +462,7 @@ void cuda_driver::drop_event(int device, gpu::event e) noexcept {
 }
 
 void cuda_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
-  check_copy(on_stream(device, [&] { return cu_.copy_async(to, from, bytes, static_cast<stream>(s)); }),
+  check_copy(on_stream(device, s, [&] { return cu_.copy_async(to, from, bytes, static_cast<stream>(s)); }),
              "starting a copy");
 }
 
@@ -498,8 +504,47 @@ bool cuda_driver::can_write(int device) const noexcept {
 }
 
 void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
-  check_copy(on_stream(device, [&] { return cu_.stream_write64(static_cast<stream>(s), word, value, 0); }),
-             "announcing a copy");
+  cu_result const code =
+      on_stream(device, s, [&] { return cu_.stream_write64(static_cast<stream>(s), word, value, 0); });
+  if (code != success) [[unlikely]]
+    fail_stream(code, "a write of a word", s, device);
+}
+
+int cuda_driver::device_of(gpu::stream s) {
+  context found = nullptr;
+  cu_result const code = cu_.stream_context(static_cast<stream>(s), &found);
+  for (int device = 0; code == success && device < device_n(); ++device) {
+    context& known = contexts_[static_cast<std::size_t>(device)];
+    if (known == found) return device;
+    // The program may use a device that the library has not opened.
+    context primary_context = nullptr;
+    if (known != nullptr || cu_.primary_retain(&primary_context, device) != success) continue;
+    if (primary_context == found) {
+      known = primary_context;
+      return device;
+    }
+    cu_.primary_release(device);
+  }
+  fatal(
+      "stream",
+      "%p is no stream of a device's primary context, which the CUDA run time uses%s%s. Handles 0, 1 and 2 mean the device that is "
+      "current in this thread (cudaSetDevice)",
+      s, code == success ? "" : ": ", code == success ? "" : words(code).c_str());
+}
+
+bool cuda_driver::is_captured(gpu::stream s) {
+  int status = 0;
+  cu_result const code = cu_.stream_is_capturing(static_cast<stream>(s), &status);
+  // A common stream beside one that is captured in a mode that forbids it.
+  return code != success || status != 0;
+}
+
+void cuda_driver::wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) {
+  cu_result const code = on_stream(device, s, [&] {
+    return cu_.stream_wait64(static_cast<stream>(s), word, value,
+                             c == comparison::equal ? wait_equal : wait_at_least);
+  });
+  if (code != success) fail_stream(code, "a wait for a signal", s, device);
 }
 
 void cuda_driver::check_stream(gpu::stream s) {
@@ -510,7 +555,7 @@ void cuda_driver::check_stream(gpu::stream s) {
 
 void cuda_driver::record(int device, gpu::event e, gpu::stream s) {
   check_copy(
-      on_stream(device, [&] { return cu_.event_record(static_cast<event>(e), static_cast<stream>(s)); }),
+      on_stream(device, s, [&] { return cu_.event_record(static_cast<event>(e), static_cast<stream>(s)); }),
       "marking a copy");
 }
 

@@ -51,6 +51,10 @@ class cuda_driver final : public gpu::driver {
                    int from_device, std::size_t bytes) override;
   [[nodiscard]] bool can_write(int device) const noexcept override;
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
+  [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
+  int device_of(gpu::stream s) override;
+  bool is_captured(gpu::stream s) override;
+  void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
   void check_stream(gpu::stream s) override;
   void record(int device, gpu::event e, gpu::stream s) override;
   bool happened(gpu::event e) override;
@@ -72,8 +76,9 @@ class cuda_driver final : public gpu::driver {
       fail_copy(code, what);
   }
   [[noreturn]] ATOLL_COLD void fail_copy(cu_result code, char const* what) const;
+  [[noreturn]] ATOLL_COLD void fail_stream(cu_result code, char const* what, gpu::stream s, int device) const;
   template <class Call>
-  cu_result on_stream(int device, Call&& call);
+  cu_result on_stream(int device, gpu::stream s, Call&& call);
   /// Whether the whole range lies in memory that somebody registered.
   [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
   /// Waits for kernels that may use memory of a device; others may reach it, too.

@@ -11,6 +11,7 @@
 
 #include "base/os/unique_fd.hpp"
 #include "memory/kind.hpp"
+#include "memory/program_streams.hpp"
 
 namespace atl::memory::gpu {
 
@@ -44,6 +45,7 @@ struct block {
   };
   address base = 0;
   std::uint64_t bytes = 0;   ///< usable from `base`
+  bool programs = false;     ///< streams of the program may use it
   address mapped = 0;        ///< start of the whole mapping, for those that have one
   std::uint64_t whole = 0;   ///< bytes of it
   std::uint64_t handle = 0;  ///< the driver's
@@ -130,8 +132,18 @@ class driver {
                            std::size_t bytes) = 0;
   /// Whether write() works on streams of the device.
   [[nodiscard]] virtual bool can_write(int device) const noexcept = 0;
-  /// Writes a word of registered host memory after all copies before it on the stream are visible.
+  /// Writes a word that the device reaches after all copies before it on the stream are visible.
   virtual void write(int device, stream s, address word, std::uint64_t value) = 0;
+  // What streams of the program need.
+
+  [[nodiscard]] virtual bool knows_streams_of_programs() const noexcept { return false; }
+  /// Ends the job if it is none of a device of this process.
+  virtual int device_of(stream /*s*/) { return 0; }
+  virtual bool is_captured(stream /*s*/) { return false; }
+  /// Lets the stream wait for a word that this process owns, or of registered host memory.
+  virtual void wait(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,
+                    comparison /*c*/) {}
+
   /// Ends the job with the driver's words if something on the stream has failed.
   virtual void check_stream(stream s) = 0;
   virtual void record(int device, event e, stream s) = 0;

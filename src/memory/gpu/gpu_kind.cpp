@@ -311,7 +311,7 @@ bool gpu_kind::advance(lane& on) {
 }
 
 bool gpu_kind::poll() {
-  bool moved = false;
+  bool moved = programs_.poll();
   for (std::size_t i = 0; i < busy_.size();) {
     lane& on = *busy_[i];
     moved |= advance(on);

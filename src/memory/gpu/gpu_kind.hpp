@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "memory/gpu/driver.hpp"
+#include "memory/gpu/gpu_streams.hpp"
 #include "memory/kind.hpp"
 
 namespace atl::memory::gpu {
@@ -46,6 +47,9 @@ class gpu_kind final : public kind {
             announcement* wanted) override;
   void submit() override;
   bool poll() override;
+  program_streams* streams() noexcept override {
+    return driver_->knows_streams_of_programs() ? &programs_ : nullptr;
+  }
 
  private:
   /// Everything up to a copy is complete when the event has happened or, without one, when the lane's word
@@ -90,6 +94,7 @@ class gpu_kind final : public kind {
   [[nodiscard]] host_access access_to(std::uint64_t place) const noexcept;
 
   std::unique_ptr<driver> driver_;
+  gpu_streams programs_{*driver_};
   std::vector<device_facts> facts_;
   std::vector<bool> opened_;                               ///< devices that segments were made on
   std::vector<std::vector<std::unique_ptr<lane>>> lanes_;  ///< by device and number

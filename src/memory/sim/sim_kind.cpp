@@ -9,19 +9,12 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "memory/sim/random.hpp"
 #include "memory/sim/sim_segment.hpp"
 
 namespace atl::memory::sim {
-namespace {
-
-std::byte* place_of(copy_end end) noexcept {
-  if (end.segment == nullptr) return reinterpret_cast<std::byte*>(end.address);
-  return static_cast<sim_segment const*>(end.segment)->alias(end.address);
-}
-
-}  // namespace
-
-sim_kind::sim_kind(shape const& wanted) : shape_(wanted), state_(wanted.seed) {}
+sim_kind::sim_kind(shape const& wanted)
+    : shape_(wanted), state_(wanted.seed), streams_(wanted.shown_as, ~wanted.seed) {}
 
 std::string sim_kind::info() const {
   std::string text;
@@ -91,9 +84,10 @@ void sim_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
 
 bool sim_kind::poll() {
   // Every second look finds nothing; the others complete at most a quarter of what is there.
-  if (under_way_.empty() || random() % 2 == 0) return false;
-  for (std::size_t left = 1 + random() % (1 + under_way_.size() / 4); left > 0; --left) {
-    std::size_t const chosen = random() % under_way_.size();
+  bool const moved = streams_.poll();
+  if (under_way_.empty() || random(state_) % 2 == 0) return moved;
+  for (std::size_t left = 1 + random(state_) % (1 + under_way_.size() / 4); left > 0; --left) {
+    std::size_t const chosen = random(state_) % under_way_.size();
     pending const one = under_way_[chosen];
     under_way_[chosen] = under_way_.back();
     under_way_.pop_back();
@@ -105,14 +99,6 @@ bool sim_kind::poll() {
     one.record->landed(one.record);
   }
   return true;
-}
-
-std::uint64_t sim_kind::random() noexcept {
-  // splitmix64
-  std::uint64_t x = state_ += 0x9e3779b97f4a7c15U;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebU;
-  return x ^ x >> 31;
 }
 
 }  // namespace atl::memory::sim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/kind.hpp"
+#include "memory/sim/sim_streams.hpp"
 
 namespace atl::memory::sim {
 
@@ -42,6 +43,7 @@ class sim_kind final : public kind {
   void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
             announcement* wanted) override;
   bool poll() override;
+  program_streams* streams() noexcept override { return &streams_; }
 
  private:
   struct pending {
@@ -52,10 +54,9 @@ class sim_kind final : public kind {
     announcement_line* line;  ///< null: it is not announced
   };
 
-  std::uint64_t random() noexcept;
-
   shape shape_;
   std::uint64_t state_;
+  sim_streams streams_;
   std::vector<pending> under_way_;
   std::vector<announcement_line*> free_lines_;
 };

@@ -47,4 +47,10 @@ class sim_segment final : public device_segment {
   mutable std::uint64_t flushes_ = 0;
 };
 
+/// Where this process reaches it.
+inline std::byte* place_of(copy_end end) noexcept {
+  if (end.segment == nullptr) return reinterpret_cast<std::byte*>(end.address);
+  return static_cast<sim_segment const*>(end.segment)->alias(end.address);
+}
+
 }  // namespace atl::memory::sim

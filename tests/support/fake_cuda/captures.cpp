@@ -33,7 +33,7 @@ cu_result exchange_capture_mode(capture_mode* wanted) {
 cu_result begin_capture(stream on, capture_mode wanted) {
   std::lock_guard const held(all().lock);
   auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
+  if (found == all().streams.end()) return invalid_handle;  // the common streams, too
   if (found->second->captured != nullptr) return capture_unsupported;
   found->second->captured = std::make_unique<capture>();
   found->second->captured->mode = wanted;
@@ -60,6 +60,30 @@ cu_result end_capture(stream on, graph* made) {
 cu_result graph_destroy(graph gone) {
   std::lock_guard const held(all().lock);
   return all().graphs.erase(gone) == 1 ? success : invalid_handle;
+}
+
+cu_result graph_instantiate(graph_exec* made, graph from, unsigned long long flags) {
+  std::lock_guard const held(all().lock);
+  auto const found = all().graphs.find(from);
+  if (found == all().graphs.end() || flags != 0) return invalid_value;
+  static std::uintptr_t last = 0;
+  *made = reinterpret_cast<graph_exec>(++last);
+  all().executable[*made] = found->second;
+  return success;
+}
+
+cu_result graph_launch(graph_exec what, stream on) {
+  std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().executable.find(what);
+  if (found == all().executable.end() || all().streams.count(on) == 0) return invalid_handle;
+  for (task const& each : found->second) enqueue(on, each);
+  return success;
+}
+
+cu_result graph_exec_destroy(graph_exec gone) {
+  std::lock_guard const held(all().lock);
+  return all().executable.erase(gone) == 1 ? success : invalid_handle;
 }
 
 }  // namespace fake_cuda

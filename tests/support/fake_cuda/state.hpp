@@ -57,10 +57,14 @@ ATOLL_CUDA_FUNCTIONS(X)
 
 /// What programs call and the library does not.
 using graph = struct graph_data*;
-#define FAKE_CUDA_PROGRAMS_FUNCTIONS(X)                               \
-  X(begin_capture, "cuStreamBeginCapture_v2", (stream, capture_mode)) \
-  X(end_capture, "cuStreamEndCapture", (stream, graph*))              \
-  X(graph_destroy, "cuGraphDestroy", (graph))
+using graph_exec = struct graph_exec_data*;
+#define FAKE_CUDA_PROGRAMS_FUNCTIONS(X)                                                         \
+  X(begin_capture, "cuStreamBeginCapture_v2", (stream, capture_mode))                           \
+  X(end_capture, "cuStreamEndCapture", (stream, graph*))                                        \
+  X(graph_destroy, "cuGraphDestroy", (graph))                                                   \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags", (graph_exec*, graph, unsigned long long)) \
+  X(graph_launch, "cuGraphLaunch", (graph_exec, stream))                                        \
+  X(graph_exec_destroy, "cuGraphExecDestroy", (graph_exec))
 FAKE_CUDA_PROGRAMS_FUNCTIONS(X)
 #undef X
 
@@ -82,6 +86,7 @@ struct device_state {
   int retained = 0;
   std::size_t used = 0;
   cu_result broken = success;  ///< what every later call about the device's streams returns
+  stream common[2] = {};       ///< streams that every context has; null: not used yet
 };
 
 /// Memory of a device behind a descriptor, which may be another process'.
@@ -115,12 +120,13 @@ struct event_state {
 };
 
 struct task {
-  enum class sort { copy, write, record } what = sort::copy;
+  enum class sort { copy, write, wait, record } what = sort::copy;
   std::byte* to = nullptr;
   std::byte const* from = nullptr;
   std::size_t bytes = 0;
   std::uint64_t value = 0;
-  std::shared_ptr<mapping> ends[2];
+  unsigned how = 0;                  ///< flags of a wait
+  std::shared_ptr<mapping> ends[2];  ///< in flight once the task is in a queue
   std::shared_ptr<event_state> mark;
   bool fails = false;
 };
@@ -157,7 +163,8 @@ struct state {
   std::map<std::byte*, std::size_t> registered;
   std::map<stream, std::shared_ptr<stream_state>> streams;
   std::map<event, std::shared_ptr<event_state>> events;
-  std::map<graph, std::vector<task>> graphs;
+  std::map<graph, std::vector<task>> graphs;  ///< what one stream did, in its order
+  std::map<graph_exec, std::vector<task>> executable;
   std::uint64_t copies = 0;
   control counts;
 };
@@ -177,6 +184,10 @@ std::shared_ptr<mapping> find_mapping(pointer at);
 /// Whether the address is the devices' without anything being mapped there.
 bool is_reserved(pointer at);
 bool is_registered(pointer at, std::size_t bytes);
+/// Puts a stream in the place of a handle that every context has; fails if no context is current.
+cu_result name_stream(stream& on);
+/// At the end of a stream, or of what is captured there.
+void enqueue(stream on, task t);
 /// What a call that may wait answers this thread while streams are captured; if not success, it ends those captures.
 cu_result admit_waiting();
 

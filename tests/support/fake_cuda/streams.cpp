@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,12 +24,25 @@ std::uint64_t random(std::uint64_t& s) {
   return x ^ x >> 31;
 }
 
-/// A stream that can go on, any of them; null if there is none.
-std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice) {
+bool must_wait(task const& t) {
+  if (t.what != task::sort::wait) return false;
+  auto const now =
+      std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to)).load(std::memory_order_acquire);
+  return t.how == wait_equal ? now != t.value : static_cast<std::int64_t>(now - t.value) < 0;
+}
+
+/// A stream that can go on, any of them; null if there is none. `watching`: one waits for a word, which others may write.
+std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice, bool& watching) {
+  watching = false;
   if (s.held) return nullptr;
   std::vector<std::shared_ptr<stream_state>> ready;
   for (auto const& [name, each] : s.streams) {
-    if (!each->tasks.empty() && each->device->broken == success) ready.push_back(each);
+    if (each->tasks.empty() || each->device->broken != success) continue;
+    if (must_wait(each->tasks.front())) {
+      watching = true;
+    } else {
+      ready.push_back(each);
+    }
   }
   return ready.empty() ? nullptr : ready[random(dice) % ready.size()];
 }
@@ -48,7 +62,14 @@ void execute(task const& t) {
   std::unique_lock held(s.lock);
   for (;;) {
     std::shared_ptr<stream_state> on;
-    s.work.wait(held, [&] { return (on = choose(s, dice)) != nullptr; });
+    bool watching = false;
+    while ((on = choose(s, dice, watching)) == nullptr) {
+      if (watching) {
+        s.work.wait_for(held, std::chrono::microseconds(50));
+      } else {
+        s.work.wait(held);
+      }
+    }
     task now = std::move(on->tasks.front());
     on->tasks.pop_front();
     if (now.fails) {
@@ -68,26 +89,6 @@ void execute(task const& t) {
       end.reset();
     }
   }
-}
-
-void enqueue(state& s, stream on, task t) {
-  stream_state& queue = *s.streams.at(on);
-  if (queue.captured != nullptr) {
-    queue.captured->tasks.push_back(std::move(t));
-    return;
-  }
-  queue.tasks.push_back(std::move(t));
-  if (!s.playing) {
-    s.playing = true;
-    // The program's handlers are for its own threads.
-    sigset_t everything;
-    sigset_t before;
-    sigfillset(&everything);
-    pthread_sigmask(SIG_SETMASK, &everything, &before);
-    std::thread(play).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  s.work.notify_one();
 }
 
 /// Whether calls for a stream of the device may be made by this thread now. Measured on a driver of CUDA 13:
@@ -133,11 +134,21 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   t.from = ends[1].at;
   t.bytes = bytes;
   t.fails = ++s.copies == s.chosen.fail_copy;
-  for (int i = 0; i < 2; ++i) {
-    t.ends[i] = ends[i].memory;
-    if (t.ends[i] != nullptr) ++t.ends[i]->in_flight;
-  }
-  enqueue(s, on, std::move(t));
+  for (int i = 0; i < 2; ++i) t.ends[i] = ends[i].memory;
+  enqueue(on, std::move(t));
+  return success;
+}
+
+/// A write of a word or a wait for one: of a device that the stream's device reaches, or of registered host memory.
+cu_result start_on_word(stream on, pointer word, task t) {
+  end_of_copy end;
+  cu_result const code = resolve(word, 8, *all().streams.at(on)->device, end);
+  if (code != success) return code;
+  if (word % 8 != 0 || (end.memory == nullptr && !is_registered(word, 8))) return invalid_value;
+  if (all().chosen.refuses("write")) return not_supported;
+  t.to = end.at;
+  t.ends[0] = end.memory;
+  enqueue(on, std::move(t));
   return success;
 }
 
@@ -154,11 +165,55 @@ void restart() {
     std::abort();
   }
   all().started = false;
+  for (auto const& device : all().devices) {
+    for (stream const each : device->common) all().streams.erase(each);
+  }
   all().devices.clear();
   all().copies = 0;
 }
 
 }  // namespace
+
+void enqueue(stream on, task t) {
+  state& s = all();
+  stream_state& queue = *s.streams.at(on);
+  if (queue.captured != nullptr) {
+    queue.captured->tasks.push_back(std::move(t));
+    return;
+  }
+  for (auto const& end : t.ends) {
+    if (end != nullptr) ++end->in_flight;
+  }
+  queue.tasks.push_back(std::move(t));
+  if (!s.playing) {
+    s.playing = true;
+    // The program's handlers are for its own threads.
+    sigset_t everything;
+    sigset_t before;
+    sigfillset(&everything);
+    pthread_sigmask(SIG_SETMASK, &everything, &before);
+    std::thread(play).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  s.work.notify_one();
+}
+
+cu_result name_stream(stream& on) {
+  auto const number = reinterpret_cast<std::uintptr_t>(on);
+  if (number > last_common_stream) return success;
+  device_state* const device = current();
+  if (device == nullptr) return invalid_context;
+  // The default stream, as 0 or 1, and that of the thread, which is one here.
+  stream& known = device->common[number == 2 ? 1 : 0];
+  if (known == nullptr) {
+    auto made = std::make_shared<stream_state>();
+    made->device = device;
+    known = reinterpret_cast<stream>(made.get());
+    all().streams[known] = std::move(made);
+  }
+  on = known;
+  return success;
+}
 
 cu_result stream_create(stream* made, unsigned flags) {
   std::lock_guard const held(all().lock);
@@ -208,6 +263,7 @@ cu_result context_synchronize() {
 
 cu_result stream_query(stream on) {
   std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
   auto const found = all().streams.find(on);
   if (found == all().streams.end()) return invalid_handle;
   if (cu_result const code = admit_waiting(); code != success) return code;
@@ -217,22 +273,55 @@ cu_result stream_query(stream on) {
 
 cu_result stream_write64(stream on, pointer word, std::uint64_t value, unsigned flags) {
   std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
   auto const found = all().streams.find(on);
   if (found == all().streams.end()) return invalid_handle;
   if (cu_result const code = admit(*found->second->device); code != success) return code;
-  if (flags != 0 || word % 8 != 0 || !is_registered(word, 8)) return invalid_value;
-  if (all().chosen.refuses("write")) return not_supported;
+  if (flags != 0) return invalid_value;
   task t;
   t.what = task::sort::write;
-  t.to = reinterpret_cast<std::byte*>(word);
   t.value = value;
-  enqueue(all(), on, std::move(t));
-  ++all().counts.writes;
+  cu_result const code = start_on_word(on, word, std::move(t));
+  if (code == success) ++all().counts.writes;
+  return code;
+}
+
+cu_result stream_wait64(stream on, pointer word, std::uint64_t value, unsigned flags) {
+  std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  if (cu_result const code = admit(*found->second->device); code != success) return code;
+  if (flags != wait_at_least && flags != wait_equal) return invalid_value;
+  task t;
+  t.what = task::sort::wait;
+  t.value = value;
+  t.how = flags;
+  return start_on_word(on, word, std::move(t));
+}
+
+cu_result stream_context(stream on, context* result) {
+  std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  *result = reinterpret_cast<context>(found->second->device);
+  return success;
+}
+
+cu_result stream_is_capturing(stream on, int* status) {
+  std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  capture const* const c = found->second->captured.get();
+  *status = c == nullptr ? 0 : c->invalidated ? 2 : 1;
   return success;
 }
 
 cu_result copy_async(pointer to, pointer from, std::size_t bytes, stream on) {
   std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
   cu_result const code = start_copy(on, to, nullptr, from, nullptr, bytes);
   if (code == success) ++all().counts.copies;
   return code;
@@ -301,6 +390,7 @@ cu_result event_destroy(event gone) {
 
 cu_result event_record(event mark, stream on) {
   std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
   auto const found = all().streams.find(on);
   auto const what = all().events.find(mark);
   if (found == all().streams.end() || what == all().events.end()) return invalid_handle;
@@ -310,7 +400,7 @@ cu_result event_record(event mark, stream on) {
   t.what = task::sort::record;
   t.mark = what->second;
   t.value = ++what->second->wanted;
-  enqueue(all(), on, std::move(t));
+  enqueue(on, std::move(t));
   ++all().counts.records;
   return success;
 }

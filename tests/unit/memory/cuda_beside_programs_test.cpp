@@ -18,6 +18,9 @@ class cuda_beside_programs_test : public cuda_test {
     begin_ = find<cuda::cu_result(cuda::stream, cuda::capture_mode)>("cuStreamBeginCapture_v2");
     end_ = find<cuda::cu_result(cuda::stream, void**)>("cuStreamEndCapture");
     destroy_graph_ = find<cuda::cu_result(void*)>("cuGraphDestroy");
+    instantiate_ = find<cuda::cu_result(void**, void*, unsigned long long)>("cuGraphInstantiateWithFlags");
+    launch_ = find<cuda::cu_result(void*, cuda::stream)>("cuGraphLaunch");
+    destroy_executable_ = find<cuda::cu_result(void*)>("cuGraphExecDestroy");
   }
   template <class F>
   F* find(char const* name) {
@@ -55,6 +58,18 @@ class cuda_beside_programs_test : public cuda_test {
   cuda::cu_result (*begin_)(cuda::stream, cuda::capture_mode) = nullptr;
   cuda::cu_result (*end_)(cuda::stream, void**) = nullptr;
   cuda::cu_result (*destroy_graph_)(void*) = nullptr;
+  cuda::cu_result (*instantiate_)(void**, void*, unsigned long long) = nullptr;
+  cuda::cu_result (*launch_)(void*, cuda::stream) = nullptr;
+  cuda::cu_result (*destroy_executable_)(void*) = nullptr;
+
+  /// Waits until a stream has done all that is in it.
+  static void finish(gpu::gpu_kind& kind, stream_handle on) {
+    std::vector<int> order;
+    watched record;
+    record.order = &order;
+    kind.streams()->report(on, &record);
+    wait(kind, order, 1);
+  }
 };
 
 TEST_F(cuda_beside_programs_test, the_threads_current_context_stays_as_it_was) {
@@ -136,7 +151,8 @@ TEST_F(cuda_beside_programs_test, a_capture_goes_on_beside_everything_that_the_l
     ASSERT_EQ(begin_(stream, cuda::capture_relaxed), cuda::success);
     testing::internal::CaptureStderr();
     made.pop_back();
-    expect_words(testing::internal::GetCapturedStderr(), "a segment of device 1 ends while the program captures a stream of device 0");
+    expect_words(testing::internal::GetCapturedStderr(),
+                 "a segment of device 1 ends while the program captures a stream of device 0");
     void* lost = nullptr;
     EXPECT_NE(end_(stream, &lost), cuda::success);
     // What it is that the library avoids.
@@ -175,7 +191,8 @@ TEST_F(cuda_beside_programs_test, memory_stays_until_kernels_that_use_it_have_en
   }
 }
 
-TEST_F(cuda_beside_programs_test, host_memory_that_others_have_registered_is_reached_directly_and_stays_theirs) {
+TEST_F(cuda_beside_programs_test,
+       host_memory_that_others_have_registered_is_reached_directly_and_stays_theirs) {
   alignas(4096) static std::byte shared[4 * 4096];
   auto const kind = open();
   auto const segment = kind->create(0, mib, nullptr);
@@ -222,6 +239,108 @@ TEST_F(cuda_beside_programs_test, host_memory_that_others_have_registered_is_rea
     EXPECT_FALSE(copies_go_together());
     ASSERT_EQ(cu_.host_unregister(shared + 4096), cuda::success);
   });
+}
+
+TEST_F(cuda_beside_programs_test, streams_of_the_program_keep_their_order_whichever_context_is_current) {
+  for (char const* const what : {"", "refuse=streams_alone"}) {
+    auto const kind = open(what);
+    auto const a = kind->create(0, mib, nullptr);
+    auto const b = kind->create(1, mib, nullptr);
+    program_streams& streams = *kind->streams();
+    stream_handle const made = streams.make(0);
+    EXPECT_EQ(streams.device_of(made), 0);
+    EXPECT_FALSE(streams.is_captured(made));
+    auto const use = [&](stream_handle on) {
+      std::vector<int> in(16, 4);
+      std::vector<int> out(16, -1);
+      fake_->hold(true);
+      streams.copy(on, end(*a), host(in.data()), 64);
+      streams.wait(on, end(*a, 1024), 3, comparison::at_least);
+      streams.copy(on, end(*b), end(*a), 64);  // of another device
+      streams.copy(on, host(out.data()), end(*b), 64);
+      streams.copy(on, host(out.data()), end(*b), 0);
+      fake_->hold(false);
+      EXPECT_FALSE(kind->poll());
+      stream_handle const other = streams.make(1);
+      streams.write(other, end(*a, 1024), 7);  // at least 3
+      finish(*kind, on);
+      EXPECT_EQ(out, in);
+      streams.write(other, end(*a, 1024), 0);
+      finish(*kind, other);
+      streams.drop(other);
+    };
+    use(made);
+    within(1, [&] {
+      use(made);
+      within(0, [&] { use(made); });
+      // Handles that every context has are of the device that is current.
+      for (std::uintptr_t common = 0; common <= 2; ++common) {
+        EXPECT_EQ(streams.device_of(reinterpret_cast<stream_handle>(common)), 1);
+        use(reinterpret_cast<stream_handle>(common));
+      }
+    });
+    streams.drop(made);
+  }
+}
+
+TEST_F(cuda_beside_programs_test, what_is_captured_happens_whenever_the_graph_is_launched) {
+  auto const kind = open();
+  auto const memory = kind->create(0, mib, nullptr);
+  program_streams& streams = *kind->streams();
+  stream_handle const on = streams.make(0);
+  auto* const native = static_cast<cuda::stream>(on);
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  streams.write(on, end(*memory, 64), 0);
+  ASSERT_EQ(begin_(native, cuda::capture_global), cuda::success);
+  EXPECT_TRUE(streams.is_captured(on));
+  streams.wait(on, end(*memory, 64), 1, comparison::equal);
+  streams.write(on, end(*memory, 64), 0);
+  streams.copy(on, end(*memory), host(&in), 8);
+  streams.copy(on, host(&out), end(*memory), 8);
+  void* graph = nullptr;
+  void* executable = nullptr;
+  ASSERT_EQ(end_(native, &graph), cuda::success);
+  ASSERT_EQ(instantiate_(&executable, graph, 0), cuda::success);
+  EXPECT_FALSE(streams.is_captured(on));
+  finish(*kind, on);
+  EXPECT_EQ(out, 0u);
+  stream_handle const other = streams.make(1);
+  for (in = 10; in < 13; ++in) {
+    ASSERT_EQ(launch_(executable, native), cuda::success);
+    streams.write(other, end(*memory, 64), 1);
+    finish(*kind, on);
+    EXPECT_EQ(out, in);
+  }
+  EXPECT_EQ(destroy_executable_(executable), cuda::success);
+  EXPECT_EQ(destroy_graph_(graph), cuda::success);
+  streams.drop(on);
+  streams.drop(other);
+}
+
+TEST_F(cuda_beside_programs_test, streams_that_make_no_sense_are_named) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto const run = [&](char const* what, auto&& f) {
+    auto const kind = open(what);
+    auto const a = kind->create(0, mib, nullptr);
+    auto const b = kind->create(1, mib, nullptr);
+    f(*kind->streams(), end(*a), end(*b));
+  };
+  int nothing = 0;
+  EXPECT_DEATH(run("", [&](auto& streams, copy_end, copy_end) { streams.device_of(&nothing); }),
+               "is no stream of a device's primary context.*invalid resource handle");
+  EXPECT_DEATH(run("", [&](auto& streams, copy_end a, copy_end) { streams.write(nullptr, a, 1); }),
+               "is no stream of a device's primary context.*invalid device context.*current in this thread");
+  EXPECT_DEATH(
+      run("refuse=peer", [&](auto& streams, copy_end, copy_end b) { streams.write(streams.make(0), b, 1); }),
+      "a signal lies where cuda device 0 does not reach it");
+  EXPECT_DEATH(
+      run("refuse=write", [&](auto& streams, copy_end a, copy_end) { streams.write(streams.make(0), a, 1); }),
+      "cuda device 0 has no writes and waits in streams");
+  alignas(64) static std::uint64_t word = 0;
+  EXPECT_DEATH(run("", [&](auto& streams, copy_end,
+                           copy_end) { streams.wait(streams.make(0), host(&word), 1, comparison::equal); }),
+               "a signal in host memory that is not registered with the driver");
 }
 
 }  // namespace

@@ -1,0 +1,107 @@
+#include "memory/gpu/gpu_streams.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "memory/gpu/gpu_segment.hpp"
+
+namespace atl::memory::gpu {
+namespace {
+
+gpu_segment const* segment_of(copy_end end) noexcept { return static_cast<gpu_segment const*>(end.segment); }
+
+/// Where it is, for a device; the program may use it until it says otherwise.
+address place_of(copy_end end) noexcept {
+  gpu_segment const* const segment = segment_of(end);
+  if (segment == nullptr) return end.address;
+  segment->note_program();
+  return segment->here(end.address);
+}
+
+bool reaches(int device, copy_end end) noexcept {
+  return end.segment == nullptr || segment_of(end)->reachable_from(device);
+}
+
+}  // namespace
+
+gpu_streams::~gpu_streams() {
+  for (auto const* list : {&waited_for_, &spare_}) {
+    for (reported const& each : *list) driver_.drop_event(each.device, each.happened);
+  }
+}
+
+void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) {
+  if (bytes == 0) return;
+  int const device = device_of(s);
+  address const target = place_of(to);
+  address const source = place_of(from);
+  if (reaches(device, to) && reaches(device, from)) [[likely]] {
+    driver_.copy(device, s, target, source, bytes);
+    return;
+  }
+  auto const lies_on = [device](copy_end end) {
+    return end.segment == nullptr ? device : segment_of(end)->device();
+  };
+  driver_.copy_across(device, s, target, lies_on(to), source, lies_on(from), bytes);
+}
+
+/// Ends the job if the device cannot load and store it.
+address gpu_streams::word_of(int device, copy_end word) {
+  if (!driver_.can_write(device)) {
+    fatal("stream", "%s device %d has no writes and waits in streams, which signals need", to_string(driver_.id()), device);
+  }
+  if (word.segment == nullptr) {
+    try {
+      return driver_.device_address(reinterpret_cast<void*>(word.address));
+    } catch (segment_error const& error) {
+      fatal("stream", "a signal in host memory that is not registered with the driver: %s. Only the shared heap is", error.what());
+    }
+  }
+  if (!reaches(device, word)) {
+    fatal("stream", "a signal lies where %s device %d does not reach it: `atoll info` says which devices reach each other",
+          to_string(driver_.id()), device);
+  }
+  return place_of(word);
+}
+
+void gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
+  int const device = device_of(s);
+  driver_.write(device, s, word_of(device, word), value);
+}
+
+void gpu_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
+  int const device = device_of(s);
+  driver_.wait(device, s, word_of(device, word), value, c);
+}
+
+void gpu_streams::report(stream_handle s, copy_record* record) {
+  int const device = device_of(s);
+  auto const at = std::find_if(spare_.begin(), spare_.end(), [&](reported const& r) { return r.device == device; });
+  event mark = nullptr;
+  if (at == spare_.end()) {
+    mark = driver_.make_event(device);
+  } else {
+    mark = at->happened;
+    spare_.erase(at);
+  }
+  driver_.record(device, mark, s);
+  waited_for_.push_back({record, mark, device});
+}
+
+bool gpu_streams::poll() {
+  bool moved = false;
+  for (std::size_t i = 0; i < waited_for_.size();) {
+    reported const each = waited_for_[i];
+    if (!driver_.happened(each.happened)) {
+      ++i;
+      continue;
+    }
+    waited_for_.erase(waited_for_.begin() + static_cast<std::ptrdiff_t>(i));
+    spare_.push_back({nullptr, each.happened, each.device});
+    moved = true;
+    each.record->landed(each.record);  // may start something, here too
+  }
+  return moved;
+}
+
+}  // namespace atl::memory::gpu

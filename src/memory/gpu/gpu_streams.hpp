@@ -1,0 +1,44 @@
+#pragma once
+
+/// Streams of the program on GPUs of any vendor.
+
+#include <cstdint>
+#include <vector>
+
+#include "memory/gpu/driver.hpp"
+#include "memory/program_streams.hpp"
+
+namespace atl::memory::gpu {
+
+class gpu_segment;
+
+class gpu_streams final : public program_streams {
+ public:
+  explicit gpu_streams(driver& with) : driver_(with) {}
+  ~gpu_streams() override;
+
+  stream_handle make(int device) override { return driver_.make_stream(device); }
+  void drop(stream_handle s) override { driver_.drop_stream(device_of(s), s); }
+  int device_of(stream_handle s) override { return driver_.device_of(s); }
+  bool is_captured(stream_handle s) override { return driver_.is_captured(s); }
+
+  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) override;
+  void write(stream_handle s, copy_end word, std::uint64_t value) override;
+  void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
+  void report(stream_handle s, copy_record* record) override;
+  bool poll() override;
+
+ private:
+  struct reported {
+    copy_record* record;
+    event happened;
+    int device;
+  };
+  address word_of(int device, copy_end word);
+
+  driver& driver_;
+  std::vector<reported> waited_for_;
+  std::vector<reported> spare_;  ///< events, by device
+};
+
+}  // namespace atl::memory::gpu

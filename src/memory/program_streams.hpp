@@ -1,0 +1,51 @@
+#pragma once
+
+/// Streams of the program: what is started there happens in their order, without the host in between.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/kind.hpp"
+
+namespace atl::memory {
+
+/// The driver's name of a stream: a CUstream.
+using stream_handle = void*;
+
+/// When a word lets a stream go on that waits for it.
+enum class comparison : std::uint8_t { at_least, equal };
+
+/// Streams of one kind's devices in this process. What the driver refuses ends the job, with its words, the stream and its device. Not
+/// thread-safe, as kind.
+class program_streams {
+ public:
+  virtual ~program_streams() = default;
+  program_streams(program_streams const&) = delete;
+  program_streams& operator=(program_streams const&) = delete;
+
+  /// For programs that have none of their own.
+  virtual stream_handle make(int device) = 0;
+  virtual void drop(stream_handle s) = 0;
+  virtual int device_of(stream_handle s) = 0;
+  /// Whether calls go into a graph, which will be executed later, perhaps several times.
+  virtual bool is_captured(stream_handle s) = 0;
+
+  /// Each at the stream's end. Segments stay until the stream has come by.
+  virtual void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) = 0;
+  /// A word of 8 bytes that is a multiple of 8; all that the stream has written before is visible to who sees the value.
+  virtual void write(stream_handle s, copy_end word, std::uint64_t value) = 0;
+  /// What follows sees what was written before the word had such a value. The word is in a segment of this process, or host memory.
+  virtual void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) = 0;
+  /// `landed` of the record is called from poll() when the stream has come there. Not while it is captured.
+  virtual void report(stream_handle s, copy_record* record) = 0;
+
+  /// Calls `landed` of the records whose streams have come there; true if there were any.
+  virtual bool poll() = 0;
+  /// Whether streams stand still unless poll() is called.
+  [[nodiscard]] virtual bool need_polls() const noexcept { return false; }
+
+ protected:
+  program_streams() = default;
+};
+
+}  // namespace atl::memory

@@ -1,0 +1,95 @@
+#include "memory/sim/sim_streams.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "memory/sim/random.hpp"
+#include "memory/sim/sim_segment.hpp"
+
+namespace atl::memory::sim {
+namespace {
+
+std::atomic_ref<std::uint64_t> word_at(std::byte const* place) noexcept {
+  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(place)));
+}
+
+}  // namespace
+
+stream_handle sim_streams::make(int device) {
+  queues_.push_back(std::make_unique<queue>(queue{device, {}}));
+  return queues_.back().get();
+}
+
+sim_streams::queue& sim_streams::find(stream_handle s) {
+  for (auto const& each : queues_) {
+    if (each.get() == s) return *each;
+  }
+  fatal("stream", "%p is no stream of a simulated %s device: atl::make_stream makes those", s, to_string(shown_as_));
+}
+
+void sim_streams::drop(stream_handle s) {
+  queue const& gone = find(s);
+  if (!gone.tasks.empty()) {
+    fatal("stream", "a stream of simulated %s device %d ends while %zu things are to be done there", to_string(shown_as_), gone.device,
+          gone.tasks.size());
+  }
+  std::erase_if(queues_, [s](auto const& each) { return each.get() == s; });
+}
+
+void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) {
+  find(s).tasks.push_back({task::sort::copy, place_of(to), place_of(from), bytes});
+}
+
+void sim_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
+  find(s).tasks.push_back({task::sort::write, place_of(word), nullptr, value});
+}
+
+void sim_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
+  find(s).tasks.push_back({task::sort::wait, nullptr, place_of(word), value, c});
+}
+
+void sim_streams::report(stream_handle s, copy_record* record) {
+  task t{task::sort::report};
+  t.record = record;
+  find(s).tasks.push_back(t);
+}
+
+bool sim_streams::stands_still(queue const& q) noexcept {
+  if (q.tasks.empty()) return true;
+  task const& next = q.tasks.front();
+  if (next.what != task::sort::wait) return false;
+  std::uint64_t const now = word_at(next.from).load(std::memory_order_acquire);
+  // As devices compare: the difference counts, so that values may wrap around.
+  return next.how == comparison::equal ? now != next.number : static_cast<std::int64_t>(now - next.number) < 0;
+}
+
+bool sim_streams::need_polls() const noexcept {
+  return std::any_of(queues_.begin(), queues_.end(), [](auto const& each) { return !each->tasks.empty(); });
+}
+
+bool sim_streams::poll() {
+  if (queues_.empty() || random(dice_) % 2 == 0) return false;
+  queue& on = *queues_[random(dice_) % queues_.size()];
+  if (stands_still(on)) return false;
+  task const now = on.tasks.front();
+  on.tasks.pop_front();
+  switch (now.what) {
+    case task::sort::copy:
+      if (now.number != 0) std::memcpy(now.to, now.from, now.number);
+      break;
+    case task::sort::write:
+      word_at(now.to).store(now.number, std::memory_order_release);
+      break;
+    case task::sort::wait:
+      break;
+    case task::sort::report:
+      now.record->landed(now.record);
+      break;
+  }
+  return true;
+}
+
+}  // namespace atl::memory::sim

@@ -1,0 +1,52 @@
+#pragma once
+
+/// Streams of the program on simulated devices. They stand still until somebody polls.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "memory/program_streams.hpp"
+
+namespace atl::memory::sim {
+
+class sim_streams final : public program_streams {
+ public:
+  sim_streams(kind_id shown_as, std::uint64_t seed) : shown_as_(shown_as), dice_(seed) {}
+
+  stream_handle make(int device) override;
+  void drop(stream_handle s) override;
+  int device_of(stream_handle s) override { return find(s).device; }
+  bool is_captured(stream_handle /*s*/) override { return false; }
+
+  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) override;
+  void write(stream_handle s, copy_end word, std::uint64_t value) override;
+  void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
+  void report(stream_handle s, copy_record* record) override;
+  bool poll() override;
+  [[nodiscard]] bool need_polls() const noexcept override;
+
+ private:
+  struct task {
+    enum class sort { copy, write, wait, report } what;
+    std::byte* to = nullptr;
+    std::byte const* from = nullptr;
+    std::uint64_t number = 0;  ///< bytes, or a value
+    comparison how{};
+    copy_record* record = nullptr;
+  };
+  struct queue {
+    int device;
+    std::deque<task> tasks;
+  };
+
+  queue& find(stream_handle s);
+  static bool stands_still(queue const& q) noexcept;
+
+  kind_id shown_as_;
+  std::uint64_t dice_;
+  std::vector<std::unique_ptr<queue>> queues_;
+};
+
+}  // namespace atl::memory::sim
