@@ -94,6 +94,20 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
   return complete_now<copy_events>(std::forward<Cx>(completions));
 }
 
+/// By the library itself or, where the completions say so, in a stream of the program.
+template <class T, class From, class To, class Cx>
+auto copy_as_asked(From src, To dest, std::size_t count, std::int32_t owner, Cx&& completions) {
+  if constexpr (goes_into_stream<std::remove_cvref_t<Cx>>) {
+    static_assert(is_trivially_serializable<T>::value, "copy: T must be TriviallySerializable");
+    check_injection("copy");
+    // Of <atoll/stream.hpp>, as the request is.
+    return start_in_stream(place_of(dest, count, "destination"), place_of(src, count, "source"),
+                           count * sizeof(T), owner, std::forward<Cx>(completions));
+  } else {
+    return copy_between<T>(src, dest, count, owner, std::forward<Cx>(completions));
+  }
+}
+
 }  // namespace detail
 
 /// Copies an array from shared memory to shared memory, whoever owns either and whatever kinds they are
@@ -108,21 +122,21 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
 template <typename T, memory_kind Kind1, memory_kind Kind2, typename Cx = decltype(operation_cx::as_future())>
 ATOLL_NODISCARD_FUTURE auto copy(global_ptr<T const, Kind1> src, global_ptr<T, Kind2> dest, std::size_t count,
                                  Cx&& completions = operation_cx::as_future()) {
-  return detail::copy_between<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
+  return detail::copy_as_asked<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
 }
 
 /// Copies an array from host memory of this process (private or shared) to shared memory.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
 ATOLL_NODISCARD_FUTURE auto copy(T const* src, global_ptr<T, Kind> dest, std::size_t count,
                                  Cx&& completions = operation_cx::as_future()) {
-  return detail::copy_between<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
+  return detail::copy_as_asked<T>(src, dest, count, dest.where(), std::forward<Cx>(completions));
 }
 
 /// Copies an array from shared memory to host memory of this process; remote completion is delivered here.
 template <typename T, memory_kind Kind, typename Cx = decltype(operation_cx::as_future())>
 ATOLL_NODISCARD_FUTURE auto copy(global_ptr<T const, Kind> src, T* dest, std::size_t count,
                                  Cx&& completions = operation_cx::as_future()) {
-  return detail::copy_between<T>(src, dest, count, rank_me(), std::forward<Cx>(completions));
+  return detail::copy_as_asked<T>(src, dest, count, rank_me(), std::forward<Cx>(completions));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

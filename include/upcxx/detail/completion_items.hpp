@@ -193,6 +193,13 @@ auto make_rpc_item(F&& function, Args&&... args) {
       {item(std::forward<F>(function), std::tuple<Args...>(std::forward<Args>(args)...)), {}}};
 }
 
+/// Does the object say that the operation is to go into a stream of the program (atoll/stream.hpp)?
+template <class Cx>
+inline constexpr bool goes_into_stream = false;
+template <class... Items>
+inline constexpr bool goes_into_stream<completions<Items...>> = (requires { typename Items::into_stream; } ||
+                                                                 ...);
+
 // ---- what an operation offers
 
 /// Which events an operation has; operation completion carries the types in `Values`.

@@ -61,21 +61,26 @@ void device_copies::landed(memory::copy_record* record) noexcept {
   if (!all.deliver(t)) all.undelivered_.push_back(t);
 }
 
-void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
-                          copy_completion* completion) {
+memory::copy_record* device_copies::begin(copy_completion* completion, segment* target, segment* source) {
   static_assert(sizeof(transfer) <= sizeof(copy_completion::under_way) &&
                 alignof(transfer) <= alignof(void*));
-  copy_place const target = segments_.resolve(to, bytes);
-  copy_place const source = segments_.resolve(from, bytes);
   auto* const t = ::new (completion->under_way) transfer;
   t->completion = completion;
   t->landed = &landed;
   t->gathered = gathering != 0;
-  t->target = target.device;
-  t->source = source.device;
+  t->target = target;
+  t->source = source;
   t->use_segments(1);
   engine_.open.add_owed(1);
   count(1);
+  return t;
+}
+
+void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
+                          copy_completion* completion) {
+  copy_place const target = segments_.resolve(to, bytes);
+  copy_place const source = segments_.resolve(from, bytes);
+  memory::copy_record* const t = begin(completion, target.device, source.device);
   if (bytes == 0 && (target.elsewhere || source.elsewhere)) return landed(t);
   if (network_ != nullptr && network_->takes(target, source))
     return network_->start(target, source, bytes, t);
@@ -137,7 +142,9 @@ bool device_copies::advance() {
       undelivered_.push_back(t);
     }
   }
-  return segments_.poll() || moved;
+  if (segments_.poll()) moved = true;
+  if (streams_need_polls_) watch_streams();
+  return moved;
 }
 
 void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_completion* completion) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <atoll/engine/memory_copy.hpp>
+#include <atoll/engine/streams.hpp>
 
 #include "base/single.hpp"
 #include "engine/copies/arrivals.hpp"
@@ -15,6 +16,7 @@
 #include "engine/copies/segments.hpp"
 #include "engine/copies/staged_copies.hpp"
 #include "engine/progress/progress_engine.hpp"
+#include "memory/program_streams.hpp"
 
 namespace atl::engine {
 
@@ -27,6 +29,13 @@ class device_copies final : public single<device_copies>, public work_source {
 
   /// See start_copy().
   void start(memory_place to, memory_place from, std::size_t bytes, copy_completion* completion);
+  // Of streams of the program; see atoll/engine/streams.hpp.
+  bool copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes, copy_completion* done);
+  bool write_in(stream_name s, memory_place word, std::uint64_t value);
+  void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal);
+  void report_in(stream_name s, copy_completion* done);
+  memory::program_streams& streams_of(stream_name& s);
+
   /// A call arrived ahead of its data: keeps it until its word says that the data is there.
   void keep_announced(message* m);
 
@@ -44,6 +53,10 @@ class device_copies final : public single<device_copies>, public work_source {
   struct transfer;
   bool advance() override;
   bool deliver(transfer* t) noexcept;
+  /// What hears of the copy, which has begun.
+  memory::copy_record* begin(copy_completion* completion, segment* target, segment* source);
+  /// Streams that stand still without polls count as open.
+  void watch_streams();
   static void landed(memory::copy_record* record) noexcept;
 
   progress_engine& engine_;
@@ -53,6 +66,7 @@ class device_copies final : public single<device_copies>, public work_source {
   // Null in a job on one host.
   std::unique_ptr<device_keys> keys_;
   std::unique_ptr<network_copies> network_;
+  bool streams_need_polls_ = false;
   std::vector<transfer*> undelivered_;  ///< in place, but the news found no memory
 };
 

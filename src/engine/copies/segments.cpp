@@ -4,6 +4,7 @@
 
 #include "engine/copies/segments.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 
@@ -15,6 +16,7 @@
 #include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
 #include "memory/host/host_heap.hpp"
+#include "memory/program_streams.hpp"
 
 namespace atl::engine {
 
@@ -256,6 +258,13 @@ void segment_table::forget_heaps() {
 
 void segment_table::submit() {
   for (known_kind const& known : kinds_) known.kind->submit();
+}
+
+bool segment_table::streams_need_polls() {
+  return std::any_of(kinds_.begin(), kinds_.end(), [](known_kind const& known) {
+    memory::program_streams const* const streams = known.kind->streams();
+    return streams != nullptr && streams->need_polls();
+  });
 }
 
 bool segment_table::poll() {

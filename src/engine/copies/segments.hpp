@@ -105,6 +105,8 @@ class segment_table final : public single<segment_table> {
   void prepare_host(memory::kind& kind, std::int32_t rank);
   /// Calls what has landed on devices of all kinds that have been used; true if there was anything.
   bool poll();
+  /// Whether streams of the program stand still unless poll() is called.
+  [[nodiscard]] bool streams_need_polls();
   /// Starts the gathered copies of all kinds.
   void submit();
   /// The heaps of this host are about to lose their memory; no copies concern them. Takes the lock.

@@ -1,0 +1,245 @@
+#pragma once
+
+/// Communication in the order of a stream: what CUDA programs start there happens between their kernels, and no host waits in between. Not
+/// part of upcxx.hpp.
+///
+///     kernel<<<grid, block, 0, s>>>(...);                       // fills `plane`
+///     upcxx::copy(plane, theirs, count,                         // when the kernel is done, and then
+///                 atl::on_stream(s) | atl::remote_cx::as_signal(their_signal, step));
+///     atl::wait(s, my_signal, step);                            // what follows in s sees the neighbour's plane
+///     next<<<grid, block, 0, s>>>(...);
+///     atl::wait(s);                                             // the host, which makes progress meanwhile
+///
+/// A signal is a word of 8 bytes in memory of a device, or in the shared heap: allocate it like other objects, and set it before others use
+/// it. Whoever sees the value of a signal sees all that the stream had written before.
+///
+/// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, and those that make_stream() gives, also of
+/// simulated devices. While a stream is captured into a graph the same calls become nodes of the graph.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <atoll/engine/streams.hpp>
+#include <upcxx/allocate.hpp>
+#include <upcxx/completion.hpp>
+#include <upcxx/copy.hpp>
+#include <upcxx/detail/check_range.hpp>
+#include <upcxx/detail/late_copy.hpp>
+#include <upcxx/device_allocator.hpp>
+#include <upcxx/future.hpp>
+#include <upcxx/when_all.hpp>
+
+struct CUstream_st;
+
+namespace atl::inline UPCXX_MODE {
+
+/// A stream of a device of this process: a cudaStream_t, which it names and does not own.
+class stream {
+ public:
+  /// The null stream is the default one of the device that is current in this thread; with CUDA_API_PER_THREAD_DEFAULT_STREAM the thread's.
+  stream(CUstream_st* cuda)  // NOLINT: implicit, so that programs pass what they have
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+      : name_{static_cast<unsigned>(upcxx::memory_kind::cuda_device),
+              cuda == nullptr ? reinterpret_cast<CUstream_st*>(2) : cuda} {
+  }
+#else
+      : name_{static_cast<unsigned>(upcxx::memory_kind::cuda_device), cuda} {
+  }
+#endif
+  explicit stream(engine::stream_name name) : name_(name) {}
+
+  /// For the driver or the run time of CUDA.
+  [[nodiscard]] CUstream_st* native() const { return static_cast<CUstream_st*>(name_.handle); }
+  /// True between the begin and the end of a capture.
+  [[nodiscard]] bool is_captured() const { return engine::is_captured(name_); }
+
+ protected:
+  engine::stream_name name_;
+
+ private:
+  friend engine::stream_name name_of(stream const& s) { return s.name_; }
+};
+
+/// A stream that ends with its object, when nothing is left to be done there.
+class owned_stream : public stream {
+ public:
+  owned_stream(owned_stream&& other) noexcept : stream(std::exchange(other.name_, {})) {}
+  owned_stream& operator=(owned_stream&&) = delete;
+  ~owned_stream() {
+    if (name_.handle != nullptr) engine::drop_stream(name_);
+  }
+
+ private:
+  explicit owned_stream(engine::stream_name made) : stream(made) {}
+  template <class Device>
+  friend owned_stream make_stream(upcxx::device_allocator<Device> const& gpu);
+};
+
+/// A stream of the device of an allocator, which must be active; also where that device is simulated.
+template <class Device>
+[[nodiscard]] owned_stream make_stream(upcxx::device_allocator<Device> const& gpu) {
+  return owned_stream(engine::make_stream(static_cast<unsigned>(Device::kind), gpu.device_id()));
+}
+
+/// What a stream waits for: the word is at least the value, or equal. The signed difference counts, so that epochs may wrap around.
+enum class signal_cmp { at_least, equal };
+
+namespace detail {
+
+struct stream_item {
+  using event = upcxx::detail::operation_event;
+  using into_stream = void;
+  engine::stream_name on;
+};
+struct signal_item {
+  using event = upcxx::detail::remote_event;
+  engine::memory_place word;
+  std::uint64_t value;
+};
+
+template <upcxx::memory_kind Kind>
+engine::memory_place place_of_signal(upcxx::global_ptr<std::uint64_t, Kind> word, char const* call) {
+  upcxx::detail::check_range(word, 1, call, "signal");
+  return {upcxx::detail::global_ptr_access::owner(word), upcxx::detail::global_ptr_access::address(word)};
+}
+
+/// A request that a record of the copy must keep, as a completion object; else one without requests.
+template <class Item>
+constexpr auto kept_part(Item&& item) {
+  using type = std::remove_cvref_t<Item>;
+  if constexpr (std::is_same_v<type, stream_item> || std::is_same_v<type, signal_item>) {
+    return upcxx::detail::completions<>{};
+  } else {
+    return upcxx::detail::completions<type>{{std::forward<Item>(item), {}}};
+  }
+}
+
+constexpr auto kept_parts() { return upcxx::detail::completions<>{}; }
+template <class First, class... More>
+constexpr auto kept_parts(First&& first, More&&... more) {
+  return upcxx::detail::join(kept_part(std::forward<First>(first)), kept_parts(std::forward<More>(more)...));
+}
+
+}  // namespace detail
+
+/// A request beside others of upcxx::copy: the copy happens at the end of a stream, in its order. Alone or with signals nothing is returned:
+/// what follows in the stream knows that the copy is complete. With operation_cx, source_cx and remote_cx::as_rpc the host hears of it as of other
+/// copies, during progress; not while the stream is captured.
+///
+/// A copy between devices or host memory of one host needs no host to go on. One with an end that the stream's device does not reach (on another host; in
+/// memory that only its owner reaches) is done by this rank's progress, for which the stream waits, and cannot be captured.
+inline auto on_stream(stream const& s) {
+  return upcxx::detail::completions<detail::stream_item>{{{name_of(s)}, {}}};
+}
+
+/// Requests about remote completion, those of upcxx::remote_cx among them.
+struct remote_cx : upcxx::remote_cx {
+  /// When the data is in place, a signal gets a value. With on_stream().
+  ///
+  /// @param word  of any rank that the copy's stream could copy to.
+  template <upcxx::memory_kind Kind>
+  static auto as_signal(upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value) {
+    return upcxx::detail::completions<detail::signal_item>{{{detail::place_of_signal(word, "as_signal"), value}, {}}};
+  }
+};
+
+/// A future that becomes ready when the stream has done all that is in it now.
+///
+/// @progress  user-level progress of the persona that called makes it ready. No thread waits for it.
+[[nodiscard]] inline upcxx::future<> when(stream const& s) {
+  using upcxx::detail::pending_copy;
+  auto const wanted = upcxx::operation_cx::as_future();
+  auto* const asked = new pending_copy<std::remove_cvref_t<decltype(wanted)>>(upcxx::rank_me(), wanted);
+  auto futures = asked->register_all(wanted);
+  engine::stream_reached(name_of(s), asked);
+  return upcxx::detail::unwrap(std::move(futures));
+}
+
+/// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody stands still who waits for this rank, as would in
+/// cudaStreamSynchronize.
+inline void wait(stream const& s) { when(s).wait(); }
+
+/// What follows in the stream happens once a signal has the value.
+///
+/// @param word  in memory of this rank.
+template <upcxx::memory_kind Kind>
+void wait(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value, signal_cmp how = signal_cmp::at_least) {
+  engine::stream_wait(name_of(s), detail::place_of_signal(word, "wait"), value, how == signal_cmp::equal);
+}
+
+/// What follows in the stream happens once a future is ready. Progress of this rank must go on until then. Not while the stream is captured.
+template <class... T>
+void wait(stream const& s, upcxx::future<T...> const& ready) {
+  if (ready.is_ready()) return;
+  upcxx::global_ptr<std::uint64_t> const word = upcxx::new_<std::uint64_t>(0);
+  wait(s, word, 1);
+  auto const set = ready.then([word](T const&...) {
+    std::atomic_ref<std::uint64_t>(*word.local()).store(1, std::memory_order_release);
+  });
+  upcxx::when_all(when(s), set).then([word] { upcxx::delete_(word); });
+}
+
+namespace detail {
+
+/// Has the host do something when the stream comes there, which goes on when that is complete.
+template <class Start>
+void by_host(stream const& s, Start&& start) {
+  wait(s, when(s).then(std::forward<Start>(start)));
+}
+
+inline void write_signal(stream const& s, engine::memory_place word, std::uint64_t value) {
+  if (engine::stream_write(name_of(s), word, value)) return;
+  by_host(s, [word, value] {
+    upcxx::global_ptr<std::uint64_t> const from = upcxx::new_<std::uint64_t>(value);
+    return upcxx::detail::copy_later(word, place_of_signal(from, "signal"), sizeof value, static_cast<std::int32_t>(word.owner),
+                                     upcxx::operation_cx::as_future())
+        .then([from] { upcxx::delete_(from); });
+  });
+}
+
+/// upcxx::copy with on_stream().
+template <class Cx>
+auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes, std::int32_t owner, Cx&& cx) {
+  engine::stream_name name;
+  auto const find = [&]<class Item>(Item const& item) {
+    if constexpr (std::is_same_v<Item, stream_item>) name = item.on;
+  };
+  upcxx::detail::apply_items([&](auto const&... items) { (find(items), ...); }, cx.items);
+  stream const s(name);
+  auto const signal = [&]<class Item>(Item const& item) {
+    if constexpr (std::is_same_v<Item, signal_item>) write_signal(s, item.word, item.value);
+  };
+  auto const give_signals = [&] { upcxx::detail::apply_items([&](auto const&... items) { (signal(items), ...); }, cx.items); };
+  if (!engine::stream_copy(name, to, from, bytes, nullptr)) {
+    by_host(s, [to, from, bytes, owner] {
+      return upcxx::detail::copy_later(to, from, bytes, owner, upcxx::operation_cx::as_future());
+    });
+  }
+  give_signals();
+  auto kept = upcxx::detail::apply_items(
+      []<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); }, std::forward<Cx>(cx).items);
+  using kept_type = decltype(kept);
+  if constexpr (!std::is_same_v<kept_type, upcxx::detail::completions<>>) {
+    using pending = upcxx::detail::pending_copy<kept_type>;
+    auto* const started = new pending(owner, kept);
+    auto futures = started->register_all(std::move(kept));
+    engine::stream_reached(name, started);
+    if constexpr (pending::blocks) started->wait_for_source();
+    return upcxx::detail::unwrap(std::move(futures));
+  }
+}
+
+}  // namespace detail
+
+/// A signal gets a value when all that is before it in the stream is in place and visible. Also sets and resets own signals.
+///
+/// @param word  of any rank that the stream's device could copy to.
+template <upcxx::memory_kind Kind>
+void signal(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value) {
+  detail::write_signal(s, detail::place_of_signal(word, "signal"), value);
+}
+
+}  // namespace atl::inline UPCXX_MODE

@@ -1,0 +1,206 @@
+// Communication in the order of streams, over simulated devices, the fake CUDA driver and GPUs.
+
+#include <numeric>
+
+#include <atoll/stream.hpp>
+
+#include "multirank/common.hpp"
+
+namespace {
+
+using upcxx::memory_kind;
+using upcxx::operation_cx;
+using device = upcxx::gpu_default_device;
+using allocator = upcxx::device_allocator<device>;
+template <class T>
+using gpu_ptr = upcxx::global_ptr<T, device::kind>;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+template <class T>
+std::vector<T> of_all(T const& mine) {
+  upcxx::dist_object<T> shared(mine);
+  std::vector<T> all;
+  for (int r = 0; r < upcxx::rank_n(); ++r) all.push_back(shared.fetch(r).wait());
+  upcxx::barrier();
+  return all;
+}
+
+}  // namespace
+
+class stream_test : public multirank::fixture {
+ protected:
+  void SetUp() override {
+    fixture::SetUp();
+    int const least = upcxx::reduce_all(device::device_n(), upcxx::op_fast_min).wait();
+    if (least == 0) GTEST_SKIP() << device::kind_info();
+    gpu_ = upcxx::make_gpu_allocator(mib);
+  }
+  void TearDown() override {
+    if (!gpu_.is_active()) return;
+    upcxx::barrier();
+    gpu_.destroy();
+  }
+  template <class T>
+  gpu_ptr<T> filled(std::size_t count, T value) {
+    auto const p = gpu_.allocate<T>(count);
+    std::vector<T> const values(count, value);
+    upcxx::copy(values.data(), p, count).wait();
+    return p;
+  }
+  template <class T>
+  static std::vector<T> content(gpu_ptr<T> p, std::size_t count) {
+    std::vector<T> values(count);
+    upcxx::copy(p, values.data(), count).wait();
+    return values;
+  }
+
+  allocator gpu_;
+  [[nodiscard]] std::size_t right_index() const { return static_cast<std::size_t>(right); }
+};
+
+TEST_F(stream_test, copies_happen_in_order_and_the_host_hears_of_it) {
+  auto const s = atl::make_stream(gpu_);
+  auto const a = filled(1000, me);
+  auto const b = filled(1000, -1);
+  EXPECT_FALSE(s.is_captured());
+  std::vector<int> values(1000);
+  std::iota(values.begin(), values.end(), 7 * me);
+  // Each needs the one before.
+  upcxx::copy(values.data(), a, 1000, atl::on_stream(s));
+  upcxx::copy(a, b, 1000, atl::on_stream(s));
+  upcxx::copy(a + 1, a, 999, atl::on_stream(s));
+  std::vector<int> found(2000);
+  upcxx::copy(b, found.data(), 1000, atl::on_stream(s));
+  bool called = false;
+  auto const done = upcxx::copy(a, found.data() + 1000, 999,
+                                atl::on_stream(s) | operation_cx::as_future() |
+                                    operation_cx::as_lpc(upcxx::current_persona(), [&called] { called = true; }));
+  EXPECT_FALSE(done.is_ready());
+  done.wait();
+  for (std::size_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(found[i], 7 * me + static_cast<int>(i));
+    if (i == 999) break;
+    EXPECT_EQ(found[1000 + i], 7 * me + static_cast<int>(i) + 1);
+  }
+  atl::wait(s);
+  EXPECT_TRUE(called);
+  atl::wait(s);  // empty
+}
+
+TEST_F(stream_test, a_ring_of_signals_needs_no_host) {
+  constexpr std::uint64_t rounds = 20;
+  auto const s = atl::make_stream(gpu_);
+  auto const signals = of_all(filled<std::uint64_t>(2, 0));
+  auto const landing = of_all(filled(64, -1));
+  auto const source = filled(64, 0);
+  auto const mine = static_cast<std::size_t>(me);
+  std::vector<std::vector<int>> in(rounds, std::vector<int>(64));
+  std::vector<std::vector<int>> out(rounds, std::vector<int>(64, -1));
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    auto& values = in[round - 1];
+    std::fill(values.begin(), values.end(), static_cast<int>(round) * 100 + me);
+    upcxx::copy(values.data(), source, 64, atl::on_stream(s));
+    // The neighbour has read what it got last.
+    if (round > 1) atl::wait(s, signals[mine] + 1, round - 1);
+    upcxx::copy(source, landing[right_index()], 64, atl::on_stream(s) | atl::remote_cx::as_signal(signals[right_index()], round));
+    atl::wait(s, signals[mine], round);
+    upcxx::copy(landing[mine], out[round - 1].data(), 64, atl::on_stream(s));
+    atl::signal(s, signals[static_cast<std::size_t>(left)] + 1, round);
+  }
+  atl::wait(s);
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    EXPECT_EQ(out[round - 1], std::vector<int>(64, static_cast<int>(round) * 100 + left)) << round;
+  }
+  upcxx::barrier();
+}
+
+TEST_F(stream_test, a_signal_can_be_waited_for_by_equality_fetched_and_reset) {
+  auto const s = atl::make_stream(gpu_);
+  auto const signals = of_all(filled<std::uint64_t>(1, 5));
+  auto const own = signals[static_cast<std::size_t>(me)];
+  auto const theirs = signals[right_index()];
+  atl::wait(s, own, 5, atl::signal_cmp::equal);
+  // An equality must be waited for before somebody writes another value.
+  atl::wait(s);
+  upcxx::barrier();
+  atl::signal(s, theirs, 2);
+  atl::wait(s, own, 2, atl::signal_cmp::equal);
+  std::uint64_t seen = 0;
+  upcxx::copy(own, &seen, 1, atl::on_stream(s));
+  atl::signal(s, own, 0);
+  std::uint64_t after = 77;
+  upcxx::copy(own, &after, 1, atl::on_stream(s));
+  atl::wait(s);
+  EXPECT_EQ(seen, 2u);
+  EXPECT_EQ(after, 0u);
+  // The signed difference counts.
+  atl::signal(s, own, 3);
+  atl::wait(s, own, ~std::uint64_t{0});
+  atl::wait(s);
+  upcxx::barrier();
+}
+
+TEST_F(stream_test, signals_in_the_shared_heap_are_seen_by_hosts) {
+  auto const s = atl::make_stream(gpu_);
+  multirank::shared_array<std::uint64_t> const words(1);
+  *words.local() = 0;
+  auto const landing = of_all(filled(10, -1));
+  auto const from = filled(10, me);
+  upcxx::barrier();
+  upcxx::copy(from, landing[right_index()], 10, atl::on_stream(s) | atl::remote_cx::as_signal(words.at(right), 1));
+  std::atomic_ref<std::uint64_t> const word(*words.local());
+  while (word.load(std::memory_order_acquire) == 0) upcxx::progress();
+  EXPECT_EQ(content(landing[static_cast<std::size_t>(me)], 10), std::vector<int>(10, left));
+  // And by streams, from hosts.
+  atl::wait(s, words.at(me), 9);
+  auto const passed = atl::when(s);
+  for (int i = 0; i < 100; ++i) upcxx::progress();
+  EXPECT_FALSE(passed.is_ready());
+  word.store(9, std::memory_order_release);
+  passed.wait();
+  upcxx::barrier();
+}
+
+TEST_F(stream_test, a_stream_waits_for_a_future) {
+  auto const s = atl::make_stream(gpu_);
+  auto const p = filled(4, 1);
+  upcxx::promise<int> gate;
+  std::vector<int> found(4, -1);
+  atl::wait(s, gate.get_future());
+  upcxx::copy(p, found.data(), 4, atl::on_stream(s));
+  auto const passed = atl::when(s);
+  for (int i = 0; i < 200; ++i) upcxx::progress();
+  EXPECT_FALSE(passed.is_ready());
+  EXPECT_EQ(found, std::vector<int>(4, -1));
+  gate.fulfill_result(1);
+  passed.wait();
+  EXPECT_EQ(found, std::vector<int>(4, 1));
+  atl::wait(s, upcxx::make_future(3));  // ready: nothing to wait for
+  // An rpc's answer lets it go on.
+  atl::wait(s, upcxx::rpc(right, [] { return 5; }));
+  atl::wait(s);
+  upcxx::barrier();
+}
+
+TEST_F(stream_test, remote_completion_comes_when_the_stream_has_copied) {
+  static int calls;
+  calls = 0;
+  auto const s = atl::make_stream(gpu_);
+  auto const landing = of_all(filled(100, -1));
+  auto const from = filled(100, 10 + me);
+  upcxx::promise<> all;
+  upcxx::copy(from, landing[right_index()], 100,
+              atl::on_stream(s) | upcxx::remote_cx::as_rpc([](gpu_ptr<int> p, int value) {
+                auto const found = std::make_shared<std::vector<int>>(100);
+                upcxx::copy(p, found->data(), 100).then([found, value] {
+                  EXPECT_EQ(*found, std::vector<int>(100, value));
+                  ++calls;
+                });
+              }, landing[right_index()], 10 + me) |
+                  operation_cx::as_promise(all));
+  all.finalize().wait();
+  while (calls == 0) upcxx::progress();
+  EXPECT_EQ(calls, 1);
+  upcxx::barrier();
+}
