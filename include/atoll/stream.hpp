@@ -43,13 +43,14 @@ class stream {
   stream(CUstream_st* cuda)  // NOLINT: implicit, so that programs pass what they have
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
       : name_{static_cast<unsigned>(upcxx::memory_kind::cuda_device),
-              cuda == nullptr ? reinterpret_cast<CUstream_st*>(2) : cuda} {
-  }
+              cuda == nullptr ? reinterpret_cast<CUstream_st*>(2) : cuda} {}
 #else
       : name_{static_cast<unsigned>(upcxx::memory_kind::cuda_device), cuda} {
   }
 #endif
-  explicit stream(engine::stream_name name) : name_(name) {}
+        explicit stream(engine::stream_name name)
+      : name_(name) {
+  }
 
   /// For the driver or the run time of CUDA.
   [[nodiscard]] CUstream_st* native() const { return static_cast<CUstream_st*>(name_.handle); }
@@ -129,7 +130,8 @@ constexpr auto kept_parts(First&& first, More&&... more) {
 /// what follows in the stream knows that the copy is complete. With operation_cx, source_cx and remote_cx::as_rpc the host hears of it as of other
 /// copies, during progress; not while the stream is captured.
 ///
-/// A copy between devices or host memory of one host needs no host to go on. One with an end that the stream's device does not reach (on another host; in
+/// Private memory of the host must be pinned (cudaMallocHost, cudaHostRegister) or in the shared heap: else the driver would wait in the call, and the job ends with
+/// words. A copy between devices or host memory of one host needs no host to go on. One with an end that the stream's device does not reach (on another host; in
 /// memory that only its owner reaches) is done by this rank's progress, for which the stream waits, and cannot be captured.
 inline auto on_stream(stream const& s) {
   return upcxx::detail::completions<detail::stream_item>{{{name_of(s)}, {}}};
@@ -142,7 +144,8 @@ struct remote_cx : upcxx::remote_cx {
   /// @param word  of any rank that the copy's stream could copy to.
   template <upcxx::memory_kind Kind>
   static auto as_signal(upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value) {
-    return upcxx::detail::completions<detail::signal_item>{{{detail::place_of_signal(word, "as_signal"), value}, {}}};
+    return upcxx::detail::completions<detail::signal_item>{
+        {{detail::place_of_signal(word, "as_signal"), value}, {}}};
   }
 };
 
@@ -166,7 +169,8 @@ inline void wait(stream const& s) { when(s).wait(); }
 ///
 /// @param word  in memory of this rank.
 template <upcxx::memory_kind Kind>
-void wait(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value, signal_cmp how = signal_cmp::at_least) {
+void wait(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value,
+          signal_cmp how = signal_cmp::at_least) {
   engine::stream_wait(name_of(s), detail::place_of_signal(word, "wait"), value, how == signal_cmp::equal);
 }
 
@@ -194,15 +198,16 @@ inline void write_signal(stream const& s, engine::memory_place word, std::uint64
   if (engine::stream_write(name_of(s), word, value)) return;
   by_host(s, [word, value] {
     upcxx::global_ptr<std::uint64_t> const from = upcxx::new_<std::uint64_t>(value);
-    return upcxx::detail::copy_later(word, place_of_signal(from, "signal"), sizeof value, static_cast<std::int32_t>(word.owner),
-                                     upcxx::operation_cx::as_future())
+    return upcxx::detail::copy_later(word, place_of_signal(from, "signal"), sizeof value,
+                                     static_cast<std::int32_t>(word.owner), upcxx::operation_cx::as_future())
         .then([from] { upcxx::delete_(from); });
   });
 }
 
 /// upcxx::copy with on_stream().
 template <class Cx>
-auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes, std::int32_t owner, Cx&& cx) {
+auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes,
+                     std::int32_t owner, Cx&& cx) {
   engine::stream_name name;
   auto const find = [&]<class Item>(Item const& item) {
     if constexpr (std::is_same_v<Item, stream_item>) name = item.on;
@@ -212,7 +217,9 @@ auto start_in_stream(engine::memory_place to, engine::memory_place from, std::si
   auto const signal = [&]<class Item>(Item const& item) {
     if constexpr (std::is_same_v<Item, signal_item>) write_signal(s, item.word, item.value);
   };
-  auto const give_signals = [&] { upcxx::detail::apply_items([&](auto const&... items) { (signal(items), ...); }, cx.items); };
+  auto const give_signals = [&] {
+    upcxx::detail::apply_items([&](auto const&... items) { (signal(items), ...); }, cx.items);
+  };
   if (!engine::stream_copy(name, to, from, bytes, nullptr)) {
     by_host(s, [to, from, bytes, owner] {
       return upcxx::detail::copy_later(to, from, bytes, owner, upcxx::operation_cx::as_future());
@@ -220,7 +227,8 @@ auto start_in_stream(engine::memory_place to, engine::memory_place from, std::si
   }
   give_signals();
   auto kept = upcxx::detail::apply_items(
-      []<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); }, std::forward<Cx>(cx).items);
+      []<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); },
+      std::forward<Cx>(cx).items);
   using kept_type = decltype(kept);
   if constexpr (!std::is_same_v<kept_type, upcxx::detail::completions<>>) {
     using pending = upcxx::detail::pending_copy<kept_type>;

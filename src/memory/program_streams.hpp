@@ -30,6 +30,9 @@ class program_streams {
   /// Whether calls go into a graph, which will be executed later, perhaps several times.
   virtual bool is_captured(stream_handle s) = 0;
 
+  /// Whether devices reach private host memory directly. If not, a driver may wait in copy() until the stream comes there.
+  virtual bool is_pinned(void const* memory) = 0;
+
   /// Each at the stream's end. Segments stay until the stream has come by.
   virtual void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) = 0;
   /// A word of 8 bytes that is a multiple of 8; all that the stream has written before is visible to who sees the value.

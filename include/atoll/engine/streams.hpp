@@ -27,7 +27,8 @@ ATOLL_EXPORT bool is_captured(stream_name s);
 /// Starts a copy at the stream's end. `done` hears of it as of other copies; null: nobody does, and the places stay until the
 /// stream has come by. False, and nothing was done, if the stream's device cannot do it alone: an end is another kind's, another host's or
 /// in memory that only its owner reaches.
-ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes, copy_completion* done);
+ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes,
+                              copy_completion* done);
 /// Writes a word once all that is before it in the stream is in place and visible. False as above.
 ATOLL_EXPORT bool stream_write(stream_name s, memory_place word, std::uint64_t value);
 /// The stream goes on when the word, which is in memory of this rank, equals the value or, by default, is at least that: the

@@ -51,8 +51,6 @@ inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_disable_timing = 2;
 inline constexpr unsigned wait_at_least = 0;
 inline constexpr unsigned wait_equal = 1;
-/// Streams that every context has; handles beyond are streams that were made.
-inline constexpr std::uintptr_t last_common_stream = 2;
 inline constexpr unsigned host_register_portable = 1;
 inline constexpr unsigned host_register_device_map = 2;
 inline constexpr unsigned ipc_lazy_peer_access = 1;
@@ -129,6 +127,7 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(context_current, "cuCtxGetCurrent", (context*))                                                       \
   X(context_push, "cuCtxPushCurrent_v2", (context))                                                       \
   X(context_pop, "cuCtxPopCurrent_v2", (context*))                                                        \
+  X(context_device, "cuCtxGetDevice", (cu_device*))                                                       \
   X(context_synchronize, "cuCtxSynchronize", ())                                                          \
   X(memory_info, "cuMemGetInfo_v2", (std::size_t*, std::size_t*))                                         \
   X(memory_alloc, "cuMemAlloc_v2", (pointer*, std::size_t))                                               \

@@ -1,5 +1,6 @@
 #include "memory/cuda/cuda_driver.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -81,10 +82,11 @@ class cuda_driver::no_context {
 };
 
 /// Streams know their context, and without a current one the driver starts copies a seventh faster (1.15
-/// instead of 1.34 us on an H200 with a driver of CUDA 13). One that insists gets the device's.
+/// instead of 1.34 us on an H200 with a driver of CUDA 13). One that insists gets the device's. So do streams of programs: the common ones are
+/// those of the current context, and copies that were captured without one may make a graph that cannot be instantiated.
 template <class Call>
 cu_result cuda_driver::on_stream(int device, gpu::stream s, Call&& call) {
-  if (streams_suffice_ && reinterpret_cast<std::uintptr_t>(s) > last_common_stream) [[likely]] {
+  if (streams_suffice_ && !s.programs) [[likely]] {
     no_context const none(cu_);
     if (none.is_so()) [[likely]] {
       cu_result const code = call();
@@ -148,7 +150,8 @@ void cuda_driver::fail_copy(cu_result code, char const* what) const {
 }
 
 void cuda_driver::fail_stream(cu_result code, char const* what, gpu::stream s, int device) const {
-  fatal("stream", "CUDA: %s in stream %p of device %d failed: %s", what, s, device, words(code).c_str());
+  fatal("stream", "CUDA: %s in stream %p of device %d failed: %s", what, s.handle, device,
+        words(code).c_str());
 }
 
 context cuda_driver::primary(int device) {
@@ -512,24 +515,25 @@ void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint6
 
 int cuda_driver::device_of(gpu::stream s) {
   context found = nullptr;
-  cu_result const code = cu_.stream_context(static_cast<stream>(s), &found);
-  for (int device = 0; code == success && device < device_n(); ++device) {
-    context& known = contexts_[static_cast<std::size_t>(device)];
-    if (known == found) return device;
-    // The program may use a device that the library has not opened.
-    context primary_context = nullptr;
-    if (known != nullptr || cu_.primary_retain(&primary_context, device) != success) continue;
-    if (primary_context == found) {
-      known = primary_context;
+  cu_result code = cu_.stream_context(static_cast<stream>(s), &found);
+  if (code == success) {
+    auto const known = std::find(contexts_.begin(), contexts_.end(), found);
+    if (known != contexts_.end()) [[likely]]
+      return static_cast<int>(known - contexts_.begin());
+    // The program uses a device that the library has not. Asking all would open them, which takes long.
+    cu_device device = -1;
+    context popped = nullptr;
+    code = cu_.context_push(found);
+    if (code == success) code = cu_.context_device(&device);
+    cu_.context_pop(&popped);
+    if (code == success && contexts_[static_cast<std::size_t>(device)] == nullptr && primary(device) == found)
       return device;
-    }
-    cu_.primary_release(device);
   }
   fatal(
       "stream",
       "%p is no stream of a device's primary context, which the CUDA run time uses%s%s. Handles 0, 1 and 2 mean the device that is "
       "current in this thread (cudaSetDevice)",
-      s, code == success ? "" : ": ", code == success ? "" : words(code).c_str());
+      s.handle, code == success ? "" : ": ", code == success ? "" : words(code).c_str());
 }
 
 bool cuda_driver::is_captured(gpu::stream s) {
@@ -537,6 +541,11 @@ bool cuda_driver::is_captured(gpu::stream s) {
   cu_result const code = cu_.stream_is_capturing(static_cast<stream>(s), &status);
   // A common stream beside one that is captured in a mode that forbids it.
   return code != success || status != 0;
+}
+
+bool cuda_driver::is_pinned(void const* memory) {
+  unsigned type = 0;
+  return cu_.pointer_attribute(&type, pointer_memory_type, reinterpret_cast<pointer>(memory)) == success;
 }
 
 void cuda_driver::wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) {

@@ -54,6 +54,7 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
   int device_of(gpu::stream s) override;
   bool is_captured(gpu::stream s) override;
+  bool is_pinned(void const* memory) override;
   void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
   void check_stream(gpu::stream s) override;
   void record(int device, gpu::event e, gpu::stream s) override;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "base/os/unique_fd.hpp"
 #include "memory/kind.hpp"
@@ -17,9 +18,20 @@ namespace atl::memory::gpu {
 
 /// An address as a device of this process sees it; unified with those of the host.
 using address = std::uint64_t;
-/// A queue of copies that a device executes in order, and a mark in it; of the driver's types.
-using stream = void*;
+/// A mark in a stream; of the driver's types.
 using event = void*;
+
+/// A queue of copies that a device executes in order.
+struct stream {
+  void* handle = nullptr;  ///< of the driver's types
+  bool programs = false;   ///< not made here: it may be captured into a graph
+
+  stream(void* driver_handle = nullptr, bool of_program = false) noexcept
+      : handle(driver_handle), programs(of_program) {}
+  template <class Handle>
+  requires std::is_pointer_v<Handle>
+  explicit operator Handle() const noexcept { return static_cast<Handle>(handle); }
+};
 
 struct copy_range {
   address to;
@@ -140,6 +152,7 @@ class driver {
   /// Ends the job if it is none of a device of this process.
   virtual int device_of(stream /*s*/) { return 0; }
   virtual bool is_captured(stream /*s*/) { return false; }
+  virtual bool is_pinned(void const* /*memory*/) { return true; }
   /// Lets the stream wait for a word that this process owns, or of registered host memory.
   virtual void wait(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,
                     comparison /*c*/) {}

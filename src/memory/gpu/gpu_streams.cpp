@@ -36,47 +36,53 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
   address const target = place_of(to);
   address const source = place_of(from);
   if (reaches(device, to) && reaches(device, from)) [[likely]] {
-    driver_.copy(device, s, target, source, bytes);
+    driver_.copy(device, {s, true}, target, source, bytes);
     return;
   }
   auto const lies_on = [device](copy_end end) {
     return end.segment == nullptr ? device : segment_of(end)->device();
   };
-  driver_.copy_across(device, s, target, lies_on(to), source, lies_on(from), bytes);
+  driver_.copy_across(device, {s, true}, target, lies_on(to), source, lies_on(from), bytes);
 }
 
 /// Ends the job if the device cannot load and store it.
 address gpu_streams::word_of(int device, copy_end word) {
   if (!driver_.can_write(device)) {
-    fatal("stream", "%s device %d has no writes and waits in streams, which signals need", to_string(driver_.id()), device);
+    fatal("stream", "%s device %d has no writes and waits in streams, which signals need",
+          to_string(driver_.id()), device);
   }
   if (word.segment == nullptr) {
     try {
       return driver_.device_address(reinterpret_cast<void*>(word.address));
     } catch (segment_error const& error) {
-      fatal("stream", "a signal in host memory that is not registered with the driver: %s. Only the shared heap is", error.what());
+      fatal("stream",
+            "a signal in host memory that is not registered with the driver: %s. Only the shared heap is",
+            error.what());
     }
   }
   if (!reaches(device, word)) {
-    fatal("stream", "a signal lies where %s device %d does not reach it: `atoll info` says which devices reach each other",
-          to_string(driver_.id()), device);
+    fatal(
+        "stream",
+        "a signal lies where %s device %d does not reach it: `atoll info` says which devices reach each other",
+        to_string(driver_.id()), device);
   }
   return place_of(word);
 }
 
 void gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
   int const device = device_of(s);
-  driver_.write(device, s, word_of(device, word), value);
+  driver_.write(device, {s, true}, word_of(device, word), value);
 }
 
 void gpu_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
   int const device = device_of(s);
-  driver_.wait(device, s, word_of(device, word), value, c);
+  driver_.wait(device, {s, true}, word_of(device, word), value, c);
 }
 
 void gpu_streams::report(stream_handle s, copy_record* record) {
   int const device = device_of(s);
-  auto const at = std::find_if(spare_.begin(), spare_.end(), [&](reported const& r) { return r.device == device; });
+  auto const at =
+      std::find_if(spare_.begin(), spare_.end(), [&](reported const& r) { return r.device == device; });
   event mark = nullptr;
   if (at == spare_.end()) {
     mark = driver_.make_event(device);
@@ -84,7 +90,7 @@ void gpu_streams::report(stream_handle s, copy_record* record) {
     mark = at->happened;
     spare_.erase(at);
   }
-  driver_.record(device, mark, s);
+  driver_.record(device, mark, {s, true});
   waited_for_.push_back({record, mark, device});
 }
 

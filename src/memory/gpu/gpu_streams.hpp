@@ -17,10 +17,12 @@ class gpu_streams final : public program_streams {
   explicit gpu_streams(driver& with) : driver_(with) {}
   ~gpu_streams() override;
 
-  stream_handle make(int device) override { return driver_.make_stream(device); }
+  stream_handle make(int device) override { return driver_.make_stream(device).handle; }
   void drop(stream_handle s) override { driver_.drop_stream(device_of(s), s); }
   int device_of(stream_handle s) override { return driver_.device_of(s); }
   bool is_captured(stream_handle s) override { return driver_.is_captured(s); }
+
+  bool is_pinned(void const* memory) override { return driver_.is_pinned(memory); }
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) override;
   void write(stream_handle s, copy_end word, std::uint64_t value) override;

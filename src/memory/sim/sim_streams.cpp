@@ -27,14 +27,15 @@ sim_streams::queue& sim_streams::find(stream_handle s) {
   for (auto const& each : queues_) {
     if (each.get() == s) return *each;
   }
-  fatal("stream", "%p is no stream of a simulated %s device: atl::make_stream makes those", s, to_string(shown_as_));
+  fatal("stream", "%p is no stream of a simulated %s device: atl::make_stream makes those", s,
+        to_string(shown_as_));
 }
 
 void sim_streams::drop(stream_handle s) {
   queue const& gone = find(s);
   if (!gone.tasks.empty()) {
-    fatal("stream", "a stream of simulated %s device %d ends while %zu things are to be done there", to_string(shown_as_), gone.device,
-          gone.tasks.size());
+    fatal("stream", "a stream of simulated %s device %d ends while %zu things are to be done there",
+          to_string(shown_as_), gone.device, gone.tasks.size());
   }
   std::erase_if(queues_, [s](auto const& each) { return each.get() == s; });
 }
@@ -63,7 +64,8 @@ bool sim_streams::stands_still(queue const& q) noexcept {
   if (next.what != task::sort::wait) return false;
   std::uint64_t const now = word_at(next.from).load(std::memory_order_acquire);
   // As devices compare: the difference counts, so that values may wrap around.
-  return next.how == comparison::equal ? now != next.number : static_cast<std::int64_t>(now - next.number) < 0;
+  return next.how == comparison::equal ? now != next.number
+                                       : static_cast<std::int64_t>(now - next.number) < 0;
 }
 
 bool sim_streams::need_polls() const noexcept {

@@ -20,6 +20,8 @@ class sim_streams final : public program_streams {
   int device_of(stream_handle s) override { return find(s).device; }
   bool is_captured(stream_handle /*s*/) override { return false; }
 
+  bool is_pinned(void const* /*memory*/) override { return false; }
+
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) override;
   void write(stream_handle s, copy_end word, std::uint64_t value) override;
   void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;

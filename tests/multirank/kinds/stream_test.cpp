@@ -17,6 +17,25 @@ using gpu_ptr = upcxx::global_ptr<T, device::kind>;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
+/// Memory of the host that devices reach.
+template <class T>
+class pinned {
+ public:
+  pinned(std::size_t count, T value) : memory_(upcxx::new_array<T>(count)), count_(count) {
+    std::fill(data(), data() + count, value);
+  }
+  ~pinned() { upcxx::delete_array(memory_); }
+  pinned(pinned const&) = delete;
+  pinned& operator=(pinned const&) = delete;
+  [[nodiscard]] T* data() const { return memory_.local(); }
+  T& operator[](std::size_t i) const { return data()[i]; }
+  [[nodiscard]] std::vector<T> values() const { return {data(), data() + count_}; }
+
+ private:
+  upcxx::global_ptr<T> memory_;
+  std::size_t count_;
+};
+
 template <class T>
 std::vector<T> of_all(T const& mine) {
   upcxx::dist_object<T> shared(mine);
@@ -64,18 +83,19 @@ TEST_F(stream_test, copies_happen_in_order_and_the_host_hears_of_it) {
   auto const a = filled(1000, me);
   auto const b = filled(1000, -1);
   EXPECT_FALSE(s.is_captured());
-  std::vector<int> values(1000);
-  std::iota(values.begin(), values.end(), 7 * me);
+  pinned<int> const values(1000, 0);
+  std::iota(values.data(), values.data() + 1000, 7 * me);
   // Each needs the one before.
   upcxx::copy(values.data(), a, 1000, atl::on_stream(s));
   upcxx::copy(a, b, 1000, atl::on_stream(s));
   upcxx::copy(a + 1, a, 999, atl::on_stream(s));
-  std::vector<int> found(2000);
+  pinned<int> const found(2000, -1);
   upcxx::copy(b, found.data(), 1000, atl::on_stream(s));
   bool called = false;
-  auto const done = upcxx::copy(a, found.data() + 1000, 999,
-                                atl::on_stream(s) | operation_cx::as_future() |
-                                    operation_cx::as_lpc(upcxx::current_persona(), [&called] { called = true; }));
+  auto const done =
+      upcxx::copy(a, found.data() + 1000, 999,
+                  atl::on_stream(s) | operation_cx::as_future() |
+                      operation_cx::as_lpc(upcxx::current_persona(), [&called] { called = true; }));
   EXPECT_FALSE(done.is_ready());
   done.wait();
   for (std::size_t i = 0; i < 1000; ++i) {
@@ -95,22 +115,26 @@ TEST_F(stream_test, a_ring_of_signals_needs_no_host) {
   auto const landing = of_all(filled(64, -1));
   auto const source = filled(64, 0);
   auto const mine = static_cast<std::size_t>(me);
-  std::vector<std::vector<int>> in(rounds, std::vector<int>(64));
-  std::vector<std::vector<int>> out(rounds, std::vector<int>(64, -1));
+  pinned<int> const in(64 * rounds, 0);
+  pinned<int> const out(64 * rounds, -1);
   for (std::uint64_t round = 1; round <= rounds; ++round) {
-    auto& values = in[round - 1];
-    std::fill(values.begin(), values.end(), static_cast<int>(round) * 100 + me);
-    upcxx::copy(values.data(), source, 64, atl::on_stream(s));
+    int* const values = in.data() + 64 * (round - 1);
+    std::fill(values, values + 64, static_cast<int>(round) * 100 + me);
+    upcxx::copy(values, source, 64, atl::on_stream(s));
     // The neighbour has read what it got last.
     if (round > 1) atl::wait(s, signals[mine] + 1, round - 1);
-    upcxx::copy(source, landing[right_index()], 64, atl::on_stream(s) | atl::remote_cx::as_signal(signals[right_index()], round));
+    upcxx::copy(source, landing[right_index()], 64,
+                atl::on_stream(s) | atl::remote_cx::as_signal(signals[right_index()], round));
     atl::wait(s, signals[mine], round);
-    upcxx::copy(landing[mine], out[round - 1].data(), 64, atl::on_stream(s));
+    upcxx::copy(landing[mine], out.data() + 64 * (round - 1), 64, atl::on_stream(s));
     atl::signal(s, signals[static_cast<std::size_t>(left)] + 1, round);
   }
   atl::wait(s);
   for (std::uint64_t round = 1; round <= rounds; ++round) {
-    EXPECT_EQ(out[round - 1], std::vector<int>(64, static_cast<int>(round) * 100 + left)) << round;
+    int const* const values = out.data() + 64 * (round - 1);
+    EXPECT_EQ(std::vector<int>(values, values + 64),
+              std::vector<int>(64, static_cast<int>(round) * 100 + left))
+        << round;
   }
   upcxx::barrier();
 }
@@ -126,14 +150,13 @@ TEST_F(stream_test, a_signal_can_be_waited_for_by_equality_fetched_and_reset) {
   upcxx::barrier();
   atl::signal(s, theirs, 2);
   atl::wait(s, own, 2, atl::signal_cmp::equal);
-  std::uint64_t seen = 0;
-  upcxx::copy(own, &seen, 1, atl::on_stream(s));
+  pinned<std::uint64_t> const seen(2, 77);
+  upcxx::copy(own, seen.data(), 1, atl::on_stream(s));
   atl::signal(s, own, 0);
-  std::uint64_t after = 77;
-  upcxx::copy(own, &after, 1, atl::on_stream(s));
+  upcxx::copy(own, seen.data() + 1, 1, atl::on_stream(s));
   atl::wait(s);
-  EXPECT_EQ(seen, 2u);
-  EXPECT_EQ(after, 0u);
+  EXPECT_EQ(seen[0], 2u);
+  EXPECT_EQ(seen[1], 0u);
   // The signed difference counts.
   atl::signal(s, own, 3);
   atl::wait(s, own, ~std::uint64_t{0});
@@ -148,7 +171,8 @@ TEST_F(stream_test, signals_in_the_shared_heap_are_seen_by_hosts) {
   auto const landing = of_all(filled(10, -1));
   auto const from = filled(10, me);
   upcxx::barrier();
-  upcxx::copy(from, landing[right_index()], 10, atl::on_stream(s) | atl::remote_cx::as_signal(words.at(right), 1));
+  upcxx::copy(from, landing[right_index()], 10,
+              atl::on_stream(s) | atl::remote_cx::as_signal(words.at(right), 1));
   std::atomic_ref<std::uint64_t> const word(*words.local());
   while (word.load(std::memory_order_acquire) == 0) upcxx::progress();
   EXPECT_EQ(content(landing[static_cast<std::size_t>(me)], 10), std::vector<int>(10, left));
@@ -166,16 +190,16 @@ TEST_F(stream_test, a_stream_waits_for_a_future) {
   auto const s = atl::make_stream(gpu_);
   auto const p = filled(4, 1);
   upcxx::promise<int> gate;
-  std::vector<int> found(4, -1);
+  pinned<int> const found(4, -1);
   atl::wait(s, gate.get_future());
   upcxx::copy(p, found.data(), 4, atl::on_stream(s));
   auto const passed = atl::when(s);
   for (int i = 0; i < 200; ++i) upcxx::progress();
   EXPECT_FALSE(passed.is_ready());
-  EXPECT_EQ(found, std::vector<int>(4, -1));
+  EXPECT_EQ(found.values(), std::vector<int>(4, -1));
   gate.fulfill_result(1);
   passed.wait();
-  EXPECT_EQ(found, std::vector<int>(4, 1));
+  EXPECT_EQ(found.values(), std::vector<int>(4, 1));
   atl::wait(s, upcxx::make_future(3));  // ready: nothing to wait for
   // An rpc's answer lets it go on.
   atl::wait(s, upcxx::rpc(right, [] { return 5; }));
@@ -191,13 +215,16 @@ TEST_F(stream_test, remote_completion_comes_when_the_stream_has_copied) {
   auto const from = filled(100, 10 + me);
   upcxx::promise<> all;
   upcxx::copy(from, landing[right_index()], 100,
-              atl::on_stream(s) | upcxx::remote_cx::as_rpc([](gpu_ptr<int> p, int value) {
-                auto const found = std::make_shared<std::vector<int>>(100);
-                upcxx::copy(p, found->data(), 100).then([found, value] {
-                  EXPECT_EQ(*found, std::vector<int>(100, value));
-                  ++calls;
-                });
-              }, landing[right_index()], 10 + me) |
+              atl::on_stream(s) |
+                  upcxx::remote_cx::as_rpc(
+                      [](gpu_ptr<int> p, int value) {
+                        auto const found = std::make_shared<std::vector<int>>(100);
+                        upcxx::copy(p, found->data(), 100).then([found, value] {
+                          EXPECT_EQ(*found, std::vector<int>(100, value));
+                          ++calls;
+                        });
+                      },
+                      landing[right_index()], 10 + me) |
                   operation_cx::as_promise(all));
   all.finalize().wait();
   while (calls == 0) upcxx::progress();

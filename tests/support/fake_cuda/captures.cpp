@@ -53,7 +53,7 @@ cu_result end_capture(stream on, graph* made) {
   if (ended->invalidated) return capture_invalidated;
   static std::uintptr_t last = 0;
   *made = reinterpret_cast<graph>(++last);
-  all().graphs[*made] = std::move(ended->tasks);
+  all().graphs[*made] = {std::move(ended->tasks), !ended->without_context};
   return success;
 }
 
@@ -64,17 +64,19 @@ cu_result graph_destroy(graph gone) {
 
 cu_result graph_instantiate(graph_exec* made, graph from, unsigned long long flags) {
   std::lock_guard const held(all().lock);
+  if (current() == nullptr) return invalid_context;
   auto const found = all().graphs.find(from);
-  if (found == all().graphs.end() || flags != 0) return invalid_value;
+  if (found == all().graphs.end() || flags != 0 || !found->second.instantiable) return invalid_value;
   static std::uintptr_t last = 0;
   *made = reinterpret_cast<graph_exec>(++last);
-  all().executable[*made] = found->second;
+  all().executable[*made] = found->second.tasks;
   return success;
 }
 
 cu_result graph_launch(graph_exec what, stream on) {
   std::lock_guard const held(all().lock);
   if (cu_result const code = name_stream(on); code != success) return code;
+  if (current() == nullptr) return invalid_context;
   auto const found = all().executable.find(what);
   if (found == all().executable.end() || all().streams.count(on) == 0) return invalid_handle;
   for (task const& each : found->second) enqueue(on, each);

@@ -210,7 +210,10 @@ cu_result primary_retain(context* made, cu_device ordinal) {
   std::lock_guard const held(all().lock);
   device_state* const device = device_at(ordinal);
   if (device == nullptr) return invalid_device;
-  if (device->retained++ == 0) ++all().counts.contexts;
+  if (device->retained++ == 0) {
+    ++all().counts.contexts;
+    ++all().counts.contexts_ever;
+  }
   *made = reinterpret_cast<context>(device);
   return success;
 }
@@ -227,6 +230,14 @@ cu_result primary_release(cu_device ordinal) {
 cu_result context_current(context* found) {
   *found = reinterpret_cast<context>(current());
   return success;
+}
+
+cu_result context_device(cu_device* ordinal) {
+  std::lock_guard const held(all().lock);
+  for (*ordinal = 0; device_at(*ordinal) != nullptr; ++*ordinal) {
+    if (device_at(*ordinal) == current()) return success;
+  }
+  return invalid_context;
 }
 
 cu_result context_push(context wanted) {

@@ -35,6 +35,9 @@ namespace fake_cuda {
 
 using namespace atl::memory::cuda;
 
+/// Streams that every context has; handles beyond are streams that were made.
+inline constexpr std::uintptr_t last_common_stream = 2;
+
 inline constexpr cu_result invalid_value = 1;
 inline constexpr cu_result not_initialized = 3;
 inline constexpr cu_result invalid_device = 101;
@@ -136,6 +139,8 @@ struct capture {
   capture_mode mode = capture_global;
   std::thread::id by;
   bool invalidated = false;
+  bool without_context =
+      false;  ///< a call was made while none was current: a driver may not make sense of it later
   std::vector<task> tasks;
 };
 
@@ -163,7 +168,11 @@ struct state {
   std::map<std::byte*, std::size_t> registered;
   std::map<stream, std::shared_ptr<stream_state>> streams;
   std::map<event, std::shared_ptr<event_state>> events;
-  std::map<graph, std::vector<task>> graphs;  ///< what one stream did, in its order
+  struct captured_graph {
+    std::vector<task> tasks;  ///< of one stream, in its order
+    bool instantiable;
+  };
+  std::map<graph, captured_graph> graphs;
   std::map<graph_exec, std::vector<task>> executable;
   std::uint64_t copies = 0;
   control counts;

@@ -178,6 +178,7 @@ void enqueue(stream on, task t) {
   state& s = all();
   stream_state& queue = *s.streams.at(on);
   if (queue.captured != nullptr) {
+    queue.captured->without_context |= current() == nullptr;
     queue.captured->tasks.push_back(std::move(t));
     return;
   }

@@ -283,39 +283,60 @@ TEST_F(cuda_beside_programs_test, streams_of_the_program_keep_their_order_whiche
   }
 }
 
+TEST_F(cuda_beside_programs_test, no_device_is_opened_to_ask_whose_a_stream_is) {
+  auto const kind = open("devices=4");
+  auto const mine = kind->create(1, mib, nullptr);
+  program_streams& streams = *kind->streams();
+  stream_handle const on = streams.make(1);
+  int const before = fake_->contexts_ever;
+  EXPECT_EQ(streams.device_of(on), 1);
+  EXPECT_EQ(fake_->contexts_ever, before);
+  within(2, [&] {
+    // One that the program alone has used until now.
+    stream_handle const theirs = make_stream();
+    EXPECT_EQ(streams.device_of(theirs), 2);
+    EXPECT_EQ(fake_->contexts_ever, before + 1);
+    finish(*kind, theirs);
+    streams.drop(theirs);
+  });
+  streams.drop(on);
+}
+
 TEST_F(cuda_beside_programs_test, what_is_captured_happens_whenever_the_graph_is_launched) {
   auto const kind = open();
   auto const memory = kind->create(0, mib, nullptr);
   program_streams& streams = *kind->streams();
-  stream_handle const on = streams.make(0);
-  auto* const native = static_cast<cuda::stream>(on);
-  std::uint64_t in = 0;
-  std::uint64_t out = 0;
-  streams.write(on, end(*memory, 64), 0);
-  ASSERT_EQ(begin_(native, cuda::capture_global), cuda::success);
-  EXPECT_TRUE(streams.is_captured(on));
-  streams.wait(on, end(*memory, 64), 1, comparison::equal);
-  streams.write(on, end(*memory, 64), 0);
-  streams.copy(on, end(*memory), host(&in), 8);
-  streams.copy(on, host(&out), end(*memory), 8);
-  void* graph = nullptr;
-  void* executable = nullptr;
-  ASSERT_EQ(end_(native, &graph), cuda::success);
-  ASSERT_EQ(instantiate_(&executable, graph, 0), cuda::success);
-  EXPECT_FALSE(streams.is_captured(on));
-  finish(*kind, on);
-  EXPECT_EQ(out, 0u);
-  stream_handle const other = streams.make(1);
-  for (in = 10; in < 13; ++in) {
-    ASSERT_EQ(launch_(executable, native), cuda::success);
-    streams.write(other, end(*memory, 64), 1);
+  within(0, [&] {
+    stream_handle const on = streams.make(0);
+    auto* const native = static_cast<cuda::stream>(on);
+    std::uint64_t in = 0;
+    std::uint64_t out = 0;
+    streams.write(on, end(*memory, 64), 0);
+    ASSERT_EQ(begin_(native, cuda::capture_global), cuda::success);
+    EXPECT_TRUE(streams.is_captured(on));
+    streams.wait(on, end(*memory, 64), 1, comparison::equal);
+    streams.write(on, end(*memory, 64), 0);
+    streams.copy(on, end(*memory), host(&in), 8);
+    streams.copy(on, host(&out), end(*memory), 8);
+    void* graph = nullptr;
+    void* executable = nullptr;
+    ASSERT_EQ(end_(native, &graph), cuda::success);
+    ASSERT_EQ(instantiate_(&executable, graph, 0), cuda::success);
+    EXPECT_FALSE(streams.is_captured(on));
     finish(*kind, on);
-    EXPECT_EQ(out, in);
-  }
-  EXPECT_EQ(destroy_executable_(executable), cuda::success);
-  EXPECT_EQ(destroy_graph_(graph), cuda::success);
-  streams.drop(on);
-  streams.drop(other);
+    EXPECT_EQ(out, 0u);
+    stream_handle const other = streams.make(1);
+    for (in = 10; in < 13; ++in) {
+      ASSERT_EQ(launch_(executable, native), cuda::success);
+      streams.write(other, end(*memory, 64), 1);
+      finish(*kind, on);
+      EXPECT_EQ(out, in);
+    }
+    EXPECT_EQ(destroy_executable_(executable), cuda::success);
+    EXPECT_EQ(destroy_graph_(graph), cuda::success);
+    streams.drop(on);
+    streams.drop(other);
+  });
 }
 
 TEST_F(cuda_beside_programs_test, streams_that_make_no_sense_are_named) {

@@ -1,0 +1,171 @@
+// Graphs of CUDA, captured from streams that communicate, over the fake driver and GPUs.
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+#include <atoll/stream.hpp>
+
+#include "memory/cuda/api.hpp"
+#include "multirank/common.hpp"
+
+namespace {
+
+namespace cuda = atl::memory::cuda;
+using device = upcxx::cuda_device;
+template <class T>
+using gpu_ptr = upcxx::global_ptr<T, device::kind>;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// What programs call of the driver that the library has opened, too.
+struct driver {
+  using stream = CUstream_st*;
+  template <class... Parameters>
+  using function = cuda::cu_result (*)(Parameters...);
+  function<stream, cuda::capture_mode> begin = nullptr;
+  function<stream, void**> end = nullptr;
+  function<void**, void*, unsigned long long> instantiate = nullptr;
+  function<void*, stream> launch = nullptr;
+  function<void*> destroy_executable = nullptr;
+  function<void*> destroy_graph = nullptr;
+  function<cuda::context*, int> retain = nullptr;
+  function<cuda::context> push = nullptr;
+  function<cuda::context*> pop = nullptr;
+  function<int> release = nullptr;
+
+  driver() {
+    char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
+    void* const handle = dlopen(library == nullptr ? "libcuda.so.1" : library, RTLD_NOW | RTLD_LOCAL);
+    auto const find = [handle]<class F>(F& f, char const* name) { f = reinterpret_cast<F>(dlsym(handle, name)); };
+    find(begin, "cuStreamBeginCapture_v2");
+    find(end, "cuStreamEndCapture");
+    find(instantiate, "cuGraphInstantiateWithFlags");
+    find(launch, "cuGraphLaunch");
+    find(destroy_executable, "cuGraphExecDestroy");
+    find(destroy_graph, "cuGraphDestroy");
+    find(retain, "cuDevicePrimaryCtxRetain");
+    find(push, "cuCtxPushCurrent_v2");
+    find(pop, "cuCtxPopCurrent_v2");
+    find(release, "cuDevicePrimaryCtxRelease_v2");
+  }
+};
+
+template <class T>
+std::vector<T> of_all(T const& mine) {
+  upcxx::dist_object<T> shared(mine);
+  std::vector<T> all;
+  for (int r = 0; r < upcxx::rank_n(); ++r) all.push_back(shared.fetch(r).wait());
+  upcxx::barrier();
+  return all;
+}
+
+}  // namespace
+
+class graph_test : public multirank::fixture {
+ protected:
+  void SetUp() override {
+    fixture::SetUp();
+    int const least = upcxx::reduce_all(device::device_n(), upcxx::op_fast_min).wait();
+    if (least == 0) GTEST_SKIP() << device::kind_info();
+    gpu_ = upcxx::make_gpu_allocator<device>(mib);
+    // As cudaSetDevice does.
+    cuda::context context = nullptr;
+    ASSERT_EQ(cu_.retain(&context, gpu_.device_id()), cuda::success);
+    ASSERT_EQ(cu_.push(context), cuda::success);
+  }
+  void TearDown() override {
+    if (!gpu_.is_active()) return;
+    cuda::context context = nullptr;
+    EXPECT_EQ(cu_.pop(&context), cuda::success);
+    EXPECT_EQ(cu_.release(gpu_.device_id()), cuda::success);
+    upcxx::barrier();
+    gpu_.destroy();
+  }
+  /// An executable graph of what `f` starts in a stream.
+  template <class F>
+  void* capture(atl::stream const& s, cuda::capture_mode mode, F&& f) {
+    void* graph = nullptr;
+    void* executable = nullptr;
+    EXPECT_EQ(cu_.begin(s.native(), mode), cuda::success);
+    EXPECT_TRUE(s.is_captured());
+    f();
+    EXPECT_EQ(cu_.end(s.native(), &graph), cuda::success);
+    EXPECT_EQ(cu_.instantiate(&executable, graph, 0), cuda::success);
+    EXPECT_EQ(cu_.destroy_graph(graph), cuda::success);
+    EXPECT_FALSE(s.is_captured());
+    return executable;
+  }
+
+  upcxx::device_allocator<device> gpu_;
+  driver cu_;
+};
+
+TEST_F(graph_test, an_exchange_is_captured_once_and_launched_again_and_again) {
+  auto const s = atl::make_stream(gpu_);
+  // News and credit: a value that nobody has consumed must not be overwritten.
+  auto const own = gpu_.allocate<std::uint64_t>(2);
+  std::uint64_t const first[2] = {0, 1};
+  upcxx::copy(first, own, 2).wait();
+  auto const words = of_all(own);
+  auto const landing = of_all(gpu_.allocate<int>(256));
+  auto const source = gpu_.allocate<int>(256);
+  auto* const in = upcxx::new_array<int>(512).local();
+  int* const out = in + 256;
+  std::fill(out, out + 256, -1);
+  auto const arrived = [out] { return std::vector<int>(out, out + 256); };
+  auto const theirs = static_cast<std::size_t>(right);
+  void* const exchange = capture(s, cuda::capture_global, [&] {
+    upcxx::copy(in, source, 256, atl::on_stream(s));
+    atl::wait(s, own + 1, 1, atl::signal_cmp::equal);
+    atl::signal(s, own + 1, 0);
+    upcxx::copy(source, landing[theirs], 256, atl::on_stream(s) | atl::remote_cx::as_signal(words[theirs], 1));
+    atl::wait(s, own, 1, atl::signal_cmp::equal);
+    atl::signal(s, own, 0);
+    upcxx::copy(landing[static_cast<std::size_t>(me)], out, 256, atl::on_stream(s));
+    atl::signal(s, words[static_cast<std::size_t>(left)] + 1, 1);
+  });
+  EXPECT_EQ(arrived(), std::vector<int>(256, -1));
+  for (int round = 0; round < 30; ++round) {
+    std::fill(in, in + 256, 100 * round + me);
+    ASSERT_EQ(cu_.launch(exchange, s.native()), cuda::success);
+    atl::wait(s);
+    EXPECT_EQ(arrived(), std::vector<int>(256, 100 * round + left)) << round;
+  }
+  // Without a host in between.
+  for (int round = 0; round < 50; ++round) ASSERT_EQ(cu_.launch(exchange, s.native()), cuda::success);
+  atl::wait(s);
+  EXPECT_EQ(arrived(), std::vector<int>(256, 2900 + left));
+  EXPECT_EQ(cu_.destroy_executable(exchange), cuda::success);
+  upcxx::delete_array(upcxx::to_global_ptr(in));
+  upcxx::barrier();
+}
+
+TEST_F(graph_test, the_library_goes_on_beside_a_capture) {
+  auto const s = atl::make_stream(gpu_);
+  auto const p = gpu_.allocate<int>(1000);
+  auto const all = of_all(p);
+  std::vector<int> const values(1000, me);
+  for (auto const mode : {cuda::capture_global, cuda::capture_thread_local, cuda::capture_relaxed}) {
+    std::vector<int> found(1000, -1);
+    auto* const in_graph = upcxx::new_array<int>(1000).local();
+    auto const before = upcxx::copy(values.data(), p, 1000);
+    void* const made = capture(s, mode, [&] {
+      before.wait();
+      upcxx::barrier();
+      upcxx::copy(all[static_cast<std::size_t>(right)], found.data(), 1000).wait();
+      upcxx::copy(p, in_graph, 1000, atl::on_stream(s));
+      EXPECT_EQ(upcxx::rpc(right, [] { return 5; }).wait(), 5);
+      // And so do other streams.
+      auto const other = atl::make_stream(gpu_);
+      atl::wait(other);
+    });
+    EXPECT_EQ(found, std::vector<int>(1000, right));
+    ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+    atl::wait(s);
+    EXPECT_EQ(std::vector<int>(in_graph, in_graph + 1000), values);
+    upcxx::delete_array(upcxx::to_global_ptr(in_graph));
+    EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+    upcxx::barrier();
+  }
+}
