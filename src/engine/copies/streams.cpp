@@ -90,6 +90,7 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
 
 void device_copies::report_in(stream_name s, copy_completion* done) {
   memory::program_streams& streams = streams_of(s);
+  streams.device_of(s.handle);  // says so if it is none
   if (streams.is_captured(s.handle)) {
     fatal(
         "stream",

@@ -34,8 +34,10 @@ sim_streams::queue& sim_streams::find(stream_handle s) {
 void sim_streams::drop(stream_handle s) {
   queue const& gone = find(s);
   if (!gone.tasks.empty()) {
-    fatal("stream", "a stream of simulated %s device %d ends while %zu things are to be done there",
-          to_string(shown_as_), gone.device, gone.tasks.size());
+    fatal(
+        "stream",
+        "a stream of simulated %s device %d ends before it has come to its end (things left: %zu): atl::wait for it first",
+        to_string(shown_as_), gone.device, gone.tasks.size());
   }
   std::erase_if(queues_, [s](auto const& each) { return each.get() == s; });
 }

@@ -37,7 +37,9 @@ struct driver {
   driver() {
     char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
     void* const handle = dlopen(library == nullptr ? "libcuda.so.1" : library, RTLD_NOW | RTLD_LOCAL);
-    auto const find = [handle]<class F>(F& f, char const* name) { f = reinterpret_cast<F>(dlsym(handle, name)); };
+    auto const find = [handle]<class F>(F& f, char const* name) {
+      f = reinterpret_cast<F>(dlsym(handle, name));
+    };
     find(begin, "cuStreamBeginCapture_v2");
     find(end, "cuStreamEndCapture");
     find(instantiate, "cuGraphInstantiateWithFlags");
@@ -119,7 +121,8 @@ TEST_F(graph_test, an_exchange_is_captured_once_and_launched_again_and_again) {
     upcxx::copy(in, source, 256, atl::on_stream(s));
     atl::wait(s, own + 1, 1, atl::signal_cmp::equal);
     atl::signal(s, own + 1, 0);
-    upcxx::copy(source, landing[theirs], 256, atl::on_stream(s) | atl::remote_cx::as_signal(words[theirs], 1));
+    upcxx::copy(source, landing[theirs], 256,
+                atl::on_stream(s) | atl::remote_cx::as_signal(words[theirs], 1));
     atl::wait(s, own, 1, atl::signal_cmp::equal);
     atl::signal(s, own, 0);
     upcxx::copy(landing[static_cast<std::size_t>(me)], out, 256, atl::on_stream(s));

@@ -1,11 +1,14 @@
 // Misuse of device memory, one for each value of the first argument; see CMakeLists.txt
 // for what must be said.
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
+#include <atoll/stream.hpp>
 #include <upcxx/upcxx.hpp>
 
 namespace {
@@ -59,6 +62,25 @@ int main(int argc, char** argv) {
   if (is("host_address")) value = *allocator.local(p);
   if (is("theirs")) value = allocator.local(theirs) == nullptr ? 1 : 0;
   if (is("not_in_segment")) value = allocator.to_global_ptr(&value).where();
+  auto const is_about_streams = [&] { return std::strncmp(what, "stream_", 7) == 0; };
+  if (is_about_streams()) {
+    auto s = atl::make_stream(allocator);
+    auto const signal = allocator.allocate<std::uint64_t>(1);
+    if (is("stream_private")) upcxx::copy(p, &value, 1, atl::on_stream(s));
+    if (is("stream_null")) upcxx::copy(p, upcxx::global_ptr<int>(), 1, atl::on_stream(s));
+    if (is("stream_theirs")) atl::wait(s, upcxx::reinterpret_pointer_cast<std::uint64_t>(theirs), 1);
+    if (is("stream_unknown")) atl::wait(atl::stream(reinterpret_cast<CUstream_st*>(&value)));
+    if (is("stream_default")) atl::wait(atl::stream(nullptr));
+    if (is("stream_unfinished")) atl::wait(s, signal, 1);
+    if (is("stream_captured")) {
+      auto const begin = reinterpret_cast<int (*)(CUstream_st*, int)>(
+          dlsym(dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW), "cuStreamBeginCapture_v2"));
+      begin(s.native(), 0);
+      (void)atl::when(s);
+    }
+    upcxx::barrier();
+    return 0;
+  }
   allocator.deallocate(p);
   if (is("freed")) upcxx::copy(p, &value, 1).wait();
   if (is("freed_twice")) allocator.deallocate(p);
