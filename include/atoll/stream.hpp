@@ -64,7 +64,7 @@ class stream {
   friend engine::stream_name name_of(stream const& s) { return s.name_; }
 };
 
-/// A stream that ends with its object, when nothing is left to be done there.
+/// A stream that ends with its object, when nothing is left to be done there, or with the library.
 class owned_stream : public stream {
  public:
   owned_stream(owned_stream&& other) noexcept : stream(std::exchange(other.name_, {})) {}
@@ -137,6 +137,7 @@ inline auto on_stream(stream const& s) {
   return upcxx::detail::completions<detail::stream_item>{{{name_of(s)}, {}}};
 }
 
+/// @cond  The reference knows one class of this name.
 /// Requests about remote completion, those of upcxx::remote_cx among them.
 struct remote_cx : upcxx::remote_cx {
   /// When the data is in place, a signal gets a value. With on_stream().
@@ -148,6 +149,7 @@ struct remote_cx : upcxx::remote_cx {
         {{detail::place_of_signal(word, "as_signal"), value}, {}}};
   }
 };
+/// @endcond
 
 /// A future that becomes ready when the stream has done all that is in it now.
 ///
@@ -164,6 +166,10 @@ struct remote_cx : upcxx::remote_cx {
 /// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody stands still who waits for this rank, as would in
 /// cudaStreamSynchronize.
 inline void wait(stream const& s) { when(s).wait(); }
+
+/// What the stream has put and signalled is in place, wherever that is, for what follows in it. Copies and signals of a stream are complete when it goes on, those that
+/// the host does for it, too, so this has nothing to add, unlike in libraries whose puts in a stream end later; it is there to say what a program relies on.
+inline void quiet(stream const& /*s*/) noexcept {}
 
 /// What follows in the stream happens once a signal has the value.
 ///

@@ -23,8 +23,9 @@ class program_streams {
   program_streams(program_streams const&) = delete;
   program_streams& operator=(program_streams const&) = delete;
 
-  /// For programs that have none of their own.
+  /// For programs that have none of their own. Those that are left end with the kind.
   virtual stream_handle make(int device) = 0;
+  /// Nothing if it was not made here.
   virtual void drop(stream_handle s) = 0;
   virtual int device_of(stream_handle s) = 0;
   /// Whether calls go into a graph, which will be executed later, perhaps several times.

@@ -18,7 +18,7 @@ struct stream_name {
 
 /// A new stream, for programs without one of their own. Ends the job if there is no such device.
 ATOLL_EXPORT stream_name make_stream(unsigned kind, int device);
-/// Ends one that make_stream made; nothing is left to be done there.
+/// Ends one that make_stream made; nothing is left to be done there. Nothing if finalize has.
 ATOLL_EXPORT void drop_stream(stream_name s);
 
 /// Whether calls go into a graph instead.

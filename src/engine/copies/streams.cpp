@@ -116,6 +116,8 @@ stream_name make_stream(unsigned kind, int device) {
 }
 
 void drop_stream(stream_name s) {
+  // It may outlive the library, which has ended it then.
+  if (!device_copies::exists()) return;
   guard const held;
   device_copies::here().streams_of(s).drop(s.handle);
 }

@@ -28,6 +28,20 @@ gpu_streams::~gpu_streams() {
   for (auto const* list : {&waited_for_, &spare_}) {
     for (reported const& each : *list) driver_.drop_event(each.device, each.happened);
   }
+  for (made_stream const& each : made_) driver_.drop_stream(each.device, each.handle);
+}
+
+stream_handle gpu_streams::make(int device) {
+  made_.push_back({driver_.make_stream(device).handle, device});
+  return made_.back().handle;
+}
+
+void gpu_streams::drop(stream_handle s) {
+  auto const found =
+      std::find_if(made_.begin(), made_.end(), [s](made_stream const& each) { return each.handle == s; });
+  if (found == made_.end()) return;
+  driver_.drop_stream(found->device, s);
+  made_.erase(found);
 }
 
 void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) {

@@ -17,8 +17,8 @@ class gpu_streams final : public program_streams {
   explicit gpu_streams(driver& with) : driver_(with) {}
   ~gpu_streams() override;
 
-  stream_handle make(int device) override { return driver_.make_stream(device).handle; }
-  void drop(stream_handle s) override { driver_.drop_stream(device_of(s), s); }
+  stream_handle make(int device) override;
+  void drop(stream_handle s) override;
   int device_of(stream_handle s) override { return driver_.device_of(s); }
   bool is_captured(stream_handle s) override { return driver_.is_captured(s); }
 
@@ -38,7 +38,13 @@ class gpu_streams final : public program_streams {
   };
   address word_of(int device, copy_end word);
 
+  struct made_stream {
+    stream_handle handle;
+    int device;
+  };
+
   driver& driver_;
+  std::vector<made_stream> made_;
   std::vector<reported> waited_for_;
   std::vector<reported> spare_;  ///< events, by device
 };

@@ -32,14 +32,16 @@ sim_streams::queue& sim_streams::find(stream_handle s) {
 }
 
 void sim_streams::drop(stream_handle s) {
-  queue const& gone = find(s);
-  if (!gone.tasks.empty()) {
+  auto const found =
+      std::find_if(queues_.begin(), queues_.end(), [s](auto const& each) { return each.get() == s; });
+  if (found == queues_.end()) return;
+  if (!(*found)->tasks.empty()) {
     fatal(
         "stream",
         "a stream of simulated %s device %d ends before it has come to its end (things left: %zu): atl::wait for it first",
-        to_string(shown_as_), gone.device, gone.tasks.size());
+        to_string(shown_as_), (*found)->device, (*found)->tasks.size());
   }
-  std::erase_if(queues_, [s](auto const& each) { return each.get() == s; });
+  queues_.erase(found);
 }
 
 void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include <atoll/stream.hpp>
+#include <atoll/stream_barrier.hpp>
 
 #include "memory/cuda/api.hpp"
 #include "multirank/common.hpp"
@@ -171,4 +172,29 @@ TEST_F(graph_test, the_library_goes_on_beside_a_capture) {
     EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
     upcxx::barrier();
   }
+}
+
+TEST_F(graph_test, a_barrier_of_streams_is_entered_with_every_launch) {
+  atl::stream_barrier all(gpu_);
+  auto const s = atl::make_stream(gpu_);
+  auto const words = of_all(gpu_.allocate<int>(1));
+  auto* const in = upcxx::new_array<int>(2).local();
+  void* const made = capture(s, cuda::capture_global, [&] {
+    upcxx::copy(in, words[static_cast<std::size_t>(me)], 1, atl::on_stream(s));
+    all.enter(s);
+    upcxx::copy(words[static_cast<std::size_t>(right)], in + 1, 1, atl::on_stream(s));
+    all.enter(s);
+  });
+  for (int round = 0; round < 20; ++round) {
+    in[0] = 1000 * me + round;
+    if (round % 4 == me % 4) upcxx::progress();
+    ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+    atl::wait(s);
+    EXPECT_EQ(in[1], 1000 * right + round);
+    if (round % 7 == 0) all.enter(s);  // what is captured and what is not do not disturb each other
+  }
+  atl::wait(s);
+  EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+  upcxx::delete_array(upcxx::to_global_ptr(in));
+  all.destroy();
 }

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include <atoll/stream.hpp>
+#include <atoll/stream_barrier.hpp>
 
 #include "multirank/common.hpp"
 
@@ -230,4 +231,33 @@ TEST_F(stream_test, remote_completion_comes_when_the_stream_has_copied) {
   while (calls == 0) upcxx::progress();
   EXPECT_EQ(calls, 1);
   upcxx::barrier();
+}
+
+TEST_F(stream_test, a_barrier_of_streams_lets_nobody_through_before_the_last_has_come) {
+  constexpr int rounds = 15;
+  upcxx::team halves = upcxx::world().split(me % 2, me);
+  for (upcxx::team const* const over : {&upcxx::world(), &halves}) {
+    atl::stream_barrier all(gpu_, *over);
+    auto const first = atl::make_stream(gpu_);
+    auto const second = atl::make_stream(gpu_);
+    int const next = (*over)[(over->rank_me() + 1) % over->rank_n()];
+    auto const words = of_all(filled<int>(1, -1));
+    pinned<int> const in(rounds, 0);
+    pinned<int> const out(rounds, -1);
+    for (int round = 0; round < rounds; ++round) {
+      in[static_cast<std::size_t>(round)] = 1000 * me + round;
+      auto const& s = round < 10 ? first : second;
+      if (round == 10) atl::wait(first);
+      upcxx::copy(in.data() + round, words[static_cast<std::size_t>(me)], 1, atl::on_stream(s));
+      all.enter(s);
+      upcxx::copy(words[static_cast<std::size_t>(next)], out.data() + round, 1, atl::on_stream(s));
+      all.enter(s);
+    }
+    atl::wait(second);
+    for (int round = 0; round < rounds; ++round)
+      EXPECT_EQ(out[static_cast<std::size_t>(round)], 1000 * next + round);
+    all.destroy();
+    gpu_.deallocate(words[static_cast<std::size_t>(me)]);
+  }
+  halves.destroy();
 }

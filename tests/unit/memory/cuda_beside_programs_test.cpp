@@ -293,13 +293,16 @@ TEST_F(cuda_beside_programs_test, no_device_is_opened_to_ask_whose_a_stream_is) 
   EXPECT_EQ(fake_->contexts_ever, before);
   within(2, [&] {
     // One that the program alone has used until now.
-    stream_handle const theirs = make_stream();
+    cuda::stream const theirs = make_stream();
     EXPECT_EQ(streams.device_of(theirs), 2);
     EXPECT_EQ(fake_->contexts_ever, before + 1);
     finish(*kind, theirs);
-    streams.drop(theirs);
+    streams.drop(theirs);  // not made here: stays
+    EXPECT_EQ(cu_.stream_destroy(theirs), cuda::success);
   });
+  streams.make(0);  // ends with the kind
   streams.drop(on);
+  EXPECT_EQ(fake_->streams, 1);
 }
 
 TEST_F(cuda_beside_programs_test, what_is_captured_happens_whenever_the_graph_is_launched) {
