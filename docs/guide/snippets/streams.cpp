@@ -1,0 +1,71 @@
+// Snippets of the page on streams. ATOLL_SIM_DEVICES=1 gives every machine a device.
+#include <vector>
+
+#include <atoll/stream.hpp>
+#include <atoll/stream_barrier.hpp>
+#include <upcxx/upcxx.hpp>
+
+int main() {
+  upcxx::init();
+  int const me = upcxx::rank_me();
+  int const ranks = upcxx::rank_n();
+  int const right = (me + 1) % ranks;
+  int const left = (me + ranks - 1) % ranks;
+  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  constexpr auto kind = upcxx::gpu_default_device::kind;
+  // [setup]
+  auto const s = atl::make_stream(gpu);  // or the program's own cudaStream_t
+  auto const plane = gpu.allocate<double>(100);
+  auto const ghost = gpu.allocate<double>(100);
+  auto const signal = gpu.allocate<std::uint64_t>(1);
+  std::uint64_t const nothing_yet = 0;
+  upcxx::copy(&nothing_yet, signal, 1).wait();  // before anybody signals: the barrier below
+  upcxx::dist_object<upcxx::global_ptr<double, kind>> ghosts(ghost);
+  upcxx::dist_object<upcxx::global_ptr<std::uint64_t, kind>> signals(signal);
+  auto const their_ghost = ghosts.fetch(right).wait();
+  auto const their_signal = signals.fetch(right).wait();
+  upcxx::barrier();
+  // [/setup]
+  auto const shared = upcxx::new_array<double>(200);
+  double* const values = shared.local();
+  for (int i = 0; i < 100; ++i) values[i] = me;
+  std::uint64_t const step = 1;
+  upcxx::copy(values, plane, 100, atl::on_stream(s));  // in the place of a kernel
+
+  // [exchange]
+  // kernel<<<grid, block, 0, s>>>(gpu.local(plane));
+  upcxx::copy(plane, their_ghost, 100,  // when the kernel is done; then the signal
+              atl::on_stream(s) | atl::remote_cx::as_signal(their_signal, step));
+  atl::wait(s, signal, step);  // what follows in s sees the left neighbour's plane
+  // next<<<grid, block, 0, s>>>(gpu.local(ghost));
+  // [/exchange]
+
+  // [host]
+  auto const done = upcxx::copy(ghost, values + 100, 100,  // the heap is pinned
+                                atl::on_stream(s) | upcxx::operation_cx::as_future());
+  auto const more = atl::when(s).then([] { return 1; });  // when s has come here
+  atl::wait(s);                                           // with progress, unlike cudaStreamSynchronize
+  // [/host]
+  done.wait();
+  UPCXX_ASSERT_ALWAYS(more.wait() == 1 && values[150] == left);
+
+  // [future]
+  auto const answer = upcxx::rpc(right, [] { return 42; });
+  atl::wait(s, answer);  // s goes on when the answer has come
+  // [/future]
+  atl::wait(s);
+
+  // [barrier]
+  atl::stream_barrier all(gpu);  // collective, once
+  all.enter(s);                  // what follows in s comes after what was before in all ranks' streams
+  atl::wait(s);
+  all.destroy();  // collective
+  // [/barrier]
+  upcxx::delete_array(shared);
+  gpu.deallocate(plane);
+  gpu.deallocate(ghost);
+  gpu.deallocate(signal);
+  upcxx::barrier();
+  gpu.destroy();
+  upcxx::finalize();
+}
