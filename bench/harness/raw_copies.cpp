@@ -1,5 +1,7 @@
 #include "raw_copies.hpp"
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 
 #include "group.hpp"
@@ -17,7 +19,9 @@ std::string raw_copies::problem(int code, char const* what) const {
 
 std::string raw_copies::open(int device, std::size_t bytes) {
   char const* const chosen = std::getenv("ATOLL_CUDA_DRIVER");
-  if (char const* const absent = cu_.load(chosen != nullptr ? chosen : "libcuda.so.1")) return absent;
+  char const* const library = chosen != nullptr ? chosen : "libcuda.so.1";
+  if (char const* const absent = cu_.load(library)) return absent;
+  library_ = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   int devices = 0;
   std::string why = problem(cu_.init(0), "cuInit");
   if (why.empty()) why = problem(cu_.device_count(&devices), "cuDeviceGetCount");
@@ -25,10 +29,13 @@ std::string raw_copies::open(int device, std::size_t bytes) {
   if (why.empty()) device_ = device % devices;
   if (why.empty()) why = problem(cu_.primary_retain(&context_, device_), "cuDevicePrimaryCtxRetain");
   if (why.empty()) why = problem(cu_.context_push(context_), "cuCtxPushCurrent");
-  if (why.empty()) why = problem(cu_.memory_alloc(&own_, bytes), "cuMemAlloc");
+  signal_ = (bytes + 7) / 8 * 8;
+  if (why.empty()) why = problem(cu_.memory_alloc(&own_, signal_ + 8), "cuMemAlloc");
   if (why.empty()) why = problem(cu_.ipc_get(&shared_, own_), "cuIpcGetMemHandle");
   if (why.empty()) why = problem(cu_.stream_create(&stream_, cuda::stream_non_blocking), "cuStreamCreate");
   if (why.empty()) why = problem(cu_.event_create(&event_, cuda::event_disable_timing), "cuEventCreate");
+  if (why.empty()) why = problem(cu_.stream_write64(stream_, own_ + signal_, 0, 0), "cuStreamWriteValue64");
+  if (why.empty()) wait();
   return why;
 }
 
@@ -52,6 +59,36 @@ raw_copies::pointer raw_copies::of_host(void* memory) const {
   return cu_.host_device_pointer(&seen, memory, 0) == cuda::success ? seen
                                                                     : reinterpret_cast<pointer>(memory);
 }
+
+namespace {
+
+/// Calls a function of the driver that the library does not use.
+template <class... Parameters>
+int call(void* library, char const* name, Parameters... parameters) {
+  auto* const function = reinterpret_cast<int (*)(Parameters...)>(dlsym(library, name));
+  return function == nullptr ? cuda::error_not_supported : function(parameters...);
+}
+
+}  // namespace
+
+void raw_copies::begin_capture(void* stream) {
+  failed_ |= call(library_, "cuStreamBeginCapture_v2", stream, static_cast<int>(cuda::capture_relaxed));
+}
+
+raw_copies::graph raw_copies::end_capture(void* stream) {
+  void* made = nullptr;
+  void* executable = nullptr;
+  failed_ |= call(library_, "cuStreamEndCapture", stream, &made);
+  failed_ |= call(library_, "cuGraphInstantiateWithFlags", &executable, made, 0ULL);
+  failed_ |= call(library_, "cuGraphDestroy", made);
+  return executable;
+}
+
+void raw_copies::launch(graph what, void* stream) {
+  failed_ |= call(library_, "cuGraphLaunch", what, stream);
+}
+
+void raw_copies::drop(graph gone) { failed_ |= call(library_, "cuGraphExecDestroy", gone); }
 
 void raw_copies::wait() {
   failed_ |= cu_.event_record(event_, stream_);

@@ -36,10 +36,36 @@ class raw_copies {
   }
   /// Writes a growing number to a word that of_host() gave, after all copies before.
   void write(pointer word) { failed_ |= cu_.stream_write64(stream_, word, ++value_, 0); }
+
+  // Signals are the first word behind `bytes` of memory.
+
+  void next_step() { ++step_; }
+  /// Copies between the beginnings of both memories, and writes the step's number to the peer's signal.
+  void copy_and_signal(std::size_t bytes) {
+    copy(peer_, own_, bytes);
+    failed_ |= cu_.stream_write64(stream_, peer_ + signal_, step_, 0);
+  }
+  void wait_for_signal() {
+    failed_ |= cu_.stream_wait64(stream_, own_ + signal_, step_, memory::cuda::wait_at_least);
+  }
+
+  using graph = void*;
+  /// What `f` starts in a stream, ready to be launched there.
+  template <class F>
+  graph capture(void* stream, F&& f) {
+    begin_capture(stream);
+    f();
+    return end_capture(stream);
+  }
+  void launch(graph what, void* stream);
+  void drop(graph gone);
+
   /// Until everything before is complete; the job ends if any of it failed.
   void wait();
 
  private:
+  void begin_capture(void* stream);
+  graph end_capture(void* stream);
   std::string problem(int code, char const* what) const;
 
   memory::cuda::api cu_;
@@ -50,6 +76,9 @@ class raw_copies {
   pointer own_ = 0;
   pointer peer_ = 0;
   std::uint64_t value_ = 0;
+  std::size_t signal_ = 0;
+  std::uint64_t step_ = 0;
+  void* library_ = nullptr;
   handle shared_{};
   int failed_ = 0;
 };

@@ -11,12 +11,11 @@
 
 #include "harness/pattern.hpp"
 #include "harness/raw_copies.hpp"
-#include "suites.hpp"
+#include "suites/gpu.hpp"
 
 namespace atl::bench {
 namespace {
 
-using place = upcxx::global_ptr<char, upcxx::memory_kind::any>;
 using pointer = raw_copies::pointer;
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
@@ -27,44 +26,6 @@ constexpr std::uint64_t copies_per_batch = 64;
 constexpr std::size_t most_started = 128;
 
 constexpr unsigned spins_alone = 50'000;
-
-/// What the rows have in common.
-struct setting {
-  group& g;
-  suite_options const& options;
-  raw_copies* raw;     ///< null: there is none
-  std::string prefix;  ///< of the keys
-
-  [[nodiscard]] row make_row(std::string const& key, std::string const& name, std::size_t bytes) const {
-    row r{.suite = "gpu", .key = prefix + key, .name = name, .bytes = bytes};
-    r.limit = raw != nullptr ? "driver" : "none";
-    return r;
-  }
-  /// The driver's copies beside ours; nothing where there are none.
-  [[nodiscard]] group::body limit(group::body body) const {
-    return raw != nullptr ? std::move(body) : group::body{};
-  }
-};
-
-/// Little ones by number, others by volume.
-char const* unit_of(std::size_t bytes) { return bytes < 1024 ? "rate" : "bandwidth"; }
-
-/// Memories that copies go between. Rank 0 starts them all.
-struct memories {
-  place own_gpu;
-  place peer_gpu;
-  place own_host;
-  place peer_host;
-  std::vector<char> own_private;
-};
-
-struct raw_memories {
-  pointer own_gpu = 0;
-  pointer peer_gpu = 0;
-  pointer own_host = 0;
-  pointer peer_host = 0;
-  pointer own_private = 0;
-};
 
 // One way between two of them. Ends are places, or addresses of private memory.
 
@@ -333,7 +294,7 @@ void run_gpu(group& g, suite_options const& options) {
     auto const peers_host = upcxx::broadcast(own_host, 1).wait();
     memories m{own_gpu, peers_gpu, own_host, peers_host, std::vector<char>(room)};
     raw_copies raw;
-    bool const beside = !simulated && open_raw(g, raw, gpu.device_id(), room);
+    bool const beside = !simulated && open_raw(g, raw, gpu.device_id(), room + mebi);
     raw_memories at;
     if (beside) {
       at = {raw.own(), raw.peer(), raw.of_host(own_host.local()), raw.of_host(peers_host.local()),
@@ -343,6 +304,7 @@ void run_gpu(group& g, suite_options const& options) {
     run_ways(s, m, at);
     run_batches(s, m, at);
     run_notified(s, m, at);
+    run_streams(s, gpu, m);
     upcxx::barrier();
     if (beside) raw.close();
     upcxx::delete_array(own_host);

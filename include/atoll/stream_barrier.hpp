@@ -33,7 +33,8 @@ class stream_barrier {
   /// Takes three words for each round from the allocator, which must be active and stay. Collective over the team.
   ///
   /// @progress  user.
-  explicit stream_barrier(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world()) : gpu_(&gpu), over_(&over) {
+  explicit stream_barrier(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world())
+      : gpu_(&gpu), over_(&over) {
     for (upcxx::intrank_t reach = 1; reach < over.rank_n(); reach *= 2) ++rounds_;
     if (rounds_ == 0) return;
     std::vector<std::uint64_t> const zeros(sorts * rounds_, 0);

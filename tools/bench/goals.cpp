@@ -72,6 +72,10 @@ constexpr std::array entries{
     entry{"gpu.host_to_peer_gpu.flood", 64 * mebi, 2, {at_least_share, 0.97}},
     entry{"gpu.peer_gpu_to_host.flood", 16 * mebi, 2, {at_least_share, 0.97}},
     entry{"gpu.peer_gpu_to_host.flood", 64 * mebi, 2, {at_least_share, 0.97}},
+    entry{"gpu.stream.signal", 8, 2, {at_least_share, 1 / 1.1}},
+    entry{"gpu.stream.signal", 4096, 2, {at_least_share, 1 / 1.1}},
+    entry{"gpu.stream.graph16", 16 * 8, 2, {at_least_share, 3}},
+    entry{"gpu.stream.graph16", 16 * 4096, 2, {at_least_share, 3}},
     // And the alternatives.
     entry{"gpu.put.time", 8, 2, {at_most_peers, 0.5, peer::mpi}},
     entry{"gpu.put.time", 4096, 2, {at_most_peers, 0.5, peer::mpi}},

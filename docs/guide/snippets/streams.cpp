@@ -19,12 +19,12 @@ int main() {
   auto const ghost = gpu.allocate<double>(100);
   auto const signal = gpu.allocate<std::uint64_t>(1);
   std::uint64_t const nothing_yet = 0;
-  upcxx::copy(&nothing_yet, signal, 1).wait();  // before anybody signals: the barrier below
+  upcxx::copy(&nothing_yet, signal, 1).wait();
   upcxx::dist_object<upcxx::global_ptr<double, kind>> ghosts(ghost);
   upcxx::dist_object<upcxx::global_ptr<std::uint64_t, kind>> signals(signal);
   auto const their_ghost = ghosts.fetch(right).wait();
   auto const their_signal = signals.fetch(right).wait();
-  upcxx::barrier();
+  upcxx::barrier();  // nobody signals before
   // [/setup]
   auto const shared = upcxx::new_array<double>(200);
   double* const values = shared.local();
@@ -41,10 +41,11 @@ int main() {
   // [/exchange]
 
   // [host]
-  auto const done = upcxx::copy(ghost, values + 100, 100,  // the heap is pinned
-                                atl::on_stream(s) | upcxx::operation_cx::as_future());
+  auto const done =
+      upcxx::copy(ghost, values + 100, 100,  // the heap is pinned
+                  atl::on_stream(s) | upcxx::operation_cx::as_future());
   auto const more = atl::when(s).then([] { return 1; });  // when s has come here
-  atl::wait(s);                                           // with progress, unlike cudaStreamSynchronize
+  atl::wait(s);  // with progress, unlike cudaStreamSynchronize
   // [/host]
   done.wait();
   UPCXX_ASSERT_ALWAYS(more.wait() == 1 && values[150] == left);
@@ -57,7 +58,7 @@ int main() {
 
   // [barrier]
   atl::stream_barrier all(gpu);  // collective, once
-  all.enter(s);                  // what follows in s comes after what was before in all ranks' streams
+  all.enter(s);  // what follows comes after what was before in all streams
   atl::wait(s);
   all.destroy();  // collective
   // [/barrier]

@@ -1,0 +1,62 @@
+#pragma once
+
+/// What the parts of the suite `gpu` have in common.
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <upcxx/upcxx.hpp>
+#include <utility>
+#include <vector>
+
+#include "harness/group.hpp"
+#include "harness/raw_copies.hpp"
+#include "suites.hpp"
+
+namespace atl::bench {
+
+using place = upcxx::global_ptr<char, upcxx::memory_kind::any>;
+
+/// What the rows have in common.
+struct setting {
+  group& g;
+  suite_options const& options;
+  raw_copies* raw;     ///< the driver's copies; null: there are none
+  std::string prefix;  ///< of the keys
+
+  [[nodiscard]] row make_row(std::string const& key, std::string const& name, std::size_t bytes) const {
+    row r{.suite = "gpu", .key = prefix + key, .name = name, .bytes = bytes};
+    r.limit = raw != nullptr ? "driver" : "none";
+    return r;
+  }
+  /// The driver's copies beside ours; nothing where there are none.
+  [[nodiscard]] group::body limit(group::body body) const {
+    return raw != nullptr ? std::move(body) : group::body{};
+  }
+};
+
+/// Little ones by number, others by volume.
+inline char const* unit_of(std::size_t bytes) { return bytes < 1024 ? "rate" : "bandwidth"; }
+
+/// Memories that copies go between. Rank 0 starts them all.
+struct memories {
+  place own_gpu;
+  place peer_gpu;
+  place own_host;
+  place peer_host;
+  std::vector<char> own_private;
+};
+
+struct raw_memories {
+  raw_copies::pointer own_gpu = 0;
+  raw_copies::pointer peer_gpu = 0;
+  raw_copies::pointer own_host = 0;
+  raw_copies::pointer peer_host = 0;
+  raw_copies::pointer own_private = 0;
+};
+
+/// In the order of streams. Both ranks; `gpu` has room for signals.
+void run_streams(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
+                 memories const& m);
+
+}  // namespace atl::bench
