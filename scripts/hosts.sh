@@ -40,8 +40,8 @@ options of link (none: says what it is, and what the forwarder has done and cost
   --rate 1gbit      what each host can send by each interface, head included; tc's units
   --seed N          which frames are lost and which overtake, the same for the same number (default 1)
   --plain           as `up` has made it. Options that are not given are off: each call says all
-  --cut HOST        pulls the host's cables, from head as well; may be given several times; --mend HOST puts it back,
-                    and ends when the host and head reach each other
+  --cut HOST[:ethK] pulls the host's cables, from head as well, or that one alone; may be given several times; --mend HOST[:ethK]
+                    puts them back, and ends when the host and head reach each other, by further interfaces another host
 Delay, loss and order concern eth0, and not what goes between hosts and head, unless the kernel has netem, which is used where it is. Elsewhere a process carries the
 frames, which is built as the target link_forwarder; where both are taken together, frames of 64 KiB are one.
 

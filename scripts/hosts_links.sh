@@ -6,10 +6,12 @@
 in_host() { ip -n "$prefix$1" "${@:2}"; }
 queue() { tc -n "$prefix$1" qdisc "${@:2}"; }
 each_interface() { seq -f 'eth%.0f' 0 $(($(interface_count) - 1)); }
-cables_of() { echo "to-$1"; for ((k = 1; k < $(interface_count); k++)); do echo "to-$1-$k"; done; }
+# Of a host, h2, or of one of its interfaces, h2:eth1; as head has them.
+interfaces_at() { case $1 in *:*) echo "${1#*:}" ;; *) each_interface ;; esac; }
+cable_of() { [ "$2" = eth0 ] && echo "to-$1" || echo "to-$1-${2#eth}"; } # HOST INTERFACE
 set_cables() {
-  local cable
-  for cable in $(cables_of "$1"); do in_host head link set dev "$cable" "$2"; done
+  local interface
+  for interface in $(interfaces_at "$1"); do in_host head link set dev "$(cable_of "${1%:*}" "$interface")" "$2"; done
 }
 each_host() { seq -f 'h%.0f' "$(host_count)"; }
 
@@ -38,17 +40,28 @@ link() {
   [ -z "$reorder" ] || [ -n "$delay" ] || die "--reorder needs --delay: frames overtake others that wait"
   [[ $seed =~ ^[0-9]+$ ]] || die "--seed $seed: a number"
   for host in "${cut[@]}" "${mend[@]}"; do
-    each_host | grep -qx -- "$host" || die "there is no host $host in the set $set_name"
+    each_host | grep -qx -- "${host%:*}" || die "there is no host ${host%:*} in the set $set_name"
+    [ "${host#*:}" = "$host" ] || each_interface | grep -qx -- "${host#*:}" || die "host ${host%:*} has no interface ${host#*:}"
   done
   [ $plain = no ] && [ $change = no ] || make_plain
   [ $change = no ] || make_bad
   for host in "${cut[@]}"; do set_cables "$host" down; done
   for host in "${mend[@]}"; do set_cables "$host" up; done
-  for host in "${mend[@]}"; do
-    await_way "$host" head
-    await_way head "$host"
-  done
+  for host in "${mend[@]}"; do await_mended "$host"; done
   [ $plain = yes ] || [ $change = yes ] || [ $((${#cut[@]} + ${#mend[@]})) -gt 0 ] || say_link
+}
+
+await_mended() { # HOST[:INTERFACE]
+  local host=${1%:*} other=h1 interface
+  [ "$host" != h1 ] || other=h2
+  for interface in $(interfaces_at "$1"); do
+    if [ "$interface" = eth0 ]; then
+      await_way "$host" head
+      await_way head "$host"
+    elif [ "$(host_count)" -gt 1 ]; then
+      await_way "$host" "198.19.${interface#eth}.${other#h}"
+    fi
+  done
 }
 
 # Until one host reaches the other: nobody listens on this port (discard), which its system says. Three requests for a hardware address that
@@ -136,10 +149,12 @@ ask_forwarder() {
 }
 
 say_link() {
-  local host
+  local host interface
   echo "between hosts: $(cat "$state/link" 2> /dev/null || echo plain)"
   for host in $(each_host); do
-    in_host head link show dev "to-$host" | grep -q '[<,]UP[,>]' || echo "cut: $host"
+    for interface in $(each_interface); do
+      in_host head link show dev "$(cable_of "$host" "$interface")" | grep -q '[<,]UP[,>]' || echo "cut: $host:$interface"
+    done
   done
   [ ! -e "$state/forwarder.pid" ] || { ask_forwarder && cat "$state/forwarder.report"; } || die "the forwarder has ended: $(cat "$state/forwarder.log")"
 }
