@@ -13,6 +13,7 @@ Builds all tests of several ranks first. Parts, by default all:
   launchers     calls between 2, 3 and 4 hosts of 1, 2 and 4 ranks under each launcher, by blocks and in turn
   mixed         MPI and Atoll in one program, with the same ranks
   cuts          a cable that is out for nearly five seconds, one that stays out, a host that dies behind it
+  cables        one of several cables of a host, used or not, and all of them
   applications  heat3d and hpgmg, which check their numbers, on all links
   suite         all tests of several ranks and all examples, on all links
   conformance   the suite of the transports, each rank in the network of another host

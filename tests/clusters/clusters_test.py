@@ -4,6 +4,7 @@
 usage: clusters_test.py HOSTS_SH PROGRAMS [TestClass ...]
 
 PROGRAMS is the folder of the test programs. Exit status 77: hosts cannot be made here, or no launcher of the classes is installed.
+CLUSTERS_TEST_WHOLE=yes runs what continuous integration has no time for, too.
 """
 
 import itertools
@@ -20,6 +21,7 @@ HOSTS_SH = ""
 PROGRAMS = ""
 SET = f"t{os.getpid()}"
 HOSTS = 4
+WHOLE = os.environ.get("CLUSTERS_TEST_WHOLE") == "yes"
 PATIENCE = 60  # seconds; generous, because the machine may be busy
 LINE = re.compile(r"rank (\d+) of (\d+) host (\d+) of (\d+) local (\d+) of (\d+) largest (\d+) on (\w+) by (\w+) job (\w+): all well")
 
@@ -460,8 +462,8 @@ class Ofi(Network, unittest.TestCase):
         self.check("mpirun", ["multirank.rma", "multirank.rpc"], "-n", 4, "--hosts", 2, device=one, ATOLL_NET_DEVICES=one)
 
 
-class Rails(unittest.TestCase):
-    """Hosts with three interfaces of one speed: long transfers go over all of them."""
+class ThreeInterfaces:
+    """Two hosts with three interfaces of one speed."""
 
     @classmethod
     def setUpClass(cls):
@@ -474,6 +476,10 @@ class Rails(unittest.TestCase):
     def tearDownClass(cls):
         hosts_sh("down")
         setUpModule()
+
+
+class Rails(ThreeInterfaces, unittest.TestCase):
+    """Long transfers go over all of them."""
 
     def job(self, **environment):
         """Names of the devices as the network has them, bytes that each interface of rank 0's host has sent, and what was said."""
@@ -542,6 +548,102 @@ class Rails(unittest.TestCase):
         self.assertEqual(devices, ["eth1"])
         self.assertGreater(sent["eth1"], 32 << 20, words)
         self.assertLess(sent["eth0"] + sent["eth2"], 4 << 20, words)
+
+
+class Cables(ThreeInterfaces, unittest.TestCase):
+    """One of several cables of a host is out. Whichever it is, the job ends in time with one message, if it is used."""
+
+    PROGRAM = "cluster_rails_program"
+
+    def start(self, network):
+        """A job of long transfers, and the interfaces of its hosts in the order of what they carry; eth0 also serves the launcher."""
+        words = tempfile.TemporaryFile("w+")  # pylint: disable=consider-using-with
+        self.addCleanup(words.close)
+        job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", "-n", "2", os.path.join(PROGRAMS, self.PROGRAM), "1000000", str(2 << 20)],
+                               stdin=subprocess.DEVNULL, stdout=words, stderr=subprocess.STDOUT, start_new_session=True,
+                               env={**os.environ, "ATOLL_TRANSPORTS": network, "ATOLL_HOST_TIMEOUT": "2"})
+
+        def end():
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
+                job.wait()
+            for name in ("mpirun", "orted", self.PROGRAM, "atoll-keeper"):
+                for number in processes_called(name):
+                    os.kill(number, signal.SIGKILL)
+
+        self.addCleanup(end)
+        before = self.sent()
+        carried = dict.fromkeys(before, 0)
+        deadline = time.monotonic() + PATIENCE
+        while sum(carried.values()) < 64 << 20:
+            self.assertIsNone(job.poll())
+            self.assertLess(time.monotonic(), deadline, "nothing is sent")
+            time.sleep(0.05)
+            carried = {name: now - before[name] for name, now in self.sent().items()}
+        time.sleep(0.3)  # keepers meet by further ways
+        return job, words, sorted(carried, key=carried.get, reverse=True), carried
+
+    @staticmethod
+    def sent():
+        names = [f"eth{k}" for k in range(3)]
+        files = [f"/sys/class/net/{name}/statistics/tx_bytes" for name in names]
+        return dict(zip(names, map(int, hosts_sh("exec", "h1", "cat", *files).stdout.split())))
+
+    def cut(self, cable):
+        def mend():
+            self.assertEqual(hosts_sh("link", "--mend", cable).returncode, 0)
+
+        self.assertEqual(hosts_sh("link", "--cut", cable).returncode, 0)
+        self.addCleanup(mend)
+        return mend
+
+    def check_ended(self, begin, job, words, mend, expected):
+        while processes_called(self.PROGRAM) or processes_called("atoll-keeper"):
+            self.assertLess(time.monotonic(), begin + PATIENCE, "ranks or keepers are left")
+            time.sleep(0.02)
+        took = time.monotonic() - begin
+        mend()  # what somebody who was alone has said comes now
+        self.assertNotEqual(job.wait(PATIENCE), 0)
+        words.seek(0)
+        said = [line for line in words.read().splitlines() if line.startswith("atoll: ")]
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said[0], expected)
+        self.assertGreater(took, 1)
+
+    def link_is_lost(self, name):
+        return rf"host h[12]: the link {name} between hosts h(1 \(rank 0\) and h2|2 \(rank 1\) and h1) \(rank [01]\) is lost: nothing has come over it"
+
+    def test_each_that_long_transfers_use(self):
+        for which in ("first", "further"):
+            with self.subTest(which=which):
+                job, words, names, carried = self.start("ofi")
+                self.assertGreater(min(carried.values()), 4 << 20, carried)
+                name = "eth0" if which == "first" else next(name for name in names if name != "eth0")
+                begin = time.monotonic()
+                mend = self.cut(f"h2:{name}")
+                self.check_ended(begin, job, words, mend, self.link_is_lost(name))
+                self.doCleanups()
+
+    @unittest.skipUnless(WHOLE, "for scripts/clusters.sh")
+    def test_all_of_a_host(self):
+        job, words, _, _ = self.start("ofi")
+        begin = time.monotonic()
+        self.check_ended(begin, job, words, self.cut("h2"), r"host h1: host h2 \(rank 1\) is lost: nothing has been heard of it")
+
+    @unittest.skipUnless(WHOLE, "for scripts/clusters.sh")
+    def test_the_one_that_is_used_and_one_that_is_not(self):
+        job, words, names, carried = self.start("ucx")
+        used, unused = names[0], next(name for name in names[1:] if name != "eth0")
+        self.assertLess(carried[unused], 1 << 20, carried)
+        mend = self.cut(f"h2:{unused}")
+        time.sleep(2)  # ATOLL_HOST_TIMEOUT
+        self.assertIsNone(job.poll())
+        before = self.sent()[used]
+        time.sleep(0.2)
+        self.assertGreater(self.sent()[used], before, "the job stands still")
+        mend()
+        begin = time.monotonic()
+        self.check_ended(begin, job, words, self.cut(f"h2:{used}"), self.link_is_lost(used))
 
 
 class Ucx(Network, unittest.TestCase):

@@ -47,7 +47,7 @@ class Case:
 
     @property
     def options(self):
-        if self.launcher == "exec":  # no job: one process
+        if self.launcher in ("exec", "test"):  # no job: one process
             return []
         return ["--launcher", *LAUNCHERS[self.launcher], "-n", str(self.hosts * self.each), "--hosts", str(self.hosts),
                 *(["--by-node"] if self.by_node else [])]
@@ -149,7 +149,11 @@ class Runner:
         if case.launcher in ("pmi2", "pmix") and self.slurm.returncode != 0:
             self.note("skipped", case, begin, self.slurm.stdout)
             return
-        got = self.hosts_sh(*self.words(case), environment=self.environment(case), patience=case.patience)
+        if case.launcher == "test":  # makes hosts of its own
+            got = subprocess.run([sys.executable, *case.words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 timeout=case.patience, env={**os.environ, **case.environment}, check=False)
+        else:
+            got = self.hosts_sh(*self.words(case), environment=self.environment(case), patience=case.patience)
         if got.returncode == 0 and not re.search(case.expect, got.stdout):
             got.returncode, got.stdout = 1, f"{got.stdout}\nnothing there matches {case.expect}\n"
         self.note("skipped" if got.returncode == 77 else "passed" if got.returncode == 0 else "failed", case, begin, got.stdout)
@@ -361,6 +365,12 @@ def cuts(runner, _):
                            each, environment=environment, cut=cut)
 
 
+def cables(runner, _):
+    """One of several cables of a host."""
+    words = (os.path.join(ROOT, "tests", "clusters", "clusters_test.py"), HOSTS_SH, os.path.join(runner.programs, "tests"), "Cables")
+    yield Case(words, "ucx and ofi", "test", environment={"CLUSTERS_TEST_WHOLE": "yes"})
+
+
 def conformance(runner, _):
     """The suite of the transports: one process on h1, whose ranks are in the networks of all hosts in turn."""
     spaces = ",".join(f"/run/netns/atoll-{runner.set}-h{1 + i}" for i in range(HOSTS))
@@ -372,7 +382,7 @@ def conformance(runner, _):
                            environment={"NETWORK_TEST_SPACES": spaces, "ATOLL_NET_DEVICES": "eth0"})
 
 
-PARTS = {"launchers": launchers, "mixed": mixed, "cuts": cuts, "applications": applications, "conformance": conformance, "suite": suite}
+PARTS = {"launchers": launchers, "mixed": mixed, "cuts": cuts, "cables": cables, "applications": applications, "conformance": conformance, "suite": suite}
 
 
 def main():

@@ -19,12 +19,13 @@ T read(std::span<std::byte const> bytes) {
 conversation::conversation(role who, std::span<std::byte const> secret, std::uint32_t me, std::uint32_t other,
                            nonce const& fresh)
     : who_(who),
+      caller_(who),
       secret_(secret),
       me_(me),
       other_(other),
       mine_(fresh),
-      step_(who == role::caller ? step::challenge : step::hello) {
-  if (who == role::caller) send(hello{protocol, me, 0, mine_});
+      step_(who == role::listener ? step::hello : step::challenge) {
+  if (who != role::listener) send(hello{protocol, me, static_cast<std::uint32_t>(who), mine_});
 }
 
 template <class T>
@@ -53,7 +54,7 @@ std::size_t conversation::expected() const noexcept {
 }
 
 void conversation::stand(nonce const& of_caller, nonce const& of_listener) {
-  role const other = who_ == role::caller ? role::listener : role::caller;
+  role const other = who_ == role::listener ? caller_ : role::listener;
   key_out_ = key_of(secret_, who_, of_caller, of_listener);
   key_in_ = key_of(secret_, other, of_caller, of_listener);
   step_ = step::frames;
@@ -77,7 +78,10 @@ bool conversation::take_whole(std::span<std::byte const> bytes,
   switch (step_) {
     case step::hello: {
       auto const words = read<hello>(bytes);
-      if (words.protocol != protocol || words.unused != 0) return refuse("it does not speak as keepers do");
+      caller_ = static_cast<role>(words.as);
+      if (words.protocol != protocol || (words.as != static_cast<std::uint32_t>(role::caller) &&
+                                         words.as != static_cast<std::uint32_t>(role::watcher)))
+        return refuse("it does not speak as keepers do");
       if (words.host != other_) return refuse("it calls for another host than is expected");
       theirs_ = words.nonce;
       send(challenge{mine_, sign_meeting(secret_, role::listener, other_, me_, theirs_, mine_)});
@@ -89,13 +93,12 @@ bool conversation::take_whole(std::span<std::byte const> bytes,
       theirs_ = words.nonce;
       if (!equal(words.signature, sign_meeting(secret_, role::listener, me_, other_, mine_, theirs_)))
         return refuse("it does not know the job's secret");
-      send(proof{sign_meeting(secret_, role::caller, me_, other_, mine_, theirs_)});
+      send(proof{sign_meeting(secret_, who_, me_, other_, mine_, theirs_)});
       stand(mine_, theirs_);
       return true;
     }
     case step::proof:
-      if (!equal(read<proof>(bytes).signature,
-                 sign_meeting(secret_, role::caller, other_, me_, theirs_, mine_)))
+      if (!equal(read<proof>(bytes).signature, sign_meeting(secret_, caller_, other_, me_, theirs_, mine_)))
         return refuse("it does not know the job's secret");
       stand(theirs_, mine_);
       return true;

@@ -15,7 +15,8 @@ namespace atl::keeping {
 
 class conversation {
  public:
-  /// `other`: number of the host that a caller calls, or from which a listener waits for a call.
+  /// `who`: who calls says as what, which a listener takes over. `other`: number of the host that is called, or from which a listener
+  /// waits for a call.
   conversation(role who, std::span<std::byte const> secret, std::uint32_t me, std::uint32_t other,
                nonce const& fresh);
 
@@ -23,6 +24,8 @@ class conversation {
   bool take(std::span<std::byte const> bytes, std::function<void(frame const&)> const& tell);
   /// Both have proved who they are.
   [[nodiscard]] bool stands() const noexcept { return step_ == step::frames; }
+  /// As what the one of both calls that does; known to both when it stands.
+  [[nodiscard]] role of_caller() const noexcept { return caller_; }
   [[nodiscard]] std::string_view why() const noexcept { return why_; }
 
   /// Words behind it are cut off.
@@ -41,6 +44,7 @@ class conversation {
   void stand(nonce const& of_caller, nonce const& of_listener);
 
   role who_;
+  role caller_;
   std::span<std::byte const> secret_;
   std::uint32_t me_;
   std::uint32_t other_;

@@ -5,6 +5,8 @@
 /// replayed, left out or turned around.
 ///
 ///   caller: hello ->      <- challenge :listener      caller: proof ->      then frames, both ways
+///
+/// A watcher is a caller by a further way between two hosts that know each other (further_ways.hpp).
 
 #include <array>
 #include <cstdint>
@@ -22,7 +24,7 @@ inline constexpr std::uint64_t protocol = 0x31'7065'656b'6c74'61;  // "atlkeep1"
 struct hello {
   std::uint64_t protocol;
   std::uint32_t host;
-  std::uint32_t unused;
+  std::uint32_t as;  ///< the role in which it calls
   keeping::nonce nonce;
 };
 struct challenge {
@@ -52,7 +54,7 @@ struct frame {
 static_assert(sizeof(frame) == 24 + 256 + 32);
 
 /// What a side signs in the beginning.
-enum class role : std::uint8_t { caller = 1, listener = 2 };
+enum class role : std::uint8_t { caller = 1, listener = 2, watcher = 3 };
 
 /// Proves that the signer, in that role, knows the secret and means this meeting.
 digest sign_meeting(std::span<std::byte const> secret, role who, std::uint32_t caller, std::uint32_t listener,

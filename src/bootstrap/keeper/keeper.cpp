@@ -47,9 +47,9 @@ bool has_ended(::pid_t number) {
   return state == 'Z' || state == 'X';
 }
 
-std::string words_of(card const& of) { return format("%s (%s)", of.name.data(), of.ranks.data()); }
-
 }  // namespace
+
+std::string words_of(card const& of) { return format("%s (%s)", of.name.data(), of.ranks.data()); }
 
 keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds)
     : orders_(what),
@@ -64,7 +64,8 @@ keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> list
       patience_(what.patience_ms),
       started_(now_ms()),
       silence_(patience_ * 7 / 10),
-      beat_(std::clamp<std::int64_t>(patience_ / 20, 20, 500)) {}
+      beat_(std::clamp<std::int64_t>(patience_ / 20, 20, 500)),
+      ways_(orders_, secret_, next_, beat_) {}
 
 void keeper::run() {
   while (!all_ended() || has_news()) {
@@ -180,6 +181,7 @@ void keeper::tell_all(news what, std::uint32_t host, std::int32_t rank, std::str
   for (neighbour* const each : {&previous_, &next_}) {
     if (each != but) each->say(what, host, rank, told_, words);
   }
+  ways_.say(what, host, rank, told_, words, but);
 }
 
 void keeper::hear(neighbour& from, frame const& what) {
@@ -239,9 +241,7 @@ void keeper::call_next() {
   was_silent_ |= met && now - next_.heard() > beats_missed * beat_;
   if (met && !was_silent_) return;
   if (called_ && now - calling_.since() < between_calls_ms) return;
-  auto const& all = orders_.next.addresses;
-  std::size_t const many = static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [](address const& a) { return a.family != 0; }));
+  std::size_t const many = addresses_of_next();
   if (!met && (many == 0 || now - started_ > patience_)) {
     next_.finish(neighbour::state::over);
     // Then that is all that is lost.
@@ -254,7 +254,7 @@ void keeper::call_next() {
     return;
   }
   if (!met && std::exchange(called_, true)) ++address_;
-  calling_.call(all[address_ % many], secret_, orders_.host, patience_);
+  calling_.call(orders_.next.addresses[address_ % many], secret_, orders_.host, patience_);
 }
 
 /// A connection that stands takes the place of the one before it, whose last words may be lost.
@@ -269,6 +269,11 @@ void keeper::take_next() {
 void keeper::take_previous() {
   for (std::size_t i = 0; i < callers_.size();) {
     neighbour& each = callers_[i];
+    if (each.watches()) {
+      ways_.take(std::move(each));
+      callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
     if (each.now() == neighbour::state::up) {
       previous_ = std::move(each);
       callers_.clear();
@@ -311,6 +316,7 @@ void keeper::wait_and_work() {
   add(previous_.descriptor(), previous_.events());
   add(next_.descriptor(), next_.events());
   add(calling_.descriptor(), calling_.events());
+  ways_.add_to(all);
   for (neighbour const& each : callers_) add(each.descriptor(), each.events());
   for (os::unique_fd const& each : listeners_) add(each.get(), POLLIN);
   // Who is to speak first has to be in time.
@@ -323,6 +329,7 @@ void keeper::wait_and_work() {
   previous_.work((found++)->revents, [this](frame const& f) { hear(previous_, f); });
   next_.work((found++)->revents, [this](frame const& f) { hear(next_, f); });
   calling_.work((found++)->revents, [this](frame const& f) { hear(calling_, f); });
+  ways_.work(found, [this](neighbour& from, frame const& f) { hear(from, f); });
   for (neighbour& each : callers_) each.work((found++)->revents, [&](frame const& f) { hear(each, f); });
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     if (wards_[i].process && ranks[static_cast<std::ptrdiff_t>(i)].revents != 0) ended(wards_[i], board_[i]);
@@ -335,21 +342,16 @@ void keeper::wait_and_work() {
 void keeper::watch_neighbours() {
   take_previous();
   take_next();
+  watch_further_ways();
   std::int64_t const now = now_ms();
   for (neighbour* const each : {&previous_, &next_}) {
     if (each->now() == neighbour::state::up) {
       if (now - each->said() >= beat_) each->say(news::alive, orders_.host, -1, false, "");
       if (now - each->heard() < silence_) continue;
+      std::uint32_t const interface = interface_of(own_end(each->descriptor()));
       each->finish(neighbour::state::over);
       if (!ending_) alone_ = is_alone();
-      end_job(
-          orders_.host,
-          format(
-              "host %s is lost: nothing has been heard of it for %.1f s; the job ends. Has it crashed, or its network? "
-              "A larger ATOLL_HOST_TIMEOUT (now %g s) waits longer",
-              each->words().c_str(), static_cast<double>(silence_) / 1000,
-              static_cast<double>(patience_) / 1000),
-          false, nullptr);
+      end_job(orders_.host, words_of_silence(*each, interface), false, nullptr);
     } else if (each->now() == neighbour::state::broken && now - each->since() > launchers_turn_ms) {
       std::string const why = each->why();
       each->finish(neighbour::state::over);
@@ -398,7 +400,7 @@ void keeper::speak() {
 /// Neither neighbour is heard of, although one may still have a moment until it counts as lost.
 bool keeper::is_alone() const {
   auto const silent = [this](neighbour const& n) {
-    return n.now() != neighbour::state::up || now_ms() - n.heard() > silence_ / 2;
+    return (n.now() != neighbour::state::up || now_ms() - n.heard() > silence_ / 2) && !is_heard_further(n);
   };
   return silent(previous_) && silent(next_);
 }

@@ -15,10 +15,14 @@
 #include <vector>
 
 #include "base/os/unique_fd.hpp"
+#include "bootstrap/keeper/further_ways.hpp"
 #include "bootstrap/keeper/neighbour.hpp"
 #include "bootstrap/keeper/orders.hpp"
 
 namespace atl::keeping {
+
+/// "h2 (ranks 2 to 3)"
+std::string words_of(card const& of);
 
 class keeper {
  public:
@@ -45,6 +49,11 @@ class keeper {
   void take_previous();
   void tell_again(neighbour& whom);
   void watch_neighbours();
+  void watch_further_ways();
+  [[nodiscard]] bool is_used(std::uint32_t interface) const;
+  [[nodiscard]] bool is_heard_further(neighbour const& whom) const;
+  [[nodiscard]] std::string words_of_silence(neighbour const& whom, std::uint32_t interface) const;
+  [[nodiscard]] std::size_t addresses_of_next() const;
   void hear(neighbour& from, frame const& what);
   void tell_all(news what, std::uint32_t host, std::int32_t rank, std::string_view words,
                 neighbour const* but = nullptr);
@@ -58,7 +67,6 @@ class keeper {
   [[nodiscard]] bool has_survivors() const;
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] bool has_news();
-  [[nodiscard]] neighbour& other(neighbour const& one) { return &one == &next_ ? previous_ : next_; }
   void print(std::string_view words) const;
 
   orders orders_;
@@ -75,6 +83,8 @@ class keeper {
   std::int64_t started_;
   std::int64_t silence_;  ///< after which a neighbour is lost
   std::int64_t beat_;
+  further_ways ways_;
+  std::int64_t looked_at_ways_ = 0;
   std::size_t address_ = 0;  ///< of the next one: that which is tried, or has answered
   bool called_ = false;      ///< that address
   bool was_silent_ = false;  ///< the next one, and is called anew

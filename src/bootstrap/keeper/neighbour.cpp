@@ -72,14 +72,14 @@ void neighbour::break_off(std::string why) {
 }
 
 void neighbour::call(address const& where, std::span<std::byte const> secret, std::uint32_t me,
-                     std::int64_t patience_ms) {
+                     std::int64_t patience_ms, role as) {
   sockaddr_storage to{};
   ::socklen_t const bytes = write_address(where, to);
   socket_.reset(::socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   set(state::greeting);
   if (!socket_) return break_off(std::string("socket: ") + std::strerror(errno));
   set_options(socket_.get(), patience_ms);
-  talk_ = std::make_unique<conversation>(role::caller, secret, me, host_, fresh_nonce());
+  talk_ = std::make_unique<conversation>(as, secret, me, host_, fresh_nonce());
   connecting_ = ::connect(socket_.get(), reinterpret_cast<sockaddr const*>(&to), bytes) != 0;
   if (connecting_ && errno != EINPROGRESS) return break_off(std::strerror(errno));
   if (!connecting_) push();

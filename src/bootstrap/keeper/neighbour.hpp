@@ -29,9 +29,9 @@ class neighbour {
   /// One that is waited for. `words`: of its host, if they are known.
   neighbour(std::uint32_t host, std::string words) : host_(host), words_(std::move(words)) {}
 
-  /// Calls an address; a refusal may come later.
+  /// Calls an address; a refusal may come later. `as`: caller or watcher.
   void call(address const& where, std::span<std::byte const> secret, std::uint32_t me,
-            std::int64_t patience_ms);
+            std::int64_t patience_ms, role as = role::caller);
   /// Takes over a socket that has called.
   void accept(os::unique_fd socket, std::span<std::byte const> secret, std::uint32_t me,
               std::int64_t patience_ms);
@@ -52,6 +52,10 @@ class neighbour {
   [[nodiscard]] bool connecting() const noexcept { return connecting_; }
   /// It has said what no keeper of this job says.
   [[nodiscard]] bool unfit() const noexcept { return unfit_; }
+  /// It has called for a further way.
+  [[nodiscard]] bool watches() const noexcept {
+    return state_ == state::up && talk_->of_caller() == role::watcher;
+  }
   [[nodiscard]] bool sending() const noexcept { return state_ == state::up && !talk_->leaving().empty(); }
   [[nodiscard]] std::uint32_t host() const noexcept { return host_; }
   [[nodiscard]] std::string const& words() const noexcept { return words_; }

@@ -101,6 +101,20 @@ TEST_F(KeeperConversation, MeetsAndTalks) {
   EXPECT_EQ(by_caller[1].what, news::bye);
 }
 
+TEST_F(KeeperConversation, AListenerLearnsAsWhatItIsCalled) {
+  ASSERT_TRUE(carry());
+  EXPECT_EQ(listener.of_caller(), role::caller);
+  caller = conversation(role::watcher, secret, 3, 4, filled_with(5));
+  listener = conversation(role::listener, secret, 4, 3, filled_with(6));
+  ASSERT_TRUE(carry());
+  EXPECT_EQ(listener.of_caller(), role::watcher);
+  caller.say(news::alive, 3, -1, false, "");
+  listener.say(news::alive, 4, -1, false, "");
+  EXPECT_TRUE(carry());
+  EXPECT_EQ(by_listener.size(), 1U);
+  EXPECT_EQ(by_caller.size(), 1U);
+}
+
 TEST_F(KeeperConversation, TakesByteByByte) {
   EXPECT_TRUE(carry());
   listener.say(news::alive, 4, -1, false, "");

@@ -29,6 +29,7 @@ namespace {
 using namespace atl::keeping;
 
 constexpr std::uint32_t patience_ms = 2000;
+constexpr std::size_t frames_in_patience = 20;
 
 /// What lies between a keeper and the next one: a link that can become silent, as TCP is after a cut, for the connections of that time.
 class link_between {
@@ -50,6 +51,14 @@ class link_between {
     mine.addresses = {};
     mine.addresses[0] = {4, port_, 0, {127, 0, 0, 1}};
     return mine;
+  }
+
+  /// To here, of which nothing becomes.
+  [[nodiscard]] int connection() const {
+    int const made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in const at = loopback(port_);
+    EXPECT_EQ(::connect(made, reinterpret_cast<sockaddr const*>(&at), sizeof at), 0);
+    return made;
   }
 
   void silence() { pairs_.clear(), kept_ = std::move(all_); }
@@ -177,7 +186,9 @@ class KeeperRing : public testing::Test {
     what.mine = hosts_[h].at.mine;
     what.next = hosts_[(h + 1) % hosts_.size()].at.mine;
     if (h == 0 && link_ != nullptr) what.next = link_->leading_to(what.next);
+    if (h == 0 && further_ != nullptr) what.next.addresses = {what.next.addresses[0], further_address_};
     what.previous = hosts_[(h + hosts_.size() - 1) % hosts_.size()].at.mine;
+    what.listeners = static_cast<std::uint32_t>(hosts_[h].at.listeners.size());
     hosts_[h].keeper = ::fork();
     if (hosts_[h].keeper != 0) return;
     ::dup2(said_[1], STDERR_FILENO);
@@ -226,7 +237,34 @@ class KeeperRing : public testing::Test {
   static void settle() { ::usleep(300'000); }
 
   bool pidfds_ = true;
-  link_between* link_ = nullptr;  ///< between the first two
+  /// Two hosts that have a further way between them, which is `link`; the ranks of the first use it, or not.
+  void start_with_further_way(link_between& link, bool used) {
+    atl::os::unique_fd const connection(used ? connection_over_lo() : -1);
+    start_ranks(2);
+    post further = open_post("host1", "", "lo");
+    further_ = &link;
+    further_address_ = link.leading_to(further.mine).addresses[0];
+    hosts_[1].at.listeners.push_back(std::move(further.listeners[0]));
+    for (std::uint32_t h = 0; h < 2; ++h) start_keeper(h);
+    ASSERT_TRUE(link.carry(1000));
+  }
+  static int connection_over_lo() {
+    static link_between somewhere;
+    return somewhere.connection();
+  }
+  void expect_good_end() {
+    for (host const& each : hosts_) {
+      for (std::size_t local = 0; local < 2; ++local) each.board[local].how = standing::may_end;
+      for (::pid_t const rank : each.ranks) EXPECT_EQ(::kill(rank, SIGKILL), 0);
+    }
+    EXPECT_EQ(ended(ranks_but({})), std::vector<int>(2 * hosts_.size(), SIGKILL));
+    EXPECT_EQ(ended(keepers_but({})), std::vector<int>(hosts_.size(), 0));
+    EXPECT_EQ(said(), "");
+  }
+
+  link_between* link_ = nullptr;     ///< between the first two
+  link_between* further_ = nullptr;  ///< between them, beside the way by which they meet
+  address further_address_{};
   std::vector<host> hosts_;
   int said_[2] = {-1, -1};
 };
@@ -353,15 +391,51 @@ TEST_F(KeeperRing, ALinkIsCutAndMended) {
   ASSERT_TRUE(link.carry(1000));
   link.silence();
   // A new connection takes the place of the silent one, and is spoken over for longer than a silence may last.
-  constexpr std::size_t frames_in_patience = 20;
   ASSERT_TRUE(link.carry(frames_in_patience * sizeof(frame)));
-  for (host const& each : hosts_) {
-    for (std::size_t local = 0; local < 2; ++local) each.board[local].how = standing::may_end;
-    for (::pid_t const rank : each.ranks) EXPECT_EQ(::kill(rank, SIGKILL), 0);
-  }
-  EXPECT_EQ(ended(ranks_but({})), std::vector<int>(4, SIGKILL));
+  expect_good_end();
+}
+
+TEST_F(KeeperRing, AFurtherWayIsCut) {
+  link_between link;
+  start_with_further_way(link, true);
+  auto const begin = std::chrono::steady_clock::now();
+  link.silence();
+  EXPECT_EQ(ended(ranks_but({})), std::vector<int>(4, SIGTERM));
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(2, 0));
-  EXPECT_EQ(said(), "");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(patience_ms / 2));
+  EXPECT_EQ(
+      said(),
+      "atoll: host host0: the link lo between hosts host0 (ranks 0 to 1) and host1 (ranks 2 to 3) is lost: "
+      "nothing has come over it for 1.4 s, while they hear each other over another; the job ends. Is a cable "
+      "out? A larger ATOLL_HOST_TIMEOUT (now 2 s) waits longer\n");
+}
+
+TEST_F(KeeperRing, AFurtherWayIsCutAndMended) {
+  link_between link;
+  start_with_further_way(link, true);
+  link.silence();
+  ASSERT_TRUE(link.carry(frames_in_patience * sizeof(frame)));
+  expect_good_end();
+}
+
+TEST_F(KeeperRing, AFurtherWayThatIsNotUsedIsNotMissed) {
+  link_between link;
+  start_with_further_way(link, false);
+  link.silence();
+  ::usleep(patience_ms * 1000);
+  expect_good_end();
+}
+
+TEST_F(KeeperRing, AHostIsMissedWithAllItsWays) {
+  link_between link;
+  start_with_further_way(link, true);
+  link.silence();
+  for (::pid_t const pid : {hosts_[1].keeper, hosts_[1].ranks[0], hosts_[1].ranks[1]}) ::kill(pid, SIGSTOP);
+  EXPECT_EQ(ended(hosts_[0].ranks), std::vector<int>(2, SIGTERM));
+  EXPECT_EQ(ended({hosts_[0].keeper}), std::vector<int>{0});
+  std::string const words = said();
+  EXPECT_NE(words.find("host host1 (ranks 2 to 3) is lost: nothing has been heard of it"), std::string::npos)
+      << words;
 }
 
 TEST_F(KeeperRing, AKeeperIsKilled) {
