@@ -106,6 +106,60 @@ TEST_P(network_common, AFlushOfAllTellsTheWorst) {
   }
 }
 
+/// Those of a lane that nobody fetches leave the other lane alone.
+TEST_P(network_common, LatePayloadsFillTheirLaneAndGiveItBack) {
+  open(2);
+  connect(0, 1);
+  std::size_t const length = net().sizes(1, lane::request).eager + 1000;
+  std::vector<arrival_handle> held;
+  std::size_t control_messages = 0;
+  at(1).on_message = [&](arrival const& what) {
+    EXPECT_TRUE(what.late);
+    control_messages += what.lane == lane::control ? 1 : 0;
+    held.push_back(what.handle);
+    return taken::kept;
+  };
+  bytes const payload = pattern(length, 1);
+  std::size_t most = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<counted>> ops;
+    auto const start = [&](lane where) {
+      ops.push_back(std::make_unique<counted>(ask_source));
+      started const s = send_on(net(), 1, where, pattern(8, 1), payload, ops.back().get());
+      if (s != started::under_way) ops.pop_back();
+      return s;
+    };
+    while (ops.size() < 1000 && start(lane::request) == started::under_way) continue;
+    // They arrive, and credit for short messages comes back.
+    ASSERT_TRUE(until([&] { return held.size() == ops.size(); }));
+    rounds(100);
+    EXPECT_EQ(start(lane::request), started::no_room);
+    if (round == 0) most = ops.size();
+    EXPECT_EQ(ops.size(), most) << "in round " << round;
+    ASSERT_EQ(start(lane::control), started::under_way);
+    ASSERT_TRUE(until([&] { return held.size() == ops.size(); }));
+    EXPECT_EQ(control_messages, static_cast<std::size_t>(round + 1));
+    bytes into(length);
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      if (i % 2 == 0) {
+        at(1).net->release(held[i]);  // given up
+        continue;
+      }
+      counted fetched(ask_finished);
+      std::fill(into.begin(), into.end(), std::byte{0});
+      ASSERT_EQ(persist([&] { return at(1).net->fetch(held[i], {into.data()}, &fetched); }),
+                started::under_way);
+      ASSERT_TRUE(until([&] { return fetched.finished == 1; }));
+      EXPECT_EQ(into, payload) << i;
+    }
+    held.clear();
+    ASSERT_TRUE(until(
+        [&] { return std::all_of(ops.begin(), ops.end(), [](auto const& op) { return op->source == 1; }); }));
+  }
+  EXPECT_GT(most, 1U);
+  EXPECT_LT(most, 1000U);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, network_common, testing::ValuesIn(network_kinds()), name_of_network);
 
 }  // namespace

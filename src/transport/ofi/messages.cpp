@@ -124,7 +124,7 @@ started ofi_network::send(std::int32_t rank, lane where, std::span<std::byte con
 
 started ofi_network::send_late(peer& p, lane where, std::span<std::byte const> header, local_place payload,
                                std::size_t bytes, operation* events) {
-  if (p.late_out >= most_late) return started::no_room;
+  if (p.late_of[lane_of(where)] >= most_late) return started::no_room;
   fid_mr* entered = nullptr;
   registration const* const known = payload.memory;
   if (known == nullptr) {
@@ -144,7 +144,9 @@ started ofi_network::send_late(peer& p, lane where, std::span<std::byte const> h
     return s;
   }
   record* const r = open(p, events, sort::late);
+  r->lane = static_cast<std::uint8_t>(lane_of(where));
   ++p.late_out;
+  ++p.late_of[r->lane];
   r->entered = entered;
   r->tag = where_it_is.number;
   r->open = true;

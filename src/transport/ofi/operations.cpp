@@ -62,6 +62,7 @@ void ofi_network::drop(record* r) {
   unlink(r);
   if (r->what == sort::late) {
     --p.late_out;
+    --p.late_of[r->lane];
     lates_.erase(r->tag);
   }
   if (is_memory(r->what) && r->parent == nullptr) --p.memory_out;

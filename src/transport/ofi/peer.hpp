@@ -122,7 +122,7 @@ struct record : ticket {
   std::uint32_t epoch;  ///< flushes before it
   outcome how;
   sort what;
-  std::uint8_t lane;
+  std::uint8_t lane;  ///< of a late payload
   std::uint8_t rail;  ///< the device over which it goes; 0: the first
   bool open;          ///< under way by itself
   bool source_told;   ///< or nobody is to be told
@@ -149,8 +149,9 @@ struct peer : peer_state {
   std::uint32_t last_seen = 0;         ///< highest number of a connection that the peer has begun
   std::uint32_t number = 0;            ///< of this connection, as messages carry it
 
-  std::size_t taken[2]{};  ///< of the peer's messages of each lane, which it has not been told
-  std::size_t late_out = 0;
+  std::size_t taken[2]{};    ///< of the peer's messages of each lane, which it has not been told
+  std::size_t late_out = 0;  ///< late payloads that the peer has not fetched
+  std::size_t late_of[2]{};  ///< those of each lane
   std::size_t long_out = 0;  ///< in the longest blocks
   std::size_t puts_out = 0;  ///< since the last flush
   std::uint32_t epoch = 0;   ///< flushes so far
