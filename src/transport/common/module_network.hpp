@@ -220,7 +220,7 @@ class module_network : public network {
     set_link(p, link::connecting);
     ++p.generation;
     p.sent = {};
-    p.close_wanted = p.said_bye = p.got_bye = p.lost_told = false;
+    p.asked = p.close_wanted = p.said_bye = p.got_bye = p.lost_told = false;
     p.silent = outcome::ok;
   }
 

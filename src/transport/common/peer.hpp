@@ -24,6 +24,7 @@ struct peer_state {
   std::int32_t rank = -1;
   link now = link::none;
   bool listed = false;        ///< among those that the next poll looks at
+  bool asked = false;         ///< this side has said connect()
   bool close_wanted = false;  ///< once it stands
   bool said_bye = false;
   bool got_bye = false;

@@ -30,7 +30,7 @@ started ofi_network::ready(std::int32_t rank, peer*& out) {
 
 void ofi_network::begin_connection(peer& p) {
   module_network::begin_connection(p);
-  p.asked = p.begun = p.hung_up = p.said_over = p.got_over = false;
+  p.begun = p.hung_up = p.said_over = p.got_over = false;
   for (std::size_t& each : p.room) each = window;
   for (std::size_t& each : p.taken) each = 0;
 }

@@ -137,7 +137,6 @@ struct flush_point {
 };
 
 struct peer : peer_state {
-  bool asked = false;  ///< this side has said connect()
   bool begun = false;  ///< by this side's own request
   bool said_over = false;
   bool got_over = false;

@@ -71,8 +71,12 @@ started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_
   if (p.lost || p.now == peer::link::closing || (p.wishes && p.now == peer::link::none))
     return started::no_room;
   if (p.now == peer::link::connected) return started::complete;
-  if (p.now == peer::link::connecting) return started::under_way;
+  if (p.now == peer::link::connecting) {
+    p.asked = true;
+    return started::under_way;
+  }
   begin_connection(p);
+  p.asked = true;
   if (open_endpoint(p, peer_address.subspan(before_address))) {
     say_word(p, wire::hello, address_);
   } else {
@@ -154,7 +158,12 @@ void ucx_network::end_connection(peer& p) {
   set_link(p, peer::link::none);
   ++p.generation;
   p.lost = p.lost && p.endpoint != nullptr;
-  tell(p, stood ? connection_change::closed : connection_change::refused, was_lost ? p.why : std::string());
+  std::string const why = was_lost ? p.why : std::string();
+  if (stood) {
+    tell(p, connection_change::closed, why);
+  } else if (p.asked) {
+    tell(p, connection_change::refused, why);
+  }
   if (p.wishes || p.lost) touch(p);
 }
 
