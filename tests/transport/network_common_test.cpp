@@ -106,6 +106,32 @@ TEST_P(network_common, AFlushOfAllTellsTheWorst) {
   }
 }
 
+/// What went wrong unheard belongs to the connection on which it did.
+TEST_P(network_common, AFlushHearsNothingOfAnEarlierConnection) {
+  open(2);
+  connect(0, 1);
+  bytes memory(300'000), source = pattern(300'000, 1);
+  registration* const r = enter(1, memory);
+  remote_key* const key = share(1, r, 0);
+  // The peer does not poll meanwhile, and wires hold less than all of these.
+  for (int i = 0; i < 60; ++i)
+    ASSERT_EQ(net().put(1, {key, 0}, {source.data()}, source.size(), nullptr), started::complete);
+  net().give_up(1);
+  ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+  net().drop_key(1, key);
+  connect(0, 1);
+  counted one(ask_finished), all(ask_finished);
+  if (net().flush(1, &one) != started::complete) {
+    ASSERT_TRUE(until([&] { return one.finished == 1; }));
+  }
+  if (net().flush_all(&all) != started::complete) {
+    ASSERT_TRUE(until([&] { return all.finished == 1; }));
+  }
+  EXPECT_EQ(one.how, outcome::ok);
+  EXPECT_EQ(all.how, outcome::ok);
+  at(1).net->forget(r);
+}
+
 /// Those of a lane that nobody fetches leave the other lane alone.
 TEST_P(network_common, LatePayloadsFillTheirLaneAndGiveItBack) {
   open(2);
