@@ -16,6 +16,7 @@ Builds all tests of several ranks first. Parts, by default all:
   cables        one of several cables of a host, used or not, and all of them
   applications  heat3d and hpgmg, which check their numbers, on all links
   suite         all tests of several ranks and all examples, on all links
+  bundles       small messages to all ranks of a host together (ATOLL_BUNDLES_BY_HOST), on good, bad and far links
   conformance   the suite of the transports, each rank in the network of another host
 
 options:

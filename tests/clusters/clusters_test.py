@@ -448,6 +448,14 @@ class Network:
     def test_open_mpi(self):
         self.check("mpirun", [f"multirank.{name}" for name in self.TRIED], "-n", 4, "--hosts", 2)
 
+    def test_bundles_by_host(self):
+        program = "network.by_host"
+        if not os.path.exists(os.path.join(PROGRAMS, program)):
+            self.skipTest(f"{program} is not built")
+        settings = {"ATOLL_BUNDLES_BY_HOST": "yes", "ATOLL_MESSAGE_MEMORY": "4MB"}
+        self.check("mpirun", [program], "-n", 4, "--hosts", 2, **settings)
+        self.check("mpirun", [program], "-n", 6, "--hosts", 3, "--by-node", **settings)
+
 
 class Ofi(Network, unittest.TestCase):
     NAME = "ofi"

@@ -254,6 +254,18 @@ def applications(runner, _):
                             "--comm", comm), network, link=link, environment={"UPCXX_SHARED_HEAP_SIZE": "128M", **crowded}, expect="check passed")
 
 
+def bundles(runner, _):
+    """Small messages to all ranks of a host in one bundle."""
+    for link, hosts, each, by_node in (("plain", 2, 2, False), ("plain", 3, 2, True), ("plain", 4, 1, False), ("bad", 2, 3, True), ("far", 3, 2, False)):
+        for network in ("ucx", "ofi"):
+            for name in ("network.by_host", "multirank.atomics", "multirank.completion_rma", "multirank.rpc"):
+                environment = {"ATOLL_BUNDLES_BY_HOST": "yes", "UPCXX_OVERSUBSCRIBED": "yes"}
+                if name == "network.by_host":
+                    environment["ATOLL_MESSAGE_MEMORY"] = "4MB"
+                words = (test(runner, name), *([ONE_BY_ONE[name]] if link != "plain" and name in ONE_BY_ONE else []))
+                yield Case(words, network, "mpirun", link, hosts, each, by_node, environment=environment)
+
+
 class Cuts:
     """Cables that are pulled while ranks talk all the time. These are not single jobs, so they run by themselves."""
 
@@ -382,7 +394,7 @@ def conformance(runner, _):
                            environment={"NETWORK_TEST_SPACES": spaces, "ATOLL_NET_DEVICES": "eth0"})
 
 
-PARTS = {"launchers": launchers, "mixed": mixed, "cuts": cuts, "cables": cables, "applications": applications, "conformance": conformance, "suite": suite}
+PARTS = {"launchers": launchers, "mixed": mixed, "cuts": cuts, "cables": cables, "applications": applications, "conformance": conformance, "bundles": bundles, "suite": suite}
 
 
 def main():

@@ -1,11 +1,13 @@
 // Small messages to all ranks of another host that leave together, to one rank there that passes them on: which do, what the one that passes on
-// keeps, and that nobody waits for it. For two hosts. Linked with the library's objects, to look inside.
+// keeps, and that nobody waits for it. For two hosts or more. Linked with the library's objects, to look inside.
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atoll/engine/am.hpp>
 #include <atomic>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,13 +49,16 @@ class by_host_test : public multirank::fixture {
   static network_peer& peer(intrank_t r) { return network_messages::here().peer(r); }
   /// To whom messages for that rank may go; null: to itself only, as it is alone on its host.
   static network_peer* via(intrank_t r) { return peer(r).counterpart; }
-  bool are_alone() const { return via(far.front()) == nullptr; }
+  /// Ranks of that one's host, if it is not alone there.
+  long mates(intrank_t r) const {
+    return std::count_if(far.begin(), far.end(), [r](intrank_t other) { return via(other) == via(r); });
+  }
   static bool is_bad() {
     char const* const network = std::getenv("ATOLL_SIM_NETWORK");
     return network == nullptr || std::string_view(network).find("bad") != std::string_view::npos;
   }
   /// A bad network has no room now and then, and what it has no room for goes otherwise.
-  void expect_in_bundle(intrank_t to, std::uint32_t messages) const {
+  static void expect_in_bundle(intrank_t to, long messages) {
     if (is_bad() || via(to) == nullptr) return;
     EXPECT_EQ(via(to)->by_host.begun, messages != 0);
     if (messages != 0) {
@@ -84,13 +89,32 @@ TEST_F(by_host_test, the_first_leaves_at_once_and_others_together) {
   // All ranks of a host count as one.
   for (intrank_t const r : far) call(r, 1);
   for (intrank_t const r : far) call(r, 2);
-  expect_in_bundle(far.front(), static_cast<std::uint32_t>(2 * far.size() - 1));
+  for (intrank_t const r : far) expect_in_bundle(r, 2 * mates(r) - 1);
   EXPECT_TRUE(upcxx::progress_required() || is_bad());
   end_burst();
   expect_in_bundle(far.front(), 0);
   EXPECT_FALSE(upcxx::progress_required() && !is_bad());
   await(2 * callers());
   for (intrank_t const r : far) EXPECT_EQ(sums[static_cast<std::size_t>(r)], 3);
+}
+
+/// Over any network: one that has no room now and then has some at last.
+TEST_F(by_host_test, some_do_go_that_way) {
+  bool const hosts_have_several =
+      upcxx::reduce_all(upcxx::local_team().rank_n(), upcxx::op_fast_max).wait() > 1;
+  bool const somebody_passes_on =
+      upcxx::reduce_all(std::any_of(far.begin(), far.end(), via) ? 1 : 0, upcxx::op_fast_max).wait() == 1;
+  EXPECT_EQ(somebody_passes_on, hosts_have_several) << "ATOLL_BUNDLES_BY_HOST=yes?";
+  std::set<intrank_t> directly(far.begin(), far.end());
+  constexpr int rounds = 100;
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 2; ++i)
+      for (intrank_t const r : far) call(r, 1);
+    std::erase_if(directly, [](intrank_t r) { return via(r) == nullptr || via(r)->by_host.begun; });
+    end_burst();
+  }
+  EXPECT_TRUE(directly.empty());
+  await(2 * rounds * callers());
 }
 
 TEST_F(by_host_test, discharge_sends_them) {
@@ -112,7 +136,7 @@ TEST_F(by_host_test, what_is_given_up_leaves_a_gap) {
     for (intrank_t const r : far) call(r, 1);
     am_cancel(out);
   }
-  if (!are_alone()) {
+  if (via(to) != nullptr) {
     EXPECT_EQ(via(to)->by_host.open, 0U);
   }
   EXPECT_LE(peer(to).in_use, before + 300);
@@ -132,18 +156,21 @@ TEST_F(by_host_test, what_is_longer_goes_directly) {
         },
         me, upcxx::make_view(text));
   }
-  expect_in_bundle(far.back(), static_cast<std::uint32_t>(2 * far.size() - 1));
+  for (intrank_t const r : far) expect_in_bundle(r, 2 * mates(r) - 1);
   await(3 * callers());
   for (intrank_t const r : far) EXPECT_EQ(sums[static_cast<std::size_t>(r)], 1000);
 }
 
 TEST_F(by_host_test, a_counterpart_that_has_too_much_is_left_alone) {
   constexpr std::size_t much = std::size_t{1} << 30;
-  if (!are_alone()) via(far.front())->passing += much;
+  std::set<network_peer*> all;
+  for (intrank_t const r : far) all.insert(via(r));
+  all.erase(nullptr);
+  for (network_peer* const each : all) each->passing += much;
   for (int i = 0; i < 100; ++i)
     for (intrank_t const r : far) call(r, 1);
-  expect_in_bundle(far.front(), 0);
-  if (!are_alone()) via(far.front())->passing -= much;
+  for (intrank_t const r : far) expect_in_bundle(r, 0);
+  for (network_peer* const each : all) each->passing -= much;
   await(100 * callers());
 }
 
@@ -170,7 +197,9 @@ TEST_F(by_host_test, a_target_that_makes_no_progress_holds_up_nobody_else) {
     for (int i = 0; i < calls; ++i) {
       for (intrank_t const r : far) call(r, i);
       if (i % 64 == 0) end_burst();
-      EXPECT_LE(via(last)->passing, credit);
+      if (via(last) != nullptr) {
+        EXPECT_LE(via(last)->passing, credit);
+      }
     }
     upcxx::discharge();
   } else if (me == last) {
@@ -188,7 +217,7 @@ TEST_F(by_host_test, a_target_that_makes_no_progress_holds_up_nobody_else) {
     EXPECT_TRUE(keeps || is_bad());
     std::atomic_ref<long>(*served.local()).store(1);
   }
-  bool const called = upcxx::local_team_contains(last);
+  bool const called = !upcxx::local_team_contains(0);
   await(called ? calls : 0);
   EXPECT_EQ(sums[0], called ? long{calls} * (calls - 1) / 2 : 0);
 }
