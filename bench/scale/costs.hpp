@@ -25,6 +25,7 @@ struct costs {
 inline constexpr costs networks[] = {
     {"slingshot", "HPE Slingshot, 200 Gbit/s", 1'300'000, 250'000, 10'000, 40},
     {"ndr", "InfiniBand NDR, 400 Gbit/s", 800'000, 200'000, 5'000, 20},
+    {"tcp", "TCP over Ethernet, 25 Gbit/s", 15'000'000, 4'000'000, 100'000, 320},
 };
 
 /// Inside a host: until a line that was published is there at a reader, and what each line takes who reads several.

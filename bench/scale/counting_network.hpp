@@ -48,7 +48,8 @@ class carrier {
 
 class counting_network final : public transport::network {
  public:
-  counting_network(carrier& by, std::int32_t rank, std::size_t connections);
+  /// `dear`: a message costs so much that the engine has small ones leave together.
+  counting_network(carrier& by, std::int32_t rank, std::size_t connections, bool dear);
   ~counting_network() override {
     if (arriving_ != nullptr) arriving_->drop();
   }

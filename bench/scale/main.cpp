@@ -1,5 +1,6 @@
 // A table of what collectives take in jobs of many ranks, by the model of docs/design/scale.md.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,12 +14,15 @@
 
 #include <atoll/engine/collectives.hpp>
 
+#include "scale/bursts.hpp"
 #include "scale/model.hpp"
 
 namespace {
 
 using atl::engine::on_done;
 using atl::engine::team_view;
+using atl::scale::bundling;
+using atl::scale::burst;
 using atl::scale::costs;
 using atl::scale::model;
 using atl::scale::tally;
@@ -72,7 +76,15 @@ constexpr operation operations[] = {
      [](team_view& t, arrays& a, std::size_t n, on_done d) {
        start_all_to_all(t, a.source.data(), n, a.target.data(), d);
      }},
+    {"burst", [](std::size_t, std::size_t) { return std::size_t{0}; }, nullptr},  // no collective
 };
+
+struct bundles {
+  std::string_view name;
+  bundling how;
+};
+constexpr bundles known_bundles[] = {
+    {"none", bundling::none}, {"rank", bundling::by_rank}, {"host", bundling::by_host}};
 
 operation const* find_operation(std::string_view name) {
   for (operation const& o : operations) {
@@ -87,6 +99,8 @@ struct wishes {
   std::vector<std::string> names{"barrier", "broadcast", "reduce_all", "gather_all"};
   std::size_t bytes = 8;
   std::size_t connections = 0;
+  std::int32_t calls = 16;
+  std::vector<std::string> bundled{"none"};
   std::vector<std::string> networks{"slingshot", "ndr"};
   std::string csv;
 };
@@ -142,10 +156,10 @@ class stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-void play(wishes const& w, std::int32_t ranks, std::int32_t per_host, report& to) {
+void play(wishes const& w, std::int32_t ranks, std::int32_t per_host, bundles const& bundled, report& to) {
   stopwatch const start;
   std::size_t const before = model::heap_in_use();
-  model m({ranks, per_host, w.connections});
+  model m({ranks, per_host, w.connections, true, bundled.how});
   to.line(m, "-", "start", 0, {}, m.heap_at_start(), start.seconds());
   for (std::string const& name : w.names) {
     operation const& o = *find_operation(name);
@@ -155,6 +169,10 @@ void play(wishes const& w, std::int32_t ranks, std::int32_t per_host, report& to
     with.target.resize(with.source.size());
     auto const play_once = [&](std::string const& network) {
       m.reprice(*atl::scale::find_network(network));
+      if (o.start == nullptr) {
+        burst what{w.calls, bytes};
+        return play_burst(m, what);
+      }
       return m.run([&](team_view& world, std::int32_t, on_done done) { o.start(world, with, bytes, done); });
     };
     // The first time connects. Where that is bounded, every time does.
@@ -165,7 +183,8 @@ void play(wishes const& w, std::int32_t ranks, std::int32_t per_host, report& to
       tally t = play_once(network);
       if (!bounded) t.connects = connects;
       std::size_t const of_arrays = 2 * with.source.size();
-      to.line(m, network, name, bytes, t, model::heap_in_use() - before - of_arrays, watch.seconds());
+      std::string const said = bundled.how == bundling::none ? name : name + '_' + std::string(bundled.name);
+      to.line(m, network, said, bytes, t, model::heap_in_use() - before - of_arrays, watch.seconds());
     }
   }
 }
@@ -205,9 +224,19 @@ int main(int argc, char** argv) {
   app.add_option("--connections", w.connections,
                  "Connections of a rank at once that the network bears well; 0: any number")
       ->capture_default_str();
-  app.add_option("--network", w.networks, "What messages cost: slingshot, ndr")
+  app.add_option("--calls", w.calls,
+                 "Of a burst: from each rank to random ranks of other hosts, before it makes progress")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option(
+         "--bundles", w.bundled,
+         "Small messages leave together, as where messages are dear: none, for each rank, for each host")
       ->delimiter(',')
-      ->check(CLI::IsMember({"slingshot", "ndr"}))
+      ->check(CLI::IsMember({"none", "rank", "host"}))
+      ->capture_default_str();
+  app.add_option("--network", w.networks, "What messages cost: slingshot, ndr, tcp")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"slingshot", "ndr", "tcp"}))
       ->capture_default_str();
   app.add_option("--csv", w.csv, "Adds the lines to this file");
   CLI11_PARSE(app, argc, argv);
@@ -215,7 +244,11 @@ int main(int argc, char** argv) {
     report to(w);
     for (std::int32_t const ranks : w.ranks) {
       for (std::int32_t const per_host : w.per_host) {
-        if (per_host <= ranks) play(w, ranks, per_host, to);
+        if (per_host > ranks) continue;
+        for (bundles const& each : known_bundles) {
+          if (std::find(w.bundled.begin(), w.bundled.end(), each.name) != w.bundled.end())
+            play(w, ranks, per_host, each, to);
+        }
       }
     }
   } catch (std::exception const& failure) {

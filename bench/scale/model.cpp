@@ -20,6 +20,7 @@
 #include "engine/collectives/under_way.hpp"
 #include "engine/host/host_domain.hpp"
 #include "engine/network/network_messages.hpp"
+#include "engine/progress/passing_on.hpp"
 #include "engine/progress/progress_engine.hpp"
 #include "memory/host/arena.hpp"
 #include "transport/message_pool.hpp"
@@ -106,15 +107,18 @@ struct model::host_memory {
 
 /// What a rank has of the engine, as world_state has it.
 struct model::virtual_rank {
-  virtual_rank(model& all, bootstrap::placement const& place, bootstrap::host_ranks const& of_host)
-      : transit(all.memory_->region(place.rank) + page_bytes, transit_bytes, nullptr,
+  virtual_rank(model& all, bootstrap::placement const& at, bootstrap::host_ranks const& of_host)
+      : place(at),
+        transit(all.memory_->region(place.rank) + page_bytes, transit_bytes, nullptr,
                 memory::arena::rest::no),
         host({all.memory_->region(of_host.world_rank(0)), host_memory::stride, of_host,
               static_cast<std::uint32_t>(place.local_rank), true, true},
              transit),
         memory(message_limit),
-        net(place.hosts == 1 ? nullptr : new counting_network(all, place.rank, all.shape_.connections)),
-        network(net == nullptr ? nullptr : open(net, memory)),
+        net(place.hosts == 1 ? nullptr
+                             : new counting_network(all, place.rank, all.shape_.connections,
+                                                    all.shape_.bundles != bundling::none)),
+        network(net == nullptr ? nullptr : open(net, memory, place, all.shape_.bundles)),
         progress(all.memory_->endpoint, network.get(), host, {true, 0}, false),
         teams(host),
         calls(progress),
@@ -124,13 +128,16 @@ struct model::virtual_rank {
     host.own_page().bell.word.store(1, std::memory_order_relaxed);
     host.page(0).sleepers.store(1, std::memory_order_relaxed);
   }
-  static std::unique_ptr<network_messages> open(counting_network* net, transport::message_memory& memory) {
+  static std::unique_ptr<network_messages> open(counting_network* net, transport::message_memory& memory,
+                                                bootstrap::placement const& place, bundling bundles) {
     network_messages::shape what;
+    if (bundles == bundling::by_host) engine::bundle_by_host(what, place);
     what.address_of = [](std::int32_t) { return std::string(); };
     return std::make_unique<network_messages>(std::unique_ptr<transport::network>(net), std::move(what),
                                               memory);
   }
 
+  bootstrap::placement const place;
   memory::arena transit;
   host_domain host;
   transport::message_memory memory;
@@ -155,9 +162,14 @@ model::model(job_shape const& shape) : shape_(shape), memory_(std::make_unique<h
   ranks_.reserve(n);
   ranks_per_host = shape.per_host;
   engine::pretend_hosts([](std::int32_t rank) { return rank / ranks_per_host; }, shape.hosts());
+  // All share what is known of hosts; the ranks of the own one are given apart from that.
+  auto table = std::make_shared<bootstrap::rank_table>();
+  for (std::int32_t r = 0; r < shape.ranks && shape.bundles == bundling::by_host; ++r)
+    table->host_of.push_back(r / shape.per_host);
   std::size_t const before = heap_in_use();
   for (std::int32_t r = 0; r < shape.ranks; ++r) {
     bootstrap::placement place;
+    if (!table->host_of.empty()) place.table = table;
     place.rank = r;
     place.size = shape.ranks;
     place.host = r / shape.per_host;

@@ -24,12 +24,16 @@
 
 namespace atl::scale {
 
+/// Small messages leave together, as over networks where one is dear: for a rank, or for all ranks of a host.
+enum class bundling : std::uint8_t { none, by_rank, by_host };
+
 /// A job: ranks in blocks, as many on each host as on the first, but perhaps the last.
 struct job_shape {
   std::int32_t ranks = 1;
   std::int32_t per_host = 1;
   std::size_t connections = 0;  ///< at once, that the network bears well; 0: any number
   bool flat = true;             ///< flat collectives inside hosts
+  bundling bundles = bundling::none;
 
   [[nodiscard]] std::int32_t hosts() const { return (ranks + per_host - 1) / per_host; }
 };
@@ -72,6 +76,7 @@ class model final : public carrier {
   // What the replaced parts of the engine call, for the rank whose turn it is.
 
   static model& here() noexcept { return *current_; }
+  [[nodiscard]] std::int32_t whose_turn() const noexcept { return now_; }
   void begin(transport::outgoing& out, std::size_t bytes, std::size_t alignment);
   void commit(transport::outgoing& out, transport::message_kind kind, std::uint64_t token, std::size_t bytes);
   void cancel(transport::outgoing& out) noexcept;

@@ -11,6 +11,7 @@
 
 #include <atoll/engine/collectives.hpp>
 
+#include "scale/bursts.hpp"
 #include "scale/model.hpp"
 
 namespace atl::scale {
@@ -118,6 +119,46 @@ TEST(model, gathers_and_all_to_all_bring_what_they_should) {
   }
   EXPECT_EQ(exchanged.most_sent, 6U) << "only leaders, each to each";
   EXPECT_EQ(exchanged.between, 7U * 6);
+}
+
+// ---- bundles
+
+/// Calls to random ranks of other hosts, when connections stand.
+tally second_burst(bundling how, std::int32_t ranks, std::int32_t per_host, std::int32_t calls) {
+  model m({ranks, per_host, 0, true, how});
+  tally t;
+  for (int round = 0; round < 2; ++round) {
+    burst b;
+    b.calls = calls;
+    t = play_burst(m, b);
+    EXPECT_EQ(b.arrived, static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(calls));
+    EXPECT_EQ(b.misplaced, 0U);
+  }
+  EXPECT_EQ(t.connects, 0U);
+  return t;
+}
+
+TEST(bundles, by_host_take_two_messages_to_a_host_whatever_the_ranks_there) {
+  for (std::int32_t const per_host : {4, 16, 32}) {
+    std::int32_t const hosts = 4;
+    std::int32_t const ranks = hosts * per_host;
+    constexpr std::int32_t calls = 64;
+    auto const n = static_cast<std::uint64_t>(ranks);
+    tally const none = second_burst(bundling::none, ranks, per_host, calls);
+    tally const by_rank = second_burst(bundling::by_rank, ranks, per_host, calls);
+    tally const by_host = second_burst(bundling::by_host, ranks, per_host, calls);
+    EXPECT_GE(none.between, n * calls);
+    EXPECT_GE(by_rank.between, n * std::min(calls, 3 * per_host) * 3 / 4)
+        << "one to nearly each rank, at least";
+    // The first leaves at once, the others together.
+    EXPECT_EQ(by_host.between, n * 2 * (hosts - 1));
+    EXPECT_EQ(by_host.most_sent, 2U * (hosts - 1));
+    // What is passed on is sorted by its target: one message to each of them, but the counterpart itself.
+    EXPECT_LE(by_host.inside, n * (hosts - 1) * static_cast<std::uint64_t>(per_host - 1));
+    EXPECT_GT(by_host.inside, n);
+    EXPECT_EQ(none.inside, 0U);
+    EXPECT_EQ(by_rank.inside, 0U);
+  }
 }
 
 // ---- connections
