@@ -1,5 +1,6 @@
 // Copies and signals in the order of streams, while no host waits; beside them the driver's own copies, writes and waits.
 
+#include <atoll/copy_batch.hpp>
 #include <atoll/stream.hpp>
 #include <cstdint>
 #include <upcxx/upcxx.hpp>
@@ -68,6 +69,7 @@ void run_streams(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
     for (std::size_t const bytes : s.options.device_sizes) {
       if (bytes > 4096) continue;
       raw_copies::graph const sixteen = raw->capture(stream.native(), [&] {
+        atl::copy_batch const together;
         for (int k = 1; k < copies_per_graph; ++k) {
           upcxx::copy(own_data + k * 4096, peer_data + k * 4096, bytes, atl::on_stream(stream));
         }

@@ -35,7 +35,9 @@ class program_streams {
   virtual bool is_pinned(void const* memory) = 0;
 
   /// Each at the stream's end. Segments stay until the stream has come by.
-  virtual void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) = 0;
+  /// `gathered`: may be kept until something else is started in any stream, or until submit() or poll(), and done together with others
+  /// that are, in any order among themselves.
+  virtual void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) = 0;
   /// A word of 8 bytes that is a multiple of 8; all that the stream has written before is visible to who sees the value.
   virtual void write(stream_handle s, copy_end word, std::uint64_t value) = 0;
   /// What follows sees what was written before the word had such a value. The word is in a segment of this process, or host memory.
@@ -43,6 +45,8 @@ class program_streams {
   /// `landed` of the record is called from poll() when the stream has come there. Not while it is captured.
   virtual void report(stream_handle s, copy_record* record) = 0;
 
+  /// Starts the gathered copies that were kept.
+  virtual void submit() {}
   /// Calls `landed` of the records whose streams have come there; true if there were any.
   virtual bool poll() = 0;
   /// Whether streams stand still unless poll() is called.

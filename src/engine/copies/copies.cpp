@@ -44,6 +44,8 @@ device_copies::device_copies(progress_engine& engine)
   network_ = std::make_unique<network_copies>(engine, *keys_, remote_memory::here().keys().peers(), staged_);
 }
 
+bool device_copies::is_gathering() noexcept { return gathering != 0; }
+
 device_copies::~device_copies() { engine_.announced_sink = nullptr; }
 
 /// Hands the news on; false if that must be tried again, else the transfer is gone.
@@ -67,7 +69,7 @@ memory::copy_record* device_copies::begin(copy_completion* completion, segment* 
   auto* const t = ::new (completion->under_way) transfer;
   t->completion = completion;
   t->landed = &landed;
-  t->gathered = gathering != 0;
+  t->gathered = is_gathering();
   t->target = target;
   t->source = source;
   t->use_segments(1);

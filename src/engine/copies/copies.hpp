@@ -55,6 +55,7 @@ class device_copies final : public single<device_copies>, public work_source {
   bool deliver(transfer* t) noexcept;
   /// What hears of the copy, which has begun.
   memory::copy_record* begin(copy_completion* completion, segment* target, segment* source);
+  static bool is_gathering() noexcept;
   void check_host_end(memory::program_streams& streams, copy_place const& end, std::size_t bytes) const;
   /// Streams that stand still without polls count as open.
   void watch_streams();

@@ -56,7 +56,7 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
     if (end->device == nullptr && end->name.owner != 0) segments_.prepare_host(kind, end->owner());
     if (end->device == nullptr) check_host_end(streams, *end, bytes);
   }
-  streams.copy(s.handle, target.end(), source.end(), bytes);
+  streams.copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   if (done != nullptr) streams.report(s.handle, begin(done, target.device, source.device));
   watch_streams();
   return true;

@@ -16,6 +16,8 @@ using memory_handle = unsigned long long;
 using context = struct context_data*;
 using stream = struct stream_data*;
 using event = struct event_data*;
+using module = struct module_data*;
+using function = struct function_data*;
 
 inline constexpr cu_result success = 0;
 inline constexpr cu_result error_invalid_value = 1;
@@ -163,6 +165,12 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                \
   X(copy_async, "cuMemcpyAsync", (pointer, pointer, std::size_t, stream))                                 \
   X(copy_peer_async, "cuMemcpyPeerAsync", (pointer, context, pointer, context, std::size_t, stream))      \
+  X(module_load, "cuModuleLoadData", (module*, void const*))                                              \
+  X(module_unload, "cuModuleUnload", (module))                                                            \
+  X(module_function, "cuModuleGetFunction", (function*, module, char const*))                             \
+  X(launch_kernel, "cuLaunchKernel",                                                                      \
+    (function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, stream, void**,      \
+     void**))                                                                                             \
   X(event_create, "cuEventCreate", (event*, unsigned))                                                    \
   X(event_destroy, "cuEventDestroy_v2", (event))                                                          \
   X(event_record, "cuEventRecord", (event, stream))                                                       \

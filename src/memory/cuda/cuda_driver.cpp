@@ -118,10 +118,16 @@ std::unique_ptr<cuda_driver> cuda_driver::open(std::string const& library, std::
     return nullptr;
   }
   made->contexts_.resize(static_cast<std::size_t>(count));
+  made->kernels_.resize(static_cast<std::size_t>(count));
   return made;
 }
 
 cuda_driver::~cuda_driver() {
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    if (kernels_[i].whole == nullptr) continue;
+    use const current(*this, static_cast<int>(i), std::nothrow);
+    cu_.module_unload(kernels_[i].whole);
+  }
   for (std::size_t i = 0; i < contexts_.size(); ++i) {
     if (contexts_[i] != nullptr) cu_.primary_release(static_cast<cu_device>(i));
   }
@@ -511,6 +517,44 @@ void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint6
       on_stream(device, s, [&] { return cu_.stream_write64(static_cast<stream>(s), word, value, 0); });
   if (code != success) [[unlikely]]
     fail_stream(code, "a write of a word", s, device);
+}
+
+// Kernels of the library
+
+/// With the device's context current.
+cuda_driver::loaded const& cuda_driver::kernels_on(int device) {
+  loaded& known = kernels_[static_cast<std::size_t>(device)];
+  if (std::exchange(known.tried, true)) return known;
+  cu_result code = cu_.module_load(&known.whole, kernels_ptx);
+  if (code == success) code = cu_.module_function(&known.copies, known.whole, "atoll_copies");
+  if (code != success) {
+    warn("device",
+         "the CUDA driver does not take the library's kernels for device %d: %s; small copies go one by one",
+         device, words(code).c_str());
+  }
+  return known;
+}
+
+bool cuda_driver::copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) {
+  use const current(*this, device);
+  function const kernel = kernels_on(device).copies;
+  if (kernel == nullptr) return false;
+  while (!ranges.empty()) {
+    auto const some = ranges.first(std::min(ranges.size(), std::size_t{small_copies::most}));
+    ranges = ranges.subspan(some.size());
+    small_copies all{};
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      all.to[i] = some[i].to;
+      all.from[i] = some[i].from;
+      all.bytes[i] = static_cast<std::uint32_t>(some[i].bytes);
+    }
+    void* parameters[] = {&all};
+    cu_result const code =
+        cu_.launch_kernel(kernel, static_cast<unsigned>(some.size()), 1, 1, threads_of_copy, 1, 1, 0,
+                          static_cast<stream>(s), parameters, nullptr);
+    if (code != success) fail_stream(code, "a kernel of copies", s, device);
+  }
+  return true;
 }
 
 int cuda_driver::device_of(gpu::stream s) {

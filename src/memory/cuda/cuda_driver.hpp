@@ -10,6 +10,7 @@
 #include <atoll/base/config.hpp>
 
 #include "memory/cuda/api.hpp"
+#include "memory/cuda/kernels.hpp"
 #include "memory/gpu/driver.hpp"
 
 namespace atl::memory::cuda {
@@ -54,6 +55,8 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
   int device_of(gpu::stream s) override;
   bool is_captured(gpu::stream s) override;
+  bool copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
+  [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }
   bool is_pinned(void const* memory) override;
   void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
   void check_stream(gpu::stream s) override;
@@ -61,6 +64,13 @@ class cuda_driver final : public gpu::driver {
   bool happened(gpu::event e) override;
 
  private:
+  /// The library's kernels on a device.
+  struct loaded {
+    bool tried = false;
+    module whole = nullptr;
+    function copies = nullptr;  ///< null: the driver did not take them
+  };
+
   class use;
   class no_context;
   class beside_captures;
@@ -82,6 +92,7 @@ class cuda_driver final : public gpu::driver {
   cu_result on_stream(int device, gpu::stream s, Call&& call);
   /// Whether the whole range lies in memory that somebody registered.
   [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
+  loaded const& kernels_on(int device);
   /// Waits for kernels that may use memory of a device; others may reach it, too.
   void finish_kernels(int ending) noexcept;
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);
@@ -92,6 +103,7 @@ class cuda_driver final : public gpu::driver {
   std::vector<std::size_t> batch_bytes_;
   bool streams_suffice_ = true;    ///< for calls on streams no context need be current
   std::vector<context> contexts_;  ///< by device; null until it is used
+  std::vector<loaded> kernels_;    ///< by device
 };
 
 }  // namespace atl::memory::cuda

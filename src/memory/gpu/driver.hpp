@@ -152,6 +152,13 @@ class driver {
   /// Ends the job if it is none of a device of this process.
   virtual int device_of(stream /*s*/) { return 0; }
   virtual bool is_captured(stream /*s*/) { return false; }
+  /// Starts several small copies between memories of devices at once, in any order among themselves; false, and nothing was done, if the driver
+  /// has no way to do that which is faster than one by one.
+  virtual bool copy_small(int /*device*/, stream /*s*/, std::span<copy_range const> /*ranges*/) {
+    return false;
+  }
+  /// Of one of those.
+  [[nodiscard]] virtual std::size_t most_bytes_of_small() const noexcept { return 0; }
   virtual bool is_pinned(void const* /*memory*/) { return true; }
   /// Lets the stream wait for a word that this process owns, or of registered host memory.
   virtual void wait(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,

@@ -250,6 +250,7 @@ void gpu_kind::submit(lane& on) {
 }
 
 void gpu_kind::submit() {
+  programs_.submit();
   for (lane* const on : busy_) {
     if (!on->kept.empty()) submit(*on);
   }

@@ -1,6 +1,7 @@
 #include "memory/gpu/gpu_streams.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "memory/gpu/gpu_segment.hpp"
@@ -44,12 +45,22 @@ void gpu_streams::drop(stream_handle s) {
   made_.erase(found);
 }
 
-void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) {
+void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) {
   if (bytes == 0) return;
   int const device = device_of(s);
   address const target = place_of(to);
   address const source = place_of(from);
-  if (reaches(device, to) && reaches(device, from)) [[likely]] {
+  bool const direct = reaches(device, to) && reaches(device, from);
+  bool const keep = gathered && direct && to.segment != nullptr && from.segment != nullptr &&
+                    bytes <= driver_.most_bytes_of_small();
+  if (!keep || kept_for_ != s || kept_on_ != device) submit();
+  if (keep) {
+    kept_for_ = s;
+    kept_on_ = device;
+    kept_.push_back({target, source, bytes});
+    return;
+  }
+  if (direct) [[likely]] {
     driver_.copy(device, {s, true}, target, source, bytes);
     return;
   }
@@ -57,6 +68,14 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
     return end.segment == nullptr ? device : segment_of(end)->device();
   };
   driver_.copy_across(device, {s, true}, target, lies_on(to), source, lies_on(from), bytes);
+}
+
+void gpu_streams::submit() {
+  if (kept_.empty()) return;
+  std::vector<copy_range> const all = std::exchange(kept_, {});
+  stream const s(kept_for_, true);
+  if (all.size() > 1 && driver_.copy_small(kept_on_, s, all)) return;
+  for (copy_range const& each : all) driver_.copy(kept_on_, s, each.to, each.from, each.bytes);
 }
 
 /// Ends the job if the device cannot load and store it.
@@ -84,16 +103,19 @@ address gpu_streams::word_of(int device, copy_end word) {
 }
 
 void gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
+  submit();
   int const device = device_of(s);
   driver_.write(device, {s, true}, word_of(device, word), value);
 }
 
 void gpu_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
+  submit();
   int const device = device_of(s);
   driver_.wait(device, {s, true}, word_of(device, word), value, c);
 }
 
 void gpu_streams::report(stream_handle s, copy_record* record) {
+  submit();
   int const device = device_of(s);
   auto const at =
       std::find_if(spare_.begin(), spare_.end(), [&](reported const& r) { return r.device == device; });
@@ -109,6 +131,7 @@ void gpu_streams::report(stream_handle s, copy_record* record) {
 }
 
 bool gpu_streams::poll() {
+  submit();
   bool moved = false;
   for (std::size_t i = 0; i < waited_for_.size();) {
     reported const each = waited_for_[i];

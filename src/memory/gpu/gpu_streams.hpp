@@ -24,10 +24,11 @@ class gpu_streams final : public program_streams {
 
   bool is_pinned(void const* memory) override { return driver_.is_pinned(memory); }
 
-  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) override;
+  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   void write(stream_handle s, copy_end word, std::uint64_t value) override;
   void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   void report(stream_handle s, copy_record* record) override;
+  void submit() override;
   bool poll() override;
 
  private:
@@ -45,6 +46,11 @@ class gpu_streams final : public program_streams {
 
   driver& driver_;
   std::vector<made_stream> made_;
+  // Gathered copies that have not been started, of one stream.
+  std::vector<copy_range> kept_;
+  stream_handle kept_for_ = nullptr;
+  int kept_on_ = 0;
+
   std::vector<reported> waited_for_;
   std::vector<reported> spare_;  ///< events, by device
 };

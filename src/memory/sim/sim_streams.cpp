@@ -44,7 +44,7 @@ void sim_streams::drop(stream_handle s) {
   queues_.erase(found);
 }
 
-void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) {
+void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool /*gathered*/) {
   find(s).tasks.push_back({task::sort::copy, place_of(to), place_of(from), bytes});
 }
 

@@ -22,7 +22,7 @@ class sim_streams final : public program_streams {
 
   bool is_pinned(void const* /*memory*/) override { return false; }
 
-  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes) override;
+  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   void write(stream_handle s, copy_end word, std::uint64_t value) override;
   void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   void report(stream_handle s, copy_record* record) override;

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include <atoll/copy_batch.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
 
@@ -143,6 +144,46 @@ TEST_F(graph_test, an_exchange_is_captured_once_and_launched_again_and_again) {
   EXPECT_EQ(cu_.destroy_executable(exchange), cuda::success);
   upcxx::delete_array(upcxx::to_global_ptr(in));
   upcxx::barrier();
+}
+
+TEST_F(graph_test, small_copies_of_a_batch_are_one_node) {
+  auto const s = atl::make_stream(gpu_);
+  auto const source = gpu_.allocate<int>(4000);
+  auto const landing = of_all(gpu_.allocate<int>(4000));
+  auto const words = of_all(gpu_.allocate<std::uint64_t>(1));
+  auto const mine = static_cast<std::size_t>(me);
+  auto const theirs = static_cast<std::size_t>(right);
+  std::uint64_t const zero = 0;
+  upcxx::copy(&zero, words[mine], 1).wait();
+  auto* const host = upcxx::new_array<int>(8000).local();
+  upcxx::barrier();
+  void* const made = capture(s, cuda::capture_global, [&] {
+    upcxx::copy(host, source, 4000, atl::on_stream(s));
+    {
+      atl::copy_batch const together;
+      // Of odd sizes and at odd places, too.
+      for (int i = 0; i < 40; ++i) {
+        upcxx::copy(source + i * 100, landing[theirs] + i * 100,
+                    static_cast<std::size_t>(i % 3 == 0 ? 100 : 99), atl::on_stream(s));
+        if (i % 3 != 0)
+          upcxx::copy(source + i * 100 + 99, landing[theirs] + i * 100 + 99, 1, atl::on_stream(s));
+      }
+      atl::signal(s, words[theirs], 1);
+    }
+    atl::wait(s, words[mine], 1, atl::signal_cmp::equal);
+    atl::signal(s, words[mine], 0);
+    upcxx::copy(landing[mine], host + 4000, 4000, atl::on_stream(s));
+  });
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 4000; ++i) host[i] = 100000 * me + 10000 * round + i;
+    ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+    atl::wait(s);
+    for (int i = 0; i < 4000; ++i)
+      ASSERT_EQ(host[4000 + i], 100000 * left + 10000 * round + i) << round << ' ' << i;
+    upcxx::barrier();  // in the place of a credit
+  }
+  EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+  upcxx::delete_array(upcxx::to_global_ptr(host));
 }
 
 TEST_F(graph_test, the_library_goes_on_beside_a_capture) {

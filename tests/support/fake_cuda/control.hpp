@@ -13,6 +13,7 @@ struct control {
   std::atomic<std::uint64_t> copies{0};
   std::atomic<std::uint64_t> peer_copies{0};
   std::atomic<std::uint64_t> batches{0};  ///< of which each counts as its copies, too
+  std::atomic<std::uint64_t> kernels{0};
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> records{0};
   std::atomic<std::uint64_t> flushes{0};
@@ -26,6 +27,7 @@ struct control {
   std::atomic<int> mappings{0};
   std::atomic<int> objects{0};  ///< memory objects of cuMemCreate, cuMemImport… and cuMemAlloc
   std::atomic<int> registrations{0};
+  std::atomic<int> modules{0};
 
   /// Stops all devices of this process before the next thing on their streams, or lets them go on.
   void (*hold)(bool stop) = nullptr;

@@ -14,7 +14,7 @@
 ///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for
 ///                      memory of stream-ordered pools. vmm: no memory objects. export: no descriptors of
 ///                      them. register: cuMemHostRegister. write: no stream writes. start: cuInit.
-///                      submit: copies. batch: cuMemcpyBatchAsync; batch_function: it does not
+///                      submit: copies. kernels: cuModuleLoadData. batch: cuMemcpyBatchAsync; batch_function: it does not
 ///                      exist. streams_alone: calls on streams while no context is current
 
 #include <condition_variable>
@@ -174,6 +174,7 @@ struct state {
   };
   std::map<graph, captured_graph> graphs;
   std::map<graph_exec, std::vector<task>> executable;
+  std::map<module, device_state*> modules;
   std::uint64_t copies = 0;
   control counts;
 };
@@ -195,6 +196,9 @@ bool is_reserved(pointer at);
 bool is_registered(pointer at, std::size_t bytes);
 /// Puts a stream in the place of a handle that every context has; fails if no context is current.
 cu_result name_stream(stream& on);
+/// A copy at the end of a stream. Devices whose reach decides; null: the stream's.
+cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
+                     device_state const* from_device, std::size_t bytes);
 /// At the end of a stream, or of what is captured there.
 void enqueue(stream on, task t);
 /// What a call that may wait answers this thread while streams are captured; if not success, it ends those captures.

@@ -117,28 +117,6 @@ cu_result resolve(pointer at, std::size_t bytes, device_state const& device, end
   return success;
 }
 
-cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
-                     device_state const* from_device, std::size_t bytes) {
-  state& s = all();
-  auto const found = s.streams.find(on);
-  if (found == s.streams.end()) return invalid_handle;
-  device_state const& device = *found->second->device;
-  if (cu_result const code = admit(device); code != success) return code;
-  if (s.chosen.refuses("submit")) return not_supported;
-  end_of_copy ends[2];
-  cu_result code = resolve(to, bytes, to_device == nullptr ? device : *to_device, ends[0]);
-  if (code == success) code = resolve(from, bytes, from_device == nullptr ? device : *from_device, ends[1]);
-  if (code != success) return code;
-  task t;
-  t.to = ends[0].at;
-  t.from = ends[1].at;
-  t.bytes = bytes;
-  t.fails = ++s.copies == s.chosen.fail_copy;
-  for (int i = 0; i < 2; ++i) t.ends[i] = ends[i].memory;
-  enqueue(on, std::move(t));
-  return success;
-}
-
 /// A write of a word or a wait for one: of a device that the stream's device reaches, or of registered host memory.
 cu_result start_on_word(stream on, pointer word, task t) {
   end_of_copy end;
@@ -197,6 +175,28 @@ void enqueue(stream on, task t) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   s.work.notify_one();
+}
+
+cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
+                     device_state const* from_device, std::size_t bytes) {
+  state& s = all();
+  auto const found = s.streams.find(on);
+  if (found == s.streams.end()) return invalid_handle;
+  device_state const& device = *found->second->device;
+  if (cu_result const code = admit(device); code != success) return code;
+  if (s.chosen.refuses("submit")) return not_supported;
+  end_of_copy ends[2];
+  cu_result code = resolve(to, bytes, to_device == nullptr ? device : *to_device, ends[0]);
+  if (code == success) code = resolve(from, bytes, from_device == nullptr ? device : *from_device, ends[1]);
+  if (code != success) return code;
+  task t;
+  t.to = ends[0].at;
+  t.from = ends[1].at;
+  t.bytes = bytes;
+  t.fails = ++s.copies == s.chosen.fail_copy;
+  for (int i = 0; i < 2; ++i) t.ends[i] = ends[i].memory;
+  enqueue(on, std::move(t));
+  return success;
 }
 
 cu_result name_stream(stream& on) {

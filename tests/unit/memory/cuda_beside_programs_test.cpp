@@ -254,11 +254,11 @@ TEST_F(cuda_beside_programs_test, streams_of_the_program_keep_their_order_whiche
       std::vector<int> in(16, 4);
       std::vector<int> out(16, -1);
       fake_->hold(true);
-      streams.copy(on, end(*a), host(in.data()), 64);
+      streams.copy(on, end(*a), host(in.data()), 64, false);
       streams.wait(on, end(*a, 1024), 3, comparison::at_least);
-      streams.copy(on, end(*b), end(*a), 64);  // of another device
-      streams.copy(on, host(out.data()), end(*b), 64);
-      streams.copy(on, host(out.data()), end(*b), 0);
+      streams.copy(on, end(*b), end(*a), 64, false);  // of another device
+      streams.copy(on, host(out.data()), end(*b), 64, false);
+      streams.copy(on, host(out.data()), end(*b), 0, false);
       fake_->hold(false);
       EXPECT_FALSE(kind->poll());
       stream_handle const other = streams.make(1);
@@ -319,8 +319,8 @@ TEST_F(cuda_beside_programs_test, what_is_captured_happens_whenever_the_graph_is
     EXPECT_TRUE(streams.is_captured(on));
     streams.wait(on, end(*memory, 64), 1, comparison::equal);
     streams.write(on, end(*memory, 64), 0);
-    streams.copy(on, end(*memory), host(&in), 8);
-    streams.copy(on, host(&out), end(*memory), 8);
+    streams.copy(on, end(*memory), host(&in), 8, false);
+    streams.copy(on, host(&out), end(*memory), 8, false);
     void* graph = nullptr;
     void* executable = nullptr;
     ASSERT_EQ(end_(native, &graph), cuda::success);
@@ -340,6 +340,63 @@ TEST_F(cuda_beside_programs_test, what_is_captured_happens_whenever_the_graph_is
     streams.drop(on);
     streams.drop(other);
   });
+}
+
+TEST_F(cuda_beside_programs_test, small_copies_that_are_gathered_are_one_kernel_in_their_place) {
+  for (char const* const what : {"", "refuse=kernels"}) {
+    testing::internal::CaptureStderr();
+    auto const kind = open(what);
+    auto const a = kind->create(0, mib, nullptr);
+    auto const b = kind->create(1, mib, nullptr);
+    program_streams& streams = *kind->streams();
+    stream_handle const on = streams.make(0);
+    stream_handle const other = streams.make(0);
+    std::vector<unsigned char> in(65536);
+    std::iota(in.begin(), in.end(), 1);
+    std::vector<unsigned char> out(65536);
+    streams.copy(on, end(*a), host(in.data()), in.size(), false);
+    std::uint64_t const kernels = fake_->kernels;
+    std::uint64_t const copies = fake_->copies;
+    auto const gather = [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        auto const at = static_cast<std::uint64_t>(i) * 1000;
+        streams.copy(on, end(*b, at), end(*a, at), 1000, true);
+      }
+    };
+    bool const can = *what == '\0';
+    // More than one launch takes; then what follows in the stream.
+    gather(0, 40);
+    EXPECT_EQ(fake_->kernels, kernels);
+    streams.write(on, end(*b, 65600), 9);
+    EXPECT_EQ(fake_->kernels, kernels + (can ? 2 : 0));
+    EXPECT_EQ(fake_->copies, copies + (can ? 0u : 40u));
+    // One alone is a copy; large ones, those of the host and those of other streams are, too.
+    gather(40, 41);
+    streams.submit();
+    streams.copy(on, end(*b, 41000), end(*a, 41000), 9000, true);
+    gather(50, 52);
+    streams.copy(other, end(*b, 300000), end(*a), 8, true);
+    EXPECT_EQ(fake_->kernels, kernels + (can ? 3 : 0));
+    gather(52, 54);
+    streams.copy(on, host(out.data()), end(*a), 8, true);
+    EXPECT_EQ(fake_->kernels, kernels + (can ? 4 : 0));
+    gather(54, 65);
+    kind->poll();
+    streams.copy(on, end(*b, 65000), end(*a, 65000), 536, true);
+    streams.copy(on, host(out.data()), end(*b), out.size(), false);
+    finish(*kind, on);
+    EXPECT_EQ(out, in);
+    finish(*kind, other);
+    std::string const said = testing::internal::GetCapturedStderr();
+    if (can) {
+      EXPECT_EQ(said, "");
+    } else {
+      expect_words(said, "does not take the library's kernels for device 0: operation not supported");
+      EXPECT_EQ(said.find('\n'), said.size() - 1) << "said more than once";
+    }
+    streams.drop(on);
+    streams.drop(other);
+  }
 }
 
 TEST_F(cuda_beside_programs_test, streams_that_make_no_sense_are_named) {

@@ -50,6 +50,7 @@ class cuda_test : public testing::Test {
     EXPECT_EQ(fake_->mappings, 0);
     EXPECT_EQ(fake_->objects, 0);
     EXPECT_EQ(fake_->registrations, 0);
+    EXPECT_EQ(fake_->modules, 0);
     for (char const* name : {"FAKE_CUDA", "CUDA_VISIBLE_DEVICES", "ATOLL_GPU_DESCRIPTORS"}) unsetenv(name);
   }
 
