@@ -110,7 +110,9 @@ void hold_call(std::int32_t target, rpc_item<F, Args...> const& item, atl::rt::h
             if (memory.data() != nullptr) {
               call.message = memory.release();
             } else {
-              std::memcpy(call.small, scratch + atl::engine::header_bytes, payload);
+              // What is larger lies in `memory`, which compilers do not see.
+              std::memcpy(call.small, scratch + atl::engine::header_bytes,
+                          std::min(payload, sizeof call.small));
             }
           }(wire_of<Args>::send(args)...);
         },
