@@ -1,24 +1,28 @@
 #pragma once
 
-/// Communication in the order of a stream: what CUDA programs start there happens between their kernels, and no host waits in between. Not
-/// part of upcxx.hpp.
+/// Communication in the order of a stream: what CUDA programs start there happens between their kernels, and no
+/// host waits in between. Not part of upcxx.hpp.
 ///
-///     kernel<<<grid, block, 0, s>>>(...);                       // fills `plane`
-///     upcxx::copy(plane, theirs, count,                         // when the kernel is done, and then
-///                 atl::on_stream(s) | atl::remote_cx::as_signal(their_signal, step));
-///     atl::wait(s, my_signal, step);                            // what follows in s sees the neighbour's plane
-///     next<<<grid, block, 0, s>>>(...);
-///     atl::wait(s);                                             // the host, which makes progress meanwhile
+///     kernel<<<grid, block, 0, s>>>(...);                  // fills `plane`
+///     upcxx::copy(plane, their_ghost, count,               // when the kernel is done, and then
+///                 atl::on_stream(s) | atl::remote_cx::as_signal(their_news, step));
+///     atl::wait(s, news, step);                            // what follows in s sees the neighbour's plane
+///     next<<<grid, block, 0, s>>>(...);                    // reads `ghost`
+///     atl::signal(s, their_credit, step);                  // which may be overwritten now
+///     atl::wait(s, credit, step);                          // as may the other one's
+///     atl::wait(s);                                        // the host, which makes progress meanwhile
 ///
-/// A signal is a word of 8 bytes in memory of a device, or in the shared heap: allocate it like other objects, and set it before others use
-/// it. Whoever sees the value of a signal sees all that the stream had written before.
+/// A signal is a word of 8 bytes in memory of a device, or in the shared heap: allocate it like other objects, and
+/// set it before others use it. Whoever sees the value of a signal sees all that the stream had written before.
 ///
-/// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, and those that make_stream() gives, also of
-/// simulated devices. While a stream is captured into a graph the same calls become nodes of the graph.
+/// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, and those that
+/// make_stream() gives, also of simulated devices. While a stream is captured into a graph the same calls become
+/// nodes of the graph.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -36,21 +40,27 @@ struct CUstream_st;
 
 namespace atl::inline UPCXX_MODE {
 
+namespace detail {
+
+/// What the null stream means, which programs choose file by file.
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+inline constexpr std::uintptr_t null_stream = 2;
+#else
+inline constexpr std::uintptr_t null_stream = 0;
+#endif
+
+}  // namespace detail
+
 /// A stream of a device of this process: a cudaStream_t, which it names and does not own.
 class stream {
  public:
-  /// The null stream is the default one of the device that is current in this thread; with CUDA_API_PER_THREAD_DEFAULT_STREAM the thread's.
+  /// The null stream is the default one of the device that is current in this thread; with
+  /// CUDA_API_PER_THREAD_DEFAULT_STREAM the thread's.
+  template <std::uintptr_t Null = detail::null_stream>
   stream(CUstream_st* cuda)  // NOLINT: implicit, so that programs pass what they have
-#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
       : name_{static_cast<unsigned>(upcxx::memory_kind::cuda_device),
-              cuda == nullptr ? reinterpret_cast<CUstream_st*>(2) : cuda} {}
-#else
-      : name_{static_cast<unsigned>(upcxx::memory_kind::cuda_device), cuda} {
-  }
-#endif
-        explicit stream(engine::stream_name name)
-      : name_(name) {
-  }
+              cuda == nullptr ? reinterpret_cast<CUstream_st*>(Null) : cuda} {}
+  explicit stream(engine::stream_name name) : name_(name) {}
 
   /// For the driver or the run time of CUDA.
   [[nodiscard]] CUstream_st* native() const { return static_cast<CUstream_st*>(name_.handle); }
@@ -97,6 +107,7 @@ struct stream_item {
 };
 struct signal_item {
   using event = upcxx::detail::remote_event;
+  using of_streams = void;
   engine::memory_place word;
   std::uint64_t value;
 };
@@ -126,13 +137,15 @@ constexpr auto kept_parts(First&& first, More&&... more) {
 
 }  // namespace detail
 
-/// A request beside others of upcxx::copy: the copy happens at the end of a stream, in its order. Alone or with signals nothing is returned:
-/// what follows in the stream knows that the copy is complete. With operation_cx, source_cx and remote_cx::as_rpc the host hears of it as of other
-/// copies, during progress; not while the stream is captured.
+/// A request beside others of upcxx::copy: the copy happens at the end of a stream, in its order. Alone or with
+/// signals nothing is returned: what follows in the stream knows that the copy is complete. With operation_cx,
+/// source_cx and remote_cx::as_rpc the host hears of it as of other copies, during progress, when the stream has come
+/// by; not while it is captured, and not by source_cx::as_blocking or as_buffered, which would have to wait for that.
 ///
-/// Private memory of the host must be pinned (cudaMallocHost, cudaHostRegister) or in the shared heap: else the driver would wait in the call, and the job ends with
-/// words. A copy between devices or host memory of one host needs no host to go on. One with an end that the stream's device does not reach (on another host; in
-/// memory that only its owner reaches) is done by this rank's progress, for which the stream waits, and cannot be captured.
+/// A copy between devices, the shared heaps of one host and pinned memory (cudaMallocHost, cudaHostRegister) needs no
+/// host to go on. One with an end that the stream's device does not reach (on another host; in memory that only its
+/// owner reaches; in private memory that is not pinned) is done by this rank's user-level progress, for which the
+/// stream waits, and cannot be captured.
 inline auto on_stream(stream const& s) {
   return upcxx::detail::completions<detail::stream_item>{{{name_of(s)}, {}}};
 }
@@ -163,12 +176,13 @@ struct remote_cx : upcxx::remote_cx {
   return upcxx::detail::unwrap(std::move(futures));
 }
 
-/// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody stands still who waits for this rank, as would in
-/// cudaStreamSynchronize.
+/// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody stands
+/// still who waits for this rank, as would in cudaStreamSynchronize.
 inline void wait(stream const& s) { when(s).wait(); }
 
-/// What the stream has put and signalled is in place, wherever that is, for what follows in it. Copies and signals of a stream are complete when it goes on, those that
-/// the host does for it, too, so this has nothing to add, unlike in libraries whose puts in a stream end later; it is there to say what a program relies on.
+/// What the stream has put and signalled is in place, wherever that is, for what follows in it. Copies and signals of
+/// a stream are complete when it goes on, those that the host does for it, too, so this has nothing to add, unlike in
+/// libraries whose puts in a stream end later; it is there to say what a program relies on.
 inline void quiet(stream const& /*s*/) noexcept {}
 
 /// What follows in the stream happens once a signal has the value.
@@ -180,11 +194,11 @@ void wait(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uin
   engine::stream_wait(name_of(s), detail::place_of_signal(word, "wait"), value, how == signal_cmp::equal);
 }
 
-/// What follows in the stream happens once a future is ready. Progress of this rank must go on until then. Not while the stream is captured.
+namespace detail {
+
+/// Holds the stream until a future is ready, which sets a word of the shared heap that is 0 now; and frees that.
 template <class... T>
-void wait(stream const& s, upcxx::future<T...> const& ready) {
-  if (ready.is_ready()) return;
-  upcxx::global_ptr<std::uint64_t> const word = upcxx::new_<std::uint64_t>(0);
+void hold(stream const& s, upcxx::global_ptr<std::uint64_t> word, upcxx::future<T...> const& ready) {
   wait(s, word, 1);
   auto const set = ready.then([word](T const&...) {
     std::atomic_ref<std::uint64_t>(*word.local()).store(1, std::memory_order_release);
@@ -192,61 +206,89 @@ void wait(stream const& s, upcxx::future<T...> const& ready) {
   upcxx::when_all(when(s), set).then([word] { upcxx::delete_(word); });
 }
 
-namespace detail {
-
 /// Has the host do something when the stream comes there, which goes on when that is complete.
 template <class Start>
 void by_host(stream const& s, Start&& start) {
-  wait(s, when(s).then(std::forward<Start>(start)));
+  engine::refuse_capture(name_of(s));
+  // What may throw comes first.
+  auto const word = upcxx::new_<std::uint64_t>(0);
+  hold(s, word, when(s).then(std::forward<Start>(start)));
 }
 
 inline void write_signal(stream const& s, engine::memory_place word, std::uint64_t value) {
   if (engine::stream_write(name_of(s), word, value)) return;
-  by_host(s, [word, value] {
-    upcxx::global_ptr<std::uint64_t> const from = upcxx::new_<std::uint64_t>(value);
+  auto const from = upcxx::new_<std::uint64_t>(value);
+  by_host(s, [word, from] {
     return upcxx::detail::copy_later(word, place_of_signal(from, "signal"), sizeof value,
                                      static_cast<std::int32_t>(word.owner), upcxx::operation_cx::as_future())
         .then([from] { upcxx::delete_(from); });
   });
 }
 
+template <class Item>
+void find_stream(Item const& item, engine::stream_name& found) {
+  if constexpr (std::is_same_v<Item, stream_item>) found = item.on;
+}
+template <class Item>
+void give_signal(stream const& s, Item const& item) {
+  if constexpr (std::is_same_v<Item, signal_item>) write_signal(s, item.word, item.value);
+}
+
 /// upcxx::copy with on_stream().
 template <class Cx>
 auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes,
                      std::int32_t owner, Cx&& cx) {
+  using upcxx::detail::apply_items;
+  upcxx::detail::check_requests<upcxx::detail::copy_events>(cx);
   engine::stream_name name;
-  auto const find = [&]<class Item>(Item const& item) {
-    if constexpr (std::is_same_v<Item, stream_item>) name = item.on;
-  };
-  upcxx::detail::apply_items([&](auto const&... items) { (find(items), ...); }, cx.items);
+  apply_items(
+      [&]<class... Item>(Item const&... items) {
+        static_assert((std::size_t{0} + ... + (std::is_same_v<Item, stream_item> ? 1 : 0)) == 1,
+                      "copy: one stream at a time; on_stream() is given more than once");
+        static_assert((!std::is_same_v<Item, upcxx::detail::blocking_item> && ...),
+                      "copy: with on_stream() the source is read when the stream comes there, so "
+                      "source_cx::as_blocking and as_buffered would wait for the stream; ask for a future");
+        (find_stream(items, name), ...);
+      },
+      cx.items);
   stream const s(name);
-  auto const signal = [&]<class Item>(Item const& item) {
-    if constexpr (std::is_same_v<Item, signal_item>) write_signal(s, item.word, item.value);
+  auto const start = [&] {
+    if (!engine::stream_copy(name, to, from, bytes)) {
+      by_host(s, [to, from, bytes, owner] {
+        return upcxx::detail::copy_later(to, from, bytes, owner, upcxx::operation_cx::as_future());
+      });
+    }
+    apply_items([&s](auto const&... items) { (give_signal(s, items), ...); }, cx.items);
   };
-  auto const give_signals = [&] {
-    upcxx::detail::apply_items([&](auto const&... items) { (signal(items), ...); }, cx.items);
-  };
-  if (!engine::stream_copy(name, to, from, bytes, nullptr)) {
-    by_host(s, [to, from, bytes, owner] {
-      return upcxx::detail::copy_later(to, from, bytes, owner, upcxx::operation_cx::as_future());
-    });
-  }
-  give_signals();
-  auto kept = upcxx::detail::apply_items(
+  using kept_type = decltype(apply_items(
       []<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); },
-      std::forward<Cx>(cx).items);
-  using kept_type = decltype(kept);
-  if constexpr (!std::is_same_v<kept_type, upcxx::detail::completions<>>) {
+      std::forward<Cx>(cx).items));
+  if constexpr (std::is_same_v<kept_type, upcxx::detail::completions<>>) {
+    start();
+  } else {
     using pending = upcxx::detail::pending_copy<kept_type>;
-    auto* const started = new pending(owner, kept);
+    // What may throw comes first: nothing has happened then.
+    auto kept =
+        apply_items([]<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); },
+                    std::forward<Cx>(cx).items);
+    auto told = std::make_unique<pending>(owner, kept);
+    start();
+    auto* const started = told.release();
     auto futures = started->register_all(std::move(kept));
     engine::stream_reached(name, started);
-    if constexpr (pending::blocks) started->wait_for_source();
     return upcxx::detail::unwrap(std::move(futures));
   }
 }
 
 }  // namespace detail
+
+/// What follows in the stream happens once a future is ready. User-level progress of this rank must go on until then.
+/// Not while the stream is captured.
+template <class... T>
+void wait(stream const& s, upcxx::future<T...> const& ready) {
+  engine::refuse_capture(name_of(s));
+  if (!ready.is_ready()) detail::hold(s, upcxx::new_<std::uint64_t>(0), ready);
+}
 
 /// A signal gets a value when all that is before it in the stream is in place and visible. Also sets and resets own signals.
 ///

@@ -104,6 +104,9 @@ auto copy_as_asked(From src, To dest, std::size_t count, std::int32_t owner, Cx&
     return start_in_stream(place_of(dest, count, "destination"), place_of(src, count, "source"),
                            count * sizeof(T), owner, std::forward<Cx>(completions));
   } else {
+    static_assert(
+        !needs_stream<std::remove_cvref_t<Cx>>,
+        "copy: as_signal needs on_stream(), as it is the stream that orders signal and data; elsewhere ask for as_rpc");
     return copy_between<T>(src, dest, count, owner, std::forward<Cx>(completions));
   }
 }

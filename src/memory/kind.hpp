@@ -145,6 +145,12 @@ class kind {
   /// Calls `landed` of copies that are complete, those of streams() among them; true if there were any.
   virtual bool poll() = 0;
 
+  /// Begins to wait for all that its devices do for this process now, kernels and streams of the program among it: segments must outlive
+  /// that. Gives a number to ask with.
+  virtual std::uint64_t begin_waiting() { return 0; }
+  /// Whether it has come to its end; may not be asked again then.
+  virtual bool has_ended(std::uint64_t /*number*/) { return true; }
+
   /// Streams of the program; null: the kind knows nothing of them.
   virtual program_streams* streams() noexcept { return nullptr; }
 

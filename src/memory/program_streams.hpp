@@ -31,8 +31,11 @@ class program_streams {
   /// Whether calls go into a graph, which will be executed later, perhaps several times.
   virtual bool is_captured(stream_handle s) = 0;
 
-  /// Whether devices reach private host memory directly. If not, a driver may wait in copy() until the stream comes there.
-  virtual bool is_pinned(void const* memory) = 0;
+  /// Whether devices reach host memory directly; `shared`: it is in the region of a rank, of which the kind has been told. If not, a driver
+  /// may wait in copy() until the stream comes there.
+  virtual bool is_pinned(void const* memory, std::size_t bytes, bool shared) = 0;
+  /// Whether write() and, of own memory, wait() work on this word.
+  virtual bool takes_word(stream_handle s, copy_end word) = 0;
 
   /// Each at the stream's end. Segments stay until the stream has come by.
   /// `gathered`: may be kept until something else is started in any stream, or until submit() or poll(), and done together with others

@@ -66,7 +66,7 @@ char const* name_of(unsigned kind) noexcept { return memory::to_string(static_ca
 
 void end_segment(device_state& d) {
   if (d.segment == 0) return;
-  engine::device_copies::here().destroy({engine::job.rank_me, d.segment});
+  engine::device_copies::here().destroy({engine::job.rank_me, d.segment}, &progress_user);
   d.segment = 0;
   d.allocator.reset();
 }
@@ -282,7 +282,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   }
   all = agree(all);
   if (all.failed != 0) {
-    if (mine.name.number != 0) engine::device_copies::here().destroy(mine.name);
+    if (mine.name.number != 0) engine::device_copies::here().destroy(mine.name, &progress_user);
     if (device) {
       device->segment = 0;
       device->allocator.reset();

@@ -200,6 +200,12 @@ template <class... Items>
 inline constexpr bool goes_into_stream<completions<Items...>> = (requires { typename Items::into_stream; } ||
                                                                  ...);
 
+/// Does it ask for what only streams give?
+template <class Cx>
+inline constexpr bool needs_stream = false;
+template <class... Items>
+inline constexpr bool needs_stream<completions<Items...>> = (requires { typename Items::of_streams; } || ...);
+
 // ---- what an operation offers
 
 /// Which events an operation has; operation completion carries the types in `Values`.

@@ -17,6 +17,8 @@ namespace atl::engine {
 
 namespace {
 
+std::uint32_t lives = 0;
+
 /// begin_gathering() calls that are open.
 __attribute__((tls_model("initial-exec"))) constinit thread_local int gathering = 0;
 
@@ -24,20 +26,27 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local int gathering 
 
 /// Lies in the completion's `under_way`.
 struct device_copies::transfer final : memory::copy_record {
-  segment* target = nullptr;  ///< null: host memory
-  segment* source = nullptr;
+  struct both_ends {
+    segment* target = nullptr;  ///< null: host memory
+    segment* source = nullptr;
+  };
+  union {
+    both_ends segments;
+    stream_use until;  ///< of a report: what the stream has passed then
+  };
   copy_completion* completion = nullptr;
-  transfer() : memory::copy_record{nullptr} {}
+  transfer() : memory::copy_record{nullptr}, segments() {}
 
   /// The copy keeps its segments, or no longer does.
   void use_segments(std::ptrdiff_t more) const noexcept {
+    auto const& [target, source] = segments;
     if (target != nullptr) target->copies += static_cast<std::size_t>(more);
     if (source != nullptr && source != target) source->copies += static_cast<std::size_t>(more);
   }
 };
 
 device_copies::device_copies(progress_engine& engine)
-    : single(this), work_source(engine.open, ending::silent), engine_(engine) {
+    : single(this), work_source(engine.open, ending::silent), engine_(engine), life_(++lives) {
   engine.announced_sink = [](message* m) { here().keep_announced(m); };
   if (engine.network == nullptr) return;
   keys_ = std::make_unique<device_keys>(engine, segments_);
@@ -46,7 +55,10 @@ device_copies::device_copies(progress_engine& engine)
 
 bool device_copies::is_gathering() noexcept { return gathering != 0; }
 
-device_copies::~device_copies() { engine_.announced_sink = nullptr; }
+device_copies::~device_copies() {
+  segments_.finish();
+  engine_.announced_sink = nullptr;
+}
 
 /// Hands the news on; false if that must be tried again, else the transfer is gone.
 bool device_copies::deliver(transfer* t) noexcept {
@@ -70,12 +82,25 @@ memory::copy_record* device_copies::begin(copy_completion* completion, segment* 
   t->completion = completion;
   t->landed = &landed;
   t->gathered = is_gathering();
-  t->target = target;
-  t->source = source;
+  t->segments = {target, source};
   t->use_segments(1);
   engine_.open.add_owed(1);
   count(1);
   return t;
+}
+
+memory::copy_record* device_copies::begin_report(copy_completion* completion, void* stream) {
+  auto* const t = static_cast<transfer*>(begin(completion, nullptr, nullptr));
+  t->landed = &reached;
+  t->until = {stream, segments_.uses()};
+  return t;
+}
+
+void device_copies::reached(memory::copy_record* record) noexcept {
+  auto* const t = static_cast<transfer*>(record);
+  device_copies& all = here();
+  all.segments_.note_passed(t->until.stream, t->until.when);
+  if (!all.deliver(t)) all.undelivered_.push_back(t);
 }
 
 void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
@@ -110,7 +135,7 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
   }
 }
 
-void device_copies::destroy(segment_name own) {
+void device_copies::destroy(segment_name own, bool (*progress)()) {
   if (keys_ != nullptr) {
     {
       guard const held;
@@ -121,7 +146,7 @@ void device_copies::destroy(segment_name own) {
       return !keys_->has_ended(own.number);
     });
   }
-  segments_.destroy(own);
+  segments_.destroy(own, progress);
 }
 
 void device_copies::keep_announced(message* m) {

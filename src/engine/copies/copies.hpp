@@ -30,17 +30,20 @@ class device_copies final : public single<device_copies>, public work_source {
   /// See start_copy().
   void start(memory_place to, memory_place from, std::size_t bytes, copy_completion* completion);
   // Of streams of the program; see atoll/engine/streams.hpp.
-  bool copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes, copy_completion* done);
+  bool copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes);
   bool write_in(stream_name s, memory_place word, std::uint64_t value);
   void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal);
   void report_in(stream_name s, copy_completion* done);
+  void refuse_capture(stream_name s);
+  /// Tells streams of this life of the library from those of others.
+  [[nodiscard]] std::uint32_t life() const noexcept { return life_; }
   memory::program_streams& streams_of(stream_name& s);
 
   /// A call arrived ahead of its data: keeps it until its word says that the data is there.
   void keep_announced(message* m);
 
   /// Ends a segment of this rank (segment_table::destroy), once no other host's network can reach it any more.
-  void destroy(segment_name own);
+  void destroy(segment_name own, bool (*progress)());
 
   segment_table& segments() noexcept { return segments_; }
   staged_copies& staged() noexcept { return staged_; }
@@ -55,13 +58,18 @@ class device_copies final : public single<device_copies>, public work_source {
   bool deliver(transfer* t) noexcept;
   /// What hears of the copy, which has begun.
   memory::copy_record* begin(copy_completion* completion, segment* target, segment* source);
+  /// What hears that a stream of the program has come here.
+  memory::copy_record* begin_report(copy_completion* completion, void* stream);
+  static void reached(memory::copy_record* record) noexcept;
   static bool is_gathering() noexcept;
-  void check_host_end(memory::program_streams& streams, copy_place const& end, std::size_t bytes) const;
+  bool is_pinned(memory::kind& kind, copy_place const& end, std::size_t bytes);
+  bool is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes);
   /// Streams that stand still without polls count as open.
   void watch_streams();
   static void landed(memory::copy_record* record) noexcept;
 
   progress_engine& engine_;
+  std::uint32_t const life_;
   segment_table segments_;
   arrivals announced_{*this};
   staged_copies staged_{segments_, *this};

@@ -5,6 +5,7 @@
 #include "engine/copies/segments.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <cstring>
 
@@ -97,24 +98,73 @@ void segment_table::forget(std::uint64_t key) {
   segment const* const found = look_up(key);
   if (found == nullptr) return;
   // Its owner may know of the last copies' arrival before this rank, which started them, has looked.
-  if (found->copies != 0) {
+  if (must_stay(*found)) {
     outlived_.push_back(key);
   } else {
     erase(key);
   }
 }
 
-/// Peers' segments that only waited for copies to end.
+void segment_table::note_use(segment& used, void* stream) {
+  ++uses_;
+  if (used.known.name.rank == job.rank_me) return;  // its end waits for all streams
+  auto const known = std::find_if(used.uses.begin(), used.uses.end(),
+                                  [&](stream_use const& u) { return u.stream == stream; });
+  if (known == used.uses.end()) {
+    used.uses.push_back({stream, uses_});
+  } else {
+    known->when = uses_;
+  }
+}
+
+void segment_table::note_passed(void* stream, std::uint64_t when) {
+  auto const known =
+      std::find_if(passed_.begin(), passed_.end(), [&](stream_use const& u) { return u.stream == stream; });
+  if (known == passed_.end()) {
+    passed_.push_back({stream, when});
+  } else if (known->when < when) {
+    known->when = when;
+  }
+}
+
+bool segment_table::must_stay(segment const& peers) const {
+  return peers.copies != 0 ||
+         std::any_of(peers.uses.begin(), peers.uses.end(), [this](stream_use const& use) {
+           return use.when > all_passed_ &&
+                  std::none_of(passed_.begin(), passed_.end(), [&](stream_use const& p) {
+                    return p.stream == use.stream && p.when >= use.when;
+                  });
+         });
+}
+
+/// Peers' segments that only waited for copies, and for streams of the program, to end.
 void segment_table::erase_outlived() {
   for (std::size_t i = 0; i < outlived_.size();) {
     segment const* const found = look_up(outlived_[i]);
-    if (found != nullptr && found->copies != 0) {
+    if (found != nullptr && must_stay(*found)) {
       ++i;
       continue;
     }
     erase(outlived_[i]);
     outlived_[i] = outlived_.back();
     outlived_.pop_back();
+  }
+}
+
+void segment_table::finish() {
+  constexpr std::chrono::seconds patience(10);
+  for (known_kind const& known : kinds_) {
+    std::uint64_t const number = known.kind->begin_waiting();
+    auto const end = std::chrono::steady_clock::now() + patience;
+    while (!known.kind->has_ended(number)) {
+      known.kind->poll();
+      if (std::chrono::steady_clock::now() < end) continue;
+      fatal(
+          "finalize",
+          "kernels or streams of the program on %s devices have not come to their ends %lld s after all ranks have called finalize: does one "
+          "wait for a signal that nobody gives any more?",
+          to_string(known.kind->id()), static_cast<long long>(patience.count()));
+    }
   }
 }
 
@@ -170,10 +220,28 @@ bool segment_table::in_use(std::uint64_t key) {
   return found != nullptr && found->copies != 0;
 }
 
-void segment_table::destroy(segment_name own) {
+void segment_table::destroy(segment_name own, bool (*progress)()) {
   std::uint64_t const key = key_of(own);
   wait_while([&] { return in_use(key); });
+  memory::kind* kind = nullptr;
+  std::uint64_t number = 0;
+  std::uint64_t until = 0;
+  {
+    guard const held;
+    if (look_up(key) == nullptr) return;
+    kind = look_up(key)->kind;
+    number = kind->begin_waiting();
+    until = uses_;
+  }
+  wait_while(
+      [&] {
+        guard const held;
+        return !kind->has_ended(number);
+      },
+      progress);
   guard const held;
+  all_passed_ = std::max(all_passed_, until);
+  std::erase_if(passed_, [this](stream_use const& p) { return p.when <= all_passed_; });
   if (look_up(key) == nullptr) return;
   erase(key);
   host_domain const& host = progress_engine::here().host;

@@ -35,6 +35,12 @@ struct segment_notice {
   memory::export_record sharing;
 };
 
+/// When a stream of the program has used something; or until when it is known to have come by.
+struct stream_use {
+  void* stream;
+  std::uint64_t when;  ///< so many uses, of all streams
+};
+
 struct segment {
   segment_notice known;
   memory::kind* kind = nullptr;
@@ -42,6 +48,7 @@ struct segment {
   os::unique_fd descriptor;                        ///< a peer's, until it is imported
   bool out_of_reach = false;                       ///< a peer's, and only its owner can copy
   std::size_t copies = 0;                          ///< started here, not complete
+  std::vector<stream_use> uses;                    ///< a peer's, the last of each stream of the program
 };
 
 /// One end of a copy, found and checked.
@@ -93,8 +100,9 @@ class segment_table final : public single<segment_table> {
   void adopt(segment_notice const& notice, os::unique_fd descriptor);
   /// Ends a segment of this process, once the copies that this rank started with it are over: one that is
   /// announced at its target alone may have arrived there before its initiator has looked. Peers forget the
-  /// segment when they hear of it. Makes internal progress.
-  void destroy(segment_name own);
+  /// segment when they hear of it.
+  /// `progress`: of the level that the caller may make, while kernels and streams of the program come to their ends.
+  void destroy(segment_name own, bool (*progress)());
 
   /// Finds a place, with `bytes` bytes there; a peer's segment has been imported unless it is out of reach.
   /// Ends the job if the place is in no segment that is open; of segments of other hosts their owners know that.
@@ -105,10 +113,17 @@ class segment_table final : public single<segment_table> {
   void prepare_host(memory::kind& kind, std::int32_t rank);
   /// Calls what has landed on devices of all kinds that have been used; true if there was anything.
   bool poll();
+  /// A stream of the program is about to use the segment: a peer's stays until the stream is known to have come by, or all have.
+  void note_use(segment& used, void* stream);
+  [[nodiscard]] std::uint64_t uses() const noexcept { return uses_; }
+  /// The stream has come to where it was at the end of so many uses.
+  void note_passed(void* stream, std::uint64_t when);
   /// Whether streams of the program stand still unless poll() is called.
   [[nodiscard]] bool streams_need_polls();
   /// Starts the gathered copies of all kinds.
   void submit();
+  /// At the end of the library: waits for what the program has left on its devices, whose segments will go.
+  void finish();
   /// The heaps of this host are about to lose their memory; no copies concern them. Takes the lock.
   void forget_heaps();
   /// A peer's segment is gone.
@@ -128,6 +143,7 @@ class segment_table final : public single<segment_table> {
   bool in_use(std::uint64_t key);
   void erase(std::uint64_t key);
   void erase_outlived();
+  [[nodiscard]] bool must_stay(segment const& peers) const;
 
   std::vector<known_kind> kinds_;
   bool kinds_known_ = false;
@@ -136,6 +152,10 @@ class segment_table final : public single<segment_table> {
   std::array<std::pair<std::uint64_t, segment*>, 8> recent_{};
   /// Keys of peers' segments that are gone while copies of this rank are under way.
   std::vector<std::uint64_t> outlived_;
+  // Streams of the program.
+  std::uint64_t uses_ = 0;
+  std::uint64_t all_passed_ = 0;    ///< until then all have come by
+  std::vector<stream_use> passed_;  ///< of each, beyond that
   std::uint16_t last_number_ = 0;
 };
 

@@ -32,42 +32,43 @@ void device_copies::watch_streams() {
   streams_need_polls_ = now;
 }
 
-/// Ends the job over private memory of the host that would make the driver wait for the stream, here, under the engine's lock.
-void device_copies::check_host_end(memory::program_streams& streams, copy_place const& end,
-                                   std::size_t bytes) const {
-  if (end.name.owner != 0) return;
-  auto const region = reinterpret_cast<std::uintptr_t>(engine_.host.at(engine_.host.me(), 0));
-  if (end.address - region < hosts.heap_end || bytes == 0 || streams.is_pinned(end.on_host())) return;
-  fatal(
-      "stream",
-      "%zu bytes of private host memory at %p, which is not pinned, cannot be copied in the order of a stream: the driver would wait for "
-      "the stream first. Use the shared heap (upcxx::new_array) or what cudaMallocHost or cudaHostRegister gives",
-      bytes, static_cast<void*>(end.on_host()));
+/// Whether the devices of a kind reach host memory, of whomever, by themselves.
+bool device_copies::is_pinned(memory::kind& kind, copy_place const& end, std::size_t bytes) {
+  std::int32_t owner = end.name.owner != 0 ? end.owner() : -1;
+  for (std::uint32_t local = 0; owner < 0 && local < engine_.host.count(); ++local) {
+    auto const region = reinterpret_cast<std::uintptr_t>(engine_.host.at(local, 0));
+    if (end.address - region < hosts.heap_end) owner = engine_.host.world_rank(local);
+  }
+  if (owner >= 0) segments_.prepare_host(kind, owner);
+  return kind.streams()->is_pinned(end.on_host(), bytes, owner >= 0);
 }
 
-bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes,
-                            copy_completion* done) {
+/// False if the devices of a kind cannot copy to or from it in a stream, as no driver can, or would wait for the stream in the call.
+bool device_copies::is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes) {
+  if (end.out_of_reach()) return false;
+  return end.device == nullptr ? is_pinned(kind, end, bytes) : end.device->kind == &kind;
+}
+
+bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
   memory::program_streams& streams = streams_of(s);
+  memory::kind& kind = *segments_.find_kind(static_cast<kind_id>(s.kind));
   copy_place const target = segments_.resolve(to, bytes);
   copy_place const source = segments_.resolve(from, bytes);
-  memory::kind& kind = *segments_.find_kind(static_cast<kind_id>(s.kind));
+  if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
   for (copy_place const* end : {&target, &source}) {
-    if (end->out_of_reach() || (end->device != nullptr && end->device->kind != &kind)) return false;
-    if (end->device == nullptr && end->name.owner != 0) segments_.prepare_host(kind, end->owner());
-    if (end->device == nullptr) check_host_end(streams, *end, bytes);
+    if (end->device != nullptr) segments_.note_use(*end->device, s.handle);
   }
   streams.copy(s.handle, target.end(), source.end(), bytes, is_gathering());
-  if (done != nullptr) streams.report(s.handle, begin(done, target.device, source.device));
   watch_streams();
   return true;
 }
 
 bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t value) {
   memory::program_streams& streams = streams_of(s);
-  copy_place const place = segments_.resolve(word, sizeof value);
   memory::kind& kind = *segments_.find_kind(static_cast<kind_id>(s.kind));
-  if (place.out_of_reach() || (place.device != nullptr && place.device->kind != &kind)) return false;
-  if (place.device == nullptr && place.name.owner != 0) segments_.prepare_host(kind, place.owner());
+  copy_place const place = segments_.resolve(word, sizeof value);
+  if (!is_for_streams(kind, place, sizeof value) || !streams.takes_word(s.handle, place.end())) return false;
+  if (place.device != nullptr) segments_.note_use(*place.device, s.handle);
   streams.write(s.handle, place.end(), value);
   watch_streams();
   return true;
@@ -75,17 +76,30 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
 
 void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal) {
   memory::program_streams& streams = streams_of(s);
-  copy_place const place = segments_.resolve(word, sizeof value);
   memory::kind& kind = *segments_.find_kind(static_cast<kind_id>(s.kind));
-  if (place.owner() != job.rank_me || (place.device != nullptr && place.device->kind != &kind)) {
-    fatal("stream",
-          "a stream can only wait for a signal in memory of its own rank and kind; this one is rank %d's",
+  copy_place const place = segments_.resolve(word, sizeof value);
+  if (place.owner() != job.rank_me) {
+    fatal("stream", "a stream can only wait for a signal in memory of its own rank; this one is rank %d's",
           place.owner());
   }
-  if (place.device == nullptr && place.name.owner != 0) segments_.prepare_host(kind, place.owner());
+  if (!is_for_streams(kind, place, sizeof value) || !streams.takes_word(s.handle, place.end())) {
+    fatal(
+        "stream",
+        "%s device %d cannot wait for the signal at 0x%llx: it needs waits and writes in streams, and a word in memory that it reaches: its "
+        "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
+        to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
+  }
   streams.wait(s.handle, place.end(), value,
                equal ? memory::comparison::equal : memory::comparison::at_least);
   watch_streams();
+}
+
+void device_copies::refuse_capture(stream_name s) {
+  if (!streams_of(s).is_captured(s.handle)) return;
+  fatal(
+      "stream",
+      "what is captured into a graph must be reached by the stream's device alone: not memory of another host, nor what only its owner "
+      "copies, nor private memory of the host that is not pinned (cudaMallocHost, cudaHostRegister, the shared heap)");
 }
 
 void device_copies::report_in(stream_name s, copy_completion* done) {
@@ -97,7 +111,7 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
         "a stream that is captured into a graph never comes anywhere by itself: ask where it is (when, wait, operation_cx) after the "
         "capture's end, and after the graph's launch");
   }
-  streams.report(s.handle, begin(done, nullptr, nullptr));
+  streams.report(s.handle, begin_report(done, s.handle));
   watch_streams();
 }
 
@@ -112,12 +126,13 @@ stream_name make_stream(unsigned kind, int device) {
           to_string(static_cast<memory::kind_id>(made.kind)), device, count);
   }
   made.handle = streams.make(device);
+  made.life = device_copies::here().life();
   return made;
 }
 
 void drop_stream(stream_name s) {
   // It may outlive the library, which has ended it then.
-  if (!device_copies::exists()) return;
+  if (!device_copies::exists() || s.life != device_copies::here().life()) return;
   guard const held;
   device_copies::here().streams_of(s).drop(s.handle);
 }
@@ -127,10 +142,14 @@ bool is_captured(stream_name s) {
   return device_copies::here().streams_of(s).is_captured(s.handle);
 }
 
-bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes,
-                 copy_completion* done) {
+bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
   guard const held;
-  return device_copies::here().copy_in(s, to, from, bytes, done);
+  return device_copies::here().copy_in(s, to, from, bytes);
+}
+
+void refuse_capture(stream_name s) {
+  guard const held;
+  device_copies::here().refuse_capture(s);
 }
 
 bool stream_write(stream_name s, memory_place word, std::uint64_t value) {

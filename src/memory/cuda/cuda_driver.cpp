@@ -1,12 +1,16 @@
 #include "memory/cuda/cuda_driver.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include <atoll/base/round_up.hpp>
 
 #include "base/error.hpp"
+#include "base/os/without_signals.hpp"
 #include "base/settings.hpp"
 #include "memory/cuda/scopes.hpp"
 
@@ -38,6 +42,7 @@ std::unique_ptr<cuda_driver> cuda_driver::open(std::string const& library, std::
 }
 
 cuda_driver::~cuda_driver() {
+  waits_.clear();
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     if (kernels_[i].whole == nullptr) continue;
     use const current(*this, static_cast<int>(i), std::nothrow);
@@ -262,32 +267,15 @@ bool cuda_driver::grant(block& memory, int device) noexcept {
   return cu_.memory_set_access(memory.mapped, memory.whole, &access, 1) == success;
 }
 
-/// cuMemFree waits for them by itself, cuMemUnmap does not.
-void cuda_driver::finish_kernels(int ending) noexcept {
-  for (int device = 0; device < device_n(); ++device) {
-    if (contexts_[static_cast<std::size_t>(device)] == nullptr) continue;
-    use const current(*this, device, std::nothrow);
-    if (cu_.context_synchronize() == error_capture_unsupported) {
-      warn(
-          "device",
-          "a segment of device %d ends while the program captures a stream of device %d into a graph: that capture is lost, and kernels "
-          "may run that use the segment. End captures before destroying segments",
-          ending, device);
-    }
-  }
-}
-
 void cuda_driver::drop(block& memory) noexcept {
   // Nothing to be done about errors: after a failed kernel every call reports it.
   switch (std::exchange(memory.from, block::origin::none)) {
     case block::origin::created:
-      finish_kernels(memory.device);
       cu_.memory_unmap(memory.mapped, memory.whole);
       cu_.address_free(memory.mapped, memory.whole);
       cu_.memory_release(memory.handle);
       break;
     case block::origin::imported:
-      if (memory.programs) finish_kernels(memory.device);
       cu_.memory_unmap(memory.mapped, memory.whole);
       cu_.address_free(memory.mapped, memory.whole);
       break;
@@ -297,7 +285,6 @@ void cuda_driver::drop(block& memory) noexcept {
       break;
     }
     case block::origin::opened: {
-      if (memory.programs) finish_kernels(memory.device);
       use const current(*this, memory.device, std::nothrow);
       cu_.ipc_close(memory.mapped);
       break;
@@ -306,6 +293,58 @@ void cuda_driver::drop(block& memory) noexcept {
     case block::origin::users:
       break;
   }
+}
+
+// Waiting for devices. cuMemFree waits for kernels by itself, cuMemUnmap does not.
+
+/// In a thread of its own: streams may wait for what only this process' progress brings, and a context cannot be asked.
+struct cuda_driver::device_wait {
+  std::uint64_t number = 0;
+  std::atomic<bool> over{false};
+  std::thread waiter;
+  ~device_wait() {
+    if (waiter.joinable()) waiter.join();
+  }
+};
+
+void cuda_driver::wait_for_all(std::vector<context> const& open) const {
+  for (context const each : open) {
+    context gone = nullptr;
+    if (cu_.context_push(each) != success) continue;
+    // An error comes from earlier work, which reports it, too.
+    if (cu_.context_synchronize() == error_capture_unsupported) {
+      warn(
+          "device",
+          "a segment ends while the program captures a stream into a graph: that capture is lost, and kernels may run that use the segment. "
+          "End captures before segments");
+    }
+    cu_.context_pop(&gone);
+  }
+}
+
+std::uint64_t cuda_driver::begin_waiting() {
+  std::vector<context> open = contexts_;
+  std::erase(open, nullptr);
+  if (open.empty()) return 0;
+  waits_.push_back(std::make_unique<device_wait>());
+  device_wait& made = *waits_.back();
+  made.number = ++last_wait_;
+  // The program's handlers are for its own threads.
+  os::without_signals const quiet;
+  made.waiter = std::thread([this, &made, all = std::move(open)] {
+    wait_for_all(all);
+    made.over.store(true, std::memory_order_release);
+  });
+  return made.number;
+}
+
+bool cuda_driver::has_ended(std::uint64_t number) {
+  auto const found = std::find_if(waits_.begin(), waits_.end(),
+                                  [number](auto const& each) { return each->number == number; });
+  if (found == waits_.end()) return true;
+  if (!(*found)->over.load(std::memory_order_acquire)) return false;
+  waits_.erase(found);
+  return true;
 }
 
 // What networks write

@@ -34,6 +34,9 @@ class cuda_driver final : public gpu::driver {
   bool grant(gpu::block& memory, int device) noexcept override;
   void drop(gpu::block& memory) noexcept override;
 
+  std::uint64_t begin_waiting() override;
+  bool has_ended(std::uint64_t number) override;
+
   [[nodiscard]] bool must_flush(int device) const noexcept override;
   void flush(int device) override;
 
@@ -71,6 +74,7 @@ class cuda_driver final : public gpu::driver {
     function copies = nullptr;  ///< null: the driver did not take them
   };
 
+  struct device_wait;
   class use;
   class no_context;
   class beside_captures;
@@ -93,8 +97,7 @@ class cuda_driver final : public gpu::driver {
   /// Whether the whole range lies in memory that somebody registered.
   [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
   loaded const& kernels_on(int device);
-  /// Waits for kernels that may use memory of a device; others may reach it, too.
-  void finish_kernels(int ending) noexcept;
+  void wait_for_all(std::vector<context> const& open) const;
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);
 
   api cu_;
@@ -104,6 +107,8 @@ class cuda_driver final : public gpu::driver {
   bool streams_suffice_ = true;    ///< for calls on streams no context need be current
   std::vector<context> contexts_;  ///< by device; null until it is used
   std::vector<loaded> kernels_;    ///< by device
+  std::vector<std::unique_ptr<device_wait>> waits_;
+  std::uint64_t last_wait_ = 0;
 };
 
 }  // namespace atl::memory::cuda

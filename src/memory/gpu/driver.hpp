@@ -57,7 +57,6 @@ struct block {
   };
   address base = 0;
   std::uint64_t bytes = 0;   ///< usable from `base`
-  bool programs = false;     ///< streams of the program may use it
   address mapped = 0;        ///< start of the whole mapping, for those that have one
   std::uint64_t whole = 0;   ///< bytes of it
   std::uint64_t handle = 0;  ///< the driver's
@@ -116,6 +115,10 @@ class driver {
   /// Lets another device copy to and from a block; false if it cannot.
   virtual bool grant(block& memory, int device) noexcept = 0;
   virtual void drop(block& memory) noexcept = 0;
+
+  /// See kind.
+  virtual std::uint64_t begin_waiting() { return 0; }
+  virtual bool has_ended(std::uint64_t /*number*/) { return true; }
 
   /// Does a device need flush() to see what other hardware, such as a network's adapter, has written into its memory?
   [[nodiscard]] virtual bool must_flush(int /*device*/) const noexcept { return false; }

@@ -311,6 +311,11 @@ bool gpu_kind::advance(lane& on) {
   return moved;
 }
 
+std::uint64_t gpu_kind::begin_waiting() {
+  submit();
+  return driver_->begin_waiting();
+}
+
 bool gpu_kind::poll() {
   bool moved = programs_.poll();
   for (std::size_t i = 0; i < busy_.size();) {

@@ -47,6 +47,8 @@ class gpu_kind final : public kind {
             announcement* wanted) override;
   void submit() override;
   bool poll() override;
+  std::uint64_t begin_waiting() override;
+  bool has_ended(std::uint64_t number) override { return driver_->has_ended(number); }
   program_streams* streams() noexcept override {
     return driver_->knows_streams_of_programs() ? &programs_ : nullptr;
   }

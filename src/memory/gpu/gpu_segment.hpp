@@ -33,9 +33,6 @@ class gpu_segment final : public device_segment {
   /// Where an address of the owner's lies here.
   [[nodiscard]] address here(std::uint64_t owners) const noexcept { return memory_.base + (owners - base()); }
 
-  /// Streams of the program use it from now on: it does not end before they have come to their ends.
-  void note_program() const noexcept { memory_.programs = true; }
-
   /// Whether a device of this process can copy to and from it; asks the driver once.
   bool reachable_from(int device) const noexcept {
     if ((granted_ & bit(device)) != 0) [[likely]]

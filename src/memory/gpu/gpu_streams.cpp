@@ -11,12 +11,8 @@ namespace {
 
 gpu_segment const* segment_of(copy_end end) noexcept { return static_cast<gpu_segment const*>(end.segment); }
 
-/// Where it is, for a device; the program may use it until it says otherwise.
 address place_of(copy_end end) noexcept {
-  gpu_segment const* const segment = segment_of(end);
-  if (segment == nullptr) return end.address;
-  segment->note_program();
-  return segment->here(end.address);
+  return end.segment == nullptr ? end.address : segment_of(end)->here(end.address);
 }
 
 bool reaches(int device, copy_end end) noexcept {
@@ -78,28 +74,22 @@ void gpu_streams::submit() {
   for (copy_range const& each : all) driver_.copy(kept_on_, s, each.to, each.from, each.bytes);
 }
 
-/// Ends the job if the device cannot load and store it.
+bool gpu_streams::is_pinned(void const* memory, std::size_t bytes, bool /*shared*/) {
+  return bytes == 0 ||
+         (driver_.is_pinned(memory) && driver_.is_pinned(static_cast<std::byte const*>(memory) + bytes - 1));
+}
+
+bool gpu_streams::takes_word(stream_handle s, copy_end word) {
+  int const device = device_of(s);
+  if (!driver_.can_write(device)) return false;
+  return word.segment == nullptr ? driver_.is_pinned(reinterpret_cast<void const*>(word.address))
+                                 : reaches(device, word);
+}
+
 address gpu_streams::word_of(int device, copy_end word) {
-  if (!driver_.can_write(device)) {
-    fatal("stream", "%s device %d has no writes and waits in streams, which signals need",
-          to_string(driver_.id()), device);
-  }
-  if (word.segment == nullptr) {
-    try {
-      return driver_.device_address(reinterpret_cast<void*>(word.address));
-    } catch (segment_error const& error) {
-      fatal("stream",
-            "a signal in host memory that is not registered with the driver: %s. Only the shared heap is",
-            error.what());
-    }
-  }
-  if (!reaches(device, word)) {
-    fatal(
-        "stream",
-        "a signal lies where %s device %d does not reach it: `atoll info` says which devices reach each other",
-        to_string(driver_.id()), device);
-  }
-  return place_of(word);
+  if (word.segment != nullptr) reaches(device, word);  // sees to it that it does
+  return word.segment != nullptr ? place_of(word)
+                                 : driver_.device_address(reinterpret_cast<void*>(word.address));
 }
 
 void gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
@@ -121,7 +111,11 @@ void gpu_streams::report(stream_handle s, copy_record* record) {
       std::find_if(spare_.begin(), spare_.end(), [&](reported const& r) { return r.device == device; });
   event mark = nullptr;
   if (at == spare_.end()) {
-    mark = driver_.make_event(device);
+    try {
+      mark = driver_.make_event(device);
+    } catch (segment_error const& error) {
+      fatal("stream", "device %d: %s", device, error.what());
+    }
   } else {
     mark = at->happened;
     spare_.erase(at);

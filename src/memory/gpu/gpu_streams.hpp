@@ -22,7 +22,8 @@ class gpu_streams final : public program_streams {
   int device_of(stream_handle s) override { return driver_.device_of(s); }
   bool is_captured(stream_handle s) override { return driver_.is_captured(s); }
 
-  bool is_pinned(void const* memory) override { return driver_.is_pinned(memory); }
+  bool is_pinned(void const* memory, std::size_t bytes, bool shared) override;
+  bool takes_word(stream_handle s, copy_end word) override;
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   void write(stream_handle s, copy_end word, std::uint64_t value) override;

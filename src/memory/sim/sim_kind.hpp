@@ -43,6 +43,8 @@ class sim_kind final : public kind {
   void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
             announcement* wanted) override;
   bool poll() override;
+  std::uint64_t begin_waiting() override { return streams_.begin_waiting(); }
+  bool has_ended(std::uint64_t number) override { return streams_.has_ended(number); }
   program_streams* streams() noexcept override { return &streams_; }
 
  private:

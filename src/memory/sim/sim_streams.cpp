@@ -44,22 +44,34 @@ void sim_streams::drop(stream_handle s) {
   queues_.erase(found);
 }
 
+void sim_streams::start(stream_handle s, task t) {
+  queue& on = find(s);
+  t.started = ++started_;
+  on.tasks.push_back(t);
+}
+
+bool sim_streams::has_ended(std::uint64_t number) const noexcept {
+  return std::all_of(queues_.begin(), queues_.end(), [number](auto const& each) {
+    return each->tasks.empty() || each->tasks.front().started > number;
+  });
+}
+
 void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool /*gathered*/) {
-  find(s).tasks.push_back({task::sort::copy, place_of(to), place_of(from), bytes});
+  start(s, {task::sort::copy, place_of(to), place_of(from), bytes});
 }
 
 void sim_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
-  find(s).tasks.push_back({task::sort::write, place_of(word), nullptr, value});
+  start(s, {task::sort::write, place_of(word), nullptr, value});
 }
 
 void sim_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
-  find(s).tasks.push_back({task::sort::wait, nullptr, place_of(word), value, c});
+  start(s, {task::sort::wait, nullptr, place_of(word), value, c});
 }
 
 void sim_streams::report(stream_handle s, copy_record* record) {
   task t{task::sort::report};
   t.record = record;
-  find(s).tasks.push_back(t);
+  start(s, t);
 }
 
 bool sim_streams::stands_still(queue const& q) noexcept {

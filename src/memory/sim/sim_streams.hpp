@@ -20,7 +20,8 @@ class sim_streams final : public program_streams {
   int device_of(stream_handle s) override { return find(s).device; }
   bool is_captured(stream_handle /*s*/) override { return false; }
 
-  bool is_pinned(void const* /*memory*/) override { return false; }
+  bool is_pinned(void const* /*memory*/, std::size_t /*bytes*/, bool shared) override { return shared; }
+  bool takes_word(stream_handle /*s*/, copy_end /*word*/) override { return true; }
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   void write(stream_handle s, copy_end word, std::uint64_t value) override;
@@ -29,6 +30,10 @@ class sim_streams final : public program_streams {
   bool poll() override;
   [[nodiscard]] bool need_polls() const noexcept override;
 
+  /// See kind.
+  [[nodiscard]] std::uint64_t begin_waiting() const noexcept { return started_; }
+  [[nodiscard]] bool has_ended(std::uint64_t number) const noexcept;
+
  private:
   struct task {
     enum class sort { copy, write, wait, report } what;
@@ -36,6 +41,7 @@ class sim_streams final : public program_streams {
     std::byte const* from = nullptr;
     std::uint64_t number = 0;  ///< bytes, or a value
     comparison how{};
+    std::uint64_t started = 0;  ///< so many had been started, this one included
     copy_record* record = nullptr;
   };
   struct queue {
@@ -44,10 +50,12 @@ class sim_streams final : public program_streams {
   };
 
   queue& find(stream_handle s);
+  void start(stream_handle s, task t);
   static bool stands_still(queue const& q) noexcept;
 
   kind_id shown_as_;
   std::uint64_t dice_;
+  std::uint64_t started_ = 0;
   std::vector<std::unique_ptr<queue>> queues_;
 };
 

@@ -66,17 +66,25 @@ int main(int argc, char** argv) {
   if (is_about_streams()) {
     auto s = atl::make_stream(allocator);
     auto const signal = allocator.allocate<std::uint64_t>(1);
-    if (is("stream_private")) upcxx::copy(p, &value, 1, atl::on_stream(s));
+    std::uint64_t const zero = 0;
+    upcxx::copy(&zero, signal, 1).wait();
     if (is("stream_null")) upcxx::copy(p, upcxx::global_ptr<int>(), 1, atl::on_stream(s));
     if (is("stream_theirs")) atl::wait(s, upcxx::reinterpret_pointer_cast<std::uint64_t>(theirs), 1);
     if (is("stream_unknown")) atl::wait(atl::stream(reinterpret_cast<CUstream_st*>(&value)));
     if (is("stream_default")) atl::wait(atl::stream(nullptr));
     if (is("stream_unfinished")) atl::wait(s, signal, 1);
-    if (is("stream_captured")) {
+    if (is("stream_never_ends")) {
+      auto* const left = new atl::owned_stream(std::move(s));
+      atl::wait(*left, signal, 1);
+      upcxx::finalize();
+      return 0;
+    }
+    if (is("stream_captured") || is("stream_captured_private")) {
       auto const begin = reinterpret_cast<int (*)(CUstream_st*, int)>(
           dlsym(dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW), "cuStreamBeginCapture_v2"));
       begin(s.native(), 0);
-      (void)atl::when(s);
+      if (is("stream_captured")) (void)atl::when(s);
+      upcxx::copy(p, &value, 1, atl::on_stream(s));
     }
     upcxx::barrier();
     return 0;

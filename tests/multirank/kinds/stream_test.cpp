@@ -89,12 +89,13 @@ TEST_F(stream_test, copies_happen_in_order_and_the_host_hears_of_it) {
   // Each needs the one before.
   upcxx::copy(values.data(), a, 1000, atl::on_stream(s));
   upcxx::copy(a, b, 1000, atl::on_stream(s));
-  upcxx::copy(a + 1, a, 999, atl::on_stream(s));
+  auto const c = filled(1000, -2);
+  upcxx::copy(a + 1, c, 999, atl::on_stream(s));
   pinned<int> const found(2000, -1);
   upcxx::copy(b, found.data(), 1000, atl::on_stream(s));
   bool called = false;
   auto const done =
-      upcxx::copy(a, found.data() + 1000, 999,
+      upcxx::copy(c, found.data() + 1000, 999,
                   atl::on_stream(s) | operation_cx::as_future() |
                       operation_cx::as_lpc(upcxx::current_persona(), [&called] { called = true; }));
   EXPECT_FALSE(done.is_ready());
@@ -260,4 +261,48 @@ TEST_F(stream_test, a_barrier_of_streams_lets_nobody_through_before_the_last_has
     gpu_.deallocate(words[static_cast<std::size_t>(me)]);
   }
   halves.destroy();
+}
+
+TEST_F(stream_test, private_memory_that_is_not_pinned_is_served_by_the_host) {
+  auto const s = atl::make_stream(gpu_);
+  auto const p = filled(100, -1);
+  std::vector<int> const in(100, 5 + me);
+  std::vector<int> out(100, -1);
+  upcxx::copy(in.data(), p, 100, atl::on_stream(s));
+  upcxx::copy(p, out.data(), 100, atl::on_stream(s));
+  atl::wait(s);
+  EXPECT_EQ(out, in);
+}
+
+TEST_F(stream_test, a_segment_outlives_what_streams_do_with_it) {
+  auto const s = atl::make_stream(gpu_);
+  auto other = upcxx::make_gpu_allocator(mib);
+  auto const from = other.allocate<int>(1000);
+  auto const to = of_all(filled(1000, -1));
+  std::vector<int> const values(1000, me);
+  upcxx::copy(values.data(), from, 1000).wait();
+  // The stream stands still until an answer has come, which needs this rank's progress, and uses the segment then.
+  atl::wait(s, upcxx::rpc(right, [] { return 1; }));
+  for (int i = 0; i < 20; ++i) upcxx::copy(from, to[right_index()], 1000, atl::on_stream(s));
+  auto const done = upcxx::copy(from, to[right_index()], 1000, atl::on_stream(s) | operation_cx::as_future());
+  other.destroy();
+  EXPECT_TRUE(other.segment_size() == 0);
+  done.wait();
+  upcxx::barrier();
+  EXPECT_EQ(content(to[static_cast<std::size_t>(me)], 1000), std::vector<int>(1000, left));
+}
+
+TEST_F(stream_test, a_peers_segment_may_go_while_streams_stand_still) {
+  auto const s = atl::make_stream(gpu_);
+  auto other = upcxx::make_gpu_allocator(mib);
+  auto const theirs = of_all(other.allocate<int>(10))[right_index()];
+  auto const p = filled(10, me);
+  upcxx::copy(p, theirs, 10, atl::on_stream(s));
+  atl::wait(s);
+  upcxx::barrier();
+  // From now on the stream waits for what needs progress of all ranks, and peers hear meanwhile that the segments are gone.
+  other.destroy();
+  atl::wait(s, upcxx::rpc(right, [] { return 1; }));
+  atl::wait(s);
+  upcxx::barrier();
 }
