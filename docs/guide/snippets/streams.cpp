@@ -17,13 +17,15 @@ int main() {
   auto const s = atl::make_stream(gpu);  // or the program's own cudaStream_t
   auto const plane = gpu.allocate<double>(100);
   auto const ghost = gpu.allocate<double>(100);
-  auto const signal = gpu.allocate<std::uint64_t>(1);
-  std::uint64_t const nothing_yet = 0;
-  upcxx::copy(&nothing_yet, signal, 1).wait();
+  auto const news = gpu.allocate<std::uint64_t>(2);
+  auto const credit = news + 1;
+  std::uint64_t const nothing_yet[2] = {0, 0};
+  upcxx::copy(nothing_yet, news, 2).wait();
   upcxx::dist_object<upcxx::global_ptr<double, kind>> ghosts(ghost);
-  upcxx::dist_object<upcxx::global_ptr<std::uint64_t, kind>> signals(signal);
+  upcxx::dist_object<upcxx::global_ptr<std::uint64_t, kind>> signals(news);
   auto const their_ghost = ghosts.fetch(right).wait();
-  auto const their_signal = signals.fetch(right).wait();
+  auto const their_news = signals.fetch(right).wait();
+  auto const their_credit = signals.fetch(left).wait() + 1;
   upcxx::barrier();  // nobody signals before
   // [/setup]
   auto const shared = upcxx::new_array<double>(200);
@@ -35,9 +37,11 @@ int main() {
   // [exchange]
   // kernel<<<grid, block, 0, s>>>(gpu.local(plane));
   upcxx::copy(plane, their_ghost, 100,  // when the kernel is done; then the signal
-              atl::on_stream(s) | atl::remote_cx::as_signal(their_signal, step));
-  atl::wait(s, signal, step);  // what follows in s sees the left neighbour's plane
+              atl::on_stream(s) | atl::remote_cx::as_signal(their_news, step));
+  atl::wait(s, news, step);  // what follows in s sees the left neighbour's plane
   // next<<<grid, block, 0, s>>>(gpu.local(ghost));
+  atl::signal(s, their_credit, step);  // the left one may overwrite the ghost
+  atl::wait(s, credit, step);          // as this rank may the right one's
   // [/exchange]
 
   // [host]
@@ -65,7 +69,7 @@ int main() {
   upcxx::delete_array(shared);
   gpu.deallocate(plane);
   gpu.deallocate(ghost);
-  gpu.deallocate(signal);
+  gpu.deallocate(news);
   upcxx::barrier();
   gpu.destroy();
   upcxx::finalize();
