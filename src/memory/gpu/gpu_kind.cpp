@@ -20,12 +20,6 @@ constexpr std::size_t most_kept = 128;
 /// Of a word that a device has not written, between questions whether the device has failed.
 constexpr std::uint32_t looks_per_check = 4096;
 
-gpu_segment const* segment_of(copy_end end) noexcept { return static_cast<gpu_segment const*>(end.segment); }
-
-address place_of(copy_end end) noexcept {
-  return end.segment == nullptr ? end.address : segment_of(end)->here(end.address);
-}
-
 /// The device that moves the data: the source's owner pushes, else the destination's owner pulls, else one
 /// through which a peer's memory was imported.
 int device_for(copy_end to, copy_end from) noexcept {

@@ -52,4 +52,14 @@ class gpu_segment final : public device_segment {
   mutable std::uint64_t refused_ = 0;
 };
 
+/// Of one end of a copy; null: host memory.
+inline gpu_segment const* segment_of(copy_end end) noexcept {
+  return static_cast<gpu_segment const*>(end.segment);
+}
+
+/// Where devices of this process find it.
+inline address place_of(copy_end end) noexcept {
+  return end.segment == nullptr ? end.address : segment_of(end)->here(end.address);
+}
+
 }  // namespace atl::memory::gpu

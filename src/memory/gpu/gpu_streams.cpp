@@ -9,12 +9,6 @@
 namespace atl::memory::gpu {
 namespace {
 
-gpu_segment const* segment_of(copy_end end) noexcept { return static_cast<gpu_segment const*>(end.segment); }
-
-address place_of(copy_end end) noexcept {
-  return end.segment == nullptr ? end.address : segment_of(end)->here(end.address);
-}
-
 bool reaches(int device, copy_end end) noexcept {
   return end.segment == nullptr || segment_of(end)->reachable_from(device);
 }
