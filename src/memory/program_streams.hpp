@@ -34,17 +34,17 @@ class program_streams {
   /// Whether devices reach host memory directly; `shared`: it is in the region of a rank, of which the kind has been told. If not, a driver
   /// may wait in copy() until the stream comes there.
   virtual bool is_pinned(void const* memory, std::size_t bytes, bool shared) = 0;
-  /// Whether write() and, of own memory, wait() work on this word.
-  virtual bool takes_word(stream_handle s, copy_end word) = 0;
 
   /// Each at the stream's end. Segments stay until the stream has come by.
   /// `gathered`: may be kept until something else is started in any stream, or until submit() or poll(), and done together with others
   /// that are, in any order among themselves.
   virtual void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) = 0;
   /// A word of 8 bytes that is a multiple of 8; all that the stream has written before is visible to who sees the value.
-  virtual void write(stream_handle s, copy_end word, std::uint64_t value) = 0;
+  /// False, and nothing was done, where the stream's device cannot.
+  virtual bool write(stream_handle s, copy_end word, std::uint64_t value) = 0;
   /// What follows sees what was written before the word had such a value. The word is in a segment of this process, or host memory.
-  virtual void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) = 0;
+  /// False as above.
+  virtual bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) = 0;
   /// `landed` of the record is called from poll() when the stream has come there. Not while it is captured.
   virtual void report(stream_handle s, copy_record* record) = 0;
 

@@ -65,6 +65,16 @@ def processes_called(name):
     return found
 
 
+def kill_job(job, program):
+    """What was started in a session of its own, with what that has started on hosts."""
+    if job.poll() is None:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+    for name in ("mpirun", "orted", program, "atoll-keeper"):
+        for number in processes_called(name):
+            os.kill(number, signal.SIGKILL)
+
+
 def host_of(process):
     """Name of the host that a process is on; None if it is gone."""
     try:
@@ -248,14 +258,7 @@ class Losses(unittest.TestCase):
                                stdout=subprocess.DEVNULL, stderr=self.words, stdin=subprocess.DEVNULL, start_new_session=True,
                                env={**os.environ, **environment})
 
-        def end():
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-            for name in ("mpirun", "orted", self.PROGRAM, "atoll-keeper"):
-                for number in processes_called(name):
-                    os.kill(number, signal.SIGKILL)
-
-        self.addCleanup(end)
+        self.addCleanup(kill_job, job, self.PROGRAM)
         self.wait("all have started", lambda: len(processes_called(self.PROGRAM)) == ranks and len(processes_called("atoll-keeper")) == keepers)
         time.sleep(0.5)  # keepers meet
 
@@ -571,15 +574,7 @@ class Cables(ThreeInterfaces, unittest.TestCase):
                                stdin=subprocess.DEVNULL, stdout=words, stderr=subprocess.STDOUT, start_new_session=True,
                                env={**os.environ, "ATOLL_TRANSPORTS": network, "ATOLL_HOST_TIMEOUT": "2"})
 
-        def end():
-            if job.poll() is None:
-                os.killpg(job.pid, signal.SIGKILL)
-                job.wait()
-            for name in ("mpirun", "orted", self.PROGRAM, "atoll-keeper"):
-                for number in processes_called(name):
-                    os.kill(number, signal.SIGKILL)
-
-        self.addCleanup(end)
+        self.addCleanup(kill_job, job, self.PROGRAM)
         before = self.sent()
         carried = dict.fromkeys(before, 0)
         deadline = time.monotonic() + PATIENCE

@@ -12,7 +12,7 @@ namespace atl::engine {
 
 /// A stream of a device of this process.
 struct stream_name {
-  unsigned kind = 0;  ///< a value of upcxx::memory_kind; 0: the kind that has devices here
+  unsigned kind = 0;  ///< a value of upcxx::memory_kind
   void* handle = nullptr;
   std::uint32_t life = 0;  ///< of the library that made it, if that did
 };

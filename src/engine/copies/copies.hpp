@@ -37,7 +37,7 @@ class device_copies final : public single<device_copies>, public work_source {
   void refuse_capture(stream_name s);
   /// Tells streams of this life of the library from those of others.
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }
-  memory::program_streams& streams_of(stream_name& s);
+  memory::kind& kind_of_stream(stream_name s);
 
   /// A call arrived ahead of its data: keeps it until its word says that the data is there.
   void keep_announced(message* m);

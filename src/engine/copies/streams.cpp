@@ -13,17 +13,16 @@ namespace atl::engine {
 
 using memory::kind_id;
 
-memory::program_streams& device_copies::streams_of(stream_name& s) {
-  for (kind_id const id : {kind_id::cuda, kind_id::hip, kind_id::ze}) {
-    if (s.kind != 0 && s.kind != static_cast<unsigned>(id)) continue;
-    memory::kind* const kind = segments_.find_kind(id);
-    if (kind == nullptr) continue;
-    s.kind = static_cast<unsigned>(id);
-    if (memory::program_streams* const found = kind->streams()) return *found;
-    fatal("stream", "streams of %s devices cannot be used yet", to_string(id));
+/// Whose streams these are.
+memory::kind& device_copies::kind_of_stream(stream_name s) {
+  auto const id = static_cast<kind_id>(s.kind);
+  memory::kind* const kind = segments_.find_kind(id);
+  if (kind == nullptr) {
+    fatal("stream", "this process has no device whose streams could be used: %s; see `atoll info`",
+          memory::why_absent(id).c_str());
   }
-  fatal("stream", "this process has no device whose streams could be used: %s; see `atoll info`",
-        memory::why_absent(s.kind == 0 ? kind_id::cuda : static_cast<kind_id>(s.kind)).c_str());
+  if (kind->streams() == nullptr) fatal("stream", "streams of %s devices cannot be used yet", to_string(id));
+  return *kind;
 }
 
 void device_copies::watch_streams() {
@@ -50,52 +49,50 @@ bool device_copies::is_for_streams(memory::kind& kind, copy_place const& end, st
 }
 
 bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
-  memory::program_streams& streams = streams_of(s);
-  memory::kind& kind = *segments_.find_kind(static_cast<kind_id>(s.kind));
+  memory::kind& kind = kind_of_stream(s);
   copy_place const target = segments_.resolve(to, bytes);
   copy_place const source = segments_.resolve(from, bytes);
   if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
   for (copy_place const* end : {&target, &source}) {
     if (end->device != nullptr) segments_.note_use(*end->device, s.handle);
   }
-  streams.copy(s.handle, target.end(), source.end(), bytes, is_gathering());
+  kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();
   return true;
 }
 
 bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t value) {
-  memory::program_streams& streams = streams_of(s);
-  memory::kind& kind = *segments_.find_kind(static_cast<kind_id>(s.kind));
+  memory::kind& kind = kind_of_stream(s);
   copy_place const place = segments_.resolve(word, sizeof value);
-  if (!is_for_streams(kind, place, sizeof value) || !streams.takes_word(s.handle, place.end())) return false;
+  if (!is_for_streams(kind, place, sizeof value) || !kind.streams()->write(s.handle, place.end(), value))
+    return false;
   if (place.device != nullptr) segments_.note_use(*place.device, s.handle);
-  streams.write(s.handle, place.end(), value);
   watch_streams();
   return true;
 }
 
 void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal) {
-  memory::program_streams& streams = streams_of(s);
-  memory::kind& kind = *segments_.find_kind(static_cast<kind_id>(s.kind));
+  memory::kind& kind = kind_of_stream(s);
   copy_place const place = segments_.resolve(word, sizeof value);
   if (place.owner() != job.rank_me) {
     fatal("stream", "a stream can only wait for a signal in memory of its own rank; this one is rank %d's",
           place.owner());
   }
-  if (!is_for_streams(kind, place, sizeof value) || !streams.takes_word(s.handle, place.end())) {
+  auto const how = equal ? memory::comparison::equal : memory::comparison::at_least;
+  if (!is_for_streams(kind, place, sizeof value) ||
+      !kind.streams()->wait(s.handle, place.end(), value, how)) {
     fatal(
         "stream",
         "%s device %d cannot wait for the signal at 0x%llx: it needs waits and writes in streams, and a word in memory that it reaches: its "
         "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
-        to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
+        to_string(kind.id()), kind.streams()->device_of(s.handle),
+        static_cast<unsigned long long>(place.address));
   }
-  streams.wait(s.handle, place.end(), value,
-               equal ? memory::comparison::equal : memory::comparison::at_least);
   watch_streams();
 }
 
 void device_copies::refuse_capture(stream_name s) {
-  if (!streams_of(s).is_captured(s.handle)) return;
+  if (!kind_of_stream(s).streams()->is_captured(s.handle)) return;
   fatal(
       "stream",
       "what is captured into a graph must be reached by the stream's device alone: not memory of another host, nor what only its owner "
@@ -103,7 +100,7 @@ void device_copies::refuse_capture(stream_name s) {
 }
 
 void device_copies::report_in(stream_name s, copy_completion* done) {
-  memory::program_streams& streams = streams_of(s);
+  memory::program_streams& streams = *kind_of_stream(s).streams();
   streams.device_of(s.handle);  // says so if it is none
   if (streams.is_captured(s.handle)) {
     fatal(
@@ -117,16 +114,14 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
 
 stream_name make_stream(unsigned kind, int device) {
   guard const held;
-  stream_name made{kind, nullptr};
-  memory::program_streams& streams = device_copies::here().streams_of(made);
-  int const count =
-      device_copies::here().segments().find_kind(static_cast<memory::kind_id>(made.kind))->device_n();
-  if (device < 0 || device >= count) {
-    fatal("stream", "there is no %s device %d for a stream: this process has %d",
-          to_string(static_cast<memory::kind_id>(made.kind)), device, count);
+  device_copies& all = device_copies::here();
+  stream_name made{kind, nullptr, all.life()};
+  memory::kind& found = all.kind_of_stream(made);
+  if (device < 0 || device >= found.device_n()) {
+    fatal("stream", "there is no %s device %d for a stream: this process has %d", to_string(found.id()),
+          device, found.device_n());
   }
-  made.handle = streams.make(device);
-  made.life = device_copies::here().life();
+  made.handle = found.streams()->make(device);
   return made;
 }
 
@@ -134,12 +129,12 @@ void drop_stream(stream_name s) {
   // It may outlive the library, which has ended it then.
   if (!device_copies::exists() || s.life != device_copies::here().life()) return;
   guard const held;
-  device_copies::here().streams_of(s).drop(s.handle);
+  device_copies::here().kind_of_stream(s).streams()->drop(s.handle);
 }
 
 bool is_captured(stream_name s) {
   guard const held;
-  return device_copies::here().streams_of(s).is_captured(s.handle);
+  return device_copies::here().kind_of_stream(s).streams()->is_captured(s.handle);
 }
 
 bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes) {

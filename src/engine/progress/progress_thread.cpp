@@ -10,34 +10,15 @@
 
 #include "base/doorbell.hpp"
 #include "base/os/event.hpp"
+#include "base/os/signals_are_for_others.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/progress/progress_engine.hpp"
 
 namespace atl::engine {
-namespace {
-
-/// Signals that are sent to the process are for the program's threads.
-class signals_are_for_others {
- public:
-  signals_are_for_others() {
-    sigset_t all;
-    sigfillset(&all);
-    for (int const own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP}) sigdelset(&all, own);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~signals_are_for_others() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  signals_are_for_others(signals_are_for_others const&) = delete;
-  signals_are_for_others& operator=(signals_are_for_others const&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
-}  // namespace
 
 progress_thread::progress_thread(progress_engine& engine) : engine_(engine) {
-  signals_are_for_others const masked;
+  os::signals_are_for_others const masked;
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "atoll-progress");
 }

@@ -10,7 +10,7 @@
 #include <atoll/base/round_up.hpp>
 
 #include "base/error.hpp"
-#include "base/os/without_signals.hpp"
+#include "base/os/signals_are_for_others.hpp"
 #include "base/settings.hpp"
 #include "memory/cuda/scopes.hpp"
 
@@ -329,8 +329,7 @@ std::uint64_t cuda_driver::begin_waiting() {
   waits_.push_back(std::make_unique<device_wait>());
   device_wait& made = *waits_.back();
   made.number = ++last_wait_;
-  // The program's handlers are for its own threads.
-  os::without_signals const quiet;
+  os::signals_are_for_others const masked;
   made.waiter = std::thread([this, &made, all = std::move(open)] {
     wait_for_all(all);
     made.over.store(true, std::memory_order_release);

@@ -45,7 +45,6 @@ gpu_kind::gpu_kind(std::unique_ptr<driver> opened) : driver_(std::move(opened)) 
   for (int device = 0; device < driver_->device_n(); ++device) facts_.push_back(driver_->facts(device));
   opened_.resize(count);
   lanes_.resize(count);
-  spare_events_.resize(count);
 }
 
 gpu_kind::~gpu_kind() {
@@ -58,7 +57,6 @@ gpu_kind::~gpu_kind() {
       }
       driver_->drop_stream(device, each->queue);
     }
-    for (event const e : spare_events_[i]) driver_->drop_event(device, e);
   }
   for (host_range const& range : host_) {
     if (range.access == host_access::ours) driver_->unregister_host(range.begin);
@@ -262,14 +260,6 @@ bool gpu_kind::prepare_line(lane& on) {
   return true;
 }
 
-event gpu_kind::take_event(int device) {
-  auto& spare = spare_events_[static_cast<std::size_t>(device)];
-  if (spare.empty()) return driver_->make_event(device);
-  event const e = spare.back();
-  spare.pop_back();
-  return e;
-}
-
 bool gpu_kind::complete(lane& on, mark& m) {
   if (m.happened == nullptr) {
     if (on.line->word.load(std::memory_order_acquire) >= m.value) return true;
@@ -278,14 +268,14 @@ bool gpu_kind::complete(lane& on, mark& m) {
     return false;
   }
   if (!driver_->happened(m.happened)) return false;
-  spare_events_[static_cast<std::size_t>(on.device)].push_back(m.happened);
+  events_.give_back(on.device, m.happened);
   return true;
 }
 
 bool gpu_kind::advance(lane& on) {
   if (!on.kept.empty()) submit(on);
   if (on.marked != on.started && on.marks.size() < open_marks) {
-    event const e = take_event(on.device);
+    event const e = events_.take(on.device);
     driver_->record(on.device, e, on.queue);
     on.marks.push_back({on.started, e, 0, 0});
     on.marked = on.started;

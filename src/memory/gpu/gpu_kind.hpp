@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "memory/gpu/driver.hpp"
+#include "memory/gpu/event_pool.hpp"
 #include "memory/gpu/gpu_streams.hpp"
 #include "memory/kind.hpp"
 
@@ -92,16 +93,15 @@ class gpu_kind final : public kind {
   bool prepare_line(lane& on);
   bool advance(lane& on);
   bool complete(lane& on, mark& m);
-  event take_event(int device);
   [[nodiscard]] host_access access_to(std::uint64_t place) const noexcept;
 
   std::unique_ptr<driver> driver_;
-  gpu_streams programs_{*driver_};
+  event_pool events_{*driver_};
+  gpu_streams programs_{*driver_, events_};
   std::vector<device_facts> facts_;
   std::vector<bool> opened_;                               ///< devices that segments were made on
   std::vector<std::vector<std::unique_ptr<lane>>> lanes_;  ///< by device and number
   std::vector<lane*> busy_;
-  std::vector<std::vector<event>> spare_events_;  ///< by device
   std::vector<host_range> host_;
   std::span<announcement_line> free_lines_;
 };

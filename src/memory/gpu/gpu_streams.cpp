@@ -16,9 +16,7 @@ bool reaches(int device, copy_end end) noexcept {
 }  // namespace
 
 gpu_streams::~gpu_streams() {
-  for (auto const* list : {&waited_for_, &spare_}) {
-    for (reported const& each : *list) driver_.drop_event(each.device, each.happened);
-  }
+  for (reported const& each : waited_for_) driver_.drop_event(each.device, each.happened);
   for (made_stream const& each : made_) driver_.drop_stream(each.device, each.handle);
 }
 
@@ -73,46 +71,40 @@ bool gpu_streams::is_pinned(void const* memory, std::size_t bytes, bool /*shared
          (driver_.is_pinned(memory) && driver_.is_pinned(static_cast<std::byte const*>(memory) + bytes - 1));
 }
 
-bool gpu_streams::takes_word(stream_handle s, copy_end word) {
+/// Where the device finds a word that it can write and wait for.
+std::optional<address> gpu_streams::word_of(int device, copy_end word) {
+  if (!driver_.can_write(device)) return std::nullopt;
+  if (word.segment != nullptr) return reaches(device, word) ? std::optional(place_of(word)) : std::nullopt;
+  auto* const memory = reinterpret_cast<void*>(word.address);
+  return driver_.is_pinned(memory) ? std::optional(driver_.device_address(memory)) : std::nullopt;
+}
+
+bool gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
   int const device = device_of(s);
-  if (!driver_.can_write(device)) return false;
-  return word.segment == nullptr ? driver_.is_pinned(reinterpret_cast<void const*>(word.address))
-                                 : reaches(device, word);
-}
-
-address gpu_streams::word_of(int device, copy_end word) {
-  if (word.segment != nullptr) reaches(device, word);  // sees to it that it does
-  return word.segment != nullptr ? place_of(word)
-                                 : driver_.device_address(reinterpret_cast<void*>(word.address));
-}
-
-void gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
+  std::optional<address> const at = word_of(device, word);
+  if (!at) return false;
   submit();
-  int const device = device_of(s);
-  driver_.write(device, {s, true}, word_of(device, word), value);
+  driver_.write(device, {s, true}, *at, value);
+  return true;
 }
 
-void gpu_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
-  submit();
+bool gpu_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
   int const device = device_of(s);
-  driver_.wait(device, {s, true}, word_of(device, word), value, c);
+  std::optional<address> const at = word_of(device, word);
+  if (!at) return false;
+  submit();
+  driver_.wait(device, {s, true}, *at, value, c);
+  return true;
 }
 
 void gpu_streams::report(stream_handle s, copy_record* record) {
   submit();
   int const device = device_of(s);
-  auto const at =
-      std::find_if(spare_.begin(), spare_.end(), [&](reported const& r) { return r.device == device; });
   event mark = nullptr;
-  if (at == spare_.end()) {
-    try {
-      mark = driver_.make_event(device);
-    } catch (segment_error const& error) {
-      fatal("stream", "device %d: %s", device, error.what());
-    }
-  } else {
-    mark = at->happened;
-    spare_.erase(at);
+  try {
+    mark = events_.take(device);
+  } catch (segment_error const& error) {
+    fatal("stream", "device %d: %s", device, error.what());
   }
   driver_.record(device, mark, {s, true});
   waited_for_.push_back({record, mark, device});
@@ -128,7 +120,7 @@ bool gpu_streams::poll() {
       continue;
     }
     waited_for_.erase(waited_for_.begin() + static_cast<std::ptrdiff_t>(i));
-    spare_.push_back({nullptr, each.happened, each.device});
+    events_.give_back(each.device, each.happened);
     moved = true;
     each.record->landed(each.record);  // may start something, here too
   }

@@ -3,18 +3,18 @@
 /// Streams of the program on GPUs of any vendor.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "memory/gpu/driver.hpp"
+#include "memory/gpu/event_pool.hpp"
 #include "memory/program_streams.hpp"
 
 namespace atl::memory::gpu {
 
-class gpu_segment;
-
 class gpu_streams final : public program_streams {
  public:
-  explicit gpu_streams(driver& with) : driver_(with) {}
+  gpu_streams(driver& with, event_pool& events) : driver_(with), events_(events) {}
   ~gpu_streams() override;
 
   stream_handle make(int device) override;
@@ -23,11 +23,10 @@ class gpu_streams final : public program_streams {
   bool is_captured(stream_handle s) override { return driver_.is_captured(s); }
 
   bool is_pinned(void const* memory, std::size_t bytes, bool shared) override;
-  bool takes_word(stream_handle s, copy_end word) override;
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
-  void write(stream_handle s, copy_end word, std::uint64_t value) override;
-  void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
+  bool write(stream_handle s, copy_end word, std::uint64_t value) override;
+  bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   void report(stream_handle s, copy_record* record) override;
   void submit() override;
   bool poll() override;
@@ -38,14 +37,14 @@ class gpu_streams final : public program_streams {
     event happened;
     int device;
   };
-  address word_of(int device, copy_end word);
-
   struct made_stream {
     stream_handle handle;
     int device;
   };
+  [[nodiscard]] std::optional<address> word_of(int device, copy_end word);
 
   driver& driver_;
+  event_pool& events_;
   std::vector<made_stream> made_;
   // Gathered copies that have not been started, of one stream.
   std::vector<copy_range> kept_;
@@ -53,7 +52,6 @@ class gpu_streams final : public program_streams {
   int kept_on_ = 0;
 
   std::vector<reported> waited_for_;
-  std::vector<reported> spare_;  ///< events, by device
 };
 
 }  // namespace atl::memory::gpu

@@ -60,12 +60,14 @@ void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
   start(s, {task::sort::copy, place_of(to), place_of(from), bytes});
 }
 
-void sim_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
+bool sim_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
   start(s, {task::sort::write, place_of(word), nullptr, value});
+  return true;
 }
 
-void sim_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
+bool sim_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
   start(s, {task::sort::wait, nullptr, place_of(word), value, c});
+  return true;
 }
 
 void sim_streams::report(stream_handle s, copy_record* record) {

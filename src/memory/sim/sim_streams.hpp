@@ -21,11 +21,10 @@ class sim_streams final : public program_streams {
   bool is_captured(stream_handle /*s*/) override { return false; }
 
   bool is_pinned(void const* /*memory*/, std::size_t /*bytes*/, bool shared) override { return shared; }
-  bool takes_word(stream_handle /*s*/, copy_end /*word*/) override { return true; }
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
-  void write(stream_handle s, copy_end word, std::uint64_t value) override;
-  void wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
+  bool write(stream_handle s, copy_end word, std::uint64_t value) override;
+  bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   void report(stream_handle s, copy_record* record) override;
   bool poll() override;
   [[nodiscard]] bool need_polls() const noexcept override;

@@ -9,7 +9,7 @@
 #include <upcxx/experimental/heap.hpp>
 
 #include "memory/cuda/api.hpp"
-#include "multirank/common.hpp"
+#include "multirank/kinds/on_devices.hpp"
 
 namespace {
 
@@ -20,8 +20,6 @@ using upcxx::remote_cx;
 using gpu_ptr = upcxx::global_ptr<int, memory_kind::cuda_device>;
 using allocator = upcxx::device_allocator<cuda_device>;
 
-constexpr std::size_t mib = std::size_t{1} << 20;
-
 /// The driver that the library has opened, too.
 cuda::api& driver() {
   static auto* const opened = [] {
@@ -31,14 +29,6 @@ cuda::api& driver() {
     return made;
   }();
   return *opened;
-}
-
-std::vector<gpu_ptr> pointers_of_all(gpu_ptr mine) {
-  upcxx::dist_object<gpu_ptr> shared(mine);
-  std::vector<gpu_ptr> all;
-  for (int r = 0; r < upcxx::rank_n(); ++r) all.push_back(shared.fetch(r).wait());
-  upcxx::barrier();
-  return all;
 }
 
 }  // namespace
@@ -57,7 +47,7 @@ TEST_F(gpu_test, an_initiator_that_computes_delays_no_notified_copy) {
   // call that the copy announces writes it, at the target, which has looked at the data first: if that needed
   // rank 0, the test would never end.
   auto memory = upcxx::make_gpu_allocator(mib);
-  auto const landing = pointers_of_all(memory.allocate<int>(2000));
+  auto const landing = of_all(memory.allocate<int>(2000));
   multirank::shared_array<int> const seen(1);
   std::atomic_ref<int> word(*seen.local());
   for (bool const from_device : {false, true}) {
@@ -98,8 +88,7 @@ TEST_F(gpu_test, every_device_of_every_rank_reaches_every_other) {
   for (int d = 0; d < most; ++d) {
     devices.emplace_back(d < cuda_device::device_n() ? d : cuda_device::invalid_device_id);
     allocators.emplace_back(devices.back(), mib);
-    all.push_back(
-        pointers_of_all(allocators.back().is_active() ? allocators.back().allocate<int>(256) : nullptr));
+    all.push_back(of_all(allocators.back().is_active() ? allocators.back().allocate<int>(256) : nullptr));
   }
   for (std::size_t from = 0; from < all.size(); ++from) {
     for (std::size_t to = 0; to < all.size(); ++to) {
@@ -122,7 +111,7 @@ TEST_F(gpu_test, every_device_of_every_rank_reaches_every_other) {
 TEST_F(gpu_test, a_rank_without_devices_copies_to_from_and_between_those_of_others) {
   auto memory = upcxx::make_gpu_allocator(mib);
   std::size_t const slots = static_cast<std::size_t>(n);
-  auto const all = pointers_of_all(memory.is_active() ? memory.allocate<int>(2 * slots) : nullptr);
+  auto const all = of_all(memory.is_active() ? memory.allocate<int>(2 * slots) : nullptr);
   multirank::shared_array<int> const host(1);
   static int told;
   told = 0;
@@ -162,7 +151,7 @@ TEST_F(gpu_test, devices_forget_the_memory_of_a_heap_that_is_destroyed) {
   if (upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_min).wait() == 0) GTEST_SKIP() << "one each";
   constexpr std::size_t count = 20000;
   auto memory = upcxx::make_gpu_allocator(mib);
-  auto const landing = pointers_of_all(memory.allocate<int>(count));
+  auto const landing = of_all(memory.allocate<int>(count));
   for (int round = 0; round < 3; ++round) {
     auto const out = upcxx::new_array<int>(count);
     auto const in = upcxx::allocate<int>(count);
@@ -190,7 +179,7 @@ TEST_F(gpu_test, memory_that_the_program_allocated_is_shared_and_stays_its_own) 
   for (std::uint64_t const offset : {0, 4096}) {
     cuda_device device(0);
     allocator over(device, reinterpret_cast<void*>(memory + offset), 32768);
-    auto const all = pointers_of_all(over.allocate<int>(16));
+    auto const all = of_all(over.allocate<int>(16));
     int const in = 100 + me;
     int out = -1;
     upcxx::copy(&in, all[static_cast<std::size_t>(right)] + 7, 1).wait();

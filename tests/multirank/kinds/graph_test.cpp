@@ -9,7 +9,7 @@
 #include <atoll/stream_barrier.hpp>
 
 #include "memory/cuda/api.hpp"
-#include "multirank/common.hpp"
+#include "multirank/kinds/on_devices.hpp"
 
 namespace {
 
@@ -17,8 +17,6 @@ namespace cuda = atl::memory::cuda;
 using device = upcxx::cuda_device;
 template <class T>
 using gpu_ptr = upcxx::global_ptr<T, device::kind>;
-
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// What programs call of the driver that the library has opened, too.
 struct driver {
@@ -55,24 +53,13 @@ struct driver {
   }
 };
 
-template <class T>
-std::vector<T> of_all(T const& mine) {
-  upcxx::dist_object<T> shared(mine);
-  std::vector<T> all;
-  for (int r = 0; r < upcxx::rank_n(); ++r) all.push_back(shared.fetch(r).wait());
-  upcxx::barrier();
-  return all;
-}
-
 }  // namespace
 
-class graph_test : public multirank::fixture {
+class graph_test : public on_devices<device> {
  protected:
   void SetUp() override {
-    fixture::SetUp();
-    int const least = upcxx::reduce_all(device::device_n(), upcxx::op_fast_min).wait();
-    if (least == 0) GTEST_SKIP() << device::kind_info();
-    gpu_ = upcxx::make_gpu_allocator<device>(mib);
+    on_devices::SetUp();
+    if (!gpu_.is_active()) return;
     // As cudaSetDevice does.
     cuda::context context = nullptr;
     ASSERT_EQ(cu_.retain(&context, gpu_.device_id()), cuda::success);
@@ -83,8 +70,7 @@ class graph_test : public multirank::fixture {
     cuda::context context = nullptr;
     EXPECT_EQ(cu_.pop(&context), cuda::success);
     EXPECT_EQ(cu_.release(gpu_.device_id()), cuda::success);
-    upcxx::barrier();
-    gpu_.destroy();
+    on_devices::TearDown();
   }
   /// An executable graph of what `f` starts in a stream.
   template <class F>
@@ -101,7 +87,6 @@ class graph_test : public multirank::fixture {
     return executable;
   }
 
-  upcxx::device_allocator<device> gpu_;
   driver cu_;
 };
 

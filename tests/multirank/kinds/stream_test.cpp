@@ -5,18 +5,15 @@
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
 
-#include "multirank/common.hpp"
+#include "multirank/kinds/on_devices.hpp"
 
 namespace {
 
 using upcxx::memory_kind;
 using upcxx::operation_cx;
 using device = upcxx::gpu_default_device;
-using allocator = upcxx::device_allocator<device>;
 template <class T>
 using gpu_ptr = upcxx::global_ptr<T, device::kind>;
-
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// Memory of the host that devices reach.
 template <class T>
@@ -37,30 +34,10 @@ class pinned {
   std::size_t count_;
 };
 
-template <class T>
-std::vector<T> of_all(T const& mine) {
-  upcxx::dist_object<T> shared(mine);
-  std::vector<T> all;
-  for (int r = 0; r < upcxx::rank_n(); ++r) all.push_back(shared.fetch(r).wait());
-  upcxx::barrier();
-  return all;
-}
-
 }  // namespace
 
-class stream_test : public multirank::fixture {
+class stream_test : public on_devices<device> {
  protected:
-  void SetUp() override {
-    fixture::SetUp();
-    int const least = upcxx::reduce_all(device::device_n(), upcxx::op_fast_min).wait();
-    if (least == 0) GTEST_SKIP() << device::kind_info();
-    gpu_ = upcxx::make_gpu_allocator(mib);
-  }
-  void TearDown() override {
-    if (!gpu_.is_active()) return;
-    upcxx::barrier();
-    gpu_.destroy();
-  }
   template <class T>
   gpu_ptr<T> filled(std::size_t count, T value) {
     auto const p = gpu_.allocate<T>(count);
@@ -75,7 +52,6 @@ class stream_test : public multirank::fixture {
     return values;
   }
 
-  allocator gpu_;
   [[nodiscard]] std::size_t right_index() const { return static_cast<std::size_t>(right); }
 };
 

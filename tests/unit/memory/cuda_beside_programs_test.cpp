@@ -424,13 +424,17 @@ TEST_F(cuda_beside_programs_test, streams_that_make_no_sense_are_named) {
   alignas(64) static std::uint64_t word = 0;
   run("refuse=peer", [&](auto& streams, copy_end a, copy_end b) {
     stream_handle const on = streams.make(0);
-    EXPECT_TRUE(streams.takes_word(on, a));
-    EXPECT_FALSE(streams.takes_word(on, b));
-    EXPECT_FALSE(streams.takes_word(on, host(&word)));
+    EXPECT_TRUE(streams.write(on, a, 1));
+    noted_copy written;
+    streams.report(on, &written);
+    while (!written.done) streams.poll();
+    EXPECT_FALSE(streams.write(on, b, 1));
+    EXPECT_FALSE(streams.write(on, host(&word), 1));
+    EXPECT_FALSE(streams.wait(on, host(&word), 1, comparison::equal));
     EXPECT_FALSE(streams.is_pinned(&word, 8, true));
   });
   run("refuse=write",
-      [&](auto& streams, copy_end a, copy_end) { EXPECT_FALSE(streams.takes_word(streams.make(0), a)); });
+      [&](auto& streams, copy_end a, copy_end) { EXPECT_FALSE(streams.write(streams.make(0), a, 1)); });
 }
 
 }  // namespace

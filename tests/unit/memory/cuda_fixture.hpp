@@ -15,9 +15,9 @@
 #include "memory/cuda/cuda_driver.hpp"
 #include "memory/gpu/gpu_kind.hpp"
 #include "support/fake_cuda/control.hpp"
+#include "unit/memory/gpu_copies.hpp"
 
 namespace atl::memory {
-inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 struct watched : copy_record {
   int number = -1;
@@ -28,9 +28,6 @@ struct watched : copy_record {
           self->order->push_back(self->number);
         }} {}
 };
-
-inline copy_end host(void const* at) { return {nullptr, reinterpret_cast<std::uintptr_t>(at)}; }
-inline copy_end end(device_segment const& s, std::uint64_t offset = 0) { return {&s, s.base() + offset}; }
 
 class cuda_test : public testing::Test {
  protected:
@@ -43,14 +40,7 @@ class cuda_test : public testing::Test {
     cuda::context current = nullptr;
     cu_.context_current(&current);
     EXPECT_EQ(current, nullptr) << "the thread's context is not as it was";
-    EXPECT_EQ(fake_->contexts, 0);
-    EXPECT_EQ(fake_->streams, 0);
-    EXPECT_EQ(fake_->events, 0);
-    EXPECT_EQ(fake_->reservations, 0);
-    EXPECT_EQ(fake_->mappings, 0);
-    EXPECT_EQ(fake_->objects, 0);
-    EXPECT_EQ(fake_->registrations, 0);
-    EXPECT_EQ(fake_->modules, 0);
+    expect_nothing_left(*fake_);
     for (char const* name : {"FAKE_CUDA", "CUDA_VISIBLE_DEVICES", "ATOLL_GPU_DESCRIPTORS"}) unsetenv(name);
   }
 
@@ -62,35 +52,6 @@ class cuda_test : public testing::Test {
   }
   static void wait(gpu::gpu_kind& kind, std::vector<int> const& order, std::size_t count) {
     while (order.size() < count) kind.poll();
-  }
-  static void move(gpu::gpu_kind& kind, copy_end to, copy_end from, std::size_t bytes) {
-    std::vector<int> order;
-    watched record;
-    record.order = &order;
-    kind.copy(to, from, bytes, 0, &record, nullptr);
-    wait(kind, order, 1);
-  }
-  /// Through the source, then the destination, and back.
-  static void expect_travel(gpu::gpu_kind& kind, device_segment const& to, device_segment const& from) {
-    std::vector<int> in(300);
-    std::vector<int> out(300, -1);
-    std::iota(in.begin(), in.end(), 5);
-    move(kind, end(from, 4), host(in.data()), 1200);
-    move(kind, end(to, 4096), end(from, 4), 1200);
-    move(kind, host(out.data()), end(to, 4096), 1200);
-    EXPECT_EQ(in, out);
-  }
-  template <class F>
-  static std::string refusal(F&& f) {
-    try {
-      f();
-    } catch (segment_error const& problem) {
-      return problem.what();
-    }
-    return "not refused";
-  }
-  static void expect_words(std::string const& text, char const* words) {
-    EXPECT_NE(text.find(words), std::string::npos) << text;
   }
 
   std::string library_;

@@ -14,51 +14,12 @@
 #include "memory/hip/hip_driver.hpp"
 #include "memory/ze/ze_driver.hpp"
 #include "support/fake_cuda/control.hpp"
+#include "unit/memory/gpu_copies.hpp"
 
 namespace atl::memory {
 namespace {
 
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 using way = export_record::way;
-
-struct watched : copy_record {
-  bool done = false;
-  watched() : copy_record{[](copy_record* record) noexcept { static_cast<watched*>(record)->done = true; }} {}
-};
-
-copy_end host(void const* at) { return {nullptr, reinterpret_cast<std::uintptr_t>(at)}; }
-copy_end end(device_segment const& s, std::uint64_t offset = 0) { return {&s, s.base() + offset}; }
-
-void move(gpu::gpu_kind& kind, copy_end to, copy_end from, std::size_t bytes) {
-  watched record;
-  kind.copy(to, from, bytes, 0, &record, nullptr);
-  while (!record.done) kind.poll();
-}
-
-/// Through the source, then the destination, and back.
-void expect_travel(gpu::gpu_kind& kind, device_segment const& to, device_segment const& from) {
-  std::vector<int> in(300);
-  std::vector<int> out(300, -1);
-  std::iota(in.begin(), in.end(), 5);
-  move(kind, end(from, 4), host(in.data()), 1200);
-  move(kind, end(to, 4096), end(from, 4), 1200);
-  move(kind, host(out.data()), end(to, 4096), 1200);
-  EXPECT_EQ(in, out);
-}
-
-template <class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (segment_error const& problem) {
-    return problem.what();
-  }
-  return "not refused";
-}
-
-void expect_words(std::string const& text, char const* words) {
-  EXPECT_NE(text.find(words), std::string::npos) << text;
-}
 
 struct with_hip {
   using driver = hip::hip_driver;
@@ -90,13 +51,7 @@ class vendor_test : public testing::Test {
     fake_ = reinterpret_cast<fake_cuda::get_control*>(dlsym(handle_, "fake_cuda"))();
   }
   ~vendor_test() override {
-    EXPECT_EQ(fake_->contexts, 0);
-    EXPECT_EQ(fake_->streams, 0);
-    EXPECT_EQ(fake_->events, 0);
-    EXPECT_EQ(fake_->reservations, 0);
-    EXPECT_EQ(fake_->mappings, 0);
-    EXPECT_EQ(fake_->objects, 0);
-    EXPECT_EQ(fake_->registrations, 0);
+    expect_nothing_left(*fake_);
     for (char const* name : {"FAKE_CUDA", "FAKE_HIP", "ATOLL_GPU_DESCRIPTORS"}) unsetenv(name);
   }
   std::unique_ptr<gpu::gpu_kind> open(char const* what = "") {
@@ -209,7 +164,7 @@ TYPED_TEST(vendor_test, what_the_driver_does_not_export_is_left_to_its_owner) {
 TYPED_TEST(vendor_test, many_copies_land_in_order_with_few_events) {
   auto const kind = this->open();
   auto const segment = kind->create(0, mib, nullptr);
-  std::vector<watched> records(400);
+  std::vector<noted_copy> records(400);
   std::vector<int> out(records.size());
   std::vector<int> in(records.size());
   std::iota(in.begin(), in.end(), 1);
@@ -217,7 +172,8 @@ TYPED_TEST(vendor_test, many_copies_land_in_order_with_few_events) {
     kind->copy(end(*segment, i * 4), host(&in[i]), 4, static_cast<std::uint32_t>(i), &records[i], nullptr);
     kind->poll();
   }
-  while (std::any_of(records.begin(), records.end(), [](watched const& r) { return !r.done; })) kind->poll();
+  while (std::any_of(records.begin(), records.end(), [](noted_copy const& r) { return !r.done; }))
+    kind->poll();
   move(*kind, host(out.data()), end(*segment), out.size() * 4);
   EXPECT_EQ(in, out);
 }
@@ -230,7 +186,7 @@ TYPED_TEST(vendor_test, copies_are_announced_where_streams_write) {
     auto const segment = kind->create(0, mib, nullptr);
     kind->know_host_memory(lines, sizeof lines);
     kind->use_announcements(lines);
-    watched record;
+    noted_copy record;
     announcement news;
     int const in = 77;
     kind->copy(end(*segment), host(&in), 4, 0, &record, &news);
@@ -248,7 +204,7 @@ TYPED_TEST(vendor_test, a_copy_that_fails_ends_the_job_with_words) {
   auto const fail = [&] {
     auto const kind = this->open("fail_copy=1");
     auto const segment = kind->create(0, mib, nullptr);
-    watched record;
+    noted_copy record;
     this->fake_->hold(true);  // until all is submitted
     kind->copy(end(*segment), end(*segment, 64), 4, 0, &record, nullptr);
     kind->poll();
@@ -320,7 +276,7 @@ TEST_F(hip_test, the_threads_device_and_last_error_stay_as_they_were) {
   auto const imported = kind->import_segment(record, std::move(descriptor), 4096, mib);
   EXPECT_TRUE(unchanged());
   fake_->hold(true);
-  watched copied;
+  noted_copy copied;
   kind->copy(end(*segment), end(*imported), 8, 0, &copied, nullptr);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(kind->poll());
   EXPECT_TRUE(unchanged());
