@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace atl::os {
 
 /// For a scope, of this thread and for good of those that it starts: signals that are sent to the process are for the program's threads. Those
