@@ -96,6 +96,9 @@ constexpr std::array table{
     entry{"ATOLL_SIM_KIND", kind::choice, "cuda", "cuda|hip|ze|all",
           "what simulated devices present themselves as; all: as many of each kind"},
     entry{"ATOLL_SIM_MEMORY", kind::size_or_percent, "1GB", "", "largest segment of a simulated device"},
+    entry{
+        "ATOLL_SIM_ATOMICS", kind::boolean, "yes", "",
+        "whether atomic operations of kernels that the host plays reach other simulated devices and the host"},
     entry{"ATOLL_SIM_SEED", kind::count, "1", "",
           "start of the pseudo-random choices of simulated devices and of the simulated network"},
     entry{
@@ -443,6 +446,7 @@ simulated_devices sim_devices() {
   result.count = static_cast<int>(count);
   result.kind = parse_choice(text_of("ATOLL_SIM_KIND"), find("ATOLL_SIM_KIND"));
   result.bytes = size_setting("ATOLL_SIM_MEMORY");
+  result.atomics = parse_boolean(text_of("ATOLL_SIM_ATOMICS"), "ATOLL_SIM_ATOMICS");
   result.seed = parse_count(text_of("ATOLL_SIM_SEED"), "ATOLL_SIM_SEED");
   return result;
 }

@@ -114,11 +114,12 @@ bool flat_collectives();
 /// ATOLL_READ_PEERS.
 bool read_peers();
 
-/// ATOLL_SIM_DEVICES, ATOLL_SIM_KIND, ATOLL_SIM_MEMORY and ATOLL_SIM_SEED.
+/// ATOLL_SIM_DEVICES, ATOLL_SIM_KIND, ATOLL_SIM_MEMORY, ATOLL_SIM_ATOMICS and ATOLL_SIM_SEED.
 struct simulated_devices {
   int count = 0;            ///< of each kind, in each process
   std::string kind;         ///< "cuda", "hip", "ze" or "all"
   std::uint64_t bytes = 0;  ///< largest segment
+  bool atomics = true;      ///< of kernels reach other devices and the host
   std::uint64_t seed = 1;
 };
 simulated_devices sim_devices();

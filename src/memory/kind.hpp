@@ -96,6 +96,12 @@ struct alignas(64) announcement_line {
 
 class program_streams;
 
+/// How kernels of the program reach one end of a copy.
+struct kernel_view {
+  std::uint64_t address = 0;  ///< as kernels see it; 0: they do not reach it
+  bool atomic = false;        ///< their atomic operations there are atomic for everybody else's as well
+};
+
 /// One kind of device memory in this process. Not thread-safe: the engine calls it under its lock.
 class kind {
  public:
@@ -150,6 +156,11 @@ class kind {
   virtual std::uint64_t begin_waiting() { return 0; }
   /// Whether it has come to its end; may not be asked again then.
   virtual bool has_ended(std::uint64_t /*number*/) { return true; }
+
+  /// Where kernels on a device find an end, for as long as that stays.
+  virtual kernel_view view_for_kernels(int /*device*/, copy_end /*end*/) { return {}; }
+  /// Whether the host plays kernels: its threads read and write at those addresses.
+  [[nodiscard]] virtual bool host_plays_kernels() const noexcept { return false; }
 
   /// Streams of the program; null: the kind knows nothing of them.
   virtual program_streams* streams() noexcept { return nullptr; }

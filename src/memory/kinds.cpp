@@ -47,8 +47,8 @@ std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed) {
   settings::simulated_devices const wanted = settings::sim_devices();
   for (kind_id const id : {kind_id::cuda, kind_id::hip, kind_id::ze}) {
     if (wanted.count != 0 && (wanted.kind == "all" || wanted.kind == to_string(id))) {
-      kinds.push_back(std::make_unique<sim::sim_kind>(
-          sim::sim_kind::shape{id, wanted.count, wanted.bytes, wanted.seed * 0x9e3779b97f4a7c15U + seed}));
+      kinds.push_back(std::make_unique<sim::sim_kind>(sim::sim_kind::shape{
+          id, wanted.count, wanted.bytes, wanted.seed * 0x9e3779b97f4a7c15U + seed, wanted.atomics}));
       continue;
     }
     std::string why;

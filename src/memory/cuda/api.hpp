@@ -30,9 +30,11 @@ inline constexpr cu_result error_not_supported = 801;
 inline constexpr cu_result error_capture_unsupported = 900;
 
 inline constexpr int attribute_stream_memory_operations_64 = 122;
+inline constexpr int attribute_host_native_atomics = 86;
 inline constexpr int attribute_virtual_memory_management = 102;
 inline constexpr int attribute_handle_type_posix_descriptor = 103;
 
+inline constexpr int peer_attribute_native_atomics = 3;
 inline constexpr int attribute_network_with_virtual_memory = 110;
 inline constexpr int attribute_flush_options = 117;
 inline constexpr int attribute_writes_ordering = 118;
@@ -123,6 +125,7 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(device_uuid, "cuDeviceGetUuid_v2", (uuid*, cu_device))                                                \
   X(device_total, "cuDeviceTotalMem_v2", (std::size_t*, cu_device))                                       \
   X(device_attribute, "cuDeviceGetAttribute", (int*, int, cu_device))                                     \
+  X(device_peer_attribute, "cuDeviceGetP2PAttribute", (int*, int, cu_device, cu_device))                  \
   X(device_can_access_peer, "cuDeviceCanAccessPeer", (int*, cu_device, cu_device))                        \
   X(primary_retain, "cuDevicePrimaryCtxRetain", (context*, cu_device))                                    \
   X(primary_release, "cuDevicePrimaryCtxRelease_v2", (cu_device))                                         \

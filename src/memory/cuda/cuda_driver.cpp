@@ -122,6 +122,15 @@ bool cuda_driver::reaches(int device, int other) const noexcept {
   return device == other || (cu_.device_can_access_peer(&can, device, other) == success && can != 0);
 }
 
+bool cuda_driver::is_atomic_on(int device, int other) const noexcept {
+  int is = 0;
+  return cu_.device_peer_attribute(&is, peer_attribute_native_atomics, device, other) == success && is != 0;
+}
+
+bool cuda_driver::is_atomic_on_host(int device) const noexcept {
+  return attribute(device, attribute_host_native_atomics) != 0;
+}
+
 // Memory
 
 block cuda_driver::map(memory_handle handle, std::uint64_t whole, int device) {

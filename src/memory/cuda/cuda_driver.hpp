@@ -53,6 +53,8 @@ class cuda_driver final : public gpu::driver {
   void copy_all(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
   void copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
                    int from_device, std::size_t bytes) override;
+  [[nodiscard]] bool is_atomic_on(int device, int other) const noexcept override;
+  [[nodiscard]] bool is_atomic_on_host(int device) const noexcept override;
   [[nodiscard]] bool can_write(int device) const noexcept override;
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }

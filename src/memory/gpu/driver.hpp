@@ -145,6 +145,9 @@ class driver {
   /// The same between memories of two devices that need not reach each other.
   virtual void copy_across(int device, stream s, address to, int to_device, address from, int from_device,
                            std::size_t bytes) = 0;
+  /// Whether atomic operations of a device's kernels on memory of another, or on host memory, are atomic for all.
+  [[nodiscard]] virtual bool is_atomic_on(int /*device*/, int /*other*/) const noexcept { return false; }
+  [[nodiscard]] virtual bool is_atomic_on_host(int /*device*/) const noexcept { return false; }
   /// Whether write() works on streams of the device.
   [[nodiscard]] virtual bool can_write(int device) const noexcept = 0;
   /// Writes a word that the device reaches after all copies before it on the stream are visible.

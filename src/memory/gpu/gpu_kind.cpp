@@ -130,7 +130,10 @@ std::unique_ptr<device_segment> gpu_kind::import_segment(export_record const& re
              text_of(record.device).c_str(), device,
              record.reach == export_record::way::descriptor ? "descriptor" : "handle");
       }
-      return std::make_unique<gpu_segment>(*driver_, memory, base, bytes);
+      auto const home = std::find_if(facts_.begin(), facts_.end(),
+                                     [&](device_facts const& f) { return f.uuid == record.device; });
+      return std::make_unique<gpu_segment>(
+          *driver_, memory, base, bytes, home == facts_.end() ? -1 : static_cast<int>(home - facts_.begin()));
     } catch (segment_error const& error) {
       problem = error.what();
     }
@@ -293,6 +296,19 @@ bool gpu_kind::advance(lane& on) {
     }
   }
   return moved;
+}
+
+kernel_view gpu_kind::view_for_kernels(int device, copy_end end) {
+  gpu_segment const* const segment = segment_of(end);
+  if (segment == nullptr) {
+    if (access_to(end.address) == host_access::staged) return {};
+    return {driver_->device_address(reinterpret_cast<void*>(end.address)),
+            driver_->is_atomic_on_host(device)};
+  }
+  if (!segment->reachable_from(device)) return {};
+  return {
+      segment->here(end.address),
+      segment->home() == device || (segment->home() >= 0 && driver_->is_atomic_on(device, segment->home()))};
 }
 
 std::uint64_t gpu_kind::begin_waiting() {

@@ -16,13 +16,16 @@ class gpu_segment final : public device_segment {
       : device_segment(memory.base, memory.bytes),
         driver_(with),
         memory_(memory),
+        home_(memory.device),
         granted_(bit(memory.device)) {}
   /// A peer's, which names it by the addresses from `base`.
-  gpu_segment(driver& with, block memory, std::uint64_t base, std::uint64_t bytes)
+  /// `home`: the device here that it lies on, or negative if this process does not see that.
+  gpu_segment(driver& with, block memory, std::uint64_t base, std::uint64_t bytes, int home)
       : device_segment(base, bytes),
         driver_(with),
         memory_(memory),
         own_(false),
+        home_(home),
         granted_(bit(memory.device)) {}
   ~gpu_segment() override { driver_.drop(memory_); }
 
@@ -30,6 +33,8 @@ class gpu_segment final : public device_segment {
   [[nodiscard]] bool own() const noexcept { return own_; }
   /// Own: where it lies. A peer's: the device it was imported through.
   [[nodiscard]] int device() const noexcept { return memory_.device; }
+  /// Where it lies; negative: on a device that this process does not see.
+  [[nodiscard]] int home() const noexcept { return home_; }
   /// Where an address of the owner's lies here.
   [[nodiscard]] address here(std::uint64_t owners) const noexcept { return memory_.base + (owners - base()); }
 
@@ -48,6 +53,7 @@ class gpu_segment final : public device_segment {
   driver& driver_;
   mutable block memory_;
   bool own_ = true;
+  int home_;
   mutable std::uint64_t granted_;
   mutable std::uint64_t refused_ = 0;
 };

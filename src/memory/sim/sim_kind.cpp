@@ -65,6 +65,11 @@ std::unique_ptr<device_segment> sim_kind::import_segment(export_record const& /*
   return std::make_unique<sim_segment>(std::move(descriptor), base, bytes);
 }
 
+kernel_view sim_kind::view_for_kernels(int /*device*/, copy_end end) {
+  bool const own = end.segment != nullptr && static_cast<sim_segment const*>(end.segment)->own();
+  return {reinterpret_cast<std::uintptr_t>(place_of(end)), own || shape_.atomics};
+}
+
 void sim_kind::flush(device_segment const& own) { static_cast<sim_segment const&>(own).flush(); }
 
 void sim_kind::use_announcements(std::span<announcement_line> lines) {

@@ -23,6 +23,7 @@ class sim_kind final : public kind {
     int devices = 1;
     std::uint64_t bytes_per_device = 0;  ///< that this process may take of each
     std::uint64_t seed = 1;              ///< equal seeds and calls give equal choices
+    bool atomics = true;                 ///< of kernels reach other devices and the host
   };
 
   explicit sim_kind(shape const& wanted);
@@ -45,6 +46,8 @@ class sim_kind final : public kind {
   bool poll() override;
   std::uint64_t begin_waiting() override { return streams_.begin_waiting(); }
   bool has_ended(std::uint64_t number) override { return streams_.has_ended(number); }
+  kernel_view view_for_kernels(int device, copy_end end) override;
+  [[nodiscard]] bool host_plays_kernels() const noexcept override { return true; }
   program_streams* streams() noexcept override { return &streams_; }
 
  private:

@@ -25,6 +25,8 @@ class sim_segment final : public device_segment {
 
   /// Where an address of the owner's lies here.
   [[nodiscard]] std::byte* alias(std::uint64_t address) const noexcept { return alias_ + (address - base()); }
+  /// Of this process.
+  [[nodiscard]] bool own() const noexcept { return from_ != origin::imported; }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
 
   void flush() const noexcept { ++flushes_; }

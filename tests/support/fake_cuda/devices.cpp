@@ -192,6 +192,9 @@ cu_result device_attribute(int* value, int attribute, cu_device ordinal) {
     case attribute_writes_ordering:
       *value = chosen.unordered ? 0 : writes_ordered_for_owner;
       return success;
+    case attribute_host_native_atomics:
+      *value = 0;
+      return success;
     case attribute_stream_memory_operations_64:
       *value = chosen.refuses("write") ? 0 : 1;
       return success;
@@ -204,6 +207,11 @@ cu_result device_can_access_peer(int* can, cu_device ordinal, cu_device other) {
   if (device_at(ordinal) == nullptr || device_at(other) == nullptr) return invalid_device;
   *can = ordinal != other && !all().chosen.refuses("peer") ? 1 : 0;
   return success;
+}
+
+cu_result device_peer_attribute(int* value, int attribute, cu_device ordinal, cu_device other) {
+  if (attribute != peer_attribute_native_atomics || ordinal == other) return invalid_value;
+  return device_can_access_peer(value, ordinal, other);
 }
 
 cu_result primary_retain(context* made, cu_device ordinal) {
