@@ -46,7 +46,11 @@ struct device_copies::transfer final : memory::copy_record {
 };
 
 device_copies::device_copies(progress_engine& engine)
-    : single(this), work_source(engine.open, ending::silent), engine_(engine), life_(++lives) {
+    : single(this),
+      work_source(engine.open, ending::silent),
+      engine_(engine),
+      life_(++lives),
+      kernels_(engine, segments_) {
   engine.announced_sink = [](message* m) { here().keep_announced(m); };
   if (engine.network == nullptr) return;
   keys_ = std::make_unique<device_keys>(engine, segments_);

@@ -12,6 +12,7 @@
 #include "base/single.hpp"
 #include "engine/copies/arrivals.hpp"
 #include "engine/copies/device_keys.hpp"
+#include "engine/copies/kernel_service.hpp"
 #include "engine/copies/network_copies.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/copies/staged_copies.hpp"
@@ -46,6 +47,7 @@ class device_copies final : public single<device_copies>, public work_source {
   void destroy(segment_name own, bool (*progress)());
 
   segment_table& segments() noexcept { return segments_; }
+  kernel_service& kernels() noexcept { return kernels_; }
   staged_copies& staged() noexcept { return staged_; }
   /// In a job on several hosts.
   network_copies& by_network() noexcept { return *network_; }
@@ -73,6 +75,7 @@ class device_copies final : public single<device_copies>, public work_source {
   segment_table segments_;
   arrivals announced_{*this};
   staged_copies staged_{segments_, *this};
+  kernel_service kernels_;
   // Null in a job on one host.
   std::unique_ptr<device_keys> keys_;
   std::unique_ptr<network_copies> network_;

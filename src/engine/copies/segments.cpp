@@ -128,7 +128,7 @@ void segment_table::note_passed(void* stream, std::uint64_t when) {
 }
 
 bool segment_table::must_stay(segment const& peers) const {
-  return peers.copies != 0 ||
+  return peers.copies != 0 || peers.kernels != 0 ||
          std::any_of(peers.uses.begin(), peers.uses.end(), [this](stream_use const& use) {
            return use.when > all_passed_ &&
                   std::none_of(passed_.begin(), passed_.end(), [&](stream_use const& p) {
@@ -261,6 +261,40 @@ copy_place segment_table::resolve(memory_place place, std::size_t bytes) {
 }
 
 segment const* segment_table::own(std::uint16_t number) { return look_up(key_of({job.rank_me, number})); }
+
+kernel_range segment_table::range_for_kernels(memory::kind& kind, int device, std::uint64_t owner) {
+  kernel_range range{owner};
+  memory::kernel_view seen;
+  if (kind_of(owner) == kind_id::host) {
+    range.begin = hosts.heap_begin;
+    range.bytes = hosts.heap_end - hosts.heap_begin;
+    std::byte* const heap = hosts.find_address(static_cast<std::uint32_t>(rank_of(owner)), hosts.heap_begin);
+    if (heap == nullptr) return range;
+    prepare_host(kind, rank_of(owner));
+    seen = kind.view_for_kernels(device, {nullptr, reinterpret_cast<std::uintptr_t>(heap)});
+  } else {
+    segment* known = look_up(key_of(name_of(owner)));
+    if (known == nullptr) {
+      fatal("device_team", "segment %u of rank %d is not open: its device or allocator was destroyed",
+            unsigned{name_of(owner).number}, rank_of(owner));
+    }
+    range.begin = known->known.base;
+    range.bytes = known->known.bytes;
+    segment& found = find({owner, range.begin}, range.bytes);
+    if (found.out_of_reach || found.kind != &kind) return range;
+    ++found.kernels;
+    seen = kind.view_for_kernels(device, {found.memory.get(), range.begin});
+  }
+  range.here = seen.address;
+  range.atomic = seen.atomic;
+  return range;
+}
+
+void segment_table::forget_range(std::uint64_t owner) {
+  if (kind_of(owner) == kind_id::host) return;
+  segment* const known = look_up(key_of(name_of(owner)));
+  if (known != nullptr && known->kernels != 0) --known->kernels;
+}
 
 /// A segment of another host: its owner, who copies, knows whether it is open, and where it ends.
 segment& segment_table::suppose(memory_place place) {

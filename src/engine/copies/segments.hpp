@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <atoll/engine/am.hpp>
+#include <atoll/engine/kernels.hpp>
 #include <atoll/engine/memory_copy.hpp>
 
 #include "base/os/unique_fd.hpp"
@@ -48,6 +49,7 @@ struct segment {
   os::unique_fd descriptor;                        ///< a peer's, until it is imported
   bool out_of_reach = false;                       ///< a peer's, and only its owner can copy
   std::size_t copies = 0;                          ///< started here, not complete
+  std::size_t kernels = 0;                         ///< a peer's: users of what range_for_kernels() gave
   std::vector<stream_use> uses;                    ///< a peer's, the last of each stream of the program
 };
 
@@ -109,6 +111,9 @@ class segment_table final : public single<segment_table> {
   copy_place resolve(memory_place place, std::size_t bytes);
   /// A segment of this process, or null.
   segment const* own(std::uint16_t number);
+  // See kernels.hpp.
+  kernel_range range_for_kernels(memory::kind& kind, int device, std::uint64_t owner);
+  void forget_range(std::uint64_t owner);
   /// Lets the kind's devices reach the host memory of a local rank.
   void prepare_host(memory::kind& kind, std::int32_t rank);
   /// Calls what has landed on devices of all kinds that have been used; true if there was anything.

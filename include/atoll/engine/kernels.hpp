@@ -1,0 +1,44 @@
+#pragma once
+
+/// Kernels of the program that communicate: what they reach, and the host that does the rest for them.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <atoll/base/config.hpp>
+#include <atoll/engine/kernel_mailbox.hpp>
+#include <atoll/engine/memory_copy.hpp>
+
+namespace atl::engine {
+
+/// A range of memory that kernels of one device can read and write: a device segment, or the shared heap of a rank.
+struct kernel_range {
+  std::uint64_t owner = 0;  ///< first word of global pointers into it
+  std::uint64_t begin = 0;  ///< first address in the owner's terms
+  std::uint64_t bytes = 0;
+  std::uint64_t here = 0;  ///< where kernels find `begin`; 0: they do not reach it
+  bool atomic = false;     ///< their atomic operations there are atomic for everybody
+};
+
+/// What kernels of a device of this process see of the segment or heap that global pointers with this first word point
+/// into; imported, pinned and kept until forget_range(). Ends the job if there is no such segment on this host.
+ATOLL_EXPORT kernel_range range_for_kernels(unsigned kind, int device, std::uint64_t owner);
+ATOLL_EXPORT void forget_range(std::uint64_t owner);
+/// Whether the devices of a kind are simulated, so that threads of the host play their kernels.
+ATOLL_EXPORT bool host_plays_kernels(unsigned kind);
+
+/// Hears of what kernels want to tell this rank.
+struct notice_listener {
+  /// Called under the engine's lock from progress of any level; may not run user's code.
+  void (*told)(notice_listener*, std::int32_t from, std::uint32_t number, std::uint64_t argument) noexcept;
+};
+
+/// Looks after a mailbox in this rank's shared heap, at any progress. `team`: the same number on all ranks whose mailboxes
+/// belong together, and no other ones'. What goes wrong in a kernel ends the job.
+ATOLL_EXPORT void serve_kernels(kernel_mailbox* box, std::uint64_t team, notice_listener* listener);
+/// No kernel uses it any more; all that was asked is done.
+ATOLL_EXPORT void end_service(kernel_mailbox* box);
+/// Whether something is left to be done for its kernels.
+ATOLL_EXPORT bool owes_kernels(kernel_mailbox* box);
+
+}  // namespace atl::engine

@@ -1,0 +1,53 @@
+// Kernels of the program that communicate: see the header.
+
+#include <atoll/engine/kernels.hpp>
+
+#include "base/error.hpp"
+#include "engine/copies/copies.hpp"
+#include "engine/progress/guard.hpp"
+
+namespace atl::engine {
+namespace {
+
+memory::kind& kind_at(unsigned id) {
+  memory::kind* const kind = device_copies::here().segments().find_kind(static_cast<memory::kind_id>(id));
+  if (kind == nullptr) {
+    fatal("device_team", "this process has no device of that kind: %s; see `atoll info`",
+          memory::why_absent(static_cast<memory::kind_id>(id)).c_str());
+  }
+  return *kind;
+}
+
+}  // namespace
+
+kernel_range range_for_kernels(unsigned kind, int device, std::uint64_t owner) {
+  guard const held;
+  return device_copies::here().segments().range_for_kernels(kind_at(kind), device, owner);
+}
+
+void forget_range(std::uint64_t owner) {
+  guard const held;
+  device_copies::here().segments().forget_range(owner);
+}
+
+bool host_plays_kernels(unsigned kind) {
+  guard const held;
+  return kind_at(kind).host_plays_kernels();
+}
+
+void serve_kernels(kernel_mailbox* box, std::uint64_t team, notice_listener* listener) {
+  guard const held;
+  device_copies::here().kernels().serve(box, team, listener);
+}
+
+void end_service(kernel_mailbox* box) {
+  guard const held;
+  device_copies::here().kernels().end(box);
+}
+
+bool owes_kernels(kernel_mailbox* box) {
+  guard const held;
+  return device_copies::here().kernels().owes(box);
+}
+
+}  // namespace atl::engine
