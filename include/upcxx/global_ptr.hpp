@@ -41,38 +41,41 @@ struct internal_only {};
 /// The way of the library's own headers to the parts of a global pointer.
 struct global_ptr_access {
   /// Rank, segment and kind in one word, in this order from the low end: 32, 16 and 8 bits, then 8 zero bits.
-  static constexpr std::uint64_t pack(std::uint32_t rank, std::uint16_t segment, memory_kind kind) noexcept {
+  ATOLL_ANYWHERE static constexpr std::uint64_t pack(std::uint32_t rank, std::uint16_t segment,
+                                                     memory_kind kind) noexcept {
     return rank | std::uint64_t{segment} << 32 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48;
   }
   template <typename T, memory_kind Kind>
-  static constexpr global_ptr<T, Kind> make(std::uint64_t owner, std::uint64_t address) noexcept {
+  ATOLL_ANYWHERE static constexpr global_ptr<T, Kind> make(std::uint64_t owner,
+                                                           std::uint64_t address) noexcept {
     return address == 0 ? global_ptr<T, Kind>() : global_ptr<T, Kind>(owner, address);
   }
   /// Pointer to host memory at `offset` in the region of `rank`.
   template <typename T>
-  static constexpr global_ptr<T> make_host(std::uint32_t rank, std::uint64_t offset) noexcept {
+  ATOLL_ANYWHERE static constexpr global_ptr<T> make_host(std::uint32_t rank, std::uint64_t offset) noexcept {
     return global_ptr<T>(pack(rank, 0, memory_kind::host), offset);
   }
   /// Pointer to device memory; `segment` tells the owner's device segments apart.
   template <typename T, memory_kind Kind>
-  static constexpr global_ptr<T, Kind> make_device(std::uint32_t rank, std::uint16_t segment,
-                                                   memory_kind kind, std::uint64_t device_address) noexcept {
+  ATOLL_ANYWHERE static constexpr global_ptr<T, Kind> make_device(std::uint32_t rank, std::uint16_t segment,
+                                                                  memory_kind kind,
+                                                                  std::uint64_t device_address) noexcept {
     return make<T, Kind>(pack(rank, segment, kind), device_address);
   }
   template <typename T, memory_kind Kind>
-  static constexpr std::uint64_t owner(global_ptr<T, Kind> const& pointer) noexcept {
+  ATOLL_ANYWHERE static constexpr std::uint64_t owner(global_ptr<T, Kind> const& pointer) noexcept {
     return pointer.owner_;
   }
   template <typename T, memory_kind Kind>
-  static constexpr std::uint64_t address(global_ptr<T, Kind> const& pointer) noexcept {
+  ATOLL_ANYWHERE static constexpr std::uint64_t address(global_ptr<T, Kind> const& pointer) noexcept {
     return pointer.address_;
   }
   template <typename T, memory_kind Kind>
-  static constexpr std::uint32_t rank(global_ptr<T, Kind> const& pointer) noexcept {
+  ATOLL_ANYWHERE static constexpr std::uint32_t rank(global_ptr<T, Kind> const& pointer) noexcept {
     return static_cast<std::uint32_t>(pointer.owner_);
   }
   template <typename T, memory_kind Kind>
-  static constexpr std::uint16_t segment(global_ptr<T, Kind> const& pointer) noexcept {
+  ATOLL_ANYWHERE static constexpr std::uint16_t segment(global_ptr<T, Kind> const& pointer) noexcept {
     return static_cast<std::uint16_t>(pointer.owner_ >> 32);
   }
 };
@@ -134,11 +137,11 @@ struct global_ptr<T const, Kind> {
   static constexpr memory_kind kind = Kind;
 
   /// Null. May be called before init and after finalize.
-  constexpr global_ptr(std::nullptr_t = nullptr) noexcept {}
+  ATOLL_ANYWHERE constexpr global_ptr(std::nullptr_t = nullptr) noexcept {}
   /// From a pointer of any kind.
   template <memory_kind From>
-  requires(Kind == memory_kind::any &&
-           From != memory_kind::any) constexpr global_ptr(global_ptr<T const, From> other) noexcept
+  requires(Kind == memory_kind::any && From != memory_kind::any) ATOLL_ANYWHERE
+      constexpr global_ptr(global_ptr<T const, From> other) noexcept
       : owner_(detail::global_ptr_access::owner(other)),
         address_(detail::global_ptr_access::address(other)) {}
 
@@ -147,8 +150,8 @@ struct global_ptr<T const, Kind> {
   global_ptr(detail::internal_only, intrank_t rank, T const* address);
   [[nodiscard]] T const* raw_internal(detail::internal_only) const;
 
-  [[nodiscard]] constexpr bool is_null() const noexcept { return address_ == 0; }
-  constexpr explicit operator bool() const noexcept { return address_ != 0; }
+  [[nodiscard]] ATOLL_ANYWHERE constexpr bool is_null() const noexcept { return address_ == 0; }
+  ATOLL_ANYWHERE constexpr explicit operator bool() const noexcept { return address_ != 0; }
 
   /// Kind of the memory referred to; `host` for null of kind `any`.
   [[nodiscard]] constexpr memory_kind dynamic_kind() const noexcept {
@@ -160,7 +163,9 @@ struct global_ptr<T const, Kind> {
   }
 
   /// World rank of the owner; 0 for null.
-  [[nodiscard]] constexpr intrank_t where() const noexcept { return static_cast<intrank_t>(owner_); }
+  [[nodiscard]] ATOLL_ANYWHERE constexpr intrank_t where() const noexcept {
+    return static_cast<intrank_t>(owner_);
+  }
 
   /// True if this process can load and store there: null, and host memory of the local team. False for device
   /// memory, also one's own.
@@ -173,28 +178,28 @@ struct global_ptr<T const, Kind> {
   [[nodiscard]] T const* local() const noexcept { return static_cast<T const*>(local_address()); }
 
   /// Arithmetic as on T const*: within one array, or by 0. T must be complete.
-  [[nodiscard]] constexpr global_ptr operator+(std::ptrdiff_t diff) const noexcept {
+  [[nodiscard]] ATOLL_ANYWHERE constexpr global_ptr operator+(std::ptrdiff_t diff) const noexcept {
     return {owner_, moved(diff)};
   }
-  [[nodiscard]] constexpr global_ptr operator-(std::ptrdiff_t diff) const noexcept {
+  [[nodiscard]] ATOLL_ANYWHERE constexpr global_ptr operator-(std::ptrdiff_t diff) const noexcept {
     return {owner_, moved_back(diff)};
   }
-  constexpr global_ptr& operator+=(std::ptrdiff_t diff) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr& operator+=(std::ptrdiff_t diff) noexcept {
     address_ = moved(diff);
     return *this;
   }
-  constexpr global_ptr& operator-=(std::ptrdiff_t diff) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr& operator-=(std::ptrdiff_t diff) noexcept {
     address_ = moved_back(diff);
     return *this;
   }
-  constexpr global_ptr& operator++() noexcept { return *this += 1; }
-  constexpr global_ptr& operator--() noexcept { return *this -= 1; }
-  constexpr global_ptr operator++(int) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr& operator++() noexcept { return *this += 1; }
+  ATOLL_ANYWHERE constexpr global_ptr& operator--() noexcept { return *this -= 1; }
+  ATOLL_ANYWHERE constexpr global_ptr operator++(int) noexcept {
     global_ptr const before = *this;
     *this += 1;
     return before;
   }
-  constexpr global_ptr operator--(int) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr operator--(int) noexcept {
     global_ptr const before = *this;
     *this -= 1;
     return before;
@@ -207,7 +212,7 @@ struct global_ptr<T const, Kind> {
   }
 
   /// Total order over all pointers of a type; within an array the order of the elements. Null comes first.
-  [[nodiscard]] constexpr bool operator==(global_ptr rhs) const noexcept {
+  [[nodiscard]] ATOLL_ANYWHERE constexpr bool operator==(global_ptr rhs) const noexcept {
     return owner_ == rhs.owner_ && address_ == rhs.address_;
   }
   [[nodiscard]] constexpr std::strong_ordering operator<=>(global_ptr rhs) const noexcept {
@@ -219,7 +224,7 @@ struct global_ptr<T const, Kind> {
   friend struct detail::global_ptr_access;
   friend struct global_ptr<T, Kind>;
 
-  constexpr global_ptr(std::uint64_t owner, std::uint64_t address) noexcept
+  ATOLL_ANYWHERE constexpr global_ptr(std::uint64_t owner, std::uint64_t address) noexcept
       : owner_(owner), address_(address) {}
 
   [[nodiscard]] void* local_address() const noexcept {
@@ -231,11 +236,11 @@ struct global_ptr<T const, Kind> {
     if (is_null()) return nullptr;
     return atl::engine::hosts.to_address(static_cast<std::uint32_t>(owner_), address_);
   }
-  [[nodiscard]] constexpr std::uint64_t moved(std::ptrdiff_t diff) const noexcept {
+  [[nodiscard]] ATOLL_ANYWHERE constexpr std::uint64_t moved(std::ptrdiff_t diff) const noexcept {
     ATOLL_CHECK(diff == 0 || !is_null(), "global_ptr: arithmetic on null: only 0 may be added");
     return address_ + static_cast<std::uint64_t>(diff) * sizeof(T);
   }
-  [[nodiscard]] constexpr std::uint64_t moved_back(std::ptrdiff_t diff) const noexcept {
+  [[nodiscard]] ATOLL_ANYWHERE constexpr std::uint64_t moved_back(std::ptrdiff_t diff) const noexcept {
     ATOLL_CHECK(diff == 0 || !is_null(), "global_ptr: arithmetic on null: only 0 may be added");
     return address_ - static_cast<std::uint64_t>(diff) * sizeof(T);
   }
@@ -259,10 +264,10 @@ struct global_ptr : global_ptr<T const, Kind> {
   using element_type = T;
   using pointer_type = T*;
 
-  constexpr global_ptr(std::nullptr_t = nullptr) noexcept {}
+  ATOLL_ANYWHERE constexpr global_ptr(std::nullptr_t = nullptr) noexcept {}
   template <memory_kind From>
-  requires(Kind == memory_kind::any &&
-           From != memory_kind::any) constexpr global_ptr(global_ptr<T, From> other) noexcept
+  requires(Kind == memory_kind::any && From != memory_kind::any) ATOLL_ANYWHERE
+      constexpr global_ptr(global_ptr<T, From> other) noexcept
       : base(detail::global_ptr_access::owner(other), detail::global_ptr_access::address(other)) {}
 
   global_ptr(detail::internal_only, intrank_t rank, T* address);
@@ -271,28 +276,28 @@ struct global_ptr : global_ptr<T const, Kind> {
   [[nodiscard]] T* local() const noexcept { return static_cast<T*>(this->local_address()); }
 
   using base::operator-;  // the difference of two pointers
-  [[nodiscard]] constexpr global_ptr operator+(std::ptrdiff_t diff) const noexcept {
+  [[nodiscard]] ATOLL_ANYWHERE constexpr global_ptr operator+(std::ptrdiff_t diff) const noexcept {
     return {this->owner_, this->moved(diff)};
   }
-  [[nodiscard]] constexpr global_ptr operator-(std::ptrdiff_t diff) const noexcept {
+  [[nodiscard]] ATOLL_ANYWHERE constexpr global_ptr operator-(std::ptrdiff_t diff) const noexcept {
     return {this->owner_, this->moved_back(diff)};
   }
-  constexpr global_ptr& operator+=(std::ptrdiff_t diff) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr& operator+=(std::ptrdiff_t diff) noexcept {
     base::operator+=(diff);
     return *this;
   }
-  constexpr global_ptr& operator-=(std::ptrdiff_t diff) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr& operator-=(std::ptrdiff_t diff) noexcept {
     base::operator-=(diff);
     return *this;
   }
-  constexpr global_ptr& operator++() noexcept { return *this += 1; }
-  constexpr global_ptr& operator--() noexcept { return *this -= 1; }
-  constexpr global_ptr operator++(int) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr& operator++() noexcept { return *this += 1; }
+  ATOLL_ANYWHERE constexpr global_ptr& operator--() noexcept { return *this -= 1; }
+  ATOLL_ANYWHERE constexpr global_ptr operator++(int) noexcept {
     global_ptr const before = *this;
     *this += 1;
     return before;
   }
-  constexpr global_ptr operator--(int) noexcept {
+  ATOLL_ANYWHERE constexpr global_ptr operator--(int) noexcept {
     global_ptr const before = *this;
     *this -= 1;
     return before;
@@ -301,7 +306,8 @@ struct global_ptr : global_ptr<T const, Kind> {
  private:
   friend struct detail::global_ptr_access;
 
-  constexpr global_ptr(std::uint64_t owner, std::uint64_t address) noexcept : base(owner, address) {}
+  ATOLL_ANYWHERE constexpr global_ptr(std::uint64_t owner, std::uint64_t address) noexcept
+      : base(owner, address) {}
 };
 
 template <typename T, memory_kind Kind>
@@ -321,8 +327,8 @@ static_assert(std::is_convertible_v<global_ptr<int>, global_ptr<int const>> &&
               !std::is_convertible_v<global_ptr<int const>, global_ptr<int>>);
 
 template <typename T, memory_kind Kind>
-[[nodiscard]] constexpr global_ptr<T, Kind> operator+(std::ptrdiff_t diff,
-                                                      global_ptr<T, Kind> pointer) noexcept {
+[[nodiscard]] ATOLL_ANYWHERE constexpr global_ptr<T, Kind> operator+(std::ptrdiff_t diff,
+                                                                     global_ptr<T, Kind> pointer) noexcept {
   return pointer + diff;
 }
 

@@ -20,6 +20,12 @@
 #else
 #define ATOLL_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 #endif
+/// Also for kernels, where the compiler compiles those.
+#ifdef __CUDACC__
+#define ATOLL_ANYWHERE __host__ __device__
+#else
+#define ATOLL_ANYWHERE
+#endif
 /// Kept out of the calling function: error paths and other rare code.
 #define ATOLL_COLD __attribute__((cold, noinline))
 #define ATOLL_INLINE [[gnu::always_inline]] inline
