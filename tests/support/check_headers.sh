@@ -21,7 +21,7 @@ check_one() {  # compiler standard "header flags"
 export -f check_one
 
 {
-  find include -name '*.hpp' | sort | while read -r header; do
+  find include -name '*.hpp' -o -name '*.cuh' | sort | while read -r header; do
     # A bridge to a library that is not installed here cannot be compiled; its first lines name what it needs.
     need=$(sed -n '1,15s|^// header check: needs <\(.*\)>.*|\1|p' "$header")
     if [ -n "$need" ] && ! echo "#include <$need>" | "$compiler" -std="c++$standard" -fsyntax-only -x c++ - 2>/dev/null; then

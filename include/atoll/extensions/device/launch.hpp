@@ -1,0 +1,66 @@
+#pragma once
+
+/// Starting kernels whose blocks wait for each other and for other ranks: all blocks must be there at once.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <atoll/base/config.hpp>
+#include <atoll/extensions/device/scopes.hpp>
+#include <atoll/stream.hpp>
+#include <upcxx/allocate.hpp>
+
+namespace atl::inline UPCXX_MODE::device {
+
+/// How many blocks of how many threads, and bytes of shared memory that the kernel asks for when it is launched.
+struct grid_shape {
+  unsigned blocks = 1;
+  unsigned threads = 1;
+  std::size_t shared_bytes = 0;
+};
+
+#ifdef __CUDACC__
+template <class Kernel, class... Args>
+__global__ void run_kernel(Kernel kernel, Args... args) {
+  kernel(args...);
+}
+#endif
+
+/// Plays a kernel: a thread of the host for each block.
+class host_play {
+ public:
+  template <class Kernel, class... Args>
+  static void start(atl::stream const& s, unsigned blocks, Kernel kernel, Args... args) {
+    // Streams that the host plays go on when somebody makes progress, so threads begin then; the stream goes on when all of them
+    // have counted themselves.
+    auto const ended = upcxx::new_<std::uint64_t>(0);
+    auto const self = std::make_shared<host_play>();
+    self->grid_.blocks = blocks;
+    atl::when(s).then([self, ended, blocks, kernel, args...] {
+      for (unsigned i = 0; i < blocks; ++i) {
+        self->threads_.emplace_back([all = &self->grid_, i, word = ended.local(), kernel, args...] {
+          played() = {i, all};
+          kernel(args...);
+          words::fetch_add(word, 1);
+        });
+      }
+    });
+    atl::wait(s, ended, blocks);
+    atl::when(s).then([self, ended] {
+      for (std::thread& t : self->threads_) t.join();
+      upcxx::delete_(ended);
+    });
+  }
+
+ private:
+  played_grid grid_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace atl::inline UPCXX_MODE::device

@@ -1,0 +1,294 @@
+#pragma once
+
+/// The host's side of a device_team: what kernels will reach is found and made reachable once, since beside kernels that wait
+/// drivers do not take everything.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <atoll/base/check.hpp>
+#include <atoll/engine/kernels.hpp>
+#include <atoll/extensions/device/launch.hpp>
+#include <atoll/extensions/device/view.hpp>
+#include <upcxx/allocate.hpp>
+#include <upcxx/collectives.hpp>
+#include <upcxx/copy.hpp>
+#include <upcxx/detail/persona_state.hpp>
+#include <upcxx/device_allocator.hpp>
+#include <upcxx/dist_object.hpp>
+#include <upcxx/progress.hpp>
+#include <upcxx/team.hpp>
+
+namespace atl::inline UPCXX_MODE::device {
+
+struct team_state : engine::notice_listener {
+  team_view view;             ///< for kernels
+  team_view view_of_host;     ///< finds the same, by tables of the host
+  std::vector<range> ranges;  ///< its
+  upcxx::team const* over = nullptr;
+  upcxx::global_ptr<engine::kernel_mailbox> box;
+  std::vector<std::uint64_t> owners;  ///< of ranges
+  std::function<void()> give_back;    ///< what lies in the device's segment
+  atl::rt::persona_state* persona = nullptr;
+  std::unordered_map<std::uint32_t, std::function<void(std::int32_t, std::uint64_t)>> handlers;
+  int device = -1;
+  int sharers = 1;       ///< ranks of the team on this device
+  bool by_host = false;  ///< threads play its kernels
+
+  team_state() : engine::notice_listener{&hear} {}
+
+  /// A notice on its way to the persona.
+  struct notice : atl::rt::task {
+    team_state* to;
+    std::int32_t from;
+    std::uint32_t number;
+    std::uint64_t argument;
+  };
+  static void hear(engine::notice_listener* self, std::int32_t from, std::uint32_t number,
+                   std::uint64_t argument) noexcept {
+    auto* const heard = new notice;
+    heard->to = static_cast<team_state*>(self);
+    heard->from = from;
+    heard->number = number;
+    heard->argument = argument;
+    heard->run = [](atl::rt::task* t) {
+      std::unique_ptr<notice> const n(static_cast<notice*>(t));
+      auto const handler = n->to->handlers.find(n->number);
+      if (handler == n->to->handlers.end()) no_handler(n->from, n->number);
+      handler->second(n->from, n->argument);
+    };
+    atl::rt::enqueue(*heard->to->persona, heard);
+  }
+  [[noreturn]] static void no_handler(std::int32_t from, std::uint32_t number) {
+    check_failed(
+        "device_team: a kernel of rank %d calls notify() with the number %u, for which on_notice() was given nothing here",
+        from, number);
+  }
+};
+
+/// What members of a team must know of each other.
+struct member {
+  std::uint64_t segment = 0;  ///< first word of pointers into it
+  std::uint64_t words = 0;    ///< address of the team_words
+  std::array<char, 40> uuid{};
+};
+
+template <class Device>
+team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& over, double patience) {
+  using upcxx::detail::global_ptr_access;
+  constexpr auto host = upcxx::memory_kind::host;
+  ATOLL_CHECK(gpu.is_active(), "make_device_team: the allocator is not active: no device, or destroyed");
+  auto made = std::make_unique<team_state>();
+  team_state& t = *made;
+  t.over = &over;
+  t.persona = atl::rt::this_thread().current;
+  t.device = gpu.device_id();
+  auto const kind = static_cast<unsigned>(Device::kind);
+  t.by_host = engine::host_plays_kernels(kind);
+
+  // Members of this host, by world rank.
+  std::vector<upcxx::intrank_t> locals;
+  for (upcxx::intrank_t r = 0; r < upcxx::local_team().rank_n(); ++r) {
+    upcxx::intrank_t const world = upcxx::local_team()[r];
+    if (over.from_world(world, -1) >= 0) locals.push_back(world);
+  }
+  std::sort(locals.begin(), locals.end());
+
+  // One piece of the segment: words, then tables.
+  std::size_t const words_bytes = (sizeof(team_words) + 255) / 256 * 256;
+  std::size_t const range_bytes = 2 * locals.size() * sizeof(range);
+  std::size_t const partner_bytes = 2 * most_rounds * sizeof(partner);
+  auto const piece = gpu.template allocate<char>(words_bytes + range_bytes + partner_bytes, 256);
+  ATOLL_CHECK(!piece.is_null(), "make_device_team: no room for %zu bytes in the device's segment",
+              words_bytes + range_bytes + partner_bytes);
+  t.give_back = [&gpu, piece] { gpu.deallocate(piece); };
+  std::vector<char> image(words_bytes + range_bytes + partner_bytes);
+
+  member mine{global_ptr_access::owner(piece), global_ptr_access::address(piece), {}};
+  std::snprintf(mine.uuid.data(), mine.uuid.size(), "%s", Device::uuid(t.device).c_str());
+  upcxx::dist_object<member> members(mine, over);
+  auto const member_of = [&](upcxx::intrank_t rank_in_team) { return members.fetch(rank_in_team).wait(); };
+
+  std::vector<range>& ranges = t.ranges;
+  bool atomic_devices = true;
+  bool atomic_heaps = true;
+  int sharers = 0;
+  for (upcxx::intrank_t const world : locals) {
+    member const theirs = member_of(over.from_world(world));
+    if (std::strcmp(theirs.uuid.data(), mine.uuid.data()) == 0) ++sharers;
+    for (std::uint64_t const owner :
+         {theirs.segment, global_ptr_access::pack(static_cast<std::uint32_t>(world), 0, host)}) {
+      engine::kernel_range const r = engine::range_for_kernels(kind, t.device, owner);
+      t.owners.push_back(owner);
+      ranges.push_back({owner, r.begin, r.bytes, r.here});
+      (team_view::is_heap({owner, 0}) ? atomic_heaps : atomic_devices) &= r.atomic && r.here != 0;
+    }
+    if (world == upcxx::rank_me()) t.view.own_index = static_cast<std::uint32_t>(ranges.size() / 2 - 1);
+  }
+  t.sharers = sharers;
+  // One rule for all, or nobody's operation would be atomic for the others.
+  bool const one_host = static_cast<upcxx::intrank_t>(locals.size()) == over.rank_n();
+  unsigned const able = (atomic_devices && one_host ? 1U : 0U) | (atomic_heaps && one_host ? 2U : 0U);
+  unsigned const all_able = upcxx::reduce_all(able, upcxx::op_fast_bit_and, over).wait();
+  t.view.atomic_devices = (all_able & 1) != 0;
+  t.view.atomic_heaps = (all_able & 2) != 0;
+
+  t.view.local_n = static_cast<std::uint32_t>(locals.size());
+  t.view.first = static_cast<std::uint32_t>(locals.front());
+  t.view.rank_me = over.rank_me();
+  t.view.rank_n = over.rank_n();
+  t.view.patience_ns = static_cast<std::uint64_t>(patience * 1e9);
+  t.view.consecutive = locals.back() - locals.front() + 1 == static_cast<upcxx::intrank_t>(locals.size());
+  if (t.view.local_n <= team_view::most_near) std::copy(ranges.begin(), ranges.end(), t.view.near);
+  t.view.ranges = ranges.data();
+  auto const partner_at = [&](upcxx::intrank_t r) {
+    member const theirs = member_of(r);
+    place const p{theirs.segment, theirs.words};
+    return partner{reinterpret_cast<std::uint64_t>(t.view.find(p, sizeof(team_words))), p};
+  };
+  std::vector<partner> partners(2 * most_rounds);
+  upcxx::intrank_t power = 1;
+  std::size_t round = 0;
+  for (upcxx::intrank_t reach = 1; reach < over.rank_n(); reach *= 2, ++round) {
+    partners[round] = partner_at((over.rank_me() + reach) % over.rank_n());
+    if ((over.rank_me() ^ reach) < over.rank_n())
+      partners[most_rounds + round] = partner_at(over.rank_me() ^ reach);
+    if (reach * 2 <= over.rank_n()) power = reach * 2;
+  }
+  upcxx::intrank_t const other = over.rank_me() >= power ? over.rank_me() - power : over.rank_me() + power;
+  if (other < over.rank_n()) partners.back() = partner_at(other);
+  for (std::size_t i = 0; i < team_view::near_rounds; ++i) {
+    t.view.near_ahead[i] = partners[i].here;
+    t.view.near_across[i] = partners[most_rounds + i].here;
+  }
+
+  // Where kernels find all that.
+  char* const here = t.view.find({mine.segment, mine.words}, image.size());
+  ATOLL_CHECK(here != nullptr, "make_device_team: kernels do not reach the segment of their own device");
+  std::memcpy(image.data() + words_bytes, ranges.data(), range_bytes);
+  std::memcpy(image.data() + words_bytes + range_bytes, partners.data(), partner_bytes);
+  upcxx::copy(image.data(), piece, image.size()).wait();
+  t.box = upcxx::allocate<engine::kernel_mailbox>(1, alignof(engine::kernel_mailbox));
+  if (t.box.is_null()) throw upcxx::bad_shared_alloc();
+  std::memset(static_cast<void*>(t.box.local()), 0, sizeof(engine::kernel_mailbox));
+  char* const box = t.view.find({global_ptr_access::owner(t.box), global_ptr_access::address(t.box)},
+                                sizeof(engine::kernel_mailbox));
+  ATOLL_CHECK(
+      box != nullptr,
+      "make_device_team: the device does not reach the shared heap, where kernels talk to their host: it could not be pinned (a "
+      "warning says why)");
+  t.view_of_host = t.view;
+  t.view.box = reinterpret_cast<engine::kernel_mailbox*>(box);
+  t.view.own = reinterpret_cast<team_words*>(here);
+  t.view.ranges = reinterpret_cast<range const*>(here + words_bytes);
+  t.view.ahead = reinterpret_cast<partner const*>(here + words_bytes + range_bytes);
+  t.view.across = t.view.ahead + most_rounds;
+
+  static std::uint32_t number = 0;
+  std::uint64_t const wanted = std::uint64_t{++number} << 32 | static_cast<std::uint32_t>(upcxx::rank_me());
+  std::uint64_t const name = upcxx::broadcast(wanted, 0, over).wait();
+  engine::serve_kernels(t.box.local(), name, &t);
+  upcxx::barrier(over);  // nobody's kernels begin before all can be told
+  return made.release();
+}
+
+inline void end_team(team_state* t) {
+  ATOLL_CHECK(t != nullptr, "device_team: destroyed already");
+  upcxx::barrier(*t->over);
+  while (engine::owes_kernels(t->box.local())) upcxx::progress();
+  upcxx::barrier(*t->over);
+  upcxx::progress();  // notices that have come
+  engine::end_service(t->box.local());
+  for (std::uint64_t const owner : t->owners) engine::forget_range(owner);
+  upcxx::deallocate(t->box);
+  t->give_back();
+  delete t;
+}
+
+#ifdef __CUDACC__
+/// What the run time of CUDA refuses ends the job, with its words.
+inline void check_call(cudaError_t code, char const* what) {
+  if (code != cudaSuccess)
+    check_failed("%s: %s (%s)", what, cudaGetErrorString(code), cudaGetErrorName(code));
+}
+
+/// Makes the team's device the current one for as long as it lives.
+class on_device {
+ public:
+  explicit on_device(int device) {
+    check_call(cudaGetDevice(&before_), "device_team");
+    check_call(cudaSetDevice(device), "device_team");
+  }
+  ~on_device() { static_cast<void>(cudaSetDevice(before_)); }
+  on_device(on_device const&) = delete;
+  on_device& operator=(on_device const&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+template <class Function>
+int resident_blocks(team_state const& t, Function kernel, unsigned threads, std::size_t shared_bytes) {
+  on_device const current(t.device);
+  int each = 0;
+  int processors = 0;
+  check_call(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(threads), shared_bytes),
+      "device_team::max_blocks");
+  check_call(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, t.device),
+             "device_team::max_blocks");
+  return each * processors / t.sharers;
+}
+#endif
+
+/// Threads of the host that play blocks: a few, to show what goes wrong between blocks.
+inline constexpr int most_played_blocks = 16;
+
+template <class Kernel, class... Args>
+int most_blocks(team_state const& t, [[maybe_unused]] Kernel kernel, [[maybe_unused]] unsigned threads,
+                [[maybe_unused]] std::size_t shared_bytes) {
+  if (t.by_host) return std::max(1, most_played_blocks / t.sharers);
+#ifdef __CUDACC__
+  if constexpr (std::is_pointer_v<Kernel>) {
+    return resident_blocks(t, kernel, threads, shared_bytes);
+  } else {
+    return resident_blocks(t, &run_kernel<Kernel, Args...>, threads, shared_bytes);
+  }
+#else
+  check_failed(
+      "device_team: kernels run on this device only if the program's file is compiled for it (nvcc)");
+#endif
+}
+
+template <class Kernel, class... Args>
+void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, Kernel kernel, Args... args) {
+  int const most = most_blocks<Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
+  if (shape.blocks == 0 || static_cast<int>(shape.blocks) > most) {
+    check_failed(
+        "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "
+        "that wait for others would wait for ever; ask device_team::max_blocks()",
+        shape.blocks, shape.threads, most, t.sharers);
+  }
+  if (t.by_host) return host_play::start(s, shape.blocks, kernel, args...);
+#ifdef __CUDACC__
+  on_device const current(t.device);
+  void* values[] = {&kernel, &args...};
+  check_call(cudaLaunchCooperativeKernel(reinterpret_cast<void const*>(&run_kernel<Kernel, Args...>),
+                                         dim3(shape.blocks), dim3(shape.threads), values, shape.shared_bytes,
+                                         reinterpret_cast<cudaStream_t>(s.native())),
+             "launch");
+#endif
+}
+
+}  // namespace atl::inline UPCXX_MODE::device

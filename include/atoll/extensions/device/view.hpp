@@ -1,0 +1,287 @@
+#pragma once
+
+/// What a kernel knows of its team, and the ways it has: to memory that its device reaches, and to its host for the rest.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <atoll/base/config.hpp>
+#include <atoll/engine/kernel_mailbox.hpp>
+#include <atoll/extensions/device/scopes.hpp>
+#include <atoll/extensions/device/words.hpp>
+#include <upcxx/detail/config.hpp>
+
+namespace atl::inline UPCXX_MODE::device {
+
+/// A place as global pointers name it.
+struct place {
+  std::uint64_t owner = 0;
+  std::uint64_t address = 0;
+};
+
+/// Memory that the device reaches.
+struct range {
+  std::uint64_t owner = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t here = 0;  ///< where kernels find it; 0: they do not
+
+  ATOLL_ANYWHERE char* find(place p, std::size_t size) const {
+    std::uint64_t const offset = p.address - begin;
+    if (p.owner != owner || here == 0 || offset > bytes || size > bytes - offset) return nullptr;
+    return reinterpret_cast<char*>(here + offset);
+  }
+};
+
+/// Rounds of barriers and reductions of as many ranks as there may be.
+inline constexpr std::size_t most_rounds = 32;
+
+/// What a rank's kernels and those of its partners write to, in its device's memory. Zero at first.
+struct team_words {
+  alignas(16) stamped reduced[2][most_rounds];  ///< by parity of the number of reductions, and round
+  stamped folded_in;                            ///< from a rank that has no partner
+  stamped folded_out;                           ///< what becomes of it
+  stamped result;                               ///< for the other threads
+  std::uint64_t barrier_in[most_rounds];        ///< by round
+  std::uint64_t barriers;                       ///< so many
+  std::uint64_t reductions;
+  std::uint64_t commands;  ///< that the host was asked for
+  std::uint64_t in_trouble;
+};
+
+/// The words of a rank with which this one exchanges.
+struct partner {
+  std::uint64_t here = 0;  ///< 0: its kernels are not reached
+  place words;
+};
+
+/// Indices of call names in reports.
+enum class call : std::uint64_t { wait, wait_any, wait_all, barrier, all_reduce, command, quiet, put, get };
+
+/// What kernels get by value. What is looked up most is in it: a device has that at hand, while tables in its memory are far
+/// away after every acquire.
+struct team_view {
+  /// Members of this host whose ranges are in the handle, and rounds whose partners are.
+  static constexpr std::uint32_t most_near = 8;
+  static constexpr std::size_t near_rounds = 3;
+
+  range near[2 * most_near];              ///< the same as `ranges` if that are no more
+  std::uint64_t near_ahead[near_rounds];  ///< words of the first of `ahead` and `across` as kernels see them
+  std::uint64_t near_across[near_rounds];
+  range const* ranges = nullptr;    ///< two for each member on this host, by rank: its segment, its heap
+  partner const* ahead = nullptr;   ///< 1, 2, 4, ... ranks further on
+  partner const* across = nullptr;  ///< the rank that differs in bit 0, 1, 2, ...
+  team_words* own = nullptr;
+  engine::kernel_mailbox* box = nullptr;
+  std::uint64_t patience_ns = 0;  ///< 0: without end
+  std::uint32_t local_n = 0;
+  std::uint32_t first = 0;      ///< world rank of the first of those
+  std::uint32_t own_index = 0;  ///< of this rank among them
+  bool consecutive = true;      ///< are their ranks
+  std::int32_t rank_me = 0;
+  std::int32_t rank_n = 0;
+  bool atomic_devices = false;  ///< operations of kernels on device memory are atomic for all of the team
+  bool atomic_heaps = false;    ///< the same of shared heaps, and for processors
+
+  ATOLL_ANYWHERE char* find(place p, std::size_t bytes) const {
+    return local_n <= most_near ? find_in(near, p, bytes) : find_in(ranges, p, bytes);
+  }
+  ATOLL_ANYWHERE char* find_in(range const* all, place p, std::size_t bytes) const {
+    auto const rank = static_cast<std::uint32_t>(p.owner);
+    std::uint32_t i = rank - first;
+    if (!consecutive) {
+      std::uint32_t high = local_n;
+      for (i = 0; i < high;) {
+        std::uint32_t const middle = (i + high) / 2;
+        if (static_cast<std::uint32_t>(all[2 * middle].owner) < rank) {
+          i = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+    }
+    return i < local_n ? all[2 * i + (is_heap(p) ? 1 : 0)].find(p, bytes) : nullptr;
+  }
+  /// Whether operations there are atomic if the device does them.
+  ATOLL_ANYWHERE bool is_atomic(place p) const { return is_heap(p) ? atomic_heaps : atomic_devices; }
+  ATOLL_ANYWHERE static bool is_heap(place p) { return (p.owner >> 48 & 0xff) == 1; }
+
+  /// What a kernel's own address is called elsewhere; owner 0 if it has no name.
+  ATOLL_ANYWHERE place name_of(void const* memory, std::size_t bytes) const {
+    auto const at = reinterpret_cast<std::uint64_t>(memory);
+    for (std::uint32_t i = 2 * own_index; i < 2 * own_index + 2; ++i) {
+      range const r = ranges[i];
+      std::uint64_t const offset = at - r.here;
+      if (r.here != 0 && offset < r.bytes && bytes <= r.bytes - offset) return {r.owner, r.begin + offset};
+    }
+    return {};
+  }
+
+  // Waiting
+
+  /// The first trouble is the one that is reported; all waits of the rank end.
+  ATOLL_ANYWHERE void report(engine::kernel_trouble const& t, engine::kernel_trouble::sort what) const {
+    if (words::exchange(&own->in_trouble, 1) != 0) return;
+    engine::kernel_trouble& to = box->trouble;
+    words::store_relaxed(&to.call, t.call);
+    words::store_relaxed(&to.block, block::index());
+    words::store_relaxed(&to.address, t.address);
+    words::store_relaxed(&to.expected, t.expected);
+    words::store_relaxed(&to.found, t.found);
+    words::store_relaxed(&to.waited_ns, t.waited_ns);
+    words::store_release(&to.what, static_cast<std::uint64_t>(what));
+    words::store_release(&box->end, 1);
+  }
+
+  /// Looks until `ready`; false if nobody will come any more. `now`: what was found, for reports.
+  template <class Ready>
+  ATOLL_ANYWHERE bool look_until(call in, void const* at, std::uint64_t expected, Ready&& ready) const {
+    // Of the host's memory, which is far away, and of the clock.
+    constexpr std::uint32_t looks_per_look_around = 1024;
+    std::uint64_t begun = 0;
+    for (std::uint32_t looks = 1;; ++looks) {
+      std::uint64_t found = 0;
+      if (ready(found)) return true;
+      if (looks % looks_per_look_around == 0) {
+        if (words::load_relaxed(&box->end) != 0) return false;
+        if (patience_ns != 0) {
+          std::uint64_t const now = words::now_ns();
+          if (begun == 0) begun = now;
+          if (now - begun > patience_ns) {
+            report({0, static_cast<std::uint64_t>(in), 0, reinterpret_cast<std::uint64_t>(at), expected,
+                    found, now - begun},
+                   engine::kernel_trouble::sort::timed_out);
+            return false;
+          }
+        }
+      }
+      words::between_looks();
+    }
+  }
+  /// The word is at least the value; the signed difference counts.
+  ATOLL_ANYWHERE bool look_for(call in, std::uint64_t const* word, std::uint64_t value) const {
+    return look_until(in, word, value, [=](std::uint64_t& found) {
+      found = words::load_acquire(word);
+      return static_cast<std::int64_t>(found - value) >= 0;
+    });
+  }
+
+  // The host
+
+  /// Number of the command, for which the host may be waited for.
+  ATOLL_ANYWHERE std::uint64_t ask(engine::kernel_command const& c) const {
+    constexpr std::uint64_t capacity = engine::kernel_mailbox::capacity;
+    std::uint64_t const number = words::fetch_add(&own->commands, 1) + 1;
+    if (number > capacity) look_for(call::command, &box->completed, number - capacity);
+    engine::kernel_command& to = box->commands[(number - 1) % capacity];
+    to.call = c.call;
+    to.operation = c.operation;
+    to.to_owner = c.to_owner;
+    to.to = c.to;
+    to.from_owner = c.from_owner;
+    to.from = c.from;
+    to.bytes = c.bytes;
+    to.word_owner = c.word_owner;
+    to.word = c.word;
+    to.operand = c.operand;
+    to.compare = c.compare;
+    to.answered = 0;
+    words::store_release(&to.number, number);
+    return number;
+  }
+  /// All commands so far have been done.
+  ATOLL_ANYWHERE void wait_for_host() const {
+    std::uint64_t const number = words::load_seen(&own->commands);
+    if (number != 0) look_for(call::quiet, &box->completed, number);
+  }
+  /// The host changes a word, and says what was there.
+  ATOLL_ANYWHERE std::uint64_t ask_for_word(place word, engine::word_operation operation,
+                                            std::uint64_t operand, std::uint64_t compare) const {
+    engine::kernel_command c{};
+    c.call = engine::kernel_call::atomic;
+    c.operation = operation;
+    c.word_owner = word.owner;
+    c.word = word.address;
+    c.operand = operand;
+    c.compare = compare;
+    std::uint64_t const number = ask(c);
+    engine::kernel_command& there = box->commands[(number - 1) % engine::kernel_mailbox::capacity];
+    bool const come =
+        look_until(call::command, &there.answered, number, [&there, number](std::uint64_t& found) {
+          found = words::load_acquire(&there.answered);
+          return found == number;
+        });
+    if (!come) return 0;
+    std::uint64_t const before = words::load_relaxed(&there.answer);
+    words::store_release(&there.answered, 0);
+    return before;
+  }
+
+  // Words of others
+
+  /// After all that this thread has seen and done (release).
+  ATOLL_ANYWHERE void change(place word, engine::word_operation operation, std::uint64_t operand) const {
+    change_at(reinterpret_cast<std::uint64_t*>(find(word, sizeof(std::uint64_t))), word, operation, operand);
+  }
+  /// `here`: where the device finds it.
+  ATOLL_ANYWHERE void change_at(std::uint64_t* here, place word, engine::word_operation operation,
+                                std::uint64_t operand) const {
+    if (operation == engine::word_operation::set ? here != nullptr : here != nullptr && is_atomic(word)) {
+      if (operation == engine::word_operation::set) {
+        words::store_release(here, operand);
+      } else {
+        words::add_release(here, operand);
+      }
+      return;
+    }
+    engine::kernel_command c{};
+    c.call = engine::kernel_call::signal;
+    c.operation = operation;
+    c.word_owner = word.owner;
+    c.word = word.address;
+    c.operand = operand;
+    ask(c);
+  }
+  ATOLL_ANYWHERE std::uint64_t here_of(partner const* all, std::uint64_t const* near_ones,
+                                       std::size_t round) const {
+    return round < near_rounds ? near_ones[round] : all[round].here;
+  }
+  /// A word of the team_words of the partner in a round.
+  ATOLL_ANYWHERE void tell_ahead(std::size_t round, std::size_t offset, std::uint64_t value) const {
+    if (std::uint64_t const here = here_of(ahead, near_ahead, round)) {
+      words::store_release(reinterpret_cast<std::uint64_t*>(here + offset), value);
+    } else {
+      place const p = ahead[round].words;
+      change({p.owner, p.address + offset}, engine::word_operation::set, value);
+    }
+  }
+  ATOLL_ANYWHERE void tell_across(std::size_t round, std::size_t offset, std::uint64_t value,
+                                  std::uint64_t stamp) const {
+    if (std::uint64_t const here = here_of(across, near_across, round)) {
+      words::store_stamped(reinterpret_cast<stamped*>(here + offset), value, stamp);
+      return;
+    }
+    partner const& p = across[round];
+    put_value_by_host({p.words.owner, p.words.address + offset}, value, sizeof value,
+                      {p.words.owner, p.words.address + offset + sizeof value}, engine::word_operation::set,
+                      stamp);
+  }
+  ATOLL_ANYWHERE void put_value_by_host(place to, std::uint64_t bits, std::size_t bytes, place word,
+                                        engine::word_operation operation, std::uint64_t operand) const {
+    engine::kernel_command c{};
+    c.call = engine::kernel_call::put_value;
+    c.operation = operation;
+    c.to_owner = to.owner;
+    c.to = to.address;
+    c.bytes = bytes;
+    c.word_owner = word.owner;
+    c.word = word.address;
+    c.operand = bits;
+    c.compare = operand;
+    ask(c);
+  }
+};
+
+}  // namespace atl::inline UPCXX_MODE::device
