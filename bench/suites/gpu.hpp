@@ -58,5 +58,8 @@ struct raw_memories {
 /// In the order of streams. Both ranks; `gpu` has room for signals.
 void run_streams(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                  memories const& m);
+/// By kernels; the same.
+void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
+                 memories const& m);
 
 }  // namespace atl::bench
