@@ -29,6 +29,8 @@ settings read_settings() {
       s.devices = static_cast<int>(number);
     } else if (name == "memory") {
       s.memory = number;
+    } else if (name == "lockable") {
+      s.lockable = number;
     } else if (name == "seed") {
       s.seed = number;
     } else if (name == "fail_copy") {

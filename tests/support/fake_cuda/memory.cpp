@@ -141,17 +141,25 @@ bool is_reserved(pointer at) {
 }
 
 bool is_registered(pointer at, std::size_t bytes) {
-  return std::any_of(all().registered.begin(), all().registered.end(), [&](auto const& range) {
-    auto const begin = reinterpret_cast<pointer>(range.first);
-    return at >= begin && at + bytes <= begin + range.second;
-  });
+  std::shared_ptr<registration> found;
+  return find_registration(at, bytes, found) && found != nullptr;
+}
+
+bool find_registration(pointer at, std::size_t bytes, std::shared_ptr<registration>& found) {
+  for (auto const& [memory, each] : all().registered) {
+    auto const begin = reinterpret_cast<pointer>(memory);
+    if (at + bytes <= begin || begin + each->bytes <= at) continue;
+    found = each;
+    return begin <= at && at + bytes <= begin + each->bytes;
+  }
+  return true;
 }
 
 /// The registration that holds an address.
 std::pair<pointer, std::size_t> registered_range(pointer at) {
-  for (auto const& [begin, bytes] : all().registered) {
+  for (auto const& [begin, each] : all().registered) {
     auto const first = reinterpret_cast<pointer>(begin);
-    if (at - first < bytes) return {first, bytes};
+    if (at - first < each->bytes) return {first, each->bytes};
   }
   return {};
 }
@@ -400,10 +408,13 @@ cu_result host_register(void* memory, std::size_t bytes, unsigned /*flags*/) {
   if (cu_result const code = admit_waiting(); code != success) return code;
   if (all().chosen.refuses("register")) return not_supported;
   auto* const begin = static_cast<std::byte*>(memory);
-  for (auto const& [other, length] : all().registered) {
-    if (begin < other + length && other < begin + bytes) return error_host_memory_already_registered;
+  std::size_t locked = bytes;
+  for (auto const& [other, each] : all().registered) {
+    if (begin < other + each->bytes && other < begin + bytes) return error_host_memory_already_registered;
+    locked += each->bytes;
   }
-  all().registered[begin] = bytes;
+  if (locked > all().chosen.lockable) return error_out_of_memory;
+  all().registered[begin] = std::make_shared<registration>(registration{bytes});
   ++all().counts.registrations;
   return success;
 }
@@ -412,7 +423,10 @@ cu_result host_unregister(void* memory) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
   if (cu_result const code = admit_waiting(); code != success) return code;
-  if (all().registered.erase(static_cast<std::byte*>(memory)) == 0) return not_registered;
+  auto const found = all().registered.find(static_cast<std::byte*>(memory));
+  if (found == all().registered.end()) return not_registered;
+  if (found->second->in_flight != 0) misused("host memory is unregistered while a copy needs it");
+  all().registered.erase(found);
   --all().counts.registrations;
   return success;
 }

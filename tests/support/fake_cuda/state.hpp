@@ -7,6 +7,7 @@
 /// FAKE_CUDA in the environment says what there is and what fails; words with commas between them:
 ///   devices=N          devices of the host (default 2); CUDA_VISIBLE_DEVICES chooses among them
 ///   memory=BYTES       of each device, for each process (default 256 MiB)
+///   lockable=BYTES     of host memory that may be registered (default: any number)
 ///   seed=N             which stream goes on when several could
 ///   reachable          the host can touch devices' memory
 ///   unordered          devices see what other hardware writes only after cuFlushGPUDirectRDMAWrites
@@ -74,6 +75,7 @@ FAKE_CUDA_PROGRAMS_FUNCTIONS(X)
 struct settings {
   int devices = 2;
   std::size_t memory = std::size_t{256} << 20;
+  std::size_t lockable = ~std::size_t{0};
   std::uint64_t seed = 1;
   std::uint64_t fail_copy = 0;
   bool reachable = false;
@@ -116,6 +118,12 @@ struct mapping {
   ~mapping();
 };
 
+/// Host memory that was registered.
+struct registration {
+  std::size_t bytes = 0;
+  int in_flight = 0;  ///< copies that need it
+};
+
 struct event_state {
   device_state* device = nullptr;
   std::uint64_t wanted = 0;
@@ -128,8 +136,9 @@ struct task {
   std::byte const* from = nullptr;
   std::size_t bytes = 0;
   std::uint64_t value = 0;
-  unsigned how = 0;                  ///< flags of a wait
-  std::shared_ptr<mapping> ends[2];  ///< in flight once the task is in a queue
+  unsigned how = 0;                    ///< flags of a wait
+  std::shared_ptr<mapping> ends[2];    ///< in flight once the task is in a queue
+  std::shared_ptr<registration> host;  ///< as well
   std::shared_ptr<event_state> mark;
   bool fails = false;
 };
@@ -165,7 +174,7 @@ struct state {
   std::map<pointer, std::shared_ptr<mapping>> mapped;
   std::map<memory_handle, std::shared_ptr<object>> handles;
   memory_handle next_handle = 1;
-  std::map<std::byte*, std::size_t> registered;
+  std::map<std::byte*, std::shared_ptr<registration>> registered;
   std::map<stream, std::shared_ptr<stream_state>> streams;
   std::map<event, std::shared_ptr<event_state>> events;
   struct captured_graph {
@@ -194,6 +203,10 @@ std::shared_ptr<mapping> find_mapping(pointer at);
 /// Whether the address is the devices' without anything being mapped there.
 bool is_reserved(pointer at);
 bool is_registered(pointer at, std::size_t bytes);
+/// What a piece of host memory lies in; false if it crosses the border of something registered, which no driver takes.
+bool find_registration(pointer at, std::size_t bytes, std::shared_ptr<registration>& found);
+/// In flight now, or no longer.
+void note_in_flight(task const& t, int more);
 /// Puts a stream in the place of a handle that every context has; fails if no context is current.
 cu_result name_stream(stream& on);
 /// A copy at the end of a stream. Devices whose reach decides; null: the stream's.

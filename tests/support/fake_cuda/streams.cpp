@@ -84,10 +84,7 @@ void execute(task const& t) {
       on->busy = false;
     }
     s.progress.notify_all();
-    for (auto& end : now.ends) {
-      if (end != nullptr) --end->in_flight;
-      end.reset();
-    }
+    note_in_flight(now, -1);
   }
 }
 
@@ -100,7 +97,8 @@ cu_result admit(device_state const& device) {
 }
 
 struct end_of_copy {
-  std::shared_ptr<mapping> memory;  ///< null: of the host
+  std::shared_ptr<mapping> memory;     ///< null: of the host
+  std::shared_ptr<registration> host;  ///< null: not registered
   std::byte* at = nullptr;
 };
 
@@ -108,7 +106,8 @@ cu_result resolve(pointer at, std::size_t bytes, device_state const& device, end
   result.memory = find_mapping(at);
   if (result.memory == nullptr) {
     result.at = reinterpret_cast<std::byte*>(at);
-    return is_reserved(at) ? invalid_value : success;
+    bool const whole = bytes == 0 || find_registration(at, bytes, result.host);
+    return is_reserved(at) || !whole ? invalid_value : success;
   }
   std::uint64_t const offset = at - result.memory->at;
   if (bytes > result.memory->bytes - offset) return invalid_value;
@@ -152,6 +151,13 @@ void restart() {
 
 }  // namespace
 
+void note_in_flight(task const& t, int more) {
+  for (auto const& end : t.ends) {
+    if (end != nullptr) end->in_flight += more;
+  }
+  if (t.host != nullptr) t.host->in_flight += more;
+}
+
 void enqueue(stream on, task t) {
   state& s = all();
   stream_state& queue = *s.streams.at(on);
@@ -160,9 +166,7 @@ void enqueue(stream on, task t) {
     queue.captured->tasks.push_back(std::move(t));
     return;
   }
-  for (auto const& end : t.ends) {
-    if (end != nullptr) ++end->in_flight;
-  }
+  note_in_flight(t, 1);
   queue.tasks.push_back(std::move(t));
   if (!s.playing) {
     s.playing = true;
@@ -194,7 +198,10 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   t.from = ends[1].at;
   t.bytes = bytes;
   t.fails = ++s.copies == s.chosen.fail_copy;
-  for (int i = 0; i < 2; ++i) t.ends[i] = ends[i].memory;
+  for (int i = 0; i < 2; ++i) {
+    t.ends[i] = ends[i].memory;
+    if (ends[i].host != nullptr) t.host = ends[i].host;
+  }
   enqueue(on, std::move(t));
   return success;
 }
@@ -233,11 +240,7 @@ cu_result stream_destroy(stream gone) {
   if (current() == nullptr) return invalid_context;
   auto const found = all().streams.find(gone);
   if (found == all().streams.end()) return invalid_handle;
-  for (task const& t : found->second->tasks) {
-    for (auto const& end : t.ends) {
-      if (end != nullptr) --end->in_flight;
-    }
-  }
+  for (task const& t : found->second->tasks) note_in_flight(t, -1);
   all().streams.erase(found);
   --all().counts.streams;
   return success;
