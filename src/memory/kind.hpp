@@ -74,6 +74,15 @@ struct copy_end {
   std::uint64_t address = 0;  ///< within the segment in the owner's terms, else where it is here
 };
 
+/// Host memory of this process.
+struct memory_range {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+};
+inline bool overlap(memory_range a, memory_range b) noexcept {
+  return a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
+}
+
 /// A copy under way, kept by whoever started it until `landed` is called: once, from poll(), when all bytes
 /// are in place. `landed` may start other copies.
 struct copy_record {
@@ -132,6 +141,13 @@ class kind {
   virtual void forget_host_memory(void* /*begin*/) {}
   /// Whether that does something: the memory must be there then, since it is pinned.
   [[nodiscard]] virtual bool pins_host_memory() const { return false; }
+  /// Lets devices reach private memory of the program directly, until unpin(): `wanted` and, since drivers pin nothing less, all `pages` that
+  /// it lies in, none of which is pinned already. Empty, or why that is not possible, for people.
+  virtual std::string pin(memory_range pages, memory_range wanted) = 0;
+  /// Ends that, unless copies under way concern the pages: false, to be asked again after poll().
+  virtual bool unpin(memory_range pages) = 0;
+  /// Whether devices reach all of it directly, private or not.
+  [[nodiscard]] virtual bool is_pinned(memory_range range) = 0;
   /// Words of known host memory through which the kind may announce copies; zero now, and the kind's alone.
   virtual void use_announcements(std::span<announcement_line> lines) = 0;
 

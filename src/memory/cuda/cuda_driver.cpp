@@ -378,7 +378,7 @@ bool cuda_driver::is_registered(void* memory, std::size_t bytes) const noexcept 
          cu_.pointer_attribute(&length, pointer_range_bytes, at) == success && bytes <= length - (at - begin);
 }
 
-gpu::host_access cuda_driver::register_host(void* memory, std::size_t bytes) noexcept {
+gpu::host_access cuda_driver::register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept {
   try {
     use const current(*this, any_open());
     cu_result const code =
@@ -386,10 +386,9 @@ gpu::host_access cuda_driver::register_host(void* memory, std::size_t bytes) noe
     if (code == success) return gpu::host_access::ours;
     if (code == error_host_memory_already_registered && is_registered(memory, bytes))
       return gpu::host_access::others;
-    warn("device",
-         "the CUDA driver does not pin %s of shared host memory, so copies to and from there are slower: %s",
-         settings::format_bytes(bytes).c_str(), words(code).c_str());
-  } catch (segment_error const&) {
+    why_not = words(code);
+  } catch (segment_error const& error) {
+    why_not = error.what();
   }
   return gpu::host_access::staged;
 }

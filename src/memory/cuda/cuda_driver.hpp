@@ -40,7 +40,7 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool must_flush(int device) const noexcept override;
   void flush(int device) override;
 
-  gpu::host_access register_host(void* memory, std::size_t bytes) noexcept override;
+  gpu::host_access register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept override;
   void unregister_host(void* memory) noexcept override;
   gpu::address device_address(void* registered) override;
 

@@ -124,8 +124,9 @@ class driver {
   [[nodiscard]] virtual bool must_flush(int /*device*/) const noexcept { return false; }
   virtual void flush(int /*device*/) {}
 
-  /// Lets devices reach host memory directly, unless the driver refuses. To be unregistered if it is ours then.
-  virtual host_access register_host(void* memory, std::size_t bytes) noexcept = 0;
+  /// Lets devices reach host memory directly, unless the driver refuses; `why_not` has its words then, if it has any. To be unregistered if it
+  /// is ours then.
+  virtual host_access register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept = 0;
   virtual void unregister_host(void* memory) noexcept = 0;
   /// Of a word in registered memory.
   virtual address device_address(void* registered) = 0;

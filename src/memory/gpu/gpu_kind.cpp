@@ -61,6 +61,9 @@ gpu_kind::~gpu_kind() {
   for (host_range const& range : host_) {
     if (range.access == host_access::ours) driver_->unregister_host(range.begin);
   }
+  pinned_.for_each([this](std::uint64_t begin, pinned_ranges::range const& each) {
+    if (each.ours) driver_->unregister_host(reinterpret_cast<void*>(begin));
+  });
 }
 
 std::string gpu_kind::info() const {
@@ -142,7 +145,12 @@ std::unique_ptr<device_segment> gpu_kind::import_segment(export_record const& re
 }
 
 void gpu_kind::know_host_memory(void* begin, std::size_t bytes) {
-  host_.push_back({static_cast<std::byte*>(begin), bytes, driver_->register_host(begin, bytes)});
+  std::string why_not;
+  host_access const access = driver_->register_host(begin, bytes, why_not);
+  host_.push_back({static_cast<std::byte*>(begin), bytes, access});
+  if (access != host_access::staged || why_not.empty()) return;
+  warn("device", "the %s does not pin %s of shared host memory, so copies to and from there are slower: %s",
+       driver_->version().c_str(), settings::format_bytes(bytes).c_str(), why_not.c_str());
 }
 
 void gpu_kind::forget_host_memory(void* begin) {
@@ -151,6 +159,33 @@ void gpu_kind::forget_host_memory(void* begin) {
     if (range.access == host_access::ours) driver_->unregister_host(range.begin);
     return true;
   });
+}
+
+std::string gpu_kind::pin(memory_range pages, memory_range wanted) {
+  std::string why_not;
+  memory_range taken = pages;
+  host_access access = driver_->register_host(taken.begin, taken.bytes, why_not);
+  if (access == host_access::staged && wanted.bytes != pages.bytes) {
+    // Somebody else may have registered it, or what lies beside it in its pages, by the byte.
+    taken = wanted;
+    access = driver_->register_host(taken.begin, taken.bytes, why_not);
+  }
+  if (access == host_access::staged) return why_not.empty() ? "the driver has no function for that" : why_not;
+  pinned_.add(reinterpret_cast<std::uintptr_t>(taken.begin), taken.bytes, access == host_access::ours);
+  return {};
+}
+
+bool gpu_kind::unpin(memory_range pages) {
+  return pinned_.remove(reinterpret_cast<std::uintptr_t>(pages.begin), pages.bytes,
+                        [this](std::uint64_t begin, pinned_ranges::range const& gone) {
+                          if (gone.ours) driver_->unregister_host(reinterpret_cast<void*>(begin));
+                        });
+}
+
+bool gpu_kind::is_pinned(memory_range range) {
+  auto const begin = reinterpret_cast<std::uintptr_t>(range.begin);
+  if (pinned_.covers(begin, range.bytes)) return true;
+  return access_to(begin) != host_access::staged && access_to(begin + range.bytes - 1) != host_access::staged;
 }
 
 bool gpu_kind::must_flush(device_segment const& own) const {
@@ -166,6 +201,12 @@ host_access gpu_kind::access_to(std::uint64_t place) const noexcept {
     return place - reinterpret_cast<std::uintptr_t>(range.begin) < range.bytes;
   });
   return found == host_.end() ? host_access::staged : found->access;
+}
+
+bool gpu_kind::is_direct(copy_end end, std::size_t bytes) noexcept {
+  if (end.segment != nullptr || access_to(end.address) != host_access::staged) return true;
+  pinned_ranges::part const first = pinned_.first_part(end.address, bytes);
+  return first.in != nullptr && first.bytes == bytes;
 }
 
 gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to) {
@@ -190,15 +231,13 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
   gpu_segment const* const source = segment_of(from);
   bool const direct = (target == nullptr || target->reachable_from(device)) &&
                       (source == nullptr || source->reachable_from(device));
-  bool const keep = record->gathered && direct &&
-                    (target != nullptr || access_to(to.address) != host_access::staged) &&
-                    (source != nullptr || access_to(from.address) != host_access::staged);
+  bool const keep = record->gathered && direct && is_direct(to, bytes) && is_direct(from, bytes);
   if (!keep && !on.kept.empty()) submit(on);
   if (bytes != 0) {
     if (keep) {
       on.kept.push_back({place_of(to), place_of(from), bytes});
     } else if (direct) [[likely]] {
-      driver_->copy(device, on.queue, place_of(to), place_of(from), bytes);
+      copy_directly(*driver_, pinned_, device, on.queue, to, from, bytes);
     } else {
       // Both ends are segments, since a lone one is reachable from its own device.
       driver_->copy_across(device, on.queue, place_of(to), target->device(), place_of(from), source->device(),
@@ -209,6 +248,9 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
   (on.oldest == nullptr ? on.oldest : on.newest->next) = record;
   on.newest = record;
   ++on.started;
+  for (copy_end const end : {to, from}) {
+    if (end.segment == nullptr) pinned_.note(end.address, bytes, {&on.landed, on.started});
+  }
   if (!on.listed) {
     on.listed = true;
     busy_.push_back(&on);

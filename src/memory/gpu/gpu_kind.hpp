@@ -20,6 +20,7 @@
 #include "memory/gpu/event_pool.hpp"
 #include "memory/gpu/gpu_streams.hpp"
 #include "memory/kind.hpp"
+#include "memory/pinned_ranges.hpp"
 
 namespace atl::memory::gpu {
 
@@ -40,6 +41,9 @@ class gpu_kind final : public kind {
   void know_host_memory(void* begin, std::size_t bytes) override;
   void forget_host_memory(void* begin) override;
   [[nodiscard]] bool pins_host_memory() const override { return true; }
+  std::string pin(memory_range pages, memory_range wanted) override;
+  bool unpin(memory_range pages) override;
+  [[nodiscard]] bool is_pinned(memory_range range) override;
   [[nodiscard]] bool must_flush(device_segment const& own) const override;
   void flush(device_segment const& own) override;
   void use_announcements(std::span<announcement_line> lines) override { free_lines_ = lines; }
@@ -95,10 +99,13 @@ class gpu_kind final : public kind {
   bool advance(lane& on);
   bool complete(lane& on, mark& m);
   [[nodiscard]] host_access access_to(std::uint64_t place) const noexcept;
+  /// Whether a driver takes the memory at one end in one copy, and reaches it directly.
+  [[nodiscard]] bool is_direct(copy_end end, std::size_t bytes) noexcept;
 
   std::unique_ptr<driver> driver_;
   event_pool events_{*driver_};
-  gpu_streams programs_{*driver_, events_};
+  pinned_ranges pinned_;
+  gpu_streams programs_{*driver_, events_, pinned_};
   std::vector<device_facts> facts_;
   std::vector<bool> opened_;                               ///< devices that segments were made on
   std::vector<std::vector<std::unique_ptr<lane>>> lanes_;  ///< by device and number

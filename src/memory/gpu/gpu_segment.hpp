@@ -1,11 +1,12 @@
 #pragma once
 
-/// A segment in GPU memory, own or a peer's, and which devices of this process reach it.
+/// A segment in GPU memory, own or a peer's, which devices of this process reach it, and copies between what a device reaches.
 
 #include <cstdint>
 
 #include "memory/gpu/driver.hpp"
 #include "memory/kind.hpp"
+#include "memory/pinned_ranges.hpp"
 
 namespace atl::memory::gpu {
 
@@ -66,6 +67,21 @@ inline gpu_segment const* segment_of(copy_end end) noexcept {
 /// Where devices of this process find it.
 inline address place_of(copy_end end) noexcept {
   return end.segment == nullptr ? end.address : segment_of(end)->here(end.address);
+}
+
+/// Starts a copy on a stream of `device`, which reaches both ends; one at most is in host memory, of which `pinned` are parts.
+inline void copy_directly(driver& with, pinned_ranges& pinned, int device, stream s, copy_end to,
+                          copy_end from, std::size_t bytes) {
+  address const target = place_of(to);
+  address const source = place_of(from);
+  if (pinned.empty() || (to.segment != nullptr && from.segment != nullptr)) {
+    with.copy(device, s, target, source, bytes);
+    return;
+  }
+  pinned.for_each_part(to.segment == nullptr ? target : source, bytes,
+                       [&](pinned_ranges::part p, std::size_t offset) {
+                         with.copy(device, s, target + offset, source + offset, p.bytes);
+                       });
 }
 
 }  // namespace atl::memory::gpu

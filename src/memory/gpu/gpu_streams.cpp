@@ -49,7 +49,7 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
     return;
   }
   if (direct) [[likely]] {
-    driver_.copy(device, {s, true}, target, source, bytes);
+    copy_directly(driver_, pinned_, device, {s, true}, to, from, bytes);
     return;
   }
   auto const lies_on = [device](copy_end end) {
@@ -67,8 +67,14 @@ void gpu_streams::submit() {
 }
 
 bool gpu_streams::is_pinned(void const* memory, std::size_t bytes, bool /*shared*/) {
-  return bytes == 0 ||
-         (driver_.is_pinned(memory) && driver_.is_pinned(static_cast<std::byte const*>(memory) + bytes - 1));
+  bool all = true;
+  auto const* const begin = static_cast<std::byte const*>(memory);
+  pinned_.for_each_part(
+      reinterpret_cast<std::uintptr_t>(memory), bytes, [&](pinned_ranges::part p, std::size_t offset) {
+        all = all && (p.in != nullptr ||
+                      (driver_.is_pinned(begin + offset) && driver_.is_pinned(begin + offset + p.bytes - 1)));
+      });
+  return all;
 }
 
 /// Where the device finds a word that it can write and wait for.

@@ -8,13 +8,15 @@
 
 #include "memory/gpu/driver.hpp"
 #include "memory/gpu/event_pool.hpp"
+#include "memory/pinned_ranges.hpp"
 #include "memory/program_streams.hpp"
 
 namespace atl::memory::gpu {
 
 class gpu_streams final : public program_streams {
  public:
-  gpu_streams(driver& with, event_pool& events) : driver_(with), events_(events) {}
+  gpu_streams(driver& with, event_pool& events, pinned_ranges& pinned)
+      : driver_(with), events_(events), pinned_(pinned) {}
   ~gpu_streams() override;
 
   stream_handle make(int device) override;
@@ -45,6 +47,7 @@ class gpu_streams final : public program_streams {
 
   driver& driver_;
   event_pool& events_;
+  pinned_ranges& pinned_;
   std::vector<made_stream> made_;
   // Gathered copies that have not been started, of one stream.
   std::vector<copy_range> kept_;

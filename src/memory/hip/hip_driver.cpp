@@ -342,12 +342,10 @@ void hip_driver::drop(block& memory) noexcept {
 
 // Host memory
 
-gpu::host_access hip_driver::register_host(void* memory, std::size_t bytes) noexcept {
+gpu::host_access hip_driver::register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept {
   hip_result const code = hip_.host_register(memory, bytes, host_register_portable | host_register_mapped);
   if (good(code)) return gpu::host_access::ours;
-  warn("device",
-       "the HIP runtime does not pin %s of shared host memory, so copies to and from there are slower: %s",
-       settings::format_bytes(bytes).c_str(), words(code).c_str());
+  why_not = words(code);
   return gpu::host_access::staged;
 }
 

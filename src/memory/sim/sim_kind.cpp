@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -14,7 +15,7 @@
 
 namespace atl::memory::sim {
 sim_kind::sim_kind(shape const& wanted)
-    : shape_(wanted), state_(wanted.seed), streams_(wanted.shown_as, ~wanted.seed) {}
+    : shape_(wanted), state_(wanted.seed), streams_(wanted.shown_as, ~wanted.seed, pinned_) {}
 
 std::string sim_kind::info() const {
   std::string text;
@@ -71,6 +72,23 @@ kernel_view sim_kind::view_for_kernels(int /*device*/, copy_end end) {
 }
 
 void sim_kind::flush(device_segment const& own) { static_cast<sim_segment const&>(own).flush(); }
+
+std::string sim_kind::pin(memory_range pages, memory_range /*wanted*/) {
+  pinned_.add(reinterpret_cast<std::uintptr_t>(pages.begin), pages.bytes, true);
+  return {};
+}
+
+bool sim_kind::unpin(memory_range pages) {
+  if (std::any_of(under_way_.begin(), under_way_.end(),
+                  [pages](pending const& each) { return each.concerns(pages); }))
+    return false;
+  return pinned_.remove(reinterpret_cast<std::uintptr_t>(pages.begin), pages.bytes,
+                        [&](std::uint64_t, pinned_ranges::range const&) { streams_.refuse_unpin(pages); });
+}
+
+bool sim_kind::is_pinned(memory_range range) {
+  return pinned_.covers(reinterpret_cast<std::uintptr_t>(range.begin), range.bytes);
+}
 
 void sim_kind::use_announcements(std::span<announcement_line> lines) {
   for (announcement_line& line : lines) free_lines_.push_back(&line);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/kind.hpp"
+#include "memory/pinned_ranges.hpp"
 #include "memory/sim/sim_streams.hpp"
 
 namespace atl::memory::sim {
@@ -39,6 +40,9 @@ class sim_kind final : public kind {
                                                  std::uint64_t base, std::uint64_t bytes) override;
   [[nodiscard]] bool must_flush(device_segment const& /*own*/) const override { return true; }
   void flush(device_segment const& own) override;
+  std::string pin(memory_range pages, memory_range wanted) override;
+  bool unpin(memory_range pages) override;
+  [[nodiscard]] bool is_pinned(memory_range range) override;
   void use_announcements(std::span<announcement_line> lines) override;
 
   void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
@@ -57,10 +61,14 @@ class sim_kind final : public kind {
     std::size_t bytes;
     copy_record* record;
     announcement_line* line;  ///< null: it is not announced
+    [[nodiscard]] bool concerns(memory_range range) const noexcept {
+      return overlap(range, {to, bytes}) || overlap(range, {const_cast<std::byte*>(from), bytes});
+    }
   };
 
   shape shape_;
   std::uint64_t state_;
+  pinned_ranges pinned_;
   sim_streams streams_;
   std::vector<pending> under_way_;
   std::vector<announcement_line*> free_lines_;

@@ -44,6 +44,21 @@ void sim_streams::drop(stream_handle s) {
   queues_.erase(found);
 }
 
+void sim_streams::refuse_unpin(memory_range range) const {
+  for (auto const& each : queues_) {
+    for (task const& t : each->tasks) {
+      if (t.what != task::sort::copy ||
+          (!overlap(range, {t.to, t.number}) && !overlap(range, {const_cast<std::byte*>(t.from), t.number})))
+        continue;
+      fatal(
+          "stream",
+          "memory is unpinned before a stream of simulated %s device %d has come to a copy of it: atl::wait for the "
+          "stream first",
+          to_string(shown_as_), each->device);
+    }
+  }
+}
+
 void sim_streams::start(stream_handle s, task t) {
   queue& on = find(s);
   t.started = ++started_;

@@ -7,20 +7,26 @@
 #include <memory>
 #include <vector>
 
+#include "memory/pinned_ranges.hpp"
 #include "memory/program_streams.hpp"
 
 namespace atl::memory::sim {
 
 class sim_streams final : public program_streams {
  public:
-  sim_streams(kind_id shown_as, std::uint64_t seed) : shown_as_(shown_as), dice_(seed) {}
+  sim_streams(kind_id shown_as, std::uint64_t seed, pinned_ranges& pinned)
+      : shown_as_(shown_as), dice_(seed), pinned_(pinned) {}
 
   stream_handle make(int device) override;
   void drop(stream_handle s) override;
   int device_of(stream_handle s) override { return find(s).device; }
   bool is_captured(stream_handle /*s*/) override { return false; }
 
-  bool is_pinned(void const* /*memory*/, std::size_t /*bytes*/, bool shared) override { return shared; }
+  bool is_pinned(void const* memory, std::size_t bytes, bool shared) override {
+    return shared || pinned_.covers(reinterpret_cast<std::uintptr_t>(memory), bytes);
+  }
+  /// Ends the job if something that has not happened concerns the memory.
+  void refuse_unpin(memory_range range) const;
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;
@@ -54,6 +60,7 @@ class sim_streams final : public program_streams {
 
   kind_id shown_as_;
   std::uint64_t dice_;
+  pinned_ranges& pinned_;
   std::uint64_t started_ = 0;
   std::vector<std::unique_ptr<queue>> queues_;
 };

@@ -234,9 +234,12 @@ void ze_driver::drop(block& memory) noexcept {
 
 // Host memory
 
-gpu::host_access ze_driver::register_host(void* memory, std::size_t bytes) noexcept {
-  bool const done = import_pointer_ != nullptr && import_pointer_(driver_, memory, bytes) == success;
-  return done ? gpu::host_access::ours : gpu::host_access::staged;
+gpu::host_access ze_driver::register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept {
+  if (import_pointer_ == nullptr) return gpu::host_access::staged;
+  ze_result const code = import_pointer_(driver_, memory, bytes);
+  if (code == success) return gpu::host_access::ours;
+  why_not = words(code);
+  return gpu::host_access::staged;
 }
 
 void ze_driver::unregister_host(void* memory) noexcept { release_pointer_(driver_, memory); }

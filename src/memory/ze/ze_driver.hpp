@@ -33,7 +33,7 @@ class ze_driver final : public gpu::driver {
   bool grant(gpu::block& memory, int device) noexcept override;
   void drop(gpu::block& memory) noexcept override;
 
-  gpu::host_access register_host(void* memory, std::size_t bytes) noexcept override;
+  gpu::host_access register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept override;
   void unregister_host(void* memory) noexcept override;
   gpu::address device_address(void* registered) override;
 

@@ -199,6 +199,31 @@ TYPED_TEST(vendor_test, copies_are_announced_where_streams_write) {
   }
 }
 
+TYPED_TEST(vendor_test, private_memory_is_pinned_until_copies_of_it_are_over) {
+  alignas(4096) static std::byte memory[3 * 4096];
+  memory_range const pages{memory + 4096, 4096};
+  for (char const* const what : {"", "refuse=register"}) {
+    auto const kind = this->open(what);
+    auto const segment = kind->create(0, mib, nullptr);
+    std::string const why = kind->pin(pages, pages);
+    EXPECT_EQ(why.empty(), *what == '\0') << why;
+    EXPECT_EQ(kind->is_pinned(pages), *what == '\0');
+    EXPECT_EQ(this->fake_->registrations, *what == '\0' ? 1 : 0);
+    noted_copy record;
+    memory[8192] = std::byte{7};
+    this->fake_->hold(*what == '\0');  // the fake may copy what is not pinned before the call returns
+    kind->copy(end(*segment), host(memory + 100), 2 * 4096, 0, &record, nullptr);
+    EXPECT_EQ(kind->unpin(pages), *what != '\0');
+    this->fake_->hold(false);
+    while (!kind->unpin(pages)) kind->poll();
+    while (!record.done) kind->poll();
+    EXPECT_EQ(this->fake_->registrations, 0);
+    std::byte found{};
+    move(*kind, host(&found), end(*segment, 8192 - 100), 1);
+    EXPECT_EQ(found, std::byte{7});
+  }
+}
+
 TYPED_TEST(vendor_test, a_copy_that_fails_ends_the_job_with_words) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto const fail = [&] {

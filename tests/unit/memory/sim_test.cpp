@@ -56,6 +56,29 @@ TEST(sim, bytes_go_in_and_come_out_through_copies_only) {
   EXPECT_EQ(in, out);
 }
 
+TEST(sim, pinned_memory_stays_so_while_copies_concern_it) {
+  alignas(4096) static std::byte memory[3 * 4096];
+  sim_kind kind = make();
+  auto const segment = kind.create(0, mib, nullptr);
+  memory_range const pages{memory + 4096, 4096};
+  EXPECT_FALSE(kind.is_pinned(pages));
+  EXPECT_EQ(kind.pin(pages, pages), "");
+  EXPECT_TRUE(kind.is_pinned(pages));
+  EXPECT_TRUE(kind.streams()->is_pinned(memory + 5000, 100, false));
+  EXPECT_FALSE(kind.streams()->is_pinned(memory + 4095, 2, false));
+  std::vector<int> order;
+  watched records[2];
+  for (watched& record : records) record.order = &order;
+  kind.copy({segment.get(), segment->base()}, host(memory), 4097, 0, &records[0], nullptr);
+  kind.copy(host(memory + 8191), {segment.get(), segment->base()}, 100, 0, &records[1], nullptr);
+  for (int i = 0; order.size() < 2 && i < 1000; ++i) {
+    EXPECT_FALSE(kind.unpin(pages));
+    kind.poll();
+  }
+  EXPECT_TRUE(kind.unpin(pages));
+  EXPECT_FALSE(kind.is_pinned(pages));
+}
+
 TEST(sim_death, touching_device_memory_faults) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   sim_kind kind = make();
