@@ -198,6 +198,7 @@ segment_notice segment_table::create(memory::kind& kind, int device, std::uint64
   segment_notice const notice = made.known;
   segments_[key_of(notice.name)] = std::move(made);
   prepare_host(kind, job.rank_me);
+  pins_.use(kind);
   return notice;
 }
 
@@ -209,7 +210,10 @@ void segment_table::adopt(segment_notice const& notice, os::unique_fd descriptor
   peers.descriptor = std::move(descriptor);
   peers.out_of_reach = peers.kind == nullptr;
   // Its owner may copy from and to this rank's heap.
-  if (peers.kind != nullptr) prepare_host(*peers.kind, job.rank_me);
+  if (peers.kind != nullptr) {
+    prepare_host(*peers.kind, job.rank_me);
+    pins_.use(*peers.kind);
+  }
   segments_[key_of(notice.name)] = std::move(peers);
 }
 

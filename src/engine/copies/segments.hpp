@@ -16,6 +16,7 @@
 
 #include "base/os/unique_fd.hpp"
 #include "base/single.hpp"
+#include "engine/copies/pins.hpp"
 #include "memory/kind.hpp"
 
 namespace atl::engine {
@@ -116,6 +117,7 @@ class segment_table final : public single<segment_table> {
   void forget_range(std::uint64_t owner);
   /// Lets the kind's devices reach the host memory of a local rank.
   void prepare_host(memory::kind& kind, std::int32_t rank);
+  host_pins& pins() noexcept { return pins_; }
   /// Calls what has landed on devices of all kinds that have been used; true if there was anything.
   bool poll();
   /// A stream of the program is about to use the segment: a peer's stays until the stream is known to have come by, or all have.
@@ -151,6 +153,7 @@ class segment_table final : public single<segment_table> {
   [[nodiscard]] bool must_stay(segment const& peers) const;
 
   std::vector<known_kind> kinds_;
+  host_pins pins_;
   bool kinds_known_ = false;
   std::unordered_map<std::uint64_t, segment> segments_;
   /// Segments found last, by key: copies mostly concern a few.

@@ -96,7 +96,7 @@ void device_copies::refuse_capture(stream_name s) {
   fatal(
       "stream",
       "what is captured into a graph must be reached by the stream's device alone: not memory of another host, nor what only its owner "
-      "copies, nor private memory of the host that is not pinned (cudaMallocHost, cudaHostRegister, the shared heap)");
+      "copies, nor private memory of the host that is not pinned (atl::pin, cudaMallocHost, cudaHostRegister, the shared heap)");
 }
 
 void device_copies::report_in(stream_name s, copy_completion* done) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include <atoll/copy_batch.hpp>
+#include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
 
@@ -89,6 +90,25 @@ class graph_test : public on_devices<device> {
 
   driver cu_;
 };
+
+TEST_F(graph_test, private_memory_that_is_pinned_is_captured) {
+  auto const s = atl::make_stream(gpu_);
+  auto const p = gpu_.allocate<int>(2000);
+  std::vector<int> values(4000, -1);
+  auto const pinned = atl::pin(values.data(), values.size() * sizeof(int));
+  ASSERT_TRUE(pinned.is_pinned());
+  void* const both_ways = capture(s, cuda::capture_global, [&] {
+    upcxx::copy(values.data(), p, 2000, atl::on_stream(s));
+    upcxx::copy(p, values.data() + 2000, 2000, atl::on_stream(s));
+  });
+  for (int round = 0; round < 3; ++round) {
+    std::fill(values.begin(), values.begin() + 2000, round + me);
+    EXPECT_EQ(cu_.launch(both_ways, s.native()), cuda::success);
+    atl::wait(s);
+    EXPECT_EQ(values, std::vector<int>(4000, round + me));
+  }
+  EXPECT_EQ(cu_.destroy_executable(both_ways), cuda::success);
+}
 
 TEST_F(graph_test, an_exchange_is_captured_once_and_launched_again_and_again) {
   auto const s = atl::make_stream(gpu_);

@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
+#include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/upcxx.hpp>
 
@@ -20,6 +23,28 @@ upcxx::cuda_device forgotten() {
   return device;
 }
 
+/// No misuse: pins that come before devices, and that finalize ends.
+int pinned_left_open() {
+  std::vector<int> values(5000, 3);
+  auto const before = atl::pin(values.data(), values.size() * sizeof(int));
+  bool good = !before.is_pinned();
+  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  good = good && before.is_pinned();
+  (void)upcxx::copy(values.data(), gpu.allocate<int>(5000), 5000);
+  upcxx::finalize();
+  good = good && !before.is_pinned();
+  upcxx::init();
+  gpu = upcxx::make_gpu_allocator(1 << 20);
+  good = good && !before.is_pinned();
+  auto again = atl::pin(values.data(), values.size() * sizeof(int));
+  good = good && again.is_pinned();
+  again.unpin();
+  good = good && !again.is_pinned();
+  gpu.destroy();
+  upcxx::finalize();
+  return good ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -28,6 +53,13 @@ int main(int argc, char** argv) {
   char const* const what = argv[1];
   auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
   if (is("forgotten")) forgotten();
+  if (is("pinned_left_open")) return pinned_left_open();
+  if (is("pin_null")) (void)atl::pin(nullptr, 8);
+  if (is("pin_beyond")) (void)atl::pin(&argc, SIZE_MAX);
+  if (is("pin_after_finalize")) {
+    upcxx::finalize();
+    (void)atl::pin(&argc, 4);
+  }
   if (is("no_device")) upcxx::cuda_device(17).destroy();
   auto allocator = upcxx::make_gpu_allocator(1 << 20);
   auto second = upcxx::make_gpu_allocator(1 << 20);
@@ -72,6 +104,11 @@ int main(int argc, char** argv) {
     if (is("stream_theirs")) atl::wait(s, upcxx::reinterpret_pointer_cast<std::uint64_t>(theirs), 1);
     if (is("stream_unknown")) atl::wait(atl::stream(reinterpret_cast<CUstream_st*>(&value)));
     if (is("stream_default")) atl::wait(atl::stream(nullptr));
+    if (is("stream_unpinned")) {
+      auto const pinned = atl::pin(&value, 4);
+      atl::wait(s, signal, 1);
+      upcxx::copy(p, &value, 1, atl::on_stream(s));
+    }
     if (is("stream_unfinished")) atl::wait(s, signal, 1);
     if (is("stream_never_ends")) {
       auto* const left = new atl::owned_stream(std::move(s));

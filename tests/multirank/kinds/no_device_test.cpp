@@ -2,6 +2,8 @@
 // are still collectives.
 
 #define UPCXX_GPU_DEFAULT_DEVICE_HIP 1
+#include <atoll/pin.hpp>
+
 #include "multirank/common.hpp"
 
 static_assert(std::is_same_v<upcxx::gpu_default_device, upcxx::hip_device>);
@@ -21,6 +23,9 @@ TEST_F(no_device_test, nothing_is_active_and_everything_can_be_called) {
   auto other = upcxx::make_gpu_allocator(1 << 20);
   EXPECT_FALSE(other.is_active());
   EXPECT_EQ(other.segment_size(), 0u);
+  int value = 0;
+  auto const pinned = atl::pin(&value, sizeof value);
+  EXPECT_FALSE(pinned.is_pinned());
   other.destroy();
   allocator.destroy();
   device.destroy();
