@@ -302,6 +302,7 @@ void run_gpu(group& g, suite_options const& options) {
     }
     setting const s{g, options, beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu."};
     run_ways(s, m, at);
+    run_private(s, m, at);
     run_batches(s, m, at);
     run_notified(s, m, at);
     run_streams(s, gpu, m);

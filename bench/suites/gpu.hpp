@@ -55,6 +55,9 @@ struct raw_memories {
   raw_copies::pointer own_private = 0;
 };
 
+/// Private memory, pinned and not.
+void run_private(setting const& s, memories& m, raw_memories const& raw_at);
+
 /// In the order of streams. Both ranks; `gpu` has room for signals.
 void run_streams(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                  memories const& m);

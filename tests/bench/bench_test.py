@@ -89,7 +89,8 @@ class Devices(unittest.TestCase):
         rows = list(csv.DictReader(done.stdout.splitlines()))
         expected = {f"gpu.simulated.{way}.{what}" for way in self.WAYS for what in ("time", "injection", "flood")}
         expected |= {f"gpu.simulated.{what}" for what in
-                     ("put.batch", "stream.signal", "notified.time", "notified.injection", "notified.flood", "notified16.flood")}
+                     ("pinned_to_gpu.flood", "gpu_to_pinned.flood", "private_to_gpu.flood", "gpu_to_private.flood", "pin.time",
+                      "put.batch", "stream.signal", "notified.time", "notified.injection", "notified.flood", "notified16.flood")}
         self.assertEqual({row["key"] for row in rows}, expected)
         self.assertEqual({row["limit"] + row["goal"] for row in rows}, {""})
 

@@ -20,6 +20,10 @@ WAYS = {
     "gpu_to_host": "own GPU to own host",
     "private_to_peer_gpu": "private memory to peer's GPU",
     "peer_gpu_to_private": "peer's GPU to private memory",
+    "pinned_to_gpu": "pinned memory to own GPU",
+    "gpu_to_pinned": "own GPU to pinned memory",
+    "private_to_gpu": "cold private memory to own GPU",
+    "gpu_to_private": "own GPU to cold private memory",
     "notified": "own GPU to peer's GPU, notified",
     "notified16": "sixteen copies, the last notified",
 }
@@ -34,6 +38,8 @@ FAMILIES = [
      ["host_to_peer_gpu", "peer_gpu_to_host", "gpu_to_peer_host", "peer_host_to_gpu"]),
     ("own_and_private", "Between own host and own GPU, and from and to private memory",
      ["host_to_gpu", "gpu_to_host", "private_to_peer_gpu", "peer_gpu_to_private"]),
+    ("pinned_and_cold", "Private memory, pinned and not; dotted is one core's memcpy beside what is not",
+     ["pinned_to_gpu", "gpu_to_pinned", "private_to_gpu", "gpu_to_private"]),
     ("notified", "Copies that tell the target; time until its call has run", ["notified", "notified16"]),
 ]
 
