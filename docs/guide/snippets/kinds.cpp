@@ -2,6 +2,7 @@
 #include <vector>
 
 #include <atoll/copy_batch.hpp>
+#include <atoll/pin.hpp>
 #include <upcxx/upcxx.hpp>
 
 int main() {
@@ -39,6 +40,21 @@ int main() {
   }
   all.finalize().wait();
   // [/batch]
+
+  upcxx::barrier();  // the left neighbour has copied
+  // [pin]
+  std::vector<double> field(100);
+  {
+    auto const pinned =  // #include <atoll/pin.hpp>
+        atl::pin(field.data(), field.size() * sizeof(double));
+    for (int step = 0; step < 10; ++step) {
+      for (double& x : field) x += 1;
+      upcxx::copy(field.data(), mine, 100).wait();
+      upcxx::copy(mine, field.data(), 100).wait();
+    }
+  }  // unpinned, before `field` is freed or grows
+  // [/pin]
+  UPCXX_ASSERT_ALWAYS(field[99] == 10);
 
   // [any]
   upcxx::global_ptr<double, upcxx::memory_kind::any> somewhere = mine;
