@@ -443,10 +443,10 @@ TEST_F(kernels_test, teams_of_some_ranks) {
 }
 
 TEST_F(kernels_test, as_many_blocks_as_are_there_at_once) {
-  auto const by_block = filled<std::uint64_t>(4096, 0);
+  auto const by_block = filled<std::uint64_t>(32768, 0);
   int const most = team_->max_blocks(reduction_by_all{}, 32, 0, *team_, here(by_block));
   ASSERT_GE(most, 1);
-  ASSERT_LE(most, 4096);
+  ASSERT_LE(most, 32768);
   auto const blocks = static_cast<unsigned>(upcxx::reduce_all(most, upcxx::op_fast_min).wait());
   run({blocks, 32}, reduction_by_all{}, here(by_block));
   EXPECT_EQ(content(by_block, blocks), std::vector<std::uint64_t>(blocks, ranks()));

@@ -1,0 +1,2 @@
+// The same tests, compiled for CUDA.
+#include "multirank/kinds/kernels_test.cpp"
