@@ -70,6 +70,8 @@ class communicator {
   /// Replaces each value by the largest of all ranks. Waits.
   virtual void max(std::span<double> values) = 0;
   virtual void barrier() = 0;
+  /// Does what others wait for, where that needs this rank's host.
+  virtual void progress() {}
 
   /// Rank 0 gets what each rank gave, indexed by rank; the others get nothing. Waits.
   virtual std::vector<std::vector<double>> gather(std::span<double const> mine) = 0;

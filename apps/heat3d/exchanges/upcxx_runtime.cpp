@@ -278,6 +278,7 @@ class upcxx_communicator final : public communicator {
     upcxx::reduce_all(values.data(), values.data(), values.size(), upcxx::op_fast_max).wait();
   }
   void barrier() override { upcxx::barrier(); }
+  void progress() override { upcxx::progress(); }
   std::vector<std::vector<double>> gather(std::span<double const> mine) override;
   std::unique_ptr<device_memory> open_device(std::uint64_t bytes) override {
     return std::make_unique<segment>(bytes);

@@ -4,6 +4,9 @@
 // There is no barrier, and sums over all ranks do not hold the loop up either: they are started in the steps
 // that ask for them and picked up in a later step. So ranks may be one step apart,
 // which the exchanges allow for.
+//
+// Where nobody needs the host in a step, many are started at once. The sums that the first of them begins with say that
+// the ones before are done; the host then lets the ranks add up theirs while the steps go on.
 
 #include "program/driver.hpp"
 
@@ -25,21 +28,22 @@ void driver::load_initial() {
     }
   }
   engine_.load(values);
+  if (runner_ != nullptr) runner_->restart();
 }
 
 block_sums driver::compute(coefficients const& k, bool sum_field) {
   apps::lap_timer timer;
   std::array<double const*, face_n> sent{};
   for (face f : send_order) {
-    if (own_.has_neighbor(f)) sent[f] = engine_.pack_async(f, halos_.outgoing(f));
+    if (own_.has_neighbor(f)) sent[f] = engine_.pack_async(f, halos_->outgoing(f));
   }
   timer.add_to(phases_.pack);
   engine_.launch_inner(k, sum_field);
   timer.add_to(phases_.inner);
   for (face f : send_order) {
-    if (!own_.has_neighbor(f) || !halos_.sends()) continue;
+    if (!own_.has_neighbor(f) || !halos_->sends()) continue;
     engine_.packed(f);
-    halos_.start(f, sent[f]);
+    halos_->start(f, sent[f]);
   }
   timer.add_to(phases_.send);
   engine_.complete_inner();
@@ -47,24 +51,31 @@ block_sums driver::compute(coefficients const& k, bool sum_field) {
   halo_planes planes{};
   for (int missing = own_.neighbor_n(); missing > 0;) {
     for (face f : send_order) {
-      if (!own_.has_neighbor(f) || planes[f] != nullptr || !halos_.arrived(f)) continue;
-      planes[f] = halos_.incoming(f);
+      if (!own_.has_neighbor(f) || planes[f] != nullptr || !halos_->arrived(f)) continue;
+      planes[f] = halos_->incoming(f);
       engine_.face_arrived(f, planes[f]);
       --missing;
     }
   }
-  halos_.wait();
+  halos_->wait();
   timer.add_to(phases_.wait);
   engine_.surface(planes);
   auto const sums = engine_.update();
-  halos_.next_step();
+  halos_->next_step();
   timer.add_to(phases_.surface);
   return sums;
 }
 
 void driver::warm_up(std::int64_t steps) {
   load_initial();
-  for (std::int64_t t = 0; t < steps; ++t) compute(problem_.coefficients_at(0), true);
+  if (runner_ != nullptr) {
+    for (auto const step : {std::int64_t{0}, problem_.final_step()})
+      runner_->prepare(problem_.coefficients_at(step));
+    if (steps > 0) runner_->start({steps, problem_.coefficients_at(0), true});
+    wait_for([&] { return runner_->done(); });
+  } else {
+    for (std::int64_t t = 0; t < steps; ++t) compute(problem_.coefficients_at(0), true);
+  }
   if (steps > 0) load_initial();
 }
 
@@ -73,6 +84,10 @@ void driver::run() {
   phases_ = {};
   ranks_.barrier();
   started_ = now();
+  runner_ != nullptr ? run_stretches() : run_steps();
+}
+
+void driver::run_steps() {
   double step_began = started_;
   for (std::int64_t t = 0; t <= problem_.final_step(); ++t) {
     bool const reduced = is_reduced(t);
@@ -96,6 +111,57 @@ void driver::run() {
     phases_.total = step_ended - started_;
     if (on_step) on_step(t, phases_.total);
   }
+}
+
+stretch driver::stretch_from(std::int64_t step) const {
+  // More are started before these are done, so that their number costs nothing.
+  constexpr std::int64_t most = 1000;
+  std::int64_t next = step + 1;
+  while (next <= problem_.final_step() && next - step < most && !is_reduced(next) &&
+         problem_.is_heated(next) == problem_.is_heated(step)) {
+    ++next;
+  }
+  return {next - step, problem_.coefficients_at(step), is_reduced(step)};
+}
+
+/// Sums of all ranks that arrive meanwhile are picked up.
+template <class Condition>
+void driver::wait_for(Condition is_true) {
+  while (!is_true()) {
+    if (reduction_step_ >= 0 && ranks_.sum_done()) {
+      complete_reduction();
+    } else {
+      ranks_.progress();
+    }
+  }
+}
+
+void driver::run_stretches() {
+  apps::lap_timer timer;
+  for (std::int64_t t = 0; t <= problem_.final_step();) {
+    auto const next = stretch_from(t);
+    runner_->start(next);
+    timer.add_to(phases_.inner);
+    wait_for([&] { return runner_->begun(); });
+    timer.add_to(phases_.surface);
+    if (next.sum_field) {
+      auto const sums = runner_->sums();
+      radiated_.add(sums.earlier);
+      if (reduction_step_ >= 0) complete_reduction();
+      reduced_[1] = radiated_.value();
+      start_reduction(t, sums.field.value());
+    }
+    timer.add_to(phases_.reduce);
+    phases_.total = now() - started_;
+    if (on_step && t > 0) on_step(t - 1, phases_.total);
+    t += next.step_n;
+  }
+  wait_for([&] { return runner_->done(); });
+  timer.add_to(phases_.surface);
+  if (reduction_step_ >= 0) complete_reduction();
+  timer.add_to(phases_.reduce);
+  phases_.total = now() - started_;
+  step_seconds_ = runner_->step_seconds();
 }
 
 void driver::start_reduction(std::int64_t step, double field) {

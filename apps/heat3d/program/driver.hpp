@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/stretches.hpp"
 #include "exchanges/communicator.hpp"
 #include "problem/checks.hpp"
 
@@ -38,14 +39,18 @@ struct report {
 /// Runs the problem on this rank's block. All ranks call the same functions.
 class driver {
  public:
+  /// Step by step: the host starts what is computed and sent.
   driver(problem const& p, block const& own, communicator& ranks, backend& engine, halo_exchange& halos)
-      : problem_(p), own_(own), ranks_(ranks), engine_(engine), halos_(halos), energy_(p), means_(p) {}
+      : problem_(p), own_(own), ranks_(ranks), engine_(engine), halos_(&halos), energy_(p), means_(p) {}
+  /// All steps between two sums, or up to where the power changes, at once.
+  driver(problem const& p, block const& own, communicator& ranks, backend& engine, stretch_runner& runner)
+      : problem_(p), own_(own), ranks_(ranks), engine_(engine), runner_(&runner), energy_(p), means_(p) {}
 
   /// Decides in which steps sums are taken, and in which of them `on_report` is called (on every rank).
   std::function<bool(std::int64_t)> is_reduced;
   std::function<bool(std::int64_t)> is_printed;
   std::function<void(report const&)> on_report;
-  /// Called in every timed step, on every rank.
+  /// Called in every timed step, or when many are done, on every rank.
   std::function<void(std::int64_t step, double elapsed_seconds)> on_step;
 
   /// Steps whose result and time are thrown away. The field is what it was initially afterwards.
@@ -62,6 +67,11 @@ class driver {
 
  private:
   block_sums compute(coefficients const& k, bool sum_field);
+  void run_steps();
+  void run_stretches();
+  stretch stretch_from(std::int64_t step) const;
+  template <class Condition>
+  void wait_for(Condition is_true);
   void start_reduction(std::int64_t step, double field);
   void complete_reduction();
   void load_initial();
@@ -70,7 +80,8 @@ class driver {
   block own_;
   communicator& ranks_;
   backend& engine_;
-  halo_exchange& halos_;
+  halo_exchange* halos_ = nullptr;    ///< step by step
+  stretch_runner* runner_ = nullptr;  ///< or many at once
   energy_ledger energy_;
   mean_check means_;
 
