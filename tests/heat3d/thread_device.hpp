@@ -158,6 +158,7 @@ class thread_device final : public accelerator {
     for (auto const& stream : streams_) wait_until([&] { return stream->is_idle(); });
   }
 
+  void restart() override { flags_.restart(); }
   void load(double* to, double const* host, std::int64_t n) override { std::copy_n(host, n, to); }
   void store(double* host, double const* from, std::int64_t n) const override { std::copy_n(from, n, host); }
 

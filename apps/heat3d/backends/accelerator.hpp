@@ -62,6 +62,8 @@ class accelerator {
   /// Waits for all streams.
   virtual void synchronize() = 0;
 
+  /// A field was loaded: the next sweep is of step 0. With all streams idle. Waits.
+  virtual void restart() = 0;
   /// Copies with all streams idle. Wait.
   virtual void load(double* to, double const* host, std::int64_t n) = 0;
   virtual void store(double* host, double const* from, std::int64_t n) const = 0;

@@ -168,6 +168,7 @@ cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(se
   check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");
   check_cuda(cudaMemset(flags_.words[0], 0, 2 * words * sizeof(std::uint32_t)), "memory");
   flags_.words[1] = flags_.words[0] + words;
+  flags_.clock = clock();
 
   std::array<std::int64_t, stream_n> first{};
   for (int f = 0; f < face_n; ++f) {

@@ -8,6 +8,10 @@
 
 namespace heat3d {
 
+namespace {
+constexpr std::size_t clock_bytes = 2 * sizeof(std::uint32_t);
+}  // namespace
+
 void check_cuda(cudaError_t status, char const* what) {
   if (status == cudaSuccess) return;
   if (status == cudaErrorMemoryAllocation) throw std::bad_alloc();
@@ -29,12 +33,15 @@ cuda_streams::cuda_streams(backend_setup const& setup) {
   }
   for (auto& m : marks_) check_cuda(cudaEventCreateWithFlags(&m, cudaEventDisableTiming), "event");
   check_cuda(cudaEventCreateWithFlags(&summed_, cudaEventDisableTiming), "event");
+  check_cuda(cudaMalloc(&clock_.numbers, clock_bytes), "memory");
+  restart();
 }
 
 cuda_streams::~cuda_streams() {
   for (auto* s : streams_) cudaStreamDestroy(s);
   for (auto* m : marks_) cudaEventDestroy(m);
   cudaEventDestroy(summed_);
+  cudaFree(clock_.numbers);
 }
 
 void cuda_streams::copy_in(face stream, double* to, double const* host, std::int64_t n) {
@@ -66,6 +73,11 @@ void cuda_streams::record_sum(int stream) { check_cuda(cudaEventRecord(summed_, 
 void cuda_streams::wait_for_sum() { check_cuda(cudaEventSynchronize(summed_), "sum"); }
 
 void cuda_streams::synchronize() { check_cuda(cudaDeviceSynchronize(), "kernels"); }
+
+void cuda_streams::restart() {
+  check_cuda(cudaMemset(clock_.numbers, 0, clock_bytes), "steps");
+  synchronize();
+}
 
 void cuda_streams::load(double* to, double const* host, std::int64_t n) {
   check_cuda(cudaMemcpy(to, host, n * sizeof(double), cudaMemcpyHostToDevice), "copy");

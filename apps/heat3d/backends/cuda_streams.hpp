@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "backends/accelerator.hpp"
+#include "backends/tiles.hpp"
 
 namespace heat3d {
 
@@ -24,6 +25,7 @@ class cuda_streams : public accelerator {
   void wait(int stream, mark m) override;
   bool reached(mark m) override;
   void synchronize() override;
+  void restart() override;
   void load(double* to, double const* host, std::int64_t n) override;
   void store(double* host, double const* from, std::int64_t n) const override;
   bool pin(void const* memory, std::int64_t bytes) override;
@@ -32,6 +34,9 @@ class cuda_streams : public accelerator {
  protected:
   explicit cuda_streams(backend_setup const& setup);
   ~cuda_streams() override;
+
+  /// For the sweeps.
+  step_clock clock() const { return clock_; }
 
   /// Puts the mark that a sum is complete at the end of a stream.
   void record_sum(int stream);
@@ -45,6 +50,7 @@ class cuda_streams : public accelerator {
   std::array<cudaEvent_t, mark_n> marks_{};
   cudaEvent_t summed_{};
   int processors_ = 0;
+  step_clock clock_{};
 };
 
 }  // namespace heat3d

@@ -116,7 +116,7 @@ class device_backend final : public backend {
 
   // Of the present step.
   coefficients k_{};
-  std::uint32_t step_ = 0;  ///< since the field was loaded
+  std::int64_t step_ = 0;  ///< since the field was loaded
   bool sum_field_ = false;
   std::array<double const*, face_n> halos_{};
   std::array<bool, mark_n> seen_{};  ///< marks that are known to be reached
@@ -137,6 +137,7 @@ void device_backend::load(std::span<double const> values) {
     device_->load(from_, values.data(), cell_n_);
   }
   step_ = 0;
+  device_->restart();
   device_->sum(from_, cell_n_);  // forgets what was radiated in a warm-up
   device_->finish_sum();
 }
@@ -191,8 +192,16 @@ void device_backend::packed(face f) {
 }
 
 sweep_work device_backend::work_on(box const& part) const {
-  sweep_work w{from_, to_, {}, extent_, part, k_, own_.cells.low[0] == 0, tiny_limit(k_, flush_denormals_),
-               step_};
+  sweep_work w{from_,
+               to_,
+               {},
+               extent_,
+               part,
+               k_,
+               own_.cells.low[0] == 0,
+               tiny_limit(k_, flush_denormals_),
+               static_cast<int>(step_ % 2),
+               part == inner_};
   std::ranges::copy(halos_, w.halos);
   return w;
 }

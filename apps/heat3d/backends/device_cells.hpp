@@ -84,6 +84,7 @@ HEAT3D_CELL swept sweep_tile(sweep_work const& w, tile_flags const& flags, tile_
   int const end = static_cast<int>(w.part.high[2]);
   int const last = first + t.depth < end ? first + t.depth : end;
   swept found;
+  if (w.counts && thread_x + thread_y == 0 && tile.number_in(t) == 0) flags.clock.count(w.parity);
   if (x < w.part.high[0] && y < w.part.high[1]) {
     bool const surface = tile.is_at_surface(w, t);
     found = flags.need_care(w, tile) ? walk_with_care(w, x, y, first, last, surface)

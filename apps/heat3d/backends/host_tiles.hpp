@@ -2,6 +2,7 @@
 
 /// Tiles of a device that the host plays.
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -14,11 +15,13 @@ class host_tile_flags {
  public:
   explicit host_tile_flags(tiling const& tiles)
       : words_(2 * static_cast<std::size_t>(tiles.tile_n())),
-        device_{{words_.data(), words_.data() + tiles.tile_n()}, tiles} {}
+        device_{{words_.data(), words_.data() + tiles.tile_n()}, tiles, {numbers_.data(), nullptr, 0}} {}
   host_tile_flags(host_tile_flags const&) = delete;
   host_tile_flags& operator=(host_tile_flags const&) = delete;
 
   tile_flags const& device() const { return device_; }
+  /// The next step is the first one.
+  void restart() { numbers_ = {}; }
 
   /// All inner cells, tile by tile; tells of those of each thread.
   template <class Tell>
@@ -37,6 +40,7 @@ class host_tile_flags {
 
  private:
   std::vector<std::uint32_t> words_;
+  std::array<std::uint32_t, 2> numbers_{};
   tile_flags device_;
 };
 

@@ -151,6 +151,7 @@ kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
   flag_words_ = Kokkos::View<std::uint32_t*, Kokkos::CudaSpace>("small numbers", 2 * words);
   flags_.words[0] = flag_words_.data();
   flags_.words[1] = flag_words_.data() + words;
+  flags_.clock = clock();
   std::int64_t slot_n = 0;
   for (int f = 0; f < face_n; ++f) {
     first_slot_[f] = slot_n;

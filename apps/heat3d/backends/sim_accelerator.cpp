@@ -89,6 +89,7 @@ class sim_accelerator final : public accelerator {
     while (std::ranges::any_of(streams_, busy)) run_something();
   }
 
+  void restart() override { flags_.restart(); }
   void load(double* to, double const* host, std::int64_t n) override {
     memory_.put(to, host, n);
     memory_.finish();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "problem/stencil.hpp"
@@ -82,28 +83,62 @@ inline tiling tiling_of(box const& inner, int threads, int tiles) {
   return best;
 }
 
+/// Nanoseconds of the clock that all kernels of a device have in common.
+HEAT3D_CELL std::uint64_t device_nanoseconds() {
+#ifdef __CUDA_ARCH__
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+#else
+  return static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+#endif
+}
+
+/// The number of a step since the field was loaded, in memory of the device: sweeps that are started again and again as they are cannot hold it. Two words take
+/// turns: sweeps of a step read one, and one of them writes the number of the next step into the other.
+struct step_clock {
+  std::uint32_t* numbers;  ///< by parity
+  std::uint64_t* began;    ///< when that sweep began, by step
+  std::uint32_t began_n;   ///< of as many steps; 0: nobody asks
+
+  HEAT3D_CELL std::uint32_t number(int parity) const { return numbers[parity]; }
+  /// By one thread, when everything of the steps before is done.
+  HEAT3D_CELL void stamp(int parity) const {
+    auto const step = number(parity);
+    if (step < began_n) began[step] = device_nanoseconds();
+  }
+  HEAT3D_CELL void count(int parity) const {
+    stamp(parity);
+    numbers[1 - parity] = number(parity) + 1;
+  }
+};
+
 /// One word for each tile and each of two steps. Those of a tile with small numbers and of its neighbours are set to the number of the step which reads
 /// these, so that nothing needs to be cleared.
 struct tile_flags {
   std::uint32_t* words[2];
   tiling tiles;
+  step_clock clock;
 
   HEAT3D_CELL bool need_care(sweep_work const& w, tile_place const& tile) const {
     if (w.tiny == 0) return false;
+    auto const step = clock.number(w.parity);
     // Nobody has looked at a field that was loaded.
-    return w.step == 0 || of_step(w.step)[tile.number_in(tiles)] == w.step;
+    return step == 0 || of_step(step)[tile.number_in(tiles)] == step;
   }
 
   /// The sweep has written a small number into this tile.
   HEAT3D_CELL void note_tiny(sweep_work const& w, tile_place const& tile) const {
     auto const [x, y, z] = tile;
-    set(w, tile);
-    if (x > 0) set(w, {x - 1, y, z});
-    if (x + 1 < tiles.n_x) set(w, {x + 1, y, z});
-    if (y > 0) set(w, {x, y - 1, z});
-    if (y + 1 < tiles.n_y) set(w, {x, y + 1, z});
-    if (z > 0) set(w, {x, y, z - 1});
-    if (z + 1 < tiles.n_z) set(w, {x, y, z + 1});
+    auto const next = clock.number(w.parity) + 1;
+    set(next, tile);
+    if (x > 0) set(next, {x - 1, y, z});
+    if (x + 1 < tiles.n_x) set(next, {x + 1, y, z});
+    if (y > 0) set(next, {x, y - 1, z});
+    if (y + 1 < tiles.n_y) set(next, {x, y + 1, z});
+    if (z > 0) set(next, {x, y, z - 1});
+    if (z + 1 < tiles.n_z) set(next, {x, y, z + 1});
   }
   /// The same of a cell anywhere in the block. Inner cells that read one at a face are in the tile that is nearest to it.
   HEAT3D_CELL void note_tiny_cell(sweep_work const& w, std::int64_t x, std::int64_t y, std::int64_t z) const {
@@ -119,13 +154,13 @@ struct tile_flags {
     return static_cast<int>(number < n ? number : n - 1);
   }
   HEAT3D_CELL std::uint32_t* of_step(std::uint32_t step) const { return step % 2 == 0 ? words[0] : words[1]; }
-  HEAT3D_CELL void set(sweep_work const& w, tile_place const& tile) const {
-    std::uint32_t* const word = of_step(w.step + 1) + tile.number_in(tiles);
+  HEAT3D_CELL void set(std::uint32_t step, tile_place const& tile) const {
+    std::uint32_t* const word = of_step(step) + tile.number_in(tiles);
     // Many set it, to the same value.
 #ifdef __CUDA_ARCH__
-    *static_cast<std::uint32_t volatile*>(word) = w.step + 1;
+    *static_cast<std::uint32_t volatile*>(word) = step;
 #else
-    std::atomic_ref(*word).store(w.step + 1, std::memory_order_relaxed);
+    std::atomic_ref(*word).store(step, std::memory_order_relaxed);
 #endif
   }
 };

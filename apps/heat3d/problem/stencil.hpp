@@ -22,7 +22,8 @@ struct sweep_work {
   coefficients k;
   bool heated;         ///< the block touches the heated face
   std::uint32_t tiny;  ///< see is_tiny(); 0 keeps denormal numbers
-  std::uint32_t step;  ///< since the field was loaded
+  int parity;          ///< of the step, see step_clock
+  bool counts;         ///< one of the sweeps of a step does
 };
 
 /// A double whose operations flush denormal results to zero, as the host's processor is told to do. Devices
