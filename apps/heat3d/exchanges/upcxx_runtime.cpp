@@ -24,11 +24,10 @@
 #include <utility>
 
 #include "exchanges/communicator.hpp"
+#include "exchanges/upcxx_segment.hpp"
 
 namespace heat3d {
 namespace {
-
-using gpu = upcxx::gpu_default_device;  // a simulated one has this kind as well
 
 /// Planes in the shared heap.
 struct host_planes {
@@ -37,61 +36,6 @@ struct host_planes {
   void release(pointer p) const { upcxx::delete_array(p); }
   double* raw(pointer p) const { return p.local(); }
   pointer global(double const* p) const { return upcxx::to_global_ptr(const_cast<double*>(p)); }
-};
-
-/// A segment on a device of this rank.
-class segment final : public device_memory {
- public:
-  explicit segment(std::uint64_t bytes) {
-    try {
-      allocator_ = upcxx::make_gpu_allocator(bytes);
-    } catch (upcxx::bad_segment_alloc const&) {
-      throw failure{"memory does not suffice: the fields (" + std::to_string(bytes >> 20U) +
-                    " MiB on this rank) do not fit into device memory; use a smaller domain or more devices"};
-    }
-    // Without a device on any rank all give up.
-    auto const without = allocator_.is_active() ? upcxx::rank_n() : upcxx::rank_me();
-    auto const first = upcxx::reduce_all(without, upcxx::op_fast_min).wait();
-    if (first != upcxx::rank_n()) {
-      allocator_.destroy();
-      throw failure{"rank " + std::to_string(first) +
-                    " has no device; `atoll info` lists those that a process sees"};
-    }
-  }
-  ~segment() override { allocator_.destroy(); }
-
-  int device() const override { return allocator_.device_id(); }
-  std::string name() const override {
-    // A line for each device: "cuda device 0: its name, its memory, ..."
-    auto const lines = gpu::kind_info();
-    auto const line = lines.find(" device " + std::to_string(device()) + ": ");
-    auto const begin = lines.find(": ", line) + 2;
-    return line == std::string::npos ? "" : lines.substr(begin, lines.find_first_of(",\n", begin) - begin);
-  }
-  std::string uuid() const override { return gpu::uuid(device()); }
-  double* allocate(std::int64_t n) override {
-    auto const p = allocator_.allocate<double>(static_cast<std::size_t>(n));
-    if (p.is_null()) throw std::bad_alloc();
-    return allocator_.local(p);
-  }
-  void put(double* device, double const* host, std::int64_t n) override {
-    upcxx::copy(host, global(device), static_cast<std::size_t>(n), upcxx::operation_cx::as_promise(*copies_));
-  }
-  void get(double* host, double const* device, std::int64_t n) override {
-    upcxx::copy(global(device), host, static_cast<std::size_t>(n), upcxx::operation_cx::as_promise(*copies_));
-  }
-  void finish() override {
-    copies_->finalize().wait();
-    copies_.emplace();
-  }
-
-  upcxx::global_ptr<double, gpu::kind> global(double const* p) const {
-    return allocator_.to_global_ptr(const_cast<double*>(p));
-  }
-
- private:
-  upcxx::device_allocator<gpu> allocator_;
-  std::optional<upcxx::promise<>> copies_{std::in_place};
 };
 
 /// Planes in a segment, which frees them.

@@ -1,0 +1,53 @@
+#include "exchanges/upcxx_segment.hpp"
+
+#include <new>
+
+#include "exchanges/communicator.hpp"
+
+namespace heat3d {
+
+segment::segment(std::uint64_t bytes) {
+  try {
+    allocator_ = upcxx::make_gpu_allocator(bytes);
+  } catch (upcxx::bad_segment_alloc const&) {
+    throw failure{"memory does not suffice: the fields (" + std::to_string(bytes >> 20U) +
+                  " MiB on this rank) do not fit into device memory; use a smaller domain or more devices"};
+  }
+  // Without a device on any rank all give up.
+  auto const without = allocator_.is_active() ? upcxx::rank_n() : upcxx::rank_me();
+  auto const first = upcxx::reduce_all(without, upcxx::op_fast_min).wait();
+  if (first != upcxx::rank_n()) {
+    allocator_.destroy();
+    throw failure{"rank " + std::to_string(first) +
+                  " has no device; `atoll info` lists those that a process sees"};
+  }
+}
+
+std::string segment::name() const {
+  // A line for each device: "cuda device 0: its name, its memory, ..."
+  auto const lines = gpu::kind_info();
+  auto const line = lines.find(" device " + std::to_string(device()) + ": ");
+  auto const begin = lines.find(": ", line) + 2;
+  return line == std::string::npos ? "" : lines.substr(begin, lines.find_first_of(",\n", begin) - begin);
+}
+
+double* segment::allocate(std::int64_t n) {
+  auto const p = allocator_.allocate<double>(static_cast<std::size_t>(n));
+  if (p.is_null()) throw std::bad_alloc();
+  return allocator_.local(p);
+}
+
+void segment::put(double* device, double const* host, std::int64_t n) {
+  upcxx::copy(host, global(device), static_cast<std::size_t>(n), upcxx::operation_cx::as_promise(*copies_));
+}
+
+void segment::get(double* host, double const* device, std::int64_t n) {
+  upcxx::copy(global(device), host, static_cast<std::size_t>(n), upcxx::operation_cx::as_promise(*copies_));
+}
+
+void segment::finish() {
+  copies_->finalize().wait();
+  copies_.emplace();
+}
+
+}  // namespace heat3d
