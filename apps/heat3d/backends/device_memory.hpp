@@ -4,11 +4,48 @@
 /// the device's own run time.
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "problem/decomposition.hpp"
 
 namespace heat3d {
+
+/// A point in a stream that was passed or not.
+class stream_point {
+ public:
+  virtual ~stream_point() = default;
+  stream_point(stream_point const&) = delete;
+  stream_point& operator=(stream_point const&) = delete;
+
+  [[nodiscard]] virtual bool reached() const = 0;
+
+ protected:
+  stream_point() = default;
+};
+
+/// A stream of a simulated device, in which the host does what kernels do elsewhere. Nothing waits.
+class device_stream {
+ public:
+  virtual ~device_stream() = default;
+  device_stream(device_stream const&) = delete;
+  device_stream& operator=(device_stream const&) = delete;
+
+  /// For who else puts something into the stream.
+  virtual void* native() = 0;
+  /// At the end of the stream, whose turn poll() finds; the stream goes on when it is done.
+  virtual void start(std::function<void()> work) = 0;
+  /// The present end.
+  virtual std::shared_ptr<stream_point const> end() = 0;
+  /// What follows happens when a point of another stream was passed.
+  virtual void wait(std::shared_ptr<stream_point const> const& point) = 0;
+  /// Makes progress, and does the next work if the stream has come there.
+  virtual void poll() = 0;
+
+ protected:
+  device_stream() = default;
+};
 
 /// Memory on one device. Pointers are addresses on the device, which the host must not follow. All of it is
 /// freed by the destructor, which is collective where the communication library allocated.
@@ -30,6 +67,8 @@ class device_memory {
   virtual void get(double* host, double const* device, std::int64_t n) = 0;
   /// Returns when the copies so far are complete.
   virtual void finish() = 0;
+  /// Only of simulated devices. Ends before this.
+  virtual std::unique_ptr<device_stream> make_stream() { return nullptr; }
 
  protected:
   device_memory() = default;

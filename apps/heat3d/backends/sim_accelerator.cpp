@@ -1,14 +1,11 @@
 // `--backend device-sim`: the device back end without a device, for tests. Its memory is that of the
 // library's simulated devices (ATOLL_SIM_DEVICES), which only copies of the library reach, as real device
-// memory.
-//
-// Streams are queues. What is started runs later, when the host waits, and streams are served in random
-// order: a mark that is not waited for gives a wrong field.
+// memory, and its streams are theirs. What is started runs later, when the host waits, and streams are served in
+// random order: a mark that is not waited for gives a wrong field.
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <deque>
 #include <functional>
 #include <random>
 #include <string_view>
@@ -27,6 +24,7 @@ class sim_accelerator final : public accelerator {
       : memory_(*setup.device),
         random_(memory_.device() + 1),
         flags_(tiling_of(inner_box(setup.own), tile_width, tile_height, tiles_at_a_time)) {
+    for (auto& stream : streams_) stream = memory_.make_stream();
     auto const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
     if (fault != nullptr && std::string_view(fault) == "device" && memory_.device() == 1) steps_left_ = 4;
   }
@@ -70,23 +68,19 @@ class sim_accelerator final : public accelerator {
     return sums_;
   }
 
-  void record(mark m, int stream) override {
-    auto const at = static_cast<std::size_t>(m);
-    auto const ticket = ++recorded_[at];
-    streams_[stream].push_back({[this, at, ticket] { passed_[at] = ticket; }, at, 0});
-  }
+  void record(mark m, int stream) override { marks_[static_cast<std::size_t>(m)] = streams_[stream]->end(); }
   void wait(int stream, mark m) override {
-    auto const at = static_cast<std::size_t>(m);
-    streams_[stream].push_back({[] {}, at, recorded_[at]});
+    if (auto const& at = marks_[static_cast<std::size_t>(m)]) streams_[stream]->wait(at);
   }
   bool reached(mark m) override {
     run_something();
-    auto const at = static_cast<std::size_t>(m);
-    return passed_[at] >= recorded_[at];
+    auto const& at = marks_[static_cast<std::size_t>(m)];
+    return at == nullptr || at->reached();
   }
   void synchronize() override {
-    auto const busy = [](auto const& stream) { return !stream.empty(); };
-    while (std::ranges::any_of(streams_, busy)) run_something();
+    for (auto const& stream : streams_) {
+      for (auto const end = stream->end(); !end->reached();) run_something();
+    }
   }
 
   void restart() override { flags_.restart(); }
@@ -100,21 +94,8 @@ class sim_accelerator final : public accelerator {
   }
 
  private:
-  struct task {
-    std::function<void()> run;
-    std::size_t at = 0;        ///< mark that must have been passed ...
-    std::int64_t awaited = 0;  ///< ... as recorded that time
-  };
-
-  void start(int stream, std::function<void()> run) { streams_[stream].push_back({std::move(run), 0, 0}); }
-  /// The first task of a random stream, unless it has to wait.
-  void run_something() {
-    auto& stream = streams_[random_() % stream_n];
-    if (stream.empty() || passed_[stream.front().at] < stream.front().awaited) return;
-    auto const run = std::move(stream.front().run);
-    stream.pop_front();
-    run();
-  }
+  void start(int stream, std::function<void()> run) { streams_[stream]->start(std::move(run)); }
+  void run_something() { streams_[random_() % stream_n]->poll(); }
   std::vector<double> fetch(double const* from, std::int64_t n) const {
     std::vector<double> host(n);
     store(host.data(), from, n);
@@ -130,9 +111,8 @@ class sim_accelerator final : public accelerator {
   device_memory& memory_;
   std::minstd_rand random_;
   host_tile_flags flags_;
-  std::array<std::deque<task>, stream_n> streams_;
-  std::array<std::int64_t, mark_n> recorded_{};
-  std::array<std::int64_t, mark_n> passed_{};
+  std::array<std::unique_ptr<device_stream>, stream_n> streams_;
+  std::array<std::shared_ptr<stream_point const>, mark_n> marks_;
   compensated_sum radiated_;
   sums sums_;
   int steps_left_ = -1;  ///< until it fails; negative: it does not

@@ -1,10 +1,59 @@
 #include "exchanges/upcxx_segment.hpp"
 
+#include <atoll/stream.hpp>
+#include <deque>
 #include <new>
+#include <utility>
 
 #include "exchanges/communicator.hpp"
 
 namespace heat3d {
+namespace {
+
+class library_point final : public stream_point {
+ public:
+  explicit library_point(atl::stream const& s) : passed(atl::when(s)) {}
+  bool reached() const override { return passed.is_ready(); }
+
+  upcxx::future<> const passed;
+};
+
+/// A stream of the library, where `work` is done when the host sees that it has come there: not in the callback that
+/// says so, in which nothing may wait.
+class library_stream final : public device_stream {
+ public:
+  explicit library_stream(upcxx::device_allocator<gpu> const& memory) : stream_(atl::make_stream(memory)) {}
+
+  void* native() override { return stream_.native(); }
+  void start(std::function<void()> work) override {
+    due_.push_back({std::move(work), atl::when(stream_), {}});
+    atl::wait(stream_, due_.back().done.get_future());
+  }
+  std::shared_ptr<stream_point const> end() override { return std::make_shared<library_point>(stream_); }
+  void wait(std::shared_ptr<stream_point const> const& point) override {
+    atl::wait(stream_, static_cast<library_point const&>(*point).passed);
+  }
+  void poll() override {
+    upcxx::progress();
+    if (due_.empty() || !due_.front().come.is_ready()) return;
+    auto next = std::move(due_.front());
+    due_.pop_front();
+    next.work();
+    next.done.finalize();
+  }
+
+ private:
+  struct item {
+    std::function<void()> work;
+    upcxx::future<> come;
+    upcxx::promise<> done;
+  };
+
+  atl::owned_stream stream_;
+  std::deque<item> due_;
+};
+
+}  // namespace
 
 segment::segment(std::uint64_t bytes) {
   try {
@@ -49,5 +98,7 @@ void segment::finish() {
   copies_->finalize().wait();
   copies_.emplace();
 }
+
+std::unique_ptr<device_stream> segment::make_stream() { return std::make_unique<library_stream>(allocator_); }
 
 }  // namespace heat3d

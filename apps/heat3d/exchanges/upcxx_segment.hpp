@@ -28,6 +28,7 @@ class segment final : public device_memory {
   void put(double* device, double const* host, std::int64_t n) override;
   void get(double* host, double const* device, std::int64_t n) override;
   void finish() override;
+  std::unique_ptr<device_stream> make_stream() override;
 
   upcxx::global_ptr<double, gpu::kind> global(double const* p) const {
     return allocator_.to_global_ptr(const_cast<double*>(p));
