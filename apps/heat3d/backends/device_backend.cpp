@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/accelerator.hpp"
+#include "backends/device_block.hpp"
 
 namespace heat3d {
 
@@ -47,21 +47,11 @@ constexpr std::int64_t piece_cells = 1 << 22;
 class device_backend final : public backend {
  public:
   device_backend(backend_setup const& setup, std::unique_ptr<accelerator> device)
-      : own_(setup.own),
-        extent_(setup.own.extent()),
-        inner_(inner_box(setup.own)),
-        cell_n_(setup.own.cells.cell_n()),
-        planes_on_device_(setup.planes_on_device),
-        flush_denormals_(setup.flush_denormals),
-        device_(std::move(device)) {
-    from_ = setup.device->allocate(cell_n_);
-    to_ = setup.device->allocate(cell_n_);
-    for (face f : send_order) {
-      if (!own_.has_neighbor(f)) continue;
-      faces_.push_back(f);
-      if (planes_on_device_) continue;
-      staged_out_[f] = setup.device->allocate(face_cells(extent_, f));
-      staged_in_[f] = setup.device->allocate(face_cells(extent_, f));
+      : block_(setup, std::move(device)), planes_on_device_(setup.planes_on_device) {
+    if (planes_on_device_) return;
+    for (face f : block_.faces) {
+      staged_out_[f] = setup.device->allocate(face_cells(block_.extent, f));
+      staged_in_[f] = setup.device->allocate(face_cells(block_.extent, f));
     }
   }
   ~device_backend() override {
@@ -76,7 +66,7 @@ class device_backend final : public backend {
   void load(std::span<double const> values) override;
   void store(std::span<double> values) const override {
     device_->synchronize();
-    device_->store(values.data(), from_, cell_n_);
+    device_->store(values.data(), block_.field(), block_.cell_n);
   }
   extremes scan() override;
 
@@ -93,19 +83,15 @@ class device_backend final : public backend {
   bool sent_from_field(face f) const { return planes_on_device_ && axis_of(f) == 2; }
   void wait_on_host(mark m);
   box ready_cells(face f) const;
-  sweep_work work_on(box const& part) const;
+  sweep_work work_on(box const& part) const {
+    return block_.work_on(part, static_cast<int>(block_.step % 2), k_, halos_);
+  }
   void pin(void const* memory, std::int64_t bytes);
 
-  block own_;
-  triple extent_;
-  box inner_;
-  std::int64_t cell_n_;
+  device_block block_;
+  accelerator* const device_ = block_.device.get();
+  std::vector<face> const& faces_ = block_.faces;
   bool planes_on_device_;
-  bool flush_denormals_;
-  std::unique_ptr<accelerator> device_;
-  std::vector<face> faces_;  ///< those with a neighbour
-  double* from_;             ///< the present field
-  double* to_;               ///< the field to be
   std::array<double*, face_n> staged_out_{};
   std::array<double*, face_n> staged_in_{};
   struct pinned_memory {
@@ -116,7 +102,6 @@ class device_backend final : public backend {
 
   // Of the present step.
   coefficients k_{};
-  std::int64_t step_ = 0;  ///< since the field was loaded
   bool sum_field_ = false;
   std::array<double const*, face_n> halos_{};
   std::array<bool, mark_n> seen_{};  ///< marks that are known to be reached
@@ -125,34 +110,34 @@ class device_backend final : public backend {
 void device_backend::load(std::span<double const> values) {
   // Denormal numbers count as zero where they are flushed; the host's processor sees them so by itself.
   device_->synchronize();
-  if (flush_denormals_) {
-    std::vector<double> piece(std::min<std::int64_t>(cell_n_, piece_cells));
-    for (std::int64_t i = 0; i < cell_n_; i += piece_cells) {
-      auto const n = std::min(piece_cells, cell_n_ - i);
+  block_.step = 0;
+  if (block_.flush_denormals) {
+    std::vector<double> piece(std::min<std::int64_t>(block_.cell_n, piece_cells));
+    for (std::int64_t i = 0; i < block_.cell_n; i += piece_cells) {
+      auto const n = std::min(piece_cells, block_.cell_n - i);
       std::transform(values.begin() + i, values.begin() + i + n, piece.begin(),
                      [](double v) { return flushing::of(v).value; });
-      device_->load(from_ + i, piece.data(), n);
+      device_->load(block_.field() + i, piece.data(), n);
     }
   } else {
-    device_->load(from_, values.data(), cell_n_);
+    device_->load(block_.field(), values.data(), block_.cell_n);
   }
-  step_ = 0;
   device_->restart();
-  device_->sum(from_, cell_n_);  // forgets what was radiated in a warm-up
+  device_->sum(block_.field(), block_.cell_n);  // forgets what was radiated in a warm-up
   device_->finish_sum();
 }
 
 backend::extremes device_backend::scan() {
   device_->synchronize();
   extremes found{{}, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), {}};
-  device_->sum(from_, cell_n_);
+  device_->sum(block_.field(), block_.cell_n);
   auto const sums = device_->finish_sum();
   found.sum = sums.field;
   found.radiated = sums.radiated;
-  std::vector<double> piece(std::min<std::int64_t>(cell_n_, piece_cells));
-  for (std::int64_t i = 0; i < cell_n_; i += piece_cells) {
-    auto const n = std::min(piece_cells, cell_n_ - i);
-    device_->store(piece.data(), from_ + i, n);
+  std::vector<double> piece(std::min<std::int64_t>(block_.cell_n, piece_cells));
+  for (std::int64_t i = 0; i < block_.cell_n; i += piece_cells) {
+    auto const n = std::min(piece_cells, block_.cell_n - i);
+    device_->store(piece.data(), block_.field() + i, n);
     auto const [low, high] = std::minmax_element(piece.begin(), piece.begin() + n);
     found.min = std::min(found.min, *low);
     found.max = std::max(found.max, *high);
@@ -161,7 +146,7 @@ backend::extremes device_backend::scan() {
 }
 
 double const* device_backend::pack_async(face f, double* plane) {
-  auto const from = plane_of(from_, extent_, f);
+  auto const from = plane_of(block_.field(), block_.extent, f);
   if (sent_from_field(f)) return from.origin;
   for (face other : faces_) {
     if (other != f) device_->wait(f, of_face(mark::surface, other));
@@ -169,7 +154,7 @@ double const* device_backend::pack_async(face f, double* plane) {
   if (planes_on_device_) {
     device_->pack(f, from, plane);
   } else {
-    auto const n = face_cells(extent_, f);
+    auto const n = face_cells(block_.extent, f);
     pin(plane, n * 8);
     if (axis_of(f) != 2) device_->pack(f, from, staged_out_[f]);
     device_->copy_out(f, plane, axis_of(f) == 2 ? from.origin : staged_out_[f], n);
@@ -191,34 +176,19 @@ void device_backend::packed(face f) {
   for (face other : faces_) wait_on_host(of_face(mark::surface, other));
 }
 
-sweep_work device_backend::work_on(box const& part) const {
-  sweep_work w{from_,
-               to_,
-               {},
-               extent_,
-               part,
-               k_,
-               own_.cells.low[0] == 0,
-               tiny_limit(k_, flush_denormals_),
-               static_cast<int>(step_ % 2),
-               part == inner_};
-  std::ranges::copy(halos_, w.halos);
-  return w;
-}
-
 void device_backend::launch_inner(coefficients const& k, bool sum_field) {
   k_ = k;
   sum_field_ = sum_field;
   for (face f : faces_) device_->wait(inner_stream, of_face(mark::surface, f));
-  if (sum_field) device_->sum(from_, cell_n_);
+  if (sum_field) device_->sum(block_.field(), block_.cell_n);
   if (!faces_.empty()) device_->record(mark::joined, inner_stream);
-  if (!inner_.is_empty()) device_->sweep_inner(work_on(inner_));
+  if (!block_.inner.is_empty()) device_->sweep_inner(work_on(block_.inner));
 }
 
 /// Cells at face `f` that wait for no other halo.
 /// Each cell is in this box at the face that came last of its own.
 box device_backend::ready_cells(face f) const {
-  box part{{0, 0, 0}, extent_};
+  box part{{0, 0, 0}, block_.extent};
   auto const d = axis_of(f);
   if (is_high(f)) {
     part.low[d] = part.high[d] - 1;
@@ -229,7 +199,7 @@ box device_backend::ready_cells(face f) const {
     if (halos_[other] != nullptr) continue;
     auto const e = axis_of(other);
     if (is_high(other)) {
-      part.high[e] = std::min(part.high[e], extent_[e] - 1);
+      part.high[e] = std::min(part.high[e], block_.extent[e] - 1);
     } else {
       part.low[e] = std::max<std::int64_t>(part.low[e], 1);
     }
@@ -243,8 +213,8 @@ void device_backend::face_arrived(face f, double const* halo) {
     halos_[f] = halo;
   } else {
     halos_[f] = staged_in_[f];
-    pin(halo, face_cells(extent_, f) * 8);
-    device_->copy_in(f, staged_in_[f], halo, face_cells(extent_, f));
+    pin(halo, face_cells(block_.extent, f) * 8);
+    device_->copy_in(f, staged_in_[f], halo, face_cells(block_.extent, f));
     device_->record(of_face(mark::halo, f), f);
     for (face other : faces_) {
       if (other != f && halos_[other] != nullptr) device_->wait(f, of_face(mark::halo, other));
@@ -256,8 +226,7 @@ void device_backend::face_arrived(face f, double const* halo) {
 }
 
 block_sums device_backend::update() {
-  std::swap(from_, to_);
-  ++step_;
+  ++block_.step;
   halos_ = {};
   seen_ = {};
   if (!sum_field_) return {};

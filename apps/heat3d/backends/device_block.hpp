@@ -1,0 +1,60 @@
+#pragma once
+
+/// What the parts of the back end on devices have in common: the block, its two fields, and the device.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backends/accelerator.hpp"
+
+namespace heat3d {
+
+struct device_block {
+  device_block(backend_setup const& setup, std::unique_ptr<accelerator> computes)
+      : own(setup.own),
+        extent(setup.own.extent()),
+        inner(inner_box(setup.own)),
+        cell_n(setup.own.cells.cell_n()),
+        flush_denormals(setup.flush_denormals),
+        device(std::move(computes)) {
+    for (auto& field : fields) field = setup.device->allocate(cell_n);
+    for (face f : send_order) {
+      if (own.has_neighbor(f)) faces.push_back(f);
+    }
+  }
+
+  double* field() const { return fields[step % 2]; }
+
+  /// A sweep over some cells in a step, by its parity.
+  sweep_work work_on(box const& part, int parity, coefficients const& k,
+                     std::array<double const*, face_n> const& halos) const {
+    sweep_work w{fields[parity],
+                 fields[1 - parity],
+                 {},
+                 extent,
+                 part,
+                 k,
+                 own.cells.low[0] == 0,
+                 tiny_limit(k, flush_denormals),
+                 parity,
+                 part == inner};
+    std::ranges::copy(halos, w.halos);
+    return w;
+  }
+
+  block own;
+  triple extent;
+  box inner;
+  std::int64_t cell_n;
+  bool flush_denormals;
+  std::unique_ptr<accelerator> device;
+  std::vector<face> faces;          ///< those with a neighbour
+  std::array<double*, 2> fields{};  ///< the present one by the parity of the step
+  std::int64_t step = 0;            ///< since a field was loaded
+};
+
+}  // namespace heat3d
