@@ -36,7 +36,8 @@ class faulty_exchange final : public halo_exchange {
   faulty_exchange(std::unique_ptr<halo_exchange> inner, std::string_view fault, block const& own)
       : inner_(std::move(inner)), fault_(fault) {
     for (int f = 0; f < face_n; ++f) {
-      if (own.has_neighbor(face(f))) delivered_[f].resize(face_cells(own.extent(), face(f)));
+      if (!own.has_neighbor(face(f))) continue;
+      for (auto& planes : delivered_) planes[f].resize(face_cells(own.extent(), face(f)));
     }
   }
 
@@ -47,14 +48,17 @@ class faulty_exchange final : public halo_exchange {
   double const* incoming(face f) override {
     auto const* const arrived = inner_->incoming(f);
     if (arrived == nullptr) return nullptr;
-    auto& plane = delivered_[f];
+    auto& plane = delivered_[parity_][f];
     if (fault_ == "mirror") std::reverse_copy(arrived, arrived + plane.size(), plane.begin());
     return plane.data();
   }
   void next_step() override {
+    // Devices may still copy what was delivered in this step.
+    parity_ ^= 1;
     for (int f = 0; f < face_n; ++f) {
-      if (fault_ != "late" || delivered_[f].empty()) continue;
-      std::copy_n(inner_->incoming(face(f)), delivered_[f].size(), delivered_[f].begin());
+      auto& plane = delivered_[parity_][f];
+      if (fault_ == "late" && !plane.empty())
+        std::copy_n(inner_->incoming(face(f)), plane.size(), plane.begin());
     }
     inner_->next_step();
   }
@@ -62,7 +66,8 @@ class faulty_exchange final : public halo_exchange {
  private:
   std::unique_ptr<halo_exchange> inner_;
   std::string fault_;
-  std::array<std::vector<double>, face_n> delivered_;
+  int parity_ = 0;
+  std::array<std::array<std::vector<double>, face_n>, 2> delivered_;
 };
 
 }  // namespace
