@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "backends/stretches.hpp"
 #include "program/driver.hpp"
 #include "thread_ranks.hpp"
 
@@ -26,6 +27,7 @@ struct variant {
   bool on_device = true;         ///< else the host's back end
   bool planes_on_device = true;  ///< else they pass through the host
   std::int64_t reduced_every = 1000;
+  bool many_steps_at_once = false;  ///< planes travel in streams
 };
 
 /// The field after the run, and whether its checks passed.
@@ -46,11 +48,15 @@ outcome simulate(problem const& p, process_grid const& grid, variant const& how)
         how.on_device ? make_device_backend(setup, std::make_unique<thread_device>(100 * ranks.rank(), own))
                       : make_plain_backend(setup, true);
     auto const halos = ranks.make_exchange(own, nullptr);
-    driver run(p, own, ranks, *engine, *halos);
+    thread_planes planes(job, ranks.rank(), own);
+    auto const runner = how.many_steps_at_once ? engine->make_stretches(planes) : nullptr;
+    driver run = runner ? driver(p, own, ranks, *engine, *runner) : driver(p, own, ranks, *engine, *halos);
     run.is_reduced = [&](std::int64_t step) { return step % how.reduced_every == 0 || step == p.last_step; };
     run.is_printed = [](std::int64_t) { return false; };
     run.warm_up(2);
     run.run();
+    // A step of so few cells takes less than a second, and more than nothing.
+    for (double seconds : run.step_seconds()) EXPECT_TRUE(seconds > 0 && seconds < 10) << seconds;
     auto const checks = run.verify();
     field mine(own.cells.cell_n());
     engine->store(mine);
@@ -89,6 +95,17 @@ TEST_P(device_threads, planes_staged_through_the_host_and_sums_in_every_third_st
   auto const found = simulate(p, GetParam(), {.planes_on_device = false, .reduced_every = 3});
   EXPECT_TRUE(found.passed) << "heat appeared or vanished";
   EXPECT_EQ(found.cells, expected.cells);
+}
+
+TEST_P(device_threads, many_steps_at_once_with_planes_that_travel_in_streams) {
+  auto p = small_problem();
+  p.last_step = 60;  // long pieces and short ones
+  auto const expected = simulate(p, {1, 1, 1}, {.on_device = false});
+  for (std::int64_t const reduced_every : {1000, 7}) {
+    auto const found = simulate(p, GetParam(), {.reduced_every = reduced_every, .many_steps_at_once = true});
+    EXPECT_TRUE(found.passed) << "heat appeared or vanished";
+    EXPECT_EQ(found.cells, expected.cells);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(grids, device_threads,

@@ -33,7 +33,10 @@ class late_runner final : public stretch_runner {
     radiated_ = {};
     steps_ = 0;
   }
-  void prepare(coefficients const& k) override { prepared.push_back(k.power); }
+  void prepare(std::int64_t step_n, std::span<coefficients const> constants) override {
+    prepared_n = step_n;
+    for (auto const& k : constants) prepared.push_back(k.power);
+  }
   void start(stretch const& next) override {
     EXPECT_LE(waiting_.size(), 1U) << "the one before it has not begun";
     waiting_.push_back(next);
@@ -62,6 +65,7 @@ class late_runner final : public stretch_runner {
 
   std::vector<stretch> asked;
   std::vector<double> prepared;
+  std::int64_t prepared_n = 0;
 
  private:
   void run(stretch const& s) {
@@ -116,6 +120,7 @@ TEST(driver, asks_for_all_steps_up_to_the_next_event) {
   for (auto const& s : runner.asked) asked.emplace_back(s.step_n, s.k.power, s.sum_field);
   // Power is on in steps 0 to 6.
   EXPECT_EQ(asked, (std::vector<row>{{5, 1, true}, {2, 1, true}, {3, 0, false}, {3, 0, true}, {1, 0, true}}));
+  EXPECT_EQ(runner.prepared_n, 14);
   EXPECT_EQ(runner.prepared, (std::vector<double>{1, 0}));
   EXPECT_EQ(found.step_seconds, std::vector<double>(14, 0.5));
 }

@@ -107,6 +107,12 @@ class thread_device final : public accelerator {
         radiated_[stream].add(sweep_cell(work, flags_.device(), i));
     });
   }
+  void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary) override {
+    streams_[stream]->start([this, stream, work, boundary] {
+      for (std::uint32_t i = 0; i < boundary.cell_n(); ++i)
+        radiated_[stream].add(sweep_boundary_cell(work, boundary, flags_.device(), i));
+    });
+  }
   void pack(face stream, plane_work const& work, double* to) override {
     streams_[stream]->start([work, to] {
       for (std::int64_t j = 0; j < work.height; ++j) {
@@ -159,6 +165,12 @@ class thread_device final : public accelerator {
   }
 
   void restart() override { flags_.restart(); }
+  void time_steps(std::int64_t n) override { flags_.time_steps(n); }
+  void stamp(int parity) override {
+    streams_[inner_stream]->start([this, parity] { flags_.device().clock.stamp(parity); });
+  }
+  std::vector<double> step_seconds(std::int64_t n) const override { return flags_.step_seconds(n); }
+  void* native(int stream) override { return streams_[stream].get(); }
   void load(double* to, double const* host, std::int64_t n) override { std::copy_n(host, n, to); }
   void store(double* host, double const* from, std::int64_t n) const override { std::copy_n(from, n, host); }
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/stream_planes.hpp"
 #include "exchanges/communicator.hpp"
 #include "thread_device.hpp"
 
@@ -17,14 +18,69 @@ namespace heat3d {
 /// What the ranks share. Planes stay where their sender has them until their receiver takes them, as late as
 /// it can: a sender that changes them too early is found.
 struct thread_job {
-  explicit thread_job(int n) : meeting(n), planes(n), contributions(n) {}
+  explicit thread_job(int n) : meeting(n), planes(n), boxes(n), contributions(n) {}
 
   int size() const { return static_cast<int>(planes.size()); }
 
   using per_face = std::array<std::atomic<double const*>, face_n>;
   std::barrier<> meeting;
   std::vector<std::array<per_face, 2>> planes;  ///< for each rank, by parity: null where none has come
+  /// Of planes that travel in streams: where they arrive, by parity and face, and who says so.
+  struct box {
+    std::array<std::array<std::vector<double>, face_n>, 2> incoming;
+    std::array<std::array<std::atomic<std::uint64_t>, face_n>, 2> signals{};
+  };
+  std::vector<box> boxes;
   std::vector<std::vector<double>> contributions;
+};
+
+/// Planes that travel in the streams of thread_device.
+class thread_planes final : public stream_planes {
+ public:
+  /// Collective.
+  thread_planes(thread_job& job, int rank, block const& own) : job_(job), rank_(rank), own_(own) {
+    for (int parity = 0; parity < 2; ++parity) {
+      for (int f = 0; f < face_n; ++f) {
+        if (!own.has_neighbor(face(f))) continue;
+        out_[parity][f].resize(face_cells(own.extent(), face(f)));
+        mine().incoming[parity][f].resize(out_[parity][f].size());
+      }
+    }
+    job_.meeting.arrive_and_wait();
+  }
+
+  double* outgoing(face f, int turn) override { return out_[turn % 2][f].data(); }
+  double const* incoming(face f, int turn) override { return mine().incoming[turn % 2][f].data(); }
+  void send(face f, int turn, void* stream) override {
+    auto& theirs = job_.boxes[own_.neighbor[f]];
+    auto const& from = out_[turn % 2][f];
+    auto& to = theirs.incoming[turn % 2][opposite(f)];
+    auto& signal = theirs.signals[turn % 2][opposite(f)];
+    static_cast<work_stream*>(stream)->start([&from, &to, &signal, value = signal_of(turn)] {
+      std::ranges::copy(from, to.begin());
+      signal.store(value, std::memory_order_release);
+    });
+  }
+  void await(face f, int turn, void* stream) override {
+    auto& signal = mine().signals[turn % 2][f];
+    static_cast<work_stream*>(stream)->start([&signal, value = signal_of(turn)] {
+      wait_until([&] { return signal.load(std::memory_order_acquire) == value; });
+    });
+  }
+  void restart() override {
+    for (auto& all : mine().signals) {
+      for (auto& signal : all) signal.store(0, std::memory_order_relaxed);
+    }
+    job_.meeting.arrive_and_wait();
+  }
+
+ private:
+  thread_job::box& mine() { return job_.boxes[rank_]; }
+
+  thread_job& job_;
+  int rank_;
+  block own_;
+  std::array<std::array<std::vector<double>, face_n>, 2> out_;
 };
 
 class thread_exchange final : public halo_exchange {

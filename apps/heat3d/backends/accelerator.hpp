@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/backend.hpp"
 #include "problem/stencil.hpp"
@@ -21,12 +22,29 @@ enum class mark : int {
   surface = 0,          ///< cells at this face are computed
   packed = face_n,      ///< plane of this face is packed
   halo = 2 * face_n,    ///< halo of this face has come from the host
-  joined = 3 * face_n,  ///< stream of the inner cells: everything of the step before is done
+  sent = 3 * face_n,    ///< plane of this face is where the neighbour wants it
+  joined = 4 * face_n,  ///< stream of the inner cells: everything of the step before is done
+  begun,                ///< the same stream: the steps before a stretch are done
+  ended,                ///< and those of the stretch
 };
-inline constexpr int mark_n = 3 * face_n + 1;
+inline constexpr int mark_n = 4 * face_n + 3;
 inline constexpr mark of_face(mark m, face f) {
   return static_cast<mark>(static_cast<int>(m) + static_cast<int>(f));
 }
+
+/// Work in streams that was captured, to be started many times.
+class captured_work {
+ public:
+  virtual ~captured_work() = default;
+  captured_work(captured_work const&) = delete;
+  captured_work& operator=(captured_work const&) = delete;
+
+  /// At the end of the stream of the inner cells.
+  virtual void start() = 0;
+
+ protected:
+  captured_work() = default;
+};
 
 /// Calls start work at the end of a stream and return, unless they say that they wait.
 class accelerator {
@@ -39,6 +57,8 @@ class accelerator {
   virtual void sweep_inner(sweep_work const& work) = 0;
   /// Computes any cells.
   virtual void sweep_surface(face stream, sweep_work const& work) = 0;
+  /// Computes all cells that have a neighbour in a halo.
+  virtual void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary) = 0;
   virtual void pack(face stream, plane_work const& work, double* to) = 0;
   virtual void copy_in(face stream, double* to, double const* host, std::int64_t n) = 0;
   virtual void copy_out(face stream, double* host, double const* from, std::int64_t n) = 0;
@@ -64,6 +84,20 @@ class accelerator {
 
   /// A field was loaded: the next sweep is of step 0. With all streams idle. Waits.
   virtual void restart() = 0;
+  /// Once, before anything is captured: sweeps note when their step began, in up to that many steps after restart().
+  virtual void time_steps(std::int64_t n) = 0;
+  /// Notes the end of the last step, of this parity, in the stream of the inner cells.
+  virtual void stamp(int parity) = 0;
+  /// How long the first `n` steps after restart() took. With all streams idle. Waits.
+  virtual std::vector<double> step_seconds(std::int64_t n) const = 0;
+
+  /// The stream for who else starts something there: a cudaStream_t, or what a simulated device has instead.
+  virtual void* native(int stream) = 0;
+  /// What is started in the stream of the inner cells, and in those that wait for it, is captured from now on; they have come
+  /// together there before the end. False where nothing can be captured: then it must be started anew each time.
+  virtual bool begin_capture() { return false; }
+  virtual std::unique_ptr<captured_work> end_capture() { return nullptr; }
+
   /// Copies with all streams idle. Wait.
   virtual void load(double* to, double const* host, std::int64_t n) = 0;
   virtual void store(double* host, double const* from, std::int64_t n) const = 0;

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "backends/stretches.hpp"
+
 namespace heat3d {
 namespace {
 
@@ -26,6 +28,8 @@ constexpr auto entries = std::to_array<entry>({
 });
 
 }  // namespace
+
+std::unique_ptr<stretch_runner> backend::make_stretches(stream_planes& /*planes*/) { return nullptr; }
 
 std::string backend_names(bool on_devices_only) {
   std::string names;

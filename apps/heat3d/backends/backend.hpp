@@ -15,6 +15,9 @@
 
 namespace heat3d {
 
+class stream_planes;
+class stretch_runner;
+
 /// Sums over a block, taken before the update of a step.
 struct block_sums {
   compensated_sum field;     ///< of the cells; only where it was asked for
@@ -71,6 +74,9 @@ class backend {
   virtual block_sums update() = 0;
   /// Returns when all that was started is done.
   virtual void synchronize() {}
+
+  /// Runs steps with these planes by itself, instead of by the calls of a step; nothing where it cannot. Ends before both.
+  virtual std::unique_ptr<stretch_runner> make_stretches(stream_planes& planes);
 
  protected:
   backend() = default;

@@ -66,6 +66,17 @@ __global__ void __launch_bounds__(block_threads)
   if (__syncthreads_or(radiated != 0)) add_radiated(radiated, slots[blockIdx.x]);
 }
 
+/// All cells at faces with a neighbour, one per thread.
+__global__ void __launch_bounds__(block_threads)
+    boundary_kernel(__grid_constant__ sweep_work const w, __grid_constant__ boundary_work const boundary,
+                    __grid_constant__ tile_flags const flags, compensated_sum* slots) {
+  auto const i = blockIdx.x * block_threads + threadIdx.x;
+  double const radiated = i < boundary.cell_n() ? sweep_boundary_cell(w, boundary, flags, i) : 0;
+  if (__syncthreads_or(radiated != 0)) add_radiated(radiated, slots[blockIdx.x]);
+}
+
+__global__ void stamp_kernel(step_clock clock, int parity) { clock.stamp(parity); }
+
 __global__ void pack_kernel(plane_work const w, double* to) {
   auto const i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   auto const j = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
@@ -131,6 +142,16 @@ class cuda_accelerator final : public cuda_streams {
         work, flags_, static_cast<std::uint32_t>(n), slots_[f]);
     check_cuda(cudaGetLastError(), "cells at a face");
   }
+  void sweep_boundary(face f, sweep_work const& work, boundary_work const& boundary) override {
+    // The slots of all faces: nobody else uses any then.
+    boundary_kernel<<<blocks_for(boundary.cell_n(), block_threads), block_threads, 0, stream(f)>>>(
+        work, boundary, flags_, slots_[0]);
+    check_cuda(cudaGetLastError(), "cells at faces");
+  }
+  void stamp(int parity) override {
+    stamp_kernel<<<1, 1, 0, stream(inner_stream)>>>(flags_.clock, parity);
+    check_cuda(cudaGetLastError(), "clock");
+  }
   void pack(face f, plane_work const& work, double* to) override {
     dim3 const threads(pack_width, pack_height);
     dim3 const grid(blocks_for(work.width, pack_width), blocks_for(work.height, pack_height));
@@ -153,7 +174,6 @@ class cuda_accelerator final : public cuda_streams {
  private:
   static constexpr int sum_blocks = 528;
 
-  tile_flags flags_{};
   std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
   std::int64_t slot_n_ = 0;
   compensated_sum* sum_slots_ = nullptr;
@@ -168,7 +188,6 @@ cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(se
   check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");
   check_cuda(cudaMemset(flags_.words[0], 0, 2 * words * sizeof(std::uint32_t)), "memory");
   flags_.words[1] = flags_.words[0] + words;
-  flags_.clock = clock();
 
   std::array<std::int64_t, stream_n> first{};
   for (int f = 0; f < face_n; ++f) {

@@ -9,7 +9,28 @@
 namespace heat3d {
 
 namespace {
-constexpr std::size_t clock_bytes = 2 * sizeof(std::uint32_t);
+
+constexpr std::size_t numbers_bytes = 2 * sizeof(std::uint32_t);
+
+class cuda_graph final : public captured_work {
+ public:
+  cuda_graph(cudaGraph_t captured, cudaStream_t stream) : stream_(stream) {
+    // Each kernel with the priority of the stream that it was captured in.
+    check_cuda(cudaGraphInstantiateWithFlags(&executable_, captured, cudaGraphInstantiateFlagUseNodePriority),
+               "graph");
+    cudaGraphDestroy(captured);
+    // Or the first launch would do it.
+    check_cuda(cudaGraphUpload(executable_, stream), "graph");
+  }
+  ~cuda_graph() override { cudaGraphExecDestroy(executable_); }
+
+  void start() override { check_cuda(cudaGraphLaunch(executable_, stream_), "graph"); }
+
+ private:
+  cudaStream_t stream_;
+  cudaGraphExec_t executable_{};
+};
+
 }  // namespace
 
 void check_cuda(cudaError_t status, char const* what) {
@@ -33,7 +54,7 @@ cuda_streams::cuda_streams(backend_setup const& setup) {
   }
   for (auto& m : marks_) check_cuda(cudaEventCreateWithFlags(&m, cudaEventDisableTiming), "event");
   check_cuda(cudaEventCreateWithFlags(&summed_, cudaEventDisableTiming), "event");
-  check_cuda(cudaMalloc(&clock_.numbers, clock_bytes), "memory");
+  check_cuda(cudaMalloc(&flags_.clock.numbers, numbers_bytes), "memory");
   restart();
 }
 
@@ -41,7 +62,8 @@ cuda_streams::~cuda_streams() {
   for (auto* s : streams_) cudaStreamDestroy(s);
   for (auto* m : marks_) cudaEventDestroy(m);
   cudaEventDestroy(summed_);
-  cudaFree(clock_.numbers);
+  cudaFree(flags_.clock.numbers);
+  cudaFree(flags_.clock.began);
 }
 
 void cuda_streams::copy_in(face stream, double* to, double const* host, std::int64_t n) {
@@ -75,8 +97,36 @@ void cuda_streams::wait_for_sum() { check_cuda(cudaEventSynchronize(summed_), "s
 void cuda_streams::synchronize() { check_cuda(cudaDeviceSynchronize(), "kernels"); }
 
 void cuda_streams::restart() {
-  check_cuda(cudaMemset(clock_.numbers, 0, clock_bytes), "steps");
+  check_cuda(cudaMemset(flags_.clock.numbers, 0, numbers_bytes), "steps");
   synchronize();
+}
+
+void cuda_streams::time_steps(std::int64_t n) {
+  check_cuda(cudaMalloc(&flags_.clock.began, (n + 1) * sizeof(std::uint64_t)), "memory");
+  flags_.clock.began_n = static_cast<std::uint32_t>(n + 1);
+  // A kernel that is new to the device may have to wait for what runs there.
+  stamp(0);
+  synchronize();
+}
+
+std::vector<double> cuda_streams::step_seconds(std::int64_t n) const {
+  std::vector<std::uint64_t> began(n + 1);
+  check_cuda(
+      cudaMemcpy(began.data(), flags_.clock.began, (n + 1) * sizeof(std::uint64_t), cudaMemcpyDeviceToHost),
+      "copy");
+  return seconds_between(began);
+}
+
+bool cuda_streams::begin_capture() {
+  // Relaxed: kernels that are used for the first time may have to be brought to the device.
+  check_cuda(cudaStreamBeginCapture(streams_[inner_stream], cudaStreamCaptureModeRelaxed), "capture");
+  return true;
+}
+
+std::unique_ptr<captured_work> cuda_streams::end_capture() {
+  cudaGraph_t captured = nullptr;
+  check_cuda(cudaStreamEndCapture(streams_[inner_stream], &captured), "capture");
+  return std::make_unique<cuda_graph>(captured, streams_[inner_stream]);
 }
 
 void cuda_streams::load(double* to, double const* host, std::int64_t n) {

@@ -26,6 +26,11 @@ class cuda_streams : public accelerator {
   bool reached(mark m) override;
   void synchronize() override;
   void restart() override;
+  void time_steps(std::int64_t n) override;
+  std::vector<double> step_seconds(std::int64_t n) const override;
+  void* native(int stream) override { return streams_[stream]; }
+  bool begin_capture() override;
+  std::unique_ptr<captured_work> end_capture() override;
   void load(double* to, double const* host, std::int64_t n) override;
   void store(double* host, double const* from, std::int64_t n) const override;
   bool pin(void const* memory, std::int64_t bytes) override;
@@ -35,12 +40,12 @@ class cuda_streams : public accelerator {
   explicit cuda_streams(backend_setup const& setup);
   ~cuda_streams() override;
 
-  /// For the sweeps.
-  step_clock clock() const { return clock_; }
-
   /// Puts the mark that a sum is complete at the end of a stream.
   void record_sum(int stream);
   void wait_for_sum();
+
+  /// What sweeps are told beside their work; those who have the kernels add the tiles.
+  tile_flags flags_{};
 
   cudaStream_t stream(int number) const { return streams_[number]; }
   int processors() const { return processors_; }
@@ -50,7 +55,6 @@ class cuda_streams : public accelerator {
   std::array<cudaEvent_t, mark_n> marks_{};
   cudaEvent_t summed_{};
   int processors_ = 0;
-  step_clock clock_{};
 };
 
 }  // namespace heat3d

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "backends/device_block.hpp"
+#include "backends/device_stretches.hpp"
 
 namespace heat3d {
 
@@ -78,6 +79,9 @@ class device_backend final : public backend {
   void surface(halo_planes const&) override {}
   block_sums update() override;
   void synchronize() override { device_->synchronize(); }
+  std::unique_ptr<stretch_runner> make_stretches(stream_planes& planes) override {
+    return make_device_stretches(block_, planes);
+  }
 
  private:
   bool sent_from_field(face f) const { return planes_on_device_ && axis_of(f) == 2; }

@@ -94,19 +94,53 @@ HEAT3D_CELL swept sweep_tile(sweep_work const& w, tile_flags const& flags, tile_
   return found;
 }
 
-/// Any cell, by its number in the part, x fastest: what it radiates. A face has fewer than 2^32 cells, and narrow divisions are quick.
-HEAT3D_CELL double sweep_cell(sweep_work const& w, tile_flags const& flags, std::uint32_t i) {
-  auto const e0 = static_cast<std::uint32_t>(w.part.high[0] - w.part.low[0]);
-  auto const e1 = static_cast<std::uint32_t>(w.part.high[1] - w.part.low[1]);
+/// Where a cell is, by its number in a box, x fastest. A face has fewer than 2^32 cells, and narrow divisions are quick.
+struct cell_place {
+  std::int64_t x, y, z;
+};
+HEAT3D_CELL cell_place place_in(box const& part, std::uint32_t i) {
+  auto const e0 = static_cast<std::uint32_t>(part.high[0] - part.low[0]);
+  auto const e1 = static_cast<std::uint32_t>(part.high[1] - part.low[1]);
   auto const row = i / e0;
-  auto const x = w.part.low[0] + i % e0;
-  auto const y = w.part.low[1] + row % e1;
-  auto const z = w.part.low[2] + row / e1;
-  auto const a = neighbors_of(w, x, y, z);
+  return {part.low[0] + i % e0, part.low[1] + row % e1, part.low[2] + row / e1};
+}
+
+/// Any cell: its new value, and what it radiates.
+struct swept_cell {
+  double value, radiated;
+};
+HEAT3D_CELL swept_cell sweep_cell_at(sweep_work const& w, tile_flags const& flags, cell_place const& at) {
+  auto const a = neighbors_of(w, at.x, at.y, at.z);
   double const value = advanced_cell(a, w);
-  w.to[position(w.extent, x, y, z)] = value;
-  if (is_tiny(value, w.tiny)) flags.note_tiny_cell(w, x, y, z);
-  return a.exposed * fourth_power(a.c);
+  w.to[position(w.extent, at.x, at.y, at.z)] = value;
+  if (is_tiny(value, w.tiny)) flags.note_tiny_cell(w, at.x, at.y, at.z);
+  return {value, a.exposed * fourth_power(a.c)};
+}
+
+/// A cell of the part, by its number: what it radiates.
+HEAT3D_CELL double sweep_cell(sweep_work const& w, tile_flags const& flags, std::uint32_t i) {
+  return sweep_cell_at(w, flags, place_in(w.part, i)).radiated;
+}
+
+/// One of all cells at faces with a neighbour, by its number: what it radiates. Its new value goes to the planes that are sent in the next step, too.
+HEAT3D_CELL double sweep_boundary_cell(sweep_work const& w, boundary_work const& boundary,
+                                       tile_flags const& flags, std::uint32_t i) {
+  if (w.counts && i == 0) flags.clock.count(w.parity);
+  int part = 0;
+  while (i >= boundary.ends[part]) ++part;
+  auto const at = place_in(boundary.parts[part], i - (part == 0 ? 0 : boundary.ends[part - 1]));
+  auto const [value, radiated] = sweep_cell_at(w, flags, at);
+  auto const [nx, ny, nz] = w.extent;
+  auto const put = [&](face f, bool is_there, std::int64_t in_plane) {
+    if (is_there && boundary.planes[f] != nullptr) boundary.planes[f][in_plane] = value;
+  };
+  put(left, at.x == 0, at.y + ny * at.z);
+  put(right, at.x + 1 == nx, at.y + ny * at.z);
+  put(down, at.y == 0, at.x + nx * at.z);
+  put(up, at.y + 1 == ny, at.x + nx * at.z);
+  put(front, at.z == 0, at.x + nx * at.y);
+  put(back, at.z + 1 == nz, at.x + nx * at.y);
+  return radiated;
 }
 
 }  // namespace heat3d

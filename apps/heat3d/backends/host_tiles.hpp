@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,16 @@ class host_tile_flags {
   host_tile_flags& operator=(host_tile_flags const&) = delete;
 
   tile_flags const& device() const { return device_; }
-  /// The next step is the first one.
+  /// As those of accelerator.
   void restart() { numbers_ = {}; }
+  void time_steps(std::int64_t n) {
+    began_.resize(static_cast<std::size_t>(n + 1));
+    device_.clock.began = began_.data();
+    device_.clock.began_n = static_cast<std::uint32_t>(began_.size());
+  }
+  std::vector<double> step_seconds(std::int64_t n) const {
+    return seconds_between(std::span(began_).first(n + 1));
+  }
 
   /// All inner cells, tile by tile; tells of those of each thread.
   template <class Tell>
@@ -41,6 +50,7 @@ class host_tile_flags {
  private:
   std::vector<std::uint32_t> words_;
   std::array<std::uint32_t, 2> numbers_{};
+  std::vector<std::uint64_t> began_;
   tile_flags device_;
 };
 

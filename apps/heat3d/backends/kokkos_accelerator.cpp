@@ -64,6 +64,24 @@ struct surface_kernel {
   }
 };
 
+struct boundary_kernel {
+  sweep_work work;
+  boundary_work boundary;
+  tile_flags flags;
+  compensated_sum* slots;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+    add_radiated(sweep_boundary_cell(work, boundary, flags, static_cast<std::uint32_t>(i)), slots[i]);
+  }
+};
+
+struct stamp_kernel {
+  step_clock clock;
+  int parity;
+
+  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t) const { clock.stamp(parity); }
+};
+
 struct pack_kernel {
   plane_work work;
   double* to;
@@ -105,6 +123,15 @@ class kokkos_accelerator final : public cuda_streams {
     Kokkos::parallel_for("surface", light(line_policy(instances_[f], 0, work.part.cell_n())),
                          surface_kernel{work, flags_, slots_of(f)});
   }
+  void sweep_boundary(face f, sweep_work const& work, boundary_work const& boundary) override {
+    // The slots of all faces: nobody else uses any then.
+    Kokkos::parallel_for("boundary", light(line_policy(instances_[f], 0, boundary.cell_n())),
+                         boundary_kernel{work, boundary, flags_, slots_of(0)});
+  }
+  void stamp(int parity) override {
+    Kokkos::parallel_for("clock", light(line_policy(instances_[inner_stream], 0, 1)),
+                         stamp_kernel{flags_.clock, parity});
+  }
   void pack(face f, plane_work const& work, double* to) override {
     Kokkos::parallel_for(
         "pack",
@@ -134,7 +161,6 @@ class kokkos_accelerator final : public cuda_streams {
 
   kokkos_runtime runtime_;  // first: what follows must be gone when it ends
   std::array<instance, stream_n> instances_;
-  tile_flags flags_{};
   Kokkos::View<std::uint32_t*, Kokkos::CudaSpace> flag_words_;
   std::array<std::int64_t, stream_n> first_slot_{};  ///< kernels of different streams run at the same time
   Kokkos::View<compensated_sum*, Kokkos::CudaSpace> slots_;
@@ -151,7 +177,6 @@ kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
   flag_words_ = Kokkos::View<std::uint32_t*, Kokkos::CudaSpace>("small numbers", 2 * words);
   flags_.words[0] = flag_words_.data();
   flags_.words[1] = flag_words_.data() + words;
-  flags_.clock = clock();
   std::int64_t slot_n = 0;
   for (int f = 0; f < face_n; ++f) {
     first_slot_[f] = slot_n;

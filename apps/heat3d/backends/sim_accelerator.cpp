@@ -7,7 +7,9 @@
 #include <array>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <random>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,6 +38,9 @@ class sim_accelerator final : public accelerator {
   void sweep_surface(face stream, sweep_work const& work) override {
     start(stream, [this, work] { sweep(work, false); });
   }
+  void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary) override {
+    start(stream, [this, work, boundary] { sweep(work, boundary); });
+  }
   void pack(face stream, plane_work const& work, double* to) override {
     start(stream, [this, work, to] {
       // A plane as the device sees it: the cells from the first to the last one, of which some are taken.
@@ -62,9 +67,10 @@ class sim_accelerator final : public accelerator {
       sums_ = {{}, std::exchange(radiated_, {})};
       for (double value : fetch(field, n)) sums_.field.add(value);
     });
+    summed_ = streams_[inner_stream]->end();
   }
   sums finish_sum() override {
-    synchronize();
+    while (!summed_->reached()) run_something();
     return sums_;
   }
 
@@ -84,6 +90,12 @@ class sim_accelerator final : public accelerator {
   }
 
   void restart() override { flags_.restart(); }
+  void time_steps(std::int64_t n) override { flags_.time_steps(n); }
+  void stamp(int parity) override {
+    start(inner_stream, [this, parity] { flags_.device().clock.stamp(parity); });
+  }
+  std::vector<double> step_seconds(std::int64_t n) const override { return flags_.step_seconds(n); }
+  void* native(int stream) override { return streams_[stream]->native(); }
   void load(double* to, double const* host, std::int64_t n) override {
     memory_.put(to, host, n);
     memory_.finish();
@@ -102,6 +114,9 @@ class sim_accelerator final : public accelerator {
     return host;
   }
   void sweep(sweep_work const& work, bool inner);
+  void sweep(sweep_work const& work, boundary_work boundary);
+  template <class Compute>
+  void with_memory(sweep_work const& work, std::span<box const> parts, Compute&& compute);
 
   // Small, so that fields of tests have many.
   static constexpr int tile_width = 5;
@@ -113,13 +128,15 @@ class sim_accelerator final : public accelerator {
   host_tile_flags flags_;
   std::array<std::unique_ptr<device_stream>, stream_n> streams_;
   std::array<std::shared_ptr<stream_point const>, mark_n> marks_;
+  std::shared_ptr<stream_point const> summed_;
   compensated_sum radiated_;
   sums sums_;
   int steps_left_ = -1;  ///< until it fails; negative: it does not
 };
 
-void sim_accelerator::sweep(sweep_work const& work, bool inner) {
-  // The same work with addresses that the host can follow.
+/// Calls `compute` with the same work and addresses that the host can follow; the cells of `parts` are new then.
+template <class Compute>
+void sim_accelerator::with_memory(sweep_work const& work, std::span<box const> parts, Compute&& compute) {
   auto seen = work;
   auto const field = fetch(work.from, work.extent[0] * work.extent[1] * work.extent[2]);
   seen.from = field.data();
@@ -131,21 +148,45 @@ void sim_accelerator::sweep(sweep_work const& work, bool inner) {
   }
   std::vector<double> to(field.size());
   seen.to = to.data();
-
-  // As the threads of a device do it.
-  auto const [low, high] = work.part;
-  auto const n = work.part.extent();
-  if (inner) {
-    flags_.sweep(seen, [this](swept const& found) { radiated_.add(found.radiated); });
-  } else {
-    for (std::uint32_t i = 0; i < work.part.cell_n(); ++i)
-      radiated_.add(sweep_cell(seen, flags_.device(), i));
-  }
-  for (auto z = low[2]; z < high[2]; ++z) {
-    for (auto y = low[1]; y < high[1]; ++y) {
-      auto const row = position(work.extent, low[0], y, z);
-      memory_.put(work.to + row, to.data() + row, n[0]);
+  compute(std::as_const(seen));
+  for (auto const& [low, high] : parts) {
+    for (auto z = low[2]; z < high[2]; ++z) {
+      for (auto y = low[1]; y < high[1]; ++y) {
+        auto const row = position(work.extent, low[0], y, z);
+        memory_.put(work.to + row, to.data() + row, high[0] - low[0]);
+      }
     }
+  }
+  memory_.finish();
+}
+
+// As the threads of a device do it.
+
+void sim_accelerator::sweep(sweep_work const& work, bool inner) {
+  with_memory(work, {&work.part, 1}, [&](sweep_work const& seen) {
+    if (inner) {
+      flags_.sweep(seen, [this](swept const& found) { radiated_.add(found.radiated); });
+    } else {
+      for (std::uint32_t i = 0; i < work.part.cell_n(); ++i)
+        radiated_.add(sweep_cell(seen, flags_.device(), i));
+    }
+  });
+}
+
+void sim_accelerator::sweep(sweep_work const& work, boundary_work boundary) {
+  auto const there = boundary;
+  std::array<std::vector<double>, face_n> planes;
+  for (int f = 0; f < face_n; ++f) {
+    if (boundary.planes[f] == nullptr) continue;
+    planes[f].resize(face_cells(work.extent, face(f)));
+    boundary.planes[f] = planes[f].data();
+  }
+  with_memory(work, boundary.parts, [&](sweep_work const& seen) {
+    for (std::uint32_t i = 0; i < boundary.cell_n(); ++i)
+      radiated_.add(sweep_boundary_cell(seen, boundary, flags_.device(), i));
+  });
+  for (int f = 0; f < face_n; ++f) {
+    if (there.planes[f] != nullptr) memory_.put(there.planes[f], planes[f].data(), std::ssize(planes[f]));
   }
   memory_.finish();
 }

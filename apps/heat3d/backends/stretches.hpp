@@ -4,6 +4,7 @@
 /// wants to know something again.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "backends/backend.hpp"
@@ -28,8 +29,9 @@ class stretch_runner {
 
   /// A field was loaded, and its first step is next. Collective; all ranks are done.
   virtual void restart() = 0;
-  /// What takes long and is needed once for all steps with these constants. After restart().
-  virtual void prepare(coefficients const& /*k*/) {}
+  /// What takes long: once, before the first start(). At most `step_n` steps follow a restart(), with one of these constants
+  /// each.
+  virtual void prepare(std::int64_t step_n, std::span<coefficients const> constants) = 0;
 
   /// The stretch begins when the one before it is done. One may be under way, so that a device never waits for the host.
   virtual void start(stretch const& next) = 0;

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "problem/stencil.hpp"
 
@@ -113,6 +115,14 @@ struct step_clock {
     numbers[1 - parity] = number(parity) + 1;
   }
 };
+
+/// Between points of that clock.
+inline std::vector<double> seconds_between(std::span<std::uint64_t const> points) {
+  std::vector<double> seconds;
+  for (std::size_t i = 1; i < points.size(); ++i)
+    seconds.push_back(1e-9 * static_cast<double>(points[i] - points[i - 1]));
+  return seconds;
+}
 
 /// One word for each tile and each of two steps. Those of a tile with small numbers and of its neighbours are set to the number of the step which reads
 /// these, so that nothing needs to be cleared.

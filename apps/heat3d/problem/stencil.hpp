@@ -26,6 +26,15 @@ struct sweep_work {
   bool counts;         ///< one of the sweeps of a step does
 };
 
+/// All cells at faces with a neighbour, as disjoint boxes, and where their new values go beside the field.
+struct boundary_work {
+  box parts[face_n];
+  std::uint32_t ends[face_n];  ///< cells up to the end of each part
+  double* planes[face_n];      ///< null where there is no neighbour
+
+  HEAT3D_CELL std::uint32_t cell_n() const { return ends[face_n - 1]; }
+};
+
 /// A double whose operations flush denormal results to zero, as the host's processor is told to do. Devices
 /// have no such mode for double precision.
 struct flushing {

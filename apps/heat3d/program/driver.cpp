@@ -10,6 +10,8 @@
 
 #include "program/driver.hpp"
 
+#include <algorithm>
+
 #include "common/timing.hpp"
 #include "problem/closed_forms.hpp"
 #include "program/field_check.hpp"
@@ -69,8 +71,9 @@ block_sums driver::compute(coefficients const& k, bool sum_field) {
 void driver::warm_up(std::int64_t steps) {
   load_initial();
   if (runner_ != nullptr) {
-    for (auto const step : {std::int64_t{0}, problem_.final_step()})
-      runner_->prepare(problem_.coefficients_at(step));
+    runner_->prepare(
+        std::max(steps, problem_.update_n()),
+        std::array{problem_.coefficients_at(0), problem_.coefficients_at(problem_.final_step())});
     if (steps > 0) runner_->start({steps, problem_.coefficients_at(0), true});
     wait_for([&] { return runner_->done(); });
   } else {
