@@ -79,6 +79,7 @@ TEST(options, mistakes_are_one_line_that_names_them) {
       {{"--grid", "4000000000,1,1"}, "--grid"},
       {{"--exchange", "pigeon"}, "this build has rma"},
       {{"--backend", "abacus"}, "this build has plain"},
+      {{"--exchange", "graph"}, "needs a back end on devices"},
       {{"--probe", "200,0,0"}, "outside 0 to 199"},
       {{"--slice-axis", "w"}, "--slice-axis"},
       {{"--slice-index", "200"}, "--slice-index"},
@@ -89,6 +90,11 @@ TEST(options, mistakes_are_one_line_that_names_them) {
     EXPECT_NE(p.error.find(m.mentioned), std::string::npos) << m.words[0] << ": " << p.error;
     EXPECT_EQ(p.error.find('\n'), std::string::npos) << p.error;
   }
+}
+
+TEST(options, many_steps_at_once_are_for_devices) {
+  EXPECT_EQ(parse({"--exchange", "graph", "--backend", "device-sim"}).error, "");
+  EXPECT_NE(parse({"-h"}).help.find("graph"), std::string::npos);
 }
 
 TEST(options, help_lists_everything_and_its_default) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// What the program needs from a communication library: ranks, sums, and the exchange of halos. Implemented
-/// by upcxx_runtime.cpp, mpi_runtime.cpp and solo_runtime.cpp,
+/// by upcxx_*.cpp, mpi_runtime.cpp and solo_runtime.cpp,
 /// so that one driver times all of them on the same work.
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/device_memory.hpp"
+#include "backends/stream_planes.hpp"
 #include "common/failure.hpp"
 #include "problem/decomposition.hpp"
 
@@ -81,6 +82,8 @@ class communicator {
   virtual std::unique_ptr<device_memory> open_device(std::uint64_t /*bytes*/) { return nullptr; }
   /// With a device, buffers are allocated there.
   virtual std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory* device) = 0;
+  /// For back ends that run many steps at once on that device. Collective. Throws failure.
+  virtual std::unique_ptr<stream_planes> make_stream_planes(block const& own, device_memory& device);
 
   /// True on all ranks where it is true on one.
   bool any(bool mine) {
@@ -104,6 +107,9 @@ bool exchange_exists(std::string_view name);
 /// True when this exchange copies from device to device; others need planes in host memory.
 bool exchange_on_device(std::string_view name);
 
+/// True when planes travel in streams of the device, so that no host is needed in a step.
+bool exchange_in_streams(std::string_view name);
+
 /// Starts the communication library that the exchange needs; ended by the destructor. Throws failure.
 std::unique_ptr<communicator> make_communicator(std::string_view exchange, int* argc, char*** argv);
 
@@ -111,6 +117,7 @@ std::unique_ptr<communicator> make_communicator(std::string_view exchange, int* 
 enum class one_sided { copy, signalling_put, nothing };
 enum class two_sided { natural, tuned };
 std::unique_ptr<communicator> make_upcxx_communicator(one_sided how);
+std::unique_ptr<stream_planes> make_upcxx_planes(block const& own, device_memory& memory);
 std::unique_ptr<communicator> make_mpi_communicator(int* argc, char*** argv, two_sided how);
 std::unique_ptr<communicator> make_solo_communicator();
 

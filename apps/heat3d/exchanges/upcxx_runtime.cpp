@@ -232,6 +232,9 @@ class upcxx_communicator final : public communicator {
     return std::make_unique<one_sided_exchange<device_planes>>(
         own, device_planes{static_cast<segment*>(device)}, how_);
   }
+  std::unique_ptr<stream_planes> make_stream_planes(block const& own, device_memory& device) override {
+    return make_upcxx_planes(own, device);
+  }
 
  private:
   one_sided how_;

@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "backends/accelerator.hpp"
+#include "backends/stretches.hpp"
 #include "common/program.hpp"
 #include "exchanges/communicator.hpp"
 #include "program/console.hpp"
@@ -139,6 +141,33 @@ std::unique_ptr<backend> make_engine(options const& o, block const& own, communi
   });
 }
 
+/// How planes travel: step by step, or in stretches of steps.
+struct exchange {
+  std::unique_ptr<halo_exchange> halos;
+  std::unique_ptr<stream_planes> planes;
+  std::unique_ptr<stretch_runner> stretches;
+
+  bool send() const { return halos == nullptr || halos->sends(); }
+};
+
+/// Nothing on every rank where memory is short.
+std::optional<exchange> make_exchange(options const& o, block const& own, communicator& ranks,
+                                      backend& engine, device_memory* device) {
+  constexpr char const* what = "the halos";
+  exchange made;
+  if (exchange_in_streams(o.exchange)) {
+    made.planes = make_on_all(ranks, what, [&] { return ranks.make_stream_planes(own, *device); });
+    if (made.planes) made.stretches = engine.make_stretches(*made.planes);
+    return made.stretches ? std::optional(std::move(made)) : std::nullopt;
+  }
+  auto* const planes = exchange_on_device(o.exchange) ? device : nullptr;
+  made.halos = make_on_all(ranks, what, [&] { return ranks.make_exchange(own, planes); });
+  if (!made.halos) return std::nullopt;
+  char const* const fault = planes == nullptr ? std::getenv("ATOLL_HEAT3D_FAULT") : nullptr;
+  made.halos = with_fault(std::move(made.halos), fault != nullptr ? fault : "", own);
+  return made;
+}
+
 int simulate(options const& o, communicator& ranks) {
   auto const grid = o.grid.value_or(default_grid(ranks.size()));
   if (auto const problem = grid_problem(o.physics.domain, grid, ranks.size())) {
@@ -153,11 +182,8 @@ int simulate(options const& o, communicator& ranks) {
   auto const device = make_device_memory(o, own, ranks);
   auto const engine = make_engine(o, own, ranks, device.get());
   if (!engine) return 2;
-  auto* const planes = exchange_on_device(o.exchange) ? device.get() : nullptr;
-  char const* const fault = planes == nullptr ? std::getenv("ATOLL_HEAT3D_FAULT") : nullptr;
-  auto halos = make_on_all(ranks, "the halos", [&] { return ranks.make_exchange(own, planes); });
-  if (!halos) return 2;
-  halos = with_fault(std::move(halos), fault != nullptr ? fault : "", own);
+  auto const moves = make_exchange(o, own, ranks, *engine, device.get());
+  if (!moves) return 2;
 
   run_record record;
   record.physics = o.physics;
@@ -175,7 +201,7 @@ int simulate(options const& o, communicator& ranks) {
   record.backend = o.backend;
   record.warmup = o.warmup;
   record.reduce_interval = o.reduce_interval > 0 ? o.reduce_interval : o.print_interval;
-  record.checked = o.check && halos->sends();
+  record.checked = o.check && moves->send();
   if (device) {
     record.devices = device_n(*device, ranks);
     record.device = device->name();
@@ -183,7 +209,8 @@ int simulate(options const& o, communicator& ranks) {
 
   console out(o, ranks.rank());
   out.configuration(record, own);
-  driver run(o.physics, own, ranks, *engine, *halos);
+  driver run = moves->stretches ? driver(o.physics, own, ranks, *engine, *moves->stretches)
+                                : driver(o.physics, own, ranks, *engine, *moves->halos);
   run.is_reduced = [&](std::int64_t step) { return o.is_reduced(step); };
   run.is_printed = [&](std::int64_t step) { return o.is_printed(step); };
   run.on_report = [&](report const& r) { out.line(r); };

@@ -23,10 +23,11 @@ NAMES = {
     "mpi-tuned": "pre-posted receives (mpi-tuned)",
     "mpi-cuda": "message passing of device memory (mpi-cuda)",
     "rma-staged": "one-sided, staged (rma-staged)",
+    "graph": "many steps at once (graph)",
     "off": "kernels alone (off)",
 }
 ON_HOST = ["rma", "mpi", "mpi-tuned", "off"]
-ON_DEVICES = ["rma", "mpi-cuda", "mpi", "rma-staged", "off"]
+ON_DEVICES = ["rma", "graph", "mpi-cuda", "mpi", "rma-staged", "off"]
 
 
 def choices(help_text, what):
@@ -153,8 +154,9 @@ class HeatStudy(Study):
     def run_size(self, edge):
         for setup in self.setups:
             for turn in range(self.options.repeat):
-                # One rank has nobody to send to: one variant tells all. The kernels first, to compare with.
-                variants = sorted(self.variants, key=lambda v: v != "off") if setup.ranks > 1 else ["rma"]
+                # One rank has nobody to send to: one variant tells all, and how it is without the host. The kernels first, to compare with.
+                variants = sorted(self.variants, key=lambda v: v != "off") if setup.ranks > 1 else [
+                    "rma", *(["graph"] if "graph" in self.variants else [])]
                 for variant in variants:
                     if not setup.is_full and variant not in setup.broken and variant in [*self.variants, "rma"]:
                         self.say(f"{edge:>5}³  {str(setup):<20}  {NAMES[variant]:<43}  {self.result(edge, setup, variant, turn)}")

@@ -1,0 +1,123 @@
+// `--exchange graph`: planes that travel in streams of the device, between its kernels. See stream_planes for when
+// buffers and signals may be used again.
+
+#include <algorithm>
+#include <array>
+#include <atoll/stream.hpp>
+#include <new>
+#include <optional>
+#include <string>
+#include <upcxx/upcxx.hpp>
+
+#include "backends/stream_planes.hpp"
+#include "exchanges/communicator.hpp"
+#include "exchanges/upcxx_segment.hpp"
+
+namespace heat3d {
+namespace {
+
+using plane_pointer = upcxx::global_ptr<double, gpu::kind>;
+using signal_pointer = upcxx::global_ptr<std::uint64_t, gpu::kind>;
+
+/// What a neighbour must know to send to us: by parity and face, null where nothing arrives.
+struct stream_mailbox {
+  std::array<std::array<plane_pointer, face_n>, 2> incoming;
+  signal_pointer signals;
+
+  signal_pointer signal(face f, int turn) const { return signals + (turn % 2 * face_n + f); }
+};
+
+atl::stream stream_of(void* native) { return atl::stream(static_cast<CUstream_st*>(native)); }
+
+class planes_in_streams final : public stream_planes {
+ public:
+  planes_in_streams(block const& own, segment& memory);
+  ~planes_in_streams() override {
+    // Nobody is told of ours any more, and what was sent to us has come.
+    upcxx::barrier();
+    published_.reset();
+  }
+
+  double* outgoing(face f, int turn) override { return raw(outgoing_[turn % 2][f]); }
+  double const* incoming(face f, int turn) override { return raw(mine_.incoming[turn % 2][f]); }
+  void send(face f, int turn, void* stream) override {
+    auto const there = opposite(f);
+    auto const& target = theirs_[f];
+    upcxx::copy(outgoing_[turn % 2][f], target.incoming[turn % 2][there],
+                static_cast<std::size_t>(face_cells(own_.extent(), f)),
+                atl::on_stream(stream_of(stream)) |
+                    atl::remote_cx::as_signal(target.signal(there, turn), signal_of(turn)));
+  }
+  void await(face f, int turn, void* stream) override {
+    atl::wait(stream_of(stream), mine_.signal(f, turn), signal_of(turn), atl::signal_cmp::equal);
+  }
+  void restart() override {
+    std::array<std::uint64_t, signal_n> const none{};
+    upcxx::copy(none.data(), mine_.signals, none.size()).wait();
+    upcxx::barrier();  // nobody signals before all are reset
+  }
+
+ private:
+  static constexpr std::size_t signal_n = 2 * face_n;
+
+  static double* raw(plane_pointer p) { return upcxx::device_allocator<gpu>::local(p); }
+  void allocate(segment& memory);
+
+  block own_;
+  stream_mailbox mine_;
+  std::array<stream_mailbox, face_n> theirs_;  ///< of the neighbour at each face
+  std::array<std::array<plane_pointer, face_n>, 2> outgoing_;
+  std::optional<upcxx::dist_object<stream_mailbox>> published_;
+};
+
+/// Devices reach memory of their own host only. Collective.
+void require_one_host(block const& own) {
+  auto const far = [](int rank) { return rank >= 0 && !upcxx::local_team_contains(rank); };
+  auto const found = std::ranges::find_if(own.neighbor, far);
+  // The lowest rank that has one, and which one.
+  std::int64_t pair = std::int64_t{upcxx::rank_n()} * upcxx::rank_n();
+  if (found != own.neighbor.end()) pair = std::int64_t{upcxx::rank_me()} * upcxx::rank_n() + *found;
+  auto const first = upcxx::reduce_all(pair, upcxx::op_fast_min).wait();
+  if (first == std::int64_t{upcxx::rank_n()} * upcxx::rank_n()) return;
+  throw failure{"--exchange graph: devices reach only those of their own host, but ranks " +
+                std::to_string(first / upcxx::rank_n()) + " and " + std::to_string(first % upcxx::rank_n()) +
+                ", which are neighbours, are on two; use rma"};
+}
+
+planes_in_streams::planes_in_streams(block const& own, segment& memory) : own_(own) {
+  require_one_host(own);
+  // All or none: others ask for what this rank has.
+  bool failed = false;
+  try {
+    allocate(memory);
+  } catch (std::bad_alloc const&) {
+    failed = true;
+  }
+  if (upcxx::reduce_all(failed ? 1 : 0, upcxx::op_fast_max).wait() != 0) throw std::bad_alloc();
+
+  published_.emplace(mine_);
+  for (int f = 0; f < face_n; ++f) {
+    if (own.has_neighbor(face(f))) theirs_[f] = published_->fetch(own.neighbor[f]).wait();
+  }
+  upcxx::barrier();  // nobody may ask any more when a rank ends
+}
+
+void planes_in_streams::allocate(segment& memory) {
+  mine_.signals = upcxx::reinterpret_pointer_cast<std::uint64_t>(memory.global(memory.allocate(signal_n)));
+  for (int parity = 0; parity < 2; ++parity) {
+    for (int f = 0; f < face_n; ++f) {
+      if (!own_.has_neighbor(face(f))) continue;
+      auto const n = face_cells(own_.extent(), face(f));
+      mine_.incoming[parity][f] = memory.global(memory.allocate(n));
+      outgoing_[parity][f] = memory.global(memory.allocate(n));
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<stream_planes> make_upcxx_planes(block const& own, device_memory& memory) {
+  return std::make_unique<planes_in_streams>(own, static_cast<segment&>(memory));
+}
+
+}  // namespace heat3d
