@@ -28,6 +28,7 @@ struct variant {
   bool planes_on_device = true;  ///< else they pass through the host
   std::int64_t reduced_every = 1000;
   bool many_steps_at_once = false;  ///< planes travel in streams
+  bool captured = false;            ///< so are calls once, and made again
 };
 
 /// The field after the run, and whether its checks passed.
@@ -44,9 +45,9 @@ outcome simulate(problem const& p, process_grid const& grid, variant const& how)
     auto const own = make_block(p.domain, grid, ranks.rank());
     thread_memory memory;
     backend_setup const setup{own, p.domain, &memory, how.planes_on_device, false};
-    auto const engine =
-        how.on_device ? make_device_backend(setup, std::make_unique<thread_device>(100 * ranks.rank(), own))
-                      : make_plain_backend(setup, true);
+    auto const engine = how.on_device ? make_device_backend(setup, std::make_unique<thread_device>(
+                                                                       100 * ranks.rank(), own, how.captured))
+                                      : make_plain_backend(setup, true);
     auto const halos = ranks.make_exchange(own, nullptr);
     thread_planes planes(job, ranks.rank(), own);
     auto const runner = how.many_steps_at_once ? engine->make_stretches(planes) : nullptr;
@@ -101,10 +102,13 @@ TEST_P(device_threads, many_steps_at_once_with_planes_that_travel_in_streams) {
   auto p = small_problem();
   p.last_step = 60;  // long pieces and short ones
   auto const expected = simulate(p, {1, 1, 1}, {.on_device = false});
-  for (std::int64_t const reduced_every : {1000, 7}) {
-    auto const found = simulate(p, GetParam(), {.reduced_every = reduced_every, .many_steps_at_once = true});
-    EXPECT_TRUE(found.passed) << "heat appeared or vanished";
-    EXPECT_EQ(found.cells, expected.cells);
+  for (bool const captured : {false, true}) {
+    for (std::int64_t const reduced_every : {1000, 7}) {
+      auto const found = simulate(
+          p, GetParam(), {.reduced_every = reduced_every, .many_steps_at_once = true, .captured = captured});
+      EXPECT_TRUE(found.passed) << "heat appeared or vanished";
+      EXPECT_EQ(found.cells, expected.cells);
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -24,6 +25,7 @@
 
 #include "backends/accelerator.hpp"
 #include "backends/host_tiles.hpp"
+#include "thread_capture.hpp"
 
 namespace heat3d {
 
@@ -52,11 +54,14 @@ class work_stream {
   work_stream& operator=(work_stream const&) = delete;
 
   void start(std::function<void()> work) {
+    if (work && captured && captured(work)) return;
     auto* const item = new node{std::move(work), {}};
     last_->next.store(item, std::memory_order_release);
     last_ = item;
     ++started_;
   }
+  /// True where the work is captured instead. Of the host.
+  std::function<bool(std::function<void()> const&)> captured;
   bool is_idle() const { return done_.load(std::memory_order_acquire) == started_; }
 
  private:
@@ -87,8 +92,15 @@ class work_stream {
 
 class thread_device final : public accelerator {
  public:
-  thread_device(unsigned seed, block const& own) : flags_(tiling_of(inner_box(own), 5, 3, 100)) {
-    for (auto& stream : streams_) stream = std::make_unique<work_stream>(++seed);
+  thread_device(unsigned seed, block const& own, bool captures = false)
+      : flags_(tiling_of(inner_box(own), 5, 3, 100)), captures_(captures) {
+    for (int s = 0; s < stream_n; ++s) {
+      streams_[s] = std::make_unique<work_stream>(++seed);
+      streams_[s]->captured = [this, s](std::function<void()> const& work) {
+        if (capture_) capture_->work(s, [this, s, work] { streams_[s]->start(work); });
+        return capture_.has_value();
+      };
+    }
   }
 
   ~thread_device() override { EXPECT_TRUE(pinned_.empty()) << "pins outlive their device"; }
@@ -143,11 +155,13 @@ class thread_device final : public accelerator {
   }
 
   void record(mark m, int stream) override {
+    if (capture_) return capture_->record(stream, m, [this, m, stream] { record(m, stream); });
     auto const at = static_cast<std::size_t>(m);
     auto const ticket = ++recorded_[at];
     streams_[stream]->start([this, at, ticket] { passed_[at].store(ticket, std::memory_order_release); });
   }
   void wait(int stream, mark m) override {
+    if (capture_) return capture_->wait(stream, m, [this, stream, m] { wait(stream, m); });
     auto const at = static_cast<std::size_t>(m);
     auto const ticket = recorded_[at];
     streams_[stream]->start([this, at, ticket] {
@@ -171,6 +185,15 @@ class thread_device final : public accelerator {
   }
   std::vector<double> step_seconds(std::int64_t n) const override { return flags_.step_seconds(n); }
   void* native(int stream) override { return streams_[stream].get(); }
+  bool begin_capture() override {
+    if (captures_) capture_.emplace();
+    return captures_;
+  }
+  std::unique_ptr<captured_work> end_capture() override {
+    auto calls = capture_->end();
+    capture_.reset();
+    return std::make_unique<calls_made_again>(std::move(calls));
+  }
   void load(double* to, double const* host, std::int64_t n) override { std::copy_n(host, n, to); }
   void store(double* host, double const* from, std::int64_t n) const override { std::copy_n(from, n, host); }
 
@@ -183,6 +206,8 @@ class thread_device final : public accelerator {
   std::array<std::int64_t, mark_n> recorded_{};
   std::array<std::atomic<std::int64_t>, mark_n> passed_{};
   std::set<void const*> pinned_;
+  bool captures_;
+  std::optional<thread_capture> capture_;
   std::array<std::unique_ptr<work_stream>, stream_n> streams_;  // last: its threads use the others
 };
 
