@@ -332,6 +332,9 @@ class device_team {
 
   // What the host calls.
 
+  /// Whether threads of the host play this rank's kernels, as on simulated devices.
+  [[nodiscard]] bool is_played() const { return state_->by_host; }
+
   /// The most blocks of a kernel that are there at once, for all ranks on this device.
   /// @param kernel  a __global__ function, or a kernel for launch() with the arguments that it will get.
   template <class Kernel, class... Args>

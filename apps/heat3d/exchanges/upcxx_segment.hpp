@@ -30,6 +30,7 @@ class segment final : public device_memory {
   void finish() override;
   std::unique_ptr<device_stream> make_stream() override;
 
+  upcxx::device_allocator<gpu>& allocator() { return allocator_; }
   upcxx::global_ptr<double, gpu::kind> global(double const* p) const {
     return allocator_.to_global_ptr(const_cast<double*>(p));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atoll/device.cuh>
 #include <atoll/stream.hpp>
 #include <new>
 #include <optional>
@@ -36,13 +37,18 @@ class planes_in_streams final : public stream_planes {
     // Nobody is told of ours any more, and what was sent to us has come.
     upcxx::barrier();
     published_.reset();
+    if (kernels_) kernels_->destroy();
   }
 
-  double* outgoing(face f, int turn) override { return raw(outgoing_[turn % 2][f]); }
+  double* outgoing(face f, int turn) override { return there_[turn % 2][f]; }
   double const* incoming(face f, int turn) override { return raw(mine_.incoming[turn % 2][f]); }
   void send(face f, int turn, void* stream) override {
     auto const there = opposite(f);
     auto const& target = theirs_[f];
+    if (outgoing_[turn % 2][f].is_null()) {  // kernels have written it there
+      atl::signal(stream_of(stream), target.signal(there, turn), signal_of(turn));
+      return;
+    }
     upcxx::copy(outgoing_[turn % 2][f], target.incoming[turn % 2][there],
                 static_cast<std::size_t>(face_cells(own_.extent(), f)),
                 atl::on_stream(stream_of(stream)) |
@@ -61,12 +67,17 @@ class planes_in_streams final : public stream_planes {
   static constexpr std::size_t signal_n = 2 * face_n;
 
   static double* raw(plane_pointer p) { return upcxx::device_allocator<gpu>::local(p); }
-  void allocate(segment& memory);
+  template <class Allocate>
+  void all_or_none(Allocate&& allocate);
+  void allocate_incoming(segment& memory);
+  void choose_outgoing(segment& memory);
 
   block own_;
   stream_mailbox mine_;
   std::array<stream_mailbox, face_n> theirs_;  ///< of the neighbour at each face
-  std::array<std::array<plane_pointer, face_n>, 2> outgoing_;
+  std::array<std::array<plane_pointer, face_n>, 2> outgoing_;  ///< null where kernels reach the neighbour's
+  std::array<std::array<double*, face_n>, 2> there_{};         ///< where kernels write the plane
+  std::optional<atl::device_team> kernels_;
   std::optional<upcxx::dist_object<stream_mailbox>> published_;
 };
 
@@ -86,30 +97,50 @@ void require_one_host(block const& own) {
 
 planes_in_streams::planes_in_streams(block const& own, segment& memory) : own_(own) {
   require_one_host(own);
-  // All or none: others ask for what this rank has.
-  bool failed = false;
-  try {
-    allocate(memory);
-  } catch (std::bad_alloc const&) {
-    failed = true;
-  }
-  if (upcxx::reduce_all(failed ? 1 : 0, upcxx::op_fast_max).wait() != 0) throw std::bad_alloc();
-
+  all_or_none([&] { allocate_incoming(memory); });
   published_.emplace(mine_);
   for (int f = 0; f < face_n; ++f) {
     if (own.has_neighbor(face(f))) theirs_[f] = published_->fetch(own.neighbor[f]).wait();
   }
+  kernels_.emplace(atl::make_device_team(memory.allocator()));
+  all_or_none([&] { choose_outgoing(memory); });
   upcxx::barrier();  // nobody may ask any more when a rank ends
 }
 
-void planes_in_streams::allocate(segment& memory) {
+/// Others ask for what this rank has, so all ranks go on, or none does.
+template <class Allocate>
+void planes_in_streams::all_or_none(Allocate&& allocate) {
+  bool failed = false;
+  try {
+    allocate();
+  } catch (std::bad_alloc const&) {
+    failed = true;
+  }
+  if (upcxx::reduce_all(failed ? 1 : 0, upcxx::op_fast_max).wait() != 0) throw std::bad_alloc();
+}
+
+void planes_in_streams::allocate_incoming(segment& memory) {
   mine_.signals = upcxx::reinterpret_pointer_cast<std::uint64_t>(memory.global(memory.allocate(signal_n)));
   for (int parity = 0; parity < 2; ++parity) {
     for (int f = 0; f < face_n; ++f) {
       if (!own_.has_neighbor(face(f))) continue;
-      auto const n = face_cells(own_.extent(), face(f));
-      mine_.incoming[parity][f] = memory.global(memory.allocate(n));
-      outgoing_[parity][f] = memory.global(memory.allocate(n));
+      mine_.incoming[parity][f] = memory.global(memory.allocate(face_cells(own_.extent(), face(f))));
+    }
+  }
+}
+
+/// Kernels write planes where they are wanted if they reach that, else into a buffer that is copied.
+void planes_in_streams::choose_outgoing(segment& memory) {
+  for (int parity = 0; parity < 2; ++parity) {
+    for (int f = 0; f < face_n; ++f) {
+      if (!own_.has_neighbor(face(f))) continue;
+      auto const n = static_cast<std::size_t>(face_cells(own_.extent(), face(f)));
+      auto& there = there_[parity][f];
+      // Threads that play kernels have no access to memory of other ranks' devices.
+      if (!kernels_->is_played()) there = kernels_->local(theirs_[f].incoming[parity][opposite(face(f))], n);
+      if (there != nullptr) continue;
+      outgoing_[parity][f] = memory.global(memory.allocate(static_cast<std::int64_t>(n)));
+      there = raw(outgoing_[parity][f]);
     }
   }
 }
