@@ -21,8 +21,10 @@ namespace atl {
 /// operations, and copies that cannot be gathered (from and to private memory; of memory that only its owner
 /// reaches), are not affected.
 ///
-/// Copies in the order of a stream (atoll/stream.hpp) are gathered, too, where both ends are on devices and they have at most 4 KiB: one kernel of the library does them, in any order
-/// among themselves, before whatever follows in the stream. It needs a place on the device: not beside a kernel that fills it and waits for them.
+/// Copies in the order of a stream (atoll/stream.hpp) are gathered, too, where both ends are on devices and
+/// they have at most 4 KiB: one kernel of the library does them, in any order among themselves, before
+/// whatever follows in the stream. It needs a place on the device: not beside a kernel that fills it and
+/// waits for them.
 ///
 /// Not for copies after which the thread computes before the object ends: they would not be under way.
 class copy_batch {

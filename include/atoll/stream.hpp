@@ -1,7 +1,7 @@
 #pragma once
 
-/// Communication in the order of a stream: what CUDA programs start there happens between their kernels, and no
-/// host waits in between. Not part of upcxx.hpp.
+/// Communication in the order of a stream: what CUDA programs start there happens between their kernels, and
+/// no host waits in between. Not part of upcxx.hpp.
 ///
 ///     kernel<<<grid, block, 0, s>>>(...);                  // fills `plane`
 ///     upcxx::copy(plane, their_ghost, count,               // when the kernel is done, and then
@@ -12,12 +12,13 @@
 ///     atl::wait(s, credit, step);                          // as may the other one's
 ///     atl::wait(s);                                        // the host, which makes progress meanwhile
 ///
-/// A signal is a word of 8 bytes in memory of a device, or in the shared heap: allocate it like other objects, and
-/// set it before others use it. Whoever sees the value of a signal sees all that the stream had written before.
+/// A signal is a word of 8 bytes in memory of a device, or in the shared heap: allocate it like other
+/// objects, and set it before others use it. Whoever sees the value of a signal sees all that the stream had
+/// written before.
 ///
-/// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, and those that
-/// make_stream() gives, also of simulated devices. While a stream is captured into a graph the same calls become
-/// nodes of the graph.
+/// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, and those
+/// that make_stream() gives, also of simulated devices. While a stream is captured into a graph the same
+/// calls become nodes of the graph.
 
 #include <atomic>
 #include <cstddef>
@@ -95,7 +96,8 @@ template <class Device>
   return owned_stream(engine::make_stream(static_cast<unsigned>(Device::kind), gpu.device_id()));
 }
 
-/// What a stream waits for: the word is at least the value, or equal. The signed difference counts, so that epochs may wrap around.
+/// What a stream waits for: the word is at least the value, or equal. The signed difference counts, so that
+/// epochs may wrap around.
 enum class signal_cmp { at_least, equal };
 
 namespace detail {
@@ -137,15 +139,16 @@ constexpr auto kept_parts(First&& first, More&&... more) {
 
 }  // namespace detail
 
-/// A request beside others of upcxx::copy: the copy happens at the end of a stream, in its order. Alone or with
-/// signals nothing is returned: what follows in the stream knows that the copy is complete. With operation_cx,
-/// source_cx and remote_cx::as_rpc the host hears of it as of other copies, during progress, when the stream has come
-/// by; not while it is captured, and not by source_cx::as_blocking or as_buffered, which would have to wait for that.
+/// A request beside others of upcxx::copy: the copy happens at the end of a stream, in its order. Alone or
+/// with signals nothing is returned: what follows in the stream knows that the copy is complete. With
+/// operation_cx, source_cx and remote_cx::as_rpc the host hears of it as of other copies, during progress,
+/// when the stream has come by; not while it is captured, and not by source_cx::as_blocking or as_buffered,
+/// which would have to wait for that.
 ///
-/// A copy between devices, the shared heaps of one host and pinned memory (cudaMallocHost, cudaHostRegister) needs no
-/// host to go on. One with an end that the stream's device does not reach (on another host; in memory that only its
-/// owner reaches; in private memory that is not pinned) is done by this rank's user-level progress, for which the
-/// stream waits, and cannot be captured.
+/// A copy between devices, the shared heaps of one host and pinned memory (cudaMallocHost, cudaHostRegister)
+/// needs no host to go on. One with an end that the stream's device does not reach (on another host; in
+/// memory that only its owner reaches; in private memory that is not pinned) is done by this rank's
+/// user-level progress, for which the stream waits, and cannot be captured.
 inline auto on_stream(stream const& s) {
   return upcxx::detail::completions<detail::stream_item>{{{name_of(s)}, {}}};
 }
@@ -176,13 +179,14 @@ struct remote_cx : upcxx::remote_cx {
   return upcxx::detail::unwrap(std::move(futures));
 }
 
-/// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody stands
-/// still who waits for this rank, as would in cudaStreamSynchronize.
+/// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody
+/// stands still who waits for this rank, as would in cudaStreamSynchronize.
 inline void wait(stream const& s) { when(s).wait(); }
 
-/// What the stream has put and signalled is in place, wherever that is, for what follows in it. Copies and signals of
-/// a stream are complete when it goes on, those that the host does for it, too, so this has nothing to add, unlike in
-/// libraries whose puts in a stream end later; it is there to say what a program relies on.
+/// What the stream has put and signalled is in place, wherever that is, for what follows in it. Copies and
+/// signals of a stream are complete when it goes on, those that the host does for it, too, so this has
+/// nothing to add, unlike in libraries whose puts in a stream end later; it is there to say what a program
+/// relies on.
 inline void quiet(stream const& /*s*/) noexcept {}
 
 /// What follows in the stream happens once a signal has the value.
@@ -196,7 +200,8 @@ void wait(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uin
 
 namespace detail {
 
-/// Holds the stream until a future is ready, which sets a word of the shared heap that is 0 now; and frees that.
+/// Holds the stream until a future is ready, which sets a word of the shared heap that is 0 now; and frees
+/// that.
 template <class... T>
 void hold(stream const& s, upcxx::global_ptr<std::uint64_t> word, upcxx::future<T...> const& ready) {
   wait(s, word, 1);
@@ -282,15 +287,16 @@ auto start_in_stream(engine::memory_place to, engine::memory_place from, std::si
 
 }  // namespace detail
 
-/// What follows in the stream happens once a future is ready. User-level progress of this rank must go on until then.
-/// Not while the stream is captured.
+/// What follows in the stream happens once a future is ready. User-level progress of this rank must go on
+/// until then. Not while the stream is captured.
 template <class... T>
 void wait(stream const& s, upcxx::future<T...> const& ready) {
   engine::refuse_capture(name_of(s));
   if (!ready.is_ready()) detail::hold(s, upcxx::new_<std::uint64_t>(0), ready);
 }
 
-/// A signal gets a value when all that is before it in the stream is in place and visible. Also sets and resets own signals.
+/// A signal gets a value when all that is before it in the stream is in place and visible. Also sets and
+/// resets own signals.
 ///
 /// @param word  of any rank that the stream's device could copy to.
 template <upcxx::memory_kind Kind>

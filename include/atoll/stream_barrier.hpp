@@ -22,15 +22,18 @@
 
 namespace atl::inline UPCXX_MODE {
 
-/// Rounds of signals to ranks 1, 2, 4, ... further on, as Hensgen, Finkel and Manber's dissemination barrier has them ("Two algorithms for barrier
-/// synchronization", 1988): log2 of the ranks, and as many signals to know of.
+/// Rounds of signals to ranks 1, 2, 4, ... further on, as Hensgen, Finkel and Manber's dissemination barrier
+/// has them ("Two algorithms for barrier synchronization", 1988): log2 of the ranks, and as many signals to
+/// know of.
 ///
-/// All ranks enter as often, each with whichever stream of the allocator's device, one after the other: a rank's next stream enters when its last one
-/// has left. May be entered while a stream is captured into a graph; one launch of all ranks' graphs is then one time.
+/// All ranks enter as often, each with whichever stream of the allocator's device, one after the other: a
+/// rank's next stream enters when its last one has left. May be entered while a stream is captured into a
+/// graph; one launch of all ranks' graphs is then one time.
 template <class Device>
 class stream_barrier {
  public:
-  /// Takes three words for each round from the allocator, which must be active and stay. Collective over the team.
+  /// Takes three words for each round from the allocator, which must be active and stay. Collective over the
+  /// team.
   ///
   /// @progress  user.
   explicit stream_barrier(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world())
@@ -56,7 +59,8 @@ class stream_barrier {
   /// What follows in the stream happens when the streams of all ranks have come to their call. No host waits.
   void enter(stream const& s) {
     if (s.is_captured()) {
-      // Nodes hold constants, so words are used up. One of the second pass comes when all have left the first, and so on.
+      // Nodes hold constants, so words are used up. One of the second pass comes when all have left the
+      // first, and so on.
       for (std::size_t pass = 1; pass < sorts; ++pass) {
         for (std::size_t round = 0; round < rounds_; ++round) {
           std::size_t const word = pass * rounds_ + round;
