@@ -5,55 +5,15 @@
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
 
-#include "multirank/kinds/on_devices.hpp"
+#include "multirank/kinds/stream_fixture.hpp"
 
 namespace {
 
-using upcxx::memory_kind;
 using upcxx::operation_cx;
-using device = upcxx::gpu_default_device;
-template <class T>
-using gpu_ptr = upcxx::global_ptr<T, device::kind>;
-
-/// Memory of the host that devices reach.
-template <class T>
-class pinned {
- public:
-  pinned(std::size_t count, T value) : memory_(upcxx::new_array<T>(count)), count_(count) {
-    std::fill(data(), data() + count, value);
-  }
-  ~pinned() { upcxx::delete_array(memory_); }
-  pinned(pinned const&) = delete;
-  pinned& operator=(pinned const&) = delete;
-  [[nodiscard]] T* data() const { return memory_.local(); }
-  T& operator[](std::size_t i) const { return data()[i]; }
-  [[nodiscard]] std::vector<T> values() const { return {data(), data() + count_}; }
-
- private:
-  upcxx::global_ptr<T> memory_;
-  std::size_t count_;
-};
 
 }  // namespace
 
-class stream_test : public on_devices<device> {
- protected:
-  template <class T>
-  gpu_ptr<T> filled(std::size_t count, T value) {
-    auto const p = gpu_.allocate<T>(count);
-    std::vector<T> const values(count, value);
-    upcxx::copy(values.data(), p, count).wait();
-    return p;
-  }
-  template <class T>
-  static std::vector<T> content(gpu_ptr<T> p, std::size_t count) {
-    std::vector<T> values(count);
-    upcxx::copy(p, values.data(), count).wait();
-    return values;
-  }
-
-  [[nodiscard]] std::size_t right_index() const { return static_cast<std::size_t>(right); }
-};
+class stream_test : public stream_fixture {};
 
 TEST_F(stream_test, copies_happen_in_order_and_the_host_hears_of_it) {
   auto const s = atl::make_stream(gpu_);
