@@ -45,6 +45,12 @@ class program_streams {
   /// What follows sees what was written before the word had such a value. The word is in a segment of this process, or host memory.
   /// False as above.
   virtual bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) = 0;
+  /// The same, and then the word gets another value. False as above.
+  virtual bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
+                              std::uint64_t then) = 0;
+  /// Adds to a word, in one step for all who do so; ordered as write(). False, and nothing was done, where that is not so for the stream's
+  /// device: its atomic operations do not reach the word, or it has no way to do one in a stream.
+  virtual bool add(stream_handle s, copy_end word, std::uint64_t value) = 0;
   /// `landed` of the record is called from poll() when the stream has come there. Not while it is captured.
   virtual void report(stream_handle s, copy_record* record) = 0;
 

@@ -35,6 +35,8 @@ inline constexpr int attribute_virtual_memory_management = 102;
 inline constexpr int attribute_handle_type_posix_descriptor = 103;
 
 inline constexpr int peer_attribute_native_atomics = 3;
+inline constexpr int attribute_stream_reductions = 148;  ///< from CUDA 13.1 on
+
 inline constexpr int attribute_network_with_virtual_memory = 110;
 inline constexpr int attribute_flush_options = 117;
 inline constexpr int attribute_writes_ordering = 118;
@@ -58,6 +60,41 @@ inline constexpr unsigned wait_equal = 1;
 inline constexpr unsigned host_register_portable = 1;
 inline constexpr unsigned host_register_device_map = 2;
 inline constexpr unsigned ipc_lazy_peer_access = 1;
+
+/// Of several things on words of memory that are one call in a stream, and one node of a graph.
+enum operation : unsigned {
+  operation_wait = 4,
+  operation_write = 5,
+  operation_barrier = 6,
+  operation_reduce = 8
+};
+inline constexpr unsigned barrier_for_system = 0;
+inline constexpr unsigned reduction_add = 0;
+inline constexpr unsigned reduction_unsigned_64 = 22;
+union stream_operation {
+  operation what;
+  struct {
+    operation what;
+    pointer word;
+    std::uint64_t value;
+    unsigned flags;  ///< of a wait; else 0
+    pointer alias;   ///< the driver's, as below
+  } on_word;         ///< wait or write
+  struct {
+    operation what;
+    unsigned flags;
+  } barrier;
+  struct {
+    operation what;
+    unsigned flags;
+    unsigned reduction;
+    unsigned type;
+    pointer word;
+    std::uint64_t value;
+    pointer alias;
+  } reduce;  ///< on devices that have the attribute
+  std::uint64_t room[6];
+};
 
 /// How a thread behaves while streams are captured into graphs.
 enum capture_mode : int { capture_global = 0, capture_thread_local = 1, capture_relaxed = 2 };
@@ -166,6 +203,7 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(stream_is_capturing, "cuStreamIsCapturing", (stream, int*))                                           \
   X(stream_wait64, "cuStreamWaitValue64_v2", (stream, pointer, std::uint64_t, unsigned))                  \
   X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                \
+  X(stream_operations, "cuStreamBatchMemOp_v2", (stream, unsigned, stream_operation*, unsigned))          \
   X(copy_async, "cuMemcpyAsync", (pointer, pointer, std::size_t, stream))                                 \
   X(copy_peer_async, "cuMemcpyPeerAsync", (pointer, context, pointer, context, std::size_t, stream))      \
   X(module_load, "cuModuleLoadData", (module*, void const*))                                              \

@@ -64,6 +64,9 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }
   bool is_pinned(void const* memory) override;
   void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
+  void wait_and_write(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c,
+                      std::uint64_t then) override;
+  bool add(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
   void check_stream(gpu::stream s) override;
   void record(int device, gpu::event e, gpu::stream s) override;
   bool happened(gpu::event e) override;
@@ -74,6 +77,7 @@ class cuda_driver final : public gpu::driver {
     bool tried = false;
     module whole = nullptr;
     function copies = nullptr;  ///< null: the driver did not take them
+    function add = nullptr;
   };
 
   struct device_wait;

@@ -108,11 +108,13 @@ cuda_driver::loaded const& cuda_driver::kernels_on(int device) {
   loaded& known = kernels_[static_cast<std::size_t>(device)];
   if (std::exchange(known.tried, true)) return known;
   cu_result code = cu_.module_load(&known.whole, kernels_ptx);
+  if (code == success) code = cu_.module_function(&known.add, known.whole, "atoll_add");
   if (code == success) code = cu_.module_function(&known.copies, known.whole, "atoll_copies");
   if (code != success) {
-    warn("device",
-         "the CUDA driver does not take the library's kernels for device %d: %s; small copies go one by one",
-         device, words(code).c_str());
+    warn(
+        "device",
+        "the CUDA driver does not take the library's kernels for device %d: %s; small copies go one by one, and others add to signals for it",
+        device, words(code).c_str());
   }
   return known;
 }
@@ -136,6 +138,26 @@ bool cuda_driver::copy_small(int device, gpu::stream s, std::span<gpu::copy_rang
                           static_cast<stream>(s), parameters, nullptr);
     if (code != success) fail_stream(code, "a kernel of copies", s, device);
   }
+  return true;
+}
+
+bool cuda_driver::add(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
+  use const current(*this, device);
+  if (attribute(device, attribute_stream_reductions) != 0) {
+    // Of a reduction alone the driver does not say what it is ordered after.
+    stream_operation both[2] = {};
+    both[0].barrier = {operation_barrier, barrier_for_system};
+    both[1].reduce = {operation_reduce, 0, reduction_add, reduction_unsigned_64, word, value, 0};
+    cu_result const code = cu_.stream_operations(static_cast<stream>(s), 2, both, 0);
+    if (code == success) return true;
+    if (code != error_not_supported) fail_stream(code, "an addition to a signal", s, device);
+  }
+  function const kernel = kernels_on(device).add;
+  if (kernel == nullptr) return false;
+  void* parameters[] = {&word, &value};
+  cu_result const code =
+      cu_.launch_kernel(kernel, 1, 1, 1, 1, 1, 1, 0, static_cast<stream>(s), parameters, nullptr);
+  if (code != success) fail_stream(code, "a kernel that adds to a signal", s, device);
   return true;
 }
 
@@ -180,6 +202,16 @@ void cuda_driver::wait(int device, gpu::stream s, gpu::address word, std::uint64
                              c == comparison::equal ? wait_equal : wait_at_least);
   });
   if (code != success) fail_stream(code, "a wait for a signal", s, device);
+}
+
+void cuda_driver::wait_and_write(int device, gpu::stream s, gpu::address word, std::uint64_t value,
+                                 comparison c, std::uint64_t then) {
+  stream_operation both[2] = {};
+  both[0].on_word = {operation_wait, word, value, c == comparison::equal ? wait_equal : wait_at_least, 0};
+  both[1].on_word = {operation_write, word, then, 0, 0};
+  cu_result const code =
+      on_stream(device, s, [&] { return cu_.stream_operations(static_cast<stream>(s), 2, both, 0); });
+  if (code != success) fail_stream(code, "a wait for a signal and a write of it", s, device);
 }
 
 void cuda_driver::check_stream(gpu::stream s) {

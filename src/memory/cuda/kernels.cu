@@ -4,6 +4,11 @@
 
 #include "memory/cuda/kernels.hpp"
 
+/// One thread adds to a word, wherever it is. Who sees the sum sees what the stream had written before.
+extern "C" __global__ void atoll_add(std::uint64_t word, std::uint64_t value) {
+  asm volatile("red.release.sys.add.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
 /// A copy for each block. Loads and stores of 16 bytes where both ends allow that.
 extern "C" __global__ void atoll_copies(atl::memory::cuda::small_copies const __grid_constant__ all) {
   std::uint64_t const to = all.to[blockIdx.x];

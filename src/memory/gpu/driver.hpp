@@ -171,6 +171,12 @@ class driver {
   virtual void wait(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,
                     comparison /*c*/) {}
 
+  /// The same, and then a write() of another value.
+  virtual void wait_and_write(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,
+                              comparison /*c*/, std::uint64_t /*then*/) {}
+  /// Adds to a word that the device reaches with atomics, ordered as write(); false, and nothing was done, if the driver has no way to do that.
+  virtual bool add(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/) { return false; }
+
   /// Ends the job with the driver's words if something on the stream has failed.
   virtual void check_stream(stream s) = 0;
   virtual void record(int device, event e, stream s) = 0;

@@ -103,6 +103,34 @@ bool gpu_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comp
   return true;
 }
 
+bool gpu_streams::wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
+                                 std::uint64_t then) {
+  int const device = device_of(s);
+  std::optional<address> const at = word_of(device, word);
+  if (!at) return false;
+  submit();
+  driver_.wait_and_write(device, {s, true}, *at, value, c, then);
+  return true;
+}
+
+bool gpu_streams::add(stream_handle s, copy_end word, std::uint64_t value) {
+  int const device = device_of(s);
+  address at = 0;
+  if (gpu_segment const* const segment = segment_of(word)) {
+    // Of a device that nobody here sees nothing is known.
+    int const home = segment->home();
+    if (home != device && (home < 0 || !driver_.is_atomic_on(device, home))) return false;
+    if (!reaches(device, word)) return false;
+    at = place_of(word);
+  } else {
+    auto* const memory = reinterpret_cast<void*>(word.address);
+    if (!driver_.is_atomic_on_host(device) || !driver_.is_pinned(memory)) return false;
+    at = driver_.device_address(memory);
+  }
+  submit();
+  return driver_.add(device, {s, true}, at, value);
+}
+
 void gpu_streams::report(stream_handle s, copy_record* record) {
   submit();
   int const device = device_of(s);

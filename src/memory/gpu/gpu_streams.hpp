@@ -29,6 +29,9 @@ class gpu_streams final : public program_streams {
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;
   bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
+  bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
+                      std::uint64_t then) override;
+  bool add(stream_handle s, copy_end word, std::uint64_t value) override;
   void report(stream_handle s, copy_record* record) override;
   void submit() override;
   bool poll() override;

@@ -85,6 +85,16 @@ bool sim_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comp
   return true;
 }
 
+bool sim_streams::wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
+                                 std::uint64_t then) {
+  return wait(s, word, value, c) && write(s, word, then);
+}
+
+bool sim_streams::add(stream_handle s, copy_end word, std::uint64_t value) {
+  start(s, {task::sort::add, place_of(word), nullptr, value});
+  return true;
+}
+
 void sim_streams::report(stream_handle s, copy_record* record) {
   task t{task::sort::report};
   t.record = record;
@@ -117,6 +127,9 @@ bool sim_streams::poll() {
       break;
     case task::sort::write:
       word_at(now.to).store(now.number, std::memory_order_release);
+      break;
+    case task::sort::add:
+      word_at(now.to).fetch_add(now.number, std::memory_order_acq_rel);
       break;
     case task::sort::wait:
       break;

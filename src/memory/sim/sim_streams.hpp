@@ -31,6 +31,9 @@ class sim_streams final : public program_streams {
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;
   bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
+  bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
+                      std::uint64_t then) override;
+  bool add(stream_handle s, copy_end word, std::uint64_t value) override;
   void report(stream_handle s, copy_record* record) override;
   bool poll() override;
   [[nodiscard]] bool need_polls() const noexcept override;
@@ -41,7 +44,7 @@ class sim_streams final : public program_streams {
 
  private:
   struct task {
-    enum class sort { copy, write, wait, report } what;
+    enum class sort { copy, write, add, wait, report } what;
     std::byte* to = nullptr;
     std::byte const* from = nullptr;
     std::uint64_t number = 0;  ///< bytes, or a value

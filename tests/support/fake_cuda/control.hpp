@@ -14,6 +14,8 @@ struct control {
   std::atomic<std::uint64_t> peer_copies{0};
   std::atomic<std::uint64_t> batches{0};  ///< of which each counts as its copies, too
   std::atomic<std::uint64_t> kernels{0};
+  std::atomic<std::uint64_t> additions{0};   ///< by kernels or by themselves
+  std::atomic<std::uint64_t> operations{0};  ///< calls with several on words
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> records{0};
   std::atomic<std::uint64_t> flushes{0};

@@ -37,6 +37,10 @@ settings read_settings() {
       s.fail_copy = number;
     } else if (name == "reachable") {
       s.reachable = true;
+    } else if (name == "host_atomics") {
+      s.host_atomics = true;
+    } else if (name == "reductions") {
+      s.reductions = true;
     } else if (name == "unordered") {
       s.unordered = true;
     } else if (name == "refuse") {
@@ -194,11 +198,15 @@ cu_result device_attribute(int* value, int attribute, cu_device ordinal) {
     case attribute_writes_ordering:
       *value = chosen.unordered ? 0 : writes_ordered_for_owner;
       return success;
-    case attribute_host_native_atomics:
-      *value = 0;
-      return success;
     case attribute_stream_memory_operations_64:
       *value = chosen.refuses("write") ? 0 : 1;
+      return success;
+    case attribute_host_native_atomics:
+      *value = chosen.host_atomics ? 1 : 0;
+      return success;
+    case attribute_stream_reductions:
+      if (!chosen.reductions) return invalid_value;  // as of a driver that does not know it
+      *value = 1;
       return success;
     default:
       return invalid_value;
@@ -212,8 +220,10 @@ cu_result device_can_access_peer(int* can, cu_device ordinal, cu_device other) {
 }
 
 cu_result device_peer_attribute(int* value, int attribute, cu_device ordinal, cu_device other) {
+  if (device_at(ordinal) == nullptr || device_at(other) == nullptr) return invalid_device;
   if (attribute != peer_attribute_native_atomics || ordinal == other) return invalid_value;
-  return device_can_access_peer(value, ordinal, other);
+  *value = !all().chosen.refuses("peer") && !all().chosen.refuses("atomics") ? 1 : 0;
+  return success;
 }
 
 cu_result primary_retain(context* made, cu_device ordinal) {

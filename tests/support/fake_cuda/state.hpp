@@ -10,11 +10,14 @@
 ///   lockable=BYTES     of host memory that may be registered (default: any number)
 ///   seed=N             which stream goes on when several could
 ///   reachable          the host can touch devices' memory
+///   host_atomics       devices' atomic operations are that for processors, too
+///   reductions         streams add to words by themselves, as from CUDA 13.1 on
 ///   unordered          devices see what other hardware writes only after cuFlushGPUDirectRDMAWrites
 ///   fail_copy=N        the N-th copy of the process fails on the device, from 1
 ///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for
 ///                      memory of stream-ordered pools. vmm: no memory objects. export: no descriptors of
 ///                      them. register: cuMemHostRegister. write: no stream writes. start: cuInit.
+///                      atomics: devices' operations on each other's memory are none for others.
 ///                      submit: copies. kernels: cuModuleLoadData. batch: cuMemcpyBatchAsync; batch_function: it does not
 ///                      exist. streams_alone: calls on streams while no context is current
 
@@ -80,6 +83,8 @@ struct settings {
   std::uint64_t fail_copy = 0;
   bool reachable = false;
   bool unordered = false;
+  bool host_atomics = false;
+  bool reductions = false;
   std::string refused;
   [[nodiscard]] bool refuses(char const* what) const {
     return refused.find(',' + std::string(what) + ',') != std::string::npos;
@@ -131,7 +136,7 @@ struct event_state {
 };
 
 struct task {
-  enum class sort { copy, write, wait, record } what = sort::copy;
+  enum class sort { copy, write, add, wait, record } what = sort::copy;
   std::byte* to = nullptr;
   std::byte const* from = nullptr;
   std::size_t bytes = 0;
@@ -212,6 +217,8 @@ cu_result name_stream(stream& on);
 /// A copy at the end of a stream. Devices whose reach decides; null: the stream's.
 cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
                      device_state const* from_device, std::size_t bytes);
+/// Adds to a word in a stream; refused where a device would do it, but not in one step for all.
+cu_result start_addition(stream on, pointer word, std::uint64_t value);
 /// At the end of a stream, or of what is captured there.
 void enqueue(stream on, task t);
 /// What a call that may wait answers this thread while streams are captured; if not success, it ends those captures.

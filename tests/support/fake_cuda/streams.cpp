@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include "support/fake_cuda/state.hpp"
@@ -53,6 +54,10 @@ void execute(task const& t) {
     // Release: everything before it on the stream is visible to who reads the word.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to))
         .store(t.value, std::memory_order_release);
+  }
+  if (t.what == task::sort::add) {
+    std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to))
+        .fetch_add(t.value, std::memory_order_acq_rel);
   }
 }
 
@@ -116,13 +121,13 @@ cu_result resolve(pointer at, std::size_t bytes, device_state const& device, end
   return success;
 }
 
-/// A write of a word or a wait for one: of a device that the stream's device reaches, or of registered host memory.
+/// A write of a word, an addition or a wait for one: of a device that the stream's device reaches, or of registered host memory.
 cu_result start_on_word(stream on, pointer word, task t) {
   end_of_copy end;
   cu_result const code = resolve(word, 8, *all().streams.at(on)->device, end);
   if (code != success) return code;
   if (word % 8 != 0 || (end.memory == nullptr && !is_registered(word, 8))) return invalid_value;
-  if (all().chosen.refuses("write")) return not_supported;
+  if (t.what != task::sort::add && all().chosen.refuses("write")) return not_supported;
   t.to = end.at;
   t.ends[0] = end.memory;
   enqueue(on, std::move(t));
@@ -204,6 +209,26 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   }
   enqueue(on, std::move(t));
   return success;
+}
+
+cu_result start_addition(stream on, pointer word, std::uint64_t value) {
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  device_state const& device = *found->second->device;
+  if (cu_result const code = admit(device); code != success) return code;
+  std::shared_ptr<mapping> const memory = find_mapping(word);
+  settings const& chosen = all().chosen;
+  bool const atomic = memory == nullptr ? chosen.host_atomics
+                                        : memory->what->physical == device.physical ||
+                                              (!chosen.refuses("atomics") && !chosen.refuses("peer"));
+  if (!atomic) return invalid_value;
+  task t;
+  t.what = task::sort::add;
+  t.value = value;
+  cu_result const code = start_on_word(on, word, std::move(t));
+  if (code == success) ++all().counts.additions;
+  return code;
 }
 
 cu_result name_stream(stream& on) {
@@ -302,6 +327,39 @@ cu_result stream_wait64(stream on, pointer word, std::uint64_t value, unsigned f
   t.value = value;
   t.how = flags;
   return start_on_word(on, word, std::move(t));
+}
+
+cu_result stream_operations(stream on, unsigned count, stream_operation* each, unsigned flags) {
+  std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  if (cu_result const code = admit(*found->second->device); code != success) return code;
+  if (flags != 0 || count == 0 || count >= 256) return invalid_value;
+  bool behind_barrier = false;
+  for (stream_operation const& o : std::span(each, count)) {
+    cu_result code = invalid_value;
+    task t;
+    t.value = o.on_word.value;
+    t.how = o.on_word.flags;
+    if (o.what == operation_wait && t.how <= wait_equal) {
+      t.what = task::sort::wait;
+      code = start_on_word(on, o.on_word.word, std::move(t));
+    } else if (o.what == operation_write && t.how == 0) {
+      t.what = task::sort::write;
+      code = start_on_word(on, o.on_word.word, std::move(t));
+    } else if (o.what == operation_barrier && o.barrier.flags == barrier_for_system) {
+      behind_barrier = true;
+      code = success;
+    } else if (o.what == operation_reduce && all().chosen.reductions && behind_barrier &&
+               o.reduce.flags == 0 && o.reduce.reduction == reduction_add &&
+               o.reduce.type == reduction_unsigned_64) {
+      code = start_addition(on, o.reduce.word, o.reduce.value);
+    }
+    if (code != success) return code;
+  }
+  ++all().counts.operations;
+  return success;
 }
 
 cu_result stream_context(stream on, context* result) {

@@ -61,15 +61,6 @@ class cuda_beside_programs_test : public cuda_test {
   cuda::cu_result (*instantiate_)(void**, void*, unsigned long long) = nullptr;
   cuda::cu_result (*launch_)(void*, cuda::stream) = nullptr;
   cuda::cu_result (*destroy_executable_)(void*) = nullptr;
-
-  /// Waits until a stream has done all that is in it.
-  static void finish(gpu::gpu_kind& kind, stream_handle on) {
-    std::vector<int> order;
-    watched record;
-    record.order = &order;
-    kind.streams()->report(on, &record);
-    wait(kind, order, 1);
-  }
 };
 
 TEST_F(cuda_beside_programs_test, the_threads_current_context_stays_as_it_was) {

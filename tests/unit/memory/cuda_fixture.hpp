@@ -14,6 +14,7 @@
 
 #include "memory/cuda/cuda_driver.hpp"
 #include "memory/gpu/gpu_kind.hpp"
+#include "memory/program_streams.hpp"
 #include "support/fake_cuda/control.hpp"
 #include "unit/memory/gpu_copies.hpp"
 
@@ -52,6 +53,14 @@ class cuda_test : public testing::Test {
   }
   static void wait(gpu::gpu_kind& kind, std::vector<int> const& order, std::size_t count) {
     while (order.size() < count) kind.poll();
+  }
+  /// Waits until a stream has done all that is in it.
+  static void finish(gpu::gpu_kind& kind, stream_handle on) {
+    std::vector<int> order;
+    watched record;
+    record.order = &order;
+    kind.streams()->report(on, &record);
+    wait(kind, order, 1);
   }
 
   std::string library_;

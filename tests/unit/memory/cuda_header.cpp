@@ -24,6 +24,12 @@ VALUE(error_not_ready, CUDA_ERROR_NOT_READY)
 VALUE(attribute_stream_memory_operations_64, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS)
 VALUE(attribute_virtual_memory_management, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
 VALUE(attribute_handle_type_posix_descriptor, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)
+VALUE(attribute_host_native_atomics, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED)
+VALUE(peer_attribute_native_atomics, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)
+VALUE(operation_wait, CU_STREAM_MEM_OP_WAIT_VALUE_64)
+VALUE(operation_write, CU_STREAM_MEM_OP_WRITE_VALUE_64)
+VALUE(operation_barrier, CU_STREAM_MEM_OP_BARRIER)
+VALUE(barrier_for_system, CU_STREAM_MEMORY_BARRIER_TYPE_SYS)
 VALUE(attribute_network_with_virtual_memory, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED)
 VALUE(attribute_flush_options, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS)
 VALUE(attribute_writes_ordering, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING)
@@ -52,7 +58,6 @@ VALUE(capture_global, CU_STREAM_CAPTURE_MODE_GLOBAL)
 VALUE(capture_thread_local, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
 VALUE(capture_relaxed, CU_STREAM_CAPTURE_MODE_RELAXED)
 VALUE(memory_type_device, CU_MEMORYTYPE_DEVICE)
-#undef VALUE
 
 #define TYPE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs));
 TYPE(cu_result, CUresult)
@@ -69,6 +74,7 @@ TYPE(ipc_handle, CUipcMemHandle)
 TYPE(memory_location, CUmemLocation)
 TYPE(allocation_properties, CUmemAllocationProp)
 TYPE(access_description, CUmemAccessDesc)
+TYPE(stream_operation, CUstreamBatchMemOpParams)
 #if CUDA_VERSION >= 12080
 TYPE(copy_attributes, CUmemcpyAttributes)
 static_assert(source_order_stream == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
@@ -78,6 +84,29 @@ static_assert(alike(static_cast<copy_batch_function*>(nullptr), &cuMemcpyBatchAs
 #endif
 #endif
 #undef TYPE
+
+#define PLACE(ours, theirs) \
+  static_assert(offsetof(stream_operation, ours) == offsetof(CUstreamBatchMemOpParams, theirs));
+PLACE(on_word.word, waitValue.address)
+PLACE(on_word.value, waitValue.value64)
+PLACE(on_word.flags, waitValue.flags)
+PLACE(on_word.word, writeValue.address)
+PLACE(on_word.value, writeValue.value64)
+PLACE(on_word.flags, writeValue.flags)
+PLACE(barrier.flags, memoryBarrier.flags)
+#if CUDA_VERSION >= 13010
+VALUE(attribute_stream_reductions, CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED)
+VALUE(operation_reduce, CU_STREAM_MEM_OP_ATOMIC_REDUCTION)
+VALUE(reduction_add, CU_STREAM_ATOMIC_REDUCTION_OP_ADD)
+VALUE(reduction_unsigned_64, CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64)
+PLACE(reduce.flags, atomicReduction.flags)
+PLACE(reduce.reduction, atomicReduction.reductionOp)
+PLACE(reduce.type, atomicReduction.dataType)
+PLACE(reduce.word, atomicReduction.address)
+PLACE(reduce.value, atomicReduction.value)
+#endif
+#undef PLACE
+#undef VALUE
 
 static_assert(offsetof(memory_location, id) == offsetof(CUmemLocation, id));
 static_assert(offsetof(access_description, flags) == offsetof(CUmemAccessDesc, flags));
@@ -111,6 +140,7 @@ SAME(device_uuid, cuDeviceGetUuid)
 SAME(device_total, cuDeviceTotalMem)
 SAME(device_attribute, cuDeviceGetAttribute)
 SAME(device_can_access_peer, cuDeviceCanAccessPeer)
+SAME(device_peer_attribute, cuDeviceGetP2PAttribute)
 SAME(primary_retain, cuDevicePrimaryCtxRetain)
 SAME(primary_release, cuDevicePrimaryCtxRelease)
 SAME(context_current, cuCtxGetCurrent)
@@ -150,6 +180,7 @@ SAME(module_function, cuModuleGetFunction)
 SAME(launch_kernel, cuLaunchKernel)
 SAME(stream_write64, cuStreamWriteValue64)
 SAME(stream_wait64, cuStreamWaitValue64)
+SAME(stream_operations, cuStreamBatchMemOp)
 SAME(stream_context, cuStreamGetCtx)
 SAME(stream_is_capturing, cuStreamIsCapturing)
 SAME(copy_async, cuMemcpyAsync)
