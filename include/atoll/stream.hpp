@@ -28,6 +28,7 @@
 #include <utility>
 
 #include <atoll/engine/streams.hpp>
+#include <atoll/extensions/signal_op.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/copy.hpp>
@@ -112,10 +113,13 @@ struct signal_item {
   using of_streams = void;
   engine::memory_place word;
   std::uint64_t value;
+  signal_op op;
 };
 
-template <upcxx::memory_kind Kind>
-engine::memory_place place_of_signal(upcxx::global_ptr<std::uint64_t, Kind> word, char const* call) {
+template <class T, upcxx::memory_kind Kind>
+engine::memory_place place_of_signal(upcxx::global_ptr<T, Kind> word, char const* call) {
+  static_assert(std::is_same_v<T, std::uint64_t>,
+                "a signal is a std::uint64_t: devices write, add to and wait for words of that size");
   upcxx::detail::check_range(word, 1, call, "signal");
   return {upcxx::detail::global_ptr_access::owner(word), upcxx::detail::global_ptr_access::address(word)};
 }
@@ -156,13 +160,13 @@ inline auto on_stream(stream const& s) {
 /// @cond  The reference knows one class of this name.
 /// Requests about remote completion, those of upcxx::remote_cx among them.
 struct remote_cx : upcxx::remote_cx {
-  /// When the data is in place, a signal gets a value. With on_stream().
+  /// When the data is in place, a signal gets a value, or that is added to it. With on_stream().
   ///
-  /// @param word  of any rank that the copy's stream could copy to.
-  template <upcxx::memory_kind Kind>
-  static auto as_signal(upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value) {
+  /// @param word  a std::uint64_t of any rank that the copy's stream could copy to.
+  template <class T, upcxx::memory_kind Kind>
+  static auto as_signal(upcxx::global_ptr<T, Kind> word, std::uint64_t value, signal_op op = signal_op::set) {
     return upcxx::detail::completions<detail::signal_item>{
-        {{detail::place_of_signal(word, "as_signal"), value}, {}}};
+        {{detail::place_of_signal(word, "as_signal"), value, op}, {}}};
   }
 };
 /// @endcond
@@ -192,10 +196,20 @@ inline void quiet(stream const& /*s*/) noexcept {}
 /// What follows in the stream happens once a signal has the value.
 ///
 /// @param word  in memory of this rank.
-template <upcxx::memory_kind Kind>
-void wait(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value,
+template <class T, upcxx::memory_kind Kind>
+void wait(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
           signal_cmp how = signal_cmp::at_least) {
   engine::stream_wait(name_of(s), detail::place_of_signal(word, "wait"), value, how == signal_cmp::equal);
+}
+
+/// The same, and then the signal is `next`, in one call of the driver and one node of a graph. What is added
+/// to the signal between the two is lost: who counts waits, and adds the negative number that it has waited
+/// for.
+template <class T, upcxx::memory_kind Kind>
+void wait_and_reset(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
+                    signal_cmp how = signal_cmp::at_least, std::uint64_t next = 0) {
+  engine::stream_wait_and_write(name_of(s), detail::place_of_signal(word, "wait_and_reset"), value,
+                                how == signal_cmp::equal, next);
 }
 
 namespace detail {
@@ -230,13 +244,39 @@ inline void write_signal(stream const& s, engine::memory_place word, std::uint64
   });
 }
 
+/// By whom the word can be reached: for a stream that has come here and whose device cannot add to it.
+inline upcxx::future<> add_from_here(engine::memory_place word, std::uint64_t value) {
+  using upcxx::detail::pending_copy;
+  if (engine::add_on_host(word, value)) return upcxx::make_future();
+  auto const wanted = upcxx::operation_cx::as_future();
+  auto* const asked = new pending_copy<std::remove_cvref_t<decltype(wanted)>>(upcxx::rank_me(), wanted);
+  auto futures = asked->register_all(wanted);
+  engine::add_on_device(word, value, asked);
+  return upcxx::detail::unwrap(std::move(futures));
+}
+
+inline void add_to_signal(stream const& s, engine::memory_place word, std::uint64_t value) {
+  if (engine::stream_add(name_of(s), word, value)) return;
+  by_host(s, [word, value] {
+    if (engine::add_on_host(word, value)) return upcxx::make_future();
+    return upcxx::rpc(
+        static_cast<upcxx::intrank_t>(static_cast<std::uint32_t>(word.owner)),
+        [](engine::memory_place const& own, std::uint64_t more) { return add_from_here(own, more); }, word,
+        value);
+  });
+}
+
+inline void change_signal(stream const& s, engine::memory_place word, std::uint64_t value, signal_op op) {
+  op == signal_op::add ? add_to_signal(s, word, value) : write_signal(s, word, value);
+}
+
 template <class Item>
 void find_stream(Item const& item, engine::stream_name& found) {
   if constexpr (std::is_same_v<Item, stream_item>) found = item.on;
 }
 template <class Item>
 void give_signal(stream const& s, Item const& item) {
-  if constexpr (std::is_same_v<Item, signal_item>) write_signal(s, item.word, item.value);
+  if constexpr (std::is_same_v<Item, signal_item>) change_signal(s, item.word, item.value, item.op);
 }
 
 /// upcxx::copy with on_stream().
@@ -295,13 +335,45 @@ void wait(stream const& s, upcxx::future<T...> const& ready) {
   if (!ready.is_ready()) detail::hold(s, upcxx::new_<std::uint64_t>(0), ready);
 }
 
-/// A signal gets a value when all that is before it in the stream is in place and visible. Also sets and
-/// resets own signals.
+/// A signal gets a value, or that is added to it, when all that is before it in the stream is in place and
+/// visible.
 ///
-/// @param word  of any rank that the stream's device could copy to.
-template <upcxx::memory_kind Kind>
-void signal(stream const& s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value) {
-  detail::write_signal(s, detail::place_of_signal(word, "signal"), value);
+/// Additions by streams, wherever the signal is, lose nothing; beside one that sets the signal they come
+/// before or after it.
+///
+/// The stream's device adds where its atomic operations reach the word: in its own memory, in that of devices
+/// of this host which this process sees and whose link has atomics (NVLink has), in the shared heaps where
+/// the link to the host has them. Elsewhere the stream waits until this host has done it (in a shared heap of
+/// this host) or the owner has, whose device adds to its own memory; that takes user-level progress of this
+/// rank and of the owner, and cannot be captured. Others may add, too: to a word of a device its kernels, and
+/// those of devices whose atomic operations reach it; to one of a shared heap the processors of its host,
+/// which are not those of a network.
+///
+/// @param word  a std::uint64_t of any rank that the stream's device could copy to; or the rank's own.
+template <class T, upcxx::memory_kind Kind>
+void signal(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
+            signal_op op = signal_op::set) {
+  detail::change_signal(s, detail::place_of_signal(word, "signal"), value, op);
+}
+
+/// A signal is 0 when the stream has come here, or `value`. What others do to it at that time comes before or
+/// after.
+template <class T, upcxx::memory_kind Kind>
+void reset(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value = 0) {
+  signal(s, word, value);
+}
+
+/// Copies what a signal is when the stream comes there.
+///
+/// @param word  of any rank that the stream's device could copy from.
+/// @param into  a std::uint64_t in any memory of the job; a plain pointer into memory that should be pinned,
+/// as of
+///              upcxx::copy.
+template <class T, upcxx::memory_kind Kind, class Into>
+void fetch(stream const& s, upcxx::global_ptr<T, Kind> word, Into into) {
+  static_assert(std::is_same_v<T, std::uint64_t>,
+                "a signal is a std::uint64_t; use upcxx::copy for other objects");
+  upcxx::copy(word, into, 1, on_stream(s));
 }
 
 }  // namespace atl::inline UPCXX_MODE

@@ -65,8 +65,7 @@ class stream_barrier {
         for (std::size_t round = 0; round < rounds_; ++round) {
           std::size_t const word = pass * rounds_ + round;
           signal(s, theirs_[round] + word, 1);
-          wait(s, own_ + word, 1, signal_cmp::equal);
-          signal(s, own_ + word, 0);
+          wait_and_reset(s, own_ + word, 1, signal_cmp::equal);
         }
       }
       return;

@@ -28,6 +28,14 @@ int main() {
   auto const their_credit = signals.fetch(left).wait() + 1;
   upcxx::barrier();  // nobody signals before
   // [/setup]
+  auto const count = gpu.allocate<std::uint64_t>(2);
+  auto const flag = count + 1;
+  upcxx::copy(nothing_yet, count, 2).wait();
+  upcxx::dist_object<upcxx::global_ptr<std::uint64_t, kind>> counts(count);
+  auto const their_count = counts.fetch(right).wait();
+  auto const left_count = counts.fetch(left).wait();
+  auto const their_flag = their_count + 1;
+  upcxx::barrier();
   auto const shared = upcxx::new_array<double>(200);
   double* const values = shared.local();
   for (int i = 0; i < 100; ++i) values[i] = me;
@@ -43,6 +51,17 @@ int main() {
   atl::signal(s, their_credit, step);  // the left one may overwrite the ghost
   atl::wait(s, credit, step);          // as this rank may the right one's
   // [/exchange]
+
+  // [count]
+  atl::signal(s, their_count, 1, atl::signal_op::add);
+  atl::signal(s, left_count, 1, atl::signal_op::add);
+  atl::wait(s, count, 2 * step);  // both neighbours, with one signal
+  // [/count]
+
+  // [reset]
+  atl::signal(s, their_flag, 1);
+  atl::wait_and_reset(s, flag, 1, atl::signal_cmp::equal);  // one node of a graph
+  // [/reset]
 
   // [host]
   auto const done =
@@ -70,6 +89,7 @@ int main() {
   gpu.deallocate(plane);
   gpu.deallocate(ghost);
   gpu.deallocate(news);
+  gpu.deallocate(count);
   upcxx::barrier();
   gpu.destroy();
   upcxx::finalize();

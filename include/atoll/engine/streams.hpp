@@ -35,6 +35,16 @@ ATOLL_EXPORT bool stream_write(stream_name s, memory_place word, std::uint64_t v
 /// The stream goes on when the word, which is in memory of this rank, equals the value or, by default, is at least that: the
 /// signed difference counts.
 ATOLL_EXPORT void stream_wait(stream_name s, memory_place word, std::uint64_t value, bool equal);
+/// The same, and then the word gets another value.
+ATOLL_EXPORT void stream_wait_and_write(stream_name s, memory_place word, std::uint64_t value, bool equal,
+                                        std::uint64_t then);
+/// Adds to a word as stream_write writes it, in one step for all who add. False, and nothing was done, if the stream's device cannot
+/// do that alone: an owner does it for it (add_on_host, add_on_device). Ends the job then if the stream is captured.
+ATOLL_EXPORT bool stream_add(stream_name s, memory_place word, std::uint64_t value);
+/// By this processor, if it addresses the word, which is host memory then; else false.
+ATOLL_EXPORT bool add_on_host(memory_place word, std::uint64_t value);
+/// By this rank's device in whose memory the word is; `done` hears when it has happened.
+ATOLL_EXPORT void add_on_device(memory_place word, std::uint64_t value, copy_completion* done);
 /// `done` hears when the stream has come here. Not while it is captured.
 ATOLL_EXPORT void stream_reached(stream_name s, copy_completion* done);
 

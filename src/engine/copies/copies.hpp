@@ -3,7 +3,9 @@
 /// Copies of device memory under way, and what this rank does for copies of its peers.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <atoll/engine/memory_copy.hpp>
@@ -33,7 +35,11 @@ class device_copies final : public single<device_copies>, public work_source {
   // Of streams of the program; see atoll/engine/streams.hpp.
   bool copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes);
   bool write_in(stream_name s, memory_place word, std::uint64_t value);
-  void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal);
+  /// What the word gets then, if anything.
+  void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal,
+               std::optional<std::uint64_t> then);
+  bool add_in(stream_name s, memory_place word, std::uint64_t value);
+  void add_on_device(memory_place word, std::uint64_t value, copy_completion* done);
   void report_in(stream_name s, copy_completion* done);
   void refuse_capture(stream_name s);
   /// Tells streams of this life of the library from those of others.
@@ -66,6 +72,8 @@ class device_copies final : public single<device_copies>, public work_source {
   static bool is_gathering() noexcept;
   bool is_pinned(memory::kind& kind, copy_place const& end, std::size_t bytes);
   bool is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes);
+  /// One of the library's own in which a device does what peers cannot do to its memory.
+  memory::stream_handle helping_stream(memory::kind& kind, int device);
   /// Streams that stand still without polls count as open.
   void watch_streams();
   static void landed(memory::copy_record* record) noexcept;
@@ -80,6 +88,12 @@ class device_copies final : public single<device_copies>, public work_source {
   std::unique_ptr<device_keys> keys_;
   std::unique_ptr<network_copies> network_;
   bool streams_need_polls_ = false;
+  struct helping {
+    memory::kind* kind;
+    int device;
+    memory::stream_handle stream;  ///< ends with the kind
+  };
+  std::vector<helping> helping_;
   std::vector<transfer*> undelivered_;  ///< in place, but the news found no memory
 };
 

@@ -1,5 +1,7 @@
 // Work in streams of the program: which kind's they are, and whether their devices reach what is named.
 
+#include <atomic>
+
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 #include <atoll/engine/streams.hpp>
@@ -71,7 +73,8 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
   return true;
 }
 
-void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal) {
+void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal,
+                            std::optional<std::uint64_t> then) {
   memory::kind& kind = kind_of_stream(s);
   copy_place const place = segments_.resolve(word, sizeof value);
   if (place.owner() != job.rank_me) {
@@ -79,15 +82,65 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
           place.owner());
   }
   auto const how = equal ? memory::comparison::equal : memory::comparison::at_least;
+  memory::program_streams& streams = *kind.streams();
   if (!is_for_streams(kind, place, sizeof value) ||
-      !kind.streams()->wait(s.handle, place.end(), value, how)) {
+      !(then ? streams.wait_and_write(s.handle, place.end(), value, how, *then)
+             : streams.wait(s.handle, place.end(), value, how))) {
     fatal(
         "stream",
         "%s device %d cannot wait for the signal at 0x%llx: it needs waits and writes in streams, and a word in memory that it reaches: its "
         "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
-        to_string(kind.id()), kind.streams()->device_of(s.handle),
-        static_cast<unsigned long long>(place.address));
+        to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
   }
+  watch_streams();
+}
+
+bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value) {
+  memory::kind& kind = kind_of_stream(s);
+  memory::program_streams& streams = *kind.streams();
+  copy_place const place = segments_.resolve(word, sizeof value);
+  if (is_for_streams(kind, place, sizeof value) && streams.add(s.handle, place.end(), value)) {
+    if (place.device != nullptr) segments_.note_use(*place.device, s.handle);
+    watch_streams();
+    return true;
+  }
+  if (streams.is_captured(s.handle)) {
+    fatal(
+        "stream",
+        "%s device %d cannot add in a graph to the signal at 0x%llx of rank %d: its atomic operations must reach the word by themselves, which "
+        "they do in its own memory, in that of devices that this process sees and that are linked with atomics (as by NVLink), and in the "
+        "shared heaps of this host where the link to the host has them; and the driver must take the library's kernels. Set signals there, one "
+        "for each rank",
+        to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address),
+        place.owner());
+  }
+  return false;
+}
+
+memory::stream_handle device_copies::helping_stream(memory::kind& kind, int device) {
+  for (helping const& each : helping_) {
+    if (each.kind == &kind && each.device == device) return each.stream;
+  }
+  helping_.push_back({&kind, device, kind.streams()->make(device)});
+  return helping_.back().stream;
+}
+
+void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_completion* done) {
+  copy_place const place = segments_.resolve(word, sizeof value);
+  memory::kind& kind = *place.device->kind;
+  int const device = place.device->known.device;
+  memory::program_streams* const streams = kind.streams();
+  memory::stream_handle const on = streams == nullptr ? nullptr : helping_stream(kind, device);
+  if (streams == nullptr || !streams->add(on, place.end(), value)) {
+    fatal(
+        "stream",
+        "%s device %d cannot add to the signal at 0x%llx in its memory for other ranks: %s. Set signals there, "
+        "one for each rank",
+        to_string(kind.id()), device, static_cast<unsigned long long>(place.address),
+        streams == nullptr ? "streams of such devices cannot be used yet"
+                           : "its driver does not take the library's kernels");
+  }
+  streams->report(on, begin_report(done, on));
   watch_streams();
 }
 
@@ -154,7 +207,33 @@ bool stream_write(stream_name s, memory_place word, std::uint64_t value) {
 
 void stream_wait(stream_name s, memory_place word, std::uint64_t value, bool equal) {
   guard const held;
-  device_copies::here().wait_in(s, word, value, equal);
+  device_copies::here().wait_in(s, word, value, equal, std::nullopt);
+}
+
+void stream_wait_and_write(stream_name s, memory_place word, std::uint64_t value, bool equal,
+                           std::uint64_t then) {
+  guard const held;
+  device_copies::here().wait_in(s, word, value, equal, then);
+}
+
+bool stream_add(stream_name s, memory_place word, std::uint64_t value) {
+  guard const held;
+  return device_copies::here().add_in(s, word, value);
+}
+
+bool add_on_host(memory_place word, std::uint64_t value) {
+  if (kind_of(word.owner) != kind_id::host) return false;
+  std::byte* const at = hosts.find_address(static_cast<std::uint32_t>(rank_of(word.owner)), word.address);
+  if (at == nullptr) return false;
+  // Whoever acquires the sum sees what the stream has done, which has come here.
+  std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(at))
+      .fetch_add(value, std::memory_order_acq_rel);
+  return true;
+}
+
+void add_on_device(memory_place word, std::uint64_t value, copy_completion* done) {
+  guard const held;
+  device_copies::here().add_on_device(word, value, done);
 }
 
 void stream_reached(stream_name s, copy_completion* done) {

@@ -151,6 +151,37 @@ TEST_F(graph_test, an_exchange_is_captured_once_and_launched_again_and_again) {
   upcxx::barrier();
 }
 
+TEST_F(graph_test, additions_and_resets_are_nodes) {
+  auto const s = atl::make_stream(gpu_);
+  auto const own = gpu_.allocate<std::uint64_t>(2);
+  std::uint64_t const first[2] = {0, 0};
+  upcxx::copy(first, own, 2).wait();
+  auto const words = of_all(own);
+  auto const ranks = static_cast<std::uint64_t>(upcxx::rank_n());
+  auto* const seen = upcxx::new_<std::uint64_t>(0).local();
+  // All add to all, twice: the second time nobody is left who waits for the first.
+  void* const made = capture(s, cuda::capture_global, [&] {
+    for (int pass = 0; pass < 2; ++pass) {
+      for (auto const word : words) atl::signal(s, word + pass, 2, atl::signal_op::add);
+      atl::wait_and_reset(s, own + pass, 2 * ranks, atl::signal_cmp::equal,
+                          static_cast<std::uint64_t>(pass) * 5);
+      if (pass == 0) continue;
+      atl::fetch(s, own + 1, seen);
+      atl::reset(s, own + 1);
+    }
+  });
+  for (int round = 0; round < 30; ++round) {
+    *seen = 0;
+    ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+    atl::wait(s);
+    EXPECT_EQ(*seen, 5u);
+    // The last word is reset after it was waited for, so a credit is needed.
+    upcxx::barrier();
+  }
+  EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+  upcxx::delete_(upcxx::to_global_ptr(seen));
+}
+
 TEST_F(graph_test, small_copies_of_a_batch_are_one_node) {
   auto const s = atl::make_stream(gpu_);
   auto const source = gpu_.allocate<int>(4000);

@@ -116,11 +116,17 @@ int main(int argc, char** argv) {
       upcxx::finalize();
       return 0;
     }
-    if (is("stream_captured") || is("stream_captured_private")) {
+    if (is("stream_addition")) {
+      atl::signal(s, signal, 1, atl::signal_op::add);
+      atl::wait(s);
+    }
+    if (is("stream_captured") || is("stream_captured_private") || is("stream_captured_addition")) {
       auto const begin = reinterpret_cast<int (*)(CUstream_st*, int)>(
           dlsym(dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW), "cuStreamBeginCapture_v2"));
       begin(s.native(), 0);
       if (is("stream_captured")) (void)atl::when(s);
+      if (is("stream_captured_addition"))
+        atl::signal(s, upcxx::new_<std::uint64_t>(), 1, atl::signal_op::add);
       upcxx::copy(p, &value, 1, atl::on_stream(s));
     }
     upcxx::barrier();

@@ -7,14 +7,8 @@
 
 #include <atoll/base/config.hpp>
 #include <atoll/extensions/device/view.hpp>
+#include <atoll/extensions/signal_op.hpp>
 #include <upcxx/detail/config.hpp>
-
-namespace atl::inline UPCXX_MODE {
-
-/// What becomes of a signal.
-enum class signal_op { set, add };
-
-}  // namespace atl::inline UPCXX_MODE
 
 namespace atl::inline UPCXX_MODE::device {
 
