@@ -1,6 +1,7 @@
 // Snippets of the page on streams. ATOLL_SIM_DEVICES=1 gives every machine a device.
 #include <vector>
 
+#include <atoll/signal_array.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
 #include <upcxx/upcxx.hpp>
@@ -51,6 +52,15 @@ int main() {
   atl::signal(s, their_credit, step);  // the left one may overwrite the ghost
   atl::wait(s, credit, step);          // as this rank may the right one's
   // [/exchange]
+
+  // [array]
+  auto signals_of_all =
+      atl::make_signals(gpu, 2);  // collective: two a rank, all zero
+  atl::signal(s, signals_of_all.at(right, 0), 1);
+  atl::wait(s, signals_of_all.mine(0), 1);
+  atl::wait(s);
+  signals_of_all.destroy();  // collective
+  // [/array]
 
   // [count]
   atl::signal(s, their_count, 1, atl::signal_op::add);
