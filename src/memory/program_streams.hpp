@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "memory/kind.hpp"
 
@@ -30,6 +31,12 @@ class program_streams {
   virtual int device_of(stream_handle s) = 0;
   /// Whether calls go into a graph, which will be executed later, perhaps several times.
   virtual bool is_captured(stream_handle s) = 0;
+
+  /// While it is: a number of the graph that no other has; else 0.
+  virtual std::uint64_t capture_of(stream_handle /*s*/) { return 0; }
+  /// While it is: `held` is let go of when that graph and all that were made of it are gone and have been executed, some time later and in any
+  /// thread. False, and it is let go of now, where the driver cannot.
+  virtual bool keep_for_graph(stream_handle /*s*/, std::shared_ptr<void> /*held*/) { return false; }
 
   /// Whether devices reach host memory directly; `shared`: it is in the region of a rank, of which the kind has been told. If not, a driver
   /// may wait in copy() until the stream comes there.

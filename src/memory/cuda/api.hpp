@@ -16,6 +16,9 @@ using memory_handle = unsigned long long;
 using context = struct context_data*;
 using stream = struct stream_data*;
 using event = struct event_data*;
+using graph = struct graph_data*;
+using graph_node = struct graph_node_data*;
+using user_object = struct user_object_data*;
 using module = struct module_data*;
 using function = struct function_data*;
 
@@ -98,6 +101,10 @@ union stream_operation {
 
 /// How a thread behaves while streams are captured into graphs.
 enum capture_mode : int { capture_global = 0, capture_thread_local = 1, capture_relaxed = 2 };
+
+inline constexpr int capture_is_active = 1;
+inline constexpr unsigned user_object_without_waiting = 1;
+inline constexpr unsigned graph_takes_reference = 1;
 
 inline constexpr int pointer_memory_type = 2;
 inline constexpr int pointer_device_ordinal = 9;
@@ -201,6 +208,11 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (capture_mode*))                          \
   X(stream_context, "cuStreamGetCtx", (stream, context*))                                                 \
   X(stream_is_capturing, "cuStreamIsCapturing", (stream, int*))                                           \
+  X(stream_capture_info, "cuStreamGetCaptureInfo_v2",                                                     \
+    (stream, int*, unsigned long long*, graph*, graph_node const**, std::size_t*))                        \
+  X(user_object_create, "cuUserObjectCreate", (user_object*, void*, void (*)(void*), unsigned, unsigned)) \
+  X(user_object_release, "cuUserObjectRelease", (user_object, unsigned))                                  \
+  X(graph_retain, "cuGraphRetainUserObject", (graph, user_object, unsigned, unsigned))                    \
   X(stream_wait64, "cuStreamWaitValue64_v2", (stream, pointer, std::uint64_t, unsigned))                  \
   X(stream_write64, "cuStreamWriteValue64_v2", (stream, pointer, std::uint64_t, unsigned))                \
   X(stream_operations, "cuStreamBatchMemOp_v2", (stream, unsigned, stream_operation*, unsigned))          \

@@ -60,6 +60,8 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
   int device_of(gpu::stream s) override;
   bool is_captured(gpu::stream s) override;
+  std::uint64_t capture_of(gpu::stream s) override;
+  bool keep_for_graph(gpu::stream s, std::shared_ptr<void> held) override;
   bool copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
   [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }
   bool is_pinned(void const* memory) override;
@@ -110,6 +112,7 @@ class cuda_driver final : public gpu::driver {
   std::vector<pointer> batch_to_;  ///< scratch of copy_all, as are the next two
   std::vector<pointer> batch_from_;
   std::vector<std::size_t> batch_bytes_;
+  bool graphs_keep_ = true;        ///< it was not said yet that they do not
   bool streams_suffice_ = true;    ///< for calls on streams no context need be current
   std::vector<context> contexts_;  ///< by device; null until it is used
   std::vector<loaded> kernels_;    ///< by device

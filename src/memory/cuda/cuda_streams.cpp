@@ -191,6 +191,37 @@ bool cuda_driver::is_captured(gpu::stream s) {
   return code != success || status != 0;
 }
 
+std::uint64_t cuda_driver::capture_of(gpu::stream s) {
+  int status = 0;
+  unsigned long long number = 0;
+  cu_result const code =
+      cu_.stream_capture_info(static_cast<stream>(s), &status, &number, nullptr, nullptr, nullptr);
+  return code == success && status == capture_is_active ? number + 1 : 0;
+}
+
+bool cuda_driver::keep_for_graph(gpu::stream s, std::shared_ptr<void> held) {
+  int status = 0;
+  graph into = nullptr;
+  user_object made = nullptr;
+  // A thread of the driver lets go of it, and may not call the driver.
+  auto* const owned = new std::shared_ptr<void>(std::move(held));
+  auto const let_go = [](void* what) { delete static_cast<std::shared_ptr<void>*>(what); };
+  cu_result code = cu_.stream_capture_info(static_cast<stream>(s), &status, nullptr, &into, nullptr, nullptr);
+  if (code == success) code = cu_.user_object_create(&made, owned, let_go, 1, user_object_without_waiting);
+  if (code != success) let_go(owned);
+  if (code == success) {
+    code = cu_.graph_retain(into, made, 1, graph_takes_reference);
+    if (code != success) cu_.user_object_release(made, 1);
+  }
+  if (code != success && std::exchange(graphs_keep_, false)) {
+    warn(
+        "device",
+        "the CUDA driver does not keep memory for graphs: %s. Destroy graphs before the memory that they use",
+        words(code).c_str());
+  }
+  return code == success;
+}
+
 bool cuda_driver::is_pinned(void const* memory) {
   unsigned type = 0;
   return cu_.pointer_attribute(&type, pointer_memory_type, reinterpret_cast<pointer>(memory)) == success;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -159,6 +160,8 @@ class driver {
   /// Ends the job if it is none of a device of this process.
   virtual int device_of(stream /*s*/) { return 0; }
   virtual bool is_captured(stream /*s*/) { return false; }
+  virtual std::uint64_t capture_of(stream /*s*/) { return 0; }
+  virtual bool keep_for_graph(stream /*s*/, std::shared_ptr<void> /*held*/) { return false; }
   /// Starts several small copies between memories of devices at once, in any order among themselves; false, and nothing was done, if the driver
   /// has no way to do that which is faster than one by one.
   virtual bool copy_small(int /*device*/, stream /*s*/, std::span<copy_range const> /*ranges*/) {

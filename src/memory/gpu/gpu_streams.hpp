@@ -3,7 +3,9 @@
 /// Streams of the program on GPUs of any vendor.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "memory/gpu/driver.hpp"
@@ -23,6 +25,10 @@ class gpu_streams final : public program_streams {
   void drop(stream_handle s) override;
   int device_of(stream_handle s) override { return driver_.device_of(s); }
   bool is_captured(stream_handle s) override { return driver_.is_captured(s); }
+  std::uint64_t capture_of(stream_handle s) override { return driver_.capture_of({s, true}); }
+  bool keep_for_graph(stream_handle s, std::shared_ptr<void> held) override {
+    return driver_.keep_for_graph({s, true}, std::move(held));
+  }
 
   bool is_pinned(void const* memory, std::size_t bytes, bool shared) override;
 

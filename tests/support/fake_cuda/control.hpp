@@ -30,6 +30,7 @@ struct control {
   std::atomic<int> objects{0};  ///< memory objects of cuMemCreate, cuMemImport… and cuMemAlloc
   std::atomic<int> registrations{0};
   std::atomic<int> modules{0};
+  std::atomic<int> user_objects{0};
 
   /// Stops all devices of this process before the next thing on their streams, or lets them go on.
   void (*hold)(bool stop) = nullptr;

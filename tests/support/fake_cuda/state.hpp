@@ -17,6 +17,7 @@
 ///   refuse=WHAT        peer: devices do not reach each other's memory. ipc: cuIpcGetMemHandle, as for
 ///                      memory of stream-ordered pools. vmm: no memory objects. export: no descriptors of
 ///                      them. register: cuMemHostRegister. write: no stream writes. start: cuInit.
+///                      user_objects: cuGraphRetainUserObject.
 ///                      atomics: devices' operations on each other's memory are none for others.
 ///                      submit: copies. kernels: cuModuleLoadData. batch: cuMemcpyBatchAsync; batch_function: it does not
 ///                      exist. streams_alone: calls on streams while no context is current
@@ -30,6 +31,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "memory/cuda/api.hpp"
@@ -63,7 +65,6 @@ inline constexpr cu_result capture_wrong_thread = 908;
 ATOLL_CUDA_FUNCTIONS(X)
 
 /// What programs call and the library does not.
-using graph = struct graph_data*;
 using graph_exec = struct graph_exec_data*;
 #define FAKE_CUDA_PROGRAMS_FUNCTIONS(X)                                                         \
   X(begin_capture, "cuStreamBeginCapture_v2", (stream, capture_mode))                           \
@@ -135,6 +136,16 @@ struct event_state {
   std::uint64_t happened = 0;
 };
 
+/// What graphs keep of the program's. Its end is told by the devices' thread.
+struct user_object_state {
+  void* memory;
+  void (*destroy)(void*);
+  user_object_state(void* what, void (*how)(void*));
+  user_object_state(user_object_state const&) = delete;
+  ~user_object_state();
+};
+using user_objects = std::vector<std::shared_ptr<user_object_state>>;
+
 struct task {
   enum class sort { copy, write, add, wait, record } what = sort::copy;
   std::byte* to = nullptr;
@@ -146,6 +157,14 @@ struct task {
   std::shared_ptr<registration> host;  ///< as well
   std::shared_ptr<event_state> mark;
   bool fails = false;
+  std::shared_ptr<user_objects> kept;  ///< of a graph that was launched
+};
+
+/// A node of a graph, which keeps no memory.
+struct captured_task {
+  task what;  ///< without its ends
+  bool on_device[2] = {};
+  std::weak_ptr<mapping> ends[2];
 };
 
 /// A stream's calls on their way into a graph.
@@ -155,7 +174,9 @@ struct capture {
   bool invalidated = false;
   bool without_context =
       false;  ///< a call was made while none was current: a driver may not make sense of it later
-  std::vector<task> tasks;
+  std::vector<captured_task> tasks;
+  graph into = nullptr;
+  user_objects kept;
 };
 
 struct stream_state {
@@ -183,11 +204,15 @@ struct state {
   std::map<stream, std::shared_ptr<stream_state>> streams;
   std::map<event, std::shared_ptr<event_state>> events;
   struct captured_graph {
-    std::vector<task> tasks;  ///< of one stream, in its order
+    std::vector<captured_task> tasks;  ///< of one stream, in its order
     bool instantiable;
+    user_objects kept;
   };
   std::map<graph, captured_graph> graphs;
-  std::map<graph_exec, std::vector<task>> executable;
+  std::map<graph_exec, captured_graph> executable;
+  /// References that the program has.
+  std::map<user_object, user_objects> objects;
+  std::vector<std::pair<void (*)(void*), void*>> to_be_told;
   std::map<module, device_state*> modules;
   std::uint64_t copies = 0;
   control counts;
@@ -219,6 +244,8 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
                      device_state const* from_device, std::size_t bytes);
 /// Adds to a word in a stream; refused where a device would do it, but not in one step for all.
 cu_result start_addition(stream on, pointer word, std::uint64_t value);
+/// Has a thread play the devices from now on.
+void begin_playing();
 /// At the end of a stream, or of what is captured there.
 void enqueue(stream on, task t);
 /// What a call that may wait answers this thread while streams are captured; if not success, it ends those captures.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "support/fake_cuda/state.hpp"
 
@@ -68,13 +69,19 @@ void execute(task const& t) {
   for (;;) {
     std::shared_ptr<stream_state> on;
     bool watching = false;
-    while ((on = choose(s, dice, watching)) == nullptr) {
+    while (s.to_be_told.empty() && (on = choose(s, dice, watching)) == nullptr) {
       if (watching) {
         s.work.wait_for(held, std::chrono::microseconds(50));
       } else {
         s.work.wait(held);
       }
     }
+    for (auto const& [tell, what] : std::exchange(s.to_be_told, {})) {
+      held.unlock();
+      tell(what);
+      held.lock();
+    }
+    if (on == nullptr) continue;
     task now = std::move(on->tasks.front());
     on->tasks.pop_front();
     if (now.fails) {
@@ -168,11 +175,23 @@ void enqueue(stream on, task t) {
   stream_state& queue = *s.streams.at(on);
   if (queue.captured != nullptr) {
     queue.captured->without_context |= current() == nullptr;
-    queue.captured->tasks.push_back(std::move(t));
+    captured_task node;
+    for (int i = 0; i < 2; ++i) {
+      node.on_device[i] = t.ends[i] != nullptr;
+      node.ends[i] = std::exchange(t.ends[i], nullptr);
+    }
+    node.what = std::move(t);
+    queue.captured->tasks.push_back(std::move(node));
     return;
   }
   note_in_flight(t, 1);
   queue.tasks.push_back(std::move(t));
+  begin_playing();
+  s.work.notify_one();
+}
+
+void begin_playing() {
+  state& s = all();
   if (!s.playing) {
     s.playing = true;
     // The program's handlers are for its own threads.
@@ -183,7 +202,6 @@ void enqueue(stream on, task t) {
     std::thread(play).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  s.work.notify_one();
 }
 
 cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,

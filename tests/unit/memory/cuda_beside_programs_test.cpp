@@ -341,6 +341,87 @@ TEST_F(cuda_beside_programs_test, what_is_captured_happens_whenever_the_graph_is
   });
 }
 
+TEST_F(cuda_beside_programs_test, a_graph_keeps_what_it_is_told_to_keep_until_nobody_can_execute_it) {
+  auto const kind = open();
+  auto const memory = kind->create(0, mib, nullptr);
+  program_streams& streams = *kind->streams();
+  within(0, [&] {
+    stream_handle const on = streams.make(0);
+    stream_handle const other = streams.make(0);
+    auto* const native = static_cast<cuda::stream>(on);
+    // Given up in a thread of the driver's.
+    auto const gone = [](std::weak_ptr<void> const& held) {
+      for (int i = 0; i < 1000 && !held.expired(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return held.expired();
+    };
+    auto const stays = [](std::weak_ptr<void> const& held) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      return !held.expired();
+    };
+    auto const keep = [&] {
+      auto token = std::make_shared<int>(1);
+      std::weak_ptr<void> const held = token;
+      EXPECT_TRUE(streams.keep_for_graph(on, std::move(token)));
+      return held;
+    };
+    EXPECT_EQ(streams.capture_of(on), 0u);
+    ASSERT_EQ(begin_(native, cuda::capture_global), cuda::success);
+    std::uint64_t const first = streams.capture_of(on);
+    EXPECT_NE(first, 0u);
+    EXPECT_EQ(streams.capture_of(other), 0u);
+    streams.wait(on, end(*memory), 1, comparison::equal);
+    EXPECT_EQ(streams.capture_of(on), first);
+    auto const held = keep();
+    void* graph = nullptr;
+    void* executable = nullptr;
+    ASSERT_EQ(end_(native, &graph), cuda::success);
+    EXPECT_EQ(streams.capture_of(on), 0u);
+    ASSERT_EQ(instantiate_(&executable, graph, 0), cuda::success);
+    EXPECT_EQ(destroy_graph_(graph), cuda::success);
+    EXPECT_TRUE(stays(held)) << "there is an executable graph";
+    streams.write(on, end(*memory), 0);
+    ASSERT_EQ(launch_(executable, native), cuda::success);
+    EXPECT_EQ(destroy_executable_(executable), cuda::success);
+    EXPECT_TRUE(stays(held)) << "it is being executed";
+    streams.write(other, end(*memory), 1);
+    EXPECT_TRUE(gone(held));
+    // Captures that lead to nothing.
+    ASSERT_EQ(begin_(native, cuda::capture_global), cuda::success);
+    EXPECT_NE(streams.capture_of(on), first);
+    auto const lost = keep();
+    EXPECT_EQ(cu_.stream_query(native), cuda::error_capture_unsupported);
+    EXPECT_EQ(streams.capture_of(on), 0u);
+    EXPECT_NE(end_(native, &graph), cuda::success);
+    EXPECT_TRUE(gone(lost));
+    finish(*kind, on);
+    finish(*kind, other);
+    streams.drop(on);
+    streams.drop(other);
+  });
+}
+
+TEST_F(cuda_beside_programs_test, a_driver_that_keeps_nothing_for_graphs_is_named_once) {
+  auto const kind = open("refuse=user_objects");
+  program_streams& streams = *kind->streams();
+  within(0, [&] {
+    stream_handle const on = streams.make(0);
+    while_capturing(static_cast<cuda::stream>(on), cuda::capture_global, [&] {
+      testing::internal::CaptureStderr();
+      for (int i = 0; i < 2; ++i) {
+        auto token = std::make_shared<int>(1);
+        std::weak_ptr<void> const held = token;
+        EXPECT_FALSE(streams.keep_for_graph(on, std::move(token)));
+        while (!held.expired()) std::this_thread::yield();
+      }
+      std::string const said = testing::internal::GetCapturedStderr();
+      expect_words(said, "does not keep memory for graphs: operation not supported");
+      EXPECT_EQ(said.find('\n'), said.size() - 1) << "said more than once";
+    });
+    streams.drop(on);
+  });
+}
+
 TEST_F(cuda_beside_programs_test, small_copies_that_are_gathered_are_one_kernel_in_their_place) {
   for (char const* const what : {"", "refuse=kernels"}) {
     testing::internal::CaptureStderr();

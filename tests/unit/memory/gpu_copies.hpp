@@ -68,6 +68,7 @@ inline void expect_nothing_left(fake_cuda::control const& fake) {
   EXPECT_EQ(fake.objects, 0);
   EXPECT_EQ(fake.registrations, 0);
   EXPECT_EQ(fake.modules, 0);
+  EXPECT_EQ(fake.user_objects, 0);
 }
 
 }  // namespace atl::memory
