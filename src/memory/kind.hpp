@@ -42,6 +42,8 @@ class device_segment {
   /// First address, as the owner's programs see it. Never 0.
   [[nodiscard]] std::uint64_t base() const noexcept { return base_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  /// Whether its end waits for nothing; else it may wait for all that devices do for this process.
+  [[nodiscard]] virtual bool ends_at_once() const noexcept { return true; }
 
  protected:
   device_segment(std::uint64_t base, std::uint64_t bytes) noexcept : base_(base), bytes_(bytes) {}

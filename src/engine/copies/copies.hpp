@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -76,6 +77,9 @@ class device_copies final : public single<device_copies>, public work_source {
   memory::stream_handle helping_stream(memory::kind& kind, int device);
   /// Streams that stand still without polls count as open.
   void watch_streams();
+  /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
+  void note_uses(memory::program_streams& streams, stream_name s,
+                 std::initializer_list<copy_place const*> ends);
   static void landed(memory::copy_record* record) noexcept;
 
   progress_engine& engine_;

@@ -1,14 +1,44 @@
-// How long segments stay for streams of the program that use them.
+// How long segments stay for streams and graphs of the program that use them.
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
 #include "engine/copies/segments.hpp"
+#include "engine/progress/guard.hpp"
+#include "engine/progress/waiting.hpp"
 
 namespace atl::engine {
+
+namespace {
+
+/// With what the program has not ended.
+constexpr std::chrono::seconds patience(10);
+
+std::string describe_kept(std::uint64_t bytes) {
+  return bytes == 0 ? "" : format(" (they keep %s of segments)", settings::format_bytes(bytes).c_str());
+}
+
+}  // namespace
+
+bool graph_uses::add(memory::program_streams& streams, memory::stream_handle s, std::uint64_t capture) {
+  forget_gone();
+  for (use const& each : known_) {
+    if (each.capture == capture) return true;
+  }
+  auto const token = std::make_shared<char>();
+  if (!streams.keep_for_graph(s, token)) return false;
+  known_.push_back({capture, token});
+  return true;
+}
+
+void graph_uses::name(std::vector<std::uint64_t>& captures) const {
+  for (use const& each : known_) captures.push_back(each.capture);
+}
 
 void segment_table::note_use(segment& used, void* stream) {
   ++uses_;
@@ -32,8 +62,8 @@ void segment_table::note_passed(void* stream, std::uint64_t when) {
   }
 }
 
-bool segment_table::must_stay(segment const& peers) const {
-  return peers.copies != 0 || peers.kernels != 0 ||
+bool segment_table::must_stay(segment& peers) const {
+  return peers.copies != 0 || peers.kernels != 0 || peers.graphs.any() ||
          std::any_of(peers.uses.begin(), peers.uses.end(), [this](stream_use const& use) {
            return use.when > all_passed_ &&
                   std::none_of(passed_.begin(), passed_.end(), [&](stream_use const& p) {
@@ -42,10 +72,13 @@ bool segment_table::must_stay(segment const& peers) const {
          });
 }
 
-/// Peers' segments that only waited for copies, and for streams of the program, to end.
-void segment_table::erase_outlived() {
+/// Segments that only waited for copies, and for streams and graphs of the program, to end.
+void segment_table::erase_outlived(bool idle) {
+  // A stream may wait for what comes by this thread alone.
+  std::erase_if(kept_,
+                [idle](segment& own) { return !own.graphs.any() && (idle || own.memory->ends_at_once()); });
   for (std::size_t i = 0; i < outlived_.size();) {
-    segment const* const found = look_up(outlived_[i]);
+    segment* const found = look_up(outlived_[i]);
     if (found != nullptr && must_stay(*found)) {
       ++i;
       continue;
@@ -56,8 +89,63 @@ void segment_table::erase_outlived() {
   }
 }
 
+bool segment_table::note_graph(segment* used, memory::program_streams& streams, void* stream,
+                               std::uint64_t capture) {
+  return (used == nullptr ? of_host_ : used->graphs).add(streams, stream, capture);
+}
+
+/// For memory that the program takes back when its segment has ended.
+void segment_table::wait_for_graphs(std::uint64_t key, bool (*progress)()) {
+  auto const end = std::chrono::steady_clock::now() + patience;
+  auto const any = [&] {
+    guard const held;
+    segment* const found = look_up(key);
+    return found != nullptr && found->programs && found->graphs.any();
+  };
+  wait_while([&] { return any() && std::chrono::steady_clock::now() < end; }, progress, idling::spin);
+  if (!any()) return;
+  guard const held;
+  segment const& late = *look_up(key);
+  warn(
+      "device",
+      "a segment on %s device %d ends, in memory that the program has given, and graphs that use it are there still %lld s later: they must "
+      "not be launched any more. Destroy graphs, executable ones, too, before destroy()",
+      to_string(late.known.kind), late.known.device, static_cast<long long>(patience.count()));
+}
+
+/// Destructors of the program may come later than finalize, so this is no error.
+void segment_table::finish_graphs() {
+  auto const end = std::chrono::steady_clock::now() + patience;
+  auto const left = [this] {
+    bool any = of_host_.any() || !kept_.empty();
+    for (auto& [key, each] : segments_) any |= each.graphs.any();
+    return any;
+  };
+  while (erase_outlived(true), left()) {
+    if (std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
+    std::vector<std::uint64_t> captures;
+    std::uint64_t bytes = 0;
+    of_host_.name(captures);
+    for (segment const& each : kept_) {
+      each.graphs.name(captures);
+      bytes += each.known.bytes;
+    }
+    for (auto const& [key, each] : segments_) each.graphs.name(captures);
+    std::sort(captures.begin(), captures.end());
+    captures.erase(std::unique(captures.begin(), captures.end()), captures.end());
+    warn(
+        "finalize",
+        "graphs that use memory of the library (captured: %zu), or executable ones made of them, are there still %lld s after all ranks "
+        "have called finalize: they must not be launched any more. Destroy graphs before finalize()%s",
+        captures.size(), static_cast<long long>(patience.count()), describe_kept(bytes).c_str());
+    return;
+  }
+}
+
 void segment_table::finish() {
-  constexpr std::chrono::seconds patience(10);
   for (known_kind const& known : kinds_) {
     std::uint64_t const number = known.kind->begin_waiting();
     auto const end = std::chrono::steady_clock::now() + patience;
@@ -71,6 +159,7 @@ void segment_table::finish() {
           to_string(known.kind->id()), static_cast<long long>(patience.count()));
     }
   }
+  finish_graphs();
 }
 
 }  // namespace atl::engine

@@ -94,7 +94,7 @@ void segment_table::erase(std::uint64_t key) {
 }
 
 void segment_table::forget(std::uint64_t key) {
-  segment const* const found = look_up(key);
+  segment* const found = look_up(key);
   if (found == nullptr) return;
   // Its owner may know of the last copies' arrival before this rank, which started them, has looked.
   if (must_stay(*found)) {
@@ -122,9 +122,17 @@ memory::kind* segment_table::find_kind(kind_id id) {
 segment_notice segment_table::create(memory::kind& kind, int device, std::uint64_t bytes, void* memory,
                                      os::unique_fd& descriptor) {
   guard const held;
+  erase_outlived();
   segment made;
   made.kind = &kind;
-  made.memory = kind.create(device, bytes, memory);
+  made.programs = memory != nullptr;
+  try {
+    made.memory = kind.create(device, bytes, memory);
+  } catch (memory::segment_error const& problem) {
+    if (kept_.empty()) throw;
+    throw memory::segment_error(
+        format("%s; graphs keep %zu segments that have ended", problem.what(), kept_.size()));
+  }
   do {
     ++last_number_;
   } while (last_number_ == 0 || segments_.count(key_of({job.rank_me, last_number_})) != 0);
@@ -179,10 +187,14 @@ void segment_table::destroy(segment_name own, bool (*progress)()) {
         return !kind->has_ended(number);
       },
       progress);
+  wait_for_graphs(key, progress);
   guard const held;
   all_passed_ = std::max(all_passed_, until);
   std::erase_if(passed_, [this](stream_use const& p) { return p.when <= all_passed_; });
-  if (look_up(key) == nullptr) return;
+  erase_outlived(true);
+  segment* const gone = look_up(key);
+  if (gone == nullptr) return;
+  if (gone->graphs.any() && !gone->programs) kept_.push_back(std::move(*gone));
   erase(key);
   host_domain const& host = progress_engine::here().host;
   for (std::uint32_t peer = 0; peer < host.count(); ++peer) {
@@ -312,7 +324,7 @@ bool segment_table::streams_need_polls() {
 bool segment_table::poll() {
   bool moved = false;
   for (known_kind const& known : kinds_) moved |= known.kind->poll();
-  if (!outlived_.empty()) [[unlikely]]
+  if (!outlived_.empty() || !kept_.empty()) [[unlikely]]
     erase_outlived();
   return moved;
 }

@@ -16,6 +16,7 @@
 
 #include "base/os/unique_fd.hpp"
 #include "base/single.hpp"
+#include "engine/copies/graph_uses.hpp"
 #include "engine/copies/pins.hpp"
 #include "memory/kind.hpp"
 
@@ -52,6 +53,8 @@ struct segment {
   std::size_t copies = 0;                          ///< started here, not complete
   std::size_t kernels = 0;                         ///< a peer's: users of what range_for_kernels() gave
   std::vector<stream_use> uses;                    ///< a peer's, the last of each stream of the program
+  graph_uses graphs;                               ///< of the program
+  bool programs = false;                           ///< the program has given the memory, and takes it back
 };
 
 /// One end of a copy, found and checked.
@@ -122,6 +125,8 @@ class segment_table final : public single<segment_table> {
   bool poll();
   /// A stream of the program is about to use the segment: a peer's stays until the stream is known to have come by, or all have.
   void note_use(segment& used, void* stream);
+  /// A graph that is captured uses the segment, or host memory (null): both stay until it is gone. False if nobody would know of that.
+  bool note_graph(segment* used, memory::program_streams& streams, void* stream, std::uint64_t capture);
   [[nodiscard]] std::uint64_t uses() const noexcept { return uses_; }
   /// The stream has come to where it was at the end of so many uses.
   void note_passed(void* stream, std::uint64_t when);
@@ -149,8 +154,11 @@ class segment_table final : public single<segment_table> {
   segment& suppose(memory_place place);
   bool in_use(std::uint64_t key);
   void erase(std::uint64_t key);
-  void erase_outlived();
-  [[nodiscard]] bool must_stay(segment const& peers) const;
+  /// `idle`: devices have done what they had to do.
+  void erase_outlived(bool idle = false);
+  void wait_for_graphs(std::uint64_t key, bool (*progress)());
+  void finish_graphs();
+  [[nodiscard]] bool must_stay(segment& peers) const;
 
   std::vector<known_kind> kinds_;
   host_pins pins_;
@@ -160,6 +168,9 @@ class segment_table final : public single<segment_table> {
   std::array<std::pair<std::uint64_t, segment*>, 8> recent_{};
   /// Keys of peers' segments that are gone while copies of this rank are under way.
   std::vector<std::uint64_t> outlived_;
+  /// Segments of this process that have ended, but for graphs that use them.
+  std::vector<segment> kept_;
+  graph_uses of_host_;  ///< graphs that use host memory
   // Streams of the program.
   std::uint64_t uses_ = 0;
   std::uint64_t all_passed_ = 0;    ///< until then all have come by

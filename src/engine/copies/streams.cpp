@@ -50,14 +50,21 @@ bool device_copies::is_for_streams(memory::kind& kind, copy_place const& end, st
   return end.device == nullptr ? is_pinned(kind, end, bytes) : end.device->kind == &kind;
 }
 
+void device_copies::note_uses(memory::program_streams& streams, stream_name s,
+                              std::initializer_list<copy_place const*> ends) {
+  std::uint64_t const capture = streams.capture_of(s.handle);
+  for (copy_place const* const end : ends) {
+    if (capture != 0 && segments_.note_graph(end->device, streams, s.handle, capture)) continue;
+    if (end->device != nullptr) segments_.note_use(*end->device, s.handle);
+  }
+}
+
 bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
   memory::kind& kind = kind_of_stream(s);
   copy_place const target = segments_.resolve(to, bytes);
   copy_place const source = segments_.resolve(from, bytes);
   if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
-  for (copy_place const* end : {&target, &source}) {
-    if (end->device != nullptr) segments_.note_use(*end->device, s.handle);
-  }
+  note_uses(*kind.streams(), s, {&target, &source});
   kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();
   return true;
@@ -68,7 +75,7 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
   copy_place const place = segments_.resolve(word, sizeof value);
   if (!is_for_streams(kind, place, sizeof value) || !kind.streams()->write(s.handle, place.end(), value))
     return false;
-  if (place.device != nullptr) segments_.note_use(*place.device, s.handle);
+  note_uses(*kind.streams(), s, {&place});
   watch_streams();
   return true;
 }
@@ -92,6 +99,7 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
         "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
         to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
   }
+  note_uses(streams, s, {&place});
   watch_streams();
 }
 
@@ -100,7 +108,7 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
   memory::program_streams& streams = *kind.streams();
   copy_place const place = segments_.resolve(word, sizeof value);
   if (is_for_streams(kind, place, sizeof value) && streams.add(s.handle, place.end(), value)) {
-    if (place.device != nullptr) segments_.note_use(*place.device, s.handle);
+    note_uses(streams, s, {&place});
     watch_streams();
     return true;
   }

@@ -30,6 +30,7 @@ class gpu_segment final : public device_segment {
         granted_(bit(memory.device)) {}
   ~gpu_segment() override { driver_.drop(memory_); }
 
+  [[nodiscard]] bool ends_at_once() const noexcept override { return memory_.from != block::origin::plain; }
   [[nodiscard]] block const& memory() const noexcept { return memory_; }
   [[nodiscard]] bool own() const noexcept { return own_; }
   /// Own: where it lies. A peer's: the device it was imported through.

@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include <atoll/copy_batch.hpp>
 #include <atoll/pin.hpp>
@@ -11,6 +14,7 @@
 
 #include "memory/cuda/api.hpp"
 #include "multirank/kinds/on_devices.hpp"
+#include "support/fake_cuda/control.hpp"
 
 namespace {
 
@@ -34,6 +38,9 @@ struct driver {
   function<cuda::context> push = nullptr;
   function<cuda::context*> pop = nullptr;
   function<int> release = nullptr;
+  function<cuda::pointer*, std::size_t> allocate = nullptr;
+  function<cuda::pointer> deallocate = nullptr;
+  fake_cuda::control* fake = nullptr;  ///< null: a true one
 
   driver() {
     char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
@@ -51,6 +58,11 @@ struct driver {
     find(push, "cuCtxPushCurrent_v2");
     find(pop, "cuCtxPopCurrent_v2");
     find(release, "cuDevicePrimaryCtxRelease_v2");
+    find(allocate, "cuMemAlloc_v2");
+    find(deallocate, "cuMemFree_v2");
+    fake_cuda::get_control* control = nullptr;
+    find(control, "fake_cuda");
+    if (control != nullptr) fake = control();
   }
 };
 
@@ -249,6 +261,75 @@ TEST_F(graph_test, the_library_goes_on_beside_a_capture) {
     EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
     upcxx::barrier();
   }
+}
+
+TEST_F(graph_test, segments_stay_for_the_graphs_that_use_them) {
+  auto const s = atl::make_stream(gpu_);
+  auto* const host = upcxx::new_array<int>(200).local();
+  for (bool const launched_last : {false, true}) {
+    auto other = upcxx::make_gpu_allocator<device>(mib, gpu_.device_id());
+    auto const memory = of_all(other.allocate<int>(200));
+    auto const own = memory[static_cast<std::size_t>(me)];
+    auto const theirs = memory[static_cast<std::size_t>(right)] + 100;
+    void* const made = capture(s, cuda::capture_global, [&] {
+      upcxx::copy(host, own, 100, atl::on_stream(s));
+      upcxx::copy(own, theirs, 100, atl::on_stream(s));
+      upcxx::copy(theirs, host + 100, 100, atl::on_stream(s));
+    });
+    upcxx::barrier();
+    int const before = cu_.fake == nullptr ? 0 : cu_.fake->mappings.load();
+    other.destroy();
+    if (cu_.fake != nullptr) {
+      EXPECT_EQ(cu_.fake->mappings, before);
+    }
+    for (int round = 0; round < 3; ++round) {
+      std::fill(host, host + 100, 100 * me + round);
+      std::fill(host + 100, host + 200, -1);
+      ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+      if (round == 2 && launched_last) break;
+      atl::wait(s);
+      EXPECT_EQ(std::vector<int>(host + 100, host + 200), std::vector<int>(100, 100 * me + round));
+      upcxx::barrier();
+    }
+    EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+    if (launched_last) {
+      atl::wait(s);
+      EXPECT_EQ(std::vector<int>(host + 100, host + 200), std::vector<int>(100, 100 * me + 2));
+    }
+    // Nobody keeps them any more, neither owner nor neighbour.
+    if (cu_.fake != nullptr) {
+      int const gone = upcxx::rank_n() == 1 ? 1 : 2;
+      for (int i = 0; i < 5000 && cu_.fake->mappings > before - gone; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        atl::wait(s);
+      }
+      EXPECT_EQ(cu_.fake->mappings, before - gone);
+    }
+    upcxx::barrier();
+  }
+  upcxx::delete_array(upcxx::to_global_ptr(host));
+}
+
+TEST_F(graph_test, the_programs_memory_is_given_back_when_graphs_that_use_it_are_gone) {
+  auto const s = atl::make_stream(gpu_);
+  cuda::pointer memory = 0;
+  ASSERT_EQ(cu_.allocate(&memory, mib), cuda::success);
+  auto other = upcxx::make_gpu_allocator<device>(
+      mib, gpu_.device_id(), reinterpret_cast<void*>(static_cast<std::uintptr_t>(memory)));
+  auto const words = other.allocate<std::uint64_t>(1);
+  // A node that only waits uses it, too.
+  void* const made =
+      capture(s, cuda::capture_global, [&] { atl::wait(s, words, 1, atl::signal_cmp::equal); });
+  std::atomic<bool> destroyed{false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    destroyed = true;
+    EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+  });
+  other.destroy();
+  EXPECT_TRUE(destroyed);
+  later.join();
+  EXPECT_EQ(cu_.deallocate(memory), cuda::success);
 }
 
 TEST_F(graph_test, a_barrier_of_streams_is_entered_with_every_launch) {

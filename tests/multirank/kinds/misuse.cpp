@@ -129,6 +129,24 @@ int main(int argc, char** argv) {
         atl::signal(s, upcxx::new_<std::uint64_t>(), 1, atl::signal_op::add);
       upcxx::copy(p, &value, 1, atl::on_stream(s));
     }
+    if (is("stream_graph_left") || is("stream_graph_left_in_heap")) {
+      void* const driver = dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW);
+      auto const begin =
+          reinterpret_cast<int (*)(CUstream_st*, int)>(dlsym(driver, "cuStreamBeginCapture_v2"));
+      auto const end = reinterpret_cast<int (*)(CUstream_st*, void**)>(dlsym(driver, "cuStreamEndCapture"));
+      void* graph = nullptr;
+      auto const word = upcxx::new_<std::uint64_t>(0);
+      for (int i = 0; i < 2; ++i) {
+        begin(s.native(), 0);
+        atl::signal(s, word, 1);
+        if (is("stream_graph_left")) atl::signal(s, signal, 1);
+        end(s.native(), &graph);
+      }
+      allocator.destroy();
+      second.destroy();
+      upcxx::finalize();
+      return 3;
+    }
     upcxx::barrier();
     return 0;
   }
