@@ -242,6 +242,16 @@ cu_result name_stream(stream& on);
 /// A copy at the end of a stream. Devices whose reach decides; null: the stream's.
 cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
                      device_state const* from_device, std::size_t bytes);
+/// Whether calls for a stream of the device may be made by this thread now. Measured on a driver of CUDA 13:
+/// no current context will do, that of another device will not.
+cu_result admit(device_state const& device);
+struct end_of_copy {
+  std::shared_ptr<mapping> memory;     ///< null: of the host
+  std::shared_ptr<registration> host;  ///< null: not registered
+  std::byte* at = nullptr;
+};
+/// Where a device finds it.
+cu_result resolve(pointer at, std::size_t bytes, device_state const& device, end_of_copy& result);
 /// Adds to a word in a stream; refused where a device would do it, but not in one step for all.
 cu_result start_addition(stream on, pointer word, std::uint64_t value);
 /// Has a thread play the devices from now on.

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 #include <thread>
 #include <utility>
 
@@ -100,47 +99,6 @@ void execute(task const& t) {
   }
 }
 
-/// Whether calls for a stream of the device may be made by this thread now. Measured on a driver of CUDA 13:
-/// no current context will do, that of another device will not.
-cu_result admit(device_state const& device) {
-  if (device.broken != success) return device.broken;
-  if (current() == nullptr && all().chosen.refuses("streams_alone")) return invalid_context;
-  return current() == nullptr || current() == &device ? success : invalid_value;
-}
-
-struct end_of_copy {
-  std::shared_ptr<mapping> memory;     ///< null: of the host
-  std::shared_ptr<registration> host;  ///< null: not registered
-  std::byte* at = nullptr;
-};
-
-cu_result resolve(pointer at, std::size_t bytes, device_state const& device, end_of_copy& result) {
-  result.memory = find_mapping(at);
-  if (result.memory == nullptr) {
-    result.at = reinterpret_cast<std::byte*>(at);
-    bool const whole = bytes == 0 || find_registration(at, bytes, result.host);
-    return is_reserved(at) || !whole ? invalid_value : success;
-  }
-  std::uint64_t const offset = at - result.memory->at;
-  if (bytes > result.memory->bytes - offset) return invalid_value;
-  if ((result.memory->access >> device.physical & 1) == 0) return invalid_value;
-  result.at = result.memory->alias + offset;
-  return success;
-}
-
-/// A write of a word, an addition or a wait for one: of a device that the stream's device reaches, or of registered host memory.
-cu_result start_on_word(stream on, pointer word, task t) {
-  end_of_copy end;
-  cu_result const code = resolve(word, 8, *all().streams.at(on)->device, end);
-  if (code != success) return code;
-  if (word % 8 != 0 || (end.memory == nullptr && !is_registered(word, 8))) return invalid_value;
-  if (t.what != task::sort::add && all().chosen.refuses("write")) return not_supported;
-  t.to = end.at;
-  t.ends[0] = end.memory;
-  enqueue(on, std::move(t));
-  return success;
-}
-
 void hold(bool stop) {
   std::lock_guard const held(all().lock);
   all().held = stop;
@@ -162,6 +120,26 @@ void restart() {
 }
 
 }  // namespace
+
+cu_result admit(device_state const& device) {
+  if (device.broken != success) return device.broken;
+  if (current() == nullptr && all().chosen.refuses("streams_alone")) return invalid_context;
+  return current() == nullptr || current() == &device ? success : invalid_value;
+}
+
+cu_result resolve(pointer at, std::size_t bytes, device_state const& device, end_of_copy& result) {
+  result.memory = find_mapping(at);
+  if (result.memory == nullptr) {
+    result.at = reinterpret_cast<std::byte*>(at);
+    bool const whole = bytes == 0 || find_registration(at, bytes, result.host);
+    return is_reserved(at) || !whole ? invalid_value : success;
+  }
+  std::uint64_t const offset = at - result.memory->at;
+  if (bytes > result.memory->bytes - offset) return invalid_value;
+  if ((result.memory->access >> device.physical & 1) == 0) return invalid_value;
+  result.at = result.memory->alias + offset;
+  return success;
+}
 
 void note_in_flight(task const& t, int more) {
   for (auto const& end : t.ends) {
@@ -227,26 +205,6 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   }
   enqueue(on, std::move(t));
   return success;
-}
-
-cu_result start_addition(stream on, pointer word, std::uint64_t value) {
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  device_state const& device = *found->second->device;
-  if (cu_result const code = admit(device); code != success) return code;
-  std::shared_ptr<mapping> const memory = find_mapping(word);
-  settings const& chosen = all().chosen;
-  bool const atomic = memory == nullptr ? chosen.host_atomics
-                                        : memory->what->physical == device.physical ||
-                                              (!chosen.refuses("atomics") && !chosen.refuses("peer"));
-  if (!atomic) return invalid_value;
-  task t;
-  t.what = task::sort::add;
-  t.value = value;
-  cu_result const code = start_on_word(on, word, std::move(t));
-  if (code == success) ++all().counts.additions;
-  return code;
 }
 
 cu_result name_stream(stream& on) {
@@ -316,68 +274,6 @@ cu_result stream_query(stream on) {
   if (cu_result const code = admit_waiting(); code != success) return code;
   if (found->second->device->broken != success) return found->second->device->broken;
   return found->second->idle() ? success : error_not_ready;
-}
-
-cu_result stream_write64(stream on, pointer word, std::uint64_t value, unsigned flags) {
-  std::lock_guard const held(all().lock);
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  if (cu_result const code = admit(*found->second->device); code != success) return code;
-  if (flags != 0) return invalid_value;
-  task t;
-  t.what = task::sort::write;
-  t.value = value;
-  cu_result const code = start_on_word(on, word, std::move(t));
-  if (code == success) ++all().counts.writes;
-  return code;
-}
-
-cu_result stream_wait64(stream on, pointer word, std::uint64_t value, unsigned flags) {
-  std::lock_guard const held(all().lock);
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  if (cu_result const code = admit(*found->second->device); code != success) return code;
-  if (flags != wait_at_least && flags != wait_equal) return invalid_value;
-  task t;
-  t.what = task::sort::wait;
-  t.value = value;
-  t.how = flags;
-  return start_on_word(on, word, std::move(t));
-}
-
-cu_result stream_operations(stream on, unsigned count, stream_operation* each, unsigned flags) {
-  std::lock_guard const held(all().lock);
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  if (cu_result const code = admit(*found->second->device); code != success) return code;
-  if (flags != 0 || count == 0 || count >= 256) return invalid_value;
-  bool behind_barrier = false;
-  for (stream_operation const& o : std::span(each, count)) {
-    cu_result code = invalid_value;
-    task t;
-    t.value = o.on_word.value;
-    t.how = o.on_word.flags;
-    if (o.what == operation_wait && t.how <= wait_equal) {
-      t.what = task::sort::wait;
-      code = start_on_word(on, o.on_word.word, std::move(t));
-    } else if (o.what == operation_write && t.how == 0) {
-      t.what = task::sort::write;
-      code = start_on_word(on, o.on_word.word, std::move(t));
-    } else if (o.what == operation_barrier && o.barrier.flags == barrier_for_system) {
-      behind_barrier = true;
-      code = success;
-    } else if (o.what == operation_reduce && all().chosen.reductions && behind_barrier &&
-               o.reduce.flags == 0 && o.reduce.reduction == reduction_add &&
-               o.reduce.type == reduction_unsigned_64) {
-      code = start_addition(on, o.reduce.word, o.reduce.value);
-    }
-    if (code != success) return code;
-  }
-  ++all().counts.operations;
-  return success;
 }
 
 cu_result stream_context(stream on, context* result) {
