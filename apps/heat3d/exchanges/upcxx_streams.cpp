@@ -74,7 +74,7 @@ class planes_in_streams final : public stream_planes {
 
   block own_;
   stream_mailbox mine_;
-  std::array<stream_mailbox, face_n> theirs_;  ///< of the neighbour at each face
+  std::array<stream_mailbox, face_n> theirs_;                  ///< of the neighbour at each face
   std::array<std::array<plane_pointer, face_n>, 2> outgoing_;  ///< null where kernels reach the neighbour's
   std::array<std::array<double*, face_n>, 2> there_{};         ///< where kernels write the plane
   std::optional<atl::device_team> kernels_;

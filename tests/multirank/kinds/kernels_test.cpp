@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include <atoll/device.cuh>
+#include <atoll/stream_reduction.cuh>
 
 #include "multirank/kinds/on_devices.hpp"
 
@@ -451,4 +451,39 @@ TEST_F(kernels_test, as_many_blocks_as_are_there_at_once) {
   run({blocks, 32}, reduction_by_all{}, here(by_block));
   EXPECT_EQ(content(by_block, blocks), std::vector<std::uint64_t>(blocks, ranks()));
   upcxx::barrier();
+}
+
+TEST_F(kernels_test, arrays_are_reduced_in_streams) {
+  atl::stream_reduction sums(gpu_, upcxx::world(), 100, 60);
+  for (std::size_t const length : {1, 2, 99, 100, 101, 102, 1000, 4097}) {
+    for (std::size_t const shift : {0, 1}) {  // not a multiple of 16 bytes
+      std::vector<double> values(length);
+      for (std::size_t i = 0; i < length; ++i) values[i] = 0.1 * static_cast<double>(i) + me;
+      auto const in = gpu_.allocate<double>(length + 1, 16);
+      auto const out = gpu_.allocate<double>(length + 1, 16);
+      auto const least = gpu_.allocate<int>(length);
+      std::vector<int> const places(length, 10 - me);
+      upcxx::copy(values.data(), in + static_cast<int>(shift), length).wait();
+      upcxx::copy(places.data(), least, length).wait();
+      sums.reduce_all(*stream_, in + static_cast<int>(shift), out + static_cast<int>(shift), length,
+                      on::plus{});
+      sums.reduce_all(*stream_, least, least, length, on::least{});
+      // Of what the one before has made.
+      sums.reduce_all(*stream_, out + static_cast<int>(shift), out + static_cast<int>(shift), length,
+                      on::greatest{});
+      atl::wait(*stream_);
+      auto const found = content(out + static_cast<int>(shift), length);
+      for (std::size_t i = 0; i < length; ++i) {
+        double expected = 0.1 * static_cast<double>(i) + 0;
+        for (int r = 1; r < n; ++r) expected += 0.1 * static_cast<double>(i) + r;
+        ASSERT_EQ(found[i], expected) << i << " of " << length;
+      }
+      ASSERT_EQ(content(least, length), std::vector<int>(length, 11 - n));
+      upcxx::barrier();
+      gpu_.deallocate(in);
+      gpu_.deallocate(out);
+      gpu_.deallocate(least);
+    }
+  }
+  sums.destroy();
 }

@@ -46,6 +46,15 @@ struct team_state : engine::notice_listener {
   int sharers = 1;       ///< ranks of the team on this device
   bool by_host = false;  ///< threads play its kernels
 
+  /// Asked of the run time once, which takes longer than a launch.
+  struct kernel_size {
+    void const* code;
+    unsigned threads;
+    std::size_t shared_bytes;
+    int most_blocks;
+  };
+  mutable std::vector<kernel_size> kernel_sizes;
+
   team_state() : engine::notice_listener{&hear} {}
 
   /// A notice on its way to the persona.
@@ -240,6 +249,11 @@ class on_device {
 
 template <class Function>
 int resident_blocks(team_state const& t, Function kernel, unsigned threads, std::size_t shared_bytes) {
+  auto const* const code = reinterpret_cast<void const*>(kernel);
+  for (team_state::kernel_size const& known : t.kernel_sizes) {
+    if (known.code == code && known.threads == threads && known.shared_bytes == shared_bytes)
+      return known.most_blocks;
+  }
   on_device const current(t.device);
   int each = 0;
   int processors = 0;
@@ -248,7 +262,8 @@ int resident_blocks(team_state const& t, Function kernel, unsigned threads, std:
       "device_team::max_blocks");
   check_call(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, t.device),
              "device_team::max_blocks");
-  return each * processors / t.sharers;
+  t.kernel_sizes.push_back({code, threads, shared_bytes, each * processors / t.sharers});
+  return t.kernel_sizes.back().most_blocks;
 }
 #endif
 

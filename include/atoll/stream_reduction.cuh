@@ -1,0 +1,410 @@
+#pragma once
+
+/// Reductions of arrays in memory of devices, in the order of streams: a kernel on each rank's device, and no host in between. For
+/// CUDA and, on simulated devices, plain C++; see <atoll/device.cuh>. Not part of upcxx.hpp.
+///
+///     atl::stream_reduction sums(gpu);                      // collective, once
+///     kernel<<<..., s>>>(gpu.local(parts));
+///     sums.reduce_all(s, parts, totals, n, atl::device::plus{});
+///     next<<<..., s>>>(gpu.local(totals));
+///     sums.destroy();                                       // collective, when no stream is in it
+///
+/// A captured stream gets a node; one launch of all ranks' graphs is then one call.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <atoll/device.cuh>
+#include <upcxx/collectives.hpp>
+#include <upcxx/dist_object.hpp>
+#include <upcxx/promise.hpp>
+#include <upcxx/rpc.hpp>
+#include <upcxx/serialization.hpp>
+
+namespace atl::inline UPCXX_MODE {
+
+namespace device {
+
+// Operations for kernels.
+
+struct plus {
+  template <class T>
+  ATOLL_ANYWHERE T operator()(T const& a, T const& b) const {
+    return a + b;
+  }
+};
+struct least {
+  template <class T>
+  ATOLL_ANYWHERE T operator()(T const& a, T const& b) const {
+    return b < a ? b : a;
+  }
+};
+struct greatest {
+  template <class T>
+  ATOLL_ANYWHERE T operator()(T const& a, T const& b) const {
+    return a < b ? b : a;
+  }
+};
+
+/// What kernels of reductions know.
+struct reduction_view {
+  /// Arrays that a rank wants to be read and written, under the number of the reduction.
+  struct offer {
+    stamped in;
+    stamped out;
+  };
+
+  std::uint64_t const* peers = nullptr;   ///< of each rank's memory for reductions, as kernels see it
+  std::uint64_t const* owners = nullptr;  ///< of their segments
+  std::size_t few = 0;                    ///< elements that are sent as values with numbers
+
+  // A rank's memory: two words, then offers and values, each by parity and rank.
+  ATOLL_ANYWHERE std::uint64_t* words(std::int32_t rank) const {
+    return reinterpret_cast<std::uint64_t*>(peers[rank]);
+  }
+  ATOLL_ANYWHERE offer* offers(std::int32_t rank, std::uint64_t number, std::int32_t ranks) const {
+    return reinterpret_cast<offer*>(words(rank) + 2) + (number % 2) * static_cast<std::uint64_t>(ranks);
+  }
+  ATOLL_ANYWHERE stamped* values(std::int32_t rank, std::uint64_t number, std::int32_t ranks,
+                                 std::int32_t from) const {
+    auto* const begin = reinterpret_cast<stamped*>(reinterpret_cast<offer*>(words(rank) + 2) + 2 * ranks);
+    return begin +
+           ((number % 2) * static_cast<std::uint64_t>(ranks) + static_cast<std::uint64_t>(from)) * few;
+  }
+  static std::size_t bytes(std::size_t ranks, std::size_t few) {
+    return 2 * sizeof(std::uint64_t) + 2 * ranks * (sizeof(offer) + few * sizeof(stamped));
+  }
+};
+
+template <class T>
+ATOLL_ANYWHERE std::uint64_t bits_of(T const& value) {
+  std::uint64_t bits = 0;
+  memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+/// The number of a kernel's reduction is a word of its device, so that graphs may be launched again. All blocks read it, and the
+/// last one to end counts on.
+ATOLL_ANYWHERE inline void end_reduction(std::uint64_t* own, std::uint64_t number) {
+  this_block().sync();
+  if (this_block().rank() != 0) return;
+  if (words::fetch_add(own + 1, 1) + 1 != block::count()) return;
+  words::store_relaxed(own + 1, 0);
+  words::store_release(own, number);
+}
+
+/// Few elements: each is sent to all with the number of the reduction, so that one way is all there is.
+template <class T, class Op>
+struct reduce_few {
+  ATOLL_ANYWHERE void operator()(device_team team, reduction_view view, T const* in, T* out, std::size_t n,
+                                 Op op) const {
+    std::int32_t const me = team.rank_me();
+    std::int32_t const ranks = team.rank_n();
+    std::uint64_t* const own = view.words(me);
+    std::uint64_t const number = words::load_acquire(own) + 1;
+    auto const all = this_grid();
+    for (std::size_t i = all.rank(); i < n; i += all.size()) {
+      for (std::int32_t k = 1; k < ranks; ++k) {
+        std::int32_t const to = (me + k) % ranks;
+        words::store_stamped(view.values(to, number, ranks, me) + i, bits_of(in[i]), number);
+      }
+    }
+    for (std::size_t i = all.rank(); i < n; i += all.size()) {
+      T total{};
+      for (std::int32_t r = 0; r < ranks; ++r) {
+        T const next =
+            r == me ? in[i] : team.template wait_stamped<T>(view.values(me, number, ranks, r) + i, number);
+        total = r == 0 ? next : op(total, next);
+      }
+      out[i] = total;
+    }
+    end_reduction(own, number);
+  }
+};
+
+/// Many: each rank reduces its part of all ranks' arrays, and writes the result to all.
+template <class T, class Op>
+struct reduce_many {
+  static constexpr std::size_t together = 16 / sizeof(T);
+  struct alignas(16) pack {
+    T of[together];
+  };
+  static constexpr std::int32_t most_ranks = 16;
+
+  ATOLL_ANYWHERE void operator()(device_team team, reduction_view view, std::uint64_t in, std::uint64_t out,
+                                 std::size_t n, Op op) const {
+    std::int32_t const me = team.rank_me();
+    std::int32_t const ranks = team.rank_n();
+    std::uint64_t* const own = view.words(me);
+    std::uint64_t const number = words::load_acquire(own) + 1;
+    auto const all = this_grid();
+    // Every stream has come here: its array may be read and written.
+    if (all.rank() < static_cast<std::size_t>(ranks)) {
+      auto* const offers = view.offers(static_cast<std::int32_t>(all.rank()), number, ranks);
+      words::store_stamped(&offers[me].in, in, number);
+      words::store_stamped(&offers[me].out, out, number);
+    }
+    T const* ins[most_ranks];
+    T* outs[most_ranks];
+    bool aligned = true;
+    for (std::int32_t r = 0; r < ranks; ++r) {
+      auto* const offers = view.offers(me, number, ranks);
+      ins[r] = here<T const>(team, view.owners[r],
+                             team.template wait_stamped<std::uint64_t>(&offers[r].in, number), n);
+      outs[r] =
+          here<T>(team, view.owners[r], team.template wait_stamped<std::uint64_t>(&offers[r].out, number), n);
+      aligned =
+          aligned &&
+          (reinterpret_cast<std::uintptr_t>(ins[r]) | reinterpret_cast<std::uintptr_t>(outs[r])) % 16 == 0;
+    }
+    // Parts are whole packs.
+    std::size_t const packs = n / together;
+    std::size_t const share = (packs + static_cast<std::size_t>(ranks) - 1) / static_cast<std::size_t>(ranks);
+    std::size_t const begin = least{}(share * static_cast<std::size_t>(me), packs);
+    std::size_t const end = least{}(begin + share, packs);
+    if (aligned) {
+      reduce<pack>(ins, outs, ranks, begin, end, all, op);
+    } else {
+      reduce<T>(ins, outs, ranks, begin * together, end * together, all, op);
+    }
+    if (me == ranks - 1) reduce<T>(ins, outs, ranks, packs * together, n, all, op);
+    team.barrier(all);
+    end_reduction(own, number);
+  }
+
+ private:
+  template <class U>
+  ATOLL_ANYWHERE static U* here(device_team const& team, std::uint64_t owner, std::uint64_t address,
+                                std::size_t n) {
+    constexpr auto any = upcxx::memory_kind::any;
+    return team.local(upcxx::detail::global_ptr_access::make<U, any>(owner, address), n);
+  }
+  ATOLL_ANYWHERE static T combine(T const& a, T const& b, Op const& op) { return op(a, b); }
+  ATOLL_ANYWHERE static pack combine(pack const& a, pack const& b, Op const& op) {
+    pack both;
+    for (std::size_t k = 0; k < together; ++k) both.of[k] = op(a.of[k], b.of[k]);
+    return both;
+  }
+  template <class Piece>
+  ATOLL_ANYWHERE static void reduce(T const* const* ins, T* const* outs, std::int32_t ranks,
+                                    std::size_t begin, std::size_t end, grid all, Op const& op) {
+    // Some of one thread are under way at a time: what crosses a link is long on its way.
+    constexpr std::size_t at_once = 4;
+    std::size_t const step = all.size();
+    for (std::size_t first = begin + all.rank(); first < end; first += at_once * step) {
+      Piece totals[at_once] = {};
+      for (std::int32_t r = 0; r < ranks; ++r) {
+        auto const* const from = reinterpret_cast<Piece const*>(ins[r]);
+        for (std::size_t k = 0; k < at_once; ++k) {
+          std::size_t const i = first + k * step;
+          if (i < end) totals[k] = r == 0 ? from[i] : combine(totals[k], from[i], op);
+        }
+      }
+      for (std::int32_t k = 0; k < ranks; ++k) {
+        auto* const to = reinterpret_cast<Piece*>(outs[k]);
+        for (std::size_t j = 0; j < at_once; ++j) {
+          if (std::size_t const i = first + j * step; i < end) to[i] = totals[j];
+        }
+      }
+    }
+  }
+};
+
+/// What hosts do where devices do not reach each other: rank 0 of the team has it all.
+struct host_reductions {
+  explicit host_reductions(std::int32_t of) : ranks(static_cast<std::size_t>(of)) {}
+  using combination = std::function<std::vector<char>(std::vector<std::vector<char>> const&)>;
+  struct gathered {
+    std::vector<std::vector<char>> parts;
+    std::size_t come = 0;
+    combination combine;
+  };
+  std::size_t ranks;
+  std::unordered_map<std::uint64_t, gathered> open;                             ///< by number, at rank 0
+  std::unordered_map<std::uint64_t, upcxx::promise<std::vector<char>>> wanted;  ///< by number
+};
+using shared_reductions = upcxx::dist_object<host_reductions>;
+
+inline void finish_by_hosts(shared_reductions& all, std::uint64_t number) {
+  auto const found = all->open.find(number);
+  host_reductions::gathered& g = found->second;
+  if (g.come != all->ranks || !g.combine) return;
+  std::vector<char> const result = g.combine(g.parts);
+  all->open.erase(found);
+  for (std::int32_t r = 0; r < static_cast<std::int32_t>(all->ranks); ++r) {
+    upcxx::rpc_ff(
+        all.team(), r,
+        [](shared_reductions& here, std::uint64_t which, std::vector<char> const& bytes) {
+          auto const asked = here->wanted.find(which);
+          upcxx::promise<std::vector<char>> answer = asked->second;
+          here->wanted.erase(asked);
+          answer.fulfill_result(bytes);
+        },
+        all, number, result);
+  }
+}
+
+inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, std::uint64_t number,
+                                                        std::vector<char> part,
+                                                        host_reductions::combination combine) {
+  upcxx::promise<std::vector<char>> const answer;
+  all->wanted.emplace(number, answer);
+  if (all.team().rank_me() == 0) {
+    all->open[number].combine = std::move(combine);
+    all->open[number].parts.resize(all->ranks);
+  }
+  upcxx::rpc_ff(
+      all.team(), 0,
+      [](shared_reductions& here, std::uint64_t which, std::int32_t from, std::vector<char> const& bytes) {
+        host_reductions::gathered& g = here->open[which];
+        g.parts.resize(here->ranks);
+        g.parts[static_cast<std::size_t>(from)] = bytes;
+        ++g.come;
+        finish_by_hosts(here, which);
+      },
+      all, number, all.team().rank_me(), std::move(part));
+  return answer.get_future();
+}
+
+}  // namespace device
+
+/// Reductions over the ranks of a team, of arrays in an allocator's segments. All ranks make the same calls in the same order, each
+/// with whichever stream of the allocator's device, one after the other.
+template <class Device>
+class stream_reduction {
+ public:
+  template <class T>
+  using pointer = upcxx::global_ptr<T, Device::kind>;
+
+  /// Takes 32 bytes for each of `few` elements and rank from the allocator, which must be active and stay. Collective over the team.
+  ///
+  /// @param few       up to so many elements go the fastest way.
+  /// @param patience  as for make_device_team().
+  /// @progress        user.
+  explicit stream_reduction(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world(),
+                            std::size_t few = 8192, double patience = 0)
+      : gpu_(&gpu), over_(&over), team_(make_device_team(gpu, over, patience)) {
+    auto const ranks = static_cast<std::size_t>(over.rank_n());
+    std::size_t const bytes = device::reduction_view::bytes(ranks, few);
+    own_ = gpu.template allocate<char>(bytes + 2 * ranks * sizeof(std::uint64_t), 256);
+    ATOLL_CHECK(!own_.is_null(), "atl::stream_reduction: no room for %zu bytes in the device's segment",
+                bytes);
+    std::vector<char> image(bytes + 2 * ranks * sizeof(std::uint64_t));
+    upcxx::dist_object<pointer<char>> const all(own_, over);
+    bool reached = ranks <= static_cast<std::size_t>(device::reduce_many<double, device::plus>::most_ranks);
+    auto* const tables = reinterpret_cast<std::uint64_t*>(image.data() + bytes);
+    for (std::size_t r = 0; reached && r < ranks; ++r) {
+      auto const theirs = all.fetch(static_cast<upcxx::intrank_t>(r)).wait();
+      auto* const here = team_.local(theirs, bytes);
+      reached = here != nullptr;
+      tables[r] = reinterpret_cast<std::uint64_t>(here);
+      tables[ranks + r] = upcxx::detail::global_ptr_access::owner(theirs);
+    }
+    // The hosts do it if any of the devices does not reach all others.
+    by_kernels_ = upcxx::reduce_all(reached ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
+    if (!by_kernels_)
+      hosts_ = std::make_unique<upcxx::dist_object<device::host_reductions>>(over, over.rank_n());
+    upcxx::copy(image.data(), own_, image.size()).wait();
+    auto* const here = team_.local(own_, image.size());
+    view_.peers = reinterpret_cast<std::uint64_t const*>(here + bytes);
+    view_.owners = view_.peers + ranks;
+    view_.few = few;
+    upcxx::barrier(over);  // nobody writes before all is zero
+  }
+  stream_reduction(stream_reduction const&) = delete;
+  stream_reduction& operator=(stream_reduction const&) = delete;
+  ~stream_reduction() { ATOLL_CHECK(own_.is_null(), "atl::stream_reduction: destroy() it before it goes"); }
+
+  /// What follows in the stream finds in `out` the reduction of all ranks' `in`, in the order of the ranks: equal bits on all, in every
+  /// run. Both are n elements of the allocator's memory, or the same array. Where devices do not reach each other the hosts do it
+  /// when the stream comes there, as copies with on_stream() that a device cannot do.
+  ///
+  /// @param op  associative, for kernels: device::plus, least, greatest, or the like.
+  template <class T, class Op>
+  void reduce_all(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "stream_reduction: elements have 4 or 8 bytes");
+    if (n == 0) return;
+    if (!by_kernels_) return by_hosts(s, in, out, n, op);
+    if (n <= view_.few) {
+      start(s, std::min<std::size_t>((n + few_threads - 1) / few_threads, most_few_blocks), few_threads,
+            device::reduce_few<T, Op>{}, view_, static_cast<T const*>(team_.local(in, n)),
+            team_.local(out, n), n, op);
+    } else {
+      using access = upcxx::detail::global_ptr_access;
+      start(s, most_blocks, many_threads, device::reduce_many<T, Op>{}, view_, access::address(in),
+            access::address(out), n, op);
+    }
+  }
+
+  /// Ends the object. Collective over the team; no stream is in it any more.
+  ///
+  /// @progress  user.
+  void destroy() {
+    upcxx::barrier(*over_);
+    gpu_->deallocate(std::exchange(own_, pointer<char>()));
+    team_.destroy();
+  }
+
+ private:
+  static constexpr unsigned few_threads = 256;
+  static constexpr unsigned many_threads = 512;
+  static constexpr std::size_t most_few_blocks = 32;
+  static constexpr std::size_t most_blocks = 1 << 20;
+
+  template <class Kernel, class... Args>
+  void start(stream const& s, std::size_t blocks, unsigned threads, Kernel kernel, Args... args) {
+    int const most = team_.max_blocks(kernel, threads, 0, team_, args...);
+    auto const enough = static_cast<unsigned>(std::min<std::size_t>(blocks, static_cast<std::size_t>(most)));
+    device::launch(team_, s, {enough, threads}, kernel, team_, args...);
+  }
+  template <class T, class Op>
+  void by_hosts(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
+    std::uint64_t const number = ++calls_;
+    auto const combine = [n, op](std::vector<std::vector<char>> const& all) {
+      std::vector<T> total(n);
+      std::memcpy(total.data(), all[0].data(), n * sizeof(T));
+      for (std::size_t r = 1; r < all.size(); ++r) {
+        for (std::size_t i = 0; i < n; ++i) {
+          T next;
+          std::memcpy(&next, all[r].data() + i * sizeof(T), sizeof(T));
+          total[i] = op(total[i], next);
+        }
+      }
+      std::vector<char> bytes(n * sizeof(T));
+      std::memcpy(bytes.data(), total.data(), bytes.size());
+      return bytes;
+    };
+    detail::by_host(s, [in, out, n, number, combine, &hosts = *hosts_] {
+      auto const values = std::make_shared<std::vector<char>>(n * sizeof(T));
+      auto const from = upcxx::reinterpret_pointer_cast<char>(in);
+      auto const to = upcxx::reinterpret_pointer_cast<char>(out);
+      return upcxx::copy(from, values->data(), values->size())
+          .then([=, &hosts] { return device::reduce_by_hosts(hosts, number, std::move(*values), combine); })
+          .then([=](std::vector<char> const& result) {
+            *values = result;
+            return upcxx::copy(values->data(), to, values->size());
+          })
+          .then([values] {});
+    });
+  }
+
+  upcxx::device_allocator<Device>* gpu_;
+  upcxx::team const* over_;
+  device_team team_;
+  pointer<char> own_;
+  device::reduction_view view_;
+  bool by_kernels_ = false;
+  std::uint64_t calls_ = 0;  ///< that hosts do
+  std::unique_ptr<upcxx::dist_object<device::host_reductions>> hosts_;
+};
+
+}  // namespace atl::inline UPCXX_MODE
