@@ -113,7 +113,7 @@ struct sums {
 /// Sums of arrays in streams; beside them the copy of as much from GPU to GPU.
 void run_reductions(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                     memories const& m) {
-  stream_reduction sums(gpu, upcxx::world(), 2048);
+  stream_reduction sums(gpu);
   auto const stream = make_stream(gpu);
   auto const data = upcxx::reinterpret_pointer_cast<double>(upcxx::static_kind_cast<kind>(m.own_gpu));
   upcxx::barrier();

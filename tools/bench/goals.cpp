@@ -85,6 +85,11 @@ constexpr std::array entries{
     entry{"gpu.stream.signal", 4096, 2, {at_least_share, 1 / 1.1}},
     entry{"gpu.stream.graph16", 16 * 8, 2, {at_least_share, 3}},
     entry{"gpu.stream.graph16", 16 * 4096, 2, {at_least_share, 3}},
+    // By kernels: what two of them need between each other, and the driver's copies.
+    entry{"gpu.kernel.stamped", 16, 2, {at_most_ns, 800}},
+    entry{"gpu.kernel.signal", 8, 2, {at_least_share, 1 / 1.15}},
+    entry{"gpu.kernel.put", 16 * mebi, 2, {at_least_share, 0.94}},
+    entry{"gpu.kernel.put_block", 16 * mebi, 2, {at_least_rate, 45e9 / (16 * mebi)}},
     // And the alternatives.
     entry{"gpu.put.time", 8, 2, {at_most_peers, 0.5, peer::mpi}},
     entry{"gpu.put.time", 4096, 2, {at_most_peers, 0.5, peer::mpi}},
