@@ -8,6 +8,7 @@
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 
+#include "base/copy_watched.hpp"
 #include "base/error.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/progress/guard.hpp"
@@ -228,7 +229,7 @@ void kernel_service::copy(command& c, memory_place to, memory_place from, std::s
     device_copies::here().start(to, from, bytes, &c);
     return;
   }
-  std::memcpy(target.on_host(), source.on_host(), bytes);
+  copy_watched(target.on_host(), source.on_host(), bytes);
   change_word(c);
 }
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <utility>
 
+#include "base/copy_watched.hpp"
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "memory/sim/random.hpp"
@@ -114,7 +114,7 @@ bool sim_kind::poll() {
     pending const one = under_way_[chosen];
     under_way_[chosen] = under_way_.back();
     under_way_.pop_back();
-    if (one.bytes != 0) std::memcpy(one.to, one.from, one.bytes);
+    copy_watched(one.to, one.from, one.bytes);
     if (one.line != nullptr) {
       one.line->word.fetch_add(1, std::memory_order_release);
       free_lines_.push_back(one.line);

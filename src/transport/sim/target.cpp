@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 
+#include "base/copy_watched.hpp"
 #include "transport/sim/apply_atomic.hpp"
 #include "transport/sim/sim_network.hpp"
 
@@ -75,7 +76,7 @@ void sim_network::take_put(peer_record& from, packet const& p) {
   }
   std::byte* const to = memory_of(from, high(p.token), offset, bytes);
   bool const done = to != nullptr && (sure || !misses(from, operation));
-  if (done) copy_bytes(to, data, bytes);
+  if (done) copy_watched(to, data, bytes);
   if (p.kind == kind::put_packet) wire_.give_back(me_, remote_queue, index);
   ++from.puts_seen;
   if (operation != no_operation) {
