@@ -333,7 +333,7 @@ class device_team {
   // What the host calls.
 
   /// Whether threads of the host play this rank's kernels, as on simulated devices.
-  [[nodiscard]] bool is_played() const { return state_->by_host; }
+  [[nodiscard]] bool is_played() const { return state().by_host; }
 
   /// The most blocks of a kernel that are there at once, for all ranks on this device.
   /// @param kernel  a __global__ function, or a kernel for launch() with the arguments that it will get.
@@ -345,16 +345,20 @@ class device_team {
   /// kernels may call it.
   /// @progress  user-level progress of the persona that made the team makes the calls.
   void on_notice(std::uint32_t number, std::function<void(std::int32_t, std::uint64_t)> call) const {
+    device::check_open(state_);
     state_->handlers[number] = std::move(call);
   }
 
-  /// Ends the team; kernels that use it have ended. Collective.
+  /// Ends the team; kernels that use it have ended, the allocator has not. Collective. finalize() ends teams, too.
   /// @progress  user.
   void destroy() { device::end_team(std::exchange(state_, nullptr)); }
 
   /// What make_device_team() has made.
   explicit device_team(device::team_state* made) : view_(made->view), state_(made) {}
-  [[nodiscard]] device::team_state const& state() const { return *state_; }
+  [[nodiscard]] device::team_state const& state() const {
+    device::check_open(state_);
+    return *state_;
+  }
 
  private:
   template <class T, upcxx::memory_kind Kind>

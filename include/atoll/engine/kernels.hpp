@@ -31,6 +31,8 @@ ATOLL_EXPORT bool host_plays_kernels(unsigned kind);
 struct notice_listener {
   /// Called under the engine's lock from progress of any level; may not run user's code.
   void (*told)(notice_listener*, std::int32_t from, std::uint32_t number, std::uint64_t argument) noexcept;
+  /// finalize has found its mailbox open; kernels have ended, and nothing calls it any more.
+  void (*left_open)(notice_listener*) noexcept;
 };
 
 /// Looks after a mailbox in this rank's shared heap, at any progress. `team`: the same number on all ranks whose mailboxes
@@ -38,6 +40,8 @@ struct notice_listener {
 ATOLL_EXPORT void serve_kernels(kernel_mailbox* box, std::uint64_t team, notice_listener* listener);
 /// No kernel uses it any more; all that was asked is done.
 ATOLL_EXPORT void end_service(kernel_mailbox* box);
+/// Whether it belongs to an open mailbox: false after end_service() and finalize, when it need not exist.
+ATOLL_EXPORT bool is_listening(notice_listener const* listener);
 /// Whether something is left to be done for its kernels.
 ATOLL_EXPORT bool owes_kernels(kernel_mailbox* box);
 

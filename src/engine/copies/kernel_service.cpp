@@ -70,8 +70,9 @@ std::uint64_t change(std::byte* place, word_operation operation, std::uint64_t o
 }
 
 [[noreturn]] void report(kernel_trouble const& t) {
-  static constexpr std::array<char const*, 9> calls = {
-      "wait", "wait_any", "wait_all", "barrier", "all_reduce", "command", "quiet", "put", "get"};
+  static constexpr std::array<char const*, 9> calls = {"wait",    "wait_any",   "wait_all",
+                                                       "barrier", "reduce_all", "a request to the host",
+                                                       "quiet",   "put",        "get"};
   char const* const call = t.call < calls.size() ? calls[t.call] : "a call";
   if (static_cast<kernel_trouble::sort>(t.what) == kernel_trouble::sort::not_nameable) {
     fatal(
@@ -127,7 +128,9 @@ struct kernel_service::word_request final : copy_completion {
 kernel_service::kernel_service(progress_engine& engine, segment_table& segments)
     : single(this), work_source(engine.open, ending::silent), engine_(engine), segments_(segments) {}
 
-kernel_service::~kernel_service() = default;
+kernel_service::~kernel_service() {
+  for (auto const& box : boxes_) box->listener->left_open(box->listener);
+}
 
 kernel_service::mailbox* kernel_service::find(kernel_mailbox* words) {
   auto const found =
@@ -157,6 +160,11 @@ bool kernel_service::owes(kernel_mailbox* words) {
   if (box == nullptr) return false;
   take(*box);
   return box->taken != box->completed || !requests_.empty();
+}
+
+bool kernel_service::is_listening(notice_listener const* listener) const {
+  return std::any_of(boxes_.begin(), boxes_.end(),
+                     [listener](auto const& box) { return box->listener == listener; });
 }
 
 bool kernel_service::advance() {

@@ -29,6 +29,7 @@ class kernel_service final : public single<kernel_service>, public work_source {
   void serve(kernel_mailbox* words, std::uint64_t team, notice_listener* listener);
   void end(kernel_mailbox* words);
   [[nodiscard]] bool owes(kernel_mailbox* words);
+  [[nodiscard]] bool is_listening(notice_listener const* listener) const;
 
   // Called by messages.
   void serve_word(message* m);

@@ -45,6 +45,12 @@ void end_service(kernel_mailbox* box) {
   device_copies::here().kernels().end(box);
 }
 
+bool is_listening(notice_listener const* listener) {
+  if (!device_copies::exists()) return false;
+  guard const held;
+  return device_copies::here().kernels().is_listening(listener);
+}
+
 bool owes_kernels(kernel_mailbox* box) {
   guard const held;
   return device_copies::here().kernels().owes(box);

@@ -14,6 +14,8 @@
 #include <atoll/stream.hpp>
 #include <upcxx/upcxx.hpp>
 
+int misuse_kernels(char const* what);  // misuse_kernels.cpp
+
 namespace {
 
 using upcxx::memory_kind;
@@ -54,6 +56,7 @@ int main(int argc, char** argv) {
   auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
   if (is("forgotten")) forgotten();
   if (is("pinned_left_open")) return pinned_left_open();
+  if (std::strncmp(what, "kernel_", 7) == 0) return misuse_kernels(what);
   if (is("pin_null")) (void)atl::pin(nullptr, 8);
   if (is("pin_beyond")) (void)atl::pin(&argc, SIZE_MAX);
   if (is("pin_after_finalize")) {

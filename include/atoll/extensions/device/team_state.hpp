@@ -55,7 +55,7 @@ struct team_state : engine::notice_listener {
   };
   mutable std::vector<kernel_size> kernel_sizes;
 
-  team_state() : engine::notice_listener{&hear} {}
+  team_state() : engine::notice_listener{&hear, &end} {}
 
   /// A notice on its way to the persona.
   struct notice : atl::rt::task {
@@ -79,12 +79,20 @@ struct team_state : engine::notice_listener {
     };
     atl::rt::enqueue(*heard->to->persona, heard);
   }
+  static void end(engine::notice_listener* self) noexcept { delete static_cast<team_state*>(self); }
   [[noreturn]] static void no_handler(std::int32_t from, std::uint32_t number) {
     check_failed(
         "device_team: a kernel of rank %d calls notify() with the number %u, for which on_notice() was given nothing here",
         from, number);
   }
 };
+
+/// Handles are copied, and know of no end.
+inline void check_open([[maybe_unused]] team_state const* t) {
+  ATOLL_CHECK(
+      engine::is_listening(t),
+      "device_team: destroyed already, through this handle or a copy of it, or by finalize(): no calls any more");
+}
 
 /// What members of a team must know of each other.
 struct member {
@@ -105,6 +113,8 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   t.device = gpu.device_id();
   auto const kind = static_cast<unsigned>(Device::kind);
   t.by_host = engine::host_plays_kernels(kind);
+  if (!t.by_host && Device::kind != upcxx::memory_kind::cuda_device)
+    check_failed("make_device_team: kernels communicate on CUDA devices and simulated ones, no others yet");
 
   // Members of this host, by world rank.
   std::vector<upcxx::intrank_t> locals;
@@ -213,7 +223,7 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
 }
 
 inline void end_team(team_state* t) {
-  ATOLL_CHECK(t != nullptr, "device_team: destroyed already");
+  check_open(t);
   upcxx::barrier(*t->over);
   while (engine::owes_kernels(t->box.local())) upcxx::progress();
   upcxx::barrier(*t->over);
