@@ -1,0 +1,273 @@
+// What kernels of different ranks order, looked at by ThreadSanitizer: data are plain memory, and only the calls lie between who
+// writes and who reads.
+
+#include <gtest/gtest.h>
+
+#include "unit/extensions/device_ranks.hpp"
+
+namespace device_ranks {
+namespace {
+
+using atl::device_team;
+
+/// Where things lie in each rank's segment.
+constexpr std::size_t source = 0;
+constexpr std::size_t landing = 1000;
+constexpr std::size_t signals = 2000;
+constexpr std::size_t pairs = 2100;  // a multiple of 2
+constexpr std::size_t counters = 2200;
+constexpr std::size_t count = 100;
+constexpr std::uint64_t steps = 30;
+
+class device_orders : public testing::TestWithParam<std::tuple<int, reach>> {
+ protected:
+  device_orders() : ranks_(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
+  [[nodiscard]] int right_of(int r) const { return (r + 1) % ranks_.size(); }
+  [[nodiscard]] int left_of(int r) const { return (r + ranks_.size() - 1) % ranks_.size(); }
+  void count_if(bool wrong) {
+    if (wrong) wrong_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  ranks ranks_;
+  std::atomic<int> wrong_{0};
+};
+
+TEST_P(device_orders, put_signal_and_credit) {
+  ranks_.run(1, [this](device_team team, int r) {
+    auto const block = on::this_block();
+    std::uint64_t* const from = ranks_.here(r, source);
+    std::uint64_t const* const ghost = ranks_.here(r, landing);
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      // Who answers for the host has read the source when quiet() returns.
+      for (std::size_t i = 0; i < count; ++i) from[i] = step * 1000 + i;
+      team.put_signal(block, from, ranks_.word(right_of(r), landing), count,
+                      ranks_.word(right_of(r), signals), step);
+      team.wait(block, ranks_.here(r, signals), step);
+      for (std::size_t i = 0; i < count; ++i) count_if(ghost[i] != step * 1000 + i);
+      team.quiet(block);
+      team.signal(block, ranks_.word(left_of(r), signals + 1), step);
+      team.wait(block, ranks_.here(r, signals + 1), step);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, put_then_signal_of_a_grid) {
+  ranks_.run(3, [this](device_team team, int r) {
+    auto const grid = on::this_grid();
+    std::uint64_t const* const ghost = ranks_.here(r, landing);
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      for (std::size_t i = grid.rank(); i < count; i += grid.size())
+        ranks_.here(r, source)[i] = step * 1000 + i;
+      grid.sync();
+      team.put(grid, ranks_.here(r, source), ranks_.word(right_of(r), landing), count);
+      team.signal(grid, ranks_.word(right_of(r), signals), step);
+      team.wait(grid, ranks_.here(r, signals), step);
+      for (std::size_t i = grid.rank(); i < count; i += grid.size()) count_if(ghost[i] != step * 1000 + i);
+      team.barrier(grid);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, strided_rows) {
+  ranks_.run(2, [this](device_team team, int r) {
+    auto const grid = on::this_grid();
+    std::uint64_t const* const ghost = ranks_.here(r, landing);
+    for (std::uint64_t step = 1; step <= 5; ++step) {
+      if (grid.rank() == 0)
+        for (std::size_t i = 0; i < count; ++i) ranks_.here(r, source)[i] = step * 1000 + i;
+      grid.sync();
+      team.put_strided(grid, ranks_.here(r, source), 20, ranks_.word(right_of(r), landing), 31, 7, 5);
+      team.signal(grid, ranks_.word(right_of(r), signals), step);
+      team.wait(grid, ranks_.here(r, signals), step);
+      for (std::size_t i = grid.rank(); i < 35; i += grid.size())
+        count_if(ghost[i / 7 * 31 + i % 7] != step * 1000 + i / 7 * 20 + i % 7);
+      team.barrier(grid);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, get_what_a_signal_announced) {
+  ranks_.run(1, [this](device_team team, int r) {
+    auto const block = on::this_block();
+    std::uint64_t* const into = ranks_.here(r, landing);
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      for (std::size_t i = 0; i < count; ++i) ranks_.here(r, source)[i] = step * 1000 + i;
+      team.signal(block, ranks_.word(right_of(r), signals), step);
+      team.wait(block, ranks_.here(r, signals), step);
+      team.get(block, ranks_.word(left_of(r), source), into, count);
+      for (std::size_t i = 0; i < count; ++i) count_if(into[i] != step * 1000 + i);
+      team.barrier(block);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, values_with_signals) {
+  ranks_.run(1, [this](device_team team, int r) {
+    std::uint64_t const* const ghost = ranks_.here(r, landing);
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      team.put(step * 5, ranks_.word(right_of(r), landing));
+      team.fence();
+      team.put_signal(step * 7, ranks_.word(right_of(r), landing + 1), ranks_.word(right_of(r), signals),
+                      step);
+      team.wait(on::this_thread(), ranks_.here(r, signals), step, atl::signal_cmp::equal);
+      count_if(ghost[0] != step * 5 || ghost[1] != step * 7);
+      team.barrier(on::this_thread());
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, signals_that_are_waited_for_together) {
+  ranks_.run(1, [this](device_team team, int r) {
+    auto const n = static_cast<std::size_t>(team.rank_n());
+    std::uint64_t* const mine = ranks_.here(r, signals);
+    std::vector<std::size_t> which(n);
+    for (std::uint64_t step = 1; step <= 5; ++step) {
+      for (int to = 0; to < team.rank_n(); ++to) {
+        auto const place = static_cast<std::size_t>(r);
+        team.put_signal(step + place, ranks_.word(to, landing + place), ranks_.word(to, signals + place),
+                        step);
+      }
+      std::size_t const any = team.wait_any(mine, n, step);
+      count_if(ranks_.here(r, landing)[any] != step + any);
+      std::size_t const some = team.wait_some(mine, n, step, which.data());
+      for (std::size_t i = 0; i < some; ++i) count_if(ranks_.here(r, landing)[which[i]] != step + which[i]);
+      team.wait_all(on::this_thread(), mine, n, step);
+      for (std::size_t i = 0; i < n; ++i) count_if(ranks_.here(r, landing)[i] != step + i);
+      count_if(!team.test(mine, step) || team.fetch(mine) != step);
+      team.barrier(on::this_thread());
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, stamped_values_go_around) {
+  ranks_.run(1, [this](device_team team, int r) {
+    auto const* const mine = reinterpret_cast<atl::stamped const*>(ranks_.here(r, pairs));
+    auto const theirs = upcxx::reinterpret_pointer_cast<atl::stamped>(ranks_.word(right_of(r), pairs));
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      if (r == 0) team.put_stamped(step * 10, step, theirs);
+      auto const x = team.wait_stamped<std::uint64_t>(mine, step);
+      count_if(x != step * 10 + static_cast<std::uint64_t>(r == 0 ? ranks_.size() - 1 : r - 1));
+      if (r != 0) team.put_stamped(x + 1, step, theirs);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, barriers_order_what_was_put) {
+  ranks_.run(2, [this](device_team team, int r) {
+    auto const grid = on::this_grid();
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      // Whole rows of plain memory; each block writes its own.
+      auto const b = on::block::index();
+      ranks_.here(r, source)[b] = step;
+      grid.sync();
+      if (grid.rank() == 0) {
+        auto const me = static_cast<std::size_t>(r);
+        for (int to = 0; to < team.rank_n(); ++to)
+          team.put(on::this_thread(), ranks_.here(r, source), ranks_.word(to, landing + 2 * me), 2);
+      }
+      team.barrier(grid);
+      for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(ranks_.size()); ++i)
+        count_if(ranks_.here(r, landing)[i] != step);
+      team.barrier(grid);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, reductions) {
+  ranks_.run(3, [this](device_team team, int r) {
+    auto const n = static_cast<std::uint64_t>(team.rank_n());
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      auto const sum = team.reduce_all(on::this_grid(), step + static_cast<std::uint64_t>(r),
+                                       [](std::uint64_t a, std::uint64_t b) { return a + b; });
+      count_if(sum != n * step + n * (n - 1) / 2);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+TEST_P(device_orders, atomics_hand_over_what_was_written) {
+  constexpr std::uint64_t times = 20;
+  auto const lock = ranks_.word(0, counters);
+  auto const total = ranks_.word(0, counters + 1);
+  auto const added = ranks_.word(0, counters + 2);
+  std::uint64_t plain = 0;  // behind the lock
+  ranks_.run(2, [&](device_team team, int) {
+    for (std::uint64_t i = 0; i < times; ++i) {
+      while (team.compare_exchange(lock, 0, 1) != 0) atl::words::between_looks();
+      ++plain;
+      team.exchange(lock, 0);
+      team.fetch_add(total, 3);
+      team.signal(on::this_thread(), added, 2, atl::signal_op::add);
+    }
+    team.quiet(on::this_thread());
+  });
+  auto const all = times * 2 * static_cast<std::uint64_t>(ranks_.size());
+  EXPECT_EQ(plain, all);
+  EXPECT_EQ(*ranks_.here(0, counters + 1), 3 * all);
+  EXPECT_EQ(*ranks_.here(0, counters + 2), 2 * all);
+}
+
+TEST_P(device_orders, more_is_asked_for_than_the_mailbox_holds) {
+  constexpr std::size_t values = 900;
+  ranks_.run(2, [&](device_team team, int r) {
+    auto const block = on::block::index();
+    for (std::size_t i = block; i < values; i += 2) team.put(i + 1, ranks_.word(right_of(r), landing + i));
+    team.signal(on::this_thread(), ranks_.word(right_of(r), signals), 1, atl::signal_op::add);
+    team.wait(on::this_thread(), ranks_.here(r, signals), 2);
+    for (std::size_t i = 0; i < values; ++i) count_if(ranks_.here(r, landing)[i] != i + 1);
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(, device_orders,
+                         testing::Combine(testing::Values(1, 2, 3, 5),
+                                          testing::Values(reach::all, reach::own)),
+                         [](auto const& each) {
+                           return std::to_string(std::get<0>(each.param)) + "_ranks" +
+                                  (std::get<1>(each.param) == reach::all ? "" : "_by_host");
+                         });
+
+TEST(device_waits, give_up_all_together_when_patience_is_over) {
+  ranks some(1, reach::all, 20'000'000);
+  std::atomic<int> given_up{0};
+  some.run(3, [&](device_team team, int r) {
+    auto const block = on::this_block();
+    if (on::block::index() == 0) given_up += team.wait(block, some.here(r, signals), 5) ? 0 : 1;
+    if (on::block::index() == 1) given_up += team.wait_any(some.here(r, signals), 2, 5) == 2 ? 1 : 0;
+    if (on::block::index() == 2) given_up += team.wait_all(block, some.here(r, signals), 2, 5) ? 0 : 1;
+  });
+  EXPECT_EQ(given_up, 3);
+  atl::engine::kernel_trouble const& t = some.box(0).trouble;
+  EXPECT_EQ(t.what, static_cast<std::uint64_t>(atl::engine::kernel_trouble::sort::timed_out));
+  EXPECT_EQ(t.expected, 5U);
+  EXPECT_EQ(t.found, 0U);
+  EXPECT_GT(t.waited_ns, 20'000'000U);
+}
+
+TEST(device_waits, ranks_beyond_those_in_the_handle_are_found_in_tables) {
+  ranks many(9, reach::all);
+  std::atomic<int> wrong{0};
+  many.run(1, [&](device_team team, int r) {
+    for (int to = 0; to < 9; ++to) {
+      auto const place = static_cast<std::size_t>(r);
+      team.put_signal(place + 1, many.word(to, landing + place), many.word(to, signals + place), 1);
+    }
+    team.wait_all(on::this_thread(), many.here(r, signals), 9, 1);
+    for (std::size_t i = 0; i < 9; ++i) wrong += many.here(r, landing)[i] == i + 1 ? 0 : 1;
+    auto const sum =
+        team.reduce_all(on::this_thread(), std::uint64_t{1}, [](auto a, auto b) { return a + b; });
+    wrong += sum == 9 ? 0 : 1;
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace device_ranks
