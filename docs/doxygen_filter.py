@@ -63,11 +63,11 @@ text = re.sub(r"^template <[^\n]*>\n\w+\([^\n]*\) -> [^\n]*;$", blank, text, fla
 text = re.sub(r"^ *(template <[^\n]*>\s+)?friend [^;{]*;$", blank, text, flags=re.M)
 text = re.sub(r"^(template <[^\n]*>\n)?inline [^\n(]*\w(<\w+>)?::\w+\(.*?^\}$", blank, text, flags=re.M | re.S)  # members
 text = re.sub(r"^(inline constexpr auto \w+) *= *\[[^\n]*\};$", r"\1;", text, flags=re.M)  # function objects
-text = re.sub(r"\bATOLL_NODISCARD_\w+ ", "", text)
+text = re.sub(r"\bATOLL_(NODISCARD_\w+|ANYWHERE) ", "", text)
 text = without_constraints(without_tags(text))
 
 # Doxygen lets a group hold what is in a namespace only if the group begins inside, and macros are outside: no namespace
 # then. The pages say in which one all is.
-text = re.sub(r"^(namespace ((upcxx|atl|atl::kokkos)::inline UPCXX_MODE(::experimental)?|experimental|atl) \{|\}  // namespace (upcxx|atl|experimental)\b[^\n]*)$", "", text, flags=re.M)
-name = re.sub(r".*include/(upcxx/)?|\.hpp$", "", path).replace("detail/", "").replace("extensions/", "").replace("/", "_")
+text = re.sub(r"^(namespace ((upcxx|atl|atl::kokkos)::inline UPCXX_MODE(::experimental|::device)?|experimental|atl|device) \{|\}  // namespace (upcxx|atl|experimental|device)\b[^\n]*)$", "", text, flags=re.M)
+name = re.sub(r".*include/(upcxx/)?|\.(hpp|cuh)$", "", path).replace("detail/", "").replace("extensions/", "").replace("/", "_")
 sys.stdout.write(f"/** @defgroup header_{name} {name}\n@{{ */ {text}/** @}} */\n")

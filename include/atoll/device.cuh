@@ -67,8 +67,9 @@ class device_team {
     ATOLL_ON_HOST(return reinterpret_cast<T*>(state_->view_of_host.find(name_of(p), n * sizeof(T)));)
   }
 
-  /// Copies n objects. The source may be written again when the call returns, if the destination is reached by the device, else after
-  /// quiet(). Where that is not so, the source must be in the rank's segment or shared heap.
+  /// Copies n objects, which any thread of the scope may copy: the scope synchronises before, if others wrote them. The source may be
+  /// written again when all threads have returned, if the destination is reached by the device, else after quiet(). Where that is not so, the
+  /// source must be in the rank's segment or shared heap.
   /// Order: none until signal(), put_signal(), fence() or quiet().
   template <class Scope, class T, upcxx::memory_kind Kind>
   ATOLL_ANYWHERE void put(Scope s, T const* from, upcxx::global_ptr<T, Kind> to, std::size_t n) const {
@@ -99,7 +100,8 @@ class device_team {
     }
   }
   /// Copies, and then gives a signal. Who sees the signal (wait, test, atl::wait(stream, ...)) sees the data, and all that the scope
-  /// had written before (release). `add`: see fetch_add().
+  /// had stored itself before (release); what put() has left to the host may come later, which signal() waits for. Of two calls that the
+  /// host does the second may end first: not on one word. `add`: see fetch_add().
   template <class Scope, class T, upcxx::memory_kind Kind, upcxx::memory_kind WordKind>
   ATOLL_ANYWHERE void put_signal(Scope s, T const* from, upcxx::global_ptr<T, Kind> to, std::size_t n,
                                  upcxx::global_ptr<std::uint64_t, WordKind> word, std::uint64_t value,
@@ -452,8 +454,9 @@ template <class Device>
 }
 
 template <class Kernel, class... Args>
-int device_team::max_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes, Args const&...) const {
-  return device::most_blocks<Kernel, Args...>(*state_, kernel, threads, shared_bytes);
+inline int device_team::max_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes,
+                                   Args const&...) const {
+  return device::most_blocks<Kernel, Args...>(state(), kernel, threads, shared_bytes);
 }
 
 namespace device {
