@@ -23,8 +23,8 @@ def header_path(name):
     """Below include/, of a name like rma, experimental_heap, atoll_neighbors, atoll_device or atoll_array_view."""
     if not name.startswith("atoll_"):
         return f"upcxx/{name.replace('experimental_', 'experimental/')}.hpp"
-    if name == "atoll_device":
-        return "atoll/device.cuh"
+    if name in ("atoll_device", "atoll_stream_reduction"):  # with kernels
+        return f"atoll/{name[len('atoll_'):]}.cuh"
     folders = {"array": "extensions/array/", "device": "extensions/device/", "kokkos": "extensions/kokkos/", "base": "base/"}
     in_folder = re.fullmatch(r"atoll_(array|device|kokkos|base)_(\w+)", name)
     return f"atoll/{folders[in_folder[1]]}{in_folder[2]}.hpp" if in_folder else f"atoll/{name[len('atoll_'):]}.hpp"

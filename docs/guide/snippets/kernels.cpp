@@ -1,4 +1,6 @@
 // Snippets of the page on communication by kernels. ATOLL_SIM_DEVICES=1 gives every machine a device.
+#include <atoll/stream_reduction.cuh>
+
 // [kernel]
 #include <atoll/device.cuh>
 #include <upcxx/upcxx.hpp>
@@ -170,6 +172,20 @@ int main() {
   while (!heard) upcxx::progress();
   // [/hear]
   atl::wait(s);
+
+  // [sums]
+  atl::stream_reduction sums(gpu, upcxx::world(), n);  // collective, once
+  sums.reduce_all(s, plane, ghost, n, atl::device::greatest{});
+  atl::wait(s);  // or kernels that read what is in `ghost` now
+  sums.destroy();  // collective
+  // [/sums]
+  upcxx::copy(plane, values, n).wait();
+  double found[n];
+  upcxx::copy(ghost, found, n).wait();
+  for (std::size_t i = 0; i < n; ++i) {
+    UPCXX_ASSERT_ALWAYS(found[i] ==
+                        upcxx::reduce_all(values[i], upcxx::op_fast_max).wait());
+  }
 
   // [end]
   team.destroy();  // collective, when its kernels have ended, before gpu.destroy()
