@@ -195,7 +195,7 @@ class device_team {
     bool come = true;
     for (std::size_t i = s.rank(); i < n; i += s.size()) {
       come = device::wait_for_word(view_, device::this_thread(), words_begin + i, value,
-                                   how == signal_cmp::equal) &&
+                                   how == signal_cmp::equal, device::call::wait_all) &&
              come;
     }
     return s.sync_and(come);

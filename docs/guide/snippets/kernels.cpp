@@ -176,7 +176,7 @@ int main() {
   // [sums]
   atl::stream_reduction sums(gpu, upcxx::world(), n);  // collective, once
   sums.reduce_all(s, plane, ghost, n, atl::device::greatest{});
-  atl::wait(s);  // or kernels that read what is in `ghost` now
+  atl::wait(s);    // or kernels that read what is in `ghost` now
   sums.destroy();  // collective
   // [/sums]
   upcxx::copy(plane, values, n).wait();

@@ -35,6 +35,8 @@ struct notice_listener {
   void (*left_open)(notice_listener*) noexcept;
 };
 
+/// A number that no other team has, if one rank asks for all.
+ATOLL_EXPORT std::uint64_t new_kernel_team() noexcept;
 /// Looks after a mailbox in this rank's shared heap, at any progress. `team`: the same number on all ranks whose mailboxes
 /// belong together, and no other ones'. What goes wrong in a kernel ends the job.
 ATOLL_EXPORT void serve_kernels(kernel_mailbox* box, std::uint64_t team, notice_listener* listener);

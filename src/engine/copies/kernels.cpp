@@ -2,6 +2,10 @@
 
 #include <atoll/engine/kernels.hpp>
 
+#include <atomic>
+
+#include <atoll/engine/job.hpp>
+
 #include "base/error.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/progress/guard.hpp"
@@ -28,6 +32,11 @@ kernel_range range_for_kernels(unsigned kind, int device, std::uint64_t owner) {
 void forget_range(std::uint64_t owner) {
   guard const held;
   device_copies::here().segments().forget_range(owner);
+}
+
+std::uint64_t new_kernel_team() noexcept {
+  static std::atomic<std::uint32_t> made{0};
+  return std::uint64_t{++made} << 32 | static_cast<std::uint32_t>(job.rank_me);
 }
 
 bool host_plays_kernels(unsigned kind) {

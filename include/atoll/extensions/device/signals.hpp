@@ -19,10 +19,10 @@ ATOLL_ANYWHERE inline bool is_reached(std::uint64_t found, std::uint64_t value, 
 /// One thread of the scope looks; all see what was written before the signal was given.
 template <class Scope>
 ATOLL_ANYWHERE bool wait_for_word(team_view const& t, Scope s, std::uint64_t const* word, std::uint64_t value,
-                                  bool equal) {
+                                  bool equal, call in = call::wait) {
   bool come = true;
   if (s.rank() == 0) {
-    come = t.look_until(call::wait, const_cast<std::uint64_t*>(word), value, [=](std::uint64_t& found) {
+    come = t.look_until(in, const_cast<std::uint64_t*>(word), value, [=](std::uint64_t& found) {
       found = words::load_acquire(word);
       return is_reached(found, value, equal);
     });

@@ -214,8 +214,7 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   t.view.ahead = reinterpret_cast<partner const*>(here + words_bytes + range_bytes);
   t.view.across = t.view.ahead + most_rounds;
 
-  static std::uint32_t number = 0;
-  std::uint64_t const wanted = std::uint64_t{++number} << 32 | static_cast<std::uint32_t>(upcxx::rank_me());
+  std::uint64_t const wanted = engine::new_kernel_team();
   std::uint64_t const name = upcxx::broadcast(wanted, 0, over).wait();
   engine::serve_kernels(t.box.local(), name, &t);
   upcxx::barrier(over);  // nobody's kernels begin before all can be told
