@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/block_sum.cuh"
 #include "backends/cuda_streams.hpp"
 #include "backends/device_cells.hpp"
 #include "problem/decomposition.hpp"
@@ -11,7 +12,6 @@
 namespace heat3d {
 namespace {
 
-constexpr int block_threads = 256;
 /// At a time on a multiprocessor: leaves 48 registers to a thread. Those of architecture 7.5 run 1024 threads.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
 constexpr int inner_blocks = 4;
@@ -20,26 +20,6 @@ constexpr int inner_blocks = 5;
 #endif
 constexpr int pack_width = 32;
 constexpr int pack_height = block_threads / pack_width;
-
-/// Adds up over the block; the result is with thread 0. Every thread must call it. The last warp may be cut.
-__device__ double block_sum(double value) {
-  __shared__ double warp_sums[block_threads / 32];
-  unsigned const thread = threadIdx.x + threadIdx.y * blockDim.x;
-  unsigned const threads = blockDim.x * blockDim.y;
-  unsigned const lanes = min(32U, threads - thread / 32 * 32);
-  unsigned const mask = lanes == 32 ? ~0U : (1U << lanes) - 1;
-  for (int offset = 16; offset > 0; offset /= 2) {
-    double const other = __shfl_down_sync(mask, value, offset);
-    if (thread % 32 + offset < lanes) value += other;
-  }
-  if (thread % 32 == 0) warp_sums[thread / 32] = value;
-  __syncthreads();
-  value = 0;
-  if (thread == 0) {
-    for (unsigned w = 0; w < (threads + 31) / 32; ++w) value += warp_sums[w];
-  }
-  return value;
-}
 
 /// Adds what a block's cells radiate to the slot of the block.
 __device__ void add_radiated(double radiated, compensated_sum& slot) {

@@ -13,6 +13,20 @@
 
 namespace heat3d {
 
+/// All cells at faces with a neighbour. Planes are not chosen.
+inline boundary_work cells_at_faces(block const& own) {
+  boundary_work boundary{};
+  std::uint32_t cells = 0;
+  int part = 0;
+  for (auto const& cut : surface_boxes(own)) {
+    boundary.parts[part] = cut;
+    cells += static_cast<std::uint32_t>(cut.cell_n());
+    boundary.ends[part++] = cells;
+  }
+  while (part < face_n) boundary.ends[part++] = cells;
+  return boundary;
+}
+
 struct device_block {
   device_block(backend_setup const& setup, std::unique_ptr<accelerator> computes)
       : own(setup.own),

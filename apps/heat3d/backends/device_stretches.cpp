@@ -31,17 +31,8 @@ constexpr std::array<int, 3> piece_sizes = {20, turn_n, 1};
 class device_stretches final : public stretch_runner {
  public:
   device_stretches(device_block& block, stream_planes& planes)
-      : block_(block), device_(*block.device), planes_(planes) {
-    if (block_.faces.empty()) return;
-    edge_ = block_.faces.front();
-    std::uint32_t cells = 0;
-    int part = 0;
-    for (auto const& cut : surface_boxes(block_.own)) {
-      boundary_.parts[part] = cut;
-      cells += static_cast<std::uint32_t>(cut.cell_n());
-      boundary_.ends[part++] = cells;
-    }
-    while (part < face_n) boundary_.ends[part++] = cells;
+      : block_(block), device_(*block.device), planes_(planes), boundary_(cells_at_faces(block.own)) {
+    if (!block_.faces.empty()) edge_ = block_.faces.front();
   }
 
   void restart() override {
@@ -82,8 +73,8 @@ class device_stretches final : public stretch_runner {
   device_block& block_;
   accelerator& device_;
   stream_planes& planes_;
-  face edge_{};               ///< whose stream has all cells at faces
-  boundary_work boundary_{};  ///< these, but for the planes
+  face edge_{};             ///< whose stream has all cells at faces
+  boundary_work boundary_;  ///< these, but for the planes
   std::vector<piece> pieces_;
 };
 

@@ -100,6 +100,17 @@ HEAT3D_CELL std::uint64_t device_nanoseconds() {
 /// The number of a step since the field was loaded, in memory of the device: sweeps that are started again and again as they are cannot hold it. Two words take
 /// turns: sweeps of a step read one, and one of them writes the number of the next step into the other.
 struct step_clock {
+  /// Of the present field and of halos: a kernel is one sweep, and no other one writes to them meanwhile.
+  HEAT3D_CELL static double read(double const* p) {
+#ifdef __CUDA_ARCH__
+    return __ldg(p);
+#else
+    return *p;
+#endif
+  }
+  /// Compilers move such reads themselves before the writes of earlier cells.
+  static constexpr bool reads_ahead = false;
+
   std::uint32_t* numbers;  ///< by parity
   std::uint64_t* began;    ///< when that sweep began, by step
   std::uint32_t began_n;   ///< of as many steps; 0: nobody asks
@@ -116,6 +127,23 @@ struct step_clock {
   }
 };
 
+/// The same in a kernel of many steps, which counts them by itself.
+struct known_step {
+  /// What is written in one step is read in the next one: not by loads that may give what there was before.
+  HEAT3D_CELL static double read(double const* p) { return *p; }
+  static constexpr bool reads_ahead = true;
+
+  std::uint32_t step;
+  std::uint64_t* began;  ///< see step_clock
+  std::uint32_t began_n;
+
+  HEAT3D_CELL std::uint32_t number(int /*parity*/) const { return step; }
+  HEAT3D_CELL void stamp() const {
+    if (step < began_n) began[step] = device_nanoseconds();
+  }
+  HEAT3D_CELL void count(int /*parity*/) const { stamp(); }
+};
+
 /// Between points of that clock.
 inline std::vector<double> seconds_between(std::span<std::uint64_t const> points) {
   std::vector<double> seconds;
@@ -126,10 +154,11 @@ inline std::vector<double> seconds_between(std::span<std::uint64_t const> points
 
 /// One word for each tile and each of two steps. Those of a tile with small numbers and of its neighbours are set to the number of the step which reads
 /// these, so that nothing needs to be cleared.
-struct tile_flags {
+template <class Clock>
+struct basic_tile_flags {
   std::uint32_t* words[2];
   tiling tiles;
-  step_clock clock;
+  Clock clock;
 
   HEAT3D_CELL bool need_care(sweep_work const& w, tile_place const& tile) const {
     if (w.tiny == 0) return false;
@@ -174,5 +203,6 @@ struct tile_flags {
 #endif
   }
 };
+using tile_flags = basic_tile_flags<step_clock>;
 
 }  // namespace heat3d

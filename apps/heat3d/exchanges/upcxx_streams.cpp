@@ -1,17 +1,15 @@
 // `--exchange graph`: planes that travel in streams of the device, between its kernels. See stream_planes for when
 // buffers and signals may be used again.
 
-#include <algorithm>
 #include <array>
 #include <atoll/device.cuh>
 #include <atoll/stream.hpp>
-#include <new>
 #include <optional>
-#include <string>
 #include <upcxx/upcxx.hpp>
 
 #include "backends/stream_planes.hpp"
 #include "exchanges/communicator.hpp"
+#include "exchanges/upcxx_neighbors.hpp"
 #include "exchanges/upcxx_segment.hpp"
 
 namespace heat3d {
@@ -67,8 +65,6 @@ class planes_in_streams final : public stream_planes {
   static constexpr std::size_t signal_n = 2 * face_n;
 
   static double* raw(plane_pointer p) { return upcxx::device_allocator<gpu>::local(p); }
-  template <class Allocate>
-  void all_or_none(Allocate&& allocate);
   void allocate_incoming(segment& memory);
   void choose_outgoing(segment& memory);
 
@@ -81,22 +77,8 @@ class planes_in_streams final : public stream_planes {
   std::optional<upcxx::dist_object<stream_mailbox>> published_;
 };
 
-/// Devices reach memory of their own host only. Collective.
-void require_one_host(block const& own) {
-  auto const far = [](int rank) { return rank >= 0 && !upcxx::local_team_contains(rank); };
-  auto const found = std::ranges::find_if(own.neighbor, far);
-  // The lowest rank that has one, and which one.
-  std::int64_t pair = std::int64_t{upcxx::rank_n()} * upcxx::rank_n();
-  if (found != own.neighbor.end()) pair = std::int64_t{upcxx::rank_me()} * upcxx::rank_n() + *found;
-  auto const first = upcxx::reduce_all(pair, upcxx::op_fast_min).wait();
-  if (first == std::int64_t{upcxx::rank_n()} * upcxx::rank_n()) return;
-  throw failure{"--exchange graph: devices reach only those of their own host, but ranks " +
-                std::to_string(first / upcxx::rank_n()) + " and " + std::to_string(first % upcxx::rank_n()) +
-                ", which are neighbours, are on two; use rma"};
-}
-
 planes_in_streams::planes_in_streams(block const& own, segment& memory) : own_(own) {
-  require_one_host(own);
+  require_one_host(own, "graph");
   all_or_none([&] { allocate_incoming(memory); });
   published_.emplace(mine_);
   for (int f = 0; f < face_n; ++f) {
@@ -105,18 +87,6 @@ planes_in_streams::planes_in_streams(block const& own, segment& memory) : own_(o
   kernels_.emplace(atl::make_device_team(memory.allocator()));
   all_or_none([&] { choose_outgoing(memory); });
   upcxx::barrier();  // nobody may ask any more when a rank ends
-}
-
-/// Others ask for what this rank has, so all ranks go on, or none does.
-template <class Allocate>
-void planes_in_streams::all_or_none(Allocate&& allocate) {
-  bool failed = false;
-  try {
-    allocate();
-  } catch (std::bad_alloc const&) {
-    failed = true;
-  }
-  if (upcxx::reduce_all(failed ? 1 : 0, upcxx::op_fast_max).wait() != 0) throw std::bad_alloc();
 }
 
 void planes_in_streams::allocate_incoming(segment& memory) {
