@@ -286,9 +286,28 @@ def devices(bench):
 
 
 def graph(bench):
-    """Many steps at once, whose planes travel in streams of simulated devices: the fields and sums of single steps."""
-    ranks, device = bench.ranks, ["--backend", "device-sim", "--exchange", "graph"]
-    path, times = bench.path("graph.raw"), bench.path("times.csv")
+    """Many steps at once, whose planes travel in streams of simulated devices."""
+    many_steps_at_once(bench, "graph")
+    if bench.ranks == 2 and not bench.hosts:
+        output = bench.run([*EIGENMODE, "-N", "20", "--backend", "device-sim", "--exchange", "graph"], 2, status=2,
+                           env={"ATOLL_SIM_DEVICES": "2", "ATOLL_HEAT3D_FAULT": "device"})
+        require("atoll-heat3d: device: inner cells" in output.errors and "rank 1 of 2" in output.errors, output.errors)
+        output = bench.run([*EIGENMODE, "--exchange", "graph"], 2, status=2)
+        require("needs a back end on devices" in output.errors, output.errors)
+
+
+def kernel(bench):
+    """Many steps at once in one kernel that threads play, which stores planes into the halos of other simulated devices."""
+    many_steps_at_once(bench, "device")
+    if bench.ranks == 2 and not bench.hosts:
+        output = bench.run([*EIGENMODE, "--exchange", "device"], 2, status=2)
+        require("one kernel runs all steps" in output.errors, output.errors)
+
+
+def many_steps_at_once(bench, exchange):
+    """The fields and sums of single steps."""
+    ranks, device = bench.ranks, ["--backend", "device-sim", "--exchange", exchange]
+    path, times = bench.path(f"{exchange}.raw"), bench.path("times.csv")
     if bench.hosts:
         output = bench.run([*ASYMMETRIC, "-N", "5", *device], ranks, status=2, env=DEVICES)
         require(output.errors.count("which are neighbours, are on two; use rma") == 1, output.errors)
@@ -319,11 +338,6 @@ def graph(bench):
         # Blocks of one cell, without inner ones, and a heat front with numbers that are flushed.
         same(["-X", "3", "-Y", "3", "-Z", "2", "-N", "40", "-T0", "0.2"])
         same(["-X", "330", "-Y", "2", "-Z", "2", "-N", "700", "--stop-after", "325"])
-        output = bench.run([*EIGENMODE, "-N", "20", "--backend", "device-sim", "--exchange", "graph"], 2, status=2,
-                           env={"ATOLL_SIM_DEVICES": "2", "ATOLL_HEAT3D_FAULT": "device"})
-        require("atoll-heat3d: device: inner cells" in output.errors and "rank 1 of 2" in output.errors, output.errors)
-        output = bench.run([*EIGENMODE, "--exchange", "graph"], 2, status=2)
-        require("needs a back end on devices" in output.errors, output.errors)
     if ranks == 4:
         for grid in ("4,1,1", "1,4,1", "1,1,4", "2,2,1", "2,1,2"):
             same(["-X", "4", "-Y", "5", "-Z", "4", "-N", "29", "-T0", "0.2"], ["--grid", grid])
@@ -455,9 +469,9 @@ def study(bench):
     small = {"ATOLL_SIM_DEVICES": "2", "ATOLL_SIM_MEMORY": "512K"}
     words = ["--backend", backend, "--per-device", "1,2", "--ranks", "1,2", "-o", folder]
     text = run([*words, "--sizes", "6,12,48"], small)
-    sent = ("off", "rma", "graph", "rma-staged")
+    sent = ("off", "rma", "graph", "device", "rma-staged")
     expected = sorted((edge, ranks, devices, exchange) for edge in (6, 12) for ranks, devices in ((1, 1), (2, 1), (2, 2))
-                      for exchange in (sent if ranks > 1 else ("rma", "graph")))
+                      for exchange in (sent if ranks > 1 else ("rma", "graph", "device")))
     require(runs_in(folder) == expected, f"{runs_in(folder)}\n{text}")
     require(text.count("memory does not suffice") == 3 and "done." in text, text)
     require("message passing is left out" in text, text)
@@ -511,7 +525,7 @@ def report(bench):
     # Nobody waits in the steps of one rank with a device, nor without exchange: no times of single steps are shown.
     database, folder = bench.path("devices.db"), bench.path("devices")
     # Devices that do many steps at once tell them themselves.
-    for ranks, exchange in ((1, "rma"), (2, "off"), (2, "rma"), (1, "graph"), (2, "graph")):
+    for ranks, exchange in ((1, "rma"), (2, "off"), (2, "rma"), (1, "graph"), (2, "graph"), (1, "device"), (2, "device")):
         bench.run(["-X", "6", "-Y", "6", "-Z", "6", "-N", "20", "--backend", "device-sim", "--exchange", exchange, "--quiet",
                    "--results", database], ranks, env={"ATOLL_SIM_DEVICES": "2"})
     printed = subprocess.run([bench.launcher, "report", database, "-o", folder], capture_output=True, text=True, check=True).stdout
@@ -519,8 +533,8 @@ def report(bench):
     columns = {key: len(words) for key, words in rows.items()}
     # Without percentiles: three fewer; and beyond the kernels only where something was sent, a residual where it was checked, and
     # a share of communication where the host sees it.
-    require(columns == {("1", "rma"): 13, ("2", "rma"): 17, ("2", "off"): 12, ("1", "graph"): 15, ("2", "graph"): 16},
-            f"{columns}\n{printed}")
+    require(columns == {("1", "rma"): 13, ("2", "rma"): 17, ("2", "off"): 12, ("1", "graph"): 15, ("2", "graph"): 16,
+                        ("1", "device"): 15, ("2", "device"): 16}, f"{columns}\n{printed}")
     require(os.path.exists(os.path.join(folder, "histogram.png")), printed)
     bare = bench.path("bare.db")
     bench.run(["-X", "6", "-Y", "6", "-Z", "6", "-N", "20", "--backend", "device-sim", "--quiet", "--results", bare], 1, env=DEVICES)
@@ -536,7 +550,7 @@ def report(bench):
     require("python3-matplotlib" in output.errors, f"no advice: {output.errors}")
 
 
-GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, graph, faults, results, errors, mpi, study, report)}
+GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, graph, kernel, faults, results, errors, mpi, study, report)}
 
 
 def main():

@@ -80,6 +80,7 @@ TEST(options, mistakes_are_one_line_that_names_them) {
       {{"--exchange", "pigeon"}, "this build has rma"},
       {{"--backend", "abacus"}, "this build has plain"},
       {{"--exchange", "graph"}, "needs a back end on devices"},
+      {{"--exchange", "device"}, "only --backend cuda has"},
       {{"--probe", "200,0,0"}, "outside 0 to 199"},
       {{"--slice-axis", "w"}, "--slice-axis"},
       {{"--slice-index", "200"}, "--slice-index"},
@@ -93,8 +94,10 @@ TEST(options, mistakes_are_one_line_that_names_them) {
 }
 
 TEST(options, many_steps_at_once_are_for_devices) {
-  EXPECT_EQ(parse({"--exchange", "graph", "--backend", "device-sim"}).error, "");
-  EXPECT_NE(parse({"-h"}).help.find("graph"), std::string::npos);
+  for (auto const* exchange : {"graph", "device"}) {
+    EXPECT_EQ(parse({"--exchange", exchange, "--backend", "device-sim"}).error, "");
+    EXPECT_NE(parse({"-h"}).help.find(exchange), std::string::npos);
+  }
 }
 
 TEST(options, help_lists_everything_and_its_default) {

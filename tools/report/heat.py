@@ -23,11 +23,12 @@ EXCHANGES = {
     "mpi-cuda": "message passing",
     "rma-staged": "one-sided copy",
     "graph": "many steps at once",
+    "device": "one kernel for many steps",
     "none": "one process, no library",
     "off": "kernels alone",
 }
-FROM_DEVICE = ("rma", "graph", "mpi-cuda", "none", "off")  # the others pass through host memory
-WITHOUT_HOST = ("graph",)  # devices do steps by themselves, and say when they began
+FROM_DEVICE = ("rma", "graph", "device", "mpi-cuda", "none", "off")  # the others pass through host memory
+WITHOUT_HOST = ("graph", "device")  # devices do steps by themselves, and say when they began
 
 
 @dataclass

@@ -6,7 +6,7 @@ import statistics
 import drawing
 
 # Solid and dashed as in the study that compared one-sided communication with message passing.
-LINE_STYLES = {"rma": "-", "graph": (0, (7, 1, 1, 1, 1, 1)), "put": "-.", "mpi": "--", "mpi-tuned": ":", "mpi-cuda": (0, (5, 1)), "rma-staged": (0, (3, 1, 1, 1)),
+LINE_STYLES = {"rma": "-", "graph": (0, (7, 1, 1, 1, 1, 1)), "device": (0, (7, 1, 1, 1)), "put": "-.", "mpi": "--", "mpi-tuned": ":", "mpi-cuda": (0, (5, 1)), "rma-staged": (0, (3, 1, 1, 1)),
                "none": (0, (1, 4)), "off": (0, (1, 2))}
 MARKERS = ["o", "s", "^", "d", "v", "P", "X"]
 

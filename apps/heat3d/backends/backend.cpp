@@ -13,6 +13,7 @@ struct entry {
   std::string_view name;
   maker make;
   bool on_device = false;
+  bool in_kernel = false;
 };
 
 constexpr auto entries = std::to_array<entry>({
@@ -22,14 +23,15 @@ constexpr auto entries = std::to_array<entry>({
     {"kokkos", make_kokkos_backend, HEAT3D_KOKKOS_ON_DEVICE},
 #endif
 #ifdef HEAT3D_HAS_CUDA
-    {"cuda", make_cuda_backend, true},
+    {"cuda", make_cuda_backend, true, true},
 #endif
-    {"device-sim", make_device_sim_backend, true},
+    {"device-sim", make_device_sim_backend, true, true},
 });
 
 }  // namespace
 
 std::unique_ptr<stretch_runner> backend::make_stretches(stream_planes& /*planes*/) { return nullptr; }
+std::unique_ptr<stretch_runner> backend::make_stretches(kernel_exchange& /*exchange*/) { return nullptr; }
 
 std::string backend_names(bool on_devices_only) {
   std::string names;
@@ -49,6 +51,13 @@ bool backend_exists(std::string_view name) {
 bool backend_on_device(std::string_view name) {
   for (auto const& e : entries) {
     if (e.name == name) return e.on_device;
+  }
+  return false;
+}
+
+bool backend_in_kernel(std::string_view name) {
+  for (auto const& e : entries) {
+    if (e.name == name) return e.in_kernel;
   }
   return false;
 }

@@ -15,6 +15,7 @@
 
 namespace heat3d {
 
+class kernel_exchange;
 class stream_planes;
 class stretch_runner;
 
@@ -75,8 +76,9 @@ class backend {
   /// Returns when all that was started is done.
   virtual void synchronize() {}
 
-  /// Runs steps with these planes by itself, instead of by the calls of a step; nothing where it cannot. Ends before both.
+  /// Runs steps with these planes, or that exchange, by itself, instead of by the calls of a step; nothing where it cannot. Ends before both.
   virtual std::unique_ptr<stretch_runner> make_stretches(stream_planes& planes);
+  virtual std::unique_ptr<stretch_runner> make_stretches(kernel_exchange& exchange);
 
  protected:
   backend() = default;
@@ -96,6 +98,8 @@ std::string backend_names(bool on_devices_only = false);
 bool backend_exists(std::string_view name);
 /// True for back ends that keep the field in device memory, which they get by backend_setup::device.
 bool backend_on_device(std::string_view name);
+/// True for those that run with a kernel_exchange.
+bool backend_in_kernel(std::string_view name);
 /// `name` must exist. Throws std::bad_alloc when memory is short.
 std::unique_ptr<backend> make_backend(std::string_view name, backend_setup const& setup);
 

@@ -150,19 +150,26 @@ class cuda_accelerator final : public cuda_streams {
     wait_for_sum();
     return *result_;
   }
+  step_tables tables_for_steps(int blocks) override {
+    // Not more tiles than before: there are words and slots for those.
+    flags_.tiles = tiling_of(inner_, block_threads, std::min(blocks, inner_blocks * processors()));
+    return {flags_, slots_[0]};
+  }
 
  private:
   static constexpr int sum_blocks = 528;
 
+  box inner_;
   std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
   std::int64_t slot_n_ = 0;
   compensated_sum* sum_slots_ = nullptr;
   sums* result_ = nullptr;  ///< on the host
 };
 
-cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(setup) {
+cuda_accelerator::cuda_accelerator(backend_setup const& setup)
+    : cuda_streams(setup), inner_(inner_box(setup.own)) {
   auto const n = setup.own.extent();
-  flags_.tiles = tiling_of(inner_box(setup.own), block_threads, inner_blocks * processors());
+  flags_.tiles = tiling_of(inner_, block_threads, inner_blocks * processors());
   auto const tile_n = flags_.tiles.tile_n();
   auto const words = std::max<std::int64_t>(tile_n, 1);
   check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");
@@ -175,7 +182,9 @@ cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(se
     slot_n_ += blocks_for(face_cells(n, face(f)), block_threads);
   }
   first[inner_stream] = slot_n_;
-  slot_n_ += tile_n;
+  // A kernel of many steps has them all, and no more blocks than the device has threads for.
+  constexpr std::int64_t most_threads = 2048;
+  slot_n_ = std::max(slot_n_ + tile_n, most_threads / block_threads * processors());
   check_cuda(cudaMalloc(&slots_[0], slot_n_ * sizeof(compensated_sum)), "memory");
   check_cuda(cudaMemset(slots_[0], 0, slot_n_ * sizeof(compensated_sum)), "memory");
   for (int s = 0; s < stream_n; ++s) slots_[s] = slots_[0] + first[s];

@@ -25,6 +25,7 @@
 
 #include "backends/device_block.hpp"
 #include "backends/device_stretches.hpp"
+#include "backends/kernel_stretches.hpp"
 
 namespace heat3d {
 
@@ -81,6 +82,9 @@ class device_backend final : public backend {
   void synchronize() override { device_->synchronize(); }
   std::unique_ptr<stretch_runner> make_stretches(stream_planes& planes) override {
     return make_device_stretches(block_, planes);
+  }
+  std::unique_ptr<stretch_runner> make_stretches(kernel_exchange& exchange) override {
+    return make_kernel_stretches(block_, exchange);
   }
 
  private:

@@ -65,6 +65,7 @@ class sim_accelerator final : public accelerator {
   void sum(double const* field, std::int64_t n) override {
     start(inner_stream, [this, field, n] {
       sums_ = {{}, std::exchange(radiated_, {})};
+      for (auto& slot : step_slots_) sums_.radiated.add(std::exchange(slot, {}));
       for (double value : fetch(field, n)) sums_.field.add(value);
     });
     summed_ = streams_[inner_stream]->end();
@@ -95,6 +96,10 @@ class sim_accelerator final : public accelerator {
     start(inner_stream, [this, parity] { flags_.device().clock.stamp(parity); });
   }
   std::vector<double> step_seconds(std::int64_t n) const override { return flags_.step_seconds(n); }
+  step_tables tables_for_steps(int blocks) override {
+    step_slots_.resize(static_cast<std::size_t>(blocks));
+    return {flags_.device(), step_slots_.data()};
+  }
   void* native(int stream) override { return streams_[stream]->native(); }
   void load(double* to, double const* host, std::int64_t n) override {
     memory_.put(to, host, n);
@@ -130,6 +135,7 @@ class sim_accelerator final : public accelerator {
   std::array<std::shared_ptr<stream_point const>, mark_n> marks_;
   std::shared_ptr<stream_point const> summed_;
   compensated_sum radiated_;
+  std::vector<compensated_sum> step_slots_;  ///< what threads that play blocks of a kernel have added to it
   sums sums_;
   int steps_left_ = -1;  ///< until it fails; negative: it does not
 };

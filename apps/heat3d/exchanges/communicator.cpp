@@ -13,13 +13,16 @@ struct entry {
   std::string_view name;
   std::unique_ptr<communicator> (*make)(int* argc, char*** argv);
   bool on_device = false;
-  bool in_streams = false;
+  stepping steps = stepping::by_host;
 };
 
 constexpr auto entries = std::to_array<entry>({
     {"rma", [](int*, char***) { return make_upcxx_communicator(one_sided::copy); }, true},
     {"rma-staged", [](int*, char***) { return make_upcxx_communicator(one_sided::copy); }},
-    {"graph", [](int*, char***) { return make_upcxx_communicator(one_sided::copy); }, true, true},
+    {"graph", [](int*, char***) { return make_upcxx_communicator(one_sided::copy); }, true,
+     stepping::in_streams},
+    {"device", [](int*, char***) { return make_upcxx_communicator(one_sided::copy); }, true,
+     stepping::in_kernel},
     {"put", [](int*, char***) { return make_upcxx_communicator(one_sided::signalling_put); }},
 #ifdef HEAT3D_HAS_MPI
     {"mpi", [](int* argc, char*** argv) { return make_mpi_communicator(argc, argv, two_sided::natural); }},
@@ -88,12 +91,17 @@ bool exchange_on_device(std::string_view name) {
   return std::ranges::any_of(entries, [&](entry const& e) { return e.name == name && e.on_device; });
 }
 
-bool exchange_in_streams(std::string_view name) {
-  return std::ranges::any_of(entries, [&](entry const& e) { return e.name == name && e.in_streams; });
+stepping exchange_stepping(std::string_view name) {
+  auto const* const found = std::ranges::find(entries, name, &entry::name);
+  return found == entries.end() ? stepping::by_host : found->steps;
 }
 
 std::unique_ptr<stream_planes> communicator::make_stream_planes(block const&, device_memory&) {
   throw failure{"planes travel in streams of a device with an exchange of the library only, such as graph"};
+}
+
+std::unique_ptr<kernel_exchange> communicator::make_kernel_exchange(block const&, device_memory&) {
+  throw failure{"kernels store planes with an exchange of the library only, such as device"};
 }
 
 std::unique_ptr<communicator> make_communicator(std::string_view exchange, int* argc, char*** argv) {

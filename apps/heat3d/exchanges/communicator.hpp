@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/device_memory.hpp"
+#include "backends/kernel_exchange.hpp"
 #include "backends/stream_planes.hpp"
 #include "common/failure.hpp"
 #include "problem/decomposition.hpp"
@@ -84,6 +85,7 @@ class communicator {
   virtual std::unique_ptr<halo_exchange> make_exchange(block const& own, device_memory* device) = 0;
   /// For back ends that run many steps at once on that device. Collective. Throws failure.
   virtual std::unique_ptr<stream_planes> make_stream_planes(block const& own, device_memory& device);
+  virtual std::unique_ptr<kernel_exchange> make_kernel_exchange(block const& own, device_memory& device);
 
   /// True on all ranks where it is true on one.
   bool any(bool mine) {
@@ -107,8 +109,10 @@ bool exchange_exists(std::string_view name);
 /// True when this exchange copies from device to device; others need planes in host memory.
 bool exchange_on_device(std::string_view name);
 
-/// True when planes travel in streams of the device, so that no host is needed in a step.
-bool exchange_in_streams(std::string_view name);
+/// Who does a step of this exchange: the host by calls, or the device without it, where planes travel in its streams, or a
+/// kernel of many steps stores them.
+enum class stepping { by_host, in_streams, in_kernel };
+stepping exchange_stepping(std::string_view name);
 
 /// Starts the communication library that the exchange needs; ended by the destructor. Throws failure.
 std::unique_ptr<communicator> make_communicator(std::string_view exchange, int* argc, char*** argv);
@@ -118,6 +122,7 @@ enum class one_sided { copy, signalling_put, nothing };
 enum class two_sided { natural, tuned };
 std::unique_ptr<communicator> make_upcxx_communicator(one_sided how);
 std::unique_ptr<stream_planes> make_upcxx_planes(block const& own, device_memory& memory);
+std::unique_ptr<kernel_exchange> make_upcxx_kernel_exchange(block const& own, device_memory& memory);
 std::unique_ptr<communicator> make_mpi_communicator(int* argc, char*** argv, two_sided how);
 std::unique_ptr<communicator> make_solo_communicator();
 

@@ -235,6 +235,9 @@ class upcxx_communicator final : public communicator {
   std::unique_ptr<stream_planes> make_stream_planes(block const& own, device_memory& device) override {
     return make_upcxx_planes(own, device);
   }
+  std::unique_ptr<kernel_exchange> make_kernel_exchange(block const& own, device_memory& device) override {
+    return make_upcxx_kernel_exchange(own, device);
+  }
 
  private:
   one_sided how_;

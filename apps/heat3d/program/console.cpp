@@ -69,7 +69,9 @@ void console::summary(run_record const& r, phase_seconds const& phases, int byte
   std::printf("memory traffic   %.1f GB/s at %d bytes per cell\n", 1e-9 * r.cells_per_s * bytes_per_cell,
               bytes_per_cell);
   std::printf("communication    %.1f %% of the time, mean of all ranks%s\n", 100 * r.comm_share,
-              exchange_in_streams(r.exchange) ? " (sums only: hosts do not see planes travel)" : "");
+              exchange_stepping(r.exchange) != stepping::by_host
+                  ? " (sums only: hosts do not see planes travel)"
+                  : "");
   std::printf(
       "rank 0           inner %.1f %%, surface and update %.1f %%, pack %.1f %%, send %.1f %%, "
       "wait %.1f %%, sums %.1f %%\n",

@@ -141,10 +141,11 @@ std::unique_ptr<backend> make_engine(options const& o, block const& own, communi
   });
 }
 
-/// How planes travel: step by step, or in stretches of steps.
+/// How planes travel: step by step, or in stretches of steps, in streams or by a kernel.
 struct exchange {
   std::unique_ptr<halo_exchange> halos;
   std::unique_ptr<stream_planes> planes;
+  std::unique_ptr<kernel_exchange> kernel;
   std::unique_ptr<stretch_runner> stretches;
 
   bool send() const { return halos == nullptr || halos->sends(); }
@@ -155,9 +156,14 @@ std::optional<exchange> make_exchange(options const& o, block const& own, commun
                                       backend& engine, device_memory* device) {
   constexpr char const* what = "the halos";
   exchange made;
-  if (exchange_in_streams(o.exchange)) {
-    made.planes = make_on_all(ranks, what, [&] { return ranks.make_stream_planes(own, *device); });
-    if (made.planes) made.stretches = engine.make_stretches(*made.planes);
+  if (auto const steps = exchange_stepping(o.exchange); steps != stepping::by_host) {
+    if (steps == stepping::in_streams) {
+      made.planes = make_on_all(ranks, what, [&] { return ranks.make_stream_planes(own, *device); });
+      if (made.planes) made.stretches = engine.make_stretches(*made.planes);
+    } else {
+      made.kernel = make_on_all(ranks, what, [&] { return ranks.make_kernel_exchange(own, *device); });
+      if (made.kernel) made.stretches = engine.make_stretches(*made.kernel);
+    }
     return made.stretches ? std::optional(std::move(made)) : std::nullopt;
   }
   auto* const planes = exchange_on_device(o.exchange) ? device : nullptr;

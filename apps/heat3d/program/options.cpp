@@ -34,9 +34,13 @@ std::string contradiction(options const& o) {
   if (o.exchange == "mpi-cuda" && (!backend_on_device(o.backend) || o.backend == "device-sim")) {
     return "--exchange mpi-cuda: has device memory travel, so it needs a back end on CUDA devices";
   }
-  if (exchange_in_streams(o.exchange) && !backend_on_device(o.backend)) {
+  if (exchange_stepping(o.exchange) == stepping::in_streams && !backend_on_device(o.backend)) {
     return "--exchange " + o.exchange +
            ": devices run steps by themselves, so it needs a back end on devices: " + backend_names(true);
+  }
+  if (exchange_stepping(o.exchange) == stepping::in_kernel && !backend_in_kernel(o.backend)) {
+    return "--exchange " + o.exchange +
+           ": one kernel runs all steps, which only --backend cuda has, and device-sim for tests";
   }
   for (double value : {p.t0, p.dt, p.q, p.sigma, p.power, p.amplitude}) {
     if (!std::isfinite(value)) return "T0, dt, q, sigma, P and --amplitude must be finite numbers";

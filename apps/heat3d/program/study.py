@@ -24,10 +24,11 @@ NAMES = {
     "mpi-cuda": "message passing of device memory (mpi-cuda)",
     "rma-staged": "one-sided, staged (rma-staged)",
     "graph": "many steps at once (graph)",
+    "device": "one kernel for many steps (device)",
     "off": "kernels alone (off)",
 }
 ON_HOST = ["rma", "mpi", "mpi-tuned", "off"]
-ON_DEVICES = ["rma", "graph", "mpi-cuda", "mpi", "rma-staged", "off"]
+ON_DEVICES = ["rma", "graph", "device", "mpi-cuda", "mpi", "rma-staged", "off"]
 
 
 def choices(help_text, what):
@@ -80,7 +81,8 @@ class HeatStudy(Study):
                 raise CannotStudy(f"--variants: {name} is unknown; there are {', '.join(NAMES)}")
         has_mpi = self.mpirun and self.backend != "device-sim"  # simulated devices are the library's
         found = [v for v in wanted or (ON_DEVICES if self.on_devices else ON_HOST)
-                 if v in exchanges and (not v.startswith("mpi") or has_mpi) and (v != "mpi-cuda" or self.backend == "cuda")]
+                 if v in exchanges and (not v.startswith("mpi") or has_mpi) and (v != "mpi-cuda" or self.backend == "cuda")
+                 and (v != "device" or self.backend in ("cuda", "device-sim"))]
         missing = [v for v in wanted or [] if v not in found]
         if missing:
             raise CannotStudy(f"--variants: {', '.join(missing)}: no MPI in this build or no mpirun in PATH, or not with --backend "
@@ -156,7 +158,7 @@ class HeatStudy(Study):
             for turn in range(self.options.repeat):
                 # One rank has nobody to send to: one variant tells all, and how it is without the host. The kernels first, to compare with.
                 variants = sorted(self.variants, key=lambda v: v != "off") if setup.ranks > 1 else [
-                    "rma", *(["graph"] if "graph" in self.variants else [])]
+                    "rma", *(v for v in ("graph", "device") if v in self.variants)]
                 for variant in variants:
                     if not setup.is_full and variant not in setup.broken and variant in [*self.variants, "rma"]:
                         self.say(f"{edge:>5}³  {str(setup):<20}  {NAMES[variant]:<43}  {self.result(edge, setup, variant, turn)}")
