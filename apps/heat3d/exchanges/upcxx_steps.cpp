@@ -50,7 +50,7 @@ class planes_in_kernels final : public kernel_exchange {
     if (heard_n_ > 0) upcxx::copy(none.data(), heard_, none.size()).wait();
     upcxx::barrier();  // nobody says anything before all are reset
   }
-  int most_blocks() const override { return most_kernel_blocks(team_); }
+  int most_blocks() const override { return most_kernel_blocks(team_, own_.cells.cell_n()); }
   void start(kernel_work work, void* stream) override;
 
  private:
