@@ -189,8 +189,9 @@ void start_kernel(atl::device_team const& team, atl::stream const& stream, kerne
 #ifdef __CUDACC__
   auto* argument = const_cast<kernel_work*>(&work);
   void* arguments[] = {&argument[0]};
-  auto const status = cudaLaunchCooperativeKernel(reinterpret_cast<void const*>(steps_kernel_for(cell_n)), dim3(blocks),
-                                                  dim3(block_threads), arguments, 0, stream.native());
+  auto const status =
+      cudaLaunchCooperativeKernel(reinterpret_cast<void const*>(steps_kernel_for(cell_n)), dim3(blocks),
+                                  dim3(block_threads), arguments, 0, stream.native());
   if (status != cudaSuccess) device_failed(std::string("kernel of all steps: ") + cudaGetErrorString(status));
 #endif
 }
