@@ -1,8 +1,8 @@
 #pragma once
 
 /// What kernels that communicate share with the process that has launched them: a ring of commands for what their
-/// device does not reach, in host memory that it does. Written by kernels and read by the host or the other way
-/// round, never both; everything else about it is said at each word.
+/// device does not reach, in host memory that it does. Who writes is said at each word; what belongs to a command is the
+/// kernel's until its number is there, and the host's until it is completed.
 
 #include <cstddef>
 #include <cstdint>
@@ -48,9 +48,9 @@ static_assert(sizeof(kernel_command) == 128);
 
 /// The first thing that went wrong in kernels.
 struct kernel_trouble {
-  enum class sort : std::uint64_t { none, timed_out, not_nameable, full };
+  enum class sort : std::uint64_t { none, timed_out, not_nameable };
   std::uint64_t what;  ///< a sort; written last, by the kernel (release, system)
-  std::uint64_t call;  ///< index into call_names
+  std::uint64_t call;  ///< of device::call
   std::uint64_t block;
   std::uint64_t address;   ///< of the word, or of the memory
   std::uint64_t expected;  ///< value that was waited for; or bytes

@@ -206,6 +206,15 @@ bool kernel_service::take(mailbox& box) {
 void kernel_service::begin(command& c) {
   kernel_command const& asked = *c.asked;
   memory_place const to{asked.to_owner, asked.to};
+  bool const names_memory = asked.call == kernel_call::put || asked.call == kernel_call::get ||
+                            asked.call == kernel_call::put_value;
+  bool const names_word = asked.operation != word_operation::none && asked.call != kernel_call::notify;
+  if ((names_memory && asked.to_owner == 0) || (asked.call == kernel_call::get && asked.from_owner == 0) ||
+      (names_word && asked.word_owner == 0)) {
+    fatal("device",
+          "a kernel of rank %d has called put, get, a signal or an atomic with a null global pointer",
+          job.rank_me);
+  }
   switch (asked.call) {
     case kernel_call::put:
     case kernel_call::get:
@@ -217,6 +226,10 @@ void kernel_service::begin(command& c) {
       return change_word(c);
     case kernel_call::notify: {
       auto const target = static_cast<std::int32_t>(asked.to_owner);
+      if (target < 0 || target >= job.rank_n) {
+        fatal("device", "notify by a kernel of rank %d: there is no rank %d in this job of %d", job.rank_me,
+              target, job.rank_n);
+      }
       return send<&engine::serve_notice>(target, {reinterpret_cast<std::uintptr_t>(&c),
                                                   {},
                                                   word_operation::none,
@@ -346,7 +359,11 @@ void kernel_service::serve_notice(message* m) {
   release(m);
   auto const box =
       std::find_if(boxes_.begin(), boxes_.end(), [&](auto const& each) { return each->team == order.team; });
-  if (box != boxes_.end()) (*box)->listener->told((*box)->listener, from, order.number, order.value);
+  if (box == boxes_.end()) {
+    fatal("device", "a kernel of rank %d calls notify() for rank %d, which is not in its team", from,
+          job.rank_me);
+  }
+  (*box)->listener->told((*box)->listener, from, order.number, order.value);
   send<&engine::answered>(from, order);
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
+#include "base/copy_watched.hpp"
 #include "base/error.hpp"
 #include "memory/sim/random.hpp"
 #include "memory/sim/sim_segment.hpp"
@@ -123,7 +123,7 @@ bool sim_streams::poll() {
   on.tasks.pop_front();
   switch (now.what) {
     case task::sort::copy:
-      if (now.number != 0) std::memcpy(now.to, now.from, now.number);
+      copy_watched(now.to, now.from, now.number);
       break;
     case task::sort::write:
       word_at(now.to).store(now.number, std::memory_order_release);
