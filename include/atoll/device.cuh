@@ -64,7 +64,8 @@ class device_team {
   template <class T, upcxx::memory_kind Kind>
   [[nodiscard]] ATOLL_ANYWHERE T* local(upcxx::global_ptr<T, Kind> p, std::size_t n = 1) const {
     ATOLL_ON_DEVICE(return reinterpret_cast<T*>(view_.find(name_of(p), n * sizeof(T)));)
-    ATOLL_ON_HOST(return reinterpret_cast<T*>(state_->view_of_host.find(name_of(p), n * sizeof(T)));)
+    ATOLL_ON_HOST(ATOLL_CHECK(state_ != nullptr, "device_team::local: destroyed already");
+                  return reinterpret_cast<T*>(state_->view_of_host.find(name_of(p), n * sizeof(T)));)
   }
 
   /// Copies n objects, which any thread of the scope may copy: the scope synchronises before, if others wrote them. The source may be
@@ -178,8 +179,7 @@ class device_team {
                              signal_op op = signal_op::set) const {
     s.sync();
     if (s.rank() != 0) return;
-    view_.wait_for_host();
-    view_.change(name_of(word), operation_of(op), value);
+    if (view_.wait_for_host()) view_.change(name_of(word), operation_of(op), value);
   }
   /// Waits for a signal in memory of this rank (an address, as local() gives): what its giver wrote before is visible to all threads
   /// of the scope (acquire). False: given up.
@@ -337,9 +337,9 @@ class device_team {
   /// Whether threads of the host play this rank's kernels, as on simulated devices.
   [[nodiscard]] bool is_played() const { return state().by_host; }
 
-  /// The most blocks of a kernel that are there at once, for all ranks on this device.
+  /// The most blocks of a kernel that are there at once, for all ranks of the team on this device.
   /// @param kernel  a __global__ function, or a kernel for launch() with the arguments that it will get.
-  template <class Kernel, class... Args>
+  template <class Compiler = device::this_compiler, class Kernel, class... Args>
   [[nodiscard]] int max_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes = 0,
                                Args const&... args) const;
 
@@ -422,9 +422,10 @@ class device_team {
                            reinterpret_cast<std::uint64_t>(from), bytes, 0, 0},
                           engine::kernel_trouble::sort::not_nameable);
     }
+    bool const apart = view_.is_for_devices(word, operation);
     engine::kernel_command c{};
     c.call = engine::kernel_call::put;
-    c.operation = operation;
+    c.operation = apart ? engine::word_operation::none : operation;
     c.to_owner = to.owner;
     c.to = to.address;
     c.from_owner = source.owner;
@@ -435,6 +436,7 @@ class device_team {
     c.operand = value;
     words::fence();
     view_.ask(c);
+    if (apart && view_.wait_for_host()) view_.change(word, operation, value);
   }
 
   device::team_view view_;
@@ -442,8 +444,10 @@ class device_team {
 };
 static_assert(std::is_trivially_copyable_v<device_team>);
 
-/// A team of kernels on the devices of an allocator, which is active on all ranks of the team and stays. Takes about 2 KiB there, and 64
+/// A team of kernels on the devices of an allocator, which is active on all ranks of the team and stays. Takes up to 4 KiB there, and 65
 /// KiB of the shared heap. Collective over the team.
+///
+/// @throws          bad_shared_alloc on all ranks if one has no room.
 ///
 /// @param patience  seconds after which a wait in a kernel gives up and the job ends, with a report; 0: never.
 /// @progress        user.
@@ -453,10 +457,10 @@ template <class Device>
   return device_team(device::make_team(gpu, over, patience));
 }
 
-template <class Kernel, class... Args>
+template <class Compiler, class Kernel, class... Args>
 inline int device_team::max_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes,
                                    Args const&...) const {
-  return device::most_blocks<Kernel, Args...>(state(), kernel, threads, shared_bytes);
+  return device::most_blocks<Compiler, Kernel, Args...>(state(), kernel, threads, shared_bytes);
 }
 
 namespace device {
@@ -465,9 +469,9 @@ namespace device {
 ///
 /// @param kernel  a function object, called with the arguments by all threads: `ATOLL_ANYWHERE void operator()(...) const`.
 ///                Simulated devices need no more than that it compiles for the host.
-template <class Kernel, class... Args>
+template <class Compiler = this_compiler, class Kernel, class... Args>
 void launch(device_team const& team, atl::stream const& s, grid_shape shape, Kernel kernel, Args... args) {
-  start_kernel(team.state(), s, shape, kernel, args...);
+  start_kernel<Compiler>(team.state(), s, shape, kernel, args...);
 }
 
 }  // namespace device

@@ -25,6 +25,15 @@ struct grid_shape {
   std::size_t shared_bytes = 0;
 };
 
+/// Part of the names of functions that compilers of CUDA make otherwise than those of C++: a program may have both.
+#ifdef __CUDACC__
+struct by_cuda;
+using this_compiler = by_cuda;
+#else
+struct by_cpp;
+using this_compiler = by_cpp;
+#endif
+
 #ifdef __CUDACC__
 template <class Kernel, class... Args>
 __global__ void run_kernel(Kernel kernel, Args... args) {

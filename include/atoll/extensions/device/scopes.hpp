@@ -43,7 +43,7 @@ struct thread {
 /// All 32 threads.
 struct warp {
   ATOLL_ANYWHERE static std::size_t rank() {
-    ATOLL_ON_DEVICE(unsigned lane; asm("mov.u32 %0, %laneid;" : "=r"(lane)); return lane;)
+    ATOLL_ON_DEVICE(unsigned lane; asm("mov.u32 %0, %%laneid;" : "=r"(lane)); return lane;)
     ATOLL_ON_HOST(return 0;)
   }
   ATOLL_ANYWHERE static std::size_t size() { return ATOLL_ON_DEVICE(32) ATOLL_ON_HOST(1); }

@@ -73,6 +73,7 @@ struct team_state : engine::notice_listener {
     heard->argument = argument;
     heard->run = [](atl::rt::task* t) {
       std::unique_ptr<notice> const n(static_cast<notice*>(t));
+      if (!engine::is_listening(n->to)) return;  // the team has ended meanwhile
       auto const handler = n->to->handlers.find(n->number);
       if (handler == n->to->handlers.end()) no_handler(n->from, n->number);
       handler->second(n->from, n->argument);
@@ -129,8 +130,14 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   std::size_t const range_bytes = 2 * locals.size() * sizeof(range);
   std::size_t const partner_bytes = 2 * most_rounds * sizeof(partner);
   auto const piece = gpu.template allocate<char>(words_bytes + range_bytes + partner_bytes, 256);
-  ATOLL_CHECK(!piece.is_null(), "make_device_team: no room for %zu bytes in the device's segment",
-              words_bytes + range_bytes + partner_bytes);
+  t.box = upcxx::allocate<engine::kernel_mailbox>(1, alignof(engine::kernel_mailbox));
+  bool const no_room = piece.is_null() || t.box.is_null();
+  if (upcxx::reduce_all(no_room ? 1 : 0, upcxx::op_fast_max, over).wait() != 0) {
+    if (!piece.is_null()) gpu.deallocate(piece);
+    if (!t.box.is_null()) upcxx::deallocate(t.box);
+    throw upcxx::bad_shared_alloc(
+        "make_device_team: a rank has no room for it, 4 KiB in the device's segment and 72 KiB in the shared heap");
+  }
   t.give_back = [&gpu, piece] { gpu.deallocate(piece); };
   std::vector<char> image(words_bytes + range_bytes + partner_bytes);
 
@@ -194,19 +201,18 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
 
   // Where kernels find all that.
   char* const here = t.view.find({mine.segment, mine.words}, image.size());
-  ATOLL_CHECK(here != nullptr, "make_device_team: kernels do not reach the segment of their own device");
+  if (here == nullptr) check_failed("make_device_team: kernels do not reach the segment of their own device");
   std::memcpy(image.data() + words_bytes, ranges.data(), range_bytes);
   std::memcpy(image.data() + words_bytes + range_bytes, partners.data(), partner_bytes);
   upcxx::copy(image.data(), piece, image.size()).wait();
-  t.box = upcxx::allocate<engine::kernel_mailbox>(1, alignof(engine::kernel_mailbox));
-  if (t.box.is_null()) throw upcxx::bad_shared_alloc();
   std::memset(static_cast<void*>(t.box.local()), 0, sizeof(engine::kernel_mailbox));
   char* const box = t.view.find({global_ptr_access::owner(t.box), global_ptr_access::address(t.box)},
                                 sizeof(engine::kernel_mailbox));
-  ATOLL_CHECK(
-      box != nullptr,
-      "make_device_team: the device does not reach the shared heap, where kernels talk to their host: it could not be pinned (a "
-      "warning says why)");
+  if (box == nullptr) {
+    check_failed(
+        "make_device_team: the device does not reach the shared heap, where kernels talk to their host: it could not be pinned (a "
+        "warning says why)");
+  }
   t.view_of_host = t.view;
   t.view.box = reinterpret_cast<engine::kernel_mailbox*>(box);
   t.view.own = reinterpret_cast<team_words*>(here);
@@ -264,6 +270,12 @@ int resident_blocks(team_state const& t, Function kernel, unsigned threads, std:
       return known.most_blocks;
   }
   on_device const current(t.device);
+  constexpr std::size_t without_asking = 48 << 10;
+  if (shared_bytes > without_asking) {
+    check_call(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(shared_bytes)),
+               "device_team::max_blocks");
+  }
   int each = 0;
   int processors = 0;
   check_call(
@@ -279,7 +291,7 @@ int resident_blocks(team_state const& t, Function kernel, unsigned threads, std:
 /// Threads of the host that play blocks: a few, to show what goes wrong between blocks.
 inline constexpr int most_played_blocks = 16;
 
-template <class Kernel, class... Args>
+template <class Compiler, class Kernel, class... Args>
 int most_blocks(team_state const& t, [[maybe_unused]] Kernel kernel, [[maybe_unused]] unsigned threads,
                 [[maybe_unused]] std::size_t shared_bytes) {
   if (t.by_host) return std::max(1, most_played_blocks / t.sharers);
@@ -295,9 +307,9 @@ int most_blocks(team_state const& t, [[maybe_unused]] Kernel kernel, [[maybe_unu
 #endif
 }
 
-template <class Kernel, class... Args>
+template <class Compiler, class Kernel, class... Args>
 void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, Kernel kernel, Args... args) {
-  int const most = most_blocks<Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
+  int const most = most_blocks<Compiler, Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
   if (shape.blocks == 0 || static_cast<int>(shape.blocks) > most) {
     check_failed(
         "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "

@@ -174,7 +174,8 @@ struct team_view {
   ATOLL_ANYWHERE std::uint64_t ask(engine::kernel_command const& c) const {
     constexpr std::uint64_t capacity = engine::kernel_mailbox::capacity;
     std::uint64_t const number = words::fetch_add(&own->commands, 1) + 1;
-    if (number > capacity) look_for(call::command, &box->completed, number - capacity);
+    // Where nobody comes any more the place may be in use.
+    if (number > capacity && !look_for(call::command, &box->completed, number - capacity)) return number;
     engine::kernel_command& to = box->commands[(number - 1) % capacity];
     to.call = c.call;
     to.operation = c.operation;
@@ -191,10 +192,10 @@ struct team_view {
     words::store_release(&to.number, number);
     return number;
   }
-  /// All commands so far have been done.
-  ATOLL_ANYWHERE void wait_for_host() const {
+  /// All commands so far have been done. False: given up.
+  ATOLL_ANYWHERE bool wait_for_host() const {
     std::uint64_t const number = words::load_seen(&own->commands);
-    if (number != 0) look_for(call::quiet, &box->completed, number);
+    return number == 0 || look_for(call::quiet, &box->completed, number);
   }
   /// The host changes a word, and says what was there.
   ATOLL_ANYWHERE std::uint64_t ask_for_word(place word, engine::word_operation operation,
@@ -268,11 +269,17 @@ struct team_view {
                       {p.words.owner, p.words.address + offset + sizeof value}, engine::word_operation::set,
                       stamp);
   }
+  /// Whether the devices of the team do that themselves, so that hosts must not.
+  ATOLL_ANYWHERE bool is_for_devices(place word, engine::word_operation operation) const {
+    return operation == engine::word_operation::add && is_atomic(word) &&
+           find(word, sizeof(std::uint64_t)) != nullptr;
+  }
   ATOLL_ANYWHERE void put_value_by_host(place to, std::uint64_t bits, std::size_t bytes, place word,
                                         engine::word_operation operation, std::uint64_t operand) const {
+    bool const apart = is_for_devices(word, operation);
     engine::kernel_command c{};
     c.call = engine::kernel_call::put_value;
-    c.operation = operation;
+    c.operation = apart ? engine::word_operation::none : operation;
     c.to_owner = to.owner;
     c.to = to.address;
     c.bytes = bytes;
@@ -281,6 +288,7 @@ struct team_view {
     c.operand = bits;
     c.compare = operand;
     ask(c);
+    if (apart && wait_for_host()) change(word, operation, operand);
   }
 };
 

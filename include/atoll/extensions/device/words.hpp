@@ -148,7 +148,7 @@ ATOLL_ANYWHERE inline stamped load_stamped(stamped const* from) {
 
 ATOLL_ANYWHERE inline std::uint64_t now_ns() {
   std::uint64_t ns;
-  ATOLL_ON_DEVICE(asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));)
+  ATOLL_ON_DEVICE(asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));)
   ATOLL_ON_HOST(timespec now; clock_gettime(CLOCK_MONOTONIC, &now);
                 ns = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
                      static_cast<std::uint64_t>(now.tv_nsec);)
