@@ -146,9 +146,10 @@ struct reduce_many {
     std::uint64_t* const own = view.words(me);
     std::uint64_t const number = words::load_acquire(own) + 1;
     auto const all = this_grid();
-    // Every stream has come here: its array may be read and written.
-    if (all.rank() < static_cast<std::size_t>(ranks)) {
-      auto* const offers = view.offers(static_cast<std::int32_t>(all.rank()), number, ranks);
+    // Every stream has come here: its array may be read and written. Offers by themselves order nothing.
+    words::fence();
+    for (std::size_t r = all.rank(); r < static_cast<std::size_t>(ranks); r += all.size()) {
+      auto* const offers = view.offers(static_cast<std::int32_t>(r), number, ranks);
       words::store_stamped(&offers[me].in, in, number);
       words::store_stamped(&offers[me].out, out, number);
     }
@@ -165,6 +166,7 @@ struct reduce_many {
           aligned &&
           (reinterpret_cast<std::uintptr_t>(ins[r]) | reinterpret_cast<std::uintptr_t>(outs[r])) % 16 == 0;
     }
+    words::fence();
     // Parts are whole packs.
     std::size_t const packs = n / together;
     std::size_t const share = (packs + static_cast<std::size_t>(ranks) - 1) / static_cast<std::size_t>(ranks);
@@ -278,7 +280,7 @@ inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, 
 
 /// Reductions over the ranks of a team, of arrays in an allocator's segments. All ranks make the same calls in the same order, each
 /// with whichever stream of the allocator's device, one after the other.
-template <class Device>
+template <class Device, class Compiler = device::this_compiler>
 class stream_reduction {
  public:
   template <class T>
@@ -295,8 +297,8 @@ class stream_reduction {
     auto const ranks = static_cast<std::size_t>(over.rank_n());
     std::size_t const bytes = device::reduction_view::bytes(ranks, few);
     own_ = gpu.template allocate<char>(bytes + 2 * ranks * sizeof(std::uint64_t), 256);
-    ATOLL_CHECK(!own_.is_null(), "atl::stream_reduction: no room for %zu bytes in the device's segment",
-                bytes);
+    if (own_.is_null())
+      check_failed("atl::stream_reduction: no room for %zu bytes in the device's segment", bytes);
     std::vector<char> image(bytes + 2 * ranks * sizeof(std::uint64_t));
     upcxx::dist_object<pointer<char>> const all(own_, over);
     bool reached = ranks <= static_cast<std::size_t>(device::reduce_many<double, device::plus>::most_ranks);
@@ -324,8 +326,8 @@ class stream_reduction {
   ~stream_reduction() { ATOLL_CHECK(own_.is_null(), "atl::stream_reduction: destroy() it before it goes"); }
 
   /// What follows in the stream finds in `out` the reduction of all ranks' `in`, in the order of the ranks: equal bits on all, in every
-  /// run. Both are n elements of the allocator's memory, or the same array. Where devices do not reach each other the hosts do it
-  /// when the stream comes there, as copies with on_stream() that a device cannot do.
+  /// run. Both are n elements of the allocator's memory, or the same array. Where devices do not reach each other, or are more than 16, hosts
+  /// do it when the stream comes there, as copies with on_stream() that a device cannot do.
   ///
   /// @param op  associative, for kernels: device::plus, least, greatest, or the like.
   template <class T, class Op>
@@ -333,6 +335,8 @@ class stream_reduction {
     static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
                   "stream_reduction: elements have 4 or 8 bytes");
     if (n == 0) return;
+    ATOLL_CHECK(team_.local(in, n) != nullptr && team_.local(out, n) != nullptr,
+                "stream_reduction: %zu elements of both arrays must be in the allocator's segment", n);
     if (!by_kernels_) return by_hosts(s, in, out, n, op);
     if (n <= view_.few) {
       start(s, std::min<std::size_t>((n + few_threads - 1) / few_threads, most_few_blocks), few_threads,
@@ -350,6 +354,7 @@ class stream_reduction {
   /// @progress  user.
   void destroy() {
     upcxx::barrier(*over_);
+    hosts_.reset();
     gpu_->deallocate(std::exchange(own_, pointer<char>()));
     team_.destroy();
   }
@@ -362,9 +367,9 @@ class stream_reduction {
 
   template <class Kernel, class... Args>
   void start(stream const& s, std::size_t blocks, unsigned threads, Kernel kernel, Args... args) {
-    int const most = team_.max_blocks(kernel, threads, 0, team_, args...);
+    int const most = team_.max_blocks<Compiler>(kernel, threads, 0, team_, args...);
     auto const enough = static_cast<unsigned>(std::min<std::size_t>(blocks, static_cast<std::size_t>(most)));
-    device::launch(team_, s, {enough, threads}, kernel, team_, args...);
+    device::launch<Compiler>(team_, s, {enough, threads}, kernel, team_, args...);
   }
   template <class T, class Op>
   void by_hosts(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {

@@ -453,6 +453,46 @@ TEST_F(kernels_test, as_many_blocks_as_are_there_at_once) {
   upcxx::barrier();
 }
 
+/// Data in memory that the device does not reach by the team, a signal that it adds to by itself.
+struct add_behind_hosts_data {
+  ATOLL_ANYWHERE void operator()(device_team team, int const* from, upcxx::global_ptr<int> to, words_ptr word,
+                                 std::uint64_t times) const {
+    if (on::this_block().rank() != 0) return;
+    for (std::uint64_t i = 0; i < times; ++i) {
+      team.put_signal(on::this_thread(), from, to, 10, word, 1, atl::signal_op::add);
+      team.put_signal(7, to + 10, word, 1, atl::signal_op::add);
+      team.fetch_add(word, 1);
+    }
+  }
+};
+
+TEST_F(kernels_test, additions_behind_data_of_hosts_count) {
+  constexpr std::uint64_t times = 30;
+  // Each half is a team of its own, which does not know the other's heaps.
+  auto half = upcxx::world().split(me % 2, me);
+  auto team = atl::make_device_team(gpu_, half, 60);
+  auto const from = filled<int>(10, 3);
+  auto const heap = upcxx::new_array<int>(11);
+  auto const word = filled<std::uint64_t>(1, 0);
+  auto const to = of_all(heap)[static_cast<std::size_t>(right)];
+  auto const of_first = of_all(word)[static_cast<std::size_t>(half[0])];
+  on::launch(team, *stream_, {2, 32}, add_behind_hosts_data{}, team, team.local(from), to, of_first, times);
+  atl::wait(*stream_);
+  upcxx::barrier();
+  if (half.rank_me() == 0) {
+    std::uint64_t const all = 2 * 3 * times * static_cast<std::uint64_t>(half.rank_n());
+    while (content(word, 1)[0] < all) upcxx::progress();
+    EXPECT_EQ(content(word, 1)[0], all);
+  }
+  upcxx::barrier();
+  EXPECT_EQ(heap.local()[9], 3);
+  EXPECT_EQ(heap.local()[10], 7);
+  team.destroy();
+  half.destroy();
+  upcxx::barrier();
+  upcxx::delete_array(heap);
+}
+
 TEST_F(kernels_test, arrays_are_reduced_in_streams) {
   atl::stream_reduction sums(gpu_, upcxx::world(), 100, 60);
   for (std::size_t const length : {1, 2, 99, 100, 101, 102, 1000, 4097}) {
