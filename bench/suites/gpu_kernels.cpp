@@ -152,7 +152,11 @@ void run_reductions(setting const& s, upcxx::device_allocator<upcxx::gpu_default
 
 void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                  memories const& m) {
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+  int devices = 0;
+  if (s.raw != nullptr && cudaGetDeviceCount(&devices) != cudaSuccess)
+    return;  // only the driver's interface is there
+#else
   if (s.raw != nullptr) return;  // for GPUs the compiler of CUDA is needed
 #endif
   device_team team = make_device_team(gpu);
@@ -195,17 +199,17 @@ void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
   auto const exchange = [&](std::string const& key, char const* name, std::size_t bytes, auto const& body) {
     row r = s.make_row(key, name, bytes);
     r.parts = 2;
-    r.limit = behind_data ? "bare value and flag" : "bare flag";
+    if (s.raw != nullptr) r.limit = behind_data ? "bare value and flag" : "bare flag";
     r.limit_of_both = true;
     r.least = least;
-    s.g.symmetric(r, body, [&](std::uint64_t n) {
+    s.g.symmetric(r, body, s.limit([&](std::uint64_t n) {
       if (behind_data) {
         run({1, 1}, bare_value_and_flag{}, flags, n);
       } else {
         run({1, 1}, bare_flag{}, flags, n);
       }
       flags += n;
-    });
+    }));
   };
   if (e.peer_word_here != nullptr) {
     auto const stamps_to = [&](auto to) {
