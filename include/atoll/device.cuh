@@ -83,7 +83,8 @@ class device_team {
     if (T* const here = local(to)) {
       device::store_value(here, value);
     } else {
-      view_.put_value_by_host(name_of(to), bits_of(value), sizeof(T), {}, engine::word_operation::none, 0);
+      view_.put_by_host(name_of(to), {0, device::bits_of(value)}, sizeof(T), {}, engine::word_operation::none,
+                        0);
     }
   }
   /// The same with a signal behind it: see the other put_signal().
@@ -96,8 +97,8 @@ class device_team {
       device::store_value(here, value);
       view_.change(name_of(word), operation_of(op), signal_value);
     } else {
-      view_.put_value_by_host(name_of(to), bits_of(value), sizeof(T), name_of(word), operation_of(op),
-                              signal_value);
+      view_.put_by_host(name_of(to), {0, device::bits_of(value)}, sizeof(T), name_of(word), operation_of(op),
+                        signal_value);
     }
   }
   /// Copies, and then gives a signal. Who sees the signal (wait, test, atl::wait(stream, ...)) sees the data, and all that the scope
@@ -159,14 +160,14 @@ class device_team {
                      engine::kernel_trouble::sort::not_nameable);
       } else {
         device::place const source = name_of(from);
-        engine::kernel_command c{};
-        c.call = engine::kernel_call::get;
-        c.to_owner = into.owner;
-        c.to = into.address;
-        c.from_owner = source.owner;
-        c.from = source.address;
-        c.bytes = n * sizeof(T);
-        std::uint64_t const number = view_.ask(c);
+        engine::kernel_request r{};
+        r.call = engine::kernel_call::get;
+        r.to_owner = into.owner;
+        r.to = into.address;
+        r.from_owner = source.owner;
+        r.from = source.address;
+        r.bytes = n * sizeof(T);
+        std::uint64_t const number = view_.ask(r);
         come = view_.look_for(device::call::get, &view_.box->completed, number);
       }
     }
@@ -235,18 +236,18 @@ class device_team {
                                   upcxx::global_ptr<stamped, Kind> to) const {
     check_value<T>();
     if (stamped* const here = local(to)) {
-      words::store_stamped(here, bits_of(value), stamp);
+      words::store_stamped(here, device::bits_of(value), stamp);
       return;
     }
     device::place const p = name_of(to);
-    view_.put_value_by_host(p, bits_of(value), 8, {p.owner, p.address + 8}, engine::word_operation::set,
-                            stamp);
+    view_.put_by_host(p, {0, device::bits_of(value)}, 8, {p.owner, p.address + 8},
+                      engine::word_operation::set, stamp);
   }
   /// The same to an address that local() gave.
   template <class T>
   ATOLL_ANYWHERE void put_stamped(T const& value, std::uint64_t stamp, stamped* to) const {
     check_value<T>();
-    words::store_stamped(to, bits_of(value), stamp);
+    words::store_stamped(to, device::bits_of(value), stamp);
   }
   /// Waits until a pair of this rank has at least that number, by this thread; the value that came with it or, if the giver does not
   /// wait for an answer, a later one. `given_up`, if not null, is set instead.
@@ -260,7 +261,7 @@ class device_team {
           return device::is_reached(x.stamp, stamp, false);
         });
     if (!come && given_up != nullptr) *given_up = true;
-    return from_bits<T>(x.value);
+    return device::from_bits<T>(x.value);
   }
 
   /// Whether atomics of kernels on device memory of the team, or on its shared heaps, are done by the devices. If not, hosts do them.
@@ -316,20 +317,20 @@ class device_team {
   template <class Scope, class T, class Op>
   ATOLL_ANYWHERE T reduce_all(Scope s, T const& value, Op op) const {
     check_value<T>();
-    return from_bits<T>(
-        device::reduce_words(view_, s, bits_of(value), [&op](std::uint64_t a, std::uint64_t b) {
-          return bits_of(T(op(from_bits<T>(a), from_bits<T>(b))));
+    return device::from_bits<T>(
+        device::reduce_words(view_, s, device::bits_of(value), [&op](std::uint64_t a, std::uint64_t b) {
+          return device::bits_of(T(op(device::from_bits<T>(a), device::from_bits<T>(b))));
         }));
   }
   /// The host of a rank calls what was given to on_notice() under that number; by this thread. After what it has put before.
   ATOLL_ANYWHERE void notify(std::int32_t world_rank, std::uint32_t number, std::uint64_t argument) const {
     fence();
-    engine::kernel_command c{};
-    c.call = engine::kernel_call::notify;
-    c.to_owner = static_cast<std::uint32_t>(world_rank);
-    c.to = number;
-    c.operand = argument;
-    view_.ask(c);
+    engine::kernel_request r{};
+    r.call = engine::kernel_call::notify;
+    r.to_owner = static_cast<std::uint32_t>(world_rank);
+    r.to = number;
+    r.operand = argument;
+    view_.ask(r);
   }
 
   // What the host calls.
@@ -377,18 +378,6 @@ class device_team {
         std::is_trivially_copyable_v<T> && sizeof(T) <= 8,
         "device_team: values are copied byte by byte and have at most 8 bytes; put an array instead");
   }
-  template <class T>
-  ATOLL_ANYWHERE static std::uint64_t bits_of(T const& value) {
-    std::uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof value);
-    return bits;
-  }
-  template <class T>
-  ATOLL_ANYWHERE static T from_bits(std::uint64_t bits) {
-    std::remove_const_t<T> value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-  }
   template <upcxx::memory_kind Kind>
   ATOLL_ANYWHERE std::uint64_t* atomic_word(upcxx::global_ptr<std::uint64_t, Kind> word) const {
     return view_.is_atomic(name_of(word)) ? local(word) : nullptr;
@@ -411,32 +400,14 @@ class device_team {
     }
     s.sync();
     if (s.rank() != 0) return;
-    device::place const source = view_.name_of(from, bytes);
-    if (source.owner == 0) {
-      if (bytes <= 8) {
-        std::uint64_t bits = 0;
-        memcpy(&bits, from, bytes);
-        return view_.put_value_by_host(to, bits, bytes, word, operation, value);
-      }
+    device::place source = view_.name_of(from, bytes);
+    if (source.owner == 0 && bytes > sizeof source.address) {
       return view_.report({0, static_cast<std::uint64_t>(device::call::put), 0,
                            reinterpret_cast<std::uint64_t>(from), bytes, 0, 0},
                           engine::kernel_trouble::sort::not_nameable);
     }
-    bool const apart = view_.is_for_devices(word, operation);
-    engine::kernel_command c{};
-    c.call = engine::kernel_call::put;
-    c.operation = apart ? engine::word_operation::none : operation;
-    c.to_owner = to.owner;
-    c.to = to.address;
-    c.from_owner = source.owner;
-    c.from = source.address;
-    c.bytes = bytes;
-    c.word_owner = word.owner;
-    c.word = word.address;
-    c.operand = value;
-    words::fence();
-    view_.ask(c);
-    if (apart && view_.wait_for_host()) view_.change(word, operation, value);
+    if (source.owner == 0) memcpy(&source.address, from, bytes);
+    view_.put_by_host(to, source, bytes, word, operation, value);
   }
 
   device::team_view view_;

@@ -84,13 +84,6 @@ struct reduction_view {
   }
 };
 
-template <class T>
-ATOLL_ANYWHERE std::uint64_t bits_of(T const& value) {
-  std::uint64_t bits = 0;
-  memcpy(&bits, &value, sizeof value);
-  return bits;
-}
-
 /// The number of a kernel's reduction is a word of its device, so that graphs may be launched again. All blocks read it, and the
 /// last one to end counts on.
 ATOLL_ANYWHERE inline void end_reduction(std::uint64_t* own, std::uint64_t number) {

@@ -12,7 +12,7 @@ namespace atl::engine {
 /// What a kernel asks its host for.
 enum class kernel_call : std::uint32_t {
   put = 1,    ///< copies `bytes` from `from` to `to`, then does to `word` what `operation` says
-  put_value,  ///< the same where the bytes, at most 8, are in `operand`
+  put_value,  ///< the same where the bytes, at most 8, are in `from`
   signal,     ///< the latter alone
   get,        ///< copies `bytes` from `from` to `to`
   atomic,     ///< does to `word` what `operation` says, and gives back what was there
@@ -27,8 +27,7 @@ enum class word_operation : std::uint32_t {
   exchange_if_equal  ///< x == compare ? operand : x
 };
 
-/// One command.
-struct alignas(128) kernel_command {
+struct kernel_request {
   kernel_call call;
   word_operation operation;
   std::uint64_t to_owner;  ///< places as in global pointers
@@ -40,6 +39,11 @@ struct alignas(128) kernel_command {
   std::uint64_t word;
   std::uint64_t operand;
   std::uint64_t compare;
+};
+
+/// One command.
+struct alignas(128) kernel_command {
+  kernel_request asked;
   std::uint64_t number;    ///< from 1 up; written last, by the kernel (release, system)
   std::uint64_t answer;    ///< of an atomic: what was there; written by the host
   std::uint64_t answered;  ///< `number`, when that is so (release); the kernel has read it when it sets 0

@@ -98,7 +98,7 @@ std::uint64_t change(std::byte* place, word_operation operation, std::uint64_t o
 /// On its way, in the place that its number has among those of its mailbox.
 struct kernel_service::command final : copy_completion {
   mailbox* box = nullptr;
-  kernel_command* asked = nullptr;
+  kernel_command* place = nullptr;  ///< in the mailbox
   bool done = true;
 
   command() : copy_completion{&copied} {}
@@ -145,7 +145,7 @@ void kernel_service::serve(kernel_mailbox* words, std::uint64_t team, notice_lis
   box->listener = listener;
   for (std::uint64_t i = 0; i < kernel_mailbox::capacity; ++i) {
     box->commands[i].box = box.get();
-    box->commands[i].asked = &words->commands[i];
+    box->commands[i].place = &words->commands[i];
   }
   boxes_.push_back(std::move(box));
   count(1);
@@ -177,7 +177,7 @@ bool kernel_service::advance() {
   }
   // Acquire pairs with the kernel's release, after which it reads the answer no more.
   std::erase_if(unread_, [&](command* c) {
-    if (std::atomic_ref(c->asked->answered).load(std::memory_order_acquire) != 0) return false;
+    if (std::atomic_ref(c->place->answered).load(std::memory_order_acquire) != 0) return false;
     finish(*c);
     return moved = true;
   });
@@ -193,7 +193,7 @@ bool kernel_service::take(mailbox& box) {
   for (;;) {
     std::uint64_t const place = box.taken % kernel_mailbox::capacity;
     command& c = box.commands[place];
-    if (!c.done || std::atomic_ref(c.asked->number).load(std::memory_order_acquire) != box.taken + 1)
+    if (!c.done || std::atomic_ref(c.place->number).load(std::memory_order_acquire) != box.taken + 1)
       return moved;
     ++box.taken;
     c.done = false;
@@ -204,7 +204,7 @@ bool kernel_service::take(mailbox& box) {
 }
 
 void kernel_service::begin(command& c) {
-  kernel_command const& asked = *c.asked;
+  kernel_request const& asked = c.place->asked;
   memory_place const to{asked.to_owner, asked.to};
   bool const names_memory = asked.call == kernel_call::put || asked.call == kernel_call::get ||
                             asked.call == kernel_call::put_value;
@@ -220,7 +220,7 @@ void kernel_service::begin(command& c) {
     case kernel_call::get:
       return copy(c, to, {asked.from_owner, asked.from}, asked.bytes);
     case kernel_call::put_value:
-      return copy(c, to, {0, reinterpret_cast<std::uintptr_t>(&asked.operand)}, asked.bytes);
+      return copy(c, to, {0, reinterpret_cast<std::uintptr_t>(&asked.from)}, asked.bytes);
     case kernel_call::signal:
     case kernel_call::atomic:
       return change_word(c);
@@ -262,29 +262,27 @@ bool kernel_service::copied(copy_completion* done) noexcept {
 
 /// The data, if there is any, is in place.
 void kernel_service::change_word(command& c) {
-  kernel_command& asked = *c.asked;
+  kernel_request& asked = c.place->asked;
   if (asked.operation == word_operation::none) return finish(c);
   memory_place const word{asked.word_owner, asked.word};
   copy_place const place = segments_.resolve(word, sizeof(std::uint64_t));
-  bool const by_value = asked.call == kernel_call::put_value;
-  std::uint64_t const operand = by_value ? asked.compare : asked.operand;
   if (place.is_on_host_here())
-    return give_answer(c, change(place.on_host(), asked.operation, operand, asked.compare));
+    return give_answer(c, change(place.on_host(), asked.operation, asked.operand, asked.compare));
   if (asked.operation == word_operation::set && asked.call != kernel_call::atomic) {
     asked.operation = word_operation::none;  // done with, when this copy is
-    std::uint64_t const* const value = by_value ? &asked.compare : &asked.operand;
-    device_copies::here().start(word, {0, reinterpret_cast<std::uintptr_t>(value)}, sizeof *value, &c);
+    memory_place const value{0, reinterpret_cast<std::uintptr_t>(&asked.operand)};
+    device_copies::here().start(word, value, sizeof asked.operand, &c);
     return;
   }
   send<&engine::serve_word>(place.owner(), {reinterpret_cast<std::uintptr_t>(&c), word, asked.operation, 0,
-                                            operand, asked.compare, 0});
+                                            asked.operand, asked.compare, 0});
 }
 
 void kernel_service::give_answer(command& c, std::uint64_t before) {
-  if (c.asked->call != kernel_call::atomic) return finish(c);
-  std::atomic_ref(c.asked->answer).store(before, std::memory_order_relaxed);
+  if (c.place->asked.call != kernel_call::atomic) return finish(c);
+  std::atomic_ref(c.place->answer).store(before, std::memory_order_relaxed);
   // Release pairs with the kernel's acquire: the answer is there.
-  std::atomic_ref(c.asked->answered).store(c.asked->number, std::memory_order_release);
+  std::atomic_ref(c.place->answered).store(c.place->number, std::memory_order_release);
   unread_.push_back(&c);
 }
 

@@ -21,6 +21,7 @@ namespace on = atl::device;
 using atl::engine::kernel_call;
 using atl::engine::kernel_command;
 using atl::engine::kernel_mailbox;
+using atl::engine::kernel_request;
 using atl::engine::word_operation;
 inline constexpr auto kind = upcxx::memory_kind::cuda_device;
 template <class T>
@@ -98,29 +99,16 @@ class ranks {
       own.ranges.push_back({owner(other), begin, bytes, reaches(r, other) ? begin : 0});
       own.ranges.push_back({});
     }
-    auto const partner_at = [&](int other) {
-      auto const words = reinterpret_cast<std::uint64_t>(&at(other)->team);
-      return on::partner{reaches(r, other) ? words : 0, {owner(other), words}};
-    };
-    int power = 1;
-    std::size_t round = 0;
-    for (int step = 1; step < size(); step *= 2, ++round) {
-      own.partners[round] = partner_at((r + step) % size());
-      if ((r ^ step) < size()) own.partners[on::most_rounds + round] = partner_at(r ^ step);
-      if (step * 2 <= size()) power = step * 2;
-    }
-    int const other = r >= power ? r - power : r + power;
-    if (other < size()) own.partners.back() = partner_at(other);
-    for (std::size_t i = 0; i < on::team_view::near_rounds; ++i) {
-      v.near_ahead[i] = own.partners[i].here;
-      v.near_across[i] = own.partners[on::most_rounds + i].here;
-    }
     v.local_n = static_cast<std::uint32_t>(size());
     v.own_index = static_cast<std::uint32_t>(r);
     v.rank_me = r;
     v.rank_n = size();
     v.patience_ns = patience_ns;
     v.atomic_devices = how_ == reach::all;
+    on::find_partners(v, own.partners.data(), [&](int other) {
+      auto const words = reinterpret_cast<std::uint64_t>(&at(other)->team);
+      return on::partner{reaches(r, other) ? words : 0, {owner(other), words}};
+    });
     if (v.local_n <= on::team_view::most_near) std::copy(own.ranges.begin(), own.ranges.end(), v.near);
     v.ranges = own.ranges.data();
     v.ahead = own.partners.data();
@@ -151,15 +139,15 @@ class ranks {
     std::atomic_ref(r.box.completed).store(r.taken, std::memory_order_release);
   }
   static void carry_out(kernel_command& c) {
-    auto* const to = reinterpret_cast<char*>(c.to);
-    bool const by_value = c.call == kernel_call::put_value;
-    if (by_value) {
-      write(to, reinterpret_cast<char const*>(&c.operand), c.bytes);
-    } else if (c.call == kernel_call::put || c.call == kernel_call::get) {
-      write(to, reinterpret_cast<char const*>(c.from), c.bytes);
+    kernel_request const& asked = c.asked;
+    auto* const to = reinterpret_cast<char*>(asked.to);
+    if (asked.call == kernel_call::put_value) {
+      write(to, reinterpret_cast<char const*>(&asked.from), asked.bytes);
+    } else if (asked.call == kernel_call::put || asked.call == kernel_call::get) {
+      write(to, reinterpret_cast<char const*>(asked.from), asked.bytes);
     }
-    std::uint64_t const before = change(c, by_value ? c.compare : c.operand);
-    if (c.call != kernel_call::atomic) return;
+    std::uint64_t const before = change(asked);
+    if (asked.call != kernel_call::atomic) return;
     std::atomic_ref(c.answer).store(before, std::memory_order_relaxed);
     std::atomic_ref(c.answered).store(c.number, std::memory_order_release);
     // The place may be used again when the kernel has read it.
@@ -175,16 +163,16 @@ class ranks {
     std::memcpy(&x, from, 8);
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to)).store(x, std::memory_order_relaxed);
   }
-  static std::uint64_t change(kernel_command const& c, std::uint64_t operand) {
-    if (c.operation == word_operation::none) return 0;
-    auto* const word = reinterpret_cast<std::uint64_t*>(c.word);
-    switch (c.operation) {
+  static std::uint64_t change(kernel_request const& asked) {
+    if (asked.operation == word_operation::none) return 0;
+    auto* const word = reinterpret_cast<std::uint64_t*>(asked.word);
+    switch (asked.operation) {
       case word_operation::set:
-        return atl::words::exchange(word, operand);
+        return atl::words::exchange(word, asked.operand);
       case word_operation::add:
-        return atl::words::fetch_add(word, operand);
+        return atl::words::fetch_add(word, asked.operand);
       default:
-        return atl::words::compare_exchange(word, c.compare, operand);
+        return atl::words::compare_exchange(word, asked.compare, asked.operand);
     }
   }
 

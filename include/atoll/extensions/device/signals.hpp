@@ -12,10 +12,6 @@
 
 namespace atl::inline UPCXX_MODE::device {
 
-ATOLL_ANYWHERE inline bool is_reached(std::uint64_t found, std::uint64_t value, bool equal) {
-  return equal ? found == value : static_cast<std::int64_t>(found - value) >= 0;
-}
-
 /// One thread of the scope looks; all see what was written before the signal was given.
 template <class Scope>
 ATOLL_ANYWHERE bool wait_for_word(team_view const& t, Scope s, std::uint64_t const* word, std::uint64_t value,

@@ -13,6 +13,26 @@
 
 namespace atl::inline UPCXX_MODE::device {
 
+/// Whom a rank exchanges with, in which round. `all`: those `ahead`, then those `across`, as many as there may be rounds each.
+/// `find(rank)` gives a partner.
+template <class Find>
+void find_partners(team_view& t, partner* all, Find&& find) {
+  partner* const across = all + most_rounds;
+  std::int32_t power = 1;
+  std::size_t round = 0;
+  for (std::int32_t reach = 1; reach < t.rank_n; reach *= 2, ++round) {
+    all[round] = find((t.rank_me + reach) % t.rank_n);
+    if ((t.rank_me ^ reach) < t.rank_n) across[round] = find(t.rank_me ^ reach);
+    if (reach * 2 <= t.rank_n) power = reach * 2;
+  }
+  std::int32_t const other = t.rank_me >= power ? t.rank_me - power : t.rank_me + power;
+  if (other < t.rank_n) across[most_rounds - 1] = find(other);
+  for (std::size_t i = 0; i < team_view::near_rounds; ++i) {
+    t.near_ahead[i] = all[i].here;
+    t.near_across[i] = across[i].here;
+  }
+}
+
 /// Rounds of signals to ranks 1, 2, 4, ... further on (dissemination). Growing numbers: nothing is reset.
 template <class Scope>
 ATOLL_ANYWHERE bool enter_barrier(team_view const& t, Scope s) {

@@ -20,6 +20,7 @@
 #include <atoll/base/check.hpp>
 #include <atoll/engine/kernels.hpp>
 #include <atoll/extensions/device/launch.hpp>
+#include <atoll/extensions/device/team_calls.hpp>
 #include <atoll/extensions/device/view.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/collectives.hpp>
@@ -178,26 +179,12 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   t.view.consecutive = locals.back() - locals.front() + 1 == static_cast<upcxx::intrank_t>(locals.size());
   if (t.view.local_n <= team_view::most_near) std::copy(ranges.begin(), ranges.end(), t.view.near);
   t.view.ranges = ranges.data();
-  auto const partner_at = [&](upcxx::intrank_t r) {
+  std::vector<partner> partners(2 * most_rounds);
+  find_partners(t.view, partners.data(), [&](upcxx::intrank_t r) {
     member const theirs = member_of(r);
     place const p{theirs.segment, theirs.words};
     return partner{reinterpret_cast<std::uint64_t>(t.view.find(p, sizeof(team_words))), p};
-  };
-  std::vector<partner> partners(2 * most_rounds);
-  upcxx::intrank_t power = 1;
-  std::size_t round = 0;
-  for (upcxx::intrank_t reach = 1; reach < over.rank_n(); reach *= 2, ++round) {
-    partners[round] = partner_at((over.rank_me() + reach) % over.rank_n());
-    if ((over.rank_me() ^ reach) < over.rank_n())
-      partners[most_rounds + round] = partner_at(over.rank_me() ^ reach);
-    if (reach * 2 <= over.rank_n()) power = reach * 2;
-  }
-  upcxx::intrank_t const other = over.rank_me() >= power ? over.rank_me() - power : over.rank_me() + power;
-  if (other < over.rank_n()) partners.back() = partner_at(other);
-  for (std::size_t i = 0; i < team_view::near_rounds; ++i) {
-    t.view.near_ahead[i] = partners[i].here;
-    t.view.near_across[i] = partners[most_rounds + i].here;
-  }
+  });
 
   // Where kernels find all that.
   char* const here = t.view.find({mine.segment, mine.words}, image.size());

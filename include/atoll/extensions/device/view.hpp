@@ -15,6 +15,11 @@
 
 namespace atl::inline UPCXX_MODE::device {
 
+/// What a word is waited for: to equal a value, or to be at least that; the signed difference counts.
+ATOLL_ANYWHERE inline bool is_reached(std::uint64_t found, std::uint64_t value, bool equal) {
+  return equal ? found == value : static_cast<std::int64_t>(found - value) >= 0;
+}
+
 /// A place as global pointers name it.
 struct place {
   std::uint64_t owner = 0;
@@ -164,33 +169,35 @@ struct team_view {
   ATOLL_ANYWHERE bool look_for(call in, std::uint64_t const* word, std::uint64_t value) const {
     return look_until(in, word, value, [=](std::uint64_t& found) {
       found = words::load_acquire(word);
-      return static_cast<std::int64_t>(found - value) >= 0;
+      return is_reached(found, value, false);
     });
   }
 
   // The host
 
   /// Number of the command, for which the host may be waited for.
-  ATOLL_ANYWHERE std::uint64_t ask(engine::kernel_command const& c) const {
+  ATOLL_ANYWHERE std::uint64_t ask(engine::kernel_request const& what) const {
     constexpr std::uint64_t capacity = engine::kernel_mailbox::capacity;
     std::uint64_t const number = words::fetch_add(&own->commands, 1) + 1;
     // Where nobody comes any more the place may be in use.
     if (number > capacity && !look_for(call::command, &box->completed, number - capacity)) return number;
     engine::kernel_command& to = box->commands[(number - 1) % capacity];
-    to.call = c.call;
-    to.operation = c.operation;
-    to.to_owner = c.to_owner;
-    to.to = c.to;
-    to.from_owner = c.from_owner;
-    to.from = c.from;
-    to.bytes = c.bytes;
-    to.word_owner = c.word_owner;
-    to.word = c.word;
-    to.operand = c.operand;
-    to.compare = c.compare;
+    to.asked = what;
     to.answered = 0;
     words::store_release(&to.number, number);
     return number;
+  }
+  /// Of a word, or of one behind data.
+  ATOLL_ANYWHERE static engine::kernel_request request(engine::kernel_call call, place word,
+                                                       engine::word_operation operation,
+                                                       std::uint64_t operand) {
+    engine::kernel_request r{};
+    r.call = call;
+    r.operation = operation;
+    r.word_owner = word.owner;
+    r.word = word.address;
+    r.operand = operand;
+    return r;
   }
   /// All commands so far have been done. False: given up.
   ATOLL_ANYWHERE bool wait_for_host() const {
@@ -200,14 +207,9 @@ struct team_view {
   /// The host changes a word, and says what was there.
   ATOLL_ANYWHERE std::uint64_t ask_for_word(place word, engine::word_operation operation,
                                             std::uint64_t operand, std::uint64_t compare) const {
-    engine::kernel_command c{};
-    c.call = engine::kernel_call::atomic;
-    c.operation = operation;
-    c.word_owner = word.owner;
-    c.word = word.address;
-    c.operand = operand;
-    c.compare = compare;
-    std::uint64_t const number = ask(c);
+    engine::kernel_request r = request(engine::kernel_call::atomic, word, operation, operand);
+    r.compare = compare;
+    std::uint64_t const number = ask(r);
     engine::kernel_command& there = box->commands[(number - 1) % engine::kernel_mailbox::capacity];
     bool const come =
         look_until(call::command, &there.answered, number, [&there, number](std::uint64_t& found) {
@@ -237,13 +239,7 @@ struct team_view {
       }
       return;
     }
-    engine::kernel_command c{};
-    c.call = engine::kernel_call::signal;
-    c.operation = operation;
-    c.word_owner = word.owner;
-    c.word = word.address;
-    c.operand = operand;
-    ask(c);
+    ask(request(engine::kernel_call::signal, word, operation, operand));
   }
   ATOLL_ANYWHERE std::uint64_t here_of(partner const* all, std::uint64_t const* near_ones,
                                        std::size_t round) const {
@@ -264,30 +260,25 @@ struct team_view {
       words::store_stamped(reinterpret_cast<stamped*>(here + offset), value, stamp);
       return;
     }
-    partner const& p = across[round];
-    put_value_by_host({p.words.owner, p.words.address + offset}, value, sizeof value,
-                      {p.words.owner, p.words.address + offset + sizeof value}, engine::word_operation::set,
-                      stamp);
+    place const p = across[round].words;
+    put_by_host({p.owner, p.address + offset}, {0, value}, sizeof value,
+                {p.owner, p.address + offset + sizeof value}, engine::word_operation::set, stamp);
   }
-  /// Whether the devices of the team do that themselves, so that hosts must not.
-  ATOLL_ANYWHERE bool is_for_devices(place word, engine::word_operation operation) const {
-    return operation == engine::word_operation::add && is_atomic(word) &&
-           find(word, sizeof(std::uint64_t)) != nullptr;
-  }
-  ATOLL_ANYWHERE void put_value_by_host(place to, std::uint64_t bits, std::size_t bytes, place word,
-                                        engine::word_operation operation, std::uint64_t operand) const {
-    bool const apart = is_for_devices(word, operation);
-    engine::kernel_command c{};
-    c.call = engine::kernel_call::put_value;
-    c.operation = apart ? engine::word_operation::none : operation;
-    c.to_owner = to.owner;
-    c.to = to.address;
-    c.bytes = bytes;
-    c.word_owner = word.owner;
-    c.word = word.address;
-    c.operand = bits;
-    c.compare = operand;
-    ask(c);
+  /// The host copies `bytes` of `from`, or the first of its address if it has no owner, and then changes the word; unless that
+  /// is an addition, to a word to which devices add by themselves.
+  ATOLL_ANYWHERE void put_by_host(place to, place from, std::size_t bytes, place word,
+                                  engine::word_operation operation, std::uint64_t operand) const {
+    bool const apart = operation == engine::word_operation::add && is_atomic(word) &&
+                       find(word, sizeof(std::uint64_t)) != nullptr;
+    engine::kernel_request r =
+        request(from.owner == 0 ? engine::kernel_call::put_value : engine::kernel_call::put, word,
+                apart ? engine::word_operation::none : operation, operand);
+    r.to_owner = to.owner;
+    r.to = to.address;
+    r.from_owner = from.owner;
+    r.from = from.address;
+    r.bytes = bytes;
+    ask(r);
     if (apart && wait_for_host()) change(word, operation, operand);
   }
 };
