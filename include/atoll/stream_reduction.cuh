@@ -139,27 +139,33 @@ struct reduce_many {
     std::uint64_t* const own = view.words(me);
     std::uint64_t const number = words::load_acquire(own) + 1;
     auto const all = this_grid();
-    // Every stream has come here: its array may be read and written. Offers by themselves order nothing.
-    words::fence();
+    // Every stream has come here: its array may be read and written. Offers by themselves order nothing, so there are fences: of
+    // who gives one, and of one thread for its block, which looks for all.
     for (std::size_t r = all.rank(); r < static_cast<std::size_t>(ranks); r += all.size()) {
+      words::fence();
       auto* const offers = view.offers(static_cast<std::int32_t>(r), number, ranks);
       words::store_stamped(&offers[me].in, in, number);
       words::store_stamped(&offers[me].out, out, number);
     }
+    auto* const offers = view.offers(me, number, ranks);
+    if (this_block().rank() == 0) {
+      for (std::int32_t r = 0; r < ranks; ++r) {
+        team.template wait_stamped<std::uint64_t>(&offers[r].in, number);
+        team.template wait_stamped<std::uint64_t>(&offers[r].out, number);
+      }
+      words::fence();
+    }
+    this_block().sync();
     T const* ins[most_ranks];
     T* outs[most_ranks];
     bool aligned = true;
     for (std::int32_t r = 0; r < ranks; ++r) {
-      auto* const offers = view.offers(me, number, ranks);
-      ins[r] = here<T const>(team, view.owners[r],
-                             team.template wait_stamped<std::uint64_t>(&offers[r].in, number), n);
-      outs[r] =
-          here<T>(team, view.owners[r], team.template wait_stamped<std::uint64_t>(&offers[r].out, number), n);
+      ins[r] = here<T const>(team, view.owners[r], words::load_stamped(&offers[r].in).value, n);
+      outs[r] = here<T>(team, view.owners[r], words::load_stamped(&offers[r].out).value, n);
       aligned =
           aligned &&
           (reinterpret_cast<std::uintptr_t>(ins[r]) | reinterpret_cast<std::uintptr_t>(outs[r])) % 16 == 0;
     }
-    words::fence();
     // Parts are whole packs.
     std::size_t const packs = n / together;
     std::size_t const share = (packs + static_cast<std::size_t>(ranks) - 1) / static_cast<std::size_t>(ranks);
