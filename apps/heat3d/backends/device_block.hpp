@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/accelerator.hpp"
+#include "backends/stretches.hpp"
 
 namespace heat3d {
 
@@ -69,6 +70,39 @@ struct device_block {
   std::vector<face> faces;          ///< those with a neighbour
   std::array<double*, 2> fields{};  ///< the present one by the parity of the step
   std::int64_t step = 0;            ///< since a field was loaded
+};
+
+/// What is the same of all stretches on a device, whatever runs the steps: it begins and ends at marks in the stream of the inner
+/// cells, with sums before, and the device has its times.
+class runner_on_device : public stretch_runner {
+ public:
+  void start(stretch const& next) final {
+    if (next.sum_field) device_.sum(block_.field(), block_.cell_n);
+    device_.record(mark::begun, inner_stream);
+    run_steps(next);
+    device_.record(mark::ended, inner_stream);
+  }
+  bool begun() final { return device_.reached(mark::begun); }
+  block_sums sums() final {
+    auto const found = device_.finish_sum();
+    return {found.field, {}, found.radiated};
+  }
+  bool done() final { return device_.reached(mark::ended); }
+  std::vector<double> step_seconds() final {
+    device_.synchronize();
+    return device_.step_seconds(block_.step);
+  }
+
+ protected:
+  explicit runner_on_device(device_block& block)
+      : block_(block), device_(*block.device), boundary_(cells_at_faces(block.own)) {}
+
+  /// Starts the steps, and counts them.
+  virtual void run_steps(stretch const& next) = 0;
+
+  device_block& block_;
+  accelerator& device_;
+  boundary_work const boundary_;  ///< all cells at faces, but for the planes
 };
 
 }  // namespace heat3d

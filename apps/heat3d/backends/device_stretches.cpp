@@ -28,10 +28,9 @@ constexpr int turn_n = stream_planes::turn_n;
 /// Steps of a piece. Long ones are quick to start, and what is at their ends is rare; all but single steps begin with turn 0.
 constexpr std::array<int, 3> piece_sizes = {20, turn_n, 1};
 
-class device_stretches final : public stretch_runner {
+class device_stretches final : public runner_on_device {
  public:
-  device_stretches(device_block& block, stream_planes& planes)
-      : block_(block), device_(*block.device), planes_(planes), boundary_(cells_at_faces(block.own)) {
+  device_stretches(device_block& block, stream_planes& planes) : runner_on_device(block), planes_(planes) {
     if (!block_.faces.empty()) edge_ = block_.faces.front();
   }
 
@@ -43,19 +42,6 @@ class device_stretches final : public stretch_runner {
   }
   void prepare(std::int64_t step_n, std::span<coefficients const> constants) override;
 
-  void start(stretch const& next) override;
-  bool begun() override { return device_.reached(mark::begun); }
-  block_sums sums() override {
-    auto const found = device_.finish_sum();
-    return {found.field, {}, found.radiated};
-  }
-  bool done() override { return device_.reached(mark::ended); }
-
-  std::vector<double> step_seconds() override {
-    device_.synchronize();
-    return device_.step_seconds(block_.step);
-  }
-
  private:
   /// What was captured.
   struct piece {
@@ -65,16 +51,14 @@ class device_stretches final : public stretch_runner {
     std::unique_ptr<captured_work> work;
   };
 
+  void run_steps(stretch const& next) override;
   captured_work* find(coefficients const& k, int turn, int step_n) const;
   bool capture(coefficients const& k, int turn, int step_n);
   void issue(coefficients const& k, int turn, int step_n);
   void issue_faces(sweep_work work, int turn, bool first);
 
-  device_block& block_;
-  accelerator& device_;
   stream_planes& planes_;
-  face edge_{};             ///< whose stream has all cells at faces
-  boundary_work boundary_;  ///< these, but for the planes
+  face edge_{};  ///< whose stream has all cells at faces
   std::vector<piece> pieces_;
 };
 
@@ -103,9 +87,7 @@ void device_stretches::prepare(std::int64_t step_n, std::span<coefficients const
   }
 }
 
-void device_stretches::start(stretch const& next) {
-  if (next.sum_field) device_.sum(block_.field(), block_.cell_n);
-  device_.record(mark::begun, inner_stream);
+void device_stretches::run_steps(stretch const& next) {
   for (std::int64_t left = next.step_n; left > 0;) {
     auto const turn = static_cast<int>(block_.step % turn_n);
     int const size = turn != 0 ? 1 : *std::ranges::find_if(piece_sizes, [&](int n) { return n <= left; });
@@ -118,7 +100,6 @@ void device_stretches::start(stretch const& next) {
     left -= size;
   }
   device_.stamp(static_cast<int>(block_.step % 2));
-  device_.record(mark::ended, inner_stream);
 }
 
 /// The steps of a piece, after all that the stream of the inner cells has to do, which has the end of all.

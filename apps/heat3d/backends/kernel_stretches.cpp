@@ -7,10 +7,10 @@
 namespace heat3d {
 namespace {
 
-class kernel_stretches final : public stretch_runner {
+class kernel_stretches final : public runner_on_device {
  public:
   kernel_stretches(device_block& block, kernel_exchange& exchange)
-      : block_(block), device_(*block.device), exchange_(exchange), boundary_(cells_at_faces(block.own)) {}
+      : runner_on_device(block), exchange_(exchange) {}
 
   void restart() override { exchange_.restart(); }
   void prepare(std::int64_t step_n, std::span<coefficients const> /*constants*/) override {
@@ -18,26 +18,11 @@ class kernel_stretches final : public stretch_runner {
     tables_ = device_.tables_for_steps(exchange_.most_blocks());
   }
 
-  void start(stretch const& next) override {
-    if (next.sum_field) device_.sum(block_.field(), block_.cell_n);
-    device_.record(mark::begun, inner_stream);
+ private:
+  void run_steps(stretch const& next) override {
     exchange_.start(work_of(next), device_.native(inner_stream));
     block_.step += next.step_n;
-    device_.record(mark::ended, inner_stream);
   }
-  bool begun() override { return device_.reached(mark::begun); }
-  block_sums sums() override {
-    auto const found = device_.finish_sum();
-    return {found.field, {}, found.radiated};
-  }
-  bool done() override { return device_.reached(mark::ended); }
-
-  std::vector<double> step_seconds() override {
-    device_.synchronize();
-    return device_.step_seconds(block_.step);
-  }
-
- private:
   kernel_work work_of(stretch const& next) const {
     kernel_work work{};
     for (int parity = 0; parity < 2; ++parity) {
@@ -53,10 +38,7 @@ class kernel_stretches final : public stretch_runner {
     return work;
   }
 
-  device_block& block_;
-  accelerator& device_;
   kernel_exchange& exchange_;
-  boundary_work boundary_;
   accelerator::step_tables tables_{};
 };
 

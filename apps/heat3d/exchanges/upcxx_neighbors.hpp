@@ -1,8 +1,9 @@
 #pragma once
 
-/// What exchanges between devices agree on before they begin.
+/// What exchanges between devices have in common, and agree on before they begin.
 
 #include <algorithm>
+#include <atoll/device.cuh>
 #include <new>
 #include <string>
 #include <upcxx/upcxx.hpp>
@@ -44,5 +45,13 @@ void all_or_none(Allocate&& allocate) {
   }
   if (upcxx::reduce_all(failed ? 1 : 0, upcxx::op_fast_max).wait() != 0) throw std::bad_alloc();
 }
+
+/// Ends where it is last used, also by a failure. Collective.
+struct owned_team : atl::device_team {
+  explicit owned_team(atl::device_team const& made) : device_team(made) {}
+  ~owned_team() { destroy(); }
+  owned_team(owned_team const&) = delete;
+  owned_team& operator=(owned_team const&) = delete;
+};
 
 }  // namespace heat3d

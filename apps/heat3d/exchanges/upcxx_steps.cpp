@@ -32,14 +32,6 @@ std::uint32_t chunks_of(block const& own, std::uint32_t chunk_cells) {
   return static_cast<std::uint32_t>((cells + chunk_cells - 1) / chunk_cells);
 }
 
-/// Ends where it is last used, also by a failure. Collective.
-struct owned_team : atl::device_team {
-  explicit owned_team(atl::device_team const& made) : device_team(made) {}
-  ~owned_team() { destroy(); }
-  owned_team(owned_team const&) = delete;
-  owned_team& operator=(owned_team const&) = delete;
-};
-
 class planes_in_kernels final : public kernel_exchange {
  public:
   planes_in_kernels(block const& own, segment& memory);

@@ -35,7 +35,6 @@ class planes_in_streams final : public stream_planes {
     // Nobody is told of ours any more, and what was sent to us has come.
     upcxx::barrier();
     published_.reset();
-    if (kernels_) kernels_->destroy();
   }
 
   double* outgoing(face f, int turn) override { return there_[turn % 2][f]; }
@@ -73,7 +72,7 @@ class planes_in_streams final : public stream_planes {
   std::array<stream_mailbox, face_n> theirs_;                  ///< of the neighbour at each face
   std::array<std::array<plane_pointer, face_n>, 2> outgoing_;  ///< null where kernels reach the neighbour's
   std::array<std::array<double*, face_n>, 2> there_{};         ///< where kernels write the plane
-  std::optional<atl::device_team> kernels_;
+  std::optional<owned_team> kernels_;
   std::optional<upcxx::dist_object<stream_mailbox>> published_;
 };
 
