@@ -7,14 +7,10 @@
 
 #include <atoll/stream_reduction.cuh>
 
-#include "multirank/kinds/on_devices.hpp"
+#include "multirank/kinds/stream_fixture.hpp"
 
 namespace {
 
-using device_kind = upcxx::gpu_default_device;
-constexpr auto kind = device_kind::kind;
-template <class T>
-using gpu_ptr = upcxx::global_ptr<T, kind>;
 template <class T>
 using any_ptr = upcxx::global_ptr<T, upcxx::memory_kind::any>;
 using atl::device_team;
@@ -197,10 +193,10 @@ struct flood {
 
 }  // namespace
 
-class kernels_test : public on_devices<device_kind> {
+class kernels_test : public stream_fixture {
  protected:
   void SetUp() override {
-    on_devices::SetUp();
+    stream_fixture::SetUp();
     if (IsSkipped()) return;
     team_.emplace(atl::make_device_team(gpu_, upcxx::world(), 60));
     stream_.emplace(atl::make_stream(gpu_));
@@ -208,22 +204,9 @@ class kernels_test : public on_devices<device_kind> {
   void TearDown() override {
     stream_.reset();
     if (team_) team_->destroy();
-    on_devices::TearDown();
+    stream_fixture::TearDown();
   }
 
-  template <class T>
-  gpu_ptr<T> filled(std::size_t length, T value) {
-    auto const p = gpu_.allocate<T>(length, std::max(alignof(T), std::size_t{16}));
-    std::vector<T> const values(length, value);
-    upcxx::copy(values.data(), p, length).wait();
-    return p;
-  }
-  template <class T>
-  static std::vector<T> content(gpu_ptr<T> p, std::size_t length) {
-    std::vector<T> values(length);
-    upcxx::copy(p, values.data(), length).wait();
-    return values;
-  }
   template <class Pointer>
   static auto of_ranks(Pointer const& mine) {
     pointers<Pointer> all{};
@@ -311,7 +294,7 @@ TEST_F(kernels_test, put_strided_rows) {
   auto const news = filled<std::uint64_t>(1, 0);
   auto const all = of_all(to);
   auto const signals = of_all(news);
-  auto const next = static_cast<std::size_t>(right);
+  auto const next = right_index();
   run({1, 96}, strided{}, here(from), all[next], signals[next]);
   atl::wait(*stream_, news, 5);
   atl::wait(*stream_);
@@ -327,7 +310,7 @@ TEST_F(kernels_test, put_values) {
   auto const numbers = filled<double>(2, -1);
   auto const small = filled<short>(4, -1);
   auto const news = filled<std::uint64_t>(1, 0);
-  auto const next = static_cast<std::size_t>(right);
+  auto const next = right_index();
   run({1, 1}, values_around{}, of_all(numbers)[next], of_all(small)[next], of_all(news)[next], here(news));
   EXPECT_EQ(content(numbers, 2), (std::vector<double>{1.5 * left, 2.5 * left}));
   EXPECT_EQ(content(small, 4), (std::vector<short>{static_cast<short>(left), -1, -1, -1}));
@@ -337,7 +320,7 @@ TEST_F(kernels_test, put_values) {
 TEST_F(kernels_test, stamped_values_go_around) {
   auto const pair = filled<atl::stamped>(1, {0, 0});
   auto const sum = filled<std::uint64_t>(1, 0);
-  run({1, 1}, stamps_around{}, of_all(pair)[static_cast<std::size_t>(right)], here(pair), here(sum));
+  run({1, 1}, stamps_around{}, of_all(pair)[right_index()], here(pair), here(sum));
   // Rank 0's come back to it when they have been everywhere.
   auto const more = static_cast<std::uint64_t>(me == 0 ? upcxx::rank_n() - 1 : me - 1);
   EXPECT_EQ(content(sum, 1)[0], 10U * 50 * 51 / 2 + 50 * more);
@@ -421,7 +404,7 @@ TEST_F(kernels_test, more_is_asked_for_than_the_mailbox_holds) {
   constexpr std::uint64_t values = 3000;
   auto const numbers = filled<std::uint64_t>(values, 0);
   auto const news = filled<std::uint64_t>(1, 0);
-  auto const next = static_cast<std::size_t>(right);
+  auto const next = right_index();
   run({3, 32}, flood{}, of_all(numbers)[next], values, of_all(news)[next]);
   atl::wait(*stream_, news, 3);
   atl::wait(*stream_);
@@ -474,7 +457,7 @@ TEST_F(kernels_test, additions_behind_data_of_hosts_count) {
   auto const from = filled<int>(10, 3);
   auto const heap = upcxx::new_array<int>(11);
   auto const word = filled<std::uint64_t>(1, 0);
-  auto const to = of_all(heap)[static_cast<std::size_t>(right)];
+  auto const to = of_all(heap)[right_index()];
   auto const of_first = of_all(word)[static_cast<std::size_t>(half[0])];
   on::launch(team, *stream_, {2, 32}, add_behind_hosts_data{}, team, team.local(from), to, of_first, times);
   atl::wait(*stream_);

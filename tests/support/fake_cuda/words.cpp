@@ -7,6 +7,13 @@
 namespace fake_cuda {
 namespace {
 
+/// Whether calls for a stream may be made now; puts the stream in the place of a handle that every context has.
+cu_result enter(stream& on) {
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().streams.find(on);
+  return found == all().streams.end() ? invalid_handle : admit(*found->second->device);
+}
+
 /// A write of a word, an addition or a wait for one: of a device that the stream's device reaches, or of registered host memory.
 cu_result start_on_word(stream on, pointer word, task t) {
   end_of_copy end;
@@ -23,11 +30,8 @@ cu_result start_on_word(stream on, pointer word, task t) {
 }  // namespace
 
 cu_result start_addition(stream on, pointer word, std::uint64_t value) {
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  device_state const& device = *found->second->device;
-  if (cu_result const code = admit(device); code != success) return code;
+  if (cu_result const code = enter(on); code != success) return code;
+  device_state const& device = *all().streams.at(on)->device;
   std::shared_ptr<mapping> const memory = find_mapping(word);
   settings const& chosen = all().chosen;
   bool const atomic = memory == nullptr ? chosen.host_atomics
@@ -44,10 +48,7 @@ cu_result start_addition(stream on, pointer word, std::uint64_t value) {
 
 cu_result stream_write64(stream on, pointer word, std::uint64_t value, unsigned flags) {
   std::lock_guard const held(all().lock);
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  if (cu_result const code = admit(*found->second->device); code != success) return code;
+  if (cu_result const code = enter(on); code != success) return code;
   if (flags != 0) return invalid_value;
   task t;
   t.what = task::sort::write;
@@ -59,10 +60,7 @@ cu_result stream_write64(stream on, pointer word, std::uint64_t value, unsigned 
 
 cu_result stream_wait64(stream on, pointer word, std::uint64_t value, unsigned flags) {
   std::lock_guard const held(all().lock);
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  if (cu_result const code = admit(*found->second->device); code != success) return code;
+  if (cu_result const code = enter(on); code != success) return code;
   if (flags != wait_at_least && flags != wait_equal) return invalid_value;
   task t;
   t.what = task::sort::wait;
@@ -73,10 +71,7 @@ cu_result stream_wait64(stream on, pointer word, std::uint64_t value, unsigned f
 
 cu_result stream_operations(stream on, unsigned count, stream_operation* each, unsigned flags) {
   std::lock_guard const held(all().lock);
-  if (cu_result const code = name_stream(on); code != success) return code;
-  auto const found = all().streams.find(on);
-  if (found == all().streams.end()) return invalid_handle;
-  if (cu_result const code = admit(*found->second->device); code != success) return code;
+  if (cu_result const code = enter(on); code != success) return code;
   if (flags != 0 || count == 0 || count >= 256) return invalid_value;
   bool behind_barrier = false;
   for (stream_operation const& o : std::span(each, count)) {
