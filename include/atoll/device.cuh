@@ -1,13 +1,14 @@
 #pragma once
 
-/// Communication by kernels: put, get, signals, atomics, barriers and reductions from within a kernel, by the global pointers
-/// that the host uses. Header only; for CUDA 12 and 13, devices from sm_70 on, and for plain C++, where threads of the host play
-/// the blocks of kernels on simulated devices. Not part of upcxx.hpp.
+/// Communication by kernels: put, get, signals, atomics, barriers and reductions from within a kernel, by the
+/// global pointers that the host uses. Header only; for CUDA 12 and 13, devices from sm_70 on, and for plain
+/// C++, where threads of the host play the blocks of kernels on simulated devices. Not part of upcxx.hpp.
 ///
 ///     auto team = atl::make_device_team(gpu);                    // collective, once
 ///     struct exchange {
-///       ATOLL_ANYWHERE void operator()(atl::device_team team, double const* plane, ghost_ptr theirs, signal_ptr their_news,
-///                                      std::uint64_t const* news, std::uint64_t step) const {
+///       ATOLL_ANYWHERE void operator()(atl::device_team team, double const* plane, ghost_ptr theirs,
+///                                      signal_ptr their_news, std::uint64_t const* news,
+///                                      std::uint64_t step) const {
 ///         auto const block = atl::device::this_block();
 ///         team.put_signal(block, plane, theirs, 100, their_news, step);
 ///         team.wait(block, news, step);                          // the ghost is there
@@ -17,16 +18,17 @@
 ///     atl::wait(s);                                              // with progress, which kernels may need
 ///     team.destroy();                                            // collective
 ///
-/// Memory that the kernel's device reaches (own, that of devices of the same host which are linked to it, the shared heaps of the
-/// host) is read and written by loads and stores. For everything else, other hosts' memory above all, the kernel asks its host, which
-/// must make progress meanwhile: atl::wait(stream) does.
+/// Memory that the kernel's device reaches (own, that of devices of the same host which are linked to it, the
+/// shared heaps of the host) is read and written by loads and stores. For everything else, other hosts'
+/// memory above all, the kernel asks its host, which must make progress meanwhile: atl::wait(stream) does.
 ///
-/// **Order.** Each call says what it orders, in terms of the C++ memory model at system scope. Data that changes while a kernel runs
-/// must not be read by non-coherent loads: no __ldg, no const __restrict__ pointers to it.
+/// **Order.** Each call says what it orders, in terms of the C++ memory model at system scope. Data that
+/// changes while a kernel runs must not be read by non-coherent loads: no __ldg, no const __restrict__
+/// pointers to it.
 ///
-/// **Residency.** A block that waits for another one that is not there waits for ever. Kernels that wait are launched with at most
-/// device_team::max_blocks() blocks, by launch(), which sees to that. Two ranks on one device share it in turns, unless the
-/// multi-process service runs.
+/// **Residency.** A block that waits for another one that is not there waits for ever. Kernels that wait are
+/// launched with at most device_team::max_blocks() blocks, by launch(), which sees to that. Two ranks on one
+/// device share it in turns, unless the multi-process service runs.
 
 #include <cstddef>
 #include <cstdint>
@@ -50,9 +52,10 @@ namespace atl::inline UPCXX_MODE {
 
 /// Ranks whose kernels communicate. A handle: copies mean the same team; kernels get it by value.
 ///
-/// In signatures, `s` is a scope (atl::device::this_thread(), this_warp(), this_block(), this_grid()), all of whose threads make the
-/// call with the same arguments. Calls return bool where they may give up: when the time-out of make_device_team() is over, or another
-/// wait of this rank has given up; the host then ends the job and says where.
+/// In signatures, `s` is a scope (atl::device::this_thread(), this_warp(), this_block(), this_grid()), all of
+/// whose threads make the call with the same arguments. Calls return bool where they may give up: when the
+/// time-out of make_device_team() is over, or another wait of this rank has given up; the host then ends the
+/// job and says where.
 class device_team {
  public:
   // What kernels call.
@@ -60,7 +63,8 @@ class device_team {
   [[nodiscard]] ATOLL_ANYWHERE std::int32_t rank_me() const { return view_.rank_me; }
   [[nodiscard]] ATOLL_ANYWHERE std::int32_t rank_n() const { return view_.rank_n; }
 
-  /// The address by which kernels of this rank reach an object, and `n - 1` behind it; null if they do not. Valid as long as the memory.
+  /// The address by which kernels of this rank reach an object, and `n - 1` behind it; null if they do not.
+  /// Valid as long as the memory.
   template <class T, upcxx::memory_kind Kind>
   [[nodiscard]] ATOLL_ANYWHERE T* local(upcxx::global_ptr<T, Kind> p, std::size_t n = 1) const {
     ATOLL_ON_DEVICE(return reinterpret_cast<T*>(view_.find(name_of(p), n * sizeof(T)));)
@@ -68,10 +72,10 @@ class device_team {
                   return reinterpret_cast<T*>(state_->view_of_host.find(name_of(p), n * sizeof(T)));)
   }
 
-  /// Copies n objects, which any thread of the scope may copy: the scope synchronises before, if others wrote them. The source may be
-  /// written again when all threads have returned, if the destination is reached by the device, else after quiet(). Where that is not so, the
-  /// source must be in the rank's segment or shared heap.
-  /// Order: none until signal(), put_signal(), fence() or quiet().
+  /// Copies n objects, which any thread of the scope may copy: the scope synchronises before, if others wrote
+  /// them. The source may be written again when all threads have returned, if the destination is reached by
+  /// the device, else after quiet(). Where that is not so, the source must be in the rank's segment or shared
+  /// heap. Order: none until signal(), put_signal(), fence() or quiet().
   template <class Scope, class T, upcxx::memory_kind Kind>
   ATOLL_ANYWHERE void put(Scope s, T const* from, upcxx::global_ptr<T, Kind> to, std::size_t n) const {
     put_and_change(s, from, name_of(to), n, {}, engine::word_operation::none, 0);
@@ -101,16 +105,18 @@ class device_team {
                         signal_value);
     }
   }
-  /// Copies, and then gives a signal. Who sees the signal (wait, test, atl::wait(stream, ...)) sees the data, and all that the scope
-  /// had stored itself before (release); what put() has left to the host may come later, which signal() waits for. Of two calls that the
-  /// host does the second may end first: not on one word. `add`: see fetch_add().
+  /// Copies, and then gives a signal. Who sees the signal (wait, test, atl::wait(stream, ...)) sees the data,
+  /// and all that the scope had stored itself before (release); what put() has left to the host may come
+  /// later, which signal() waits for. Of two calls that the host does the second may end first: not on one
+  /// word. `add`: see fetch_add().
   template <class Scope, class T, upcxx::memory_kind Kind, upcxx::memory_kind WordKind>
   ATOLL_ANYWHERE void put_signal(Scope s, T const* from, upcxx::global_ptr<T, Kind> to, std::size_t n,
                                  upcxx::global_ptr<std::uint64_t, WordKind> word, std::uint64_t value,
                                  signal_op op = signal_op::set) const {
     put_and_change(s, from, name_of(to), n, name_of(word), operation_of(op), value);
   }
-  /// The same to addresses that local() gave, which is what a loop saves that looks them up before: 0.2 us on an H200.
+  /// The same to addresses that local() gave, which is what a loop saves that looks them up before: 0.2 us on
+  /// an H200.
   template <class Scope, class T>
   ATOLL_ANYWHERE void put_signal(Scope s, T const* from, T* to, std::size_t n, std::uint64_t* word,
                                  std::uint64_t value) const {
@@ -140,8 +146,8 @@ class device_team {
           to + static_cast<std::ptrdiff_t>(row) * to_stride, n);
     }
   }
-  /// Copies n objects from elsewhere; they are there when the call returns, for all threads of the scope but a grid's. What a signal
-  /// that was seen before has announced is read.
+  /// Copies n objects from elsewhere; they are there when the call returns, for all threads of the scope but
+  /// a grid's. What a signal that was seen before has announced is read.
   template <class Scope, class T, upcxx::memory_kind Kind>
   ATOLL_ANYWHERE void get(Scope s, upcxx::global_ptr<T, Kind> from, std::remove_const_t<T>* to,
                           std::size_t n) const {
@@ -174,7 +180,8 @@ class device_team {
     s.sync_and(come);
   }
 
-  /// Gives a signal: what all threads of the scope have written before, directly or by put(), is visible to who sees it (release).
+  /// Gives a signal: what all threads of the scope have written before, directly or by put(), is visible to
+  /// who sees it (release).
   template <class Scope, upcxx::memory_kind Kind>
   ATOLL_ANYWHERE void signal(Scope s, upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value,
                              signal_op op = signal_op::set) const {
@@ -182,8 +189,8 @@ class device_team {
     if (s.rank() != 0) return;
     if (view_.wait_for_host()) view_.change(name_of(word), operation_of(op), value);
   }
-  /// Waits for a signal in memory of this rank (an address, as local() gives): what its giver wrote before is visible to all threads
-  /// of the scope (acquire). False: given up.
+  /// Waits for a signal in memory of this rank (an address, as local() gives): what its giver wrote before is
+  /// visible to all threads of the scope (acquire). False: given up.
   template <class Scope>
   ATOLL_ANYWHERE bool wait(Scope s, std::uint64_t const* word, std::uint64_t value,
                            signal_cmp how = signal_cmp::at_least) const {
@@ -206,7 +213,8 @@ class device_team {
                                       std::size_t first = 0, signal_cmp how = signal_cmp::at_least) const {
     return device::wait_for_any_word(view_, words_begin, n, value, how == signal_cmp::equal, first);
   }
-  /// Waits for one of n at least, and writes the indices of all that have come; how many. 0: given up. By this thread.
+  /// Waits for one of n at least, and writes the indices of all that have come; how many. 0: given up. By
+  /// this thread.
   ATOLL_ANYWHERE std::size_t wait_some(std::uint64_t const* words_begin, std::size_t n, std::uint64_t value,
                                        std::size_t* which, signal_cmp how = signal_cmp::at_least) const {
     std::size_t count = 0;
@@ -225,12 +233,12 @@ class device_team {
   [[nodiscard]] ATOLL_ANYWHERE std::uint64_t fetch(std::uint64_t const* word) const {
     return words::load_acquire(word);
   }
-  /// Sets a signal of this rank back to 0, and says what it was (acquire and release). Not beside others that add() to it where
-  /// has_atomics() is false.
+  /// Sets a signal of this rank back to 0, and says what it was (acquire and release). Not beside others that
+  /// add() to it where has_atomics() is false.
   ATOLL_ANYWHERE std::uint64_t reset(std::uint64_t* word) const { return words::exchange(word, 0); }
 
-  /// A value of at most 8 bytes and its number in one store: what is fastest between two kernels. No order towards other memory.
-  /// To a word pair of any rank, 16 bytes that are a multiple of 16.
+  /// A value of at most 8 bytes and its number in one store: what is fastest between two kernels. No order
+  /// towards other memory. To a word pair of any rank, 16 bytes that are a multiple of 16.
   template <class T, upcxx::memory_kind Kind>
   ATOLL_ANYWHERE void put_stamped(T const& value, std::uint64_t stamp,
                                   upcxx::global_ptr<stamped, Kind> to) const {
@@ -249,8 +257,8 @@ class device_team {
     check_value<T>();
     words::store_stamped(to, device::bits_of(value), stamp);
   }
-  /// Waits until a pair of this rank has at least that number, by this thread; the value that came with it or, if the giver does not
-  /// wait for an answer, a later one. `given_up`, if not null, is set instead.
+  /// Waits until a pair of this rank has at least that number, by this thread; the value that came with it
+  /// or, if the giver does not wait for an answer, a later one. `given_up`, if not null, is set instead.
   template <class T>
   ATOLL_ANYWHERE T wait_stamped(stamped const* from, std::uint64_t stamp, bool* given_up = nullptr) const {
     stamped x{};
@@ -264,12 +272,14 @@ class device_team {
     return device::from_bits<T>(x.value);
   }
 
-  /// Whether atomics of kernels on device memory of the team, or on its shared heaps, are done by the devices. If not, hosts do them.
+  /// Whether atomics of kernels on device memory of the team, or on its shared heaps, are done by the
+  /// devices. If not, hosts do them.
   [[nodiscard]] ATOLL_ANYWHERE bool has_atomics(bool on_heaps = false) const {
     return on_heaps ? view_.atomic_heaps : view_.atomic_devices;
   }
-  // Atomic operations of 8 bytes, by this thread; acquire and release. All who use such a word must use these calls, or
-  // signal_op::add: where the devices' own would not be atomic for all, everything goes through the host of the owner.
+  // Atomic operations of 8 bytes, by this thread; acquire and release. All who use such a word must use these
+  // calls, or signal_op::add: where the devices' own would not be atomic for all, everything goes through the
+  // host of the owner.
 
   template <upcxx::memory_kind Kind>
   ATOLL_ANYWHERE std::uint64_t fetch_add(upcxx::global_ptr<std::uint64_t, Kind> word,
@@ -294,7 +304,8 @@ class device_team {
     return fetch_add(word, 0);
   }
 
-  /// What this thread has put before is visible to whoever sees what it puts after. Waits for the host if that was asked for anything.
+  /// What this thread has put before is visible to whoever sees what it puts after. Waits for the host if
+  /// that was asked for anything.
   ATOLL_ANYWHERE void fence() const {
     view_.wait_for_host();
     words::fence();
@@ -306,14 +317,17 @@ class device_team {
     if (s.rank() == 0) fence();
     s.sync();
   }
-  /// Of all ranks of the team, one scope of each: what was put before is in place, everywhere, for what comes after. False: given up.
+  /// Of all ranks of the team, one scope of each: what was put before is in place, everywhere, for what comes
+  /// after. False: given up.
   template <class Scope>
   ATOLL_ANYWHERE bool barrier(Scope s) const {
     return device::enter_barrier(view_, s);
   }
-  /// A value of at most 8 bytes over all ranks of the team, one scope of each, which calls with the same operation: equal bits on
-  /// all, and in every run. Barriers and reductions of a rank come one after the other.
-  /// @param op  of two T, and associative; that it is called on all ranks in the order of the ranks is not promised, equal results are.
+  /// A value of at most 8 bytes over all ranks of the team, one scope of each, which calls with the same
+  /// operation: equal bits on all, and in every run. Barriers and reductions of a rank come one after the
+  /// other.
+  /// @param op  of two T, and associative; that it is called on all ranks in the order of the ranks is not
+  ///            promised, equal results are.
   template <class Scope, class T, class Op>
   ATOLL_ANYWHERE T reduce_all(Scope s, T const& value, Op op) const {
     check_value<T>();
@@ -322,7 +336,8 @@ class device_team {
           return device::bits_of(T(op(device::from_bits<T>(a), device::from_bits<T>(b))));
         }));
   }
-  /// The host of a rank calls what was given to on_notice() under that number; by this thread. After what it has put before.
+  /// The host of a rank calls what was given to on_notice() under that number; by this thread. After what it
+  /// has put before.
   ATOLL_ANYWHERE void notify(std::int32_t world_rank, std::uint32_t number, std::uint64_t argument) const {
     fence();
     engine::kernel_request r{};
@@ -344,15 +359,16 @@ class device_team {
   [[nodiscard]] int max_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes = 0,
                                Args const&... args) const;
 
-  /// What notify() with that number calls on this rank, with the world rank whose kernel it was, and the argument. To be given before
-  /// kernels may call it.
+  /// What notify() with that number calls on this rank, with the world rank whose kernel it was, and the
+  /// argument. To be given before kernels may call it.
   /// @progress  user-level progress of the persona that made the team makes the calls.
   void on_notice(std::uint32_t number, std::function<void(std::int32_t, std::uint64_t)> call) const {
     device::check_open(state_);
     state_->handlers[number] = std::move(call);
   }
 
-  /// Ends the team; kernels that use it have ended, the allocator has not. Collective. finalize() ends teams, too.
+  /// Ends the team; kernels that use it have ended, the allocator has not. Collective. finalize() ends teams,
+  /// too.
   /// @progress  user.
   void destroy() { device::end_team(std::exchange(state_, nullptr)); }
 
@@ -415,12 +431,13 @@ class device_team {
 };
 static_assert(std::is_trivially_copyable_v<device_team>);
 
-/// A team of kernels on the devices of an allocator, which is active on all ranks of the team and stays. Takes up to 4 KiB there, and 65
-/// KiB of the shared heap. Collective over the team.
+/// A team of kernels on the devices of an allocator, which is active on all ranks of the team and stays.
+/// Takes up to 4 KiB there, and 65 KiB of the shared heap. Collective over the team.
 ///
 /// @throws          bad_shared_alloc on all ranks if one has no room.
 ///
-/// @param patience  seconds after which a wait in a kernel gives up and the job ends, with a report; 0: never.
+/// @param patience  seconds after which a wait in a kernel gives up and the job ends, with a report; 0:
+///                  never.
 /// @progress        user.
 template <class Device>
 [[nodiscard]] device_team make_device_team(upcxx::device_allocator<Device>& gpu,
@@ -436,10 +453,11 @@ inline int device_team::max_blocks(Kernel kernel, unsigned threads, std::size_t 
 
 namespace device {
 
-/// Starts a kernel in a stream of the team's device, all of whose blocks will be there at once. Ends the job if they would not.
+/// Starts a kernel in a stream of the team's device, all of whose blocks will be there at once. Ends the job
+/// if they would not.
 ///
-/// @param kernel  a function object, called with the arguments by all threads: `ATOLL_ANYWHERE void operator()(...) const`.
-///                Simulated devices need no more than that it compiles for the host.
+/// @param kernel  a function object, called with the arguments by all threads: `ATOLL_ANYWHERE void
+///                operator()(...) const`. Simulated devices need no more than that it compiles for the host.
 template <class Compiler = this_compiler, class Kernel, class... Args>
 void launch(device_team const& team, atl::stream const& s, grid_shape shape, Kernel kernel, Args... args) {
   start_kernel<Compiler>(team.state(), s, shape, kernel, args...);

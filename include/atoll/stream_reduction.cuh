@@ -1,7 +1,8 @@
 #pragma once
 
-/// Reductions of arrays in memory of devices, in the order of streams: a kernel on each rank's device, and no host in between. For
-/// CUDA and, on simulated devices, plain C++; see <atoll/device.cuh>. Not part of upcxx.hpp.
+/// Reductions of arrays in memory of devices, in the order of streams: a kernel on each rank's device, and no
+/// host in between. For CUDA and, on simulated devices, plain C++; see <atoll/device.cuh>. Not part of
+/// upcxx.hpp.
 ///
 ///     atl::stream_reduction sums(gpu);                      // collective, once
 ///     kernel<<<..., s>>>(gpu.local(parts));
@@ -84,8 +85,8 @@ struct reduction_view {
   }
 };
 
-/// The number of a kernel's reduction is a word of its device, so that graphs may be launched again. All blocks read it, and the
-/// last one to end counts on.
+/// The number of a kernel's reduction is a word of its device, so that graphs may be launched again. All
+/// blocks read it, and the last one to end counts on.
 ATOLL_ANYWHERE inline void end_reduction(std::uint64_t* own, std::uint64_t number) {
   this_block().sync();
   if (this_block().rank() != 0) return;
@@ -139,8 +140,8 @@ struct reduce_many {
     std::uint64_t* const own = view.words(me);
     std::uint64_t const number = words::load_acquire(own) + 1;
     auto const all = this_grid();
-    // Every stream has come here: its array may be read and written. Offers by themselves order nothing, so there are fences: of
-    // who gives one, and of one thread for its block, which looks for all.
+    // Every stream has come here: its array may be read and written. Offers by themselves order nothing, so
+    // there are fences: of who gives one, and of one thread for its block, which looks for all.
     for (std::size_t r = all.rank(); r < static_cast<std::size_t>(ranks); r += all.size()) {
       words::fence();
       auto* const offers = view.offers(static_cast<std::int32_t>(r), number, ranks);
@@ -277,15 +278,16 @@ inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, 
 
 }  // namespace device
 
-/// Reductions over the ranks of a team, of arrays in an allocator's segments. All ranks make the same calls in the same order, each
-/// with whichever stream of the allocator's device, one after the other.
+/// Reductions over the ranks of a team, of arrays in an allocator's segments. All ranks make the same calls
+/// in the same order, each with whichever stream of the allocator's device, one after the other.
 template <class Device, class Compiler = device::this_compiler>
 class stream_reduction {
  public:
   template <class T>
   using pointer = upcxx::global_ptr<T, Device::kind>;
 
-  /// Takes 32 bytes for each of `few` elements and rank from the allocator, which must be active and stay. Collective over the team.
+  /// Takes 32 bytes for each of `few` elements and rank from the allocator, which must be active and stay.
+  /// Collective over the team.
   ///
   /// @param few       up to so many elements go the fastest way.
   /// @param patience  as for make_device_team().
@@ -324,9 +326,10 @@ class stream_reduction {
   stream_reduction& operator=(stream_reduction const&) = delete;
   ~stream_reduction() { ATOLL_CHECK(own_.is_null(), "atl::stream_reduction: destroy() it before it goes"); }
 
-  /// What follows in the stream finds in `out` the reduction of all ranks' `in`, in the order of the ranks: equal bits on all, in every
-  /// run. Both are n elements of the allocator's memory, or the same array. Where devices do not reach each other, or are more than 16, hosts
-  /// do it when the stream comes there, as copies with on_stream() that a device cannot do.
+  /// What follows in the stream finds in `out` the reduction of all ranks' `in`, in the order of the ranks:
+  /// equal bits on all, in every run. Both are n elements of the allocator's memory, or the same array. Where
+  /// devices do not reach each other, or are more than 16, hosts do it when the stream comes there, as copies
+  /// with on_stream() that a device cannot do.
   ///
   /// @param op  associative, for kernels: device::plus, least, greatest, or the like.
   template <class T, class Op>

@@ -1,8 +1,8 @@
 #pragma once
 
-/// What kernels that communicate share with the process that has launched them: a ring of commands for what their
-/// device does not reach, in host memory that it does. Who writes is said at each word; what belongs to a command is the
-/// kernel's until its number is there, and the host's until it is completed.
+/// What kernels that communicate share with the process that has launched them: a ring of commands for what
+/// their device does not reach, in host memory that it does. Who writes is said at each word; what belongs to
+/// a command is the kernel's until its number is there, and the host's until it is completed.
 
 #include <cstddef>
 #include <cstdint>
@@ -65,9 +65,10 @@ struct kernel_trouble {
 struct kernel_mailbox {
   static constexpr std::uint64_t capacity = 512;
 
-  alignas(
-      128) std::uint64_t completed;  ///< so many commands, all before them too; written by the host (release)
-  alignas(128) std::uint64_t end;    ///< not 0: nobody will come any more; written by either
+  /// So many commands, all before them too; written by the host (release).
+  alignas(128) std::uint64_t completed;
+  /// Not 0: nobody will come any more; written by kernels.
+  alignas(128) std::uint64_t end;
   alignas(128) kernel_trouble trouble;
   kernel_command commands[capacity];  ///< number n lies at (n - 1) % capacity
 };

@@ -11,7 +11,8 @@
 
 namespace atl::engine {
 
-/// A range of memory that kernels of one device can read and write: a device segment, or the shared heap of a rank.
+/// A range of memory that kernels of one device can read and write: a device segment, or the shared heap of a
+/// rank.
 struct kernel_range {
   std::uint64_t owner = 0;  ///< first word of global pointers into it
   std::uint64_t begin = 0;  ///< first address in the owner's terms
@@ -20,8 +21,9 @@ struct kernel_range {
   bool atomic = false;     ///< their atomic operations there are atomic for everybody
 };
 
-/// What kernels of a device of this process see of the segment or heap that global pointers with this first word point
-/// into; imported, pinned and kept until forget_range(). Ends the job if there is no such segment on this host.
+/// What kernels of a device of this process see of the segment or heap that global pointers with this first
+/// word point into; imported, pinned and kept until forget_range(). Ends the job if there is no such segment
+/// on this host.
 ATOLL_EXPORT kernel_range range_for_kernels(unsigned kind, int device, std::uint64_t owner);
 ATOLL_EXPORT void forget_range(std::uint64_t owner);
 /// Whether the devices of a kind are simulated, so that threads of the host play their kernels.
@@ -37,8 +39,8 @@ struct notice_listener {
 
 /// A number that no other team has, if one rank asks for all.
 ATOLL_EXPORT std::uint64_t new_kernel_team() noexcept;
-/// Looks after a mailbox in this rank's shared heap, at any progress. `team`: the same number on all ranks whose mailboxes
-/// belong together, and no other ones'. What goes wrong in a kernel ends the job.
+/// Looks after a mailbox in this rank's shared heap, at any progress. `team`: the same number on all ranks
+/// whose mailboxes belong together, and no other ones'. What goes wrong in a kernel ends the job.
 ATOLL_EXPORT void serve_kernels(kernel_mailbox* box, std::uint64_t team, notice_listener* listener);
 /// No kernel uses it any more; all that was asked is done.
 ATOLL_EXPORT void end_service(kernel_mailbox* box);

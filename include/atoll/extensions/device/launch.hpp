@@ -18,14 +18,16 @@
 
 namespace atl::inline UPCXX_MODE::device {
 
-/// How many blocks of how many threads, and bytes of shared memory that the kernel asks for when it is launched.
+/// How many blocks of how many threads, and bytes of shared memory that the kernel asks for when it is
+/// launched.
 struct grid_shape {
   unsigned blocks = 1;
   unsigned threads = 1;
   std::size_t shared_bytes = 0;
 };
 
-/// Part of the names of functions that compilers of CUDA make otherwise than those of C++: a program may have both.
+/// Part of the names of functions that compilers of CUDA make otherwise than those of C++: a program may have
+/// both.
 #ifdef __CUDACC__
 struct by_cuda;
 using this_compiler = by_cuda;
@@ -46,8 +48,8 @@ class host_play {
  public:
   template <class Kernel, class... Args>
   static void start(atl::stream const& s, unsigned blocks, Kernel kernel, Args... args) {
-    // Streams that the host plays go on when somebody makes progress, so threads begin then; the stream goes on when all of them
-    // have counted themselves.
+    // Streams that the host plays go on when somebody makes progress, so threads begin then; the stream goes
+    // on when all of them have counted themselves.
     auto const ended = upcxx::new_<std::uint64_t>(0);
     auto const self = std::make_shared<host_play>();
     self->grid_.blocks = blocks;

@@ -2,8 +2,8 @@
 
 /// Who does something together in a kernel: a thread, its warp, its block, or the whole grid.
 ///
-/// All threads of a scope make a call together, as __syncthreads() is one. Where the host plays kernels a block has one
-/// thread, and blocks are threads of the host.
+/// All threads of a scope make a call together, as __syncthreads() is one. Where the host plays kernels a
+/// block has one thread, and blocks are threads of the host.
 
 #include <cstddef>
 #include <cstdint>

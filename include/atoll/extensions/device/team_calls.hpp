@@ -13,8 +13,8 @@
 
 namespace atl::inline UPCXX_MODE::device {
 
-/// Whom a rank exchanges with, in which round. `all`: those `ahead`, then those `across`, as many as there may be rounds each.
-/// `find(rank)` gives a partner.
+/// Whom a rank exchanges with, in which round. `all`: those `ahead`, then those `across`, as many as there
+/// may be rounds each. `find(rank)` gives a partner.
 template <class Find>
 void find_partners(team_view& t, partner* all, Find&& find) {
   partner* const across = all + most_rounds;
@@ -52,8 +52,9 @@ ATOLL_ANYWHERE bool enter_barrier(team_view const& t, Scope s) {
   return s.sync_and(come);
 }
 
-/// By recursive doubling: both of a pair compute the same, in the order of their ranks, so all have the same bits. Ranks beyond
-/// the largest power of two give to, and hear from, one of the others. `combine` of two values as 64 bits.
+/// By recursive doubling: both of a pair compute the same, in the order of their ranks, so all have the same
+/// bits. Ranks beyond the largest power of two give to, and hear from, one of the others. `combine` of two
+/// values as 64 bits.
 template <class Scope, class Combine>
 ATOLL_ANYWHERE std::uint64_t reduce_words(team_view const& t, Scope s, std::uint64_t value,
                                           Combine&& combine) {

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The host's side of a device_team: what kernels will reach is found and made reachable once, since beside kernels that wait
-/// drivers do not take everything.
+/// The host's side of a device_team: what kernels will reach is found and made reachable once, since beside
+/// kernels that wait drivers do not take everything.
 
 #include <algorithm>
 #include <array>
@@ -137,7 +137,7 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
     if (!piece.is_null()) gpu.deallocate(piece);
     if (!t.box.is_null()) upcxx::deallocate(t.box);
     throw upcxx::bad_shared_alloc(
-        "make_device_team: a rank has no room for it, 4 KiB in the device's segment and 72 KiB in the shared heap");
+        "make_device_team: a rank has no room for it, 4 KiB in the device's segment and 65 KiB in the shared heap");
   }
   t.give_back = [&gpu, piece] { gpu.deallocate(piece); };
   std::vector<char> image(words_bytes + range_bytes + partner_bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What a kernel knows of its team, and the ways it has: to memory that its device reaches, and to its host for the rest.
+/// What a kernel knows of its team, and the ways it has: to memory that its device reaches, and to its host
+/// for the rest.
 
 #include <cstddef>
 #include <cstdint>
@@ -65,8 +66,8 @@ struct partner {
 /// Indices of call names in reports.
 enum class call : std::uint64_t { wait, wait_any, wait_all, barrier, all_reduce, command, quiet, put, get };
 
-/// What kernels get by value. What is looked up most is in it: a device has that at hand, while tables in its memory are far
-/// away after every acquire.
+/// What kernels get by value. What is looked up most is in it: a device has that at hand, while tables in its
+/// memory are far away after every acquire.
 struct team_view {
   /// Members of this host whose ranges are in the handle, and rounds whose partners are.
   static constexpr std::uint32_t most_near = 8;
@@ -264,8 +265,8 @@ struct team_view {
     put_by_host({p.owner, p.address + offset}, {0, value}, sizeof value,
                 {p.owner, p.address + offset + sizeof value}, engine::word_operation::set, stamp);
   }
-  /// The host copies `bytes` of `from`, or the first of its address if it has no owner, and then changes the word; unless that
-  /// is an addition, to a word to which devices add by themselves.
+  /// The host copies `bytes` of `from`, or the first of its address if it has no owner, and then changes the
+  /// word; unless that is an addition, to a word to which devices add by themselves.
   ATOLL_ANYWHERE void put_by_host(place to, place from, std::size_t bytes, place word,
                                   engine::word_operation operation, std::uint64_t operand) const {
     bool const apart = operation == engine::word_operation::add && is_atomic(word) &&

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Words of 8 bytes that kernels and hosts of one machine share, in terms of the C++ memory model: every operation here
-/// has system scope, so who else looks may be a kernel on another device, or a processor. Where the host plays kernels
-/// they are operations of std::atomic_ref.
+/// Words of 8 bytes that kernels and hosts of one machine share, in terms of the C++ memory model: every
+/// operation here has system scope, so who else looks may be a kernel on another device, or a processor.
+/// Where the host plays kernels they are operations of std::atomic_ref.
 
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace atl {
 
-/// A value and the number of the time it was written, which become visible together: no fence, no second store.
+/// A value and the number of the time it was written, which become visible together: no fence, no second
+/// store.
 struct alignas(16) stamped {
   std::uint64_t value;
   std::uint64_t stamp;
@@ -33,7 +34,8 @@ struct alignas(16) stamped {
 
 namespace atl::words {
 
-/// What this thread is known to see, since what it synchronises with has seen it; cheaper than a look at the word.
+/// What this thread is known to see, since what it synchronises with has seen it; cheaper than a look at the
+/// word.
 ATOLL_ANYWHERE inline std::uint64_t load_seen(std::uint64_t const* from) {
   return ATOLL_ON_DEVICE(*from)
       ATOLL_ON_HOST(std::atomic_ref(*const_cast<std::uint64_t*>(from)).load(std::memory_order_relaxed));
@@ -46,8 +48,9 @@ ATOLL_ANYWHERE inline std::uint64_t load_relaxed(std::uint64_t const* from) {
   return x;
 }
 
-/// What was written before the store_release or add_release that gave the value is seen by what follows. Costs no more than
-/// load_relaxed() while it is looked at (H200), unlike a fence, which takes 0.6 us even where nothing is under way.
+/// What was written before the store_release or add_release that gave the value is seen by what follows.
+/// Costs no more than load_relaxed() while it is looked at (H200), unlike a fence, which takes 0.6 us even
+/// where nothing is under way.
 ATOLL_ANYWHERE inline std::uint64_t load_acquire(std::uint64_t const* from) {
   std::uint64_t x;
   ATOLL_ON_DEVICE(asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(x) : "l"(from) : "memory");)
@@ -109,7 +112,8 @@ ATOLL_ANYWHERE inline std::uint64_t compare_exchange(std::uint64_t* at, std::uin
 /// What this thread has written, and seen, before is visible to whoever sees what it writes after.
 ATOLL_ANYWHERE inline void fence() {
   ATOLL_ON_DEVICE(asm volatile("fence.acq_rel.sys;" ::: "memory");)
-  // Not a fence of C++: ThreadSanitizer knows none. All that is written after one here is written by store_release.
+  // Not a fence of C++: ThreadSanitizer knows none. All that is written after one here is written by
+  // store_release.
 }
 
 /// Both at once, without order towards other memory.
@@ -128,7 +132,8 @@ ATOLL_ANYWHERE inline void store_stamped(stamped* to, std::uint64_t value, std::
 #endif
 }
 
-/// A stamp, and a value that was written with it or later: later only where the host plays kernels, or has written.
+/// A stamp, and a value that was written with it or later: later only where the host plays kernels, or has
+/// written.
 ATOLL_ANYWHERE inline stamped load_stamped(stamped const* from) {
   stamped x;
 #if defined(__CUDA_ARCH__) && \
