@@ -441,6 +441,7 @@ struct add_behind_hosts_data {
   ATOLL_ANYWHERE void operator()(device_team team, int const* from, upcxx::global_ptr<int> to, words_ptr word,
                                  std::uint64_t times) const {
     if (on::this_block().rank() != 0) return;
+    to += 11 * static_cast<std::ptrdiff_t>(on::this_block().index());
     for (std::uint64_t i = 0; i < times; ++i) {
       team.put_signal(on::this_thread(), from, to, 10, word, 1, atl::signal_op::add);
       team.put_signal(7, to + 10, word, 1, atl::signal_op::add);
@@ -455,7 +456,7 @@ TEST_F(kernels_test, additions_behind_data_of_hosts_count) {
   auto half = upcxx::world().split(me % 2, me);
   auto team = atl::make_device_team(gpu_, half, 60);
   auto const from = filled<int>(10, 3);
-  auto const heap = upcxx::new_array<int>(11);
+  auto const heap = upcxx::new_array<int>(2 * 11);
   auto const word = filled<std::uint64_t>(1, 0);
   auto const to = of_all(heap)[right_index()];
   auto const of_first = of_all(word)[static_cast<std::size_t>(half[0])];
@@ -468,8 +469,10 @@ TEST_F(kernels_test, additions_behind_data_of_hosts_count) {
     EXPECT_EQ(content(word, 1)[0], all);
   }
   upcxx::barrier();
-  EXPECT_EQ(heap.local()[9], 3);
-  EXPECT_EQ(heap.local()[10], 7);
+  for (int const block : {0, 1}) {
+    EXPECT_EQ(heap.local()[11 * block + 9], 3);
+    EXPECT_EQ(heap.local()[11 * block + 10], 7);
+  }
   team.destroy();
   half.destroy();
   upcxx::barrier();
