@@ -57,7 +57,8 @@ class network {
 
   /// Begins to connect: `connected` or `refused` follows. Both sides may connect at the same time, which makes
   /// one connection. under_way; complete if it stands; no_room until an earlier one is closed; unsupported for
-  /// an address that is none. The peer hears `connected` without doing anything but polling.
+  /// an address that is none. The peer hears `connected` without doing anything but polling; or `wanted`, where it cannot make
+  /// its end, and then begins itself, so that this side does not wait for ever.
   virtual started connect(std::int32_t peer, std::span<std::byte const> peer_address) = 0;
 
   /// Starts to that peer say no_room from here on. What was started comes to its end, here and at the peer

@@ -227,7 +227,8 @@ enum class [[nodiscard]] taken : std::uint8_t{
 enum class connection_change : std::uint8_t {
   connected,  ///< both ways; also where the peer began
   refused,    ///< connect() did not succeed: may be tried again
-  closing,    ///< the peer wants to close: starts say no_room from here on; `closed` follows
+  wanted,  ///< the peer has begun, and waits, but this side could not make its end: connect() tries that again
+  closing,  ///< the peer wants to close: starts say no_room from here on; `closed` follows
   lost,  ///< the connection broke, or was given up: starts are unreachable from here on. Events of operations follow
          ///< as the network lets go of their memory, and then `closed`
   closed,  ///< after close(), the peer's close(), or a loss: all events of operations have come before this
@@ -236,7 +237,7 @@ enum class connection_change : std::uint8_t {
 struct connection_event {
   std::int32_t peer = -1;
   connection_change what = connection_change::connected;
-  std::string_view words;  ///< for refused and lost: what the network said; valid during the call
+  std::string_view words;  ///< for refused, wanted and lost: what the network said; valid during the call
 };
 
 /// What a transport calls, from poll() only. Its functions may call all of network but poll() and arm().

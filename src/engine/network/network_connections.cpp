@@ -1,6 +1,7 @@
 // Connections to ranks of other hosts: begun at first use, from either side or both, and closed when there are too many.
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -50,6 +51,7 @@ bool network_messages::connect(network_peer& p) {
 
 void network_messages::opened(network_peer& p) {
   if (p.link == link_state::open) return;
+  if (std::exchange(p.wanted, false)) --waiting_;
   p.link = link_state::open;
   p.refusals = 0;
   for (lane const way : {lane::request, lane::control}) p.sizes[index_of(way)] = network_->sizes(p.rank, way);
@@ -77,6 +79,9 @@ void network_messages::connection(transport::connection_event const& event) {
     case connection_change::connected:
       opened(p);
       break;
+    case connection_change::wanted:
+      if (p.link != link_state::open && !std::exchange(p.wanted, true)) ++waiting_;
+      [[fallthrough]];
     case connection_change::refused:
       if (p.link == link_state::open) break;  // the peer's own attempt was quicker
       p.link = link_state::none;

@@ -487,7 +487,8 @@ bool network_messages::settle_credit(network_peer& p) {
 bool network_messages::is_settled(network_peer const& p) noexcept {
   bool const nothing_sent = p.waiting[0].private_bytes == 0 && p.waiting[1].private_bytes == 0;
   bool const passes = p.counterpart_of != 0 || p.passing != 0 || p.passed != 0;
-  return p.link == link_state::none && nothing_sent && !p.bundling && p.in_use == 0 && p.owed == 0 && !passes;
+  return p.link == link_state::none && !p.wanted && nothing_sent && !p.bundling && p.in_use == 0 &&
+         p.owed == 0 && !passes;
 }
 
 /// Peers whose connection has been closed take no memory: there may be as many as the job has ranks.
@@ -499,7 +500,7 @@ void network_messages::forget(network_peer const& p) {
 
 /// True if anything moved.
 bool network_messages::flush(network_peer& p) {
-  bool moved = false;
+  bool moved = p.wanted && connect(p);
   for (lane const way : {lane::control, lane::request}) {
     while (!p.waiting[index_of(way)].empty() && send_first(p, way)) moved = true;
   }
@@ -523,7 +524,7 @@ bool network_messages::flush() {
     network_peer& p = *active_[i];
     moved |= flush(p);
     bool const settled = settle_credit(p);
-    if (settled && p.pieces.empty() && p.waiting[0].empty() && p.waiting[1].empty()) {
+    if (settled && !p.wanted && p.pieces.empty() && p.waiting[0].empty() && p.waiting[1].empty()) {
       p.listed = false;
       active_[i] = active_.back();
       active_.pop_back();

@@ -343,7 +343,7 @@ class network_messages final : public single<network_messages>, public transport
   std::list<passing_on> passing_on_;
   std::vector<std::uint64_t> others_;  ///< messages of a bundle that has arrived: target, place
   std::size_t watched_ = 0;            ///< peers to which something was acknowledged `before`
-  std::size_t waiting_ = 0;            ///< messages that the transport does not have yet
+  std::size_t waiting_ = 0;  ///< messages that the transport does not have yet, and connections for peers
   std::atomic<std::size_t> unsent_{0};
   std::size_t private_bytes_[transport::lanes] = {};
   std::uint64_t calls_sent_ = 0;

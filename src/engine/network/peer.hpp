@@ -55,7 +55,8 @@ enum class last_acknowledged : std::uint8_t {
 struct network_peer {
   std::int32_t rank = -1;
   link_state link = link_state::none;
-  bool listed = false;                               ///< among those that flush() visits
+  bool listed = false;  ///< among those that flush() visits
+  bool wanted = false;  ///< by the peer, which waits for this side's attempt; counts as a message that waits
   std::uint32_t refusals = 0;                        ///< in a row
   std::uint64_t try_again_ns = 0;                    ///< not before then
   std::uint64_t last_use = 0;                        ///< of the connection, by the count of all uses

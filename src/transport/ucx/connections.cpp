@@ -163,6 +163,8 @@ void ucx_network::end_connection(peer& p) {
     tell(p, connection_change::closed, why);
   } else if (p.asked) {
     tell(p, connection_change::refused, why);
+  } else {
+    tell(p, connection_change::wanted, why);
   }
   if (p.wishes || p.lost) touch(p);
 }
