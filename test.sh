@@ -20,7 +20,7 @@ Installs the Debian packages that are missing (as root or with sudo), builds, an
   --whole      with --tsan: all unit and multirank tests, which takes half an hour on 2 cores
   --all        the default, --asan and --tsan one after the other: what continuous integration runs (with CI=true
                in the environment --asan leaves out tests labelled `extra`: code that other tests run there already,
-               in another mode or in programs of the guide)
+               in another mode or in programs of the guide; and the default leaves out what --asan runs)
   --quick      only what takes seconds: leaves out slow tests, consumer projects and the header check;
                can be combined with the others
   --no-install do not install packages; go on with what is there
@@ -104,6 +104,8 @@ run_pass() {
   esac
   # Where nobody debugs, debug information down to lines is enough, and files are compiled together: half of the compilation is gone.
   [ "$preset" = dev ] && [ -n "${CI:-}" ] && settings=("-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1" -DCMAKE_UNITY_BUILD=ON)
+  # What all passes together run need not run twice, but for the programs that people use.
+  [ "$preset" = dev ] && [ -n "${CI:-}" ] && case " ${passes[*]} " in *" asan "*) settings+=(-DATOLL_TEST_ONCE=ON) ;; esac
   [ $quick = yes ] && without+=(slow consumer tree)
   # One expression: ctest leaves out what matches all of several.
   [ ${#without[@]} -gt 0 ] && options+=(-LE "$(IFS='|'; echo "${without[*]}")")

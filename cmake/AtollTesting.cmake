@@ -2,12 +2,12 @@
 #
 #   atoll_add_unit_test(name SOURCES a.cpp ... [LIBS ...] [LIBRARY upcxx] [LABELS ...] [ENVIRONMENT VAR=value ...]
 #                       [TIMEOUT s]
-#                       [ARGS ...] [CODEMODE debug|opt] [THREADMODE seq|par] [OWN_MAIN])
+#                       [ARGS ...] [CODEMODE debug|opt] [THREADMODE seq|par] [OWN_MAIN] [UNSANITIZED])
 #       One process, no launcher. Sees src/ and links the library's objects with every symbol in reach.
 #
 #   atoll_add_multirank_test(name SOURCES a.cpp ... [RANKS 1 2 4 5] [LIBS ...] [LABELS ...] [ENVIRONMENT ...]
 #                            [TIMEOUT s] [ARGS ...] [HEAP 16M] [CODEMODE ...] [THREADMODE ...] [OWN_MAIN]
-#                            [LIBRARY atoll_internal])
+#                            [LIBRARY atoll_internal] [UNSANITIZED])
 #       The public API under the launcher, one test `name.<R>ranks` per count. The main function comes from
 #       tests/support/multirank_main.cpp unless OWN_MAIN is given. With LIBRARY it sees src/ as unit tests do.
 #
@@ -22,9 +22,15 @@
 # `threads`: several threads in a process, so that
 # ThreadSanitizer has something to see (built by threads_tests, too).
 #
+# UNSANITIZED: runs without sanitizers in any case. It matters with ATOLL_TEST_ONCE, by which continuous integration leaves out
+# what it runs under AddressSanitizer as well, but for scripts; programs of which no run is left are not even built then.
+#
 # Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer.
 
 include_guard(GLOBAL)
+
+option(ATOLL_TEST_ONCE "Without sanitizers, only tests that are not run with AddressSanitizer by test.sh --asan" OFF)
+mark_as_advanced(ATOLL_TEST_ONCE)
 
 set(ATOLL_TEST_SUPPORT ${PROJECT_SOURCE_DIR}/tests/support)
 if(ATOLL_SANITIZE)
@@ -58,6 +64,14 @@ add_custom_target(multirank_tests)
 add_custom_target(extra_tests)
 add_custom_target(threads_tests)
 
+# Whether a test of the caller's arg_*, with these labels, is left to AddressSanitizer.
+macro(_atoll_left_to_sanitizer out)
+  set(${out} OFF)
+  if(ATOLL_TEST_ONCE AND NOT ATOLL_SANITIZE AND NOT arg_UNSANITIZED AND NOT "extra" IN_LIST arg_LABELS)
+    set(${out} ON)
+  endif()
+endmacro()
+
 # Adds an executable to the targets that build its sort. Arguments: executable, target of the sort, labels.
 function(_atoll_group_test name sort)
   if(extra IN_LIST ARGN)
@@ -76,7 +90,7 @@ function(_atoll_group_test name sort)
 endfunction()
 
 macro(_atoll_parse_test)
-  cmake_parse_arguments(arg "OWN_MAIN" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS;LIBRARY"
+  cmake_parse_arguments(arg "OWN_MAIN;UNSANITIZED" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS;LIBRARY"
                         "SOURCES;LIBS;LABELS;ENVIRONMENT;ARGS;RANKS;COMMAND" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${CMAKE_CURRENT_FUNCTION}(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -158,6 +172,11 @@ function(atoll_add_unit_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} ${arg_LIBRARY} atoll_warnings ${gtest})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  _atoll_left_to_sanitizer(elsewhere)
+  if(elsewhere)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   _atoll_group_test(${name} unit_tests ${arg_LABELS})
   add_test(NAME ${name} COMMAND ${ATOLL_TEST_PREFIX} $<TARGET_FILE:${name}> ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES
@@ -167,6 +186,7 @@ endfunction()
 
 # The runs of a multirank test's program, <target>[.<how>].<ranks>ranks, as the caller's arg_* say.
 function(_atoll_add_runs target how)
+  _atoll_left_to_sanitizer(elsewhere)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -185,9 +205,14 @@ function(_atoll_add_runs target how)
       continue()
     endif()
     set(labels multirank ${arg_LABELS})
-    if(ATOLL_SANITIZE AND ranks EQUAL 4 AND 5 IN_LIST arg_RANKS)
-      list(APPEND labels extra)
+    if(ranks EQUAL 4 AND 5 IN_LIST arg_RANKS)
+      if(ATOLL_SANITIZE)
+        list(APPEND labels extra)
+      endif()
+    elseif(elsewhere)
+      continue()
     endif()
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL OFF)
     add_test(NAME ${id} COMMAND ${ATOLL_TEST_PREFIX} ${launch} $<TARGET_FILE:${target}> ${arg_ARGS})
     set_tests_properties(${id} PROPERTIES
       LABELS "${labels}" TIMEOUT ${outer_timeout} SKIP_RETURN_CODE 77 PROCESSORS ${ranks}
@@ -224,6 +249,9 @@ function(atoll_add_multirank_test name)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   _atoll_group_test(${name} multirank_tests ${arg_LABELS})
+  if(ATOLL_TEST_ONCE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   _atoll_add_runs(${name} "")
 endfunction()
 
@@ -231,8 +259,11 @@ endfunction()
 # integration leaves these out, but for those that say SANITIZED: most of their code runs there in its first environment.
 function(atoll_run_again target how)
   cmake_parse_arguments(PARSE_ARGV 2 arg "SANITIZED" "TIMEOUT;HEAP" "RANKS;ENVIRONMENT;ARGS;LABELS")
-  if(ATOLL_SANITIZE AND NOT arg_SANITIZED)
-    list(APPEND arg_LABELS extra)
+  if(NOT arg_SANITIZED)
+    set(arg_UNSANITIZED ON)
+    if(ATOLL_SANITIZE)
+      list(APPEND arg_LABELS extra)
+    endif()
   endif()
   if(TARGET atoll AND TARGET ${target})
     _atoll_add_runs(${target} .${how})
