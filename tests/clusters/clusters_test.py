@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -626,6 +627,25 @@ class Cables(ThreeInterfaces, unittest.TestCase):
                 mend = self.cut(f"h2:{name}")
                 self.check_ended(begin, job, words, mend, self.link_is_lost(name))
                 self.doCleanups()
+
+    def test_one_from_the_start(self):
+        """Its system finds nobody after 3 s. Networks that choose that cable try again, until it is back or for as long as they are told to."""
+        mend = self.cut("h2:eth1")
+        begin = time.monotonic()
+        got = self.short_job(2)
+        if got.returncode != 0:
+            self.assertLess(time.monotonic() - begin, PATIENCE)
+            said = [line for line in (got.stdout + got.stderr).splitlines() if line.startswith("atoll: ")]
+            self.assertGreaterEqual(len(said), 1, got.stdout + got.stderr)
+            self.assertRegex(said[0], r"rank [01] of 2 \(h[12]\): network: rank [01] cannot be reached over the network ucx: .*Is a cable out")
+            back = threading.Timer(4, mend)
+            back.start()
+            self.addCleanup(back.join)
+            got = self.short_job(10)
+            self.assertEqual(got.returncode, 0, got.stdout)
+
+    def short_job(self, seconds):
+        return hosts_sh("run", "-n", 2, os.path.join(PROGRAMS, self.PROGRAM), 16, 1 << 20, ATOLL_TRANSPORTS="ucx", ATOLL_HOST_TIMEOUT=str(seconds))
 
     @unittest.skipUnless(WHOLE, "for scripts/clusters.sh")
     def test_all_of_a_host(self):

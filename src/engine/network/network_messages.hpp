@@ -300,6 +300,7 @@ class network_messages final : public single<network_messages>, public transport
 
   // Connections.
   void opened(network_peer& p);
+  void refused(network_peer& p, std::string_view words);
   void closes(network_peer& p) noexcept;
   [[nodiscard]] bool too_many_open() const noexcept { return connections() > most_open_ && !ending_; }
   void close_least_used();
