@@ -1,0 +1,239 @@
+#pragma once
+
+/// How collectives in streams travel: which rank signals and copies to which, in which order.
+///
+/// Rank r has links to ranks r + 1, r + 2, r + 4, ...: enough for a barrier (dissemination), for a binomial
+/// tree from any root, and for a chain (the first link alone). Each link has four words at its further end,
+/// or its nearer one, that always the same rank sets and always the same one uses up: so they hold constants,
+/// as nodes of graphs must, and what is captured and what is not may take turns.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <atoll/base/check.hpp>
+#include <atoll/copy_batch.hpp>
+#include <atoll/engine/streams.hpp>
+#include <atoll/stream.hpp>
+#include <upcxx/collectives.hpp>
+#include <upcxx/completion.hpp>
+#include <upcxx/detail/late_copy.hpp>
+#include <upcxx/global_ptr.hpp>
+#include <upcxx/promise.hpp>
+#include <upcxx/team.hpp>
+
+namespace atl::inline UPCXX_MODE::detail {
+
+/// How a broadcast goes: all pieces along a chain, or one down a tree.
+struct broadcast_way {
+  bool chain;
+  std::size_t piece;  ///< bytes
+};
+
+/// A copy of b bytes takes 1 + b / step_bytes steps. A tree takes as many of the whole as it is deep; a chain
+/// one for each piece, and one for each rank that the last piece still has to pass.
+inline broadcast_way choose_way(std::size_t bytes, upcxx::intrank_t ranks, std::size_t step_bytes) {
+  constexpr std::size_t line = 256;  // pieces begin where engines copy fastest
+  double const load = static_cast<double>(bytes) / static_cast<double>(step_bytes);
+  double const passed = std::max(ranks - 2, 0);
+  double const pieces = std::max(1.0, std::floor(std::sqrt(passed * load)));
+  double const depth = std::bit_width(static_cast<unsigned>(ranks - 1));
+  if (depth * (1 + load) <= (pieces + passed) * (1 + load / pieces)) return {false, bytes};
+  auto const n = static_cast<std::size_t>(pieces);
+  return {true, ((bytes + n - 1) / n + line - 1) / line * line};
+}
+
+/// Copies in any order among themselves, before what follows in the stream: small ones by one kernel, and
+/// those that the stream's device cannot do by the host, all at once.
+class copies_together {
+ public:
+  explicit copies_together(stream const& s) : in_(&s) {}
+  void add(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
+    if (!engine::stream_copy(name_of(*in_), to, from, bytes)) left_.push_back({to, from, bytes});
+  }
+  void finish() {
+    if (left_.empty()) return;
+    by_host(*in_, [all = std::move(left_)] {
+      upcxx::promise<> done;
+      for (one const& each : all) {
+        auto const owner = static_cast<upcxx::intrank_t>(static_cast<std::uint32_t>(each.to.owner));
+        upcxx::detail::copy_later(each.to, each.from, each.bytes, owner,
+                                  upcxx::operation_cx::as_promise(done));
+      }
+      return done.finalize();
+    });
+  }
+
+ private:
+  struct one {
+    engine::memory_place to;
+    engine::memory_place from;
+    std::size_t bytes;
+  };
+  stream const* in_;
+  copy_batch gathered_;
+  std::vector<one> left_;
+};
+
+inline engine::memory_place moved(engine::memory_place place, std::size_t bytes) {
+  return {place.owner, place.address + bytes};
+}
+inline bool same(engine::memory_place a, engine::memory_place b) {
+  return a.owner == b.owner && a.address == b.address;
+}
+
+/// A rank's end of the links, without types.
+class collective_links {
+ public:
+  /// By rank of the team: where each receives.
+  using places = std::vector<engine::memory_place>;
+
+  static std::size_t count(upcxx::team const& over) {
+    return std::bit_width(static_cast<unsigned>(over.rank_n() - 1));
+  }
+  static std::size_t words(upcxx::team const& over) { return kinds_of_words * count(over); }
+
+  /// `signals`: words() of each rank.
+  template <class Signals>
+  collective_links(Signals const& signals, upcxx::team const& over, std::size_t step_bytes)
+      : over_(&over), links_(count(over)), step_bytes_(step_bytes) {
+    upcxx::intrank_t const me = over.rank_me();
+    upcxx::intrank_t const ranks = over.rank_n();
+    own_ = signals.mine();
+    for (upcxx::intrank_t reach = 1; reach < ranks; reach *= 2) {
+      ahead_.push_back(signals.at((me + reach) % ranks));
+      behind_.push_back(signals.at((me - reach + ranks) % ranks));
+    }
+  }
+
+  [[nodiscard]] upcxx::team const& over() const { return *over_; }
+  [[nodiscard]] bool is_open() const noexcept { return !own_.is_null(); }
+  void close() { own_ = pointer(); }
+
+  /// Where all ranks receive: `mine` of this one. Ends the job if sizes differ. Collective over the team.
+  [[nodiscard]] places gather_places(engine::memory_place mine, std::size_t bytes, char const* call) const {
+    struct told {
+      std::uint64_t owner, address, bytes;
+    };
+    auto const ranks = static_cast<std::size_t>(over_->rank_n());
+    std::vector<told> own(ranks, told{});
+    std::vector<told> all(ranks);
+    own[static_cast<std::size_t>(over_->rank_me())] = {mine.owner, mine.address, bytes};
+    upcxx::reduce_all(
+        own.data(), all.data(), ranks,
+        [](told const& a, told const& b) {
+          return told{a.owner | b.owner, a.address | b.address, a.bytes | b.bytes};
+        },
+        *over_)
+        .wait();
+    places found;
+    for (told const& each : all) {
+      if (each.bytes != bytes) {
+        check_failed(
+            "%s: this rank gives %zu bytes, and rank %d gives %llu: all destinations must have one size",
+            call, bytes, static_cast<int>(static_cast<std::uint32_t>(each.owner)),
+            static_cast<unsigned long long>(each.bytes));
+      }
+      found.push_back({each.owner, each.address});
+    }
+    return found;
+  }
+
+  /// `bytes` from `from`, of the root, to all.
+  void broadcast(stream const& s, places const& to, upcxx::intrank_t root, engine::memory_place from,
+                 std::size_t bytes) const {
+    upcxx::intrank_t const ranks = over_->rank_n();
+    upcxx::intrank_t const me = over_->rank_me();
+    auto const turn = static_cast<std::size_t>((me - root + ranks) % ranks);  // the root's is 0
+    auto const& own = to[static_cast<std::size_t>(me)];
+    broadcast_way const way = choose_way(bytes, ranks, step_bytes_);
+    std::size_t const pieces = (bytes + way.piece - 1) / way.piece;
+    // In a tree over the link of the turn's highest bit; whoever has it earlier has more to pass it on to.
+    std::size_t const bits = std::bit_width(turn);
+    std::size_t const in = way.chain || bits == 0 ? 0 : bits - 1;
+    std::size_t const first = way.chain ? 0 : bits;
+    std::size_t const last = way.chain ? std::min<std::size_t>(links_, 1) : links_;
+    if (turn != 0) {
+      from = own;
+      signal(s, behind_[in] + word(free_there, in), 1);
+    }
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      std::size_t const begin = piece * way.piece;
+      std::size_t const size = std::min(way.piece, bytes - begin);
+      if (turn != 0) receive(s, in, piece + 1, pieces);
+      for (std::size_t link = first; link < last; ++link) {
+        std::size_t const reach = std::size_t{1} << link;
+        if (turn + reach >= static_cast<std::size_t>(ranks)) break;
+        upcxx::intrank_t const next = (me + static_cast<upcxx::intrank_t>(reach)) % ranks;
+        if (piece == 0) use_up(s, word(free_there, link));
+        start_in_stream(moved(to[static_cast<std::size_t>(next)], begin), moved(from, begin), size,
+                        (*over_)[next],
+                        on_stream(s) | remote_cx::as_signal(ahead_[link] + word(news, link), piece + 1));
+      }
+    }
+    if (turn == 0 && !same(own, from)) start_in_stream(own, from, bytes, (*over_)[me], on_stream(s));
+  }
+
+  /// To each rank, at the place of this one, `bytes` from `from`; or, if each has a part of its own, from the
+  /// part that is meant for it.
+  void exchange(stream const& s, places const& to, engine::memory_place from, std::size_t bytes,
+                bool in_parts) const {
+    auto const ranks = static_cast<std::size_t>(over_->rank_n());
+    auto const me = static_cast<std::size_t>(over_->rank_me());
+    pass(s, coming);
+    copies_together all(s);
+    // First to the next one, so that not all write to one at a time; to itself last.
+    for (std::size_t k = 1; k <= ranks; ++k) {
+      std::size_t const peer = (me + k) % ranks;
+      engine::memory_place const target = moved(to[peer], me * bytes);
+      engine::memory_place const source = moved(from, in_parts ? peer * bytes : 0);
+      if (!same(target, source)) all.add(target, source, bytes);
+    }
+    all.finish();
+    pass(s, leaving);
+  }
+
+ private:
+  using pointer = upcxx::global_ptr<std::uint64_t, upcxx::memory_kind::any>;
+
+  /// What a link has words for. Who sets one has heard, over others, that it was used up.
+  enum kind_of_word : std::size_t {
+    coming,      ///< at the far end: all up to here have come to an exchange
+    leaving,     ///< at the far end: ... and have put all that they had to put
+    free_there,  ///< at the near end: the far one's destination may be written
+    news,        ///< at the far end: pieces that have come
+    kinds_of_words
+  };
+
+  [[nodiscard]] std::ptrdiff_t word(kind_of_word kind, std::size_t link) const {
+    return static_cast<std::ptrdiff_t>(kind * links_ + link);
+  }
+  void use_up(stream const& s, std::ptrdiff_t which, std::uint64_t value = 1) const {
+    wait_and_reset(s, own_ + which, value, signal_cmp::equal);
+  }
+  void receive(stream const& s, std::size_t link, std::uint64_t piece, std::uint64_t pieces) const {
+    std::ptrdiff_t const which = word(news, link);
+    piece == pieces ? use_up(s, which, pieces) : wait(s, own_ + which, piece);
+  }
+  /// A barrier. Words of one are set again only by who has been in the other since, to which all had come
+  /// when they had left this one.
+  void pass(stream const& s, kind_of_word kind) const {
+    for (std::size_t link = 0; link < links_; ++link) {
+      signal(s, ahead_[link] + word(kind, link), 1);
+      use_up(s, word(kind, link));
+    }
+  }
+
+  upcxx::team const* over_;
+  std::size_t links_;
+  std::size_t step_bytes_;
+  pointer own_;                  ///< the first word; null: destroyed
+  std::vector<pointer> ahead_;   ///< by link, of the rank so far on
+  std::vector<pointer> behind_;  ///< of the rank so far back
+};
+
+}  // namespace atl::inline UPCXX_MODE::detail
