@@ -1,0 +1,79 @@
+// Graphs of CUDA that have collectives among their nodes, over the fake driver and GPUs.
+
+#include <atoll/stream_collectives.hpp>
+
+#include "multirank/kinds/collectives_script.hpp"
+#include "multirank/kinds/graph_fixture.hpp"
+
+class graph_collectives_test : public graph_fixture {
+ protected:
+  /// A graph and all that it needs.
+  struct captured {
+    captured(graph_collectives_test& test, upcxx::team const& over, std::size_t room)
+        : s(atl::make_stream(test.gpu_)),
+          destination(test.filled(room + 1, -1)),
+          all(test.gpu_, over),
+          to(all.bind(destination, room)),
+          script(over, test.filled(room, 0), destination, room, some_collectives(over.rank_n(), room)),
+          made(test.capture(s, cuda::capture_global, [&] { script.run(s, to); })) {}
+
+    atl::owned_stream s;
+    gpu_ptr<int> destination;
+    atl::stream_collectives<upcxx::gpu_default_device> all;
+    atl::collective_destination<int> to;
+    collectives_script script;
+    void* made;
+  };
+
+  std::size_t ranks_ = static_cast<std::size_t>(upcxx::rank_n());
+};
+
+TEST_F(graph_collectives_test, all_calls_are_made_again_with_every_launch) {
+  auto const s = atl::make_stream(gpu_);
+  std::size_t const room = 1500 * ranks_ + 1;
+  auto const destination = filled(room + 1, -1);
+  // Long ones in pieces.
+  atl::stream_collectives all(gpu_, upcxx::world(), 4096);
+  auto const to = all.bind(destination, room);
+  collectives_script script(upcxx::world(), filled(room, 0), destination, room,
+                            some_collectives(upcxx::rank_n(), room));
+  void* const made = capture(s, cuda::capture_global, [&] { script.run(s, to); });
+  for (int round = 0; round < 10; ++round) {
+    script.fill(round);
+    if (round % 4 == me % 4) upcxx::progress();
+    // What is captured and what is not take turns.
+    if (round % 3 == 2) {
+      script.run(s, to);
+    } else {
+      ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+    }
+    atl::wait(s);
+    script.expect(round);
+  }
+  // Without a host in between.
+  script.fill(11);
+  for (int round = 0; round < 20; ++round) ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+  atl::wait(s);
+  script.expect(11);
+  EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+  all.destroy();
+}
+
+TEST_F(graph_collectives_test, two_graphs_at_once_have_an_object_each) {
+  upcxx::team halves = upcxx::world().split(me % 2, me);
+  captured whole(*this, upcxx::world(), 20 * ranks_);
+  captured half(*this, halves, 33 * ranks_);
+  for (auto* const each : {&whole, &half}) each->script.fill(1);
+  for (int round = 0; round < 10; ++round) {
+    for (auto* const each : {&whole, &half}) {
+      ASSERT_EQ(cu_.launch(each->made, each->s.native()), cuda::success);
+    }
+  }
+  for (auto* const each : {&whole, &half}) {
+    atl::wait(each->s);
+    each->script.expect(1);
+    EXPECT_EQ(cu_.destroy_executable(each->made), cuda::success);
+    each->all.destroy();
+  }
+  halves.destroy();
+}

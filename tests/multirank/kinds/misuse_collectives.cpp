@@ -1,0 +1,41 @@
+// Misuse of collectives in streams; see misuse.cpp.
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include <atoll/stream_collectives.hpp>
+#include <upcxx/upcxx.hpp>
+
+int misuse_collectives(char const* what) {
+  auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
+  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  auto const ranks = static_cast<std::size_t>(upcxx::rank_n());
+  auto const source = gpu.allocate<int>(10 * ranks);
+  auto const destination = gpu.allocate<int>(10 * ranks);
+  upcxx::dist_object<upcxx::global_ptr<int, upcxx::gpu_default_device::kind>> sources(source);
+  auto const theirs = sources.fetch((upcxx::rank_me() + 1) % upcxx::rank_n()).wait();
+  upcxx::barrier();
+  auto const s = atl::make_stream(gpu);
+  auto all = std::make_unique<atl::stream_collectives<upcxx::gpu_default_device>>(gpu);
+  if (is("collective_null")) (void)all->bind(upcxx::global_ptr<int>(), 10);
+  if (is("collective_binds_theirs")) (void)all->bind(theirs, 10);
+  if (is("collective_binds_too_much")) (void)all->bind(destination, 10 * ranks + 1000);
+  if (is("collective_sizes")) (void)all->bind(destination, 10 + static_cast<std::size_t>(upcxx::rank_me()));
+  auto const to = all->bind(destination, 10 * ranks);
+  if (is("collective_no_source")) to.gather_all(s, nullptr, 10);
+  if (is("collective_no_root_source")) to.broadcast(s, upcxx::rank_me(), static_cast<int*>(nullptr), 10);
+  if (is("collective_theirs")) to.gather_all(s, theirs, 10);
+  if (is("collective_loose_source")) to.all_to_all(s, source + 10000, 10);
+  if (is("collective_too_many")) to.gather_all(s, source, 11);
+  if (is("collective_root")) to.broadcast(s, upcxx::rank_n(), source, 10);
+  if (is("collective_overlaps")) to.all_to_all(s, destination, 10);
+  if (is("collective_forgotten")) all.reset();
+  all->destroy();
+  if (is("collective_destroyed")) to.gather_all(s, source, 10);
+  if (is("collective_binds_late")) (void)all->bind(destination, 10);
+  all.reset();
+  if (is("collective_gone")) to.broadcast(s, 0, source, 10);
+  gpu.destroy();
+  return 0;
+}
