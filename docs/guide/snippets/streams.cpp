@@ -4,6 +4,7 @@
 #include <atoll/signal_array.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
+#include <atoll/stream_collectives.hpp>
 #include <upcxx/upcxx.hpp>
 
 int main() {
@@ -95,11 +96,35 @@ int main() {
   atl::wait(s);
   all.destroy();  // collective
   // [/barrier]
+
+  auto const n = static_cast<std::size_t>(10 * ranks);
+  auto const mine = gpu.allocate<double>(n);
+  auto const parts = gpu.allocate<double>(n);
+  for (std::size_t i = 0; i < n; ++i)
+    values[i] = me + 0.01 * static_cast<double>(i);
+  upcxx::copy(values, mine, n, atl::on_stream(s));
+  // [collectives]
+  atl::stream_collectives among(gpu);       // collective, once
+  auto const table = among.bind(parts, n);  // collective: n elements of each rank
+  // kernel<<<grid, block, 0, s>>>(gpu.local(mine));
+  table.gather_all(s, mine, 10);  // 10 of rank 0, 10 of rank 1, ...
+  // next<<<grid, block, 0, s>>>(gpu.local(parts));
+  table.all_to_all(s, mine, 10);   // from each the 10 that are for this rank
+  table.broadcast(s, 0, mine, 5);  // rank 0's; the rest of the table stays
+  atl::wait(s);
+  among.destroy();  // collective
+  // [/collectives]
+  upcxx::copy(parts, values, n, atl::on_stream(s));
+  atl::wait(s);
+  UPCXX_ASSERT_ALWAYS(values[4] == 0.04 &&
+                      values[n - 1] == ranks - 1 + 0.01 * (10 * me + 9));
   upcxx::delete_array(shared);
   gpu.deallocate(plane);
   gpu.deallocate(ghost);
   gpu.deallocate(news);
   gpu.deallocate(count);
+  gpu.deallocate(mine);
+  gpu.deallocate(parts);
   upcxx::barrier();
   gpu.destroy();
   upcxx::finalize();
