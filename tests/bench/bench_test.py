@@ -90,8 +90,9 @@ class Devices(unittest.TestCase):
         expected = {f"gpu.simulated.{way}.{what}" for way in self.WAYS for what in ("time", "injection", "flood")}
         expected |= {f"gpu.simulated.{what}" for what in
                      ("pinned_to_gpu.flood", "gpu_to_pinned.flood", "private_to_gpu.flood", "gpu_to_private.flood", "pin.time",
-                      "put.batch", "stream.signal", "stream.reduce", "kernel.stamped", "kernel.stamped_to", "kernel.signal",
-                      "kernel.barrier", "kernel.reduce", "notified.time", "notified.injection", "notified.flood", "notified16.flood")}
+                      "put.batch", "stream.signal", "stream.broadcast", "stream.gather_all", "stream.reduce", "kernel.stamped",
+                      "kernel.stamped_to", "kernel.signal", "kernel.barrier", "kernel.reduce", "notified.time", "notified.injection",
+                      "notified.flood", "notified16.flood")}
         self.assertEqual({row["key"] for row in rows}, expected)
         self.assertEqual({row["limit"] + row["goal"] for row in rows}, {""})
 
