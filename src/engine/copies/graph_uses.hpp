@@ -11,12 +11,27 @@
 
 namespace atl::engine {
 
-/// Those of one segment: captures whose graph, or an executable one made of it, is there still or is being executed.
-/// The driver holds an object for each; it is gone when they are.
+/// Captures whose graph, or an executable one made of it, is there still or is being executed: for each the driver holds one
+/// object, whatever the number of segments (each costs every launch about a microsecond), which is gone when they are.
+class live_captures {
+ public:
+  /// The object of what is being captured in the stream. Null if the driver does not tell when graphs are gone.
+  std::shared_ptr<void> find(memory::program_streams& streams, memory::stream_handle s,
+                             std::uint64_t capture);
+
+ private:
+  struct known {
+    memory::program_streams* of;
+    std::uint64_t capture;
+    std::weak_ptr<void> alive;
+  };
+  std::vector<known> known_;
+};
+
+/// Those that use one segment.
 class graph_uses {
  public:
-  /// What is captured in the stream uses it. False if the driver does not tell when graphs are gone.
-  bool add(memory::program_streams& streams, memory::stream_handle s, std::uint64_t capture);
+  void add(std::uint64_t capture, std::shared_ptr<void> const& alive);
   [[nodiscard]] bool any() {
     forget_gone();
     return !known_.empty();

@@ -25,15 +25,24 @@ std::string describe_kept(std::uint64_t bytes) {
 
 }  // namespace
 
-bool graph_uses::add(memory::program_streams& streams, memory::stream_handle s, std::uint64_t capture) {
-  forget_gone();
-  for (use const& each : known_) {
-    if (each.capture == capture) return true;
+std::shared_ptr<void> live_captures::find(memory::program_streams& streams, memory::stream_handle s,
+                                          std::uint64_t capture) {
+  std::erase_if(known_, [](known const& k) { return k.alive.expired(); });
+  for (known const& each : known_) {
+    if (each.capture != capture || each.of != &streams) continue;
+    if (auto alive = each.alive.lock(); alive != nullptr) return alive;
   }
-  auto const token = std::make_shared<char>();
-  if (!streams.keep_for_graph(s, token)) return false;
-  known_.push_back({capture, token});
-  return true;
+  auto made = std::make_shared<char>();
+  if (!streams.keep_for_graph(s, made)) return nullptr;
+  known_.push_back({&streams, capture, made});
+  return made;
+}
+
+void graph_uses::add(std::uint64_t capture, std::shared_ptr<void> const& alive) {
+  forget_gone();
+  bool const is_known =
+      std::any_of(known_.begin(), known_.end(), [&](use const& u) { return u.capture == capture; });
+  if (!is_known) known_.push_back({capture, alive});
 }
 
 void graph_uses::name(std::vector<std::uint64_t>& captures) const {
@@ -91,7 +100,10 @@ void segment_table::erase_outlived(bool idle) {
 
 bool segment_table::note_graph(segment* used, memory::program_streams& streams, void* stream,
                                std::uint64_t capture) {
-  return (used == nullptr ? of_host_ : used->graphs).add(streams, stream, capture);
+  auto const alive = captures_.find(streams, stream, capture);
+  if (alive == nullptr) return false;
+  (used == nullptr ? of_host_ : used->graphs).add(capture, alive);
+  return true;
 }
 
 /// For memory that the program takes back when its segment has ended.

@@ -170,6 +170,7 @@ class segment_table final : public single<segment_table> {
   std::vector<std::uint64_t> outlived_;
   /// Segments of this process that have ended, but for graphs that use them.
   std::vector<segment> kept_;
+  live_captures captures_;
   graph_uses of_host_;  ///< graphs that use host memory
   // Streams of the program.
   std::uint64_t uses_ = 0;

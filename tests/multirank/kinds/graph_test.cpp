@@ -183,11 +183,16 @@ TEST_F(graph_test, segments_stay_for_the_graphs_that_use_them) {
     auto const memory = of_all(other.allocate<int>(200));
     auto const own = memory[static_cast<std::size_t>(me)];
     auto const theirs = memory[static_cast<std::size_t>(right)] + 100;
+    int const objects = cu_.fake == nullptr ? 0 : cu_.fake->user_objects.load();
     void* const made = capture(s, cuda::capture_global, [&] {
       upcxx::copy(host, own, 100, atl::on_stream(s));
       upcxx::copy(own, theirs, 100, atl::on_stream(s));
       upcxx::copy(theirs, host + 100, 100, atl::on_stream(s));
     });
+    // One for host memory and both segments.
+    if (cu_.fake != nullptr) {
+      EXPECT_EQ(cu_.fake->user_objects, objects + 1);
+    }
     upcxx::barrier();
     int const before = cu_.fake == nullptr ? 0 : cu_.fake->mappings.load();
     other.destroy();
