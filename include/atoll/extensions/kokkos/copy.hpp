@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <atoll/base/check.hpp>
-#include <atoll/extensions/kokkos/box_copy.hpp>
+#include <atoll/extensions/detail/box_copy.hpp>
 #include <atoll/extensions/kokkos/shared_view.hpp>
 #include <atoll/extensions/kokkos/spaces.hpp>
 #include <atoll/extensions/kokkos/views.hpp>
@@ -96,11 +96,11 @@ auto copy_ends(From const& src, To const& dest, Cx&& completions) {
   if constexpr (From::flat) {
     extents = dest.extents;
     to = dest.strides;
-    from = packed_strides(extents, to);
+    from = atl::detail::packed_box_strides(extents, to);
   } else if constexpr (To::flat) {
     extents = src.extents;
     from = src.strides;
-    to = packed_strides(extents, from);
+    to = atl::detail::packed_box_strides(extents, from);
   } else {
     if (src.extents != dest.extents) {
       atl::check_failed("atl::kokkos::copy: the source is %s, the destination %s: extents must be equal",
@@ -111,12 +111,13 @@ auto copy_ends(From const& src, To const& dest, Cx&& completions) {
     from = src.strides;
     to = dest.strides;
   }
-  box_dimension box[rank + 1] = {};
+  atl::detail::box_dimension box[rank + 1] = {};
   for (std::size_t r = 0; r < rank; ++r) {
     box[r] = {extents[r], static_cast<std::ptrdiff_t>(to[r] * sizeof(T)),
               static_cast<std::ptrdiff_t>(from[r] * sizeof(T))};
   }
-  return copy_box<T, rank>(src.data, dest.data, box, notified_rank(dest.data), std::forward<Cx>(completions));
+  return atl::detail::copy_box<T, rank>("atl::kokkos::copy", src.data, dest.data, box,
+                                        notified_rank(dest.data), std::forward<Cx>(completions));
 }
 
 }  // namespace detail

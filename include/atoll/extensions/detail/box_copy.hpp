@@ -13,7 +13,7 @@
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
 
-namespace atl::kokkos::inline UPCXX_MODE::detail {
+namespace atl::inline UPCXX_MODE::detail {
 
 /// One dimension of a box: its elements, and at each end the bytes from one to the next.
 struct box_dimension {
@@ -82,8 +82,8 @@ box_runs<Rank> merge_runs(box_dimension const (&all)[Rank + 1], std::size_t elem
 
 /// Strides of memory that takes the elements without gaps, in the order of their addresses in the other end.
 template <std::size_t Rank>
-std::array<std::size_t, Rank> packed_strides(std::array<std::size_t, Rank> const& extents,
-                                             std::array<std::size_t, Rank> const& strides) {
+std::array<std::size_t, Rank> packed_box_strides(std::array<std::size_t, Rank> const& extents,
+                                                 std::array<std::size_t, Rank> const& strides) {
   std::array<std::size_t, Rank> packed{};
   for (std::size_t r = 0; r < Rank; ++r) {
     packed[r] = 1;
@@ -211,7 +211,7 @@ image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool t
     on_device[d] = static_cast<std::size_t>(to_device ? box[d].to : box[d].from);
     bytes *= box[d].extent;
   }
-  auto const in_image = packed_strides(extents, on_device);
+  auto const in_image = packed_box_strides(extents, on_device);
   box_dimension device[Rank + 1] = {};
   box_dimension host[Rank + 1] = {};
   for (std::size_t d = 0; d < Rank; ++d) {
@@ -224,13 +224,14 @@ image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool t
 }
 
 /// Copies a box. The ends are raw or global pointers to the element with index 0 in all dimensions, at the
-/// lowest address. Remote completion goes to rank `owner`.
+/// lowest address. Remote completion goes to rank `owner`. `call`: what the program has called.
 template <class T, std::size_t Rank, class From, class To, class Cx>
-auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int32_t owner, Cx&& completions) {
+auto copy_box(char const* call, From src, To dest, box_dimension const (&box)[Rank + 1], std::int32_t owner,
+              Cx&& completions) {
   namespace up = upcxx::detail;
   static_assert(upcxx::is_trivially_serializable<T>::value,
-                "atl::kokkos::copy: the elements must be TriviallySerializable");
-  up::check_injection("atl::kokkos::copy");
+                "copy: the elements must be TriviallySerializable");
+  up::check_injection(call);
   std::size_t to_span = 1;
   std::size_t from_span = 1;
   for (std::size_t d = 0; d < Rank; ++d) {
@@ -290,7 +291,7 @@ auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int3
         extents[d] = box[d].extent;
       }
       return up::take_in(up::transfer_box_remotely<up::copy_events>(
-          "atl::kokkos::copy", up::owner_word(dest), up::address_word(dest), to_strides, up::owner_word(src),
+          call, up::owner_word(dest), up::address_word(dest), to_strides, up::owner_word(src),
           up::address_word(src), from_strides, extents, Rank, sizeof(T), owner,
           up::handed_over<Cx>(completions)));
     }
@@ -300,4 +301,4 @@ auto copy_box(From src, To dest, box_dimension const (&box)[Rank + 1], std::int3
   return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
 }
 
-}  // namespace atl::kokkos::inline UPCXX_MODE::detail
+}  // namespace atl::inline UPCXX_MODE::detail
