@@ -12,6 +12,7 @@
 #include <atoll/engine/flags.hpp>
 #include <atoll/extensions/array/view.hpp>
 #include <atoll/extensions/detail/replay.hpp>
+#include <atoll/extensions/detail/replay_plan.hpp>
 #include <atoll/extensions/detail/transfer_plan.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
@@ -77,9 +78,9 @@ class transfer {
   /// @progress  user.
   transfer(std::span<array<T, N> const> sources, std::span<array<T, N> const> destinations,
            transfer_options options = {}, upcxx::team const& over = upcxx::world())
-      : replay_(detail::transfer_plan<N>::make(plain(sources, over, "source"),
-                                               plain(destinations, over, "destination"), sizeof(T),
-                                               {options.always_handshake, options.pack_below}, over)) {}
+      : replay_(detail::replay_plan<N>::make(plain(sources, over, "source"),
+                                             plain(destinations, over, "destination"), sizeof(T),
+                                             {options.always_handshake, options.pack_below}, over)) {}
   /// Nothing may be under way. Local: waits for nobody, since a run that has finished leaves nothing behind.
   ~transfer() { check_idle("its destructor"); }
   transfer(transfer&&) = default;
@@ -159,7 +160,7 @@ class transfer {
             role, static_cast<int>(a.where()));
       }
       result.push_back({a.domain(), a.strides() * bytes, upcxx::detail::global_ptr_access::address(a.data()),
-                        over.rank_me()});
+                        over.rank_me(), upcxx::detail::global_ptr_access::owner(a.data())});
     }
     return result;
   }

@@ -24,6 +24,35 @@ inline constexpr std::size_t data_flags = 0;  ///< two: the data of this run is 
 inline constexpr std::size_t ready_flag = 2;  ///< the data of this run may come
 inline constexpr std::size_t flags_of_transfer = 3;
 
+/// Numbers the runs of a transfer, which are the same on all ranks, and knows which begin with a handshake.
+class run_numbers {
+ public:
+  /// The next run, to `dest`; true if it begins with a handshake. None is needed where runs alternate between two destinations: a peer that
+  /// both sends and receives has entered the previous run, since its data of that has come. So what it does with data of the run before that
+  /// is over, also with that in its inbox for such runs.
+  bool begin(std::ptrdiff_t dest) {
+    ++run_;
+    bool const alternates = known_ == 2 && dest == last_but_one_ && dest != last_;
+    last_but_one_ = last_;
+    last_ = dest;
+    if (known_ < 2) ++known_;
+    return !alternates;
+  }
+  std::uint64_t now() const { return run_; }
+  bool is_odd() const { return (run_ & 1U) != 0; }
+  std::size_t data_flag() const { return data_flags + (run_ & 1U); }
+  /// Odd runs up to this one, or even ones.
+  std::uint64_t of_its_kind() const { return (run_ + 1) / 2; }
+  /// Takes nothing of earlier runs for granted in those that follow.
+  void forget() { known_ = 0; }
+
+ private:
+  std::uint64_t run_ = 0;
+  std::ptrdiff_t last_ = 0;  ///< destination of the previous run
+  std::ptrdiff_t last_but_one_ = 0;
+  int known_ = 0;  ///< how many of these two are known
+};
+
 struct alignas(64) inbox_line {
   std::byte bytes[64];
 };
@@ -70,22 +99,24 @@ class replay {
 
   /// Offsets in bytes.
   void start(std::ptrdiff_t source, std::ptrdiff_t dest) {
-    ++run_;
+    bool const handshake = runs_.begin(dest) || always_ready_;
     source_ = source;
     dest_ = dest;
     under_way_ = true;
     next_ = 0;
-    bool const handshake = begins_with_handshake(dest);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
-      if (l.receives && (!l.sends || (handshake && l.receives_straight))) flags_.raise(i, run_, ready_flag);
+      if (l.receives && (!l.sends || (handshake && l.receives_straight)))
+        flags_.raise(i, runs_.now(), ready_flag);
     }
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
       if (!l.sends) continue;
       // Of a peer's two inboxes the one of this run was that of the run before the last, which is over when the peer has begun the last.
       bool const straight = l.straight.count != 0;
-      unsent const one{i, l.receives && !(handshake && straight) ? 0 : straight ? run_ : run_ - 1};
+      unsent const one{i, l.receives && !(handshake && straight) ? 0
+                          : straight                             ? runs_.now()
+                                                                 : runs_.now() - 1};
       if (may_leave(one)) {
         send(i);
       } else {
@@ -109,7 +140,7 @@ class replay {
     for (; next_ < links_.size(); ++next_) {
       link const& l = links_[next_];
       if (!l.receives) continue;
-      if (flags_.value(next_, data_flag()) < runs_of_its_kind()) return false;
+      if (flags_.value(next_, runs_.data_flag()) < runs_.of_its_kind()) return false;
       copy(l.unpacked, dest_, inbox_of_run(l.inbox_in));
     }
     if (!unsent_.empty()) return false;
@@ -122,7 +153,7 @@ class replay {
   }
 
   /// Takes nothing of earlier runs for granted in those that follow.
-  void forget_runs() { known_runs_ = 0; }
+  void forget_runs() { runs_.forget(); }
 
  private:
   /// A link whose data have not left.
@@ -140,31 +171,19 @@ class replay {
   void send(std::size_t i) {
     link const& l = links_[i];
     if (l.remote) {
-      l.remote.send(inbox_of_run(l.inbox_out), flags_.place(i, data_flag()), runs_of_its_kind(),
+      l.remote.send(inbox_of_run(l.inbox_out), flags_.place(i, runs_.data_flag()), runs_.of_its_kind(),
                     [&](std::ptrdiff_t moved) { copy(l.packed, moved, source_); });
       return;
     }
     copy(l.straight, dest_, source_);
     copy(l.packed, inbox_of_run(l.inbox_out), source_);
-    flags_.raise(i, runs_of_its_kind(), data_flag());
+    flags_.raise(i, runs_.of_its_kind(), runs_.data_flag());
   }
-  std::size_t data_flag() const { return data_flags + (run_ & 1U); }
-  /// Odd runs up to this one, or even ones.
-  std::uint64_t runs_of_its_kind() const { return (run_ + 1) / 2; }
   void copy(range const& r, std::ptrdiff_t dest, std::ptrdiff_t source) const {
     atl::engine::copy_prepared(boxes_.data() + r.first, r.count, dest, source);
   }
   std::ptrdiff_t inbox_of_run(std::size_t bytes) const {
-    return (run_ & 1U) != 0 ? static_cast<std::ptrdiff_t>(bytes) : 0;
-  }
-  /// A peer that both sends and receives has entered the previous run, since its data of that has come. So
-  /// what it does with data of the run before that is over, also with that in its inbox for such runs.
-  bool begins_with_handshake(std::ptrdiff_t dest) {
-    bool const alternates = known_runs_ == 2 && dest == last_but_one_ && dest != last_;
-    last_but_one_ = last_;
-    last_ = dest;
-    if (known_runs_ < 2) ++known_runs_;
-    return always_ready_ || !alternates;
+    return runs_.is_odd() ? static_cast<std::ptrdiff_t>(bytes) : 0;
   }
 
   flag_links flags_;
@@ -174,12 +193,9 @@ class replay {
   heap_array<inbox_line> inbox_;
   range local_;
   std::size_t next_ = 0;  ///< links before this one have received
-  std::uint64_t run_ = 0;
+  run_numbers runs_;
   std::ptrdiff_t source_ = 0;
   std::ptrdiff_t dest_ = 0;
-  std::ptrdiff_t last_ = 0;  ///< destination of the previous run
-  std::ptrdiff_t last_but_one_ = 0;
-  int known_runs_ = 0;  ///< how many of these two are known
   bool always_ready_ = false;
   bool under_way_ = false;
 };

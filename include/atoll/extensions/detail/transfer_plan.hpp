@@ -18,14 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include <atoll/base/round_up.hpp>
-#include <atoll/engine/host_map.hpp>
-#include <atoll/engine/job.hpp>
-#include <atoll/engine/strided.hpp>
 #include <atoll/extensions/array/domain.hpp>
-#include <atoll/extensions/detail/flag_links.hpp>
-#include <atoll/extensions/detail/heap_array.hpp>
-#include <atoll/extensions/detail/replay.hpp>
+#include <atoll/extensions/detail/planned_copy.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>
@@ -35,23 +29,16 @@
 
 namespace atl::inline UPCXX_MODE::detail {
 
-/// An array without its type: offsets and strides are bytes.
-template <int N>
-struct plain_array {
-  domain<N> where;
-  point<N> strides;
-  std::uint64_t offset;    ///< of the element at where.lower, in its owner's region
-  upcxx::intrank_t owner;  ///< rank in the team
-
-  std::uint64_t offset_of(point<N> const& p) const {
-    std::ptrdiff_t bytes = 0;
-    for (int d = 0; d < N; ++d) bytes += (p[d] - where.lower[d]) * strides[d];
-    return offset + static_cast<std::uint64_t>(bytes);
-  }
-};
-
 template <int N>
 class transfer_plan {
+ public:
+  using task = planned_copy<N>;
+  struct request {
+    upcxx::intrank_t from;
+    std::vector<task> tasks;
+  };
+
+ private:
   struct announcement {
     point<N> block;
     plain_array<N> source;
@@ -64,35 +51,6 @@ class transfer_plan {
   struct answer {
     plain_array<N> source;
     std::size_t destination;
-  };
-  /// A copy that the source's owner does.
-  struct task {
-    point<N> extents;
-    std::uint64_t source;
-    point<N> source_strides;
-    std::uint64_t dest;  ///< the place itself, or one in the inbox
-    point<N> dest_strides;
-    bool packed;
-
-    std::size_t elements() const {
-      std::size_t all = 1;
-      for (int d = 0; d < N; ++d) all *= static_cast<std::size_t>(extents[d]);
-      return all;
-    }
-    /// Bytes that are contiguous on both sides.
-    std::size_t piece(std::size_t element_bytes) const {
-      auto const element = static_cast<std::ptrdiff_t>(element_bytes);
-      for (int d = 0; d < N; ++d) {
-        if (source_strides[d] == element && dest_strides[d] == element) {
-          return static_cast<std::size_t>(extents[d]) * element_bytes;
-        }
-      }
-      return element_bytes;
-    }
-  };
-  struct request {
-    upcxx::intrank_t from;
-    std::vector<task> tasks;
   };
   /// What other ranks reach.
   struct office {
@@ -150,14 +108,16 @@ class transfer_plan {
 
  public:
   using arrays = std::vector<plain_array<N>>;
-  struct options {
-    bool always_ready;
-    std::size_t pack_below;
+  /// What this rank and the others have agreed on.
+  struct agreement {
+    std::vector<request> requests;                          ///< of ranks that this one sends to
+    std::map<upcxx::intrank_t, std::vector<task>> inbound;  ///< for each rank that sends to this one
   };
 
-  /// Collective over `over`; user-level progress. No array is empty.
-  static replay make(arrays const& sources, arrays const& destinations, std::size_t element_bytes,
-                     options const& how, upcxx::team const& over) {
+  /// Collective over `over`; user-level progress. No array is empty. `prepare`: called with what comes to this rank, before others hear of it.
+  template <class Prepare>
+  static agreement agree(arrays const& sources, arrays const& destinations, upcxx::team const& over,
+                         Prepare&& prepare) {
     shared_office office_here(office{}, over);
     office& desk = *office_here;
     desk.block_extents = largest_extents(sources, destinations, over);
@@ -198,25 +158,22 @@ class transfer_plan {
                                             : a.source.where.lower < b.source.where.lower;
     });
 
-    inbound in;
+    std::map<upcxx::intrank_t, std::vector<task>> inbound;
     for (answer const& a : found) {
       plain_array<N> const& d = destinations[a.destination];
       domain<N> const common = a.source.where & d.where;
-      task t{common.extents(), a.source.offset_of(common.lower),
-             a.source.strides, d.offset_of(common.lower),
-             d.strides,        false};
-      t.packed = a.source.owner != over.rank_me() &&
-                 (t.piece(element_bytes) < how.pack_below || !addressed(over[a.source.owner]));
-      in.tasks[a.source.owner].push_back(t);
+      inbound[a.source.owner].push_back({common.extents(), a.source.offset_of(common.lower), a.source.strides,
+                                         d.offset_of(common.lower), d.strides, a.source.memory, d.memory,
+                                         false});
     }
-    in.make_inbox(element_bytes);
+    prepare(inbound);
     told = upcxx::make_future();
-    for (auto const& [owner, all] : in.tasks) {
+    for (auto const& [owner, all] : inbound) {
       told = upcxx::when_all(told, upcxx::rpc(over, owner, &order, office_here, over.rank_me(), all));
     }
     told.wait();
     upcxx::barrier(over);
-    return replay_of(desk.requests, in, element_bytes, how.always_ready, over);
+    return {in_turn(std::move(desk.requests), over), std::move(inbound)};
   }
 
  private:
@@ -230,146 +187,14 @@ class transfer_plan {
     return all;
   }
 
-  static std::size_t inbox_bytes(std::vector<task> const& tasks, std::size_t element_bytes) {
-    std::size_t bytes = 0;
-    for (task const& t : tasks) bytes += t.packed ? t.elements() * element_bytes : 0;
-    return round_up(bytes, sizeof(inbox_line));
-  }
-
-  /// What comes to this rank.
-  struct inbound {
-    std::map<upcxx::intrank_t, std::vector<task>> tasks;      ///< for each rank that sends it
-    std::map<upcxx::intrank_t, std::vector<task>> unpacking;  ///< what this rank does then
-    heap_array<inbox_line> inbox;
-
-    /// Gives what travels packed its places in the inbox, of which each sender has two, one behind the other.
-    void make_inbox(std::size_t element_bytes) {
-      std::size_t total = 0;
-      for (auto const& [owner, all] : tasks) total += 2 * inbox_bytes(all, element_bytes);
-      if (total == 0) return;
-      inbox = heap_array<inbox_line>(total / sizeof(inbox_line));
-      std::uint64_t first = upcxx::detail::global_ptr_access::address(inbox.get());
-      for (auto& [owner, all] : tasks) {
-        std::uint64_t at = first;
-        for (task& t : all) {
-          if (!t.packed) continue;
-          point<N> const strides = packed_beside(t.dest_strides, t.extents, element_bytes);
-          unpacking[owner].push_back({t.extents, at, strides, t.dest, t.dest_strides, false});
-          t.dest = at;
-          t.dest_strides = strides;
-          at += t.elements() * element_bytes;
-        }
-        first += 2 * inbox_bytes(all, element_bytes);
-      }
-    }
-    /// Strides without gaps, in the order of other ones.
-    static point<N> packed_beside(point<N> const& strides, point<N> const& extents,
-                                  std::size_t element_bytes) {
-      point<N> result{};
-      for (int d = 0; d < N; ++d) {
-        result[d] = static_cast<std::ptrdiff_t>(element_bytes);
-        for (int inner = 0; inner < N; ++inner) {
-          std::ptrdiff_t const a = strides[inner] < 0 ? -strides[inner] : strides[inner];
-          std::ptrdiff_t const b = strides[d] < 0 ? -strides[d] : strides[d];
-          if (a < b || (a == b && inner < d)) result[d] *= extents[inner];
-        }
-      }
-      return result;
-    }
-  };
-
-  static replay replay_of(std::vector<request>& requests, inbound& in, std::size_t element_bytes,
-                          bool always_ready, upcxx::team const& over) {
-    upcxx::intrank_t const me = over.rank_me();
-    // Neighbours begin with different ones: the next rank first; the distance to oneself is the smallest.
-    auto const distance = [&](upcxx::intrank_t r) { return (r - me + over.rank_n()) % over.rank_n(); };
+  /// Neighbours begin with different ones: the next rank first; the distance to oneself is the smallest.
+  static std::vector<request> in_turn(std::vector<request> requests, upcxx::team const& over) {
+    auto const distance = [&](upcxx::intrank_t r) {
+      return (r - over.rank_me() + over.rank_n()) % over.rank_n();
+    };
     std::sort(requests.begin(), requests.end(),
               [&](request const& a, request const& b) { return distance(a.from) < distance(b.from); });
-    std::vector<upcxx::intrank_t> peers;
-    std::vector<replay::link> links;
-    std::vector<atl::engine::prepared_box> boxes;
-    replay::range local;
-    // `region`: what the destinations' offsets count from.
-    auto const append = [&](std::vector<task> const& tasks, bool packed, std::byte* region) {
-      replay::range added{boxes.size(), 0};
-      for (task const& t : tasks) {
-        if (t.packed == packed) prepare(boxes, t, region, element_bytes);
-      }
-      added.count = boxes.size() - added.first;
-      return added;
-    };
-    for (request const& r : requests) {
-      if (r.from == me) {
-        local = append(r.tasks, false, region_of(over[me]));
-        continue;
-      }
-      replay::link l;
-      l.sends = true;
-      l.inbox_out = inbox_bytes(r.tasks, element_bytes);
-      upcxx::intrank_t const to = over[r.from];
-      if (addressed(to)) {
-        l.straight = append(r.tasks, false, region_of(to));
-        l.packed = append(r.tasks, true, region_of(to));
-      } else {
-        std::uint64_t const first = r.tasks.front().dest;  // of its inbox, whose places follow in order
-        l.remote =
-            remote_inbox({static_cast<std::uint32_t>(to), first}, l.inbox_out, region_of(over[me]) + first);
-        l.packed = append(r.tasks, true, l.remote.base() - first);
-      }
-      for (task const& t : r.tasks) l.elements += t.elements();
-      peers.push_back(r.from);
-      links.push_back(std::move(l));
-    }
-    for (auto const& [sender, tasks] : in.tasks) {
-      if (sender == me) continue;
-      auto const at = static_cast<std::size_t>(std::find(peers.begin(), peers.end(), sender) - peers.begin());
-      if (at == peers.size()) {
-        peers.push_back(sender);
-        links.emplace_back();
-      }
-      replay::link& l = links[at];
-      l.receives = true;
-      l.receives_straight = std::any_of(tasks.begin(), tasks.end(), [](task const& t) { return !t.packed; });
-      l.inbox_in = inbox_bytes(tasks, element_bytes);
-      l.unpacked = append(in.unpacking[sender], false, region_of(over[me]));
-    }
-    return replay(flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer"), std::move(links),
-                  std::move(boxes), local, std::move(in.inbox), always_ready);
-  }
-
-  /// Does this process address the memory of that rank of the job? It does if that one addresses this one's.
-  static bool addressed(upcxx::intrank_t rank) {
-    return atl::engine::hosts.is_local(static_cast<std::uint32_t>(rank));
-  }
-  static std::byte* region_of(upcxx::intrank_t rank) {
-    return atl::engine::hosts.to_address(static_cast<std::uint32_t>(rank), 0);
-  }
-
-  /// Appends the boxes of a task whose destination is in `region`,
-  /// one unless there are more dimensions than a box has.
-  static void prepare(std::vector<atl::engine::prepared_box>& boxes, task const& t, std::byte* region,
-                      std::size_t element_bytes) {
-    std::byte* const own = region_of(atl::engine::job.rank_me);
-    std::size_t extents[N];
-    for (int d = 0; d < N; ++d) extents[d] = static_cast<std::size_t>(t.extents[d]);
-    constexpr int within = N < 4 ? N : 4;
-    static_assert(within <= static_cast<int>(atl::engine::prepared_box::most_dimensions));
-    domain<N> outer{{}, t.extents};  // indices of the dimensions beyond those of a box
-    for (int d = 0; d < within; ++d) outer.upper[d] = 1;
-    for (point<N> const& p : outer) {
-      std::ptrdiff_t dest = 0;
-      std::ptrdiff_t source = 0;
-      for (int d = within; d < N; ++d) {
-        dest += p[d] * t.dest_strides[d];
-        source += p[d] * t.source_strides[d];
-      }
-      atl::engine::prepared_box box;
-      if (atl::engine::prepare_box(box, region + t.dest + dest, t.dest_strides.coordinates,
-                                   own + t.source + source, t.source_strides.coordinates, extents, within,
-                                   element_bytes)) {
-        boxes.push_back(box);
-      }
-    }
+    return requests;
   }
 };
 
