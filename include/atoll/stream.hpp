@@ -279,10 +279,9 @@ void give_signal(stream const& s, Item const& item) {
   if constexpr (std::is_same_v<Item, signal_item>) change_signal(s, item.word, item.value, item.op);
 }
 
-/// upcxx::copy with on_stream().
-template <class Cx>
-auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes,
-                     std::int32_t owner, Cx&& cx) {
+/// upcxx::copy with on_stream(), and copies of several pieces: each(copy) calls copy(to, from, bytes) for every one.
+template <class Each, class Cx>
+auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
   using upcxx::detail::apply_items;
   upcxx::detail::check_requests<upcxx::detail::copy_events>(cx);
   engine::stream_name name;
@@ -298,11 +297,12 @@ auto start_in_stream(engine::memory_place to, engine::memory_place from, std::si
       cx.items);
   stream const s(name);
   auto const start = [&] {
-    if (!engine::stream_copy(name, to, from, bytes)) {
+    each([&](engine::memory_place to, engine::memory_place from, std::size_t bytes) {
+      if (engine::stream_copy(name, to, from, bytes)) return;
       by_host(s, [to, from, bytes, owner] {
         return upcxx::detail::copy_later(to, from, bytes, owner, upcxx::operation_cx::as_future());
       });
-    }
+    });
     apply_items([&s](auto const&... items) { (give_signal(s, items), ...); }, cx.items);
   };
   using kept_type = decltype(apply_items(
@@ -323,6 +323,11 @@ auto start_in_stream(engine::memory_place to, engine::memory_place from, std::si
     engine::stream_reached(name, started);
     return upcxx::detail::unwrap(std::move(futures));
   }
+}
+template <class Cx>
+auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes,
+                     std::int32_t owner, Cx&& cx) {
+  return start_all_in_stream([&](auto const& copy) { copy(to, from, bytes); }, owner, std::forward<Cx>(cx));
 }
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "multirank/common.hpp"
+#include "multirank/extensions/any_layout.hpp"
 
 namespace {
 
@@ -16,7 +17,8 @@ using atl::array;
 using atl::domain;
 using atl::order;
 using atl::point;
-using upcxx::global_ptr;
+using multirank::any_layout;
+using multirank::value_at;
 
 constexpr std::size_t cells = 4096;
 
@@ -31,40 +33,6 @@ struct memory {
   }
   multirank::shared_array<int> shared;
 };
-
-template <int N>
-int value_at(point<N> const& p, int salt) {
-  std::ptrdiff_t v = salt;
-  for (int d = 0; d < N; ++d) v = v * 37 + p[d];
-  return static_cast<int>(v);
-}
-
-/// A box of up to 6 points a side, in memory of one rank from `first` on: dimensions in any order, with gaps,
-/// forwards or backwards.
-template <int N>
-array<int, N> any_layout(global_ptr<int> first, std::minstd_rand& numbers, point<N> const& around) {
-  point<N> lower = around;
-  point<N> extents{};
-  for (int d = 0; d < N; ++d) {
-    lower[d] += static_cast<std::ptrdiff_t>(numbers() % 5);
-    extents[d] = static_cast<std::ptrdiff_t>(1 + numbers() % 6);
-  }
-  int dimensions[N];
-  std::iota(dimensions, dimensions + N, 0);
-  std::shuffle(dimensions, dimensions + N, numbers);
-  point<N> strides{};
-  std::ptrdiff_t next = static_cast<std::ptrdiff_t>(1 + numbers() % 2);
-  std::ptrdiff_t begin = 0;
-  for (int const d : dimensions) {
-    strides[d] = next;
-    next *= extents[d] + static_cast<std::ptrdiff_t>(numbers() % 2);
-    if (numbers() % 4 == 0) {
-      begin += strides[d] * (extents[d] - 1);
-      strides[d] = -strides[d];
-    }
-  }
-  return array<int, N>(first + begin, {lower, lower + extents}, strides);
-}
 
 template <int N>
 void expect_copies(int me, int n, memory& m) {

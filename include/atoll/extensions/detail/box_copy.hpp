@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
+#include <atoll/copy_batch.hpp>
 #include <atoll/engine/memory_copy.hpp>
 #include <atoll/engine/strided.hpp>
 #include <upcxx/copy.hpp>
@@ -18,8 +21,52 @@ namespace atl::inline UPCXX_MODE::detail {
 /// One dimension of a box: its elements, and at each end the bytes from one to the next.
 struct box_dimension {
   std::size_t extent;
-  std::ptrdiff_t to;
+  std::ptrdiff_t to;  ///< not negative
   std::ptrdiff_t from;
+};
+
+inline std::size_t magnitude(std::ptrdiff_t stride) {
+  return static_cast<std::size_t>(stride < 0 ? -stride : stride);
+}
+
+/// The elements of an end between the lowest and the highest that a box reaches.
+struct box_reach {
+  std::ptrdiff_t first = 0;  ///< from index 0 in all dimensions
+  std::size_t count = 1;
+
+  void add(std::size_t extent, std::ptrdiff_t stride, std::size_t element_bytes) {
+    std::size_t const further = (extent - 1) * magnitude(stride) / element_bytes;
+    if (stride < 0) first -= static_cast<std::ptrdiff_t>(further);
+    count += further;
+  }
+};
+
+/// The ends of a box, raw or global pointers to the element with index 0 in all dimensions.
+template <class T, class From, class To>
+struct box_ends {
+  From from;
+  To to;
+  box_reach from_reach{};
+  box_reach to_reach{};
+
+  atl::engine::memory_place source_place() const { return place(from, from_reach, "source"); }
+  atl::engine::memory_place target_place() const { return place(to, to_reach, "destination"); }
+  /// Here; null if it has no address here.
+  T const* source() const { return address(from, from_reach, "source"); }
+  T* target() const { return address(to, to_reach, "destination"); }
+
+ private:
+  template <class End>
+  static atl::engine::memory_place place(End end, box_reach const& all, char const* role) {
+    auto result = upcxx::detail::place_of(end + all.first, all.count, role);
+    result.address -= static_cast<std::uint64_t>(all.first) * sizeof(T);
+    return result;
+  }
+  template <class End>
+  static auto* address(End end, box_reach const& all, char const* role) {
+    auto* const lowest = upcxx::detail::host_address(end + all.first, all.count, role);
+    return lowest == nullptr ? lowest : lowest - all.first;
+  }
 };
 
 /// A box as runs of bytes that are contiguous at both ends, and the dimensions around them.
@@ -175,6 +222,10 @@ class run_group {
   std::unique_ptr<host_image> image_;  ///< an end of the runs, if it is
 };
 
+inline atl::engine::memory_place moved(atl::engine::memory_place place, std::ptrdiff_t bytes) {
+  return {place.owner, place.address + static_cast<std::uint64_t>(bytes)};
+}
+
 /// Starts one copy for each run. Calls for the target leave when all are in place: runs are not ordered.
 template <std::size_t Rank, class Cx>
 auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place from, box_runs<Rank> const& runs,
@@ -184,12 +235,14 @@ auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place fro
   auto* const whole = new pending(target, cx);
   auto futures = whole->register_all(std::forward<Cx>(cx));
   auto* const group = new run_group(runs.count(), whole, std::move(image));
-  std::size_t next = 0;
-  runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
-    atl::engine::start_copy({to.owner, to.address + static_cast<std::uint64_t>(to_offset)},
-                            {from.owner, from.address + static_cast<std::uint64_t>(from_offset)}, runs.bytes,
-                            group->completion_of(next++));
-  });
+  {
+    atl::copy_batch const together;
+    std::size_t next = 0;
+    runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
+      atl::engine::start_copy(moved(to, to_offset), moved(from, from_offset), runs.bytes,
+                              group->completion_of(next++));
+    });
+  }
   if constexpr (pending::blocks) whole->wait_for_source();
   return upcxx::detail::unwrap(std::move(futures));
 }
@@ -208,7 +261,7 @@ image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool t
   std::size_t bytes = sizeof(T);
   for (std::size_t d = 0; d < Rank; ++d) {
     extents[d] = box[d].extent;
-    on_device[d] = static_cast<std::size_t>(to_device ? box[d].to : box[d].from);
+    on_device[d] = magnitude(to_device ? box[d].to : box[d].from);
     bytes *= box[d].extent;
   }
   auto const in_image = packed_box_strides(extents, on_device);
@@ -223,62 +276,62 @@ image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool t
   return {bytes, merge_runs<Rank>(device, sizeof(T)), merge_runs<Rank>(host, sizeof(T))};
 }
 
-/// Copies a box. The ends are raw or global pointers to the element with index 0 in all dimensions, at the
-/// lowest address. Remote completion goes to rank `owner`. `call`: what the program has called.
-template <class T, std::size_t Rank, class From, class To, class Cx>
-auto copy_box(char const* call, From src, To dest, box_dimension const (&box)[Rank + 1], std::int32_t owner,
-              Cx&& completions) {
+/// No copy, of which all hear.
+template <class Cx>
+auto copy_nothing(std::int32_t owner, Cx&& completions) {
   namespace up = upcxx::detail;
-  static_assert(upcxx::is_trivially_serializable<T>::value,
-                "copy: the elements must be TriviallySerializable");
-  up::check_injection(call);
-  std::size_t to_span = 1;
-  std::size_t from_span = 1;
-  for (std::size_t d = 0; d < Rank; ++d) {
-    if (box[d].extent == 0) {
-      up::send_remote_completions(owner, completions);
-      return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
-    }
-    to_span += (box[d].extent - 1) * static_cast<std::size_t>(box[d].to) / sizeof(T);
-    from_span += (box[d].extent - 1) * static_cast<std::size_t>(box[d].from) / sizeof(T);
+  if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
+    return start_all_in_stream([](auto const&) {}, owner, std::forward<Cx>(completions));
+  } else {
+    up::send_remote_completions(owner, completions);
+    return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
   }
-  auto const runs = merge_runs<Rank>(box, sizeof(T));
+}
+
+/// By the library: at once between host memories that are addressed here, else later.
+template <class T, std::size_t Rank, class From, class To, class Cx>
+auto copy_box_by_library(char const* call, box_ends<T, From, To> const& ends,
+                         box_dimension const (&box)[Rank + 1], box_runs<Rank> const& runs, std::int32_t owner,
+                         Cx&& completions) {
+  namespace up = upcxx::detail;
+  static_assert(!up::needs_stream<std::remove_cvref_t<Cx>>,
+                "copy: as_signal needs on_stream(), as it is the stream that orders signal and data; "
+                "elsewhere ask for as_rpc");
   if (runs.outer == 0) {
-    return up::copy_between<T>(src, dest, runs.bytes / sizeof(T), owner, std::forward<Cx>(completions));
+    return up::copy_between<T>(ends.from, ends.to, runs.bytes / sizeof(T), owner,
+                               std::forward<Cx>(completions));
   }
   if constexpr (!up::known_on_host<From> || !up::known_on_host<To>) {
-    bool const to_device = !up::on_host(dest);
-    bool const from_device = !up::on_host(src);
+    bool const to_device = !up::on_host(ends.to);
+    bool const from_device = !up::on_host(ends.from);
     if (to_device != from_device) {
       auto const ways = ways_through_image<T, Rank>(box, to_device);
       // An image is made of, or scattered to, memory that is addressed here.
-      bool const addressed = to_device ? up::end_of(up::owner_word(src), up::address_word(src)).is_here()
-                                       : up::end_of(up::owner_word(dest), up::address_word(dest)).is_here();
+      bool const addressed =
+          to_device ? up::end_of(up::owner_word(ends.from), up::address_word(ends.from)).is_here()
+                    : up::end_of(up::owner_word(ends.to), up::address_word(ends.to)).is_here();
       if (addressed && ways.device.count() < runs.count()) {
         if (to_device) {
           auto image = std::make_unique<host_image>(ways.bytes);
-          T const* const source = up::host_address(src, from_span, "source");
-          copy_on_host(image->bytes(), reinterpret_cast<std::byte const*>(source), ways.host);
-          auto const from = up::place_of(reinterpret_cast<T const*>(image->bytes()), from_span, "source");
-          return copy_runs_later(up::place_of(dest, to_span, "destination"), from, ways.device,
-                                 std::move(image), owner, std::forward<Cx>(completions));
+          copy_on_host(image->bytes(), reinterpret_cast<std::byte const*>(ends.source()), ways.host);
+          atl::engine::memory_place const from{0, reinterpret_cast<std::uintptr_t>(image->bytes())};
+          return copy_runs_later(ends.target_place(), from, ways.device, std::move(image), owner,
+                                 std::forward<Cx>(completions));
         }
-        T* const target = up::host_address(dest, to_span, "destination");
         std::unique_ptr<host_image> image = std::make_unique<arriving_image<Rank>>(
-            ways.bytes, reinterpret_cast<std::byte*>(target), ways.host);
-        auto const to = up::place_of(reinterpret_cast<T*>(image->bytes()), to_span, "destination");
-        return copy_runs_later(to, up::place_of(src, from_span, "source"), ways.device, std::move(image),
-                               owner, std::forward<Cx>(completions));
+            ways.bytes, reinterpret_cast<std::byte*>(ends.target()), ways.host);
+        atl::engine::memory_place const to{0, reinterpret_cast<std::uintptr_t>(image->bytes())};
+        return copy_runs_later(to, ends.source_place(), ways.device, std::move(image), owner,
+                               std::forward<Cx>(completions));
       }
     }
     if (to_device || from_device) {
-      return copy_runs_later(up::place_of(dest, to_span, "destination"),
-                             up::place_of(src, from_span, "source"), runs, {}, owner,
+      return copy_runs_later(ends.target_place(), ends.source_place(), runs, {}, owner,
                              std::forward<Cx>(completions));
     }
   }
-  T* const target = up::host_address(dest, to_span, "destination");
-  T const* const source = up::host_address(src, from_span, "source");
+  T* const target = ends.target();
+  T const* const source = ends.source();
   if constexpr (!std::is_pointer_v<From> || !std::is_pointer_v<To>) {
     if ((!std::is_pointer_v<To> && target == nullptr) || (!std::is_pointer_v<From> && source == nullptr))
         [[unlikely]] {
@@ -291,14 +344,46 @@ auto copy_box(char const* call, From src, To dest, box_dimension const (&box)[Ra
         extents[d] = box[d].extent;
       }
       return up::take_in(up::transfer_box_remotely<up::copy_events>(
-          call, up::owner_word(dest), up::address_word(dest), to_strides, up::owner_word(src),
-          up::address_word(src), from_strides, extents, Rank, sizeof(T), owner,
+          call, up::owner_word(ends.to), up::address_word(ends.to), to_strides, up::owner_word(ends.from),
+          up::address_word(ends.from), from_strides, extents, Rank, sizeof(T), owner,
           up::handed_over<Cx>(completions)));
     }
   }
   copy_on_host(reinterpret_cast<std::byte*>(target), reinterpret_cast<std::byte const*>(source), runs);
   up::send_remote_completions(owner, completions);
   return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
+}
+
+/// Copies a box, by the library or, where the completions say so, in a stream of the program. The ends are raw or global pointers to the
+/// element with index 0 in all dimensions. Remote completion goes to rank `owner`. `call`: what the program has called.
+template <class T, std::size_t Rank, class From, class To, class Cx>
+auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Rank + 1], std::int32_t owner,
+              Cx&& completions) {
+  namespace up = upcxx::detail;
+  static_assert(upcxx::is_trivially_serializable<T>::value,
+                "copy: the elements must be TriviallySerializable");
+  up::check_injection(call);
+  box_ends<T, From, To> ends{from, to};
+  for (std::size_t d = 0; d < Rank; ++d) {
+    if (box[d].extent == 0) return copy_nothing(owner, std::forward<Cx>(completions));
+    ends.to_reach.add(box[d].extent, box[d].to, sizeof(T));
+    ends.from_reach.add(box[d].extent, box[d].from, sizeof(T));
+  }
+  auto const runs = merge_runs<Rank>(box, sizeof(T));
+  if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
+    // Of <atoll/stream.hpp>, as the request is.
+    return start_all_in_stream(
+        [&runs, target = ends.target_place(), source = ends.source_place()](auto const& copy) {
+          std::optional<atl::copy_batch> together;
+          if (runs.outer != 0) together.emplace();
+          runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
+            copy(moved(target, to_offset), moved(source, from_offset), runs.bytes);
+          });
+        },
+        owner, std::forward<Cx>(completions));
+  } else {
+    return copy_box_by_library(call, ends, box, runs, owner, std::forward<Cx>(completions));
+  }
 }
 
 }  // namespace atl::inline UPCXX_MODE::detail
