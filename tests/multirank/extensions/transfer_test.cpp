@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "multirank/common.hpp"
+#include "multirank/extensions/uneven_boxes.hpp"
 
 namespace {
 
@@ -16,62 +17,13 @@ using atl::array;
 using atl::domain;
 using atl::point;
 using atl::shape;
-
-template <int N>
-double value_at(point<N> const& p, int step) {
-  double v = step;
-  for (int d = 0; d < N; ++d) v = v * 64 + static_cast<double>(p[d]);
-  return v;
-}
+using multirank::fields;
+using multirank::point_value;
+using multirank::uneven_boxes;
 
 void lag(int step) {
   if ((step * 5 + upcxx::rank_me() * 3) % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
-
-/// Fields that a box has, behind each other.
-constexpr int fields = 2;
-
-/// An uneven cut of a domain into boxes, dealt to the ranks in no order; some may have none.
-template <int N>
-struct boxes {
-  boxes(domain<N> const& whole, int cuts, int depth, unsigned seed, int ranks, int me) : all(whole) {
-    std::minstd_rand numbers(seed);  // the same on all ranks
-    std::vector<std::ptrdiff_t> edges[N];
-    for (int d = 0; d < N; ++d) {
-      auto const extent = static_cast<std::ptrdiff_t>(whole.extent(d));
-      edges[d] = {whole.lower[d]};
-      for (int c = 1; c < cuts; ++c) {
-        edges[d].push_back(whole.lower[d] + extent * c / cuts + static_cast<std::ptrdiff_t>(numbers() % 2));
-      }
-      edges[d].push_back(whole.upper[d]);
-    }
-    for (point<N> const& b : domain<N>{{}, point<N>::all(cuts)}) {
-      domain<N> interior{};
-      for (int d = 0; d < N; ++d) {
-        interior.lower[d] = edges[d][static_cast<std::size_t>(b[d])];
-        interior.upper[d] = edges[d][static_cast<std::size_t>(b[d]) + 1];
-      }
-      auto const owner = static_cast<int>(numbers() % static_cast<unsigned>(ranks));
-      bool const last_fastest = numbers() % 3 == 0;
-      if (owner != me) continue;
-      domain<N> const with_ghosts = interior.grow(depth);
-      // All boxes have room for the same number of elements, so that fields are equally far apart.
-      memory.push_back(upcxx::new_array<double>(fields * field_elements));
-      mine.emplace_back(memory.back(), with_ghosts,
-                        last_fastest ? atl::order::last_fastest : atl::order::first_fastest);
-      EXPECT_LE(with_ghosts.size(), field_elements);
-    }
-  }
-  ~boxes() {
-    upcxx::barrier();
-    for (auto const m : memory) upcxx::delete_array(m);
-  }
-  static constexpr std::size_t field_elements = 4096;
-
-  domain<N> all;
-  std::vector<upcxx::global_ptr<double>> memory;
-  std::vector<array<double, N>> mine;
-};
 
 /// The point of a periodic domain that stands for `p`.
 template <int N>
@@ -85,12 +37,12 @@ point<N> wrapped(point<N> p, domain<N> const& all, domain<N> const& periodic) {
 }
 
 template <int N>
-void expect_exchange(boxes<N> const& b, atl::ghost_exchange<double, N>& halo, int depth, shape which,
+void expect_exchange(uneven_boxes<N> const& b, atl::ghost_exchange<double, N>& halo, int depth, shape which,
                      domain<N> const& periodic, int step, int field) {
   auto const offset = static_cast<std::ptrdiff_t>(field * static_cast<int>(b.field_elements));
   for (auto const& box : b.mine) {
     auto const here = box.moved(offset);
-    for (point<N> const& p : here.domain().shrink(depth)) here[p] = value_at(p, step);
+    for (point<N> const& p : here.domain().shrink(depth)) here[p] = point_value(p, step);
   }
   if (step % 3 == 0) {
     halo.start(offset, offset);
@@ -108,7 +60,7 @@ void expect_exchange(boxes<N> const& b, atl::ghost_exchange<double, N>& halo, in
       for (int d = 0; d < N; ++d) away += p[d] < interior.lower[d] || p[d] >= interior.upper[d] ? 1 : 0;
       int const most = which == shape::faces ? 1 : which == shape::faces_edges ? 2 : N;
       point<N> const original = wrapped(p, b.all, periodic);
-      double const expected = away <= most && b.all.contains(original) ? value_at(original, step) : -1;
+      double const expected = away <= most && b.all.contains(original) ? point_value(original, step) : -1;
       ASSERT_EQ(here[p], expected) << "step " << step << ", field " << field << ", " << away << " away";
     }
   }
@@ -118,7 +70,7 @@ void expect_exchange(boxes<N> const& b, atl::ghost_exchange<double, N>& halo, in
 template <int N>
 void expect_exchanges(domain<N> const& all, int cuts, int depth, shape which, domain<N> const& periodic,
                       unsigned seed, int steps, atl::transfer_options options = {}) {
-  boxes<N> const b(all, cuts, depth, seed, upcxx::rank_n(), upcxx::rank_me());
+  uneven_boxes<N> const b(all, cuts, depth, seed, upcxx::rank_n(), upcxx::rank_me());
   for (auto const m : b.memory) std::fill_n(m.local(), fields * b.field_elements, -1.0);
   bool const wraps = !periodic.empty() || periodic.upper != point<N>{};
   atl::ghost_exchange<double, N> halo(b.mine, depth, which, wraps ? std::optional(periodic) : std::nullopt,
@@ -187,12 +139,12 @@ TEST_F(transfer_test, one_rank_feeds_the_others_which_send_nothing_back) {
   for (int step = 1; step <= 90; ++step) {
     int const at = step % 2;
     if (me == 0) {
-      for (point<2> const& p : all) mine.moved(at * field)[p] = value_at(p, step);
+      for (point<2> const& p : all) mine.moved(at * field)[p] = point_value(p, step);
     }
     (step % 60 < 30 ? straight : packed).run(at * field, (1 - at) * field);
     lag(step);
     for (point<2> const& p : wanted) {
-      ASSERT_EQ(destinations[0].moved((1 - at) * field)[p], value_at(p, step)) << "step " << step;
+      ASSERT_EQ(destinations[0].moved((1 - at) * field)[p], point_value(p, step)) << "step " << step;
     }
   }
   upcxx::barrier();
@@ -210,7 +162,7 @@ TEST_F(transfer_test, many_small_pieces_find_each_other_over_a_team) {
   std::vector<array<double, 1>> destinations;
   for (int i = 0; i < 64; ++i) {
     std::ptrdiff_t const cell = i * members + rank - 20;
-    cells.local()[i] = value_at(point<1>{cell}, me % 2 + 1);
+    cells.local()[i] = point_value(point<1>{cell}, me % 2 + 1);
     sources.emplace_back(cells + i, domain<1>{{cell}, {cell + 1}});
     std::ptrdiff_t const next = i * members + (rank + 1) % members - 20;
     destinations.emplace_back(ghosts + i, domain<1>{{next}, {next + 1}});
@@ -221,7 +173,7 @@ TEST_F(transfer_test, many_small_pieces_find_each_other_over_a_team) {
     std::fill_n(ghosts.local(), 65, -1.0);
     pieces.run();
     for (std::size_t i = 0; i < 65; ++i) {
-      ASSERT_EQ(ghosts.local()[i], value_at(destinations[i].lower(), me % 2 + 1)) << i;
+      ASSERT_EQ(ghosts.local()[i], point_value(destinations[i].lower(), me % 2 + 1)) << i;
     }
     pieces.shake_hands();
   }
