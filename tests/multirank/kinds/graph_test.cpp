@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include <atoll/array.hpp>
 #include <atoll/copy_batch.hpp>
 #include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
@@ -272,4 +273,41 @@ TEST_F(graph_test, a_barrier_of_streams_is_entered_with_every_launch) {
   EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
   upcxx::delete_array(upcxx::to_global_ptr(in));
   all.destroy();
+}
+
+TEST_F(graph_test, runs_of_a_ghost_exchange_are_captured) {
+  auto const s = atl::make_stream(gpu_);
+  // A ring of boxes of 6 x 8 points, cut in the dimension in which single elements are ghosts.
+  atl::domain<2> const interior{{6 * me, 0}, {6 * me + 6, 8}};
+  auto const box = atl::make_array<int>(gpu_, interior.grow({1, 1}));
+  auto const filling = atl::make_array<int>(interior);
+  std::vector<atl::array<int, 2, device::kind>> const boxes{box};
+  atl::ghost_exchange<int, 2, device::kind> halo(boxes, 1, atl::shape::faces,
+                                                 atl::domain<2>{{0, 0}, {6 * n, 0}});
+  halo.use_streams(gpu_);
+  auto const seen = atl::make_array<int>(interior.grow({1, 0}));
+  void* const two_steps = capture(s, cuda::capture_global, [&] {
+    for (int step = 0; step < 2; ++step) {
+      atl::copy(filling, box, atl::on_stream(s));
+      halo.run(s);
+    }
+    atl::copy(box, seen, atl::on_stream(s));
+  });
+  for (int round = 0; round < 5; ++round) {
+    for (auto const& p : interior) filling[p] = 1000 * round + static_cast<int>(10 * p[0] + p[1]);
+    // In between not captured.
+    if (round == 3) {
+      atl::copy(filling, box, atl::on_stream(s));
+      halo.run(s);
+    }
+    EXPECT_EQ(cu_.launch(two_steps, s.native()), cuda::success);
+    atl::wait(s);
+    for (auto const& p : seen.domain()) {
+      auto const original = (p[0] + 6 * n) % (6 * n);
+      EXPECT_EQ(seen[p], 1000 * round + 10 * original + p[1]) << round << ", " << p[0] << ", " << p[1];
+    }
+    upcxx::barrier();
+  }
+  EXPECT_EQ(cu_.destroy_executable(two_steps), cuda::success);
+  upcxx::barrier();
 }

@@ -25,14 +25,14 @@ enum class shape {
 namespace detail {
 
 /// The arrays of a ghost exchange.
-template <class T, int N>
+template <class T, int N, upcxx::memory_kind Kind>
 struct ghost_arrays {
-  std::vector<array<T, N>> interiors;
-  std::vector<array<T, N>> ghosts;
+  std::vector<array<T, N, Kind>> interiors;
+  std::vector<array<T, N, Kind>> ghosts;
 
-  ghost_arrays(std::span<array<T, N> const> boxes, int depth, shape which,
+  ghost_arrays(std::span<array<T, N, Kind> const> boxes, int depth, shape which,
                std::optional<domain<N>> const& periodic) {
-    for (array<T, N> const& box : boxes) {
+    for (array<T, N, Kind> const& box : boxes) {
       domain<N> const interior = box.domain().shrink(depth);
       if (depth < 0) atl::check_failed("atl::ghost_exchange: the depth is %d; it is not negative", depth);
       for (int d = 0; d < N; ++d) {
@@ -57,7 +57,7 @@ struct ghost_arrays {
 
  private:
   /// Ghosts outside of a periodic domain are those of an image: they are given the indices of their original.
-  void add_images(array<T, N> const& region, std::optional<domain<N>> const& periodic) {
+  void add_images(array<T, N, Kind> const& region, std::optional<domain<N>> const& periodic) {
     if (region.empty()) return;
     domain<N> images{{}, point<N>::all(1)};
     for (int d = 0; d < N && periodic; ++d) {
@@ -98,27 +98,30 @@ struct ghost_arrays {
 ///     halo.run(at, at);    // of the field that is `at` elements behind it, in every box
 ///
 /// Ghosts for which there is no interior (the boundary of the domain) are left alone, as are interiors.
-template <class T, int N>
-class ghost_exchange : public transfer<T, N> {
+///
+/// Boxes on devices, `ghost_exchange<double, 3, kind>`: see transfer.
+template <class T, int N, upcxx::memory_kind Kind = upcxx::memory_kind::host>
+class ghost_exchange : public transfer<T, N, Kind> {
  public:
   ghost_exchange() = default;
   /// Collective over `over`.
   ///
-  /// @param boxes     this rank's boxes, any number, in its own shared memory; the domain of each includes
-  ///                  `depth` ghosts on every side. Interiors do not overlap.
+  /// @param boxes     this rank's boxes, any number, in its own shared memory, or on its devices; the domain of
+  ///                  each includes `depth` ghosts on every side. Interiors do not overlap.
   /// @param depth     the same on all ranks.
   /// @param which     ghosts in which directions; the same on all ranks.
   /// @param periodic  the whole domain, if it is periodic; dimensions in which it has no points are not.
   /// @param over      boxes of its members are exchanged.
   /// @progress        user.
-  ghost_exchange(std::span<array<T, N> const> boxes, int depth, shape which = shape::all,
+  ghost_exchange(std::span<array<T, N, Kind> const> boxes, int depth, shape which = shape::all,
                  std::optional<domain<N>> const& periodic = {}, upcxx::team const& over = upcxx::world(),
                  transfer_options options = {})
-      : ghost_exchange(detail::ghost_arrays<T, N>(boxes, depth, which, periodic), over, options) {}
+      : ghost_exchange(detail::ghost_arrays<T, N, Kind>(boxes, depth, which, periodic), over, options) {}
 
  private:
-  ghost_exchange(detail::ghost_arrays<T, N> const& arrays, upcxx::team const& over, transfer_options options)
-      : transfer<T, N>(arrays.interiors, arrays.ghosts, options, over) {}
+  ghost_exchange(detail::ghost_arrays<T, N, Kind> const& arrays, upcxx::team const& over,
+                 transfer_options options)
+      : transfer<T, N, Kind>(arrays.interiors, arrays.ghosts, options, over) {}
 };
 
 }  // namespace atl::inline UPCXX_MODE

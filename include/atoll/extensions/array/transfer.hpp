@@ -11,9 +11,12 @@
 #include <atoll/base/check.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/extensions/array/view.hpp>
+#include <atoll/extensions/detail/device_replay.hpp>
 #include <atoll/extensions/detail/replay.hpp>
 #include <atoll/extensions/detail/replay_plan.hpp>
+#include <atoll/extensions/detail/signal_links.hpp>
 #include <atoll/extensions/detail/transfer_plan.hpp>
+#include <atoll/stream.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/serialization.hpp>
@@ -26,7 +29,7 @@ struct transfer_options {
   bool always_handshake = false;
   /// Boxes whose contiguous pieces have fewer bytes than this travel packed to other ranks, which copy them
   /// to their places: writing single cells into many lines that another core has costs more. 0: never. Between
-  /// hosts all boxes travel packed.
+  /// hosts all boxes travel packed; between devices none does.
   std::size_t pack_below = 32;
 };
 
@@ -38,6 +41,9 @@ struct transfer_statistics {
   std::size_t packed = 0;        ///< those of them that go through the receiver's inbox
   std::size_t elements = 0;      ///< elements of all of them
   std::size_t local_copies = 0;  ///< boxes between own arrays
+  /// Copies of the engine for all boxes, local ones included, where the arrays are on devices: one for each run
+  /// of bytes that are contiguous at both ends.
+  std::size_t device_copies = 0;
 };
 
 /// Moves the intersection of each source with each destination, over all ranks of a team, again and again.
@@ -60,27 +66,34 @@ struct transfer_statistics {
 /// that uses destinations outside the first rule, for instance sets a whole field to zero, ghosts included,
 /// between runs that alternate, or fills it by another transfer, calls shake_hands() before the next run.
 ///
+/// *On devices* (Kind) the engine copies from device to device, all boxes of a run together, and a neighbour is
+/// told when all for it are in place. The library knows nothing of kernels: those that write sources, or use
+/// destinations, have ended when their rank enters a run. Those that start when a run has finished see what it
+/// has brought.
+///
 /// One thread at a time uses an object. Objects are independent of each other and may be under way at once.
-template <class T, int N>
+template <class T, int N, upcxx::memory_kind Kind = upcxx::memory_kind::host>
 class transfer {
   static_assert(!std::is_const_v<T>, "atl::transfer<T, N>: T must not be const");
   static_assert(upcxx::is_trivially_serializable<T>::value,
                 "atl::transfer<T, N>: T must be TriviallySerializable");
+  static_assert(Kind != upcxx::memory_kind::any,
+                "atl::transfer<T, N, Kind>: all arrays are in memory of one kind, which must be named");
+  static constexpr bool on_host = Kind == upcxx::memory_kind::host;
 
  public:
   transfer() = default;
   /// Collective over `over`.
   ///
-  /// @param sources,destinations  arrays in this rank's own shared memory, any number, any layouts; the
-  ///        memory outlives the object. Where two sources have a point in common with one destination, which
+  /// @param sources,destinations  arrays in this rank's own shared memory, or on its devices, any number, any
+  ///        layouts; the memory outlives the object. Where two sources have a point in common with one destination, which
   ///        of them arrives is not specified.
   /// @param options  the same on all ranks.
   /// @progress  user.
-  transfer(std::span<array<T, N> const> sources, std::span<array<T, N> const> destinations,
+  transfer(std::span<array<T, N, Kind> const> sources, std::span<array<T, N, Kind> const> destinations,
            transfer_options options = {}, upcxx::team const& over = upcxx::world())
-      : replay_(detail::replay_plan<N>::make(plain(sources, over, "source"),
-                                             plain(destinations, over, "destination"), sizeof(T),
-                                             {options.always_handshake, options.pack_below}, over)) {}
+      : replay_(planned(plain(sources, over, "source"), plain(destinations, over, "destination"), options,
+                        over)) {}
   /// Nothing may be under way. Local: waits for nobody, since a run that has finished leaves nothing behind.
   ~transfer() { check_idle("its destructor"); }
   transfer(transfer&&) = default;
@@ -116,6 +129,41 @@ class transfer {
     if (replay_.under_way()) replay_.finish();
   }
 
+  /// For runs in the order of streams, of arrays on devices: makes two signals for each neighbour in the segment
+  /// of an allocator, which stays where it is. Collective over `over`, the team of the construction; no run is
+  /// under way.
+  ///
+  /// @throws    upcxx::bad_shared_alloc on all ranks if one has no room, or no device.
+  /// @progress  user.
+  template <class Device>
+  requires(Device::kind == Kind) void use_streams(upcxx::device_allocator<Device>& gpu,
+                                                  upcxx::team const& over = upcxx::world()) {
+    check_idle("use_streams");
+    signals_ = detail::signal_links<Kind>(gpu, replay_.peers(), replay_type::signals_of_peer, over,
+                                          "atl::transfer::use_streams");
+  }
+  /// A whole run at the end of a stream, for which the host does not wait: after the kernels that are there, and
+  /// before what follows, which sees what the run has brought. All ranks of the team make the same runs in the
+  /// same order, all of them at ends of streams or all by start(); a rank may have several runs in its stream, or
+  /// in graphs: while the stream is captured the run becomes nodes.
+  ///
+  /// What the rules say of entering and leaving a run is true of the stream. Every run begins with a handshake.
+  /// Where the stream's device does not reach a neighbour's memory (as of on_stream) this rank's user-level
+  /// progress copies.
+  ///
+  /// Before start() and before the object ends, all ranks' streams have come to the end of their runs.
+  ///
+  /// @progress  none. Never waits.
+  void run(stream const& s, std::ptrdiff_t source_offset = 0,
+           std::ptrdiff_t destination_offset = 0) requires(!on_host) {
+    upcxx::detail::check_injection("atl::transfer::run");
+    check_idle("run");
+    if (!signals_) {
+      atl::check_failed("atl::transfer: run(stream) needs signals; call use_streams(allocator) on all ranks");
+    }
+    replay_.run_in(s, signals_, source_offset * bytes, destination_offset * bytes);
+  }
+
   /// The runs that follow begin with handshakes again, until they have alternated twice. Local and immediate;
   /// all ranks call it between the same runs.
   void shake_hands() { replay_.forget_runs(); }
@@ -124,13 +172,14 @@ class transfer {
   [[nodiscard]] transfer_statistics statistics() const {
     transfer_statistics result;
     result.neighbors = replay_.links().size();
-    for (detail::replay::link const& l : replay_.links()) {
+    for (auto const& l : replay_.links()) {
       result.targets += l.sends ? 1U : 0U;
       result.messages += l.straight.count + l.packed.count;
       result.packed += l.packed.count;
       result.elements += l.elements;
     }
     result.local_copies = replay_.local_boxes();
+    if constexpr (!on_host) result.device_copies = replay_.copies();
     return result;
   }
   /// Boxes that a run writes into arrays of other ranks.
@@ -140,7 +189,7 @@ class transfer {
   /// Bytes that a run sends to each rank it sends to.
   [[nodiscard]] std::vector<std::size_t> bytes_by_target() const {
     std::vector<std::size_t> result;
-    for (detail::replay::link const& l : replay_.links()) {
+    for (auto const& l : replay_.links()) {
       if (l.sends) result.push_back(l.elements * sizeof(T));
     }
     return result;
@@ -149,10 +198,22 @@ class transfer {
  private:
   static constexpr auto bytes = static_cast<std::ptrdiff_t>(sizeof(T));
 
-  static typename detail::transfer_plan<N>::arrays plain(std::span<array<T, N> const> arrays,
-                                                         upcxx::team const& over, char const* role) {
-    typename detail::transfer_plan<N>::arrays result;
-    for (array<T, N> const& a : arrays) {
+  using replay_type = std::conditional_t<on_host, detail::replay, detail::device_replay>;
+  using plain_arrays = typename detail::transfer_plan<N>::arrays;
+
+  static replay_type planned(plain_arrays const& sources, plain_arrays const& destinations,
+                             transfer_options options, upcxx::team const& over) {
+    if constexpr (on_host) {
+      return detail::replay_plan<N>::make(sources, destinations, sizeof(T),
+                                          {options.always_handshake, options.pack_below}, over);
+    } else {
+      return detail::device_replay::make<N>(sources, destinations, sizeof(T), options.always_handshake, over);
+    }
+  }
+  static plain_arrays plain(std::span<array<T, N, Kind> const> arrays, upcxx::team const& over,
+                            char const* role) {
+    plain_arrays result;
+    for (array<T, N, Kind> const& a : arrays) {
       if (a.empty()) continue;
       if (a.where() != upcxx::rank_me()) {
         atl::check_failed(
@@ -169,7 +230,10 @@ class transfer {
                 call);
   }
 
-  detail::replay replay_;
+  struct nothing {};
+
+  replay_type replay_;
+  [[no_unique_address]] std::conditional_t<on_host, nothing, detail::signal_links<Kind>> signals_;
 };
 
 }  // namespace atl::inline UPCXX_MODE

@@ -1,0 +1,266 @@
+#pragma once
+
+/// Copies between devices of ranks that have been planned, and the flags that keep them in order: what a transfer is at run time where the
+/// arrays are on devices. Nothing is allocated or looked up here.
+///
+/// The owner of a source has the engine copy straight into the destinations, all boxes of a run together. When the engine says that all boxes
+/// for a peer are in place the peer's flag is raised: one for all of them.
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <atoll/copy_batch.hpp>
+#include <atoll/engine/flags.hpp>
+#include <atoll/engine/memory_copy.hpp>
+#include <atoll/extensions/detail/device_box.hpp>
+#include <atoll/extensions/detail/flag_links.hpp>
+#include <atoll/extensions/detail/replay.hpp>
+#include <atoll/extensions/detail/transfer_plan.hpp>
+#include <atoll/stream.hpp>
+#include <upcxx/detail/config.hpp>
+#include <upcxx/detail/late_copy.hpp>
+#include <upcxx/future.hpp>
+#include <upcxx/team.hpp>
+
+namespace atl::inline UPCXX_MODE::detail {
+
+class device_replay {
+ public:
+  using range = replay::range;
+  /// What goes to a peer and comes from it; the last one, without a peer, is between own arrays.
+  struct link {
+    range straight;            ///< in `boxes`
+    range packed;              ///< none ever
+    std::size_t copies = 0;    ///< runs of all of them
+    std::size_t elements = 0;  ///< sent by a run
+    bool sends = false;
+    bool receives = false;
+  };
+
+  device_replay() = default;
+  /// Collective over `over`; user-level progress. No array is empty.
+  template <int N>
+  static device_replay make(std::vector<plain_array<N>> const& sources,
+                            std::vector<plain_array<N>> const& destinations, std::size_t element_bytes,
+                            bool always_ready, upcxx::team const& over) {
+    using plan = transfer_plan<N>;
+    typename plan::agreement const agreed = plan::agree(sources, destinations, over, [](auto const&) {});
+    device_replay made;
+    made.always_ready_ = always_ready;
+    std::vector<upcxx::intrank_t> peers;
+    link own;
+    for (typename plan::request const& r : agreed.requests) {
+      link l;
+      l.sends = true;
+      l.straight.first = made.boxes_.size();
+      for (auto const& t : r.tasks) {
+        append_boxes(made.boxes_, t, element_bytes);
+        l.elements += t.elements();
+      }
+      l.straight.count = made.boxes_.size() - l.straight.first;
+      for (std::size_t b = l.straight.first; b < made.boxes_.size(); ++b) l.copies += made.boxes_[b].runs();
+      if (r.from == over.rank_me()) {
+        own = l;
+        continue;
+      }
+      peers.push_back(r.from);
+      made.links_.push_back(l);
+    }
+    for (auto const& [sender, tasks] : agreed.inbound) {
+      if (sender == over.rank_me()) continue;
+      auto const at = static_cast<std::size_t>(std::find(peers.begin(), peers.end(), sender) - peers.begin());
+      if (at == peers.size()) {
+        peers.push_back(sender);
+        made.links_.emplace_back();
+      }
+      made.links_[at].receives = true;
+    }
+    made.own_ = own;
+    made.flags_ = flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer");
+    made.make_records();
+    return made;
+  }
+
+  std::vector<link> const& links() const { return links_; }
+  std::size_t local_boxes() const { return own_.straight.count; }
+  std::size_t copies() const {
+    std::size_t all = own_.copies;
+    for (link const& l : links_) all += l.copies;
+    return all;
+  }
+  bool under_way() const { return under_way_; }
+
+  /// Offsets in bytes.
+  void start(std::ptrdiff_t source, std::ptrdiff_t dest) {
+    bool const handshake = runs_.begin(dest) || always_ready_;
+    if (handshake) ++handshakes_;
+    source_ = source;
+    dest_ = dest;
+    under_way_ = true;
+    next_ = 0;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      link const& l = links_[i];
+      if (l.receives && (!l.sends || handshake)) flags_.raise(i, ready_number(l), ready_flag);
+    }
+    atl::copy_batch const together;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      link const& l = links_[i];
+      if (!l.sends) continue;
+      sent& s = sent_[i];
+      s.ready_for = l.receives && !handshake ? 0 : ready_number(l);
+      s.now = sent::state::waits;
+      if (may_leave(i)) send(i);
+    }
+    if (own_.sends) copy(own_, sent_[links_.size()]);
+  }
+
+  /// Goes on as far as possible without waiting; true once all is sent and has come.
+  bool advance() {
+    bool all = true;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      sent& s = sent_[i];
+      if (s.now == sent::state::waits && may_leave(i)) {
+        atl::copy_batch const together;
+        send(i);
+      }
+      if (s.now == sent::state::leaves && s.left.load(std::memory_order_acquire) == 0) {
+        s.now = sent::state::idle;
+        flags_.raise(i, runs_.of_its_kind(), runs_.data_flag());
+      }
+      all = all && s.now == sent::state::idle;
+    }
+    for (; next_ < links_.size(); ++next_) {
+      if (links_[next_].receives && flags_.value(next_, runs_.data_flag()) < runs_.of_its_kind())
+        return false;
+    }
+    if (!all || sent_[links_.size()].left.load(std::memory_order_acquire) != 0) return false;
+    under_way_ = false;
+    return true;
+  }
+
+  void finish() {
+    atl::engine::wait_for([](void* self) { return static_cast<device_replay*>(self)->advance(); }, this);
+  }
+
+  void forget_runs() { runs_.forget(); }
+
+  /// A whole run at the end of a stream. Signals are 0 and 1, and each is awaited by who resets it, so that graphs may have them: a peer sets
+  /// one again only after it has seen a signal that this rank's stream gives after the reset.
+  template <class Links>
+  void run_in(stream const& s, Links const& signals, std::ptrdiff_t source, std::ptrdiff_t dest) {
+    runs_.forget();  // runs by the host that follow take nothing of this one for granted
+    source_ = source;
+    dest_ = dest;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].receives) atl::signal(s, signals.there(i, ready_signal), 1);
+    }
+    if (own_.sends) copy_in(s, own_);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (!links_[i].sends) continue;
+      atl::wait_and_reset(s, signals.here(i, ready_signal), 1, signal_cmp::equal);
+      copy_in(s, links_[i]);
+      atl::signal(s, signals.there(i, data_signal), 1);
+    }
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].receives) atl::wait_and_reset(s, signals.here(i, data_signal), 1, signal_cmp::equal);
+    }
+  }
+  static constexpr std::size_t signals_of_peer = 2;
+  std::vector<upcxx::intrank_t> const& peers() const { return flags_.peers(); }
+
+ private:
+  static constexpr std::size_t ready_signal = 0;  ///< its data may come
+  static constexpr std::size_t data_signal = 1;   ///< its data is in place
+
+  /// What goes to a peer in a run.
+  struct sent {
+    enum class state : int { idle, waits, leaves };
+    state now = state::idle;
+    std::uint64_t ready_for = 0;       ///< how often the peer must have been ready
+    std::size_t first_record = 0;      ///< in `records`
+    std::atomic<std::size_t> left{0};  ///< copies that are not in place
+  };
+  /// The engine's, for each copy.
+  struct record : atl::engine::copy_completion {
+    std::atomic<std::size_t>* left = nullptr;
+
+    record() : copy_completion{&arrived} {}
+    static bool arrived(atl::engine::copy_completion* completion) noexcept {
+      // Who sees 0 (acquire) may raise the flag and use the records again.
+      static_cast<record*>(completion)->left->fetch_sub(1, std::memory_order_acq_rel);
+      return true;
+    }
+  };
+
+  void make_records() {
+    sent_ = std::make_unique<sent[]>(links_.size() + 1);
+    records_ = std::make_unique<record[]>(copies());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i <= links_.size(); ++i) {
+      sent_[i].first_record = next;
+      for (std::size_t const end = next + (i < links_.size() ? links_[i] : own_).copies; next < end; ++next)
+        records_[next].left = &sent_[i].left;
+    }
+  }
+  /// How often a receiver has been ready for its sender: flags are counted where they travel as messages.
+  std::uint64_t ready_number(link const& l) const {
+    return l.sends && l.receives ? handshakes_ : runs_.now();
+  }
+  bool may_leave(std::size_t i) const { return flags_.value(i, ready_flag) >= sent_[i].ready_for; }
+  void send(std::size_t i) {
+    sent_[i].now = sent::state::leaves;
+    copy(links_[i], sent_[i]);
+  }
+  void copy(link const& l, sent& s) {
+    s.left.store(l.copies, std::memory_order_relaxed);
+    record* next = records_.get() + s.first_record;
+    for_each_run(boxes_of(l), dest_, source_, [&next](auto const& to, auto const& from, std::size_t bytes) {
+      atl::engine::start_copy(to, from, bytes, next++);
+    });
+  }
+  std::span<device_box const> boxes_of(link const& l) const {
+    return std::span(boxes_).subspan(l.straight.first, l.straight.count);
+  }
+  void copy_in(stream const& s, link const& l) const {
+    std::span<device_box const> const boxes = boxes_of(l);
+    bool by_device = true;
+    {
+      atl::copy_batch const together;
+      for_each_run(boxes, dest_, source_, [&](auto const& to, auto const& from, std::size_t bytes) {
+        by_device = by_device && atl::engine::stream_copy(name_of(s), to, from, bytes);
+      });
+    }
+    if (by_device) return;
+    // Once more what the device has done does no harm. The boxes stay where they are if this object moves.
+    by_host(s, [boxes, dest = dest_, source = source_] {
+      atl::copy_batch const together;
+      upcxx::promise<> all;
+      for_each_run(boxes, dest, source, [&](auto const& to, auto const& from, std::size_t bytes) {
+        upcxx::detail::copy_later(to, from, bytes, upcxx::rank_me(), upcxx::operation_cx::as_promise(all));
+      });
+      return all.finalize();
+    });
+  }
+
+  flag_links flags_;
+  std::vector<link> links_;
+  link own_;
+  std::vector<device_box> boxes_;
+  std::unique_ptr<sent[]> sent_;  ///< [link], and for own arrays; records point into it
+  std::unique_ptr<record[]> records_;
+  std::size_t next_ = 0;  ///< links before this one have received
+  run_numbers runs_;
+  std::uint64_t handshakes_ = 0;  ///< runs that began with one
+  std::ptrdiff_t source_ = 0;
+  std::ptrdiff_t dest_ = 0;
+  bool always_ready_ = false;
+  bool under_way_ = false;
+};
+
+}  // namespace atl::inline UPCXX_MODE::detail
