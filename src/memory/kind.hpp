@@ -76,6 +76,17 @@ struct copy_end {
   std::uint64_t address = 0;  ///< within the segment in the owner's terms, else where it is here
 };
 
+/// Runs of bytes at the places of a box.
+struct box_shape {
+  struct dimension {
+    std::int64_t to;  ///< bytes from one run to the next
+    std::int64_t from;
+    std::size_t extent;
+  };
+  std::size_t run;
+  std::array<dimension, 4> dimensions;  ///< those that are not needed have extent 1
+};
+
 /// Host memory of this process.
 struct memory_range {
   std::byte* begin = nullptr;

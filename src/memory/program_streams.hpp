@@ -46,6 +46,11 @@ class program_streams {
   /// `gathered`: may be kept until something else is started in any stream, or until submit() or poll(), and done together with others
   /// that are, in any order among themselves.
   virtual void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) = 0;
+  /// The same for runs between memories of devices, at whose index 0 the ends are, all of them by one thing that the device does. False, and
+  /// nothing was done, where it has none that is faster than one by one.
+  virtual bool copy_box(stream_handle /*s*/, copy_end /*to*/, copy_end /*from*/, box_shape const& /*box*/) {
+    return false;
+  }
   /// A word of 8 bytes that is a multiple of 8; all that the stream has written before is visible to who sees the value.
   /// False, and nothing was done, where the stream's device cannot.
   virtual bool write(stream_handle s, copy_end word, std::uint64_t value) = 0;

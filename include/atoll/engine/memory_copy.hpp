@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <atoll/base/config.hpp>
+#include <atoll/engine/strided.hpp>
 
 namespace atl::engine {
 
@@ -42,6 +43,11 @@ struct copy_completion {
 /// Ends the job if a place is in no segment that is open.
 ATOLL_EXPORT void start_copy(memory_place to, memory_place from, std::size_t bytes,
                              copy_completion* completion);
+
+/// The same for the runs of a box, whose ends, at index 0, are those given here, between devices: by one thing that the source's device does,
+/// if that is this rank's. False, and nothing was done, if it cannot: copy the runs then.
+ATOLL_EXPORT bool start_box_copy(memory_place to, memory_place from, prepared_box const& box,
+                                 copy_completion* completion);
 
 /// Between the two, calls of start_copy on this thread may keep what they start, until the end or until the
 /// next progress, so that devices get several copies at once. Pairs may be nested.

@@ -7,6 +7,7 @@
 
 #include <atoll/base/config.hpp>
 #include <atoll/engine/memory_copy.hpp>
+#include <atoll/engine/strided.hpp>
 
 namespace atl::engine {
 
@@ -28,6 +29,9 @@ ATOLL_EXPORT bool is_captured(stream_name s);
 /// Starts a copy at the stream's end; the places stay until the stream has come by. False, and nothing was done, if the stream's device cannot
 /// do it alone: an end is another kind's, another host's, in memory that only its owner reaches, or in private memory that is not pinned.
 ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes);
+/// The same for the runs of a box, whose ends, at index 0, are those given here, as one thing that the device does. False, and nothing was
+/// done, if the device cannot; or not by one thing.
+ATOLL_EXPORT bool stream_copy_box(stream_name s, memory_place to, memory_place from, prepared_box const& box);
 /// Ends the job if the stream is captured: the host is about to help.
 ATOLL_EXPORT void refuse_capture(stream_name s);
 /// Writes a word once all that is before it in the stream is in place and visible. False as above.

@@ -33,8 +33,11 @@ class device_copies final : public single<device_copies>, public work_source {
 
   /// See start_copy().
   void start(memory_place to, memory_place from, std::size_t bytes, copy_completion* completion);
+  /// See start_box_copy().
+  bool start_box(memory_place to, memory_place from, prepared_box const& box, copy_completion* completion);
   // Of streams of the program; see atoll/engine/streams.hpp.
   bool copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes);
+  bool box_in(stream_name s, memory_place to, memory_place from, prepared_box const& box);
   bool write_in(stream_name s, memory_place word, std::uint64_t value);
   /// What the word gets then, if anything.
   void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal,
@@ -71,6 +74,9 @@ class device_copies final : public single<device_copies>, public work_source {
   memory::copy_record* begin_report(copy_completion* completion, void* stream);
   static void reached(memory::copy_record* record) noexcept;
   static bool is_gathering() noexcept;
+  /// Index 0 of a box, all of which is in a segment that is open; `stride`: of one of the ends.
+  copy_place resolve_box(memory_place place, prepared_box const& box,
+                         std::ptrdiff_t prepared_box::dimension::*stride);
   bool is_pinned(memory::kind& kind, copy_place const& end, std::size_t bytes);
   bool is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes);
   /// One of the library's own in which a device does what peers cannot do to its memory.

@@ -1,6 +1,7 @@
 // Work in streams of the program: which kind's they are, and whether their devices reach what is named.
 
 #include <atomic>
+#include <tuple>
 
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
@@ -66,6 +67,62 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
   note_uses(*kind.streams(), s, {&target, &source});
   kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
+  watch_streams();
+  return true;
+}
+
+copy_place device_copies::resolve_box(memory_place place, prepared_box const& box,
+                                      std::ptrdiff_t prepared_box::dimension::*stride) {
+  std::size_t below = 0;  // bytes that the box reaches before index 0
+  std::size_t bytes = box.run;
+  for (prepared_box::dimension const& d : box.dimensions) {
+    std::ptrdiff_t const reach = static_cast<std::ptrdiff_t>(d.extent - 1) * d.*stride;
+    if (reach < 0) below -= static_cast<std::size_t>(reach);
+    bytes += static_cast<std::size_t>(reach < 0 ? -reach : reach);
+  }
+  return segments_.resolve({place.owner, place.address - below}, bytes).moved_by(below);
+}
+
+namespace {
+
+memory::box_shape shape_of(prepared_box const& box) {
+  memory::box_shape shape{box.run, {}};
+  static_assert(prepared_box::most_dimensions == std::tuple_size_v<decltype(shape.dimensions)>);
+  for (std::size_t d = 0; d < shape.dimensions.size(); ++d) {
+    shape.dimensions[d] = {box.dimensions[d].dest, box.dimensions[d].source, box.dimensions[d].extent};
+  }
+  return shape;
+}
+
+}  // namespace
+
+bool device_copies::box_in(stream_name s, memory_place to, memory_place from, prepared_box const& box) {
+  memory::kind& kind = kind_of_stream(s);
+  copy_place const target = resolve_box(to, box, &prepared_box::dimension::dest);
+  copy_place const source = resolve_box(from, box, &prepared_box::dimension::source);
+  if (target.device == nullptr || source.device == nullptr || !is_for_streams(kind, target, box.run) ||
+      !is_for_streams(kind, source, box.run) ||
+      !kind.streams()->copy_box(s.handle, target.end(), source.end(), shape_of(box))) {
+    return false;
+  }
+  note_uses(*kind.streams(), s, {&target, &source});
+  watch_streams();
+  return true;
+}
+
+bool device_copies::start_box(memory_place to, memory_place from, prepared_box const& box,
+                              copy_completion* completion) {
+  copy_place const target = resolve_box(to, box, &prepared_box::dimension::dest);
+  copy_place const source = resolve_box(from, box, &prepared_box::dimension::source);
+  if (target.device == nullptr || source.device == nullptr || source.owner() != job.rank_me ||
+      target.out_of_reach() || target.device->kind != source.device->kind ||
+      source.device->kind->streams() == nullptr) {
+    return false;
+  }
+  memory::program_streams& streams = *source.device->kind->streams();
+  memory::stream_handle const on = helping_stream(*source.device->kind, source.device->known.device);
+  if (!streams.copy_box(on, target.end(), source.end(), shape_of(box))) return false;
+  streams.report(on, begin(completion, target.device, source.device));
   watch_streams();
   return true;
 }
@@ -201,6 +258,17 @@ bool is_captured(stream_name s) {
 bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
   guard const held;
   return device_copies::here().copy_in(s, to, from, bytes);
+}
+
+bool stream_copy_box(stream_name s, memory_place to, memory_place from, prepared_box const& box) {
+  guard const held;
+  return device_copies::here().box_in(s, to, from, box);
+}
+
+bool start_box_copy(memory_place to, memory_place from, prepared_box const& box,
+                    copy_completion* completion) {
+  guard const held;
+  return device_copies::here().start_box(to, from, box, completion);
 }
 
 void refuse_capture(stream_name s) {

@@ -63,6 +63,7 @@ class cuda_driver final : public gpu::driver {
   std::uint64_t capture_of(gpu::stream s) override;
   bool keep_for_graph(gpu::stream s, std::shared_ptr<void> held) override;
   bool copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
+  bool copy_box(int device, gpu::stream s, gpu::address to, gpu::address from, box_shape const& box) override;
   [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }
   bool is_pinned(void const* memory) override;
   void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
@@ -80,6 +81,7 @@ class cuda_driver final : public gpu::driver {
     module whole = nullptr;
     function copies = nullptr;  ///< null: the driver did not take them
     function add = nullptr;
+    function box = nullptr;
   };
 
   struct device_wait;

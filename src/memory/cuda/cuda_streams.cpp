@@ -110,6 +110,7 @@ cuda_driver::loaded const& cuda_driver::kernels_on(int device) {
   cu_result code = cu_.module_load(&known.whole, kernels_ptx);
   if (code == success) code = cu_.module_function(&known.add, known.whole, "atoll_add");
   if (code == success) code = cu_.module_function(&known.copies, known.whole, "atoll_copies");
+  if (code == success) code = cu_.module_function(&known.box, known.whole, "atoll_box");
   if (code != success) {
     warn(
         "device",
@@ -138,6 +139,38 @@ bool cuda_driver::copy_small(int device, gpu::stream s, std::span<gpu::copy_rang
                           static_cast<stream>(s), parameters, nullptr);
     if (code != success) fail_stream(code, "a kernel of copies", s, device);
   }
+  return true;
+}
+
+bool cuda_driver::copy_box(int device, gpu::stream s, gpu::address to, gpu::address from,
+                           box_shape const& box) {
+  box_copy all{};
+  all.to = to;
+  all.from = from;
+  std::uint64_t divisible = to | from | box.run;
+  std::uint64_t runs = 1;
+  for (std::size_t d = 0; d < box.dimensions.size(); ++d) {
+    auto const& [to_stride, from_stride, extent] = box.dimensions[d];
+    if (extent != 1) divisible |= static_cast<std::uint64_t>(to_stride | from_stride);
+    if (extent > most_units_of_box / runs) return false;
+    runs *= extent;
+    all.extents[d] = static_cast<std::uint32_t>(extent);
+    all.to_strides[d] = to_stride;
+    all.from_strides[d] = from_stride;
+  }
+  std::uint64_t const unit = std::min<std::uint64_t>(divisible & -divisible, 16);
+  if (box.run / unit > most_units_of_box / runs) return false;
+  all.unit = static_cast<std::uint32_t>(unit);
+  all.run = static_cast<std::uint32_t>(box.run / unit);
+  all.units = static_cast<std::uint32_t>(runs) * all.run;
+  use const current(*this, device);
+  function const kernel = kernels_on(device).box;
+  if (kernel == nullptr) return false;
+  unsigned const blocks = std::min((all.units - 1) / threads_of_copy + 1, most_blocks_of_box);
+  void* parameters[] = {&all};
+  cu_result const code = cu_.launch_kernel(kernel, blocks, 1, 1, threads_of_copy, 1, 1, 0,
+                                           static_cast<stream>(s), parameters, nullptr);
+  if (code != success) fail_stream(code, "a kernel that copies a box", s, device);
   return true;
 }
 

@@ -24,3 +24,31 @@ extern "C" __global__ void atoll_copies(atl::memory::cuda::small_copies const __
   for (std::uint32_t i = done + threadIdx.x; i < bytes; i += blockDim.x)
     reinterpret_cast<unsigned char*>(to)[i] = reinterpret_cast<unsigned char const*>(from)[i];
 }
+
+namespace {
+
+template <class Unit>
+__device__ void move_units(atl::memory::cuda::box_copy const& all) {
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all.units; i += gridDim.x * blockDim.x) {
+    *reinterpret_cast<Unit*>(all.place(all.to, all.to_strides, i)) =
+        *reinterpret_cast<Unit const*>(all.place(all.from, all.from_strides, i));
+  }
+}
+
+}  // namespace
+
+/// All threads move units of one box.
+extern "C" __global__ void atoll_box(atl::memory::cuda::box_copy const __grid_constant__ all) {
+  switch (all.unit) {
+    case 16:
+      return move_units<uint4>(all);
+    case 8:
+      return move_units<uint2>(all);
+    case 4:
+      return move_units<unsigned>(all);
+    case 2:
+      return move_units<unsigned short>(all);
+    default:
+      return move_units<unsigned char>(all);
+  }
+}

@@ -169,6 +169,11 @@ class driver {
   }
   /// Of one of those.
   [[nodiscard]] virtual std::size_t most_bytes_of_small() const noexcept { return 0; }
+  /// A box between memories that the device reaches; false, and nothing was done, if the driver has no way to do that.
+  virtual bool copy_box(int /*device*/, stream /*s*/, address /*to*/, address /*from*/,
+                        box_shape const& /*box*/) {
+    return false;
+  }
   virtual bool is_pinned(void const* /*memory*/) { return true; }
   /// Lets the stream wait for a word that this process owns, or of registered host memory.
   virtual void wait(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,

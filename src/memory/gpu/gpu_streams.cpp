@@ -58,6 +58,14 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
   driver_.copy_across(device, {s, true}, target, lies_on(to), source, lies_on(from), bytes);
 }
 
+bool gpu_streams::copy_box(stream_handle s, copy_end to, copy_end from, box_shape const& box) {
+  int const device = device_of(s);
+  if (to.segment == nullptr || from.segment == nullptr || !reaches(device, to) || !reaches(device, from))
+    return false;
+  submit();
+  return driver_.copy_box(device, {s, true}, place_of(to), place_of(from), box);
+}
+
 void gpu_streams::submit() {
   if (kept_.empty()) return;
   std::vector<copy_range> const all = std::exchange(kept_, {});

@@ -33,6 +33,7 @@ class gpu_streams final : public program_streams {
   bool is_pinned(void const* memory, std::size_t bytes, bool shared) override;
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
+  bool copy_box(stream_handle s, copy_end to, copy_end from, box_shape const& box) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;
   bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
