@@ -285,6 +285,16 @@ TEST_F(graph_test, runs_of_a_ghost_exchange_are_captured) {
   atl::ghost_exchange<int, 2, device::kind> halo(boxes, 1, atl::shape::faces,
                                                  atl::domain<2>{{0, 0}, {6 * n, 0}});
   halo.use_streams(gpu_);
+  EXPECT_EQ(halo.statistics().device_copies, 16U);
+  // Both columns that this rank gives are kernels, one each.
+  std::uint64_t const kernels = cu_.fake == nullptr ? 0 : cu_.fake->kernels.load();
+  halo.run();
+  halo.run(s);
+  atl::wait(s);
+  if (cu_.fake != nullptr) {
+    EXPECT_EQ(cu_.fake->kernels, kernels + 4);
+  }
+  upcxx::barrier();
   auto const seen = atl::make_array<int>(interior.grow({1, 0}));
   void* const two_steps = capture(s, cuda::capture_global, [&] {
     for (int step = 0; step < 2; ++step) {

@@ -41,8 +41,8 @@ struct transfer_statistics {
   std::size_t packed = 0;        ///< those of them that go through the receiver's inbox
   std::size_t elements = 0;      ///< elements of all of them
   std::size_t local_copies = 0;  ///< boxes between own arrays
-  /// Copies of the engine for all boxes, local ones included, where the arrays are on devices: one for each run
-  /// of bytes that are contiguous at both ends.
+  /// Runs of bytes that are contiguous at both ends, of all boxes, local ones included, where the arrays are on
+  /// devices: each is a copy, unless a kernel of the library copies the box.
   std::size_t device_copies = 0;
 };
 
@@ -67,7 +67,8 @@ struct transfer_statistics {
 /// between runs that alternate, or fills it by another transfer, calls shake_hands() before the next run.
 ///
 /// *On devices* (Kind) the engine copies from device to device, all boxes of a run together, and a neighbour is
-/// told when all for it are in place. The library knows nothing of kernels: those that write sources, or use
+/// told when all for it are in place. A box of many pieces is one kernel of the library where there is one for
+/// both devices; else each piece is a copy. The library knows nothing of kernels: those that write sources, or use
 /// destinations, have ended when their rank enters a run. Those that start when a run has finished see what it
 /// has brought.
 ///

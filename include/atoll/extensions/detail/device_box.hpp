@@ -20,6 +20,8 @@ struct device_box {
   std::uint64_t to;  ///< first words of global pointers to them
   std::uint64_t from;
 
+  atl::engine::memory_place target(std::ptrdiff_t moved) const { return place(to, shape.dest, moved); }
+  atl::engine::memory_place source(std::ptrdiff_t moved) const { return place(from, shape.source, moved); }
   std::size_t runs() const {
     std::size_t count = 1;
     for (auto const& d : shape.dimensions) count *= d.extent;

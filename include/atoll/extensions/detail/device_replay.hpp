@@ -3,7 +3,7 @@
 /// Copies between devices of ranks that have been planned, and the flags that keep them in order: what a transfer is at run time where the
 /// arrays are on devices. Nothing is allocated or looked up here.
 ///
-/// The owner of a source has the engine copy straight into the destinations, all boxes of a run together. When the engine says that all boxes
+/// The owner of a source has the engine copy straight into the destinations, all boxes of a run together, those of many pieces by a kernel. When the engine says that all boxes
 /// for a peer are in place the peer's flag is raised: one for all of them.
 
 #include <algorithm>
@@ -175,6 +175,8 @@ class device_replay {
   std::vector<upcxx::intrank_t> const& peers() const { return flags_.peers(); }
 
  private:
+  /// Boxes of so many runs are copied by a kernel of the library, where there is one: to start it costs what two or three copies do.
+  static constexpr std::size_t kernel_from = 4;
   static constexpr std::size_t ready_signal = 0;  ///< its data may come
   static constexpr std::size_t data_signal = 1;   ///< its data is in place
 
@@ -220,9 +222,18 @@ class device_replay {
   void copy(link const& l, sent& s) {
     s.left.store(l.copies, std::memory_order_relaxed);
     record* next = records_.get() + s.first_record;
-    for_each_run(boxes_of(l), dest_, source_, [&next](auto const& to, auto const& from, std::size_t bytes) {
-      atl::engine::start_copy(to, from, bytes, next++);
-    });
+    for (device_box const& box : boxes_of(l)) {
+      std::size_t const runs = box.runs();
+      if (runs >= kernel_from &&
+          atl::engine::start_box_copy(box.target(dest_), box.source(source_), box.shape, next)) {
+        next += runs;
+        s.left.fetch_sub(runs - 1, std::memory_order_acq_rel);
+        continue;
+      }
+      box.for_each_run(dest_, source_, [&next](auto const& to, auto const& from, std::size_t bytes) {
+        atl::engine::start_copy(to, from, bytes, next++);
+      });
+    }
   }
   std::span<device_box const> boxes_of(link const& l) const {
     return std::span(boxes_).subspan(l.straight.first, l.straight.count);
@@ -232,9 +243,15 @@ class device_replay {
     bool by_device = true;
     {
       atl::copy_batch const together;
-      for_each_run(boxes, dest_, source_, [&](auto const& to, auto const& from, std::size_t bytes) {
-        by_device = by_device && atl::engine::stream_copy(name_of(s), to, from, bytes);
-      });
+      for (device_box const& box : boxes) {
+        if (by_device && box.runs() >= kernel_from &&
+            atl::engine::stream_copy_box(name_of(s), box.target(dest_), box.source(source_), box.shape)) {
+          continue;
+        }
+        box.for_each_run(dest_, source_, [&](auto const& to, auto const& from, std::size_t bytes) {
+          by_device = by_device && atl::engine::stream_copy(name_of(s), to, from, bytes);
+        });
+      }
     }
     if (by_device) return;
     // Once more what the device has done does no harm. The boxes stay where they are if this object moves.
