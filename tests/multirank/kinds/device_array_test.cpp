@@ -192,6 +192,30 @@ TEST_F(device_array_test, all_notifications_come) {
   multirank::spin_until([&] { return source_events == 4 && arrived == 4; });
 }
 
+TEST_F(device_array_test, distributed_arrays_have_blocks_on_devices) {
+  domain<2> const whole{{0, -3}, {20, 30}};
+  atl::dist_array<int, 2, gpu_kind> a(gpu_, whole, {.depth = 1});
+  atl::dist_array<int, 2> const of_hosts(whole, {.depth = 1});
+  EXPECT_EQ(a.block(), of_hosts.block());
+  EXPECT_EQ(a.rget({19, 29}).wait(), 0);
+  EXPECT_EQ(a.local().where(), me);
+  upcxx::barrier();
+  auto const filling = atl::make_array<int>(a.block());
+  for (point<2> const& p : a.block()) filling[p] = value_at(p, 3);
+  atl::copy(filling, a.local()).wait();
+  a.ghosts().run();
+  auto const with_ghosts = atl::make_array<int>(a.block().grow(1));
+  atl::copy(a.local(), with_ghosts).wait();
+  for (point<2> const& p : with_ghosts.domain()) {
+    EXPECT_EQ(with_ghosts[p], whole.contains(p) ? value_at(p, 3) : 0) << p[0] << ", " << p[1];
+  }
+  upcxx::barrier();
+  a.rput(1000 + me, {me, 7}).wait();
+  upcxx::barrier();
+  for (int r = 0; r < n; ++r) EXPECT_EQ(a.rget({r, 7}).wait(), 1000 + r);
+  upcxx::barrier();
+}
+
 TEST_F(device_array_test, memory_is_the_segments) {
   std::size_t const before = gpu_.segment_used();
   {

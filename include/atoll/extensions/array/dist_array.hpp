@@ -5,14 +5,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <atoll/base/check.hpp>
 #include <atoll/extensions/array/ghosts.hpp>
 #include <atoll/extensions/array/view.hpp>
+#include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/device_allocator.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/rma.hpp>
@@ -56,47 +61,33 @@ struct distribution {
 
 /// An array of a whole domain, cut into blocks of nearly equal size, one for each rank of a team (rank 0 has
 /// the block at the lowest indices; ranks follow with dimension 0 fastest). A rank has its block, and ghosts
-/// around it, in one array in its shared memory.
+/// around it, in one array in its shared memory, or on its device.
 ///
-/// Every rank can read and write every element: those of its block through local(), others by rget and rput,
-/// or whole parts by copy() from and to on(rank).
-template <class T, int N>
+/// Every rank can read and write every element: those of its block through local(), on devices in kernels,
+/// others by rget and rput, or whole parts by copy() from and to on(rank).
+template <class T, int N, upcxx::memory_kind Kind = upcxx::memory_kind::host>
 class dist_array {
+  static constexpr bool on_host = Kind == upcxx::memory_kind::host;
+  using pointer = upcxx::global_ptr<T, Kind>;
+
  public:
   /// Collective over `over`. Elements are T{}.
   ///
   /// @progress  user.
   /// @throws    upcxx::bad_shared_alloc
   explicit dist_array(atl::domain<N> const& whole, distribution<N> const& how = {},
-                      upcxx::team const& over = upcxx::world())
-      : whole_(whole), how_(how), ranks_(over.rank_n()), me_(over.rank_me()) {
-    if (how_.grid == point<N>{}) how_.grid = balanced_grid(whole, ranks_);
-    std::ptrdiff_t blocks = 1;
-    for (int d = 0; d < N; ++d) blocks *= how_.grid[d];
-    if (blocks < 1 || blocks > ranks_) {
-      atl::check_failed("atl::dist_array: a grid of %td blocks for %d ranks; there is at most one for each",
-                        blocks, static_cast<int>(ranks_));
-    }
-    atl::domain<N> const mine = block(me_);
-    if (!mine.empty()) {
-      memory_ = make_array<T>(mine.grow(how_.depth), how_.fastest);
-      std::fill_n(memory_.data_handle(), memory_.view().size(), T{});
-    }
-    pointers_.emplace(memory_.view().data(), over);
-    known_.emplace(me_, memory_.view());
-    if (how_.depth > 0) {
-      std::optional<atl::domain<N>> period;
-      atl::domain<N> wrapped = whole;
-      bool any = false;
-      for (int d = 0; d < N; ++d) {
-        any |= how_.periodic[d];
-        if (!how_.periodic[d]) wrapped.upper[d] = wrapped.lower[d];
-      }
-      if (any) period = wrapped;
-      std::span<array<T, N> const> const boxes(&memory_.view(), mine.empty() ? 0U : 1U);
-      ghosts_ = ghost_exchange<T, N>(boxes, how_.depth, how_.which, period, over);
-    }
-  }
+                      upcxx::team const& over = upcxx::world()) requires on_host
+      : dist_array([](atl::domain<N> const& mine, order fastest) { return make_array<T>(mine, fastest); },
+                   whole, how, over) {}
+  /// The same in the segments of the ranks' allocators, which stay where they are. Those of ranks that have a
+  /// block are active.
+  template <class Device>
+  requires(Device::kind == Kind)
+      dist_array(upcxx::device_allocator<Device>& gpu, atl::domain<N> const& whole,
+                 distribution<N> const& how = {}, upcxx::team const& over = upcxx::world())
+      : dist_array(
+            [&gpu](atl::domain<N> const& mine, order fastest) { return make_array<T>(gpu, mine, fastest); },
+            whole, how, over) {}
   /// Local. Nobody may use this rank's elements any more: a barrier before sees to that.
   ~dist_array() = default;
   dist_array(dist_array&&) = default;
@@ -137,15 +128,15 @@ class dist_array {
   }
 
   /// This rank's elements, ghosts included; no elements where it has no block.
-  [[nodiscard]] array<T, N> const& local() const { return memory_.view(); }
+  [[nodiscard]] array<T, N, Kind> const& local() const { return memory_.view(); }
   /// A rank's elements, ghosts included: for copy(), or where it is local.
   ///
   /// @return    ready at once if this rank asked before.
   /// @progress  internal.
-  [[nodiscard]] upcxx::future<array<T, N>> on(upcxx::intrank_t rank) {
+  [[nodiscard]] upcxx::future<array<T, N, Kind>> on(upcxx::intrank_t rank) {
     if (auto const at = known_.find(rank); at != known_.end()) return upcxx::make_future(at->second);
-    return pointers_->fetch(rank).then([this, rank](upcxx::global_ptr<T> data) {
-      array<T, N> const there(data, block(rank).grow(how_.depth), how_.fastest);
+    return pointers_->fetch(rank).then([this, rank](pointer data) {
+      array<T, N, Kind> const there(data, block(rank).grow(how_.depth), how_.fastest);
       known_.emplace(rank, there);
       return there;
     });
@@ -154,18 +145,71 @@ class dist_array {
   ///
   /// @progress  internal. The object does not move before the future is ready.
   [[nodiscard]] upcxx::future<T> rget(point<N> const& p) {
-    return on(owner(p)).then([p](array<T, N> const& there) { return upcxx::rget(there.pointer(p)); });
+    return on(owner(p)).then([p](array<T, N, Kind> const& there) {
+      if constexpr (on_host) {
+        return upcxx::rget(there.pointer(p));
+      } else {
+        auto const value = std::make_shared<T>();
+        return upcxx::copy(there.pointer(p), value.get(), 1).then([value] { return *value; });
+      }
+    });
   }
   /// Replaces the value at a point, in the block of its owner.
   [[nodiscard]] upcxx::future<> rput(T const& value, point<N> const& p) {
-    return on(owner(p)).then(
-        [value, p](array<T, N> const& there) { return upcxx::rput(value, there.pointer(p)); });
+    return on(owner(p)).then([value, p](array<T, N, Kind> const& there) {
+      if constexpr (on_host) {
+        return upcxx::rput(value, there.pointer(p));
+      } else {
+        auto const sent = std::make_shared<T>(value);
+        return upcxx::copy(sent.get(), there.pointer(p), 1).then([sent] {});
+      }
+    });
   }
 
   /// Exchange of the ghosts: `a.ghosts().run()`. Nothing to do where the depth is 0.
-  [[nodiscard]] ghost_exchange<T, N>& ghosts() { return ghosts_; }
+  [[nodiscard]] ghost_exchange<T, N, Kind>& ghosts() { return ghosts_; }
 
  private:
+  /// `make`: allocates this rank's block.
+  template <class Make>
+  requires std::is_invocable_v < Make, atl::domain<N>
+  const&,
+      order > dist_array(Make const& make, atl::domain<N> const& whole, distribution<N> const& how,
+                         upcxx::team const& over)
+      : whole_(whole),
+  how_(how), ranks_(over.rank_n()), me_(over.rank_me()) {
+    if (how_.grid == point<N>{}) how_.grid = balanced_grid(whole, ranks_);
+    std::ptrdiff_t blocks = 1;
+    for (int d = 0; d < N; ++d) blocks *= how_.grid[d];
+    if (blocks < 1 || blocks > ranks_) {
+      atl::check_failed("atl::dist_array: a grid of %td blocks for %d ranks; there is at most one for each",
+                        blocks, static_cast<int>(ranks_));
+    }
+    atl::domain<N> const mine = block(me_);
+    if (!mine.empty()) {
+      memory_ = make(mine.grow(how_.depth), how_.fastest);
+      if constexpr (on_host) {
+        std::fill_n(memory_.data_handle(), memory_.view().size(), T{});
+      } else {
+        std::vector<T> const values(memory_.view().size());
+        upcxx::copy(values.data(), memory_.view().data(), values.size()).wait();
+      }
+    }
+    pointers_.emplace(memory_.view().data(), over);
+    known_.emplace(me_, memory_.view());
+    if (how_.depth > 0) {
+      std::optional<atl::domain<N>> period;
+      atl::domain<N> wrapped = whole;
+      bool any = false;
+      for (int d = 0; d < N; ++d) {
+        any |= how_.periodic[d];
+        if (!how_.periodic[d]) wrapped.upper[d] = wrapped.lower[d];
+      }
+      if (any) period = wrapped;
+      std::span<array<T, N, Kind> const> const boxes(&memory_.view(), mine.empty() ? 0U : 1U);
+      ghosts_ = ghost_exchange<T, N, Kind>(boxes, how_.depth, how_.which, period, over);
+    }
+  }
   std::ptrdiff_t edge(int d, std::ptrdiff_t block) const {
     return whole_.lower[d] + static_cast<std::ptrdiff_t>(whole_.extent(d)) * block / how_.grid[d];
   }
@@ -174,10 +218,10 @@ class dist_array {
   distribution<N> how_;
   upcxx::intrank_t ranks_;
   upcxx::intrank_t me_;
-  owned_array<T, N> memory_;
-  ghost_exchange<T, N> ghosts_;
-  std::optional<upcxx::dist_object<upcxx::global_ptr<T>>> pointers_;  ///< each rank's memory
-  std::map<upcxx::intrank_t, array<T, N>> known_;                     ///< arrays that were asked for
+  owned_array<T, N, Kind> memory_;
+  ghost_exchange<T, N, Kind> ghosts_;
+  std::optional<upcxx::dist_object<pointer>> pointers_;  ///< each rank's memory
+  std::map<upcxx::intrank_t, array<T, N, Kind>> known_;  ///< arrays that were asked for
 };
 
 }  // namespace atl::inline UPCXX_MODE
