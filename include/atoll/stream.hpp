@@ -279,6 +279,23 @@ void give_signal(stream const& s, Item const& item) {
   if constexpr (std::is_same_v<Item, signal_item>) change_signal(s, item.word, item.value, item.op);
 }
 
+/// Copies at the end of a stream, by the host where the stream's device cannot.
+struct stream_copier {
+  stream on;
+  std::int32_t owner;
+
+  void operator()(engine::memory_place to, engine::memory_place from, std::size_t bytes) const {
+    if (engine::stream_copy(name_of(on), to, from, bytes)) return;
+    by_host(on, [to, from, bytes, target = owner] {
+      return upcxx::detail::copy_later(to, from, bytes, target, upcxx::operation_cx::as_future());
+    });
+  }
+  /// All runs of a box; false, and nothing was done, if the device cannot.
+  bool as_one(engine::memory_place to, engine::memory_place from, engine::prepared_box const& box) const {
+    return engine::stream_copy_box(name_of(on), to, from, box);
+  }
+};
+
 /// upcxx::copy with on_stream(), and copies of several pieces: each(copy) calls copy(to, from, bytes) for every one.
 template <class Each, class Cx>
 auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
@@ -297,12 +314,7 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
       cx.items);
   stream const s(name);
   auto const start = [&] {
-    each([&](engine::memory_place to, engine::memory_place from, std::size_t bytes) {
-      if (engine::stream_copy(name, to, from, bytes)) return;
-      by_host(s, [to, from, bytes, owner] {
-        return upcxx::detail::copy_later(to, from, bytes, owner, upcxx::operation_cx::as_future());
-      });
-    });
+    each(stream_copier{s, owner});
     apply_items([&s](auto const&... items) { (give_signal(s, items), ...); }, cx.items);
   };
   using kept_type = decltype(apply_items(

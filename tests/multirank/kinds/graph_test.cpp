@@ -294,6 +294,14 @@ TEST_F(graph_test, runs_of_a_ghost_exchange_are_captured) {
   if (cu_.fake != nullptr) {
     EXPECT_EQ(cu_.fake->kernels, kernels + 4);
   }
+  // So are copies between other layouts.
+  auto const across = atl::make_array<int>(gpu_, interior, atl::order::last_fastest);
+  atl::copy(box, across).wait();
+  atl::copy(across, box, atl::on_stream(s));
+  atl::wait(s);
+  if (cu_.fake != nullptr) {
+    EXPECT_EQ(cu_.fake->kernels, kernels + 6);
+  }
   upcxx::barrier();
   auto const seen = atl::make_array<int>(interior.grow({1, 0}));
   void* const two_steps = capture(s, cuda::capture_global, [&] {

@@ -13,33 +13,11 @@
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/memory_copy.hpp>
 #include <atoll/engine/strided.hpp>
+#include <atoll/extensions/detail/box_runs.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
-
-/// One dimension of a box: its elements, and at each end the bytes from one to the next.
-struct box_dimension {
-  std::size_t extent;
-  std::ptrdiff_t to;  ///< not negative
-  std::ptrdiff_t from;
-};
-
-inline std::size_t magnitude(std::ptrdiff_t stride) {
-  return static_cast<std::size_t>(stride < 0 ? -stride : stride);
-}
-
-/// The elements of an end between the lowest and the highest that a box reaches.
-struct box_reach {
-  std::ptrdiff_t first = 0;  ///< from index 0 in all dimensions
-  std::size_t count = 1;
-
-  void add(std::size_t extent, std::ptrdiff_t stride, std::size_t element_bytes) {
-    std::size_t const further = (extent - 1) * magnitude(stride) / element_bytes;
-    if (stride < 0) first -= static_cast<std::ptrdiff_t>(further);
-    count += further;
-  }
-};
 
 /// The ends of a box, raw or global pointers to the element with index 0 in all dimensions.
 template <class T, class From, class To>
@@ -68,80 +46,6 @@ struct box_ends {
     return lowest == nullptr ? lowest : lowest - all.first;
   }
 };
-
-/// A box as runs of bytes that are contiguous at both ends, and the dimensions around them.
-template <std::size_t Rank>
-struct box_runs {
-  std::size_t bytes;                   ///< of one run
-  std::size_t outer = 0;               ///< dimensions in use
-  box_dimension dimensions[Rank + 1];  ///< the destination's smallest stride first
-
-  std::size_t count() const {
-    std::size_t runs = 1;
-    for (std::size_t d = 0; d < outer; ++d) runs *= dimensions[d].extent;
-    return runs;
-  }
-
-  /// Calls f with the offsets of each run, in bytes: destination, source.
-  template <class F>
-  void for_each(F&& f) const {
-    std::size_t index[Rank + 1] = {};
-    std::ptrdiff_t to = 0;
-    std::ptrdiff_t from = 0;
-    for (std::size_t d = 0; d <= outer;) {
-      f(to, from);
-      for (d = 0; d < outer; ++d) {
-        auto const& [extent, to_stride, from_stride] = dimensions[d];
-        to += to_stride;
-        from += from_stride;
-        if (++index[d] < extent) break;
-        to -= static_cast<std::ptrdiff_t>(extent) * to_stride;
-        from -= static_cast<std::ptrdiff_t>(extent) * from_stride;
-        index[d] = 0;
-      }
-      if (d == outer) return;
-    }
-  }
-};
-
-/// The longest runs there are. No extent is 0; dimensions of one element do not matter.
-template <std::size_t Rank>
-box_runs<Rank> merge_runs(box_dimension const (&all)[Rank + 1], std::size_t element_bytes) {
-  box_runs<Rank> runs{element_bytes, 0, {}};
-  std::size_t kept = 0;
-  box_dimension sorted[Rank + 1] = {};
-  for (std::size_t d = 0; d < Rank; ++d) {
-    if (all[d].extent == 1) continue;
-    std::size_t at = kept++;
-    for (; at > 0 && sorted[at - 1].to > all[d].to; --at) sorted[at] = sorted[at - 1];
-    sorted[at] = all[d];
-  }
-  for (std::size_t d = 0; d < kept; ++d) {
-    auto const size = static_cast<std::ptrdiff_t>(runs.bytes);
-    if (runs.outer == 0 && sorted[d].to == size && sorted[d].from == size) {
-      runs.bytes *= sorted[d].extent;
-    } else {
-      runs.dimensions[runs.outer++] = sorted[d];
-    }
-  }
-  return runs;
-}
-
-/// Strides of memory that takes the elements without gaps, in the order of their addresses in the other end.
-template <std::size_t Rank>
-std::array<std::size_t, Rank> packed_box_strides(std::array<std::size_t, Rank> const& extents,
-                                                 std::array<std::size_t, Rank> const& strides) {
-  std::array<std::size_t, Rank> packed{};
-  for (std::size_t r = 0; r < Rank; ++r) {
-    packed[r] = 1;
-    for (std::size_t inner = 0; inner < Rank; ++inner) {
-      if (strides[inner] < strides[r] || (strides[inner] == strides[r] && inner > r)) {
-        packed[r] *= extents[inner];
-      }
-    }
-  }
-  return packed;
-}
 
 /// Copies a box between host memories.
 template <std::size_t Rank>
@@ -226,7 +130,7 @@ inline atl::engine::memory_place moved(atl::engine::memory_place place, std::ptr
   return {place.owner, place.address + static_cast<std::uint64_t>(bytes)};
 }
 
-/// Starts one copy for each run. Calls for the target leave when all are in place: runs are not ordered.
+/// Starts one copy for all runs between devices, or, where there is none, for each run. Calls for the target leave when all are in place: runs are not ordered.
 template <std::size_t Rank, class Cx>
 auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place from, box_runs<Rank> const& runs,
                      std::unique_ptr<host_image> image, std::int32_t target, Cx&& cx) {
@@ -234,8 +138,15 @@ auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place fro
   upcxx::detail::check_requests<upcxx::detail::copy_events>(cx);
   auto* const whole = new pending(target, cx);
   auto futures = whole->register_all(std::forward<Cx>(cx));
-  auto* const group = new run_group(runs.count(), whole, std::move(image));
-  {
+  atl::engine::prepared_box box;
+  bool as_one = false;
+  if (image == nullptr && as_one_box(runs, box)) {
+    auto alone = std::make_unique<run_group>(1, whole, nullptr);
+    as_one = atl::engine::start_box_copy(to, from, box, alone->completion_of(0));
+    if (as_one) alone.release();
+  }
+  if (!as_one) {
+    auto* const group = new run_group(runs.count(), whole, std::move(image));
     atl::copy_batch const together;
     std::size_t next = 0;
     runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
@@ -374,6 +285,8 @@ auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Ran
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
         [&runs, target = ends.target_place(), source = ends.source_place()](auto const& copy) {
+          atl::engine::prepared_box whole;
+          if (as_one_box(runs, whole) && copy.as_one(target, source, whole)) return;
           std::optional<atl::copy_batch> together;
           if (runs.outer != 0) together.emplace();
           runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {

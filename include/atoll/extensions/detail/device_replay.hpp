@@ -18,6 +18,7 @@
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/engine/memory_copy.hpp>
+#include <atoll/extensions/detail/box_runs.hpp>
 #include <atoll/extensions/detail/device_box.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
 #include <atoll/extensions/detail/replay.hpp>
@@ -175,8 +176,6 @@ class device_replay {
   std::vector<upcxx::intrank_t> const& peers() const { return flags_.peers(); }
 
  private:
-  /// Boxes of so many runs are copied by a kernel of the library, where there is one: to start it costs what two or three copies do.
-  static constexpr std::size_t kernel_from = 4;
   static constexpr std::size_t ready_signal = 0;  ///< its data may come
   static constexpr std::size_t data_signal = 1;   ///< its data is in place
 
