@@ -16,7 +16,7 @@
 
 int misuse_kernels(char const* what);      // misuse_kernels.cpp
 int misuse_collectives(char const* what);  // misuse_collectives.cpp
-void misuse_arrays(char const* what);       // misuse_arrays.cpp
+void misuse_arrays(char const* what);      // misuse_arrays.cpp
 
 namespace {
 
