@@ -216,6 +216,30 @@ TEST_F(device_array_test, distributed_arrays_have_blocks_on_devices) {
   upcxx::barrier();
 }
 
+TEST_F(device_array_test, distributed_arrays_may_have_no_ghosts_and_ranks_no_block) {
+  domain<2> const whole{{0, 0}, {8, 8}};
+  atl::dist_array<bool, 2, gpu_kind> without(gpu_, whole);
+  without.ghosts().run();
+  EXPECT_FALSE(without.rget({7, 7}).wait());
+  atl::transfer<int, 2, gpu_kind> nothing;
+  nothing.run();
+  atl::dist_array<int, 2, gpu_kind> of_first(gpu_, whole, {.grid = {1, 1}, .depth = 1});
+  of_first.ghosts().run();
+  for (int r = 0; r < n; ++r) {
+    EXPECT_EQ(of_first.on(r).wait().domain(), r == 0 ? whole.grow(1) : domain<2>{});
+  }
+  upcxx::barrier();
+}
+
+TEST_F(device_array_test, no_room_on_one_rank_is_an_error_on_all) {
+  // Of the last rank, which may be the only one.
+  upcxx::device_allocator<upcxx::gpu_default_device> nowhere;
+  auto& mine = me == n - 1 ? nowhere : gpu_;
+  using distributed = atl::dist_array<int, 1, gpu_kind>;
+  EXPECT_THROW(distributed(mine, domain<1>{{0}, {100}}, {.depth = 1}), upcxx::bad_shared_alloc);
+  upcxx::barrier();
+}
+
 TEST_F(device_array_test, memory_is_the_segments) {
   std::size_t const before = gpu_.segment_used();
   {

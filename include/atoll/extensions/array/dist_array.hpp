@@ -4,21 +4,23 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <atoll/base/check.hpp>
 #include <atoll/extensions/array/ghosts.hpp>
 #include <atoll/extensions/array/view.hpp>
+#include <upcxx/collectives.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/device_allocator.hpp>
 #include <upcxx/dist_object.hpp>
+#include <upcxx/exceptions.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/rma.hpp>
 #include <upcxx/team.hpp>
@@ -74,7 +76,7 @@ class dist_array {
   /// Collective over `over`. Elements are T{}.
   ///
   /// @progress  user.
-  /// @throws    upcxx::bad_shared_alloc
+  /// @throws    upcxx::bad_shared_alloc on all ranks if one has no room.
   explicit dist_array(atl::domain<N> const& whole, distribution<N> const& how = {},
                       upcxx::team const& over = upcxx::world()) requires on_host
       : dist_array([](atl::domain<N> const& mine, order fastest) { return make_array<T>(mine, fastest); },
@@ -136,7 +138,8 @@ class dist_array {
   [[nodiscard]] upcxx::future<array<T, N, Kind>> on(upcxx::intrank_t rank) {
     if (auto const at = known_.find(rank); at != known_.end()) return upcxx::make_future(at->second);
     return pointers_->fetch(rank).then([this, rank](pointer data) {
-      array<T, N, Kind> const there(data, block(rank).grow(how_.depth), how_.fastest);
+      atl::domain<N> const theirs = block(rank);
+      array<T, N, Kind> const there(data, theirs.empty() ? theirs : theirs.grow(how_.depth), how_.fastest);
       known_.emplace(rank, there);
       return there;
     });
@@ -186,13 +189,21 @@ class dist_array {
                         blocks, static_cast<int>(ranks_));
     }
     atl::domain<N> const mine = block(me_);
-    if (!mine.empty()) {
-      memory_ = make(mine.grow(how_.depth), how_.fastest);
+    std::exception_ptr no_room;
+    try {
+      if (!mine.empty()) memory_ = make(mine.grow(how_.depth), how_.fastest);
+    } catch (upcxx::bad_shared_alloc const&) {
+      no_room = std::current_exception();
+    }
+    bool const anywhere = upcxx::reduce_all(no_room != nullptr ? 1 : 0, upcxx::op_fast_max, over).wait() != 0;
+    if (no_room != nullptr) std::rethrow_exception(no_room);
+    if (anywhere) throw upcxx::bad_shared_alloc("atl::dist_array: another rank has no room for its block");
+    if (std::size_t const n = memory_.view().size(); n != 0) {
       if constexpr (on_host) {
-        std::fill_n(memory_.data_handle(), memory_.view().size(), T{});
+        std::fill_n(memory_.data_handle(), n, T{});
       } else {
-        std::vector<T> const values(memory_.view().size());
-        upcxx::copy(values.data(), memory_.view().data(), values.size()).wait();
+        auto const values = std::make_unique<T[]>(n);
+        upcxx::copy(values.get(), memory_.view().data(), n).wait();
       }
     }
     pointers_.emplace(memory_.view().data(), over);

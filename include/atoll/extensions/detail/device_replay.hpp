@@ -99,7 +99,7 @@ class device_replay {
 
   /// Offsets in bytes.
   void start(std::ptrdiff_t source, std::ptrdiff_t dest) {
-    bool const handshake = runs_.begin(dest) || always_ready_;
+    bool const handshake = runs_.begin(dest) || always_ready_ || in_graphs_;
     if (handshake) ++handshakes_;
     source_ = source;
     dest_ = dest;
@@ -140,7 +140,9 @@ class device_replay {
       if (links_[next_].receives && flags_.value(next_, runs_.data_flag()) < runs_.of_its_kind())
         return false;
     }
-    if (!all || sent_[links_.size()].left.load(std::memory_order_acquire) != 0) return false;
+    // A default-constructed one has nothing to send.
+    bool const own_left = sent_ != nullptr && sent_[links_.size()].left.load(std::memory_order_acquire) != 0;
+    if (!all || own_left) return false;
     under_way_ = false;
     return true;
   }
@@ -155,7 +157,9 @@ class device_replay {
   /// one again only after it has seen a signal that this rank's stream gives after the reset.
   template <class Links>
   void run_in(stream const& s, Links const& signals, std::ptrdiff_t source, std::ptrdiff_t dest) {
-    runs_.forget();  // runs by the host that follow take nothing of this one for granted
+    // Runs by the host that follow take nothing of this one for granted, nor, if it is captured, of any launch.
+    runs_.forget();
+    in_graphs_ |= s.is_captured();
     source_ = source;
     dest_ = dest;
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -277,6 +281,7 @@ class device_replay {
   std::ptrdiff_t dest_ = 0;
   bool always_ready_ = false;
   bool under_way_ = false;
+  bool in_graphs_ = false;  ///< the same on all ranks, as all capture
 };
 
 }  // namespace atl::inline UPCXX_MODE::detail
