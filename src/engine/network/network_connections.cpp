@@ -18,16 +18,11 @@ using transport::started;
 
 namespace {
 
-constexpr std::uint32_t most_refusals = 200;
-constexpr std::uint64_t pause_ns = 50'000;  ///< after a refusal; longer after each
+constexpr std::uint32_t most_refusals = 200;  ///< where hosts may be unheard of for any time
+constexpr std::uint64_t pause_ns = 50'000;    ///< after a refusal; longer after each
+constexpr std::uint64_t longest_pause_ns = 20'000'000;
 /// Where connections that are too many were all in use when they were made.
 constexpr std::uint64_t between_closes_ns = 1'000'000;
-
-/// Ranks that are ended one after the other leave such words of each behind.
-void await_explanation() {
-  if (bootstrap::channel* const launcher = bootstrap::attached(); launcher != nullptr)
-    launcher->await_explanation();
-}
 
 bool is_open(network_peer const& p) { return p.link == link_state::open || p.link == link_state::closing; }
 
@@ -39,11 +34,7 @@ bool network_messages::connect(network_peer& p) {
     return true;
   }
   if (p.link != link_state::none) return false;
-  if (p.refusals == 0) {
-    p.first_try_ns = now_ns();
-  } else if (now_ns() < p.try_again_ns) {
-    return false;
-  }
+  if (p.refusals != 0 && now_ns() < p.try_again_ns) return false;
   std::string const address = shape_.address_of(p.rank);
   switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {
     case started::complete:
@@ -84,24 +75,22 @@ void network_messages::close_least_used() {
   network_->close(least->rank);
 }
 
-/// Networks differ in how long an attempt takes: until a packet is back, or until nobody has answered for seconds.
+/// Networks differ in how long an attempt takes: until a packet is back, or until nobody has answered for seconds. Time counts
+/// from the first refusal, as nobody may have looked for one before.
 void network_messages::refused(network_peer& p, std::string_view words) {
   std::uint64_t const now = now_ns();
-  if (p.refusals == 0 && p.wanted) p.first_try_ns = now;
+  if (++p.refusals == 1) p.first_refusal_ns = now;
   std::uint64_t const patience = std::uint64_t{settings::host_timeout_ms()} * 1'000'000;
-  bool const for_long = patience != 0 && now - p.first_try_ns > patience;
-  if (++p.refusals > most_refusals || for_long) {
-    // One attempt in vain may be the peer's end, which others explain.
-    if (p.refusals == 1) await_explanation();
+  if (patience != 0 ? now - p.first_refusal_ns > patience : p.refusals > most_refusals) {
     fatal(
         "network",
-        "rank %d cannot be reached over the network %s: %.*s, tried %u times in %.1f s. Is a cable out, or a "
-        "firewall between the hosts? ATOLL_NET_DEVICES names the interfaces that are to be used, and "
-        "ATOLL_HOST_TIMEOUT how long is tried",
+        "rank %d cannot be reached over the network %s: %.*s. It was tried %u times, and for %.1f s after the "
+        "first one. Is a cable out, or a firewall between the hosts? ATOLL_NET_DEVICES names the interfaces "
+        "that are to be used, and ATOLL_HOST_TIMEOUT how long is tried",
         p.rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data(),
-        p.refusals, static_cast<double>(now - p.first_try_ns) / 1e9);
+        p.refusals, static_cast<double>(now - p.first_refusal_ns) / 1e9);
   }
-  p.try_again_ns = now + p.refusals * pause_ns;
+  p.try_again_ns = now + std::min(p.refusals * pause_ns, longest_pause_ns);
 }
 
 void network_messages::connection(transport::connection_event const& event) {
@@ -156,7 +145,9 @@ bool network_messages::any_open() const noexcept {
 }
 
 void network_messages::lost(std::int32_t rank, std::string_view words) const {
-  await_explanation();
+  // Ranks that are ended one after the other leave such words of each behind.
+  if (bootstrap::channel* const launcher = bootstrap::attached(); launcher != nullptr)
+    launcher->await_explanation();
   fatal("network",
         "rank %d cannot be reached over the network %s any more: %.*s. The rank or its host has ended, or "
         "the network between the hosts is down.",

@@ -58,7 +58,7 @@ struct network_peer {
   bool listed = false;  ///< among those that flush() visits
   bool wanted = false;  ///< by the peer, which waits for this side's attempt; counts as a message that waits
   std::uint32_t refusals = 0;                        ///< in a row
-  std::uint64_t first_try_ns = 0;                    ///< of these
+  std::uint64_t first_refusal_ns = 0;                ///< of these
   std::uint64_t try_again_ns = 0;                    ///< not before then
   std::uint64_t last_use = 0;                        ///< of the connection, by the count of all uses
   transport::message_sizes sizes[transport::lanes];  ///< of the connection
