@@ -22,6 +22,7 @@
 #include <atoll/base/check.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/engine/team.hpp>
+#include <atoll/extensions/detail/distinct_ranks.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
 #include <atoll/extensions/detail/pair_flags.hpp>
 #include <upcxx/collectives.hpp>
@@ -47,7 +48,7 @@ class neighbors {
   /// Collective over `over`. Takes 64 bytes of the shared heap for each neighbour.
   /// @progress  user.
   explicit neighbors(std::span<upcxx::intrank_t const> ranks, upcxx::team const& over = upcxx::world())
-      : state_(std::make_unique<state>(distinct(ranks, over), over)) {}
+      : state_(std::make_unique<state>(detail::distinct_ranks(ranks, over, "atl::neighbors"), over)) {}
 
   /// Number of neighbours: indices are 0 to size() - 1, in the order in which the list had them.
   [[nodiscard]] int size() const { return static_cast<int>(links().size()); }
@@ -194,20 +195,6 @@ class neighbors {
     }
   };
 
-  static std::vector<upcxx::intrank_t> distinct(std::span<upcxx::intrank_t const> ranks,
-                                                upcxx::team const& over) {
-    std::vector<upcxx::intrank_t> result;
-    for (upcxx::intrank_t const r : ranks) {
-      if (r < 0 || r >= over.rank_n()) {
-        atl::check_failed("atl::neighbors: rank %d is outside the team of %d ranks", static_cast<int>(r),
-                          static_cast<int>(over.rank_n()));
-      }
-      if (r != over.rank_me() && std::find(result.begin(), result.end(), r) == result.end()) {
-        result.push_back(r);
-      }
-    }
-    return result;
-  }
   detail::flag_links const& links() const {
     ATOLL_CHECK(state_ != nullptr, "atl::neighbors: the object was destroyed, or moved from");
     return state_->links;

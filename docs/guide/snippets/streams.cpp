@@ -5,6 +5,7 @@
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
 #include <atoll/stream_collectives.hpp>
+#include <atoll/stream_neighbors.hpp>
 #include <upcxx/upcxx.hpp>
 
 int main() {
@@ -96,6 +97,18 @@ int main() {
   atl::wait(s);
   all.destroy();  // collective
   // [/barrier]
+
+  // [neighbours]
+  std::vector<upcxx::intrank_t> const sides{left, right};
+  atl::stream_neighbors around(
+      gpu, sides);  // collective, once; of each rank its own list
+  // kernel<<<grid, block, 0, s>>>(...);     // stores into the neighbours' ghosts
+  around.sync(s);  // what follows sees what both neighbours have stored here
+  // next<<<grid, block, 0, s>>>(...);
+  around.sync(s);  // they may store again
+  atl::wait(s);
+  around.destroy();  // collective
+  // [/neighbours]
 
   auto const n = static_cast<std::size_t>(10 * ranks);
   auto const mine = gpu.allocate<double>(n);

@@ -4,6 +4,7 @@
 
 #include "multirank/kinds/collectives_script.hpp"
 #include "multirank/kinds/graph_fixture.hpp"
+#include "multirank/kinds/neighbors_ring.hpp"
 
 class graph_collectives_test : public graph_fixture {
  protected:
@@ -76,4 +77,29 @@ TEST_F(graph_collectives_test, two_graphs_at_once_have_an_object_each) {
     each->all.destroy();
   }
   halves.destroy();
+}
+
+TEST_F(graph_collectives_test, neighbours_of_collectives_meet_again_with_every_launch) {
+  auto const s = atl::make_stream(gpu_);
+  auto const own = filled<int>(1, 0);
+  neighbors_ring ring(of_all(filled<int>(2, -1)));
+  atl::stream_neighbors around(gpu_, ring.sides());
+  void* const made = capture(s, cuda::capture_global, [&] { ring.run(s, own, around); });
+  for (int round = 0; round < 20; ++round) {
+    ring.give(round);
+    if (round % 4 == me % 4) upcxx::progress();
+    if (round % 3 == 2) {
+      ring.run(s, own, around);
+    } else {
+      ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+    }
+    atl::wait(s);
+    ring.expect(round);
+  }
+  ring.give(21);
+  for (int round = 0; round < 20; ++round) ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+  atl::wait(s);
+  ring.expect(21);
+  EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+  around.destroy();
 }

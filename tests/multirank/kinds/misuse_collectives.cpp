@@ -3,9 +3,28 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include <atoll/stream_collectives.hpp>
+#include <atoll/stream_neighbors.hpp>
 #include <upcxx/upcxx.hpp>
+
+int misuse_neighbours(char const* what) {
+  auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
+  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  auto const s = atl::make_stream(gpu);
+  std::vector<upcxx::intrank_t> to;
+  for (upcxx::intrank_t r = 0; r < upcxx::rank_n(); ++r) to.push_back(r);
+  if (is("neighbours_not_mutual") && upcxx::rank_me() == 1) to = {0};
+  if (is("neighbours_not_mutual") && upcxx::rank_me() == 2) to.clear();
+  if (is("neighbours_outside")) to.push_back(upcxx::rank_n());
+  auto around = std::make_unique<atl::stream_neighbors<upcxx::gpu_default_device>>(gpu, to);
+  if (is("neighbours_index")) around->signal(s, 1);
+  if (is("neighbours_forgotten")) around.reset();
+  around->destroy();
+  gpu.destroy();
+  return 0;
+}
 
 int misuse_collectives(char const* what) {
   auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };

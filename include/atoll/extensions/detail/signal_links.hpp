@@ -50,6 +50,9 @@ class signal_links {
     there_ = std::move(shared->there);
   }
 
+  /// The peer lists this rank, too.
+  bool is_mutual(std::size_t peer) const { return !there_[peer].is_null(); }
+
   explicit operator bool() const { return made_; }
   /// Which this rank's streams wait for.
   pointer here(std::size_t peer, std::size_t line) const {
