@@ -1,16 +1,13 @@
 #include "memory/cuda/cuda_driver.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include <atoll/base/round_up.hpp>
 
 #include "base/error.hpp"
-#include "base/os/signals_are_for_others.hpp"
 #include "base/settings.hpp"
 #include "memory/cuda/scopes.hpp"
 
@@ -42,7 +39,7 @@ std::unique_ptr<cuda_driver> cuda_driver::open(std::string const& library, std::
 }
 
 cuda_driver::~cuda_driver() {
-  waits_.clear();
+  waits_.reset();
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     if (kernels_[i].whole == nullptr) continue;
     use const current(*this, static_cast<int>(i), std::nothrow);
@@ -306,53 +303,23 @@ void cuda_driver::drop(block& memory) noexcept {
 
 // Waiting for devices. cuMemFree waits for kernels by itself, cuMemUnmap does not.
 
-/// In a thread of its own: streams may wait for what only this process' progress brings, and a context cannot be asked.
-struct cuda_driver::device_wait {
-  std::uint64_t number = 0;
-  std::atomic<bool> over{false};
-  std::thread waiter;
-  ~device_wait() {
-    if (waiter.joinable()) waiter.join();
-  }
-};
-
-void cuda_driver::wait_for_all(std::vector<context> const& open) const {
+bool cuda_driver::wait_for_all(std::vector<context> const& open) const {
+  bool waited = true;
   for (context const each : open) {
     context gone = nullptr;
     if (cu_.context_push(each) != success) continue;
-    // An error comes from earlier work, which reports it, too.
-    if (cu_.context_synchronize() == error_capture_unsupported) {
-      warn(
-          "device",
-          "a segment ends while the program captures a stream into a graph: that capture is lost, and kernels may run that use the segment. "
-          "End captures before segments");
-    }
+    // Another error comes from earlier work, which reports it, too.
+    if (cu_.context_synchronize() == error_capture_unsupported) waited = false;
     cu_.context_pop(&gone);
   }
+  return waited;
 }
 
 std::uint64_t cuda_driver::begin_waiting() {
   std::vector<context> open = contexts_;
   std::erase(open, nullptr);
   if (open.empty()) return 0;
-  waits_.push_back(std::make_unique<device_wait>());
-  device_wait& made = *waits_.back();
-  made.number = ++last_wait_;
-  os::signals_are_for_others const masked;
-  made.waiter = std::thread([this, &made, all = std::move(open)] {
-    wait_for_all(all);
-    made.over.store(true, std::memory_order_release);
-  });
-  return made.number;
-}
-
-bool cuda_driver::has_ended(std::uint64_t number) {
-  auto const found = std::find_if(waits_.begin(), waits_.end(),
-                                  [number](auto const& each) { return each->number == number; });
-  if (found == waits_.end()) return true;
-  if (!(*found)->over.load(std::memory_order_acquire)) return false;
-  waits_.erase(found);
-  return true;
+  return waits_->begin([this, all = std::move(open)] { return wait_for_all(all); });
 }
 
 // What networks write

@@ -11,6 +11,7 @@
 
 #include "memory/cuda/api.hpp"
 #include "memory/cuda/kernels.hpp"
+#include "memory/gpu/device_waits.hpp"
 #include "memory/gpu/driver.hpp"
 
 namespace atl::memory::cuda {
@@ -35,7 +36,7 @@ class cuda_driver final : public gpu::driver {
   void drop(gpu::block& memory) noexcept override;
 
   std::uint64_t begin_waiting() override;
-  bool has_ended(std::uint64_t number) override;
+  bool has_ended(std::uint64_t number) override { return waits_->has_ended(number); }
 
   [[nodiscard]] bool must_flush(int device) const noexcept override;
   void flush(int device) override;
@@ -84,7 +85,6 @@ class cuda_driver final : public gpu::driver {
     function box = nullptr;
   };
 
-  struct device_wait;
   class use;
   class no_context;
   class beside_captures;
@@ -107,7 +107,8 @@ class cuda_driver final : public gpu::driver {
   /// Whether the whole range lies in memory that somebody registered.
   [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
   loaded const& kernels_on(int device);
-  void wait_for_all(std::vector<context> const& open) const;
+  /// False if a context refused, since a stream of it is captured.
+  bool wait_for_all(std::vector<context> const& open) const;
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);
 
   api cu_;
@@ -118,8 +119,8 @@ class cuda_driver final : public gpu::driver {
   bool streams_suffice_ = true;    ///< for calls on streams no context need be current
   std::vector<context> contexts_;  ///< by device; null until it is used
   std::vector<loaded> kernels_;    ///< by device
-  std::vector<std::unique_ptr<device_wait>> waits_;
-  std::uint64_t last_wait_ = 0;
+  /// Ends before the contexts do.
+  std::unique_ptr<gpu::device_waits> waits_ = std::make_unique<gpu::device_waits>();
 };
 
 }  // namespace atl::memory::cuda
