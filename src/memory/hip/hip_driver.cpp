@@ -9,15 +9,13 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "memory/hip/scopes.hpp"
 
 namespace atl::memory::hip {
 
 using gpu::block;
 
 namespace {
-
-pointer place(gpu::address at) noexcept { return reinterpret_cast<pointer>(at); }
-gpu::address number(pointer at) noexcept { return reinterpret_cast<gpu::address>(at); }
 
 /// What hipMemImportFromShareableHandle is given for a descriptor. Some versions want the descriptor in place
 /// of the pointer, others a pointer to it, and no version says which; so this is an address whose low half is
@@ -55,25 +53,6 @@ class descriptor_argument {
 };
 
 }  // namespace
-
-/// Makes a device the thread's current one for a scope, unless it is.
-class hip_driver::use {
- public:
-  use(hip_driver const& driver, int device) noexcept : hip_(driver.hip_) {
-    if (!driver.good(hip_.device_get(&before_)) || before_ == device) return;
-    changed_ = driver.good(hip_.device_set(device));
-  }
-  ~use() {
-    if (changed_) hip_.device_set(before_);
-  }
-  use(use const&) = delete;
-  use& operator=(use const&) = delete;
-
- private:
-  api const& hip_;
-  int before_ = 0;
-  bool changed_ = false;
-};
 
 std::unique_ptr<hip_driver> hip_driver::open(std::string const& library, std::string& why) {
   std::unique_ptr<hip_driver> made(new hip_driver);
@@ -355,73 +334,6 @@ gpu::address hip_driver::device_address(void* registered) {
   pointer result = nullptr;
   check(hip_.host_device_pointer(&result, registered, 0), "reach host memory from the device");
   return number(result);
-}
-
-// Streams
-
-gpu::stream hip_driver::make_stream(int device) {
-  use const current(*this, device);
-  stream made = nullptr;
-  check(hip_.stream_create(&made, stream_non_blocking), "make a stream");
-  return made;
-}
-
-void hip_driver::drop_stream(int device, gpu::stream s) noexcept {
-  use const current(*this, device);
-  good(hip_.stream_destroy(static_cast<stream>(s)));
-}
-
-gpu::event hip_driver::make_event(int device) {
-  use const current(*this, device);
-  event made = nullptr;
-  check(hip_.event_create(&made, event_disable_timing), "make an event");
-  return made;
-}
-
-void hip_driver::drop_event(int device, gpu::event e) noexcept {
-  use const current(*this, device);
-  good(hip_.event_destroy(static_cast<event>(e)));
-}
-
-void hip_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
-  use const current(*this, device);
-  check_copy(hip_.copy_async(place(to), place(from), bytes, copy_any, static_cast<stream>(s)),
-             "starting a copy");
-}
-
-void hip_driver::copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
-                             int from_device, std::size_t bytes) {
-  use const current(*this, device);
-  check_copy(
-      hip_.copy_peer_async(place(to), to_device, place(from), from_device, bytes, static_cast<stream>(s)),
-      "starting a copy between devices");
-}
-
-bool hip_driver::can_write(int device) const noexcept {
-  return attribute(device, attribute_stream_memory_operations) != 0;
-}
-
-void hip_driver::write(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
-  use const current(*this, device);
-  check_copy(hip_.stream_write64(static_cast<stream>(s), place(word), value, 0), "announcing a copy");
-}
-
-void hip_driver::record(int device, gpu::event e, gpu::stream s) {
-  use const current(*this, device);
-  check_copy(hip_.event_record(static_cast<event>(e), static_cast<stream>(s)), "marking a copy");
-}
-
-bool hip_driver::happened(gpu::event e) {
-  hip_result const code = hip_.event_query(static_cast<event>(e));
-  if (code == success) return true;
-  good(code);
-  if (code != error_not_ready) fail_copy(code, "a copy");
-  return false;
-}
-
-void hip_driver::check_stream(gpu::stream s) {
-  hip_result const code = hip_.stream_query(static_cast<stream>(s));
-  if (!good(code) && code != error_not_ready) fail_copy(code, "a copy");
 }
 
 }  // namespace atl::memory::hip
