@@ -10,7 +10,7 @@
 
 namespace atl::memory {
 
-/// The driver's name of a stream: a CUstream.
+/// The driver's name of a stream: a CUstream or a hipStream_t.
 using stream_handle = void*;
 
 /// When a word lets a stream go on that waits for it.

@@ -175,6 +175,11 @@ class driver {
     return false;
   }
   virtual bool is_pinned(void const* /*memory*/) { return true; }
+  /// Whether streams wait for any word; else for gates alone, until they are at least a value (gates.hpp).
+  [[nodiscard]] virtual bool waits_for_any_word() const noexcept { return true; }
+  /// A word of 8 bytes for which streams of the device can wait, and which they can write. Ends the job if the device has none.
+  virtual address make_gate(int /*device*/) { return 0; }
+  virtual void drop_gate(int /*device*/, address /*gate*/) noexcept {}
   /// Lets the stream wait for a word that this process owns, or of registered host memory.
   virtual void wait(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,
                     comparison /*c*/) {}

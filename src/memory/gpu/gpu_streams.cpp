@@ -104,6 +104,11 @@ bool gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
 
 bool gpu_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
   int const device = device_of(s);
+  if (!driver_.waits_for_any_word()) {
+    submit();
+    gates_.wait(device, s, word, value, c);
+    return true;
+  }
   std::optional<address> const at = word_of(device, word);
   if (!at) return false;
   submit();
@@ -116,6 +121,7 @@ bool gpu_streams::wait_and_write(stream_handle s, copy_end word, std::uint64_t v
   int const device = device_of(s);
   std::optional<address> const at = word_of(device, word);
   if (!at) return false;
+  if (!driver_.waits_for_any_word()) return wait(s, word, value, c) && write(s, word, then);
   submit();
   driver_.wait_and_write(device, {s, true}, *at, value, c, then);
   return true;
@@ -139,22 +145,25 @@ bool gpu_streams::add(stream_handle s, copy_end word, std::uint64_t value) {
   return driver_.add(device, {s, true}, at, value);
 }
 
-void gpu_streams::report(stream_handle s, copy_record* record) {
-  submit();
-  int const device = device_of(s);
-  event mark = nullptr;
+event gpu_streams::take_event(int device) {
   try {
-    mark = events_.take(device);
+    return events_.take(device);
   } catch (segment_error const& error) {
     fatal("stream", "device %d: %s", device, error.what());
   }
+}
+
+void gpu_streams::report(stream_handle s, copy_record* record) {
+  submit();
+  int const device = device_of(s);
+  event const mark = take_event(device);
   driver_.record(device, mark, {s, true});
   waited_for_.push_back({record, mark, device});
 }
 
 bool gpu_streams::poll() {
   submit();
-  bool moved = false;
+  bool moved = gates_.poll();
   for (std::size_t i = 0; i < waited_for_.size();) {
     reported const each = waited_for_[i];
     if (!driver_.happened(each.happened)) {

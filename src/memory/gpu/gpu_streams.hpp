@@ -10,6 +10,7 @@
 
 #include "memory/gpu/driver.hpp"
 #include "memory/gpu/event_pool.hpp"
+#include "memory/gpu/gates.hpp"
 #include "memory/pinned_ranges.hpp"
 #include "memory/program_streams.hpp"
 
@@ -42,6 +43,7 @@ class gpu_streams final : public program_streams {
   void report(stream_handle s, copy_record* record) override;
   void submit() override;
   bool poll() override;
+  [[nodiscard]] bool need_polls() const noexcept override { return gates_.any(); }
 
  private:
   struct reported {
@@ -53,6 +55,8 @@ class gpu_streams final : public program_streams {
     stream_handle handle;
     int device;
   };
+  /// Or ends the job.
+  event take_event(int device);
   [[nodiscard]] std::optional<address> word_of(int device, copy_end word);
 
   driver& driver_;
@@ -65,6 +69,7 @@ class gpu_streams final : public program_streams {
   int kept_on_ = 0;
 
   std::vector<reported> waited_for_;
+  gates gates_{driver_, events_};
 };
 
 }  // namespace atl::memory::gpu

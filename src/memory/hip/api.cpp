@@ -26,6 +26,12 @@ char const* api::load(char const* library) noexcept {
   has_memory_objects = has_memory_objects && this->name != nullptr;
   ATOLL_HIP_OPTIONAL_FUNCTIONS(X)
 #undef X
+  lacks_for_streams = nullptr;
+#define X(name, symbol, parameters) \
+  FIND(name, symbol);               \
+  if (this->name == nullptr) lacks_for_streams = symbol;
+  ATOLL_HIP_STREAM_FUNCTIONS(X)
+#undef X
 #undef FIND
   return nullptr;
 }

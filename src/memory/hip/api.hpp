@@ -20,6 +20,7 @@ inline constexpr hip_result success = 0;
 inline constexpr hip_result error_out_of_memory = 2;
 inline constexpr hip_result error_no_device = 100;
 inline constexpr hip_result error_not_ready = 600;
+inline constexpr hip_result error_capture_unsupported = 900;
 
 /// Since HIP 6, as is the layout of allocation_properties.
 inline constexpr int attribute_virtual_memory_management = 89;
@@ -39,8 +40,14 @@ inline constexpr unsigned ipc_lazy_peer_access = 1;
 inline constexpr unsigned ipc_lazy_peer_access_hip5 = 0;
 inline constexpr unsigned copy_any = 4;
 
+inline constexpr unsigned allocation_of_signal = 2;
+inline constexpr unsigned wait_at_least = 0;
+inline constexpr int capture_is_none = 0;
+
 inline constexpr int pointer_memory_type = 2;
 inline constexpr int pointer_device_ordinal = 9;
+/// Of memory that is not registered, where that is not refused.
+inline constexpr unsigned memory_type_none = 0;
 inline constexpr unsigned memory_type_device = 2;
 inline constexpr unsigned memory_type_device_hip5 = 1;
 
@@ -89,6 +96,7 @@ struct access_description {
   X(device_uuid, "hipDeviceGetUuid", (uuid*, int))                                                \
   X(device_bus, "hipDeviceGetPCIBusId", (char*, int, int))                                        \
   X(device_total, "hipDeviceTotalMem", (std::size_t*, int))                                       \
+  X(device_synchronize, "hipDeviceSynchronize", ())                                               \
   X(device_attribute, "hipDeviceGetAttribute", (int*, int, int))                                  \
   X(device_can_access_peer, "hipDeviceCanAccessPeer", (int*, int, int))                           \
   X(memory_info, "hipMemGetInfo", (std::size_t*, std::size_t*))                                   \
@@ -128,15 +136,24 @@ struct access_description {
   X(memory_export, "hipMemExportToShareableHandle", (void*, memory_handle, unsigned, unsigned long long))  \
   X(memory_import, "hipMemImportFromShareableHandle", (memory_handle*, void*, unsigned))
 
+// Without these there is no work in streams of the program.
+#define ATOLL_HIP_STREAM_FUNCTIONS(X)                                                                 \
+  X(stream_device, "hipStreamGetDevice", (stream, int*))                                              \
+  X(stream_is_capturing, "hipStreamIsCapturing", (stream, int*))                                      \
+  X(stream_wait64, "hipStreamWaitValue64", (stream, pointer, std::uint64_t, unsigned, std::uint64_t)) \
+  X(memory_alloc_as, "hipExtMallocWithFlags", (pointer*, std::size_t, unsigned))
+
 /// The runtime's functions in this process.
 struct api {
 #define X(name, symbol, parameters) hip_result(*name) parameters = nullptr;
   ATOLL_HIP_FUNCTIONS(X)
   ATOLL_HIP_OPTIONAL_FUNCTIONS(X)
+  ATOLL_HIP_STREAM_FUNCTIONS(X)
 #undef X
   char const* (*error_name)(hip_result) = nullptr;
   char const* (*error_string)(hip_result) = nullptr;
-  bool has_memory_objects = false;  ///< all of the optional functions are there
+  bool has_memory_objects = false;          ///< all of the optional functions are there
+  char const* lacks_for_streams = nullptr;  ///< one of those for streams of the program that is not there
 
   /// Opens the runtime's library. The text says why that was not possible; null when it was.
   char const* load(char const* library) noexcept;

@@ -79,6 +79,7 @@ std::unique_ptr<hip_driver> hip_driver::open(std::string const& library, std::st
     return nullptr;
   }
   made->device_n_ = count;
+  made->used_.resize(static_cast<std::size_t>(count));
   made->good(hip.runtime_version(&made->version_));
   why.clear();
   return made;
@@ -170,6 +171,7 @@ block hip_driver::map(memory_handle handle, std::uint64_t whole, int device) {
 }
 
 block hip_driver::create(int device, std::uint64_t bytes) {
+  note_used(device);
   use const current(*this, device);
   auto const refuse = [&](hip_result code) {
     good(code);
@@ -206,6 +208,7 @@ block hip_driver::create(int device, std::uint64_t bytes) {
 }
 
 block hip_driver::adopt(int device, void* memory, std::uint64_t bytes) {
+  note_used(device);
   use const current(*this, device);
   unsigned const device_memory = version_major(version_) < 6 ? memory_type_device_hip5 : memory_type_device;
   unsigned type = ~0U;
@@ -261,6 +264,7 @@ export_record hip_driver::share(block const& own, os::unique_fd& descriptor, std
 }
 
 block hip_driver::import(export_record const& record, int descriptor, int device) {
+  note_used(device);
   use const current(*this, device);
   if (record.reach == export_record::way::descriptor) {
     if (!has_memory_objects(device)) throw segment_error("HIP: the device has no virtual memory management");
@@ -317,6 +321,21 @@ void hip_driver::drop(block& memory) noexcept {
     case block::origin::users:
       break;
   }
+}
+
+/// hipMemUnmap does not say that it waits for kernels.
+std::uint64_t hip_driver::begin_waiting() {
+  return waits_.begin([this, used = used_] {
+    bool waited = true;
+    for (int device = 0; device < device_n_; ++device) {
+      if (!used[static_cast<std::size_t>(device)]) continue;
+      use const current(*this, device);
+      // Another error comes from earlier work, which reports it, too.
+      hip_result const code = hip_.device_synchronize();
+      if (!good(code) && code == error_capture_unsupported) waited = false;
+    }
+    return waited;
+  });
 }
 
 // Host memory

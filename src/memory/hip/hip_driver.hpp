@@ -5,9 +5,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <atoll/base/config.hpp>
 
+#include "memory/gpu/device_waits.hpp"
 #include "memory/gpu/driver.hpp"
 #include "memory/hip/api.hpp"
 
@@ -32,6 +34,9 @@ class hip_driver final : public gpu::driver {
   bool grant(gpu::block& memory, int device) noexcept override;
   void drop(gpu::block& memory) noexcept override;
 
+  std::uint64_t begin_waiting() override;
+  bool has_ended(std::uint64_t number) override { return waits_.has_ended(number); }
+
   gpu::host_access register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept override;
   void unregister_host(void* memory) noexcept override;
   gpu::address device_address(void* registered) override;
@@ -46,6 +51,15 @@ class hip_driver final : public gpu::driver {
                    int from_device, std::size_t bytes) override;
   [[nodiscard]] bool can_write(int device) const noexcept override;
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
+  [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
+  int device_of(gpu::stream s) override;
+  bool is_captured(gpu::stream s) override;
+  bool is_pinned(void const* memory) override;
+  /// HIP documents waits for memory of signals alone, which comes 8 bytes at a time and cannot be shared.
+  [[nodiscard]] bool waits_for_any_word() const noexcept override { return false; }
+  gpu::address make_gate(int device) override;
+  void drop_gate(int device, gpu::address gate) noexcept override;
+  void wait(int device, gpu::stream s, gpu::address gate, std::uint64_t value, comparison c) override;
   void record(int device, gpu::event e, gpu::stream s) override;
   bool happened(gpu::event e) override;
   void check_stream(gpu::stream s) override;
@@ -65,11 +79,17 @@ class hip_driver final : public gpu::driver {
       fail_copy(code, what);
   }
   [[noreturn]] ATOLL_COLD void fail_copy(hip_result code, char const* what) const;
+  [[noreturn]] ATOLL_COLD void fail_stream(hip_result code, char const* what, gpu::stream s,
+                                           int device) const;
+  void need_streams() const;
+  void note_used(int device) noexcept { used_[static_cast<std::size_t>(device)] = true; }
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);
 
   api hip_;
   int device_n_ = 0;
   int version_ = 0;
+  std::vector<bool> used_;  ///< devices with memory or streams
+  gpu::device_waits waits_;
 };
 
 }  // namespace atl::memory::hip

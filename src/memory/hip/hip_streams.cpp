@@ -1,11 +1,18 @@
 // Streams: what is started there, and how one learns that it has happened.
 
+#include "base/error.hpp"
 #include "memory/hip/hip_driver.hpp"
 #include "memory/hip/scopes.hpp"
 
 namespace atl::memory::hip {
 
+void hip_driver::fail_stream(hip_result code, char const* what, gpu::stream s, int device) const {
+  fatal("stream", "HIP: %s in stream %p of device %d failed: %s", what, s.handle, device,
+        words(code).c_str());
+}
+
 gpu::stream hip_driver::make_stream(int device) {
+  note_used(device);
   use const current(*this, device);
   stream made = nullptr;
   check(hip_.stream_create(&made, stream_non_blocking), "make a stream");
@@ -49,7 +56,79 @@ bool hip_driver::can_write(int device) const noexcept {
 
 void hip_driver::write(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
   use const current(*this, device);
-  check_copy(hip_.stream_write64(static_cast<stream>(s), place(word), value, 0), "announcing a copy");
+  hip_result const code = hip_.stream_write64(static_cast<stream>(s), place(word), value, 0);
+  if (code != success) [[unlikely]]
+    fail_stream(code, "a write of a word", s, device);
+}
+
+// Streams of programs
+
+void hip_driver::need_streams() const {
+  if (hip_.lacks_for_streams == nullptr) [[likely]]
+    return;
+  fatal("stream", "streams of HIP devices cannot be used: this runtime (%s) lacks %s, which HIP 6 has",
+        version().c_str(), hip_.lacks_for_streams);
+}
+
+int hip_driver::device_of(gpu::stream s) {
+  need_streams();
+  int device = -1;
+  hip_result const code = hip_.stream_device(static_cast<stream>(s), &device);
+  if (!good(code)) {
+    fatal("stream",
+          "%p is no stream of a HIP device: %s. The null stream is that of the thread's current device",
+          s.handle, words(code).c_str());
+  }
+  if (is_captured(s)) {
+    fatal("stream",
+          "stream %p of HIP device %d is captured into a graph, which works with CUDA alone: communicate "
+          "before the capture or after its end",
+          s.handle, device);
+  }
+  note_used(device);
+  return device;
+}
+
+bool hip_driver::is_captured(gpu::stream s) {
+  need_streams();
+  int status = 0;
+  // A common stream beside one that is captured may not be asked.
+  return !good(hip_.stream_is_capturing(static_cast<stream>(s), &status)) || status != capture_is_none;
+}
+
+bool hip_driver::is_pinned(void const* memory) {
+  unsigned type = 0;
+  return good(hip_.pointer_attribute(&type, pointer_memory_type, const_cast<void*>(memory))) &&
+         (version_major(version_) < 6 || type != memory_type_none);
+}
+
+gpu::address hip_driver::make_gate(int device) {
+  constexpr char const* cannot = "HIP device %d cannot let streams wait for signals or for the host: %s";
+  if (attribute(device, attribute_stream_memory_operations) == 0)
+    fatal("stream", cannot, device, "it lacks hipDeviceAttributeCanUseStreamWaitValue");
+  use const current(*this, device);
+  pointer made = nullptr;
+  hip_result const code = hip_.memory_alloc_as(&made, sizeof(std::uint64_t), allocation_of_signal);
+  if (!good(code)) {
+    fatal("stream", cannot, device,
+          format("it has no memory of signals (hipExtMallocWithFlags, hipMallocSignalMemory): %s",
+                 words(code).c_str())
+              .c_str());
+  }
+  return number(made);
+}
+
+void hip_driver::drop_gate(int device, gpu::address gate) noexcept {
+  use const current(*this, device);
+  good(hip_.memory_free(place(gate)));
+}
+
+void hip_driver::wait(int device, gpu::stream s, gpu::address gate, std::uint64_t value, comparison /*c*/) {
+  use const current(*this, device);
+  hip_result const code =
+      hip_.stream_wait64(static_cast<stream>(s), place(gate), value, wait_at_least, ~std::uint64_t{0});
+  if (code != success) [[unlikely]]
+    fail_stream(code, "a wait", s, device);
 }
 
 void hip_driver::record(int device, gpu::event e, gpu::stream s) {

@@ -1,9 +1,13 @@
 // The HIP runtime's functions on the devices of the fake CUDA driver: each thread has a current device and a
 // last error instead of contexts. FAKE_CUDA says what there is; FAKE_HIP=5 plays HIP 5, FAKE_HIP=by_value a
-// runtime that takes descriptors to import by value.
+// runtime that takes descriptors to import by value, FAKE_HIP=no_signals one without memory of signals. Streams wait for that alone, as
+// HIP documents.
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "memory/hip/api.hpp"
@@ -19,7 +23,11 @@ using cu::on_device;
   __attribute__((visibility("default"))) hip_result name parameters asm(symbol);
 ATOLL_HIP_FUNCTIONS(X)
 ATOLL_HIP_OPTIONAL_FUNCTIONS(X)
+ATOLL_HIP_STREAM_FUNCTIONS(X)
 #undef X
+/// What programs call and the library does not.
+__attribute__((visibility("default"))) hip_result begin_capture(stream on,
+                                                                int mode) asm("hipStreamBeginCapture");
 __attribute__((visibility("default"))) char const* error_name(hip_result code) asm("hipGetErrorName");
 __attribute__((visibility("default"))) char const* error_string(hip_result code) asm("hipGetErrorString");
 
@@ -27,6 +35,9 @@ namespace {
 
 thread_local int current = 0;
 thread_local hip_result last = success;
+
+std::mutex lock;
+std::set<pointer> signals;
 
 bool plays(char const* what) {
   char const* const text = std::getenv("FAKE_HIP");
@@ -120,7 +131,25 @@ hip_result memory_alloc(pointer* made, std::size_t bytes) {
   on_device const here(current);
   return result(cu::memory_alloc(reinterpret_cast<cu::pointer*>(made), bytes));
 }
+hip_result memory_alloc_as(pointer* made, std::size_t bytes, unsigned flags) {
+  if (flags != allocation_of_signal || bytes != 8 || plays("no_signals")) return result(cu::invalid_value);
+  if (hip_result const code = memory_alloc(made, bytes); code != success) return code;
+  // It holds anything.
+  on_device const here(current);
+  cu::stream on = nullptr;
+  cu::stream_create(&on, cu::stream_non_blocking);
+  cu::stream_write64(on, number(*made), std::uint64_t{1} << 40, 0);
+  while (cu::stream_query(on) == cu::error_not_ready) std::this_thread::yield();
+  cu::stream_destroy(on);
+  std::lock_guard const held(lock);
+  signals.insert(*made);
+  return success;
+}
 hip_result memory_free(pointer at) {
+  {
+    std::lock_guard const held(lock);
+    signals.erase(at);
+  }
   on_device const here(current);
   return result(cu::memory_free(number(at)));
 }
@@ -209,6 +238,39 @@ hip_result stream_create(stream* made, unsigned flags) {
 hip_result stream_destroy(stream gone) {
   on_device const here(current);
   return result(cu::stream_destroy(theirs(gone)));
+}
+hip_result device_synchronize() {
+  on_device const here(current);
+  return result(cu::context_synchronize());
+}
+hip_result stream_device(stream on, int* device) {
+  on_device const here(current);
+  cu::context found = nullptr;
+  cu::cu_result const code = cu::stream_context(theirs(on), &found);
+  int count = 0;
+  cu::device_count(&count);
+  for (*device = 0; code == success && *device < count; ++*device) {
+    cu::context primary = nullptr;
+    cu::primary_retain(&primary, *device);
+    cu::primary_release(*device);
+    if (primary == found) break;
+  }
+  return result(code);
+}
+hip_result stream_is_capturing(stream on, int* status) {
+  on_device const here(current);
+  return result(cu::stream_is_capturing(theirs(on), status));
+}
+hip_result begin_capture(stream on, int mode) {
+  return result(cu::begin_capture(theirs(on), static_cast<cu::capture_mode>(mode)));
+}
+hip_result stream_wait64(stream on, pointer word, std::uint64_t value, unsigned flags, std::uint64_t mask) {
+  {
+    std::lock_guard const held(lock);
+    if (signals.count(word) == 0 || mask != ~std::uint64_t{0}) return result(cu::invalid_value);
+  }
+  on_device const here(current);
+  return result(cu::stream_wait64(theirs(on), number(word), value, flags));
 }
 hip_result stream_query(stream on) { return result(cu::stream_query(theirs(on))); }
 hip_result stream_write64(stream on, pointer word, std::uint64_t value, unsigned flags) {

@@ -18,6 +18,10 @@ VALUE(success, hipSuccess)
 VALUE(error_out_of_memory, hipErrorOutOfMemory)
 VALUE(error_no_device, hipErrorNoDevice)
 VALUE(error_not_ready, hipErrorNotReady)
+VALUE(error_capture_unsupported, hipErrorStreamCaptureUnsupported)
+VALUE(allocation_of_signal, hipMallocSignalMemory)
+VALUE(wait_at_least, hipStreamWaitValueGte)
+VALUE(capture_is_none, hipStreamCaptureStatusNone)
 VALUE(attribute_stream_memory_operations, hipDeviceAttributeCanUseStreamWaitValue)
 VALUE(handle_type_posix_descriptor, hipMemHandleTypePosixFileDescriptor)
 VALUE(allocation_pinned, hipMemAllocationTypePinned)
@@ -38,6 +42,7 @@ static_assert(ipc_lazy_peer_access_hip5 == hipIpcMemLazyEnablePeerAccess ||
               ipc_lazy_peer_access == hipIpcMemLazyEnablePeerAccess);
 #else
 VALUE(memory_type_device, hipMemoryTypeDevice)
+VALUE(memory_type_none, hipMemoryTypeUnregistered)
 VALUE(attribute_virtual_memory_management, hipDeviceAttributeVirtualMemoryManagementSupported)
 static_assert(sizeof(allocation_properties) == sizeof(hipMemAllocationProp));
 static_assert(offsetof(allocation_properties, location) == offsetof(hipMemAllocationProp, location));
@@ -63,6 +68,7 @@ struct symbols {
 #define X(name, symbol, parameters) static constexpr std::string_view name = symbol;
   ATOLL_HIP_FUNCTIONS(X)
   ATOLL_HIP_OPTIONAL_FUNCTIONS(X)
+  ATOLL_HIP_STREAM_FUNCTIONS(X)
 #undef X
 };
 
@@ -81,6 +87,7 @@ SAME(device_bus, hipDeviceGetPCIBusId)
 SAME(device_total, hipDeviceTotalMem)
 SAME(device_attribute, hipDeviceGetAttribute)
 SAME(device_can_access_peer, hipDeviceCanAccessPeer)
+SAME(device_synchronize, hipDeviceSynchronize)
 SAME(memory_info, hipMemGetInfo)
 SAME(memory_free, hipFree)
 SAME(memory_range, hipMemGetAddressRange)
@@ -111,6 +118,12 @@ SAME(memory_unmap, hipMemUnmap)
 SAME(memory_set_access, hipMemSetAccess)
 SAME(memory_export, hipMemExportToShareableHandle)
 SAME(memory_import, hipMemImportFromShareableHandle)
+SAME(stream_is_capturing, hipStreamIsCapturing)
+SAME(stream_wait64, hipStreamWaitValue64)
+SAME(memory_alloc_as, hipExtMallocWithFlags)
+#if HIP_VERSION_MAJOR >= 6
+SAME(stream_device, hipStreamGetDevice)
+#endif
 #undef SAME
 // Overloaded for C++.
 static_assert(static_cast<hipError_t (*)(void**, std::size_t)>(&hipMalloc) != nullptr);
