@@ -196,14 +196,14 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
   int const device = place.device->known.device;
   memory::program_streams* const streams = kind.streams();
   memory::stream_handle const on = streams == nullptr ? nullptr : helping_stream(kind, device);
-  if (streams == nullptr || !streams->add(on, place.end(), value)) {
+  if (streams == nullptr || !streams->add_at_home(on, place.end(), value)) {
     fatal(
         "stream",
         "%s device %d cannot add to the signal at 0x%llx in its memory for other ranks: %s. Set signals there, "
         "one for each rank",
         to_string(kind.id()), device, static_cast<unsigned long long>(place.address),
         streams == nullptr ? "streams of such devices cannot be used yet"
-                           : "its driver does not take the library's kernels");
+                           : "its driver does not take the library's kernels, or does not write in streams");
   }
   streams->report(on, begin_report(done, on));
   watch_streams();

@@ -153,6 +153,23 @@ event gpu_streams::take_event(int device) {
   }
 }
 
+bool gpu_streams::add_at_home(stream_handle s, copy_end word, std::uint64_t value) {
+  int const device = device_of(s);
+  if (driver_.has_additions()) return add(s, word, value);
+  if (!driver_.can_write(device)) return false;
+  // All additions to the word are made here, one after the other.
+  std::uint64_t sum = 0;
+  event const read = take_event(device);
+  driver_.copy(device, {s, true}, reinterpret_cast<std::uintptr_t>(&sum), place_of(word), sizeof sum);
+  driver_.record(device, read, {s, true});
+  while (!driver_.happened(read)) {
+  }
+  events_.give_back(device, read);
+  sum += value;
+  driver_.write(device, {s, true}, place_of(word), sum);
+  return true;
+}
+
 void gpu_streams::report(stream_handle s, copy_record* record) {
   submit();
   int const device = device_of(s);

@@ -40,6 +40,7 @@ class gpu_streams final : public program_streams {
   bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
                       std::uint64_t then) override;
   bool add(stream_handle s, copy_end word, std::uint64_t value) override;
+  bool add_at_home(stream_handle s, copy_end word, std::uint64_t value) override;
   void report(stream_handle s, copy_record* record) override;
   void submit() override;
   bool poll() override;

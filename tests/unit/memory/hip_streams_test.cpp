@@ -185,6 +185,18 @@ TEST_F(hip_streams_test, many_streams_wait_each_for_its_word_and_gates_are_used_
   finish(*kind, writer);
 }
 
+TEST_F(hip_streams_test, additions_are_made_where_the_word_is) {
+  auto const kind = open();
+  auto const own = kind->create(0, mib, nullptr);
+  program_streams& streams = *kind->streams();
+  stream_handle const on = streams.make(0);
+  streams.write(on, end(*own, 8), 40);
+  EXPECT_FALSE(streams.add(on, end(*own, 8), 1));
+  for (std::uint64_t const more : {3, -2, 1}) EXPECT_TRUE(streams.add_at_home(on, end(*own, 8), more));
+  finish(*kind, on);
+  EXPECT_EQ(value(*kind, *own, 8), 42u);
+}
+
 TEST_F(hip_streams_test, segments_outlive_what_streams_do) {
   auto const kind = open();
   auto const own = kind->create(0, mib, nullptr);
