@@ -16,11 +16,13 @@
 /// objects, and set it before others use it. Whoever sees the value of a signal sees all that the stream had
 /// written before.
 ///
-/// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, and those
-/// that make_stream() gives, also of simulated devices. While a stream is captured into a graph the same
-/// calls become nodes of the graph.
+/// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, hipStream_t
+/// (never run on hardware: its waits for signals need this rank's progress, and nothing is captured), and those
+/// that make_stream() gives, also of simulated devices. While a stream of CUDA is captured into a graph the
+/// same calls become nodes of the graph.
 
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,6 +41,7 @@
 #include <upcxx/when_all.hpp>
 
 struct CUstream_st;
+struct ihipStream_t;
 
 namespace atl::inline UPCXX_MODE {
 
@@ -50,10 +53,15 @@ inline constexpr std::uintptr_t null_stream = 2;
 #else
 inline constexpr std::uintptr_t null_stream = 0;
 #endif
+#ifdef HIP_API_PER_THREAD_DEFAULT_STREAM
+inline constexpr std::uintptr_t null_hip_stream = 2;
+#else
+inline constexpr std::uintptr_t null_hip_stream = 0;
+#endif
 
 }  // namespace detail
 
-/// A stream of a device of this process: a cudaStream_t, which it names and does not own.
+/// A stream of a device of this process: a cudaStream_t or hipStream_t, which it names and does not own.
 class stream {
  public:
   /// The null stream is the default one of the device that is current in this thread; with
@@ -62,10 +70,17 @@ class stream {
   stream(CUstream_st* cuda)  // NOLINT: implicit, so that programs pass what they have
       : name_{static_cast<unsigned>(upcxx::memory_kind::cuda_device),
               cuda == nullptr ? reinterpret_cast<CUstream_st*>(Null) : cuda} {}
+  /// The null stream of HIP, alike, with HIP_API_PER_THREAD_DEFAULT_STREAM. `nullptr` itself is CUDA's.
+  template <std::same_as<ihipStream_t*> Hip, std::uintptr_t Null = detail::null_hip_stream>
+  stream(Hip hip)  // NOLINT: as above
+      : name_{static_cast<unsigned>(upcxx::memory_kind::hip_device),
+              hip == nullptr ? reinterpret_cast<ihipStream_t*>(Null) : hip} {}
   explicit stream(engine::stream_name name) : name_(name) {}
 
   /// For the driver or the run time of CUDA.
   [[nodiscard]] CUstream_st* native() const { return static_cast<CUstream_st*>(name_.handle); }
+  /// For that of HIP.
+  [[nodiscard]] ihipStream_t* native_hip() const { return static_cast<ihipStream_t*>(name_.handle); }
   /// True between the begin and the end of a capture.
   [[nodiscard]] bool is_captured() const { return engine::is_captured(name_); }
 

@@ -19,7 +19,8 @@ namespace {
 
 class hip_streams_test : public testing::Test {
  protected:
-  hip_streams_test() : library_(std::getenv("FAKE_HIP_LIBRARY")), handle_(dlopen(library_.c_str(), RTLD_NOW)) {
+  hip_streams_test()
+      : library_(std::getenv("FAKE_HIP_LIBRARY")), handle_(dlopen(library_.c_str(), RTLD_NOW)) {
     fake_ = reinterpret_cast<fake_cuda::get_control*>(dlsym(handle_, "fake_cuda"))();
     hip_.load(library_.c_str());
     GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -100,7 +101,8 @@ TEST_F(hip_streams_test, a_stream_waits_for_words_of_devices_and_of_the_host) {
     stream_handle const on = streams.make(0);
     stream_handle const writer = streams.make(1);
     // The second one is of a device that is not the stream's.
-    for (copy_end const w : on_host ? std::vector{host(word)} : std::vector{end(*own, 64), end(*other, 128)}) {
+    for (copy_end const w :
+         on_host ? std::vector{host(word)} : std::vector{end(*own, 64), end(*other, 128)}) {
       streams.write(on, w, ~std::uint64_t{1});
       noted_copy passed;
       EXPECT_TRUE(streams.wait(on, w, 1, comparison::at_least));
