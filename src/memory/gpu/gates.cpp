@@ -44,9 +44,8 @@ gates::~gates() {
 gates::line& gates::line_of(int device, stream_handle s) {
   // Common streams differ by thread; several lines of one stream do no harm.
   if (reinterpret_cast<std::uintptr_t>(s) > last_common_stream) {
-    auto const known = std::find_if(lines_.begin(), lines_.end(), [&](line const& each) {
-      return each.on == s && each.device == device;
-    });
+    auto const known = std::find_if(lines_.begin(), lines_.end(),
+                                    [&](line const& each) { return each.on == s && each.device == device; });
     if (known != lines_.end()) return *known;
   }
   spare_.resize(static_cast<std::size_t>(driver_.device_n()));
