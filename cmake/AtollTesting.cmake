@@ -306,6 +306,14 @@ function(atoll_add_script_test name)
     set(arg_PROCESSORS 1)
   endif()
   math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
+  # It is run in any case, so its programs are built.
+  string(REGEX MATCHALL "TARGET_FILE:[^>]+" programs "${arg_COMMAND};${arg_ENVIRONMENT}")
+  foreach(program IN LISTS programs)
+    string(REPLACE "TARGET_FILE:" "" program ${program})
+    if(ATOLL_TEST_ONCE AND program MATCHES "^(multirank|network|robust|coexistence|by_messages)\\.")
+      set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL OFF)
+    endif()
+  endforeach()
   add_test(NAME ${name} COMMAND ${ATOLL_TEST_PREFIX} ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77 PROCESSORS ${arg_PROCESSORS}
