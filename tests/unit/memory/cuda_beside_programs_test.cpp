@@ -381,6 +381,7 @@ TEST_F(cuda_beside_programs_test, a_graph_keeps_what_it_is_told_to_keep_until_no
     EXPECT_EQ(destroy_graph_(graph), cuda::success);
     EXPECT_TRUE(stays(held)) << "there is an executable graph";
     streams.write(on, end(*memory), 0);
+    finish(*kind, on);  // else the other stream's 1 may come before it
     ASSERT_EQ(launch_(executable, native), cuda::success);
     EXPECT_EQ(destroy_executable_(executable), cuda::success);
     EXPECT_TRUE(stays(held)) << "it is being executed";
