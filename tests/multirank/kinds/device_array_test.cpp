@@ -17,7 +17,6 @@ using multirank::any_layout;
 using multirank::value_at;
 using upcxx::memory_kind;
 
-constexpr auto gpu_kind = upcxx::gpu_default_device::kind;
 constexpr std::size_t cells = 2048;
 
 }  // namespace

@@ -19,8 +19,6 @@ using multirank::fields;
 using multirank::point_value;
 using multirank::uneven_boxes;
 
-constexpr auto gpu_kind = upcxx::gpu_default_device::kind;
-
 void lag(int step) {
   if ((step * 5 + upcxx::rank_me() * 3) % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

@@ -11,8 +11,9 @@
 
 #include "multirank/kinds/on_devices.hpp"
 
+inline constexpr auto gpu_kind = upcxx::gpu_default_device::kind;
 template <class T>
-using gpu_ptr = upcxx::global_ptr<T, upcxx::gpu_default_device::kind>;
+using gpu_ptr = upcxx::global_ptr<T, gpu_kind>;
 
 /// Memory of the host that devices reach.
 template <class T>
