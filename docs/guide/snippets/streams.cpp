@@ -100,8 +100,7 @@ int main() {
 
   // [neighbours]
   std::vector<upcxx::intrank_t> const sides{left, right};
-  atl::stream_neighbors around(
-      gpu, sides);  // collective, once; of each rank its own list
+  atl::stream_neighbors around(gpu, sides);  // collective, once
   // kernel<<<grid, block, 0, s>>>(...);     // stores into the neighbours' ghosts
   around.sync(s);  // what follows sees what both neighbours have stored here
   // next<<<grid, block, 0, s>>>(...);
