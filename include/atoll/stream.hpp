@@ -28,6 +28,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <atoll/engine/streams.hpp>
 #include <atoll/extensions/signal_op.hpp>
@@ -38,6 +39,7 @@
 #include <upcxx/detail/late_copy.hpp>
 #include <upcxx/device_allocator.hpp>
 #include <upcxx/future.hpp>
+#include <upcxx/promise.hpp>
 #include <upcxx/when_all.hpp>
 
 struct CUstream_st;
@@ -294,21 +296,39 @@ void give_signal(stream const& s, Item const& item) {
   if constexpr (std::is_same_v<Item, signal_item>) change_signal(s, item.word, item.value, item.op);
 }
 
-/// Copies at the end of a stream, by the host where the stream's device cannot.
-struct stream_copier {
-  stream on;
-  std::int32_t owner;
-
-  void operator()(engine::memory_place to, engine::memory_place from, std::size_t bytes) const {
-    if (engine::stream_copy(name_of(on), to, from, bytes)) return;
-    by_host(on, [to, from, bytes, target = owner] {
-      return upcxx::detail::copy_later(to, from, bytes, target, upcxx::operation_cx::as_future());
-    });
+/// Copies at the end of a stream, in any order among themselves and before what follows there. What the stream's
+/// device cannot copy the host does, all of it when the stream comes there.
+class stream_copies {
+ public:
+  explicit stream_copies(stream const& s) : on_(s) {}
+  void operator()(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
+    if (!engine::stream_copy(name_of(on_), to, from, bytes)) left_.push_back({to, from, bytes});
   }
   /// All runs of a box; false, and nothing was done, if the device cannot.
   bool as_one(engine::memory_place to, engine::memory_place from, engine::prepared_box const& box) const {
-    return engine::stream_copy_box(name_of(on), to, from, box);
+    return engine::stream_copy_box(name_of(on_), to, from, box);
   }
+  /// After the last one.
+  void finish() {
+    if (left_.empty()) return;
+    by_host(on_, [all = std::move(left_)] {
+      upcxx::promise<> done;
+      for (one const& each : all) {
+        upcxx::detail::copy_later(each.to, each.from, each.bytes, upcxx::rank_me(),
+                                  upcxx::operation_cx::as_promise(done));
+      }
+      return done.finalize();
+    });
+  }
+
+ private:
+  struct one {
+    engine::memory_place to;
+    engine::memory_place from;
+    std::size_t bytes;
+  };
+  stream on_;
+  std::vector<one> left_;
 };
 
 /// upcxx::copy with on_stream(), and copies of several pieces: each(copy) calls copy(to, from, bytes) for every one.
@@ -329,7 +349,9 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
       cx.items);
   stream const s(name);
   auto const start = [&] {
-    each(stream_copier{s, owner});
+    stream_copies all(s);
+    each(all);
+    all.finish();
     apply_items([&s](auto const&... items) { (give_signal(s, items), ...); }, cx.items);
   };
   using kept_type = decltype(apply_items(
@@ -354,7 +376,7 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
 template <class Cx>
 auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes,
                      std::int32_t owner, Cx&& cx) {
-  return start_all_in_stream([&](auto const& copy) { copy(to, from, bytes); }, owner, std::forward<Cx>(cx));
+  return start_all_in_stream([&](auto& copy) { copy(to, from, bytes); }, owner, std::forward<Cx>(cx));
 }
 
 }  // namespace detail

@@ -15,6 +15,10 @@ namespace atl::engine {
 struct memory_place {
   std::uint64_t owner;    ///< first word of a global pointer; 0: host memory of this process
   std::uint64_t address;  ///< second word of it; else the address
+
+  [[nodiscard]] memory_place moved_by(std::ptrdiff_t bytes) const noexcept {
+    return {owner, address + static_cast<std::uint64_t>(bytes)};
+  }
 };
 
 /// How the data of a copy announces itself to the target:

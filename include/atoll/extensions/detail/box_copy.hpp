@@ -126,10 +126,6 @@ class run_group {
   std::unique_ptr<host_image> image_;  ///< an end of the runs, if it is
 };
 
-inline atl::engine::memory_place moved(atl::engine::memory_place place, std::ptrdiff_t bytes) {
-  return {place.owner, place.address + static_cast<std::uint64_t>(bytes)};
-}
-
 /// Starts one copy for all runs between devices, or, where there is none, for each run. Calls for the target leave when all are in place: runs are not ordered.
 template <std::size_t Rank, class Cx>
 auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place from, box_runs<Rank> const& runs,
@@ -150,7 +146,7 @@ auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place fro
     atl::copy_batch const together;
     std::size_t next = 0;
     runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
-      atl::engine::start_copy(moved(to, to_offset), moved(from, from_offset), runs.bytes,
+      atl::engine::start_copy(to.moved_by(to_offset), from.moved_by(from_offset), runs.bytes,
                               group->completion_of(next++));
     });
   }
@@ -192,7 +188,7 @@ template <class Cx>
 auto copy_nothing(std::int32_t owner, Cx&& completions) {
   namespace up = upcxx::detail;
   if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
-    return start_all_in_stream([](auto const&) {}, owner, std::forward<Cx>(completions));
+    return start_all_in_stream([](auto&) {}, owner, std::forward<Cx>(completions));
   } else {
     up::send_remote_completions(owner, completions);
     return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
@@ -284,13 +280,13 @@ auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Ran
   if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
-        [&runs, target = ends.target_place(), source = ends.source_place()](auto const& copy) {
+        [&runs, target = ends.target_place(), source = ends.source_place()](auto& copy) {
           atl::engine::prepared_box whole;
           if (as_one_box(runs, whole) && copy.as_one(target, source, whole)) return;
           std::optional<atl::copy_batch> together;
           if (runs.outer != 0) together.emplace();
           runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
-            copy(moved(target, to_offset), moved(source, from_offset), runs.bytes);
+            copy(target.moved_by(to_offset), source.moved_by(from_offset), runs.bytes);
           });
         },
         owner, std::forward<Cx>(completions));

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <atoll/engine/memory_copy.hpp>
@@ -50,15 +49,9 @@ struct device_box {
 
  private:
   static atl::engine::memory_place place(std::uint64_t memory, std::byte const* first, std::ptrdiff_t moved) {
-    return {memory, reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uint64_t>(moved)};
+    return atl::engine::memory_place{memory, reinterpret_cast<std::uintptr_t>(first)}.moved_by(moved);
   }
 };
-
-template <class F>
-void for_each_run(std::span<device_box const> boxes, std::ptrdiff_t dest_moved, std::ptrdiff_t source_moved,
-                  F&& f) {
-  for (device_box const& b : boxes) b.for_each_run(dest_moved, source_moved, f);
-}
 
 /// Appends the boxes of a planned copy.
 template <int N>

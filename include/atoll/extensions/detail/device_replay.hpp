@@ -3,8 +3,8 @@
 /// Copies between devices of ranks that have been planned, and the flags that keep them in order: what a transfer is at run time where the
 /// arrays are on devices. Nothing is allocated or looked up here.
 ///
-/// The owner of a source has the engine copy straight into the destinations, all boxes of a run together, those of many pieces by a kernel. When the engine says that all boxes
-/// for a peer are in place the peer's flag is raised: one for all of them.
+/// The owner of a source has the engine copy straight into the destinations, all boxes of a run together, those of many pieces by a kernel.
+/// When the engine says that all boxes for a peer are in place the peer's flag is raised: one for all of them.
 
 #include <algorithm>
 #include <atomic>
@@ -25,8 +25,6 @@
 #include <atoll/extensions/detail/transfer_plan.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/detail/config.hpp>
-#include <upcxx/detail/late_copy.hpp>
-#include <upcxx/future.hpp>
 #include <upcxx/team.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
@@ -242,30 +240,16 @@ class device_replay {
     return std::span(boxes_).subspan(l.straight.first, l.straight.count);
   }
   void copy_in(stream const& s, link const& l) const {
-    std::span<device_box const> const boxes = boxes_of(l);
-    bool by_device = true;
+    stream_copies all(s);
     {
       atl::copy_batch const together;
-      for (device_box const& box : boxes) {
-        if (by_device && box.runs() >= kernel_from &&
-            atl::engine::stream_copy_box(name_of(s), box.target(dest_), box.source(source_), box.shape)) {
+      for (device_box const& box : boxes_of(l)) {
+        if (box.runs() >= kernel_from && all.as_one(box.target(dest_), box.source(source_), box.shape))
           continue;
-        }
-        box.for_each_run(dest_, source_, [&](auto const& to, auto const& from, std::size_t bytes) {
-          by_device = by_device && atl::engine::stream_copy(name_of(s), to, from, bytes);
-        });
+        box.for_each_run(dest_, source_, all);
       }
     }
-    if (by_device) return;
-    // Once more what the device has done does no harm. The boxes stay where they are if this object moves.
-    by_host(s, [boxes, dest = dest_, source = source_] {
-      atl::copy_batch const together;
-      upcxx::promise<> all;
-      for_each_run(boxes, dest, source, [&](auto const& to, auto const& from, std::size_t bytes) {
-        upcxx::detail::copy_later(to, from, bytes, upcxx::rank_me(), upcxx::operation_cx::as_promise(all));
-      });
-      return all.finalize();
-    });
+    all.finish();
   }
 
   flag_links flags_;

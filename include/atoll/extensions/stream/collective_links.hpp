@@ -20,10 +20,7 @@
 #include <atoll/engine/streams.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
-#include <upcxx/completion.hpp>
-#include <upcxx/detail/late_copy.hpp>
 #include <upcxx/global_ptr.hpp>
-#include <upcxx/promise.hpp>
 #include <upcxx/team.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
@@ -47,41 +44,6 @@ inline broadcast_way choose_way(std::size_t bytes, upcxx::intrank_t ranks, std::
   return {true, ((bytes + n - 1) / n + line - 1) / line * line};
 }
 
-/// Copies in any order among themselves, before what follows in the stream: small ones by one kernel, and
-/// those that the stream's device cannot do by the host, all at once.
-class copies_together {
- public:
-  explicit copies_together(stream const& s) : in_(&s) {}
-  void add(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
-    if (!engine::stream_copy(name_of(*in_), to, from, bytes)) left_.push_back({to, from, bytes});
-  }
-  void finish() {
-    if (left_.empty()) return;
-    by_host(*in_, [all = std::move(left_)] {
-      upcxx::promise<> done;
-      for (one const& each : all) {
-        auto const owner = static_cast<upcxx::intrank_t>(static_cast<std::uint32_t>(each.to.owner));
-        upcxx::detail::copy_later(each.to, each.from, each.bytes, owner,
-                                  upcxx::operation_cx::as_promise(done));
-      }
-      return done.finalize();
-    });
-  }
-
- private:
-  struct one {
-    engine::memory_place to;
-    engine::memory_place from;
-    std::size_t bytes;
-  };
-  stream const* in_;
-  copy_batch gathered_;
-  std::vector<one> left_;
-};
-
-inline engine::memory_place moved(engine::memory_place place, std::size_t bytes) {
-  return {place.owner, place.address + bytes};
-}
 inline bool same(engine::memory_place a, engine::memory_place b) {
   return a.owner == b.owner && a.address == b.address;
 }
@@ -164,13 +126,14 @@ class collective_links {
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       std::size_t const begin = piece * way.piece;
       std::size_t const size = std::min(way.piece, bytes - begin);
+      auto const offset = static_cast<std::ptrdiff_t>(begin);
       if (turn != 0) receive(s, in, piece + 1, pieces);
       for (std::size_t link = first; link < last; ++link) {
         std::size_t const reach = std::size_t{1} << link;
         if (turn + reach >= static_cast<std::size_t>(ranks)) break;
         upcxx::intrank_t const next = (me + static_cast<upcxx::intrank_t>(reach)) % ranks;
         if (piece == 0) use_up(s, word(free_there, link));
-        start_in_stream(moved(to[static_cast<std::size_t>(next)], begin), moved(from, begin), size,
+        start_in_stream(to[static_cast<std::size_t>(next)].moved_by(offset), from.moved_by(offset), size,
                         (*over_)[next],
                         on_stream(s) | remote_cx::as_signal(ahead_[link] + word(news, link), piece + 1));
       }
@@ -185,13 +148,18 @@ class collective_links {
     auto const ranks = static_cast<std::size_t>(over_->rank_n());
     auto const me = static_cast<std::size_t>(over_->rank_me());
     pass(s, coming);
-    copies_together all(s);
-    // First to the next one, so that not all write to one at a time; to itself last.
-    for (std::size_t k = 1; k <= ranks; ++k) {
-      std::size_t const peer = (me + k) % ranks;
-      engine::memory_place const target = moved(to[peer], me * bytes);
-      engine::memory_place const source = moved(from, in_parts ? peer * bytes : 0);
-      if (!same(target, source)) all.add(target, source, bytes);
+    auto const part = static_cast<std::ptrdiff_t>(bytes);
+    stream_copies all(s);
+    {
+      copy_batch const together;
+      // First to the next one, so that not all write to one at a time; to itself last.
+      for (std::size_t k = 1; k <= ranks; ++k) {
+        std::size_t const peer = (me + k) % ranks;
+        engine::memory_place const target = to[peer].moved_by(static_cast<std::ptrdiff_t>(me) * part);
+        engine::memory_place const source =
+            in_parts ? from.moved_by(static_cast<std::ptrdiff_t>(peer) * part) : from;
+        if (!same(target, source)) all(target, source, bytes);
+      }
     }
     all.finish();
     pass(s, leaving);
