@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,12 +14,11 @@
 #include <atoll/base/check.hpp>
 #include <atoll/extensions/array/ghosts.hpp>
 #include <atoll/extensions/array/view.hpp>
-#include <upcxx/collectives.hpp>
+#include <atoll/extensions/detail/allocate_together.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/device_allocator.hpp>
 #include <upcxx/dist_object.hpp>
-#include <upcxx/exceptions.hpp>
 #include <upcxx/future.hpp>
 #include <upcxx/rma.hpp>
 #include <upcxx/team.hpp>
@@ -189,15 +187,11 @@ class dist_array {
                         blocks, static_cast<int>(ranks_));
     }
     atl::domain<N> const mine = block(me_);
-    std::exception_ptr no_room;
-    try {
-      if (!mine.empty()) memory_ = make(mine.grow(how_.depth), how_.fastest);
-    } catch (upcxx::bad_shared_alloc const&) {
-      no_room = std::current_exception();
-    }
-    bool const anywhere = upcxx::reduce_all(no_room != nullptr ? 1 : 0, upcxx::op_fast_max, over).wait() != 0;
-    if (no_room != nullptr) std::rethrow_exception(no_room);
-    if (anywhere) throw upcxx::bad_shared_alloc("atl::dist_array: another rank has no room for its block");
+    detail::allocate_together(
+        [&] {
+          if (!mine.empty()) memory_ = make(mine.grow(how_.depth), how_.fastest);
+        },
+        over, "atl::dist_array: another rank has no room for its block");
     if (std::size_t const n = memory_.view().size(); n != 0) {
       if constexpr (on_host) {
         std::fill_n(memory_.data_handle(), n, T{});

@@ -8,16 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include <atoll/base/check.hpp>
 #include <atoll/engine/flags.hpp>
 #include <atoll/extensions/detail/heap_array.hpp>
+#include <atoll/extensions/detail/peer_exchange.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/rpc.hpp>
 #include <upcxx/team.hpp>
-#include <upcxx/when_all.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
 
@@ -37,18 +36,14 @@ class flag_links {
   /// does not list this rank, the job ends with a message that begins with `call`.
   flag_links(std::vector<intrank_t> peers, std::size_t lines, upcxx::team const& over, char const* call)
       : lines_(lines), own_(peers.size() * lines), in_(own_.get().local()) {
-    exchange table{std::move(peers), {}, lines, over.rank_me(), call};
-    table.flags.resize(table.peers.size() * lines);
-    upcxx::dist_object<exchange> shared(std::move(table), over);
-    upcxx::future<> told = upcxx::make_future();
-    for (std::size_t i = 0; i < shared->peers.size(); ++i) {
-      told = upcxx::when_all(told, upcxx::rpc(over, shared->peers[i], &exchange::hear, shared, over.rank_me(),
-                                              own_.get() + static_cast<std::ptrdiff_t>(i * lines)));
+    auto const theirs = peer_exchange<global_ptr<atl::engine::flag_line>>::with(
+        peers, [&](std::size_t i) { return own_.get() + static_cast<std::ptrdiff_t>(i * lines); }, over,
+        call);
+    for (auto const first : theirs) {
+      for (std::size_t l = 0; l < lines; ++l)
+        out_.push_back(place_of(first + static_cast<std::ptrdiff_t>(l)));
     }
-    told.wait();
-    upcxx::barrier(over);  // all have been told, and nobody names the object again
-    peers_ = std::move(shared->peers);
-    out_ = std::move(shared->flags);
+    peers_ = std::move(peers);
   }
 
   std::size_t size() const { return peers_.size(); }
@@ -101,29 +96,6 @@ class flag_links {
       return self.flag->value.load(std::memory_order_acquire) >= self.value;  // with raise_flag (release)
     }
   };
-  /// A rank's part of the construction.
-  struct exchange {
-    std::vector<intrank_t> peers;
-    std::vector<atl::engine::host_address> flags;  ///< at the peers, for this rank to raise
-    std::size_t lines;
-    intrank_t me;
-    char const* call;
-
-    [[gnu::visibility("hidden")]] static void hear(upcxx::dist_object<exchange>& self, intrank_t from,
-                                                   global_ptr<atl::engine::flag_line> flags) {
-      auto const at = std::find(self->peers.begin(), self->peers.end(), from);
-      if (at == self->peers.end()) {
-        atl::check_failed(
-            "%s: rank %d lists rank %d, which does not list it: each of two neighbours must list the other",
-            self->call, static_cast<int>(from), static_cast<int>(self->me));
-      }
-      auto const first = static_cast<std::size_t>(at - self->peers.begin()) * self->lines;
-      for (std::size_t l = 0; l < self->lines; ++l) {
-        self->flags[first + l] = place_of(flags + static_cast<std::ptrdiff_t>(l));
-      }
-    }
-  };
-
   std::vector<intrank_t> peers_;                ///< team ranks
   std::vector<atl::engine::host_address> out_;  ///< [peer][line]
   std::size_t lines_ = 1;
