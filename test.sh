@@ -104,9 +104,11 @@ run_pass() {
   esac
   # Where nobody debugs, debug information down to lines is enough, and files are compiled together: half of the compilation is
   # gone. -Og compiles a seventh faster, and loses the frames by which misuses name a line of the program.
-  [ "$preset" = dev ] && [ -n "${CI:-}" ] && settings=("-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1" -DCMAKE_UNITY_BUILD=ON)
-  # What all passes together run need not run twice, but for the programs that people use.
-  [ "$preset" = dev ] && [ -n "${CI:-}" ] && case " ${passes[*]} " in *" asan "*) settings+=(-DATOLL_TEST_ONCE=ON) ;; esac
+  if [ "$preset" = dev ] && [ -n "${CI:-}" ]; then
+    settings=("-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1" -DCMAKE_UNITY_BUILD=ON)
+    # What all passes together run need not run twice, but for the programs that people use.
+    case " ${passes[*]} " in *" asan "*) settings+=(-DATOLL_TEST_ONCE=ON) ;; esac
+  fi
   [ $quick = yes ] && without+=(slow consumer tree)
   # One expression: ctest leaves out what matches all of several.
   [ ${#without[@]} -gt 0 ] && options+=(-LE "$(IFS='|'; echo "${without[*]}")")

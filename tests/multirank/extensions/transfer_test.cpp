@@ -4,9 +4,7 @@
 #include <atoll/array.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
-#include <thread>
 
 #include "multirank/common.hpp"
 #include "multirank/extensions/uneven_boxes.hpp"
@@ -18,12 +16,9 @@ using atl::domain;
 using atl::point;
 using atl::shape;
 using multirank::fields;
+using multirank::lag;
 using multirank::point_value;
 using multirank::uneven_boxes;
-
-void lag(int step) {
-  if ((step * 5 + upcxx::rank_me() * 3) % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
 
 /// The point of a periodic domain that stands for `p`.
 template <int N>

@@ -2,8 +2,10 @@
 
 /// Boxes that cover a domain, for tests of transfers.
 
+#include <chrono>
 #include <cstddef>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <atoll/extensions/array/view.hpp>
@@ -17,6 +19,11 @@ double point_value(atl::point<N> const& p, int step) {
   double v = step;
   for (int d = 0; d < N; ++d) v = v * 64 + static_cast<double>(p[d]);
   return v;
+}
+
+/// Some ranks, in some steps.
+inline void lag(int step) {
+  if ((step * 5 + upcxx::rank_me() * 3) % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 /// Fields that a box has, behind each other.

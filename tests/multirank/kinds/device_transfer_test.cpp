@@ -3,8 +3,6 @@
 #include <atoll/array.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "multirank/extensions/uneven_boxes.hpp"
 #include "multirank/kinds/stream_fixture.hpp"
@@ -16,12 +14,9 @@ using atl::domain;
 using atl::point;
 using atl::shape;
 using multirank::fields;
+using multirank::lag;
 using multirank::point_value;
 using multirank::uneven_boxes;
-
-void lag(int step) {
-  if ((step * 5 + upcxx::rank_me() * 3) % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
 
 /// How runs are made.
 enum class way { by_host, in_stream, either };
