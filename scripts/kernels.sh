@@ -8,7 +8,8 @@ usage() {
 usage: scripts/kernels.sh [--check]
 
 Compiles the library's kernels to PTX, which the library holds as text, so that building it needs no toolkit. What the compiler says of itself
-is left out, and the PTX is marked as good for compute capability 7.0 and drivers from CUDA 10.1 on: it uses nothing newer.
+is left out, and its hints to newer assemblers, and the PTX is marked as good for compute capability 7.0 and drivers from CUDA 10.1 on. That it
+uses nothing newer is what the assembler says: text that it refuses is neither written nor passes --check.
 
   --check   writes nothing; fails if the file is not what would be written. Compilers of other versions write other text: with one that is
             not that of the file's first line, status 77
@@ -37,9 +38,14 @@ fi
   echo "// Written by scripts/kernels.sh with nvcc $version, for compute capability 7.0."
   echo 'R"ptx(.version 6.4'
   echo '.target sm_70'
-  sed -n '/^\.address_size/,$p' "$folder/kernels.ptx" | sed 's/[[:space:]]*$//' | cat -s
+  sed -n '/^\.address_size/,$p' "$folder/kernels.ptx" | sed '/^[[:space:]]*\.pragma/d; s/[[:space:]]*$//' | cat -s
   echo ')ptx"'
 } > "$folder/new"
+sed '/^\/\/ Written/d; s/^R"ptx(//; /^)ptx"$/d' "$folder/new" > "$folder/new.ptx"
+for architecture in 75 90; do
+  "$(dirname "$nvcc")/ptxas" -arch=sm_$architecture "$folder/new.ptx" -o "$folder/new.cubin" ||
+    { echo "kernels.sh: the assembler refuses, for compute capability $architecture, what would be written" >&2 && exit 1; }
+done
 if [ $check = yes ]; then
   diff -u $file "$folder/new" || { echo "kernels.sh: $file is not what kernels.cu makes: run scripts/kernels.sh" >&2 && exit 1; }
 else
