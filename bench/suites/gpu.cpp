@@ -307,6 +307,7 @@ void run_gpu(group& g, suite_options const& options) {
     run_notified(s, m, at);
     run_streams(s, gpu, m);
     run_kernels(s, gpu, m);
+    run_ghosts(s);
     upcxx::barrier();
     if (beside) raw.close();
     upcxx::delete_array(own_host);

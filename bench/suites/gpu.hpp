@@ -64,5 +64,7 @@ void run_streams(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
 /// By kernels; the same.
 void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                  memories const& m);
+/// Of boxes; both ranks.
+void run_ghosts(setting const& s);
 
 }  // namespace atl::bench

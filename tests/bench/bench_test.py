@@ -93,6 +93,7 @@ class Devices(unittest.TestCase):
                       "put.batch", "stream.signal", "stream.broadcast", "stream.gather_all", "stream.reduce", "kernel.stamped",
                       "kernel.stamped_to", "kernel.signal", "kernel.barrier", "kernel.reduce", "notified.time", "notified.injection",
                       "notified.flood", "notified16.flood")}
+        expected |= {f"gpu.simulated.ghosts.{dimension}{how}" for dimension in "xyz" for how in ("", ".stream")}
         self.assertEqual({row["key"] for row in rows}, expected)
         self.assertEqual({row["limit"] + row["goal"] for row in rows}, {""})
 
