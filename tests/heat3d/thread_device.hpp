@@ -93,7 +93,7 @@ class work_stream {
 class thread_device final : public accelerator {
  public:
   thread_device(unsigned seed, block const& own, bool captures = false)
-      : flags_(tiling_of(inner_box(own), 5, 3, 100)), captures_(captures) {
+      : flags_(tiling_of(inner_box(own), 5, 3, {100, 1})), captures_(captures) {
     for (int s = 0; s < stream_n; ++s) {
       streams_[s] = std::make_unique<work_stream>(++seed);
       streams_[s]->captured = [this, s](std::function<void()> const& work) {

@@ -31,7 +31,7 @@ class block_of_cells {
  public:
   /// Zero, but for a ball in the middle, somewhat aside in x, y and z, which makes tiles there ordinary ones.
   block_of_cells(triple extent, std::vector<face> const& neighbors, int ball, int aside = 0)
-      : inner_(without(extent, neighbors)), tiles_(tiling_of(inner_, 5, 3, 200)), flags_(tiles_) {
+      : inner_(without(extent, neighbors)), tiles_(tiling_of(inner_, 5, 3, {200, 1})), flags_(tiles_) {
     for (face f : neighbors) has_[f] = true;
     work_ = {nullptr, nullptr, {}, extent, inner_, slow, false, tiny_limit(slow, true), 0, true};
     auto const [nx, ny, nz] = extent;
@@ -144,10 +144,11 @@ TEST(tiles, same_field_beside_neighbors) {
 }
 
 TEST(tiles, are_few_and_deep) {
-  constexpr int blocks = 5 * 132;
+  constexpr device_room room{132, 5};
+  constexpr int blocks = room.processors * room.blocks;
   for (std::int64_t const edge : {4, 33, 100, 101, 200, 400, 800}) {
     box const inner{{1, 0, 2}, {1 + edge, edge, 2 + edge}};
-    auto const t = tiling_of(inner, 256, blocks);
+    auto const t = tiling_of(inner, 256, room);
     EXPECT_LE(t.width * t.height, 256);
     EXPECT_GE(std::int64_t{t.n_x} * t.width, edge);
     EXPECT_LT(std::int64_t{t.n_x - 1} * t.width, edge);
@@ -158,7 +159,7 @@ TEST(tiles, are_few_and_deep) {
       EXPECT_GE(t.tile_n(), blocks / 2);
     }
   }
-  EXPECT_EQ(tiling_of(box{{1, 1, 1}, {1, 5, 5}}, 256, blocks).tile_n(), 0);
+  EXPECT_EQ(tiling_of(box{{1, 1, 1}, {1, 5, 5}}, 256, room).tile_n(), 0);
 }
 
 /// The proof at tiny_limit(): numbers above the limit need no flushing, whatever they cancel.

@@ -151,13 +151,22 @@ class cuda_accelerator final : public cuda_streams {
     return *result_;
   }
   step_tables tables_for_steps(int blocks) override {
-    // Not more tiles than before: there are words and slots for those.
-    flags_.tiles = tiling_of(inner_, block_threads, std::min(blocks, inner_blocks * processors()));
+    flags_.tiles = tiling_of(inner_, block_threads, {processors(), std::max(blocks / processors(), 1)});
+    make_words();
     return {flags_, slots_[0]};
   }
 
  private:
   static constexpr int sum_blocks = 528;
+
+  /// For the present tiles.
+  void make_words() {
+    auto const words = std::max<std::int64_t>(flags_.tiles.tile_n(), 1);
+    check_cuda(cudaFree(flags_.words[0]), "memory");
+    check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");
+    check_cuda(cudaMemset(flags_.words[0], 0, 2 * words * sizeof(std::uint32_t)), "memory");
+    flags_.words[1] = flags_.words[0] + words;
+  }
 
   box inner_;
   std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
@@ -169,12 +178,8 @@ class cuda_accelerator final : public cuda_streams {
 cuda_accelerator::cuda_accelerator(backend_setup const& setup)
     : cuda_streams(setup), inner_(inner_box(setup.own)) {
   auto const n = setup.own.extent();
-  flags_.tiles = tiling_of(inner_, block_threads, inner_blocks * processors());
-  auto const tile_n = flags_.tiles.tile_n();
-  auto const words = std::max<std::int64_t>(tile_n, 1);
-  check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");
-  check_cuda(cudaMemset(flags_.words[0], 0, 2 * words * sizeof(std::uint32_t)), "memory");
-  flags_.words[1] = flags_.words[0] + words;
+  flags_.tiles = tiling_of(inner_, block_threads, {processors(), inner_blocks});
+  make_words();
 
   std::array<std::int64_t, stream_n> first{};
   for (int f = 0; f < face_n; ++f) {
@@ -184,7 +189,7 @@ cuda_accelerator::cuda_accelerator(backend_setup const& setup)
   first[inner_stream] = slot_n_;
   // A kernel of many steps has them all, and no more blocks than the device has threads for.
   constexpr std::int64_t most_threads = 2048;
-  slot_n_ = std::max(slot_n_ + tile_n, most_threads / block_threads * processors());
+  slot_n_ = std::max(slot_n_ + flags_.tiles.tile_n(), most_threads / block_threads * processors());
   check_cuda(cudaMalloc(&slots_[0], slot_n_ * sizeof(compensated_sum)), "memory");
   check_cuda(cudaMemset(slots_[0], 0, slot_n_ * sizeof(compensated_sum)), "memory");
   for (int s = 0; s < stream_n; ++s) slots_[s] = slots_[0] + first[s];

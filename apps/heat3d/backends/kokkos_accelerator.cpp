@@ -172,7 +172,7 @@ kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
     : cuda_streams(setup), runtime_(setup.device->device()) {
   for (int s = 0; s < stream_n; ++s) instances_[s] = instance(stream(s));
   auto const n = setup.own.extent();
-  flags_.tiles = tiling_of(inner_box(setup.own), tile_width, tile_height, tiles_at_a_time * processors());
+  flags_.tiles = tiling_of(inner_box(setup.own), tile_width, tile_height, {processors(), tiles_at_a_time});
   auto const words = flags_.tiles.tile_n();
   flag_words_ = Kokkos::View<std::uint32_t*, Kokkos::CudaSpace>("small numbers", 2 * words);
   flags_.words[0] = flag_words_.data();

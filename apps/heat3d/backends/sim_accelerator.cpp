@@ -25,7 +25,7 @@ class sim_accelerator final : public accelerator {
   explicit sim_accelerator(backend_setup const& setup)
       : memory_(*setup.device),
         random_(memory_.device() + 1),
-        flags_(tiling_of(inner_box(setup.own), tile_width, tile_height, tiles_at_a_time)) {
+        flags_(tiling_of(inner_box(setup.own), tile_width, tile_height, {tiles_at_a_time, 1})) {
     for (auto& stream : streams_) stream = memory_.make_stream();
     auto const* const fault = std::getenv("ATOLL_HEAT3D_FAULT");
     if (fault != nullptr && std::string_view(fault) == "device" && memory_.device() == 1) steps_left_ = 4;

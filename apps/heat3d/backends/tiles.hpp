@@ -42,43 +42,57 @@ struct tile_place {
   }
 };
 
-/// Tiles of that width and height, so deep that at least `tiles` of them run at a time if there are as many: deep ones read fewer planes twice.
-inline tiling tiling_of(box const& inner, int width, int height, int tiles) {
-  if (inner.is_empty()) return {};
-  constexpr std::int64_t least_depth = 4;
-  constexpr std::int64_t most_depth = 64;
-  auto const over = [](std::int64_t n, std::int64_t size) { return (n + size - 1) / size; };
-  auto const e = inner.extent();
-  auto const n_x = over(e[0], width);
-  auto const n_y = over(e[1], height);
-  auto const layers = std::max<std::int64_t>(tiles / (n_x * n_y), 1);
-  auto const depth = std::clamp(over(e[2], layers), least_depth, most_depth);
-  return {inner.low,
-          width,
-          height,
-          static_cast<int>(depth),
-          static_cast<int>(n_x),
-          static_cast<int>(n_y),
-          static_cast<int>(over(e[2], depth))};
+/// Blocks of threads that run at a time.
+struct device_room {
+  int processors;
+  int blocks;  ///< on each of them
+};
+
+/// How long a sweep takes, in planes of tiles that a full device walks through: rounds of as many tiles as there is room for, each with two planes of its neighbours. In a
+/// last round that does not fill the device its multiprocessors have fewer, but a few of them wait as long for memory as somewhat more do.
+inline double planes_walked(tiling const& t, device_room const& room) {
+  constexpr double least_busy = 2.5;
+  auto const at_once = std::int64_t{room.processors} * room.blocks;
+  auto const rest = t.tile_n() % at_once;
+  auto rounds = static_cast<double>(t.tile_n() / at_once);
+  if (rest > 0) {
+    auto const busy = static_cast<double>((rest + room.processors - 1) / room.processors);
+    rounds += std::max(busy, std::min<double>(least_busy, room.blocks)) / room.blocks;
+  }
+  return rounds * (t.depth + 2);
 }
 
-/// For blocks of up to `threads` threads: as wide as leaves the fewest of them idle.
-inline tiling tiling_of(box const& inner, int threads, int tiles) {
-  constexpr int least_width = 16;
-  constexpr int most_width = 64;
+/// Tiles of that width and height, so deep that a sweep is the shortest. Those that need care take longer, so none is very deep.
+inline tiling tiling_of(box const& inner, int width, int height, device_room const& room) {
+  if (inner.is_empty()) return {};
+  constexpr std::int64_t least_depth = 4;
+  constexpr std::int64_t most_depth = 100;
+  auto const over = [](std::int64_t n, std::int64_t size) { return static_cast<int>((n + size - 1) / size); };
   auto const e = inner.extent();
   tiling best{};
-  double best_worth = 0;
+  for (std::int64_t layers = over(e[2], most_depth); best.n_z == 0 || over(e[2], layers) >= least_depth;
+       ++layers) {
+    int const depth = over(e[2], layers);
+    tiling const t{inner.low, width, height, depth, over(e[0], width), over(e[1], height), over(e[2], depth)};
+    if (best.n_z == 0 || planes_walked(t, room) < planes_walked(best, room)) best = t;
+  }
+  return best;
+}
+
+/// For blocks of up to `threads` threads: as wide as makes a sweep the shortest. Narrow ones read more lines twice.
+inline tiling tiling_of(box const& inner, int threads, device_room const& room) {
+  constexpr int most_width = 64;
+  int const least_width = static_cast<int>(std::clamp<std::int64_t>(inner.extent()[0], 16, 32));
+  tiling best{};
+  double best_cost = 0;
   for (int width = least_width; width <= most_width; ++width) {
-    int const height = threads / width;
-    auto const t = tiling_of(inner, width, height, tiles);
+    auto const t = tiling_of(inner, width, threads / width, room);
     if (t.tile_n() == 0) break;
-    int const warps = (width * height + 31) / 32;
-    double const busy = static_cast<double>(e[0] * e[1]) / (static_cast<double>(t.n_x) * t.n_y * warps * 32);
+    auto const warps = (t.width * t.height + 31) / 32;
     // Rows of whole warps are read in whole lines.
-    double const worth = width % 32 == 0 ? 1.12 * busy : busy;
-    if (worth > best_worth) {
-      best_worth = worth;
+    double const cost = planes_walked(t, room) * warps * (width % 32 == 0 ? 1 : 1.04);
+    if (best_cost == 0 || cost < best_cost) {
+      best_cost = cost;
       best = t;
     }
   }
