@@ -99,7 +99,10 @@ HEAT3D_CELL swept sweep_tile(sweep_work const& w, basic_tile_flags<Clock> const&
     bool const surface = tile.is_at_surface(w, t);
     found = flags.need_care(w, tile) ? walk_with_care<Clock>(w, x, y, first, last, surface)
                                      : walk_column<double, Clock>(w, x, y, first, last, surface);
-    if (found.tiny) flags.note_tiny(w, tile);
+    if (found.tiny) {
+      flags.note_tiny(w, tile,
+                      {thread_x == 0, thread_x + 1 == t.width, thread_y == 0, thread_y + 1 == t.height});
+    }
   }
   return found;
 }

@@ -14,6 +14,11 @@
 
 namespace heat3d {
 
+/// Which of a tile's sides the cells of a thread are at. Its columns are as deep as the tile.
+struct tile_sides {
+  bool x_low, x_high, y_low, y_high;
+};
+
 /// Tiles of the inner cells; those at the high end may be cut.
 struct tiling {
   triple low;                ///< corner of the inner cells
@@ -166,8 +171,7 @@ inline std::vector<double> seconds_between(std::span<std::uint64_t const> points
   return seconds;
 }
 
-/// One word for each tile and each of two steps. Those of a tile with small numbers and of its neighbours are set to the number of the step which reads
-/// these, so that nothing needs to be cleared.
+/// One word for each tile and each of two steps. Those of a tile with small numbers and of the neighbours that read some are set to the number of the step which does, so that nothing needs to be cleared.
 template <class Clock>
 struct basic_tile_flags {
   std::uint32_t* words[2];
@@ -181,15 +185,15 @@ struct basic_tile_flags {
     return step == 0 || of_step(step)[tile.number_in(tiles)] == step;
   }
 
-  /// The sweep has written a small number into this tile.
-  HEAT3D_CELL void note_tiny(sweep_work const& w, tile_place const& tile) const {
+  /// The sweep has written a small number into this tile, which a neighbour reads only if it is in a cell at that side.
+  HEAT3D_CELL void note_tiny(sweep_work const& w, tile_place const& tile, tile_sides const& at) const {
     auto const [x, y, z] = tile;
     auto const next = clock.number(w.parity) + 1;
     set(next, tile);
-    if (x > 0) set(next, {x - 1, y, z});
-    if (x + 1 < tiles.n_x) set(next, {x + 1, y, z});
-    if (y > 0) set(next, {x, y - 1, z});
-    if (y + 1 < tiles.n_y) set(next, {x, y + 1, z});
+    if (at.x_low && x > 0) set(next, {x - 1, y, z});
+    if (at.x_high && x + 1 < tiles.n_x) set(next, {x + 1, y, z});
+    if (at.y_low && y > 0) set(next, {x, y - 1, z});
+    if (at.y_high && y + 1 < tiles.n_y) set(next, {x, y + 1, z});
     if (z > 0) set(next, {x, y, z - 1});
     if (z + 1 < tiles.n_z) set(next, {x, y, z + 1});
   }
@@ -198,7 +202,8 @@ struct basic_tile_flags {
     if (tiles.n_x == 0) return;
     note_tiny(w, {nearest(x - tiles.low[0], tiles.width, tiles.n_x),
                   nearest(y - tiles.low[1], tiles.height, tiles.n_y),
-                  nearest(z - tiles.low[2], tiles.depth, tiles.n_z)});
+                  nearest(z - tiles.low[2], tiles.depth, tiles.n_z)},
+              {true, true, true, true});
   }
 
  private:
