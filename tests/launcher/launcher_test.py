@@ -87,7 +87,9 @@ def files_of_ours():
     names = set()
     for folder in ("/dev/shm", tempfile.gettempdir()):
         with contextlib.suppress(OSError):
-            names.update(os.path.join(folder, n) for n in os.listdir(folder) if "atoll" in n.lower() or "upcxx" in n)
+            # Compilers' files, whose names may hold those of ours, are not.
+            names.update(os.path.join(folder, n) for n in os.listdir(folder)
+                         if ("atoll" in n.lower() or "upcxx" in n) and not n.startswith("tmpxft_"))
     return names
 
 
