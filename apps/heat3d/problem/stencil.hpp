@@ -49,19 +49,26 @@ struct flushing {
   HEAT3D_CELL friend flushing operator*(flushing a, flushing b) { return of(a.value * b.value); }
 };
 
-/// sweep_work::tiny of these constants, or everything where they are unusual. Nonzero numbers of at least 1e-250 are multiples of 1e-267, and so
-/// are their differences and the sums of those. Multiplied by q of at least 1e-20 they are multiples of 1e-303, as power is, and the sum r of both; multiplied by dt of at
-/// least 1e-4 still normal. So conduction and power give no denormal number.
+/// Numbers of at least so much need no flushing, nor do zeros. Infinite where constants are unusual.
 ///
-/// Radiation may, and it makes no difference. Let s be what is radiated. Where a product in it is denormal, s is less than 1e-290 with flushing and
-/// without. Either r outweighs it 2^54 times, and r - s is r; or r - s is less than 1e-273, as it is where r - s itself is denormal, and times dt less
-/// than half the last digit of a cell of at least 1e-250, which then stays as it is.
-inline std::uint32_t tiny_limit(coefficients const& k, bool flush_denormals) {
-  if (!flush_denormals) return 0;
+/// Let all cells be zero or at least L. They are multiples of L / 2^53, and so are their differences and the sums of those. So conduction, q times such a sum, is zero or at least
+/// q L / 2^53. Power is zero or at least 1e-287, so the sum r of both is zero, or at least that, or where they cancel at least 1e-303. Normal numbers all, also times dt, as is what
+/// remains of a cell where these cancel, if 2^54 smallest normal numbers, 4e-292, are no more than L and than q dt L.
+///
+/// What is radiated, s, makes no difference. A cell of less than 1e-81 radiates nothing, with flushing or without: its fourth power is below half of the smallest number of all. In
+/// others, where a product in s is denormal, s is less than 1e-290 with flushing and without. Either r outweighs it 2^54 times, and r - s is r; or r - s is less than 1e-273,
+/// as it is where r - s itself is denormal, and times dt far less than half the last digit of the cell, which then stays as it is.
+inline double least_without_care(coefficients const& k) {
   bool const usual = (k.q == 0 || k.q >= 1e-20) && k.dt >= 1e-4 && k.dt <= 1 && k.sigma >= 0 &&
                      k.sigma <= 1e15 && (k.power == 0 || k.power >= 1e-287);
-  double const limit = usual ? 1e-250 : INFINITY;
-  return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(limit) >> 32U) - 1;
+  if (!usual) return INFINITY;
+  return 1e-291 / (k.q == 0 ? 1 : std::fmin(k.q * k.dt, 1));
+}
+
+/// sweep_work::tiny of these constants. Steps may differ in their power.
+inline std::uint32_t tiny_limit(coefficients const& k, bool flush_denormals) {
+  if (!flush_denormals) return 0;
+  return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(least_without_care(k)) >> 32U) - 1;
 }
 
 /// Nonzero, and so small that results may be denormal. Looks at the upper half only; zero wraps around.
