@@ -93,10 +93,9 @@ inline tiling tiling_of(box const& inner, int threads, device_room const& room) 
   for (int width = least_width; width <= most_width; ++width) {
     auto const t = tiling_of(inner, width, threads / width, room);
     if (t.tile_n() == 0) break;
-    auto const warps = (t.width * t.height + 31) / 32;
-    // Rows of whole warps are read in whole lines.
-    double const cost = planes_walked(t, room) * warps * (width % 32 == 0 ? 1 : 1.04);
-    if (best_cost == 0 || cost < best_cost) {
+    // Rows of whole warps are read in whole lines. That some threads are idle counts by the number of tiles only: blocks wait for memory rather than compute.
+    double const cost = planes_walked(t, room) * (width % 32 == 0 ? 1 : 1.04);
+    if (best_cost == 0 || cost < best_cost || (cost == best_cost && t.tile_n() < best.tile_n())) {
       best_cost = cost;
       best = t;
     }
