@@ -64,14 +64,16 @@ inline double planes_walked(tiling const& t, device_room const& room) {
     auto const busy = static_cast<double>((rest + room.processors - 1) / room.processors);
     rounds += std::max(busy, std::min<double>(least_busy, room.blocks)) / room.blocks;
   }
-  return rounds * (t.depth + 2);
+  // Where they are not all there at once, the last ones are waited for, above all those that need care.
+  double const waits = t.tile_n() > at_once ? t.depth / 4.0 : 0;
+  return rounds * (t.depth + 2) + waits;
 }
 
-/// Tiles of that width and height, so deep that a sweep is the shortest. Those that need care take longer, so none is very deep.
+/// Tiles of that width and height, so deep that a sweep is the shortest.
 inline tiling tiling_of(box const& inner, int width, int height, device_room const& room) {
   if (inner.is_empty()) return {};
   constexpr std::int64_t least_depth = 4;
-  constexpr std::int64_t most_depth = 100;
+  constexpr std::int64_t most_depth = 70;
   auto const over = [](std::int64_t n, std::int64_t size) { return static_cast<int>((n + size - 1) / size); };
   auto const e = inner.extent();
   tiling best{};

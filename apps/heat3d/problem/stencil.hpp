@@ -40,9 +40,12 @@ struct boundary_work {
 struct flushing {
   double value;
 
+  /// By the exponent, since devices have more room for integers than for comparisons of doubles.
   HEAT3D_CELL static flushing of(double v) {
-    constexpr double smallest_normal = 2.2250738585072014e-308;
-    return {std::fabs(v) < smallest_normal ? std::copysign(0.0, v) : v};
+    constexpr std::uint64_t sign = std::uint64_t{1} << 63U;
+    constexpr std::uint64_t exponent = std::uint64_t{0x7ff} << 52U;
+    auto const bits = std::bit_cast<std::uint64_t>(v);
+    return {std::bit_cast<double>((bits & exponent) == 0 ? bits & sign : bits)};
   }
   HEAT3D_CELL friend flushing operator+(flushing a, flushing b) { return of(a.value + b.value); }
   HEAT3D_CELL friend flushing operator-(flushing a, flushing b) { return of(a.value - b.value); }
