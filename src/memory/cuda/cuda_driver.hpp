@@ -67,6 +67,7 @@ class cuda_driver final : public gpu::driver {
   bool copy_box(int device, gpu::stream s, gpu::address to, gpu::address from, box_shape const& box) override;
   [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }
   bool is_pinned(void const* memory) override;
+  void prepare(int device) override;
   void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
   void wait_and_write(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c,
                       std::uint64_t then) override;

@@ -260,7 +260,15 @@ bool cuda_driver::is_pinned(void const* memory) {
   return cu_.pointer_attribute(&type, pointer_memory_type, reinterpret_cast<pointer>(memory)) == success;
 }
 
+void cuda_driver::prepare(int device) {
+  if (kernels_[static_cast<std::size_t>(device)].tried) [[likely]]
+    return;
+  use const current(*this, device);
+  kernels_on(device);
+}
+
 void cuda_driver::wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) {
+  prepare(device);
   cu_result const code = on_stream(device, s, [&] {
     return cu_.stream_wait64(static_cast<stream>(s), word, value,
                              c == comparison::equal ? wait_equal : wait_at_least);
@@ -270,6 +278,7 @@ void cuda_driver::wait(int device, gpu::stream s, gpu::address word, std::uint64
 
 void cuda_driver::wait_and_write(int device, gpu::stream s, gpu::address word, std::uint64_t value,
                                  comparison c, std::uint64_t then) {
+  prepare(device);
   stream_operation both[2] = {};
   both[0].on_word = {operation_wait, word, value, c == comparison::equal ? wait_equal : wait_at_least, 0};
   both[1].on_word = {operation_write, word, then, 0, 0};

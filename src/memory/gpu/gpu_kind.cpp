@@ -341,6 +341,7 @@ bool gpu_kind::advance(lane& on) {
 }
 
 kernel_view gpu_kind::view_for_kernels(int device, copy_end end) {
+  driver_->prepare(device);
   gpu_segment const* const segment = segment_of(end);
   if (segment == nullptr) {
     if (access_to(end.address) == host_access::staged) return {};
