@@ -249,8 +249,8 @@ factory const factories[] = {
 using message = std::vector<std::unique_ptr<item>>;
 
 /// In a child, reads a message that has lost its end: the reader must stop with words.
-void check_truncated(message const& items, std::byte const* base, std::size_t head, std::size_t kept,
-                     choices& c) {
+[[maybe_unused]] void check_truncated(message const& items, std::byte const* base, std::size_t head,
+                                      std::size_t kept, choices& c) {
   ::fflush(nullptr);
   pid_t const child = ::fork();
   if (child == 0) {

@@ -192,8 +192,9 @@ TEST_F(barrier_test, calls_of_any_size_that_were_sent_before_have_run_after) {
     upcxx::barrier();
     // Inside a host: between hosts a barrier does not wait for calls.
     for (int r = 0; r < n; ++r) {
-      if (upcxx::local_team_contains(r))
+      if (upcxx::local_team_contains(r)) {
         EXPECT_GE(bytes_from[r], expected) << bytes << " bytes from rank " << r;
+      }
     }
   }
   multirank::spin_until(
