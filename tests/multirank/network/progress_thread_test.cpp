@@ -31,7 +31,10 @@ TEST_F(progress_thread_test, a_rank_that_computes_serves_puts_gets_and_atomics) 
     static int calls;
     calls = 0;
     upcxx::barrier();
+    auto const flag = static_cast<std::ptrdiff_t>(count) + 1;
     if (me == 0) {
+      // Before, the other rank may still be in the barrier, whose progress runs calls.
+      compute_until(mine.at(0).local() + flag, 1);
       std::vector<long> out(count);
       std::iota(out.begin(), out.end(), 5L);
       std::vector<long> back(count);
@@ -45,11 +48,13 @@ TEST_F(progress_thread_test, a_rank_that_computes_serves_puts_gets_and_atomics) 
             3 * i);
       }
       upcxx::rpc_ff(1, [] { ++calls; });
-      raise(domain, mine.at(1) + static_cast<std::ptrdiff_t>(count) + 1).wait();
+      raise(domain, mine.at(1) + flag).wait();
     } else if (me == 1) {
-      compute_until(mine.at(1).local() + count + 1, 1);
+      auto const begun = raise(domain, mine.at(0) + flag);
+      compute_until(mine.at(1).local() + flag, 1);
       // Calls are for the program's own progress.
       EXPECT_EQ(calls, 0);
+      begun.wait();
       multirank::spin_until([] { return calls == 1; });
       EXPECT_EQ(mine.at(1).local()[count], 30);
     }
