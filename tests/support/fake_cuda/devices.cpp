@@ -46,8 +46,7 @@ settings read_settings() {
     } else if (name == "refuse") {
       s.refused += value + ',';
     } else {
-      std::fprintf(stderr, "fake CUDA driver: FAKE_CUDA: unknown word '%s'\n", word.c_str());
-      std::abort();
+      misused(("FAKE_CUDA: unknown word '" + word + "'").c_str());
     }
     begin = end + 1;
   }
@@ -111,6 +110,11 @@ text const* find_text(cu_result code) {
 state& all() {
   static auto* const everything = new state;
   return *everything;
+}
+
+void misused(char const* what) {
+  std::fprintf(stderr, "fake CUDA driver: %s\n", what);
+  std::abort();
 }
 
 device_state* current() { return contexts.empty() ? nullptr : contexts.back(); }

@@ -1,7 +1,5 @@
 // The library's kernels, known by name.
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "memory/cuda/kernels.hpp"
@@ -27,11 +25,9 @@ cu_result module_load(module* made, void const* image) {
   for (auto const& [name, each] : all().streams) {
     if (each->device != current()) continue;
     for (task const& t : each->tasks) {
-      if (t.what != task::sort::wait) continue;
-      std::fprintf(
-          stderr,
-          "fake CUDA driver: a module is loaded beside a stream that waits for a word: the call would wait, too\n");
-      std::abort();
+      if (t.what == task::sort::wait) {
+        misused("a module is loaded beside a stream that waits for a word: the call would wait, too");
+      }
     }
   }
   static std::uintptr_t last = 0;

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "support/fake_cuda/state.hpp"
@@ -26,11 +24,6 @@ struct ipc_content {
   std::size_t bytes;
 };
 static_assert(sizeof(ipc_content) <= sizeof(ipc_handle));
-
-[[noreturn]] void misused(char const* what) {
-  std::fprintf(stderr, "fake CUDA driver: %s\n", what);
-  std::abort();
-}
 
 constexpr std::uint64_t bit(int physical) { return std::uint64_t{1} << physical; }
 

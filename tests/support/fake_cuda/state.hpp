@@ -258,6 +258,8 @@ cu_result start_addition(stream on, pointer word, std::uint64_t value);
 void begin_playing();
 /// At the end of a stream, or of what is captured there.
 void enqueue(stream on, task t);
+/// Ends the program: no driver would have gone on from there.
+[[noreturn]] void misused(char const* what);
 /// What a call that may wait answers this thread while streams are captured; if not success, it ends those captures.
 cu_result admit_waiting();
 

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -107,10 +105,7 @@ void hold(bool stop) {
 
 void restart() {
   std::lock_guard const held(all().lock);
-  if (all().counts.contexts != 0) {
-    std::fprintf(stderr, "fake CUDA driver: restarted while contexts are in use\n");
-    std::abort();
-  }
+  if (all().counts.contexts != 0) misused("restarted while contexts are in use");
   all().started = false;
   for (auto const& device : all().devices) {
     for (stream const each : device->common) all().streams.erase(each);
