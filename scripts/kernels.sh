@@ -35,17 +35,20 @@ if [ $check = yes ] && ! head -1 $file | grep -qF "nvcc $version,"; then
 fi
 "$nvcc" -O3 -std=c++17 -Isrc -arch=compute_75 -ptx src/memory/cuda/kernels.cu -o "$folder/kernels.ptx"
 {
-  echo "// Written by scripts/kernels.sh with nvcc $version, for compute capability 7.0."
-  echo 'R"ptx(.version 6.4'
+  echo '.version 6.4'
   echo '.target sm_70'
   sed -n '/^\.address_size/,$p' "$folder/kernels.ptx" | sed '/^[[:space:]]*\.pragma/d; s/[[:space:]]*$//' | cat -s
-  echo ')ptx"'
-} > "$folder/new"
-sed '/^\/\/ Written/d; s/^R"ptx(//; /^)ptx"$/d' "$folder/new" > "$folder/new.ptx"
+} > "$folder/new.ptx"
 for architecture in 75 90; do
   "$(dirname "$nvcc")/ptxas" -arch=sm_$architecture "$folder/new.ptx" -o "$folder/new.cubin" ||
     { echo "kernels.sh: the assembler refuses, for compute capability $architecture, what would be written" >&2 && exit 1; }
 done
+{
+  echo "// Written by scripts/kernels.sh with nvcc $version, for compute capability 7.0."
+  printf 'R"ptx('
+  cat "$folder/new.ptx"
+  echo ')ptx"'
+} > "$folder/new"
 if [ $check = yes ]; then
   diff -u $file "$folder/new" || { echo "kernels.sh: $file is not what kernels.cu makes: run scripts/kernels.sh" >&2 && exit 1; }
 else
