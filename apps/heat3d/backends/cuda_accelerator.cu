@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 constexpr unsigned blocks_for(std::int64_t n, std::int64_t per_block) {
-  return static_cast<unsigned>((n + per_block - 1) / per_block);
+  return static_cast<unsigned>(pieces_for(n, per_block));
 }
 
 class cuda_accelerator final : public cuda_streams {

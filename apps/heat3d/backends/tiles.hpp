@@ -47,6 +47,9 @@ struct tile_place {
   }
 };
 
+/// Pieces of a size that cover so many.
+constexpr std::int64_t pieces_for(std::int64_t n, std::int64_t size) { return (n + size - 1) / size; }
+
 /// Blocks of threads that run at a time.
 struct device_room {
   int processors;
@@ -61,7 +64,7 @@ inline double planes_walked(tiling const& t, device_room const& room) {
   auto const rest = t.tile_n() % at_once;
   auto rounds = static_cast<double>(t.tile_n() / at_once);
   if (rest > 0) {
-    auto const busy = static_cast<double>((rest + room.processors - 1) / room.processors);
+    auto const busy = static_cast<double>(pieces_for(rest, room.processors));
     rounds += std::max(busy, std::min<double>(least_busy, room.blocks)) / room.blocks;
   }
   // Where they are not all there at once, the last ones are waited for, above all those that need care.
@@ -74,7 +77,7 @@ inline tiling tiling_of(box const& inner, int width, int height, device_room con
   if (inner.is_empty()) return {};
   constexpr std::int64_t least_depth = 4;
   constexpr std::int64_t most_depth = 70;
-  auto const over = [](std::int64_t n, std::int64_t size) { return static_cast<int>((n + size - 1) / size); };
+  auto const over = [](std::int64_t n, std::int64_t size) { return static_cast<int>(pieces_for(n, size)); };
   auto const e = inner.extent();
   tiling best{};
   for (std::int64_t layers = over(e[2], most_depth); best.n_z == 0 || over(e[2], layers) >= least_depth;

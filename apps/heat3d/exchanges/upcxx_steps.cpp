@@ -29,7 +29,7 @@ struct kernel_mailbox {
 std::uint32_t chunks_of(block const& own, std::uint32_t chunk_cells) {
   std::int64_t cells = 0;
   for (auto const& part : surface_boxes(own)) cells += part.cell_n();
-  return static_cast<std::uint32_t>((cells + chunk_cells - 1) / chunk_cells);
+  return static_cast<std::uint32_t>(pieces_for(cells, chunk_cells));
 }
 
 class planes_in_kernels final : public kernel_exchange {
