@@ -201,14 +201,12 @@ struct basic_tile_flags {
     if (z > 0) set(next, {x, y, z - 1});
     if (z + 1 < tiles.n_z) set(next, {x, y, z + 1});
   }
-  /// The same of a cell anywhere in the block. Inner cells that read one at a face are in the tile that is nearest to it.
+  /// And into a cell at a face: all inner cells that read it are in the tile that is nearest to it.
   HEAT3D_CELL void note_tiny_cell(sweep_work const& w, std::int64_t x, std::int64_t y, std::int64_t z) const {
     if (tiles.n_x == 0) return;
-    note_tiny(w,
-              {nearest(x - tiles.low[0], tiles.width, tiles.n_x),
-               nearest(y - tiles.low[1], tiles.height, tiles.n_y),
-               nearest(z - tiles.low[2], tiles.depth, tiles.n_z)},
-              {true, true, true, true});
+    set(clock.number(w.parity) + 1, {nearest(x - tiles.low[0], tiles.width, tiles.n_x),
+                                     nearest(y - tiles.low[1], tiles.height, tiles.n_y),
+                                     nearest(z - tiles.low[2], tiles.depth, tiles.n_z)});
   }
 
  private:
