@@ -166,6 +166,8 @@ class cuda_accelerator final : public cuda_streams {
     check_cuda(cudaMalloc(&flags_.words[0], 2 * words * sizeof(std::uint32_t)), "memory");
     check_cuda(cudaMemset(flags_.words[0], 0, 2 * words * sizeof(std::uint32_t)), "memory");
     flags_.words[1] = flags_.words[0] + words;
+    // No stream of ours waits for the one that clears them.
+    check_cuda(cudaDeviceSynchronize(), "device");
   }
 
   box inner_;
