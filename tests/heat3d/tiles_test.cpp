@@ -206,7 +206,7 @@ TEST(tiles, numbers_above_the_limit_need_no_care) {
               std::bit_cast<std::uint64_t>(advanced_as<flushing>(a, k)))
         << round << ": " << k.dt << ' ' << k.q << ' ' << k.sigma << ' ' << k.power;
   }
-  // Not far above what is needed, since what it is about takes three times as long.
+  // Not far above what is needed, since care costs time.
   EXPECT_LT(least_without_care({0.1, 1, 1, 1}), 1e-289);
 }
 
