@@ -2,6 +2,7 @@
 
 #include "common/core_watch.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 #include "common/timing.hpp"
@@ -19,11 +20,13 @@ std::optional<double> waited_for_core() {
 
 }  // namespace
 
-core_watch::core_watch() : waited_before_(waited_for_core()), began_(now()) {}
+core_watch::core_watch() : began_(now()), waited_before_(waited_for_core()) {}
 
 double core_watch::waited() const {
   auto const waited_after = waited_for_core();
-  return waited_before_ && waited_after ? (*waited_after - *waited_before_) / (now() - began_) : unknown;
+  if (!waited_before_ || !waited_after) return unknown;
+  // The scheduler has its own clock, which may be a little fast in a short time.
+  return std::min((*waited_after - *waited_before_) / (now() - began_), 1.0);
 }
 
 }  // namespace apps

@@ -19,8 +19,8 @@ class core_watch {
   double waited() const;
 
  private:
+  double began_;  ///< first of all: who waits for a core in between waits within the time
   std::optional<double> waited_before_;  ///< seconds, ever
-  double began_;
 };
 
 }  // namespace apps

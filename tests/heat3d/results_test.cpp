@@ -1,13 +1,18 @@
 #include "program/results.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+
+#include "common/core_watch.hpp"
 
 namespace heat3d {
 namespace {
@@ -110,6 +115,31 @@ TEST_F(results, a_file_that_cannot_be_used_is_named) {
     EXPECT_NE(p.text.find(path()), std::string::npos) << p.text;
     EXPECT_NE(p.text.find("not a database"), std::string::npos) << p.text;
   }
+}
+
+TEST(core_watch, says_a_share_of_the_time_wherever_the_thread_is_stopped) {
+  std::thread([] {  // and its children, on one core; the threads of other tests keep theirs
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    std::atomic<bool> over = false;
+    std::thread other([&] {
+      while (!over) {
+      }
+    });
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+    while (std::chrono::steady_clock::now() < end) {
+      apps::core_watch const watch;
+      double const waited = watch.waited();
+      if (waited == apps::core_watch::unknown) break;  // a kernel that does not count
+      EXPECT_GE(waited, 0);
+      EXPECT_LE(waited, 1);
+    }
+    over = true;
+    other.join();
+  })
+      .join();
 }
 
 }  // namespace
