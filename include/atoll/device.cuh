@@ -179,6 +179,14 @@ class device_team {
     }
     s.sync_and(come);
   }
+  /// A value of at most 8 bytes, by this thread. What a signal that was seen before has announced is read. Where
+  /// the device does not reach it the host fetches it, one by one: take many by the other get().
+  template <class T, upcxx::memory_kind Kind>
+  [[nodiscard]] ATOLL_ANYWHERE std::remove_const_t<T> get(upcxx::global_ptr<T, Kind> from) const {
+    check_value<T>();
+    if (T const* const here = local(from)) return *here;
+    return device::from_bits<T>(view_.ask_for_value(name_of(from), sizeof(T)));
+  }
 
   /// Gives a signal: what all threads of the scope have written before, directly or by put(), is visible to
   /// who sees it (release).

@@ -15,6 +15,7 @@ enum class kernel_call : std::uint32_t {
   put_value,  ///< the same where the bytes, at most 8, are in `from`
   signal,     ///< the latter alone
   get,        ///< copies `bytes` from `from` to `to`
+  get_value,  ///< gives back `bytes` of `from`, at most 8
   atomic,     ///< does to `word` what `operation` says, and gives back what was there
   notify,     ///< tells world rank `to_owner` of `operand`, under the number `to`
 };
@@ -45,7 +46,7 @@ struct kernel_request {
 struct alignas(128) kernel_command {
   kernel_request asked;
   std::uint64_t number;    ///< from 1 up; written last, by the kernel (release, system)
-  std::uint64_t answer;    ///< of an atomic: what was there; written by the host
+  std::uint64_t answer;    ///< what is given back; written by the host
   std::uint64_t answered;  ///< `number`, when that is so (release); the kernel has read it when it sets 0
 };
 static_assert(sizeof(kernel_command) == 128);

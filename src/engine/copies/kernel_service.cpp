@@ -99,6 +99,7 @@ std::uint64_t change(std::byte* place, word_operation operation, std::uint64_t o
 struct kernel_service::command final : copy_completion {
   mailbox* box = nullptr;
   kernel_command* place = nullptr;  ///< in the mailbox
+  std::uint64_t value = 0;          ///< that was fetched
   bool done = true;
 
   command() : copy_completion{&copied} {}
@@ -206,10 +207,11 @@ bool kernel_service::take(mailbox& box) {
 void kernel_service::begin(command& c) {
   kernel_request const& asked = c.place->asked;
   memory_place const to{asked.to_owner, asked.to};
-  bool const names_memory = asked.call == kernel_call::put || asked.call == kernel_call::get ||
-                            asked.call == kernel_call::put_value;
+  bool const fetches = asked.call == kernel_call::get || asked.call == kernel_call::get_value;
+  bool const stores = asked.call == kernel_call::put || asked.call == kernel_call::get ||
+                      asked.call == kernel_call::put_value;
   bool const names_word = asked.operation != word_operation::none && asked.call != kernel_call::notify;
-  if ((names_memory && asked.to_owner == 0) || (asked.call == kernel_call::get && asked.from_owner == 0) ||
+  if ((stores && asked.to_owner == 0) || (fetches && asked.from_owner == 0) ||
       (names_word && asked.word_owner == 0)) {
     fatal("device",
           "a kernel of rank %d has called put, get, a signal or an atomic with a null global pointer",
@@ -221,6 +223,9 @@ void kernel_service::begin(command& c) {
       return copy(c, to, {asked.from_owner, asked.from}, asked.bytes);
     case kernel_call::put_value:
       return copy(c, to, {0, reinterpret_cast<std::uintptr_t>(&asked.from)}, asked.bytes);
+    case kernel_call::get_value:
+      return copy(c, {0, reinterpret_cast<std::uintptr_t>(&c.value)}, {asked.from_owner, asked.from},
+                  asked.bytes);
     case kernel_call::signal:
     case kernel_call::atomic:
       return change_word(c);
@@ -263,7 +268,7 @@ bool kernel_service::copied(copy_completion* done) noexcept {
 /// The data, if there is any, is in place.
 void kernel_service::change_word(command& c) {
   kernel_request& asked = c.place->asked;
-  if (asked.operation == word_operation::none) return finish(c);
+  if (asked.operation == word_operation::none) return give_answer(c, c.value);
   memory_place const word{asked.word_owner, asked.word};
   copy_place const place = segments_.resolve(word, sizeof(std::uint64_t));
   if (place.is_on_host_here())
@@ -278,9 +283,11 @@ void kernel_service::change_word(command& c) {
                                             asked.operand, asked.compare, 0});
 }
 
-void kernel_service::give_answer(command& c, std::uint64_t before) {
-  if (c.place->asked.call != kernel_call::atomic) return finish(c);
-  std::atomic_ref(c.place->answer).store(before, std::memory_order_relaxed);
+/// If the kernel waits for one.
+void kernel_service::give_answer(command& c, std::uint64_t value) {
+  kernel_call const asked = c.place->asked.call;
+  if (asked != kernel_call::atomic && asked != kernel_call::get_value) return finish(c);
+  std::atomic_ref(c.place->answer).store(value, std::memory_order_relaxed);
   // Release pairs with the kernel's acquire: the answer is there.
   std::atomic_ref(c.place->answered).store(c.place->number, std::memory_order_release);
   unread_.push_back(&c);

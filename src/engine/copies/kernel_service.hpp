@@ -46,7 +46,7 @@ class kernel_service final : public single<kernel_service>, public work_source {
   void begin(command& c);
   void copy(command& c, memory_place to, memory_place from, std::size_t bytes);
   void change_word(command& c);
-  void give_answer(command& c, std::uint64_t before);
+  void give_answer(command& c, std::uint64_t value);
   void finish(command& c);
   bool advance_request();
   void move_word(word_request& r);

@@ -84,6 +84,17 @@ struct values_around {
   }
 };
 
+struct values_from_all {
+  ATOLL_ANYWHERE void operator()(device_team team, pointers<any_ptr<double const>> numbers,
+                                 pointers<any_ptr<short>> small, double* found, short* small_found) const {
+    auto const block = on::this_block();
+    for (int r = static_cast<int>(block.rank()); r < team.rank_n(); r += static_cast<int>(block.size())) {
+      found[r] = team.get(numbers.of[r] + 1);
+      small_found[r] = team.get(small.of[r] + 3);
+    }
+  }
+};
+
 struct stamps_around {
   ATOLL_ANYWHERE void operator()(device_team team, gpu_ptr<atl::stamped> theirs, atl::stamped const* mine,
                                  std::uint64_t* sum) const {
@@ -315,6 +326,24 @@ TEST_F(kernels_test, put_values) {
   EXPECT_EQ(content(numbers, 2), (std::vector<double>{1.5 * left, 2.5 * left}));
   EXPECT_EQ(content(small, 4), (std::vector<short>{static_cast<short>(left), -1, -1, -1}));
   upcxx::barrier();
+}
+
+TEST_F(kernels_test, get_values) {
+  auto const numbers = filled<double>(2, 1.5 * me);
+  // Of the heap, and beside what must not be taken for it.
+  auto const small = upcxx::new_array<short>(5);
+  for (int i = 0; i < 5; ++i) small.local()[i] = static_cast<short>(i == 3 ? me : -7);
+  auto const found = filled<double>(most_ranks, -1);
+  auto const small_found = filled<short>(most_ranks, -1);
+  upcxx::barrier();
+  run({1, 32}, values_from_all{}, of_ranks<any_ptr<double const>>(numbers), of_ranks<any_ptr<short>>(small),
+      here(found), here(small_found));
+  for (std::size_t r = 0; r < ranks(); ++r) {
+    EXPECT_EQ(content(found, most_ranks)[r], 1.5 * static_cast<double>(r));
+    EXPECT_EQ(content(small_found, most_ranks)[r], static_cast<short>(r));
+  }
+  upcxx::barrier();
+  upcxx::delete_array(small);
 }
 
 TEST_F(kernels_test, stamped_values_go_around) {

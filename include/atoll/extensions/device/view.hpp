@@ -210,7 +210,18 @@ struct team_view {
                                             std::uint64_t operand, std::uint64_t compare) const {
     engine::kernel_request r = request(engine::kernel_call::atomic, word, operation, operand);
     r.compare = compare;
-    std::uint64_t const number = ask(r);
+    return answer_to(ask(r));
+  }
+  /// The host fetches a value of at most 8 bytes.
+  ATOLL_ANYWHERE std::uint64_t ask_for_value(place from, std::size_t bytes) const {
+    engine::kernel_request r{};
+    r.call = engine::kernel_call::get_value;
+    r.from_owner = from.owner;
+    r.from = from.address;
+    r.bytes = bytes;
+    return answer_to(ask(r));
+  }
+  ATOLL_ANYWHERE std::uint64_t answer_to(std::uint64_t number) const {
     engine::kernel_command& there = box->commands[(number - 1) % engine::kernel_mailbox::capacity];
     bool const come =
         look_until(call::command, &there.answered, number, [&there, number](std::uint64_t& found) {
