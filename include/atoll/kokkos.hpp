@@ -1,8 +1,8 @@
 #pragma once
 // header check: needs <Kokkos_Core.hpp>
 
-/// Kokkos Views over the memory of global pointers, and copies from and to Views. Needs Kokkos 3.4 or newer;
-/// not part of upcxx.hpp.
+/// Kokkos Views over the memory of global pointers, parts of Views of other ranks, copies from and to them, and their
+/// elements in kernels. Needs Kokkos 3.4 or newer; not part of upcxx.hpp.
 ///
 /// Views made here are unmanaged: whoever allocated the memory keeps it until the last kernel and the last
 /// copy are done with it. Kokkos does not know of copies, nor the library of kernels: fence() the instance of
@@ -15,6 +15,8 @@
 /// back end on GPUs, where nvcc compiles the program. Its other back ends on devices are not provided for.
 
 #include <atoll/extensions/kokkos/copy.hpp>
+#include <atoll/extensions/kokkos/kernel_view.hpp>
 #include <atoll/extensions/kokkos/shared_view.hpp>
 #include <atoll/extensions/kokkos/spaces.hpp>
+#include <atoll/extensions/kokkos/subview.hpp>
 #include <atoll/extensions/kokkos/views.hpp>

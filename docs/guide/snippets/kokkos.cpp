@@ -33,6 +33,27 @@ int main() {
     UPCXX_ASSERT_ALWAYS(cells(0, 7) == 100.0 * ((me + ranks - 1) % ranks) + 97);
     // [/views]
     upcxx::barrier();
+    // [elements]
+    upcxx::dist_object<atl::kokkos::global_view<double, 2>> fields(field.global());
+    auto const all_of_it = fields.fetch((me + 1) % ranks).wait();
+    auto const corner = atl::kokkos::subview(all_of_it, std::pair(7, 10),
+                                             std::pair(0, 3));  // 3 x 3
+    auto const column = atl::kokkos::subview(corner, Kokkos::ALL, 2);
+
+    double sum = 0;
+    auto const there = atl::kokkos::kernel_view(column);
+    if (there.data() != nullptr) {  // a neighbour on this host: loads
+      Kokkos::parallel_reduce(
+          Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(stream, 0, 3),
+          KOKKOS_LAMBDA(int i, double& s) { s += there(i); }, sum);
+    } else {
+      Kokkos::View<double*, Kokkos::HostSpace> here("here", 3);
+      atl::kokkos::copy(column, here).wait();
+      for (int i = 0; i < 3; ++i) sum += here(i);
+    }
+    UPCXX_ASSERT_ALWAYS(sum == 3 * (100.0 * ((me + 1) % ranks) + 82));
+    // [/elements]
+    upcxx::barrier();
   }
   Kokkos::finalize();
   upcxx::finalize();

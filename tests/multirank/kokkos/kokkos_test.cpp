@@ -230,6 +230,175 @@ TEST_F(kokkos_test, boxes_of_device_views_arrive_whole_before_their_notification
   gpu.destroy();
 }
 
+TEST_F(kokkos_test, parts_of_views_of_others_are_copied) {
+  auto gpu = upcxx::make_gpu_allocator(1 << 20, atl::kokkos::device_id());
+  {
+    device_matrix mine(gpu, 8, 9);
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace> source("source", 8, 9);
+    fill(source, me);
+    atl::kokkos::copy(source, mine).wait();
+    upcxx::dist_object<atl::kokkos::global_view<int, 2, device>> all(mine.global());
+    auto const theirs = all.fetch(right).wait();
+    upcxx::barrier();
+    auto const box = atl::kokkos::subview(theirs, pair(2, 6), Kokkos::pair<int, int>(3, 8));
+    EXPECT_EQ(box.extents, (std::array<std::size_t, 2>{4, 5}));
+    Kokkos::View<int**, Kokkos::LayoutLeft, Kokkos::HostSpace> part("part", 4, 5);
+    atl::kokkos::copy(box, part).wait();
+    EXPECT_EQ(wrong(part, right, 2, 3), 0);
+    // Of a part a column, and of that an element.
+    auto const column = atl::kokkos::subview(box, Kokkos::ALL, 4);
+    static_assert(std::is_same_v<decltype(column), atl::kokkos::global_view<int, 1, device> const>);
+    Kokkos::View<int*, Kokkos::HostSpace> values("values", 4);
+    atl::kokkos::copy(column, values).wait();
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(values(i), value(right, 2 + i, 7));
+    int one = 0;
+    upcxx::copy(atl::kokkos::subview(column, 3).data, &one, 1).wait();
+    EXPECT_EQ(one, value(right, 5, 7));
+    auto const nothing = atl::kokkos::subview(theirs, pair(8, 8), Kokkos::ALL());
+    EXPECT_EQ(nothing.extents[0], 0U);
+    upcxx::barrier();
+    // Into a part: what is beside it stays.
+    atl::kokkos::copy(values, atl::kokkos::subview(theirs, pair(0, 4), 0)).wait();
+    upcxx::barrier();
+    atl::kokkos::copy(mine, source).wait();
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_EQ(source(i, 0), i < 4 ? value(me, 2 + i, 7) : value(me, i, 0));
+      EXPECT_EQ(source(i, 1), value(me, i, 1));
+    }
+    upcxx::barrier();
+  }
+  gpu.destroy();
+}
+
+namespace {
+
+/// Copies the elements of a View, or whatever gives them.
+template <class From>
+struct take_elements {
+  From from;
+  typename kernel_view<int*>::view_type into;
+  int columns;
+  KOKKOS_INLINE_FUNCTION void operator()(int i) const {
+    for (int j = 0; j < columns; ++j) into(i * columns + j) = from(i, j);
+  }
+};
+template <class View>
+struct add_to_elements {
+  View view;
+  int more;
+  KOKKOS_INLINE_FUNCTION void operator()(int i) const {
+    for (int j = 0; j < static_cast<int>(view.extent(1)); ++j) view(i, j) += more;
+  }
+};
+
+}  // namespace
+
+TEST_F(kokkos_test, kernels_use_elements_of_views_of_others) {
+  auto gpu = upcxx::make_gpu_allocator(1 << 20, atl::kokkos::device_id());
+  auto team = atl::make_device_team(gpu, upcxx::world(), 60);
+  // `reach`: makes a View for kernels.
+  auto const check = [&](auto const& mine, auto const& reach) {
+    auto const taken = make_kernel_view<int*>(gpu, 12);
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace> copied("copied", 6, 7);
+    fill(copied, me);
+    atl::kokkos::copy(copied, mine).wait();
+    upcxx::dist_object all(mine.global());
+    auto const theirs = atl::kokkos::subview(all.fetch(right).wait(), pair(1, 5), pair(3, 6));
+    upcxx::barrier();
+    auto const there = reach(theirs);
+    // Neither devices nor processors reach what is on another host.
+    EXPECT_EQ(there.data() != nullptr, upcxx::local_team_contains(right));
+    kernel_space const stream;
+    if (there.data() != nullptr) {
+      Kokkos::parallel_for(Kokkos::RangePolicy<kernel_space>(stream, 0, 4),
+                           take_elements<std::remove_const_t<decltype(there)>>{there, taken.view(), 3});
+      stream.fence();
+      int found[12];
+      atl::kokkos::copy(taken, &found[0]).wait();
+      for (int k = 0; k < 12; ++k) EXPECT_EQ(found[k], value(right, 1 + k / 3, 3 + k % 3));
+    }
+    upcxx::barrier();
+    if (there.data() != nullptr) {
+      Kokkos::parallel_for(Kokkos::RangePolicy<kernel_space>(stream, 0, 4),
+                           add_to_elements<std::remove_const_t<decltype(there)>>{there, 1000000});
+      stream.fence();
+    }
+    upcxx::barrier();
+    atl::kokkos::copy(mine, copied).wait();
+    int const more = upcxx::local_team_contains(left) ? 1000000 : 0;
+    for (int i = 0; i < 6; ++i) {
+      for (int j = 0; j < 7; ++j) {
+        bool const inside = i >= 1 && i < 5 && j >= 3 && j < 6;
+        EXPECT_EQ(copied(i, j), value(me, i, j) + (inside ? more : 0)) << i << ", " << j;
+      }
+    }
+    upcxx::barrier();
+  };
+  auto const by_team = [&](auto const& where) { return atl::kokkos::kernel_view(team, where); };
+  check(device_matrix(gpu, 6, 7), by_team);
+  check(atl::kokkos::shared_view<int**>(6, 7), by_team);
+  if constexpr (kernel_kind == memory_kind::host) {
+    check(atl::kokkos::shared_view<int**>(6, 7),
+          [](auto const& where) { return atl::kokkos::kernel_view(where); });
+  }
+  team.destroy();
+  gpu.destroy();
+}
+
+namespace {
+
+/// Turns a part of a View round, element by element.
+struct transpose_elements {
+  template <class From, class To>
+  ATOLL_ANYWHERE void operator()(atl::device_team team, From from, To to) const {
+    auto const block = atl::device::this_block();
+    auto const rows = static_cast<int>(from.extent(0));
+    auto const columns = static_cast<int>(from.extent(1));
+    for (int k = static_cast<int>(block.rank()); k < rows * columns; k += static_cast<int>(block.size()))
+      to.put(from.get(k / columns, k % columns), k % columns, k / columns);
+    team.quiet(block);
+  }
+};
+
+}  // namespace
+
+TEST_F(kokkos_test, kernels_get_and_put_elements_of_any_rank) {
+  auto gpu = upcxx::make_gpu_allocator(1 << 20, atl::kokkos::device_id());
+  auto team = atl::make_device_team(gpu, upcxx::world(), 60);
+  auto const stream = atl::make_stream(gpu);
+  {
+    device_matrix mine(gpu, 6, 7);
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace> source("source", 6, 7);
+    fill(source, me);
+    atl::kokkos::copy(source, mine).wait();
+    atl::kokkos::shared_view<int**> turned(5, 5);
+    Kokkos::deep_copy(turned.view(), -1);
+    upcxx::dist_object<atl::kokkos::global_view<int, 2, device>> all(mine.global());
+    upcxx::dist_object<atl::kokkos::global_view<int, 2>> all_turned(turned.global());
+    // Of the right neighbour's device into the left one's heap.
+    atl::kokkos::remote_view const from(
+        team, atl::kokkos::subview(all.fetch(right).wait(), pair(2, 5), pair(1, 6)));
+    atl::kokkos::remote_view const to(
+        team, atl::kokkos::subview(all_turned.fetch(left).wait(), Kokkos::ALL, pair(1, 4)));
+    EXPECT_EQ(to.extent(1), 3U);
+    EXPECT_EQ(from.is_reached(), upcxx::local_team_contains(right));
+    upcxx::barrier();
+    atl::device::launch(team, stream, {1, 32}, transpose_elements{}, team, from, to);
+    atl::wait(stream);
+    upcxx::barrier();
+    int const owner = (right + 1) % upcxx::rank_n();
+    for (int i = 0; i < 5; ++i) {
+      for (int j = 0; j < 5; ++j) {
+        bool const inside = j >= 1 && j < 4;
+        EXPECT_EQ(turned.view()(i, j), inside ? value(owner, 2 + (j - 1), 1 + i) : -1) << i << ", " << j;
+      }
+    }
+    upcxx::barrier();
+  }
+  team.destroy();
+  gpu.destroy();
+}
+
 TEST_F(kokkos_test, memory_that_kokkos_allocated_serves_as_a_segment) {
   constexpr std::size_t page = 64 << 10;
   Kokkos::View<char*, device_space> memory("memory", 3 * page);
