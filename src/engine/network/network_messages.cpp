@@ -1,4 +1,5 @@
-// Messages to other hosts: life, sending. Receiving is in network_arrivals.cpp, connections in network_connections.cpp.
+// Messages to other hosts: life, begin and commit, progress. What waits leaves in network_leaving.cpp; receiving is in network_arrivals.cpp,
+// connections in network_connections.cpp.
 
 #include "engine/network/network_messages.hpp"
 
@@ -21,7 +22,6 @@ using transport::index_of;
 using transport::lane;
 using transport::message;
 using transport::message_kind;
-using transport::message_sizes;
 using transport::outgoing;
 using transport::spill;
 using transport::started;
@@ -51,39 +51,6 @@ std::uint32_t* kept_back_of(message const& m) {
 }
 void set_kept_back(message const& m, std::uint32_t* count) { std::memcpy(m.base, &count, sizeof count); }
 static_assert(sizeof(std::uint32_t*) <= header_bytes);
-
-/// A message that the transport reads where it lies.
-struct network_messages::sending final : transport::operation {
-  network_messages& all;
-  message* read;
-
-  sending(network_messages& owner, message* m)
-      : operation(&sent, transport::ask_source), all(owner), read(m) {}
-
-  static void sent(operation& self, transport::completion, transport::outcome how) {
-    auto* const s = static_cast<sending*>(&self);
-    if (how != transport::outcome::ok) s->all.lost(s->read->source, s->all.network_->last_error());
-    s->all.drop_sent(s->read);
-    delete s;
-  }
-};
-
-/// A message that is counted until it has left.
-struct network_messages::leaving final : transport::operation {
-  network_messages& all;
-  std::int32_t rank;
-  std::uint32_t* kept_back;
-
-  leaving(network_messages& owner, std::int32_t target, std::uint32_t* count)
-      : operation(&gone, transport::ask_left), all(owner), rank(target), kept_back(count) {}
-
-  static void gone(operation& self, transport::completion, transport::outcome how) {
-    auto* const l = static_cast<leaving*>(&self);
-    if (how != transport::outcome::ok) l->all.lost(l->rank, l->all.network_->last_error());
-    --*l->kept_back;
-    delete l;
-  }
-};
 
 /// A buffer of the transport's that is being written.
 struct network_messages::open_buffer {
@@ -330,13 +297,6 @@ bool network_messages::has_waiting_for(std::int32_t rank) const noexcept {
   return found != peers_.end() && !found->second->waiting[index_of(lane::request)].empty();
 }
 
-// ---- leaving -------------------------------------------------------------------------------------
-
-void network_messages::list(network_peer& p) {
-  if (std::exchange(p.listed, true)) return;
-  active_.push_back(&p);
-}
-
 /// Takes along the credit that is owed.
 network_messages::frame network_messages::frame_of(network_peer& p, message_kind kind, std::uint64_t token,
                                                    std::uint8_t alignment_log2) noexcept {
@@ -347,194 +307,7 @@ bool network_messages::has_credit(network_peer const& p, std::size_t bytes) cons
   return p.in_use == 0 || p.in_use + cost_of(bytes) <= shape_.credit;
 }
 
-/// Sends the first message that waits, if that is possible now.
-bool network_messages::send_first(network_peer& p, lane way) {
-  if (by_host_ && way == lane::request && send_first_by_host(p)) return true;
-  if (!connect(p) || !close_bundle(p, way)) return false;
-  if (bundles_ && send_together(p, way)) return true;
-  waiting_messages& queue = p.waiting[index_of(way)];
-  message* const m = queue.first;
-  if (way == lane::request && !has_credit(p, m->bytes)) return false;
-  // Before it goes: it may be read, and be gone, at once.
-  message* const next = static_cast<message*>(m->next);
-  std::size_t const cost = cost_of(m->bytes);
-  bool const whole = m->bytes - header_bytes <= p.sizes[index_of(way)].eager ||
-                     static_cast<bool>(network_->abilities().late_payload);
-  if (!(whole ? send_whole(p, way, m) : announce(p, way, m))) return false;
-  queue.first = next;
-  if (next == nullptr) queue.last = nullptr;
-  if (whole) --waiting_;  // what was announced needs this rank until it is asked for
-  if (way == lane::request) p.in_use += cost;
-  return true;
-}
-
-bool network_messages::send_whole(network_peer& p, lane way, message* m) {
-  std::size_t const owed = p.owed;
-  std::size_t const payload = m->bytes - header_bytes;
-  auto const alignment_log2 = static_cast<std::uint8_t>(m->period);
-  if (std::uint32_t* const kept_back = kept_back_of(*m); kept_back != nullptr) [[unlikely]]
-    return send_counted(p, way, m, kept_back);
-  // Calls and answers that are longer than what comes unasked wait here until the peer has memory for them.
-  message_sizes const& sizes = p.sizes[index_of(way)];
-  if (payload <= (m->kind == message_kind::active ? sizes.in_place : std::min(sizes.in_place, sizes.eager))) {
-    transport::network_buffer buffer;
-    started const s = network_->begin(p.rank, way, sizeof(frame), payload, payload, buffer);
-    if (s == started::no_room) return false;
-    if (s != started::complete) lost(p.rank, network_->last_error());
-    std::memcpy(buffer.payload, m->payload(), payload);
-    frame const f = frame_of(p, m->kind, m->token, alignment_log2);
-    network_->commit(buffer, std::as_bytes(std::span(&f, 1)), payload);
-    drop_sent(m);
-    return true;
-  }
-  frame const f = frame_of(p, m->kind, m->token, alignment_log2);
-  auto* const op = new sending(*this, m);
-  started const s =
-      network_->send(p.rank, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr}, payload, op);
-  if (s == started::under_way) return true;
-  delete op;
-  if (s == started::complete || s == started::source_free) {
-    drop_sent(m);
-    return true;
-  }
-  p.owed += owed;
-  if (s != started::no_room) lost(p.rank, network_->last_error());
-  return false;
-}
-
-bool network_messages::send_counted(network_peer& p, lane way, message* m, std::uint32_t* kept_back) {
-  frame const f{m->token, m->kind, static_cast<std::uint8_t>(m->period), form::whole,
-                static_cast<std::uint32_t>(p.owed)};
-  auto* const op = new leaving(*this, p.rank, kept_back);
-  started const s = network_->send(p.rank, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr},
-                                   m->bytes - header_bytes, op);
-  if (s != started::under_way) delete op;
-  if (s == started::no_room) return false;
-  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
-  if (s != started::under_way) --*kept_back;
-  p.owed = 0;
-  drop_sent(m);
-  return true;
-}
-
-/// Tells the peer that there is a message for it, which goes when the peer has memory for it.
-bool network_messages::announce(network_peer& p, lane way, message* m) {
-  announcement const a{
-      {m->token, m->kind, static_cast<std::uint8_t>(m->period), form::announced, 0}, m->bytes, next_number_};
-  if (!send_announcement(p, way, a)) return false;
-  offered_.emplace(next_number_++, m);
-  return true;
-}
-
-bool network_messages::send_note(network_peer& p, form what, std::uint64_t number) {
-  return connect(p) &&
-         send_announcement(p, lane::control, {{0, message_kind::active, 0, what, 0}, 0, number});
-}
-
-/// With the credit that is owed; false: there is no room.
-bool network_messages::send_announcement(network_peer& p, lane way, announcement what) {
-  frame const& f = what.head;
-  what.head = {f.token, f.kind(), f.alignment_log2(), f.what(), static_cast<std::uint32_t>(p.owed)};
-  std::byte bytes[sizeof what];
-  std::memcpy(bytes, &what, sizeof what);
-  started const s = network_->send(p.rank, way, bytes, {}, 0, nullptr);
-  if (s == started::no_room) return false;
-  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
-  p.owed = 0;
-  return true;
-}
-
-void network_messages::start_pieces(network_peer& p, std::uint64_t number) {
-  auto const found = offered_.find(number);
-  if (found == offered_.end()) return;
-  p.pieces.push_back({found->second, number, 0});
-  offered_.erase(found);
-  list(p);
-}
-
-bool network_messages::send_pieces(network_peer& p, outgoing_pieces& what) {
-  message* const m = what.whole;
-  lane const way = transport::lane_of(m->kind);
-  std::size_t const most = p.sizes[index_of(way)].eager;
-  while (what.sent < m->bytes) {
-    std::size_t const bytes = std::min(most, m->bytes - what.sent);
-    piece const head{what.number, what.sent, form::piece};
-    std::byte header[sizeof head];
-    std::memcpy(header, &head, sizeof head);
-    // Without events: the transport copies what it takes in one piece.
-    transport::network_buffer buffer;
-    started const s = network_->begin(p.rank, way, sizeof head, 1, bytes, buffer);
-    if (s == started::no_room) return false;
-    if (s != started::complete) lost(p.rank, network_->last_error());
-    std::size_t const fits = std::min(bytes, buffer.capacity);
-    std::memcpy(buffer.payload, m->base + what.sent, fits);
-    network_->commit(buffer, header, fits);
-    what.sent += fits;
-  }
-  return true;
-}
-
-bool network_messages::settle_credit(network_peer& p) {
-  if (p.passed >= shape_.credit / 4) {
-    if (!send_note(p, form::passed, p.passed)) return false;
-    p.passed = 0;
-  }
-  if (p.owed < shape_.credit / 4) return true;
-  return send_note(p, form::credit, 0);
-}
-
-/// Is there nothing between this rank and the peer, as before they first had to do with each other?
-bool network_messages::is_settled(network_peer const& p) noexcept {
-  bool const nothing_sent = p.waiting[0].private_bytes == 0 && p.waiting[1].private_bytes == 0;
-  bool const passes = p.counterpart_of != 0 || p.passing != 0 || p.passed != 0;
-  return p.link == link_state::none && !p.wanted && nothing_sent && !p.bundling && p.in_use == 0 &&
-         p.owed == 0 && !passes;
-}
-
-/// Peers whose connection has been closed take no memory: there may be as many as the job has ranks.
-void network_messages::forget(network_peer const& p) {
-  if (recent_ == &p) recent_ = nullptr;
-  if (p.counterpart != nullptr && p.counterpart != &p) --p.counterpart->counterpart_of;
-  peers_.erase(p.rank);
-}
-
-/// True if anything moved.
-bool network_messages::flush(network_peer& p) {
-  bool moved = p.wanted && connect(p);
-  for (lane const way : {lane::control, lane::request}) {
-    while (!p.waiting[index_of(way)].empty() && send_first(p, way)) moved = true;
-  }
-  // The peer may have closed the connection between two pieces.
-  for (std::size_t i = 0; i < p.pieces.size() && connect(p);) {
-    std::size_t const before = p.pieces[i].sent;
-    bool const all = send_pieces(p, p.pieces[i]);
-    moved |= p.pieces[i].sent != before;
-    if (!all) break;
-    drop_sent(p.pieces[i].whole);
-    p.pieces.erase(p.pieces.begin() + static_cast<std::ptrdiff_t>(i));
-    --waiting_;
-  }
-  return moved;
-}
-
-/// The same of all peers on the list. Those for which nothing waits any more leave it.
-bool network_messages::flush() {
-  bool moved = false;
-  for (std::size_t i = 0; i < active_.size();) {
-    network_peer& p = *active_[i];
-    moved |= flush(p);
-    bool const settled = settle_credit(p);
-    if (settled && !p.wanted && p.pieces.empty() && p.waiting[0].empty() && p.waiting[1].empty()) {
-      p.listed = false;
-      active_[i] = active_.back();
-      active_.pop_back();
-      if (is_settled(p)) forget(p);
-    } else {
-      ++i;
-    }
-  }
-  return moved;
-}
+// ---- progress ------------------------------------------------------------------------------------
 
 std::uint64_t network_messages::from_neighbours() const noexcept {
   return shape_.neighbours != nullptr ? shape_.neighbours->taken() : std::uint64_t{0};
