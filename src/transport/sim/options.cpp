@@ -45,6 +45,8 @@ struct named {
   std::string_view name;
   T value;
 };
+template <class T>
+named(std::string_view, T) -> named<T>;  // Clang 16 does not know it by itself
 constexpr std::array atomics_choices{named{"yes", atomics_offered::yes}, named{"no", atomics_offered::no},
                                      named{"integers", atomics_offered::integers}};
 constexpr std::array stale_choices{named{"misses", stale_key::misses}, named{"breaks", stale_key::breaks}};
