@@ -53,7 +53,13 @@ void check_thread_end(thread_state const& t) noexcept {
 struct thread_owner {
   std::unique_ptr<thread_state> state;
   ~thread_owner() {
-    if (state != nullptr) check_thread_end(*state);
+    if (state == nullptr) return;
+    check_thread_end(*state);
+    if (state->top != &state->bottom) {
+      // Scopes that outlive the main thread's own objects (static ones of the program) still have to end.
+      static_cast<void>(state.release());
+      return;
+    }
     current_thread = nullptr;
   }
 };

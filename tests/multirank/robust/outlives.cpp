@@ -17,6 +17,7 @@ std::unique_ptr<upcxx::dist_object<std::string>> kept_object;
 std::unique_ptr<upcxx::persona> kept_persona;
 std::optional<upcxx::team_id> kept_id;
 upcxx::persona early;  // constructed before init
+std::optional<upcxx::persona_scope> kept_scope;
 }  // namespace
 
 int main() {
@@ -47,6 +48,7 @@ int main() {
     // A future that never becomes ready, with a callback that owns something.
     upcxx::promise<> never;
     never.get_future().then([p = std::make_shared<int>(1)] {});
+    if (period == 1) kept_scope.emplace(upcxx::master_persona());
     upcxx::barrier();
     upcxx::finalize();
     failures += upcxx::initialized() ? 1 : 0;
