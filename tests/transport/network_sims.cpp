@@ -59,7 +59,7 @@ std::vector<network_kind> network_kinds() {
           {"sim_slow", make_sim, "latency=20us,bandwidth=1GB/s"},
           {"sim_slow_ordered", make_sim, "latency=5us,ordered=yes,ring=128"},
           {"sim_poor", make_sim, "atomics=no,notified=no,vectors=no,late=no,gpu=no,packets=2,losses=none"},
-          {"sim_fragile", make_sim, "stale=breaks,losses=traffic"},
+          {"sim_fragile", make_sim, "stale=breaks,losses=traffic,eager=1000"},
           {"sim_incoherent", make_sim, "coherent=no,loopback=no,delay=20"},
           {"sim_bad_incoherent", make_sim, "bad=yes,coherent=no,seed=4"}};
 }

@@ -113,7 +113,7 @@ started sim_network::begin(std::int32_t rank, lane where, std::size_t header_byt
                            std::size_t most, network_buffer& buffer) {
   peer_record* to = nullptr;
   if (started const s = ready(rank, to); s != started::complete) return s;
-  if (header_bytes > longest_header || least > how_.packet || least > how_.eager) return started::unsupported;
+  if (header_bytes > longest_header || least > how_.packet) return started::unsupported;
   if (how_.ordered && to->jobs != 0) return started::no_room;
   auto const which = static_cast<unsigned>(where);
   buffer.peer = rank;
@@ -134,7 +134,7 @@ started sim_network::begin(std::int32_t rank, lane where, std::size_t header_byt
   int const index = wire_.take_packet(to->way, which);
   if (index < 0) return started::no_room;
   buffer.payload = wire_.packet_at(rank, which, static_cast<unsigned>(index)) + longest_header;
-  buffer.capacity = std::min(how_.packet, how_.eager);
+  buffer.capacity = how_.packet;
   buffer.transport_words[word_packet] = static_cast<std::uint64_t>(index);
   ++to->buffers;
   return started::complete;
