@@ -12,8 +12,9 @@
 namespace atl {
 namespace {
 
+/// Never destroyed: who exits without finalize() is told so by a handler that runs after destructors of static objects.
 std::string& identity_text() {
-  static std::string text;
+  static auto& text = *new std::string;
   return text;
 }
 
