@@ -193,6 +193,12 @@ class Hydra(LauncherTest):
     LAUNCHER = ("hydra",)
     BOOTSTRAP = "pmi"
 
+    def test_who_has_left_without_a_word_is_told(self):
+        # Hydra then kills the groups of that host's ranks at once, and says nothing itself.
+        got = self.job("-n", 4, "--hosts", 2, self.program(), "leave", 3)
+        self.assertNotEqual(got.returncode, 0, got)
+        self.assertIn("rank 3 on host h2 has ended without upcxx::finalize()", got.stderr)
+
     def test_ranks_are_those_of_mpi(self):
         # On one host: between several, MPICH 4.0.2 over UCX 1.13 hangs in MPI_Finalize now and then, without us, too.
         for order in ("mpi-first", "mpi-around", "mpi-last", "mpi-never"):
@@ -301,6 +307,12 @@ class Losses(unittest.TestCase):
                 if host_of(number) == "h3":
                     os.kill(number, signal.SIGKILL)
         self.check_ended("host h3 (rank 2) is lost", but=("h3",))
+
+    def test_launchers_that_kill_the_group_of_a_rank_do_not_kill_the_keeper(self):
+        self.start(HOSTS)
+        groups = {os.getpgid(number) for number in processes_called(self.PROGRAM)}
+        for keeper in processes_called("atoll-keeper"):
+            self.assertNotIn(os.getpgid(keeper), groups)
 
     def test_nobody_watches_if_it_is_so_wanted(self):
         self.start(HOSTS, keepers=0, ATOLL_HOST_TIMEOUT="0")

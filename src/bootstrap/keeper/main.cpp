@@ -26,7 +26,8 @@ int main() {
   ::pid_t const child = ::fork();
   if (child != 0) ::_exit(child < 0 ? 1 : 0);
 
-  // It ends with the ranks, not with what launchers and terminals tell these to do.
+  // It ends with the ranks, not with what launchers and terminals tell these to do, or do to the group of a rank.
+  ::setsid();
   for (int const signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2})
     std::signal(signal, SIG_IGN);
   ::syscall(SYS_close_range, static_cast<unsigned>(first_listener) + what.listeners, ~0U, 0U);
