@@ -134,8 +134,22 @@ char const* environment(char const* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-/// Text of a setting: environment or default.
+/// What has no sense where ranks of a job differ in it.
+struct shared_setting {
+  char const* name;
+  std::optional<std::string> followed;  ///< the first rank's
+};
+std::array<shared_setting, 2>& shared_settings() {
+  static auto& all = *new std::array<shared_setting, 2>{shared_setting{"ATOLL_HOST_TIMEOUT", {}},
+                                                        shared_setting{"ATOLL_BUNDLES_BY_HOST", {}}};
+  return all;
+}
+
+/// Text of a setting: the first rank's, environment or default.
 std::string text_of(char const* name) {
+  for (shared_setting const& each : shared_settings()) {
+    if (each.followed && std::string_view(name) == each.name) return *each.followed;
+  }
   entry const& what = find(name);
   char const* const set = environment(what.name);
   return set != nullptr ? set : what.standard;
@@ -258,6 +272,20 @@ current look_up(entry const& what) {
     }
   }
   return result;
+}
+
+std::string shared_by_job() {
+  std::string all;
+  for (shared_setting const& each : shared_settings()) all += trim(text_of(each.name)) + '\n';
+  return all;
+}
+
+void follow(std::string_view first_rank) {
+  for (shared_setting& each : shared_settings()) {
+    std::size_t const end = std::min(first_rank.find('\n'), first_rank.size());
+    each.followed = first_rank.substr(0, end);
+    first_rank.remove_prefix(std::min(end + 1, first_rank.size()));
+  }
 }
 
 size_value parse_heap_size(std::string_view text, char const* name) {

@@ -48,6 +48,12 @@ struct current {
 };
 current look_up(entry const& what);
 
+/// Settings that ranks of a job have to have alike, for follow(). Launchers do not see to it: Open MPI's mpirun hands variables to ranks
+/// of its own host, and to others those that it is told to.
+std::string shared_by_job();
+/// From here on these settings are those of the first rank, whatever the own environment says.
+void follow(std::string_view first_rank);
+
 /// A size in bytes or a share of the host's memory.
 struct size_value {
   std::uint64_t bytes = 0;

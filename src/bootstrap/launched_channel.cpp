@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -56,7 +57,10 @@ void launched_channel::at_exit(int status) {
 
 void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_identity const& mine) {
   leave("host", {reinterpret_cast<char const*>(&mine), sizeof mine});
-  if (rank == 0) leave("job", job_id_ = os::random_hex(16));
+  if (rank == 0) {
+    job_id_ = os::random_hex(16);
+    leave("job", job_id_ + '\n' + settings::shared_by_job());
+  }
   meet_job();
   std::vector<host_identity> all(static_cast<std::size_t>(size));
   for (std::int32_t r = 0; r < size; ++r) {
@@ -66,7 +70,12 @@ void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_id
                                    static_cast<int>(r), theirs.size(), sizeof mine));
     std::memcpy(&all[static_cast<std::size_t>(r)], theirs.data(), sizeof mine);
   }
-  if (rank != 0) job_id_ = find("job", 0);
+  if (rank != 0) {
+    std::string const first = find("job", 0);
+    std::size_t const end = std::min(first.find('\n'), first.size());
+    job_id_ = first.substr(0, end);
+    settings::follow(std::string_view(first).substr(std::min(end + 1, first.size())));
+  }
   where_ = place_by_identity(rank, all);
 }
 

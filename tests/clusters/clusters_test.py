@@ -718,6 +718,16 @@ class Agreement(unittest.TestCase):
         self.assertNotEqual(got.returncode, 0, got.stdout)
         self.assertEqual(got.stderr.count("no network can be used by all ranks: ucx: not on rank 2 of 4 (h2): /nowhere"), 1, got.stderr)
 
+    def test_settings_of_a_job_are_those_of_the_first_rank(self):
+        # As with mpirun where a variable is in the environment of one host only.
+        program = os.path.join(PROGRAMS, "multirank.rpc")
+        for name, value in (("ATOLL_HOST_TIMEOUT", "0"), ("ATOLL_BUNDLES_BY_HOST", "yes")):
+            for host in ("h1", "h2"):
+                with self.subTest(name=name, host=host), tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+                    differing = f"[ $(uname -n) != {host} ] || export {name}={value}; exec {program} --gtest_filter=rpc_flood*"
+                    got = hosts_sh("run", "-n", 4, "--hosts", 2, "sh", "-c", differing, ATOLL_TEST_SOCKETS=folder, UPCXX_SHARED_HEAP_SIZE="64M")
+                    self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+
     def test_info_says_what_pairs_use(self):
         library = re.search(r"libucp\.so\.0 .*=> (\S+)", subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout)[1]
         self.assertEqual(hosts_sh("exec", "h2", "mount", "--bind", "/dev/null", library).returncode, 0)

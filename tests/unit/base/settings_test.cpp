@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -147,6 +148,22 @@ TEST(settings, every_entry_has_a_default_that_is_valid_and_a_help_text) {
     EXPECT_EQ(settings::look_up(item).problem, "") << item.name;
     EXPECT_EQ(settings::look_up(item).origin, "environment");
   }
+}
+
+TEST(settings_deathtest, those_of_a_job_are_the_first_ranks) {
+  scoped_variable const timeout("ATOLL_HOST_TIMEOUT", "4");
+  scoped_variable const bundles("ATOLL_BUNDLES_BY_HOST", "yes");
+  std::string const first = atl::settings::shared_by_job();
+  // What follows stays.
+  auto const other_rank = [&] {
+    scoped_variable const own_timeout("ATOLL_HOST_TIMEOUT", "0");
+    scoped_variable const own_bundles("ATOLL_BUNDLES_BY_HOST", nullptr);
+    atl::settings::follow(first);
+    std::fprintf(stderr, "%u %d", atl::settings::host_timeout_ms(), atl::settings::bundles_by_host());
+    std::exit(0);
+  };
+  EXPECT_EXIT(other_rank(), testing::ExitedWithCode(0), "^4000 1$");
+  EXPECT_EQ(atl::settings::host_timeout_ms(), 4000);
 }
 
 TEST(settings, bytes_for_people) {
