@@ -13,7 +13,8 @@
 
 namespace atl::keeping {
 
-/// Milliseconds of a clock that only goes forward.
+/// Milliseconds of a clock that only goes forward, by a fifth of a second at most from one call to the next: it leaves out the time in which
+/// this process was stopped. Batch systems stop jobs as a whole, and who was stopped has not waited for others in vain.
 std::int64_t now_ms() noexcept;
 
 class neighbour {

@@ -292,6 +292,18 @@ TEST_F(KeeperRing, ARankIsKilled) {
       "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
 }
 
+TEST_F(KeeperRing, AJobThatIsStoppedAsAWholeGoesOn) {
+  start(2);
+  settle();
+  std::vector<::pid_t> all = keepers_but({});
+  for (::pid_t const rank : ranks_but({})) all.push_back(rank);
+  for (::pid_t const each : all) ::kill(each, SIGSTOP);
+  ::usleep(patience_ms * 1500);
+  for (::pid_t const each : all) ::kill(each, SIGCONT);
+  settle();
+  expect_good_end();
+}
+
 TEST_F(KeeperRing, SystemsWithoutPidfds) {
   pidfds_ = false;
   start(2);
