@@ -53,9 +53,10 @@ namespace atl::inline UPCXX_MODE {
 /// Ranks whose kernels communicate. A handle: copies mean the same team; kernels get it by value.
 ///
 /// In signatures, `s` is a scope (atl::device::this_thread(), this_warp(), this_block(), this_grid()), all of
-/// whose threads make the call with the same arguments. Calls return bool where they may give up: when the
-/// time-out of make_device_team() is over, or another wait of this rank has given up; the host then ends the
-/// job and says where.
+/// whose threads make the call with the same arguments. Calls that may give up say so, when the time-out of
+/// make_device_team() is over, or another wait of this rank has given up; the host then ends the job and says
+/// where. They return false, or, where they return a value, set `*given_up` to true if that is not null, and
+/// leave it alone otherwise.
 class device_team {
  public:
   // What kernels call.
@@ -147,14 +148,14 @@ class device_team {
     }
   }
   /// Copies n objects from elsewhere; they are there when the call returns, for all threads of the scope but
-  /// a grid's. What a signal that was seen before has announced is read.
+  /// a grid's. What a signal that was seen before has announced is read. False: given up.
   template <class Scope, class T, upcxx::memory_kind Kind>
-  ATOLL_ANYWHERE void get(Scope s, upcxx::global_ptr<T, Kind> from, std::remove_const_t<T>* to,
+  ATOLL_ANYWHERE bool get(Scope s, upcxx::global_ptr<T, Kind> from, std::remove_const_t<T>* to,
                           std::size_t n) const {
     if (auto const* const here = local(from, n)) {
       device::copy_run(s, to, here, n * sizeof(T));
       s.sync();
-      return;
+      return true;
     }
     s.sync();
     bool come = true;
@@ -164,6 +165,7 @@ class device_team {
         view_.report({0, static_cast<std::uint64_t>(device::call::get), 0,
                       reinterpret_cast<std::uint64_t>(to), n * sizeof(T), 0, 0},
                      engine::kernel_trouble::sort::not_nameable);
+        come = false;
       } else {
         device::place const source = name_of(from);
         engine::kernel_request r{};
@@ -177,15 +179,16 @@ class device_team {
         come = view_.look_for(device::call::get, &view_.box->completed, number);
       }
     }
-    s.sync_and(come);
+    return s.sync_and(come);
   }
   /// A value of at most 8 bytes, by this thread. What a signal that was seen before has announced is read. Where
   /// the device does not reach it the host fetches it, one by one: take many by the other get().
   template <class T, upcxx::memory_kind Kind>
-  [[nodiscard]] ATOLL_ANYWHERE std::remove_const_t<T> get(upcxx::global_ptr<T, Kind> from) const {
+  [[nodiscard]] ATOLL_ANYWHERE std::remove_const_t<T> get(upcxx::global_ptr<T, Kind> from,
+                                                          bool* given_up = nullptr) const {
     check_value<T>();
     if (T const* const here = local(from)) return *here;
-    return device::from_bits<T>(view_.ask_for_value(name_of(from), sizeof(T)));
+    return device::from_bits<T>(view_.ask_for_value(name_of(from), sizeof(T), given_up));
   }
 
   /// Gives a signal: what all threads of the scope have written before, directly or by put(), is visible to
@@ -266,7 +269,7 @@ class device_team {
     words::store_stamped(to, device::bits_of(value), stamp);
   }
   /// Waits until a pair of this rank has at least that number, by this thread; the value that came with it
-  /// or, if the giver does not wait for an answer, a later one. `given_up`, if not null, is set instead.
+  /// or, if the giver does not wait for an answer, a later one.
   template <class T>
   ATOLL_ANYWHERE T wait_stamped(stamped const* from, std::uint64_t stamp, bool* given_up = nullptr) const {
     stamped x{};
@@ -290,40 +293,43 @@ class device_team {
   // host of the owner.
 
   template <upcxx::memory_kind Kind>
-  ATOLL_ANYWHERE std::uint64_t fetch_add(upcxx::global_ptr<std::uint64_t, Kind> word,
-                                         std::uint64_t value) const {
+  ATOLL_ANYWHERE std::uint64_t fetch_add(upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value,
+                                         bool* given_up = nullptr) const {
     if (std::uint64_t* const here = atomic_word(word)) return words::fetch_add(here, value);
-    return view_.ask_for_word(name_of(word), engine::word_operation::add, value, 0);
+    return view_.ask_for_word(name_of(word), engine::word_operation::add, value, 0, given_up);
   }
   template <upcxx::memory_kind Kind>
-  ATOLL_ANYWHERE std::uint64_t exchange(upcxx::global_ptr<std::uint64_t, Kind> word,
-                                        std::uint64_t value) const {
+  ATOLL_ANYWHERE std::uint64_t exchange(upcxx::global_ptr<std::uint64_t, Kind> word, std::uint64_t value,
+                                        bool* given_up = nullptr) const {
     if (std::uint64_t* const here = atomic_word(word)) return words::exchange(here, value);
-    return view_.ask_for_word(name_of(word), engine::word_operation::set, value, 0);
+    return view_.ask_for_word(name_of(word), engine::word_operation::set, value, 0, given_up);
   }
   template <upcxx::memory_kind Kind>
   ATOLL_ANYWHERE std::uint64_t compare_exchange(upcxx::global_ptr<std::uint64_t, Kind> word,
-                                                std::uint64_t expected, std::uint64_t value) const {
+                                                std::uint64_t expected, std::uint64_t value,
+                                                bool* given_up = nullptr) const {
     if (std::uint64_t* const here = atomic_word(word)) return words::compare_exchange(here, expected, value);
-    return view_.ask_for_word(name_of(word), engine::word_operation::exchange_if_equal, value, expected);
+    return view_.ask_for_word(name_of(word), engine::word_operation::exchange_if_equal, value, expected,
+                              given_up);
   }
   template <upcxx::memory_kind Kind>
-  ATOLL_ANYWHERE std::uint64_t load(upcxx::global_ptr<std::uint64_t, Kind> word) const {
-    return fetch_add(word, 0);
+  ATOLL_ANYWHERE std::uint64_t load(upcxx::global_ptr<std::uint64_t, Kind> word,
+                                    bool* given_up = nullptr) const {
+    return fetch_add(word, 0, given_up);
   }
 
   /// What this thread has put before is visible to whoever sees what it puts after. Waits for the host if
-  /// that was asked for anything.
-  ATOLL_ANYWHERE void fence() const {
-    view_.wait_for_host();
+  /// that was asked for anything. False: given up.
+  ATOLL_ANYWHERE bool fence() const {
+    bool const come = view_.wait_for_host();
     words::fence();
+    return come;
   }
-  /// All that the threads of the scope have put is in place.
+  /// All that the threads of the scope have put is in place. False: given up.
   template <class Scope>
-  ATOLL_ANYWHERE void quiet(Scope s) const {
+  ATOLL_ANYWHERE bool quiet(Scope s) const {
     s.sync();
-    if (s.rank() == 0) fence();
-    s.sync();
+    return s.sync_and(s.rank() != 0 || fence());
   }
   /// Of all ranks of the team, one scope of each: what was put before is in place, everywhere, for what comes
   /// after. False: given up.
@@ -336,13 +342,16 @@ class device_team {
   /// other.
   /// @param op  of two T, and associative; that it is called on all ranks in the order of the ranks is not
   ///            promised, equal results are.
+  /// @param given_up  set for all threads of the scope, also those of a grid; the result means nothing then.
   template <class Scope, class T, class Op>
-  ATOLL_ANYWHERE T reduce_all(Scope s, T const& value, Op op) const {
+  ATOLL_ANYWHERE T reduce_all(Scope s, T const& value, Op op, bool* given_up = nullptr) const {
     check_value<T>();
-    return device::from_bits<T>(
-        device::reduce_words(view_, s, device::bits_of(value), [&op](std::uint64_t a, std::uint64_t b) {
+    return device::from_bits<T>(device::reduce_words(
+        view_, s, device::bits_of(value),
+        [&op](std::uint64_t a, std::uint64_t b) {
           return device::bits_of(T(op(device::from_bits<T>(a), device::from_bits<T>(b))));
-        }));
+        },
+        given_up));
   }
   /// The host of a rank calls what was given to on_notice() under that number; by this thread. After what it
   /// has put before.

@@ -149,14 +149,15 @@ struct reduce_many {
       words::store_stamped(&offers[me].out, out, number);
     }
     auto* const offers = view.offers(me, number, ranks);
+    bool given_up = false;
     if (this_block().rank() == 0) {
       for (std::int32_t r = 0; r < ranks; ++r) {
-        team.template wait_stamped<std::uint64_t>(&offers[r].in, number);
-        team.template wait_stamped<std::uint64_t>(&offers[r].out, number);
+        team.template wait_stamped<std::uint64_t>(&offers[r].in, number, &given_up);
+        team.template wait_stamped<std::uint64_t>(&offers[r].out, number, &given_up);
       }
       words::fence();
     }
-    this_block().sync();
+    if (!this_block().sync_and(!given_up)) return;  // there are no arrays
     T const* ins[most_ranks];
     T* outs[most_ranks];
     bool aligned = true;

@@ -70,7 +70,8 @@ struct take_work {
                                  gpu_ptr<std::uint64_t> done,
                                  std::uint64_t all) const {
     if (atl::device::this_block().rank() != 0) return;
-    while (team.fetch_add(next, 1) < all) {
+    bool given_up = false;
+    while (team.fetch_add(next, 1, &given_up) < all && !given_up) {
       // ... the work of that number ...
       team.signal(atl::device::this_thread(), done, 1, atl::signal_op::add);
     }

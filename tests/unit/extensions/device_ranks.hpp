@@ -43,7 +43,9 @@ class ranks {
   }
   ranks(ranks const&) = delete;
   ranks& operator=(ranks const&) = delete;
-  ~ranks() {
+  ~ranks() { stop_hosts(); }
+  /// What kernels ask for is not done any more.
+  void stop_hosts() {
     end_.store(true, std::memory_order_relaxed);
     if (host_.joinable()) host_.join();
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atoll/stream_reduction.cuh>
+
 #include "unit/extensions/device_ranks.hpp"
 
 namespace device_ranks {
@@ -250,6 +252,93 @@ TEST(device_waits, give_up_all_together_when_patience_is_over) {
   EXPECT_EQ(t.expected, 5U);
   EXPECT_EQ(t.found, 0U);
   EXPECT_GT(t.waited_ns, 20'000'000U);
+}
+
+struct sum_of_two {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+/// Rank 0 does not come. Whoever hears of it late, by others, must not take what they have for the result.
+TEST(device_waits, reductions_without_all_ranks_say_so_everywhere) {
+  for (int const n : {2, 3, 4, 5}) {
+    ranks some(n, reach::all, 20'000'000);
+    std::atomic<int> given_up{0};
+    some.run(1, [&](device_team team, int r) {
+      bool lost = false;
+      if (r != 0) team.reduce_all(on::this_thread(), std::uint64_t{1}, sum_of_two{}, &lost);
+      given_up += lost ? 1 : 0;
+    });
+    EXPECT_EQ(given_up, n - 1);
+  }
+}
+
+TEST(device_waits, all_threads_of_a_grid_hear_that_a_reduction_has_given_up) {
+  ranks some(2, reach::all, 20'000'000);
+  std::atomic<int> given_up{0};
+  some.run(3, [&](device_team team, int r) {
+    bool lost = false;
+    if (r != 0) team.reduce_all(on::this_grid(), 1, sum_of_two{}, &lost);
+    given_up += lost ? 1 : 0;
+  });
+  EXPECT_EQ(given_up, 3);
+}
+
+TEST(device_waits, reductions_that_succeed_leave_the_flag_alone) {
+  ranks some(5, reach::all, 20'000'000'000);
+  std::atomic<int> wrong{0};
+  some.run(2, [&](device_team team, int) {
+    bool lost = false;
+    for (int i = 0; i < 10; ++i)
+      wrong += team.reduce_all(on::this_grid(), i, sum_of_two{}, &lost) == 5 * i ? 0 : 1;
+    wrong += lost ? 1 : 0;
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+/// Nor has it said where its array is.
+TEST(device_waits, arrays_are_not_reduced_without_all_ranks) {
+  ranks some(2, reach::all, 20'000'000);
+  constexpr std::size_t n = 100;
+  std::array<std::vector<atl::stamped>, 2> memory;
+  for (auto& each : memory) each.resize(on::reduction_view::bytes(2, 0) / sizeof(atl::stamped) + 1);
+  std::uint64_t const peers[] = {reinterpret_cast<std::uint64_t>(memory[0].data()),
+                                 reinterpret_cast<std::uint64_t>(memory[1].data())};
+  std::uint64_t const owners[] = {access::owner(some.word(0, 0)), access::owner(some.word(1, 0))};
+  on::reduction_view view;
+  view.peers = peers;
+  view.owners = owners;
+  some.run(2, [&](device_team team, int r) {
+    if (r == 0) return;
+    auto const place = [&](std::size_t i) { return access::address(some.word(r, i)); };
+    on::reduce_many<std::uint64_t, on::plus>()(team, view, place(source), place(landing), n, on::plus{});
+  });
+  EXPECT_EQ(some.box(1).trouble.what,
+            static_cast<std::uint64_t>(atl::engine::kernel_trouble::sort::timed_out));
+}
+
+/// What the host of a rank is asked for takes longer than the rank's patience.
+TEST(device_waits, what_the_host_does_not_do_is_said) {
+  ranks some(2, reach::own, 20'000'000);
+  some.stop_hosts();
+  std::atomic<int> given_up{0};
+  some.run(1, [&](device_team team, int r) {
+    if (r != 0) return;
+    bool lost[5] = {};
+    team.fetch_add(some.word(1, 0), 1, &lost[0]);
+    team.exchange(some.word(1, 0), 1, &lost[1]);
+    team.compare_exchange(some.word(1, 0), 0, 1, &lost[2]);
+    team.load(some.word(1, 0), &lost[3]);
+    static_cast<void>(team.get(some.word(1, 0), &lost[4]));
+    for (bool const each : lost) given_up += each ? 1 : 0;
+    given_up += team.get(on::this_block(), some.word(1, 0), some.here(0, 5), 1) ? 0 : 1;
+    given_up += team.fence() ? 0 : 1;
+    given_up += team.quiet(on::this_block()) ? 0 : 1;
+    given_up += team.barrier(on::this_block()) ? 0 : 1;
+  });
+  EXPECT_EQ(given_up, 9);
 }
 
 TEST(device_waits, ranks_beyond_those_in_the_handle_are_found_in_tables) {

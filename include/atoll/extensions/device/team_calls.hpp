@@ -40,7 +40,7 @@ ATOLL_ANYWHERE bool enter_barrier(team_view const& t, Scope s) {
   bool come = true;
   if (s.rank() == 0) {
     std::uint64_t const number = words::load_relaxed(&t.own->barriers) + 1;
-    t.wait_for_host();
+    come = t.wait_for_host();  // or others would be told of what is not in place
     words::store_relaxed(&t.own->barriers, number);
     std::size_t round = 0;
     for (std::int32_t reach = 1; come && reach < t.rank_n; reach *= 2, ++round) {
@@ -54,10 +54,10 @@ ATOLL_ANYWHERE bool enter_barrier(team_view const& t, Scope s) {
 
 /// By recursive doubling: both of a pair compute the same, in the order of their ranks, so all have the same
 /// bits. Ranks beyond the largest power of two give to, and hear from, one of the others. `combine` of two
-/// values as 64 bits.
+/// values as 64 bits. `given_up`, if not null, is set for all threads of the scope if one has not been heard of.
 template <class Scope, class Combine>
-ATOLL_ANYWHERE std::uint64_t reduce_words(team_view const& t, Scope s, std::uint64_t value,
-                                          Combine&& combine) {
+ATOLL_ANYWHERE std::uint64_t reduce_words(team_view const& t, Scope s, std::uint64_t value, Combine&& combine,
+                                          bool* given_up) {
   s.sync();
   team_words& own = *t.own;
   bool come = true;
@@ -87,21 +87,28 @@ ATOLL_ANYWHERE std::uint64_t reduce_words(team_view const& t, Scope s, std::uint
       bool const two = me + power < t.rank_n;
       if (two) value = combine(value, hear(own.folded_in));
       auto& in = own.reduced[number % 2];
-      for (std::size_t round = 0; round < rounds; ++round) {
+      // Who has given up tells nobody what it does not know.
+      for (std::size_t round = 0; come && round < rounds; ++round) {
         t.tell_across(round,
                       offsetof(team_words, reduced) + ((number % 2) * most_rounds + round) * sizeof(stamped),
                       value, number);
         std::uint64_t const theirs = hear(in[round]);
         value = (me >> round & 1) == 0 ? combine(value, theirs) : combine(theirs, value);
       }
-      if (two) t.tell_across(other, offsetof(team_words, folded_out), value, number);
+      if (come && two) t.tell_across(other, offsetof(team_words, folded_out), value, number);
     }
-    if (!std::is_same_v<Scope, thread>) words::store_relaxed(&own.result.value, value);
+    if (!std::is_same_v<Scope, thread>) {
+      words::store_relaxed(&own.result.value, value);
+      words::store_relaxed(&own.result.stamp, come ? 1 : 0);
+    }
   }
-  if (std::is_same_v<Scope, thread>) return value;
-  s.sync();
-  value = words::load_relaxed(&own.result.value);
-  s.sync();
+  if (!std::is_same_v<Scope, thread>) {
+    s.sync();
+    value = words::load_relaxed(&own.result.value);
+    come = words::load_relaxed(&own.result.stamp) != 0;
+    s.sync();
+  }
+  if (!come && given_up != nullptr) *given_up = true;
   return value;
 }
 

@@ -49,7 +49,7 @@ struct team_words {
   alignas(16) stamped reduced[2][most_rounds];  ///< by parity of the number of reductions, and round
   stamped folded_in;                            ///< from a rank that has no partner
   stamped folded_out;                           ///< what becomes of it
-  stamped result;                               ///< for the other threads
+  stamped result;                               ///< for the other threads; its stamp is 0 if given up
   std::uint64_t barrier_in[most_rounds];        ///< by round
   std::uint64_t barriers;                       ///< so many
   std::uint64_t reductions;
@@ -205,33 +205,37 @@ struct team_view {
     std::uint64_t const number = words::load_seen(&own->commands);
     return number == 0 || look_for(call::quiet, &box->completed, number);
   }
-  /// The host changes a word, and says what was there.
+  /// The host changes a word, and says what was there. `given_up`, if not null, is set if it does not.
   ATOLL_ANYWHERE std::uint64_t ask_for_word(place word, engine::word_operation operation,
-                                            std::uint64_t operand, std::uint64_t compare) const {
+                                            std::uint64_t operand, std::uint64_t compare,
+                                            bool* given_up) const {
     engine::kernel_request r = request(engine::kernel_call::atomic, word, operation, operand);
     r.compare = compare;
-    return answer_to(ask(r));
+    return answer_to(ask(r), given_up);
   }
-  /// The host fetches a value of at most 8 bytes.
-  ATOLL_ANYWHERE std::uint64_t ask_for_value(place from, std::size_t bytes) const {
+  /// The host fetches a value of at most 8 bytes. The same.
+  ATOLL_ANYWHERE std::uint64_t ask_for_value(place from, std::size_t bytes, bool* given_up) const {
     engine::kernel_request r{};
     r.call = engine::kernel_call::get_value;
     r.from_owner = from.owner;
     r.from = from.address;
     r.bytes = bytes;
-    return answer_to(ask(r));
+    return answer_to(ask(r), given_up);
   }
-  ATOLL_ANYWHERE std::uint64_t answer_to(std::uint64_t number) const {
+  ATOLL_ANYWHERE std::uint64_t answer_to(std::uint64_t number, bool* given_up) const {
     engine::kernel_command& there = box->commands[(number - 1) % engine::kernel_mailbox::capacity];
     bool const come =
         look_until(call::command, &there.answered, number, [&there, number](std::uint64_t& found) {
           found = words::load_acquire(&there.answered);
           return found == number;
         });
-    if (!come) return 0;
-    std::uint64_t const before = words::load_relaxed(&there.answer);
+    if (!come) {
+      if (given_up != nullptr) *given_up = true;
+      return 0;
+    }
+    std::uint64_t const answer = words::load_relaxed(&there.answer);
     words::store_release(&there.answered, 0);
-    return before;
+    return answer;
   }
 
   // Words of others
