@@ -64,7 +64,10 @@ class collective_source {
 ///   itself (on_stream() says which) are done by this rank's user-level progress when the stream comes there;
 ///   while that is captured they end the job. Small ones are done by a kernel, as those of copy_batch.
 /// - In checked code the job ends, with a message, if a source is null or not the rank's own, overlaps what is
-///   written, or if the count does not fit what was bound. Counts that differ between ranks are not noticed.
+///   written, or if the count does not fit what was bound.
+/// - In all code it ends so if ranks call different things, or with different counts, roots, types or
+///   destinations, when one of them makes user-level progress next; or in destroy(), if one has made more calls.
+///   What is captured into graphs is not compared: a call is captured on all ranks or on none.
 template <class T>
 class collective_destination {
  public:
@@ -81,6 +84,7 @@ class collective_destination {
     ATOLL_CHECK(root >= 0 && root < over.rank_n(), "%s: rank %d is outside the team of %d ranks", call,
                 static_cast<int>(root), static_cast<int>(over.rank_n()));
     check_count(call, count, 1);
+    note(s, stream_call::operation::broadcast, count, root);
     if (count == 0) return;
     if (over.rank_me() == root) check_source(call, source, count, count, 0);
     links_->broadcast(s, *all_, root, source.place_, count * sizeof(T));
@@ -93,6 +97,7 @@ class collective_destination {
     constexpr char const* call = "collective_destination::gather_all";
     check_open(call);
     check_count(call, count, ranks());
+    note(s, stream_call::operation::gather_all, count);
     if (count == 0) return;
     check_source(call, source, count, ranks() * count,
                  static_cast<std::size_t>(links_->over().rank_me()) * count);
@@ -107,6 +112,7 @@ class collective_destination {
     constexpr char const* call = "collective_destination::all_to_all";
     check_open(call);
     check_count(call, count, ranks());
+    note(s, stream_call::operation::all_to_all, count);
     if (count == 0) return;
     check_source(call, source, ranks() * count, ranks() * count, nowhere);
     links_->exchange(s, *all_, source.place_, count * sizeof(T), true);
@@ -119,16 +125,24 @@ class collective_destination {
   template <class Device>
   friend class stream_collectives;
   using links = detail::collective_links;
+  using stream_call = detail::stream_call;
   static constexpr std::size_t nowhere = ~std::size_t{0};
 
-  collective_destination(std::shared_ptr<links const> over, links::places all, std::size_t n)
-      : links_(std::move(over)), all_(std::make_shared<links::places const>(std::move(all))), size_(n) {}
+  collective_destination(std::shared_ptr<links const> over, links::places all, std::size_t n,
+                         std::uint32_t number)
+      : links_(std::move(over)),
+        all_(std::make_shared<links::places const>(std::move(all))),
+        size_(n),
+        number_(number) {}
 
   [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(links_->over().rank_n()); }
   void check_open([[maybe_unused]] char const* call) const {
     upcxx::detail::check_injection(call);
     ATOLL_CHECK(links_ != nullptr && links_->is_open(),
                 "%s: the stream_collectives that this is of was destroyed", call);
+  }
+  void note(stream const& s, stream_call::operation what, std::size_t count, std::int32_t root = -1) const {
+    links_->note(s, {what, sizeof(T), count, root, number_});
   }
   void check_count([[maybe_unused]] char const* call, [[maybe_unused]] std::size_t count,
                    [[maybe_unused]] std::size_t parts) const {
@@ -163,6 +177,7 @@ class collective_destination {
   std::shared_ptr<links const> links_;
   std::shared_ptr<links::places const> all_;
   std::size_t size_;
+  std::uint32_t number_;
 };
 
 /// What the ranks of a team need for collectives in streams: a few signals, and no buffers. Any number of
@@ -210,9 +225,8 @@ class stream_collectives {
     upcxx::detail::check_range(destination, n, call, "destination");
     return collective_destination<T>(
         links_,
-        links_->gather_places({access::owner(destination), access::address(destination)}, n * sizeof(T),
-                              call),
-        n);
+        links_->gather_places({access::owner(destination), access::address(destination)}, n, sizeof(T), call),
+        n, ++bound_);
   }
 
   /// Ends the object, and the use of its destinations. Collective over the team; no stream is in a call any
@@ -220,13 +234,14 @@ class stream_collectives {
   ///
   /// @progress  user.
   void destroy() {
-    links_->close();
+    links_->close();  // says if the ranks' calls differ
     signals_.destroy();
   }
 
  private:
   signal_array<Device::kind> signals_;
   std::shared_ptr<detail::collective_links> links_;
+  std::uint32_t bound_ = 0;  ///< destinations
 };
 
 }  // namespace atl::inline UPCXX_MODE

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <atoll/device.cuh>
+#include <atoll/extensions/stream/matching_calls.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/promise.hpp>
@@ -240,6 +241,14 @@ inline void finish_by_hosts(shared_reductions& all, std::uint64_t number) {
   auto const found = all->open.find(number);
   host_reductions::gathered& g = found->second;
   if (g.come != all->ranks || !g.combine) return;
+  for (std::size_t r = 1; r < g.parts.size(); ++r) {
+    if (g.parts[r].size() == g.parts[0].size()) continue;
+    check_failed(
+        "stream_reduction::reduce_all: rank %d gives %zu bytes, and rank %d gives %zu: all arrays must have one "
+        "size",
+        static_cast<int>(all.team()[0]), g.parts[0].size(),
+        static_cast<int>(all.team()[static_cast<upcxx::intrank_t>(r)]), g.parts[r].size());
+  }
   std::vector<char> const result = g.combine(g.parts);
   all->open.erase(found);
   for (std::int32_t r = 0; r < static_cast<std::int32_t>(all->ranks); ++r) {
@@ -280,7 +289,10 @@ inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, 
 }  // namespace device
 
 /// Reductions over the ranks of a team, of arrays in an allocator's segments. All ranks make the same calls
-/// in the same order, each with whichever stream of the allocator's device, one after the other.
+/// in the same order, each with whichever stream of the allocator's device, one after the other. The job ends,
+/// with a message, if numbers or sizes of elements differ, when a rank makes user-level progress next; or in
+/// destroy(), if one rank has made more calls. What is captured into graphs is not compared: a call is captured
+/// on all ranks or on none.
 template <class Device, class Compiler = device::this_compiler>
 class stream_reduction {
  public:
@@ -290,12 +302,16 @@ class stream_reduction {
   /// Takes 32 bytes for each of `few` elements and rank from the allocator, which must be active and stay.
   /// Collective over the team.
   ///
-  /// @param few       up to so many elements go the fastest way.
+  /// @param few       up to so many elements go the fastest way; the same on all ranks.
   /// @param patience  as for make_device_team().
   /// @progress        user.
   explicit stream_reduction(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world(),
                             std::size_t few = 8192, double patience = 0)
-      : gpu_(&gpu), over_(&over), team_(make_device_team(gpu, over, patience)) {
+      : gpu_(&gpu),
+        over_(&over),
+        team_(make_device_team(gpu, over, patience)),
+        made_(std::make_unique<detail::matching_calls>("stream_reduction", over)) {
+    detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
     auto const ranks = static_cast<std::size_t>(over.rank_n());
     std::size_t const bytes = device::reduction_view::bytes(ranks, few);
     own_ = gpu.template allocate<char>(bytes + 2 * ranks * sizeof(std::uint64_t), 256);
@@ -337,6 +353,8 @@ class stream_reduction {
   void reduce_all(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
     static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
                   "stream_reduction: elements have 4 or 8 bytes");
+    ATOLL_CHECK(made_ != nullptr, "stream_reduction::reduce_all: the object was destroyed");
+    if (!s.is_captured()) made_->note({detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0});
     if (n == 0) return;
     ATOLL_CHECK(team_.local(in, n) != nullptr && team_.local(out, n) != nullptr,
                 "stream_reduction: %zu elements of both arrays must be in the allocator's segment", n);
@@ -356,7 +374,10 @@ class stream_reduction {
   ///
   /// @progress  user.
   void destroy() {
+    ATOLL_CHECK(made_ != nullptr, "stream_reduction::destroy: the object was destroyed already");
+    made_->close();  // says if the ranks' calls differ
     upcxx::barrier(*over_);
+    made_.reset();
     hosts_.reset();
     gpu_->deallocate(std::exchange(own_, pointer<char>()));
     team_.destroy();
@@ -408,6 +429,7 @@ class stream_reduction {
   upcxx::device_allocator<Device>* gpu_;
   upcxx::team const* over_;
   device_team team_;
+  std::unique_ptr<detail::matching_calls> made_;
   pointer<char> own_;
   device::reduction_view view_;
   bool by_kernels_ = false;

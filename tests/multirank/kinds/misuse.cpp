@@ -17,6 +17,7 @@
 int misuse_kernels(char const* what);      // misuse_kernels.cpp
 int misuse_collectives(char const* what);  // misuse_collectives.cpp
 int misuse_neighbours(char const* what);   // there, too
+int misuse_reductions(char const* what);   // there, too
 void misuse_arrays(char const* what);      // misuse_arrays.cpp
 
 namespace {
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
   if (is("pinned_left_open")) return pinned_left_open();
   if (std::strncmp(what, "kernel_", 7) == 0) return misuse_kernels(what);
   if (std::strncmp(what, "neighbours_", 11) == 0) return misuse_neighbours(what);
+  if (std::strncmp(what, "reduction_", 10) == 0) return misuse_reductions(what);
   if (std::strncmp(what, "collective_", 11) == 0) return misuse_collectives(what);
   if (std::strncmp(what, "array_", 6) == 0) misuse_arrays(what);
   if (is("pin_null")) (void)atl::pin(nullptr, 8);

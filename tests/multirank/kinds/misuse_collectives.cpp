@@ -7,6 +7,7 @@
 
 #include <atoll/stream_collectives.hpp>
 #include <atoll/stream_neighbors.hpp>
+#include <atoll/stream_reduction.cuh>
 #include <upcxx/upcxx.hpp>
 
 int misuse_neighbours(char const* what) {
@@ -26,8 +27,36 @@ int misuse_neighbours(char const* what) {
   return 0;
 }
 
+int misuse_reductions(char const* what) {
+  auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
+  bool const other = upcxx::rank_me() != 0;
+  auto gpu = upcxx::make_gpu_allocator(4 << 20);
+  auto const s = atl::make_stream(gpu);
+  auto const values = gpu.allocate<float>(1000);
+  auto const wide = gpu.allocate<double>(1000);
+  using reductions = atl::stream_reduction<upcxx::gpu_default_device>;
+  auto all = std::make_unique<reductions>(gpu, upcxx::world(), is("reduction_few") && other ? 100 : 200,
+                                          is("reduction_late") ? 1 : 0);
+  atl::device::plus const sum;
+  if (is("reduction_counts")) all->reduce_all(s, values, values, other ? 11 : 10, sum);
+  if (is("reduction_long_counts")) all->reduce_all(s, values, values, other ? 300 : 10, sum);
+  if (is("reduction_types")) {
+    other ? all->reduce_all(s, values, values, 10, sum) : all->reduce_all(s, wide, wide, 10, sum);
+  }
+  if (is("reduction_late") && other) all->reduce_all(s, values, values, 300, sum);
+  while (is("reduction_late") && !other) upcxx::progress();
+  if (is("reduction_more") && other) all->reduce_all(s, values, values, 10, sum);
+  if (!is("reduction_more")) atl::wait(s);
+  all->destroy();
+  if (is("reduction_destroyed")) all->reduce_all(s, values, values, 10, sum);
+  if (is("reduction_twice")) all->destroy();
+  gpu.destroy();
+  return 0;
+}
+
 int misuse_collectives(char const* what) {
   auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
+  bool const other = upcxx::rank_me() != 0;
   auto gpu = upcxx::make_gpu_allocator(1 << 20);
   auto const ranks = static_cast<std::size_t>(upcxx::rank_n());
   auto const source = gpu.allocate<int>(10 * ranks);
@@ -36,11 +65,18 @@ int misuse_collectives(char const* what) {
   auto const theirs = sources.fetch((upcxx::rank_me() + 1) % upcxx::rank_n()).wait();
   upcxx::barrier();
   auto const s = atl::make_stream(gpu);
-  auto all = std::make_unique<atl::stream_collectives<upcxx::gpu_default_device>>(gpu);
+  auto all = std::make_unique<atl::stream_collectives<upcxx::gpu_default_device>>(
+      gpu, upcxx::world(), is("collective_steps") && other ? 1000 : 2000);
   if (is("collective_null")) (void)all->bind(upcxx::global_ptr<int>(), 10);
   if (is("collective_binds_theirs")) (void)all->bind(theirs, 10);
   if (is("collective_binds_too_much")) (void)all->bind(destination, 10 * ranks + 1000);
   if (is("collective_sizes")) (void)all->bind(destination, 10 + static_cast<std::size_t>(upcxx::rank_me()));
+  if (is("collective_types")) {
+    if (other)
+      (void)all->bind(upcxx::reinterpret_pointer_cast<short>(destination), 20);
+    else
+      (void)all->bind(destination, 10);
+  }
   auto const to = all->bind(destination, 10 * ranks);
   if (is("collective_no_source")) to.gather_all(s, nullptr, 10);
   if (is("collective_no_root_source")) to.broadcast(s, upcxx::rank_me(), static_cast<int*>(nullptr), 10);
@@ -49,6 +85,16 @@ int misuse_collectives(char const* what) {
   if (is("collective_too_many")) to.gather_all(s, source, 11);
   if (is("collective_root")) to.broadcast(s, upcxx::rank_n(), source, 10);
   if (is("collective_overlaps")) to.all_to_all(s, destination, 10);
+  if (is("collective_counts")) to.gather_all(s, source, other ? 9 : 10);
+  if (is("collective_nothing")) to.all_to_all(s, source, other ? 0 : 10);
+  if (is("collective_roots")) to.broadcast(s, upcxx::rank_me(), source, 10);
+  if (is("collective_operations")) other ? to.all_to_all(s, source, 10) : to.gather_all(s, source, 10);
+  if (is("collective_destinations")) {
+    auto const second = all->bind(source, 10 * ranks);
+    (other ? to : second).gather_all(s, upcxx::new_array<int>(10), 10);
+  }
+  if (is("collective_more") && other) to.gather_all(s, source, 10);
+  if (!is("collective_more")) atl::wait(s);
   if (is("collective_forgotten")) all.reset();
   all->destroy();
   if (is("collective_destroyed")) to.gather_all(s, source, 10);

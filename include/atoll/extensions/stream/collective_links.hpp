@@ -12,12 +12,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include <atoll/base/check.hpp>
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/streams.hpp>
+#include <atoll/extensions/stream/matching_calls.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -59,10 +61,14 @@ class collective_links {
   }
   static std::size_t words(upcxx::team const& over) { return kinds_of_words * count(over); }
 
-  /// `signals`: words() of each rank.
+  /// `signals`: words() of each rank. Collective over the team.
   template <class Signals>
   collective_links(Signals const& signals, upcxx::team const& over, std::size_t step_bytes)
-      : over_(&over), links_(count(over)), step_bytes_(step_bytes) {
+      : over_(&over),
+        links_(count(over)),
+        step_bytes_(step_bytes),
+        calls_(std::make_unique<matching_calls>("stream_collectives", over)) {
+    check_same("atl::stream_collectives", "bytes for a step", step_bytes, over);
     upcxx::intrank_t const me = over.rank_me();
     upcxx::intrank_t const ranks = over.rank_n();
     own_ = signals.mine();
@@ -74,31 +80,44 @@ class collective_links {
 
   [[nodiscard]] upcxx::team const& over() const { return *over_; }
   [[nodiscard]] bool is_open() const noexcept { return !own_.is_null(); }
-  void close() { own_ = pointer(); }
+  /// Collective over the team.
+  void close() {
+    if (is_open()) calls_->close();
+    calls_.reset();
+    own_ = pointer();
+  }
+
+  /// Compares a call with those of the other ranks, unless graphs make it.
+  void note(stream const& s, stream_call const& call) const {
+    if (!s.is_captured()) calls_->note(call);
+  }
 
   /// Where all ranks receive: `mine` of this one. Ends the job if sizes differ. Collective over the team.
-  [[nodiscard]] places gather_places(engine::memory_place mine, std::size_t bytes, char const* call) const {
+  [[nodiscard]] places gather_places(engine::memory_place mine, std::size_t count, std::size_t element,
+                                     char const* call) const {
     struct told {
-      std::uint64_t owner, address, bytes;
+      std::uint64_t owner, address, count, element;
     };
     auto const ranks = static_cast<std::size_t>(over_->rank_n());
     std::vector<told> own(ranks, told{});
     std::vector<told> all(ranks);
-    own[static_cast<std::size_t>(over_->rank_me())] = {mine.owner, mine.address, bytes};
+    own[static_cast<std::size_t>(over_->rank_me())] = {mine.owner, mine.address, count, element};
     upcxx::reduce_all(
         own.data(), all.data(), ranks,
         [](told const& a, told const& b) {
-          return told{a.owner | b.owner, a.address | b.address, a.bytes | b.bytes};
+          return told{a.owner | b.owner, a.address | b.address, a.count | b.count, a.element | b.element};
         },
         *over_)
         .wait();
     places found;
     for (told const& each : all) {
-      if (each.bytes != bytes) {
+      if (each.count != count || each.element != element) {
         check_failed(
-            "%s: this rank gives %zu bytes, and rank %d gives %llu: all destinations must have one size",
-            call, bytes, static_cast<int>(static_cast<std::uint32_t>(each.owner)),
-            static_cast<unsigned long long>(each.bytes));
+            "%s: rank %d gives %zu elements of %zu bytes, and rank %d gives %llu of %llu: all destinations must "
+            "have one size",
+            call, static_cast<int>((*over_)[over_->rank_me()]), count, element,
+            static_cast<int>(static_cast<std::uint32_t>(each.owner)),
+            static_cast<unsigned long long>(each.count), static_cast<unsigned long long>(each.element));
       }
       found.push_back({each.owner, each.address});
     }
@@ -199,6 +218,7 @@ class collective_links {
   upcxx::team const* over_;
   std::size_t links_;
   std::size_t step_bytes_;
+  std::unique_ptr<matching_calls> calls_;
   pointer own_;                  ///< the first word; null: destroyed
   std::vector<pointer> ahead_;   ///< by link, of the rank so far on
   std::vector<pointer> behind_;  ///< of the rank so far back
