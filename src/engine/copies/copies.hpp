@@ -79,8 +79,10 @@ class device_copies final : public single<device_copies>, public work_source {
                          std::ptrdiff_t prepared_box::dimension::*stride);
   bool is_pinned(memory::kind& kind, copy_place const& end, std::size_t bytes);
   bool is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes);
-  /// One of the library's own in which a device does what peers cannot do to its memory.
-  memory::stream_handle helping_stream(memory::kind& kind, int device);
+  /// What a device does in streams of the library's own. Neither waits for the other: a kernel that waits for an addition may leave boxes
+  /// no room.
+  enum class help : std::uint8_t { additions, boxes };
+  memory::stream_handle helping_stream(memory::kind& kind, int device, help with);
   /// Streams that stand still without polls count as open.
   void watch_streams();
   /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
@@ -101,6 +103,7 @@ class device_copies final : public single<device_copies>, public work_source {
   struct helping {
     memory::kind* kind;
     int device;
+    help with;
     memory::stream_handle stream;  ///< ends with the kind
   };
   std::vector<helping> helping_;

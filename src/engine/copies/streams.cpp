@@ -120,7 +120,8 @@ bool device_copies::start_box(memory_place to, memory_place from, prepared_box c
     return false;
   }
   memory::program_streams& streams = *source.device->kind->streams();
-  memory::stream_handle const on = helping_stream(*source.device->kind, source.device->known.device);
+  memory::stream_handle const on =
+      helping_stream(*source.device->kind, source.device->known.device, help::boxes);
   if (!streams.copy_box(on, target.end(), source.end(), shape_of(box))) return false;
   streams.report(on, begin(completion, target.device, source.device));
   watch_streams();
@@ -182,11 +183,11 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
   return false;
 }
 
-memory::stream_handle device_copies::helping_stream(memory::kind& kind, int device) {
+memory::stream_handle device_copies::helping_stream(memory::kind& kind, int device, help with) {
   for (helping const& each : helping_) {
-    if (each.kind == &kind && each.device == device) return each.stream;
+    if (each.kind == &kind && each.device == device && each.with == with) return each.stream;
   }
-  helping_.push_back({&kind, device, kind.streams()->make(device)});
+  helping_.push_back({&kind, device, with, kind.streams()->make(device)});
   return helping_.back().stream;
 }
 
@@ -195,7 +196,8 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
   memory::kind& kind = *place.device->kind;
   int const device = place.device->known.device;
   memory::program_streams* const streams = kind.streams();
-  memory::stream_handle const on = streams == nullptr ? nullptr : helping_stream(kind, device);
+  memory::stream_handle const on =
+      streams == nullptr ? nullptr : helping_stream(kind, device, help::additions);
   if (streams == nullptr || !streams->add_at_home(on, place.end(), value)) {
     fatal(
         "stream",

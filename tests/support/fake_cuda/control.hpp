@@ -34,6 +34,8 @@ struct control {
 
   /// Stops all devices of this process before the next thing on their streams, or lets them go on.
   void (*hold)(bool stop) = nullptr;
+  /// The same for kernels that copy boxes alone: as if others left them no room on their device.
+  void (*hold_boxes)(bool stop) = nullptr;
   /// Lets the next cuInit read FAKE_CUDA and CUDA_VISIBLE_DEVICES again. Nothing may be left of the last one.
   void (*restart)() = nullptr;
 };

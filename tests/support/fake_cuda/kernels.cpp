@@ -64,7 +64,7 @@ cu_result start_box(stream on, box_copy const& box) {
     std::uint64_t const to = box.place(box.to, box.to_strides, i);
     std::uint64_t const from = box.place(box.from, box.from_strides, i);
     if ((to | from) % box.unit != 0) return invalid_value;  // a device would trap
-    if (cu_result const code = start_copy(on, to, nullptr, from, nullptr, box.unit); code != success)
+    if (cu_result const code = start_copy(on, to, nullptr, from, nullptr, box.unit, true); code != success)
       return code;
   }
   ++all().counts.kernels;

@@ -157,6 +157,7 @@ struct task {
   std::shared_ptr<registration> host;  ///< as well
   std::shared_ptr<event_state> mark;
   bool fails = false;
+  bool of_box = false;                 ///< a unit of a kernel that copies a box
   std::shared_ptr<user_objects> kept;  ///< of a graph that was launched
 };
 
@@ -194,6 +195,7 @@ struct state {
   settings chosen;
   bool started = false;
   bool held = false;
+  bool boxes_held = false;
   bool playing = false;                                ///< the devices' thread runs
   std::vector<std::unique_ptr<device_state>> devices;  ///< that this process sees
   std::map<pointer, std::size_t> reserved;
@@ -241,7 +243,7 @@ void note_in_flight(task const& t, int more);
 cu_result name_stream(stream& on);
 /// A copy at the end of a stream. Devices whose reach decides; null: the stream's.
 cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
-                     device_state const* from_device, std::size_t bytes);
+                     device_state const* from_device, std::size_t bytes, bool of_box = false);
 /// Whether calls for a stream of the device may be made by this thread now. Measured on a driver of CUDA 13:
 /// no current context will do, that of another device will not.
 cu_result admit(device_state const& device);

@@ -37,6 +37,7 @@ std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice, bool& watchi
   std::vector<std::shared_ptr<stream_state>> ready;
   for (auto const& [name, each] : s.streams) {
     if (each->tasks.empty() || each->device->broken != success) continue;
+    if (s.boxes_held && each->tasks.front().of_box) continue;
     if (must_wait(each->tasks.front())) {
       watching = true;
     } else {
@@ -100,6 +101,12 @@ void execute(task const& t) {
 void hold(bool stop) {
   std::lock_guard const held(all().lock);
   all().held = stop;
+  all().work.notify_one();
+}
+
+void hold_boxes(bool stop) {
+  std::lock_guard const held(all().lock);
+  all().boxes_held = stop;
   all().work.notify_one();
 }
 
@@ -178,7 +185,7 @@ void begin_playing() {
 }
 
 cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
-                     device_state const* from_device, std::size_t bytes) {
+                     device_state const* from_device, std::size_t bytes, bool of_box) {
   state& s = all();
   auto const found = s.streams.find(on);
   if (found == s.streams.end()) return invalid_handle;
@@ -194,6 +201,7 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   t.from = ends[1].at;
   t.bytes = bytes;
   t.fails = ++s.copies == s.chosen.fail_copy;
+  t.of_box = of_box;
   for (int i = 0; i < 2; ++i) {
     t.ends[i] = ends[i].memory;
     if (ends[i].host != nullptr) t.host = ends[i].host;
@@ -391,6 +399,7 @@ extern "C" __attribute__((visibility("default"))) fake_cuda::control* fake_cuda_
 fake_cuda::control* fake_cuda_control() {
   fake_cuda::control& counts = fake_cuda::all().counts;
   counts.hold = &fake_cuda::hold;
+  counts.hold_boxes = &fake_cuda::hold_boxes;
   counts.restart = &fake_cuda::restart;
   return &counts;
 }
