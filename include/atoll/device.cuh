@@ -131,8 +131,9 @@ class device_team {
   ATOLL_ANYWHERE void put_strided(Scope s, T const* from, std::ptrdiff_t from_stride,
                                   upcxx::global_ptr<T, Kind> to, std::ptrdiff_t to_stride, std::size_t n,
                                   std::size_t rows) const {
-    T* const here = rows == 0 ? nullptr : local(to);
-    T* const end = rows == 0 ? nullptr : local(to + static_cast<std::ptrdiff_t>(rows - 1) * to_stride, n);
+    if (rows == 0 || n == 0) return;
+    T* const here = local(to);
+    T* const end = local(to + static_cast<std::ptrdiff_t>(rows - 1) * to_stride, n);
     if (here != nullptr && end != nullptr) {
       // All threads at once: runs may be shorter than the scope.
       for (std::size_t i = s.rank(); i < rows * n; i += s.size()) {
@@ -152,6 +153,10 @@ class device_team {
   template <class Scope, class T, upcxx::memory_kind Kind>
   ATOLL_ANYWHERE bool get(Scope s, upcxx::global_ptr<T, Kind> from, std::remove_const_t<T>* to,
                           std::size_t n) const {
+    if (n == 0) {
+      s.sync();
+      return true;
+    }
     if (auto const* const here = local(from, n)) {
       device::copy_run(s, to, here, n * sizeof(T));
       s.sync();
@@ -219,13 +224,14 @@ class device_team {
     }
     return s.sync_and(come);
   }
-  /// Index of one of n signals that has come; looks at number `first` first. n: given up. By this thread.
+  /// Index of one of n signals that has come; looks at number `first` first. n: given up, or n is 0. By this
+  /// thread.
   ATOLL_ANYWHERE std::size_t wait_any(std::uint64_t const* words_begin, std::size_t n, std::uint64_t value,
                                       std::size_t first = 0, signal_cmp how = signal_cmp::at_least) const {
     return device::wait_for_any_word(view_, words_begin, n, value, how == signal_cmp::equal, first);
   }
-  /// Waits for one of n at least, and writes the indices of all that have come; how many. 0: given up. By
-  /// this thread.
+  /// Waits for one of n at least, and writes the indices of all that have come; how many. 0: given up, or n
+  /// is 0. By this thread.
   ATOLL_ANYWHERE std::size_t wait_some(std::uint64_t const* words_begin, std::size_t n, std::uint64_t value,
                                        std::size_t* which, signal_cmp how = signal_cmp::at_least) const {
     std::size_t count = 0;
@@ -381,6 +387,7 @@ class device_team {
   /// @progress  user-level progress of the persona that made the team makes the calls.
   void on_notice(std::uint32_t number, std::function<void(std::int32_t, std::uint64_t)> call) const {
     device::check_open(state_);
+    ATOLL_CHECK(call != nullptr, "device_team::on_notice: an empty function for number %u", number);
     state_->handlers[number] = std::move(call);
   }
 
@@ -422,6 +429,11 @@ class device_team {
                                      std::uint64_t value) const {
     static_assert(std::is_trivially_copyable_v<T>, "put: objects that are copied byte by byte");
     std::size_t const bytes = n * sizeof(T);
+    if (bytes == 0) {  // pointers may be null
+      s.sync();
+      if (s.rank() == 0 && operation != engine::word_operation::none) view_.change(word, operation, value);
+      return;
+    }
     if (char* const here = view_.find(to, bytes)) {
       device::copy_run(s, here, from, bytes);
       if (operation == engine::word_operation::none) return;

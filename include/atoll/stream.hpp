@@ -83,6 +83,8 @@ class stream {
   [[nodiscard]] CUstream_st* native() const { return static_cast<CUstream_st*>(name_.handle); }
   /// For that of HIP.
   [[nodiscard]] ihipStream_t* native_hip() const { return static_cast<ihipStream_t*>(name_.handle); }
+  /// Its device, as the device_id() of an allocator there.
+  [[nodiscard]] int device_id() const { return engine::stream_device(name_); }
   /// True between the begin and the end of a capture.
   [[nodiscard]] bool is_captured() const { return engine::is_captured(name_); }
 

@@ -23,6 +23,9 @@ ATOLL_EXPORT stream_name make_stream(unsigned kind, int device);
 /// Ends one that make_stream made; nothing is left to be done there. Nothing if finalize has.
 ATOLL_EXPORT void drop_stream(stream_name s);
 
+/// Number of its device in this process, among those of its kind.
+ATOLL_EXPORT int stream_device(stream_name s);
+
 /// Whether calls go into a graph instead.
 ATOLL_EXPORT bool is_captured(stream_name s);
 

@@ -19,6 +19,8 @@ using memory::kind_id;
 /// Whose streams these are.
 memory::kind& device_copies::kind_of_stream(stream_name s) {
   auto const id = static_cast<kind_id>(s.kind);
+  if (s.kind == stream_name().kind)
+    fatal("stream", "the stream was moved from: use the object that it was moved to");
   memory::kind* const kind = segments_.find_kind(id);
   if (kind == nullptr) {
     fatal("stream", "this process has no device whose streams could be used: %s; see `atoll info`",
@@ -250,6 +252,11 @@ void drop_stream(stream_name s) {
   if (!device_copies::exists() || s.life != device_copies::here().life()) return;
   guard const held;
   device_copies::here().kind_of_stream(s).streams()->drop(s.handle);
+}
+
+int stream_device(stream_name s) {
+  guard const held;
+  return device_copies::here().kind_of_stream(s).streams()->device_of(s.handle);
 }
 
 bool is_captured(stream_name s) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <atoll/device.cuh>
@@ -71,8 +72,11 @@ int misuse_kernels(char const* what) {
     (void)atl::make_device_team(other);
   }
   auto gpu = upcxx::make_gpu_allocator(1 << 20);
-  auto team = atl::make_device_team(gpu, upcxx::world(), is("kernel_killed") ? 0 : 1);
-  auto const s = atl::make_stream(gpu);
+  auto team = atl::make_device_team(gpu, upcxx::world(),
+                                    is("kernel_patience") ? -1
+                                    : is("kernel_killed") ? 0
+                                                          : 1);
+  auto s = atl::make_stream(gpu);
   auto const words = gpu.allocate<std::uint64_t>(100);
   std::vector<std::uint64_t> const threes(100, 3);
   upcxx::copy(threes.data(), words, 100).wait();
@@ -82,6 +86,18 @@ int misuse_kernels(char const* what) {
   upcxx::barrier();
   if (is("kernel_waits")) on::launch(team, s, {2, 1}, wait_in_second_block{}, team, team.local(words));
   if (is("kernel_barrier")) on::launch(team, s, {1, 1}, wait_for_all{}, team);
+  if (is("kernel_no_blocks")) on::launch(team, s, {0, 1}, nothing{});
+  if (is("kernel_no_threads")) on::launch(team, s, {1, 0}, nothing{});
+  if (is("kernel_other_device")) {
+    device second((gpu.device_id() + 1) % device::device_n());
+    upcxx::device_allocator<device> elsewhere(second, 1 << 20);
+    on::launch(team, atl::make_stream(elsewhere), {1, 1}, nothing{});
+  }
+  if (is("kernel_stream_moved")) {
+    auto const moved = std::move(s);
+    on::launch(team, s, {1, 1}, nothing{});
+  }
+  if (is("kernel_empty_handler")) team.on_notice(3, nullptr);
   if (is("kernel_blocks")) on::launch(team, s, {1000, 1}, nothing{});
   if (is("kernel_puts_private")) on::launch(team, s, {1, 1}, put_private{}, team, values.data(), theirs);
   if (is("kernel_gets_private")) on::launch(team, s, {1, 1}, get_private{}, team, theirs, values.data());

@@ -341,6 +341,31 @@ TEST(device_waits, what_the_host_does_not_do_is_said) {
   EXPECT_EQ(given_up, 9);
 }
 
+TEST(device_waits, nothing_is_waited_for_if_there_are_no_signals) {
+  ranks some(1, reach::all);
+  some.run(1, [&](device_team team, int r) {
+    std::size_t which = 7;
+    EXPECT_EQ(team.wait_any(some.here(r, signals), 0, 1), 0U);
+    EXPECT_EQ(team.wait_some(some.here(r, signals), 0, 1, &which), 0U);
+    EXPECT_TRUE(team.wait_all(on::this_block(), some.here(r, signals), 0, 1));
+    EXPECT_EQ(which, 7U);
+  });
+}
+
+TEST_P(device_orders, no_objects_are_copied_and_signals_come_all_the_same) {
+  ranks_.run(1, [&](device_team team, int r) {
+    auto const block = on::this_block();
+    words_ptr const nowhere;
+    std::uint64_t* const nothing = nullptr;
+    team.put(block, nothing, nowhere, 0);
+    EXPECT_TRUE(team.get(block, nowhere, nothing, 0));
+    team.put_strided(block, nothing, 1, nowhere, 1, 0, 5);
+    team.put_strided(block, nothing, 1, nowhere, 1, 5, 0);
+    team.put_signal(block, nothing, nowhere, 0, ranks_.word(right_of(r), signals), 3);
+    EXPECT_TRUE(team.wait(block, ranks_.here(r, signals), 3));
+  });
+}
+
 TEST(device_waits, ranks_beyond_those_in_the_handle_are_found_in_tables) {
   ranks many(9, reach::all);
   std::atomic<int> wrong{0};

@@ -26,11 +26,13 @@ ATOLL_ANYWHERE bool wait_for_word(team_view const& t, Scope s, std::uint64_t con
   return s.sync_and(come);
 }
 
-/// Index of one of n words that has the value, the search beginning at `first`; n: nobody comes any more.
+/// Index of one of n words that has the value, the search beginning at `first`; n: nobody comes any more, or
+/// there are none.
 ATOLL_ANYWHERE inline std::size_t wait_for_any_word(team_view const& t, std::uint64_t const* word,
                                                     std::size_t n, std::uint64_t value, bool equal,
                                                     std::size_t first) {
   std::size_t which = n;
+  if (n == 0) return which;
   t.look_until(call::wait_any, const_cast<std::uint64_t*>(word), value, [&](std::uint64_t& found) {
     for (std::size_t k = 0; k < n; ++k) {
       std::size_t const i = (first + k) % n;

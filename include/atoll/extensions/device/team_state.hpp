@@ -108,6 +108,7 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   using upcxx::detail::global_ptr_access;
   constexpr auto host = upcxx::memory_kind::host;
   ATOLL_CHECK(gpu.is_active(), "make_device_team: the allocator is not active: no device, or destroyed");
+  if (!(patience >= 0)) check_failed("make_device_team: a patience of %g s; 0 is one without end", patience);
   auto made = std::make_unique<team_state>();
   team_state& t = *made;
   t.over = &over;
@@ -175,7 +176,8 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   t.view.first = static_cast<std::uint32_t>(locals.front());
   t.view.rank_me = over.rank_me();
   t.view.rank_n = over.rank_n();
-  t.view.patience_ns = static_cast<std::uint64_t>(patience * 1e9);
+  constexpr double without_end = 1e9;  // 30 years
+  t.view.patience_ns = patience >= without_end ? 0 : static_cast<std::uint64_t>(patience * 1e9);
   t.view.consecutive = locals.back() - locals.front() + 1 == static_cast<upcxx::intrank_t>(locals.size());
   if (t.view.local_n <= team_view::most_near) std::copy(ranges.begin(), ranges.end(), t.view.near);
   t.view.ranges = ranges.data();
@@ -296,8 +298,16 @@ int most_blocks(team_state const& t, [[maybe_unused]] Kernel kernel, [[maybe_unu
 
 template <class Compiler, class Kernel, class... Args>
 void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, Kernel kernel, Args... args) {
+  if (shape.blocks == 0 || shape.threads == 0) {
+    check_failed("launch: %u blocks of %u threads: there is one of each at least", shape.blocks,
+                 shape.threads);
+  }
+  ATOLL_CHECK(
+      s.device_id() == t.device,
+      "launch: the stream is of device %d, and the team's allocator is on device %d: kernels run there",
+      s.device_id(), t.device);
   int const most = most_blocks<Compiler, Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
-  if (shape.blocks == 0 || static_cast<int>(shape.blocks) > most) {
+  if (shape.blocks > static_cast<unsigned>(most)) {
     check_failed(
         "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "
         "that wait for others would wait for ever; ask device_team::max_blocks()",
