@@ -8,16 +8,17 @@
 ///     next<<<..., s>>>();             // reads what others have filled
 ///     all.destroy();                  // collective, when no stream is in it
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include <atoll/base/check.hpp>
+#include <atoll/signal_array.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/device_allocator.hpp>
-#include <upcxx/dist_object.hpp>
 #include <upcxx/team.hpp>
 
 namespace atl::inline UPCXX_MODE {
@@ -35,22 +36,16 @@ class stream_barrier {
   /// Takes three words for each round from the allocator, which must be active and stay. Collective over the
   /// team.
   ///
+  /// @throws    upcxx::bad_shared_alloc on all ranks, as make_signals().
   /// @progress  user.
   explicit stream_barrier(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world())
-      : gpu_(&gpu), over_(&over) {
-    for (upcxx::intrank_t reach = 1; reach < over.rank_n(); reach *= 2) ++rounds_;
-    if (rounds_ == 0) return;
-    std::vector<std::uint64_t> const zeros(sorts * rounds_, 0);
-    own_ = gpu.template allocate<std::uint64_t>(zeros.size());
-    ATOLL_CHECK(!own_.is_null(), "atl::stream_barrier: no room for its signals in the device's segment");
-    upcxx::copy(zeros.data(), own_, zeros.size()).wait();
-    // Nobody enters before all words are zero: a barrier follows.
-    upcxx::dist_object<pointer> const words(own_, over);
+      : rounds_(std::bit_width(static_cast<unsigned>(over.rank_n() - 1))),
+        signals_(make_signals(gpu, std::max<std::size_t>(sorts * rounds_, 1), over)),
+        own_(signals_.mine()) {
     upcxx::intrank_t reach = 1;
     for (std::size_t round = 0; round < rounds_; ++round, reach *= 2) {
-      theirs_.push_back(words.fetch((over.rank_me() + reach) % over.rank_n()).wait());
+      theirs_.push_back(signals_.at((over.rank_me() + reach) % over.rank_n()));
     }
-    upcxx::barrier(over);
   }
   stream_barrier(stream_barrier const&) = delete;
   stream_barrier& operator=(stream_barrier const&) = delete;
@@ -58,6 +53,7 @@ class stream_barrier {
 
   /// What follows in the stream happens when the streams of all ranks have come to their call. No host waits.
   void enter(stream const& s) {
+    ATOLL_CHECK(!own_.is_null(), "atl::stream_barrier::enter: the object was destroyed");
     if (s.is_captured()) {
       // Nodes hold constants, so words are used up. One of the second pass comes when all have left the
       // first, and so on.
@@ -81,8 +77,9 @@ class stream_barrier {
   ///
   /// @progress  user.
   void destroy() {
-    upcxx::barrier(*over_);
-    if (!own_.is_null()) gpu_->deallocate(std::exchange(own_, pointer()));
+    ATOLL_CHECK(!own_.is_null(), "atl::stream_barrier::destroy: the object was destroyed");
+    own_ = pointer();
+    signals_.destroy();
   }
 
  private:
@@ -90,10 +87,9 @@ class stream_barrier {
   /// Words of a round: one that counts, two that are used up in turn.
   static constexpr std::size_t sorts = 3;
 
-  upcxx::device_allocator<Device>* gpu_;
-  upcxx::team const* over_;
-  std::size_t rounds_ = 0;
-  pointer own_;
+  std::size_t rounds_;
+  signal_array<Device::kind> signals_;
+  pointer own_;                  ///< null: destroyed
   std::vector<pointer> theirs_;  ///< by round
   std::uint64_t epoch_ = 0;
 };

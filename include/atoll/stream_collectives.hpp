@@ -234,6 +234,7 @@ class stream_collectives {
   ///
   /// @progress  user.
   void destroy() {
+    ATOLL_CHECK(links_->is_open(), "stream_collectives::destroy: the object was destroyed");
     links_->close();  // says if the ranks' calls differ
     signals_.destroy();
   }

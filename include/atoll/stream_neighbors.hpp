@@ -87,6 +87,7 @@ class stream_neighbors {
   /// signal() and wait(): what follows happens when the streams of all neighbours have come to their call. May
   /// be captured into graphs, by all of them; one launch of each is then one time.
   void sync(stream const& s) {
+    check_open();
     if (!s.is_captured()) {
       signal(s);
       wait(s);
@@ -105,6 +106,7 @@ class stream_neighbors {
   ///
   /// @progress  user.
   void destroy() {
+    check_open();
     upcxx::barrier(*over_);
     links_ = {};
   }
@@ -114,9 +116,11 @@ class stream_neighbors {
   enum word : std::size_t { counted, first_pass, second_pass, words };
 
   std::size_t checked(int index) const {
+    check_open();
     ATOLL_CHECK(index >= 0 && index < size(), "%s: index %d, of %d neighbours", name, index, size());
     return static_cast<std::size_t>(index);
   }
+  void check_open() const { ATOLL_CHECK(links_, "%s: the object was destroyed", name); }
   static void check_counts(stream const& s, char const* call) {
     if (s.is_captured()) {
       check_failed("%s::%s: the stream is captured, and nodes of graphs do not count; sync() can be captured",

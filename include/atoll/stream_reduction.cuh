@@ -24,8 +24,10 @@
 #include <vector>
 
 #include <atoll/device.cuh>
+#include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/stream/matching_calls.hpp>
 #include <upcxx/collectives.hpp>
+#include <upcxx/detail/check_range.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/promise.hpp>
 #include <upcxx/rpc.hpp>
@@ -302,6 +304,7 @@ class stream_reduction {
   /// Takes 32 bytes for each of `few` elements and rank from the allocator, which must be active and stay.
   /// Collective over the team.
   ///
+  /// @throws          upcxx::bad_shared_alloc on all ranks if one has no room.
   /// @param few       up to so many elements go the fastest way; the same on all ranks.
   /// @param patience  as for make_device_team().
   /// @progress        user.
@@ -314,10 +317,8 @@ class stream_reduction {
     detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
     auto const ranks = static_cast<std::size_t>(over.rank_n());
     std::size_t const bytes = device::reduction_view::bytes(ranks, few);
-    own_ = gpu.template allocate<char>(bytes + 2 * ranks * sizeof(std::uint64_t), 256);
-    if (own_.is_null())
-      check_failed("atl::stream_reduction: no room for %zu bytes in the device's segment", bytes);
     std::vector<char> image(bytes + 2 * ranks * sizeof(std::uint64_t));
+    allocate(image.size());
     upcxx::dist_object<pointer<char>> const all(own_, over);
     bool reached = ranks <= static_cast<std::size_t>(device::reduce_many<double, device::plus>::most_ranks);
     auto* const tables = reinterpret_cast<std::uint64_t*>(image.data() + bytes);
@@ -356,8 +357,11 @@ class stream_reduction {
     ATOLL_CHECK(made_ != nullptr, "stream_reduction::reduce_all: the object was destroyed");
     if (!s.is_captured()) made_->note({detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0});
     if (n == 0) return;
-    ATOLL_CHECK(team_.local(in, n) != nullptr && team_.local(out, n) != nullptr,
-                "stream_reduction: %zu elements of both arrays must be in the allocator's segment", n);
+    check_array("source", in, n);
+    check_array("destination", out, n);
+    ATOLL_CHECK(
+        in == out || out - in >= static_cast<std::ptrdiff_t>(n) || in - out >= static_cast<std::ptrdiff_t>(n),
+        "stream_reduction::reduce_all: source and destination overlap; they may be the same, or apart");
     if (!by_kernels_) return by_hosts(s, in, out, n, op);
     if (n <= view_.few) {
       start(s, std::min<std::size_t>((n + few_threads - 1) / few_threads, most_few_blocks), few_threads,
@@ -389,6 +393,32 @@ class stream_reduction {
   static constexpr std::size_t most_few_blocks = 32;
   static constexpr std::size_t most_blocks = 1 << 20;
 
+  /// What is left of the object goes if one rank has no room.
+  void allocate(std::size_t bytes) {
+    try {
+      detail::allocate_together(
+          [&] {
+            own_ = gpu_->template allocate<char>(bytes, 256);
+            if (!own_.is_null()) return;
+            throw upcxx::bad_shared_alloc("stream_reduction: no room in the device's segment");
+          },
+          *over_, "stream_reduction: another rank has no room in its device's segment");
+    } catch (upcxx::bad_shared_alloc const&) {
+      gpu_->deallocate(std::exchange(own_, pointer<char>()));
+      team_.destroy();
+      throw;
+    }
+  }
+  template <class T>
+  void check_array(char const* what, pointer<T> array, std::size_t n) const {
+    constexpr char const* call = "stream_reduction::reduce_all";
+    upcxx::detail::check_range(array, n, call, what);
+    ATOLL_CHECK(array.where() == upcxx::rank_me(), "%s: the %s is memory of rank %d; each rank gives its own",
+                call, what, static_cast<int>(array.where()));
+    ATOLL_CHECK(team_.local(array, n) != nullptr,
+                "%s: the %s, %zu elements, is not in the segment of the allocator of the object", call, what,
+                n);
+  }
   template <class Kernel, class... Args>
   void start(stream const& s, std::size_t blocks, unsigned threads, Kernel kernel, Args... args) {
     int const most = team_.max_blocks<Compiler>(kernel, threads, 0, team_, args...);

@@ -511,6 +511,20 @@ TEST_F(kernels_test, additions_behind_data_of_hosts_count) {
   upcxx::delete_array(heap);
 }
 
+TEST_F(kernels_test, no_room_for_a_reduction_on_one_rank_is_an_error_on_all) {
+  if (upcxx::rank_n() == 1) GTEST_SKIP() << "all ranks or none";
+  // The last one has just enough for a team.
+  std::size_t const used = gpu_.segment_used();
+  gpu_ptr<char> taken;
+  if (me == upcxx::rank_n() - 1) taken = gpu_.allocate<char>(mib - used - (64 << 10));
+  upcxx::barrier();
+  EXPECT_THROW((atl::stream_reduction<upcxx::gpu_default_device>(gpu_, upcxx::world(), 3000)),
+               upcxx::bad_shared_alloc);
+  if (!taken.is_null()) gpu_.deallocate(taken);
+  EXPECT_EQ(gpu_.segment_used(), used);
+  upcxx::barrier();
+}
+
 TEST_F(kernels_test, arrays_are_reduced_in_streams) {
   atl::stream_reduction sums(gpu_, upcxx::world(), 100, 60);
   for (std::size_t const length : {1, 2, 99, 100, 101, 102, 1000, 4097}) {

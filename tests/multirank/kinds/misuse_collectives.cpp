@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include <atoll/stream_barrier.hpp>
 #include <atoll/stream_collectives.hpp>
 #include <atoll/stream_neighbors.hpp>
 #include <atoll/stream_reduction.cuh>
@@ -23,6 +24,8 @@ int misuse_neighbours(char const* what) {
   if (is("neighbours_index")) around->signal(s, 1);
   if (is("neighbours_forgotten")) around.reset();
   around->destroy();
+  if (is("neighbours_twice")) around->destroy();
+  if (is("neighbours_gone")) around->sync(s);
   gpu.destroy();
   return 0;
 }
@@ -43,6 +46,13 @@ int misuse_reductions(char const* what) {
   if (is("reduction_types")) {
     other ? all->reduce_all(s, values, values, 10, sum) : all->reduce_all(s, wide, wide, 10, sum);
   }
+  upcxx::dist_object<upcxx::global_ptr<float, upcxx::gpu_default_device::kind>> places(values);
+  if (is("reduction_theirs")) {
+    all->reduce_all(s, places.fetch((upcxx::rank_me() + 1) % upcxx::rank_n()).wait(), values, 10, sum);
+  }
+  if (is("reduction_null")) all->reduce_all(s, values, decltype(places)::value_type(), 10, sum);
+  if (is("reduction_beyond")) all->reduce_all(s, values, values, 1 << 20, sum);
+  if (is("reduction_overlaps")) all->reduce_all(s, values, values + 9, 10, sum);
   if (is("reduction_late") && other) all->reduce_all(s, values, values, 300, sum);
   while (is("reduction_late") && !other) upcxx::progress();
   if (is("reduction_more") && other) all->reduce_all(s, values, values, 10, sum);
@@ -97,6 +107,11 @@ int misuse_collectives(char const* what) {
   if (!is("collective_more")) atl::wait(s);
   if (is("collective_forgotten")) all.reset();
   all->destroy();
+  if (is("collective_twice")) all->destroy();
+  atl::stream_barrier meeting(gpu);
+  meeting.destroy();
+  if (is("collective_barrier_twice")) meeting.destroy();
+  if (is("collective_barrier_gone")) meeting.enter(s);
   if (is("collective_destroyed")) to.gather_all(s, source, 10);
   if (is("collective_binds_late")) (void)all->bind(destination, 10);
   all.reset();

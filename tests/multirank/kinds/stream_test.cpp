@@ -199,6 +199,12 @@ TEST_F(stream_test, a_barrier_of_streams_lets_nobody_through_before_the_last_has
   halves.destroy();
 }
 
+TEST_F(stream_test, no_device_for_a_barrier_on_one_rank_is_an_error_on_all) {
+  upcxx::device_allocator<upcxx::gpu_default_device> none;
+  EXPECT_THROW(atl::stream_barrier(me == 0 ? none : gpu_), upcxx::bad_shared_alloc);
+  upcxx::barrier();
+}
+
 TEST_F(stream_test, private_memory_that_is_not_pinned_is_served_by_the_host) {
   auto const s = atl::make_stream(gpu_);
   auto const p = filled(100, -1);
