@@ -124,14 +124,14 @@ class local_channel final : public channel {
     }
     slot_.blob_bytes = static_cast<std::uint32_t>(mine.size());
     mine.copy(slot_.blob, mine.size());
-    meet();
+    pass_barrier();
     std::vector<std::string> all;
     all.reserve(static_cast<std::size_t>(where_.size));
     for (int rank = 0; rank < where_.size; ++rank) {
       rank_slot const& theirs = board_.slot(rank);
       all.emplace_back(theirs.blob, theirs.blob_bytes);
     }
-    meet();  // nobody may write its next blob before all have read this one
+    pass_barrier();  // nobody may write its next blob before all have read this one
     return all;
   }
 
@@ -178,7 +178,7 @@ class local_channel final : public channel {
   }
 
  private:
-  void meet() {
+  void pass_barrier() {
     if (!board_.barrier()) leave_ending_job();
   }
   [[noreturn]] static void leave_ending_job() {
