@@ -152,6 +152,7 @@ std::unique_ptr<network_messages> open_messages(bootstrap::channel& channel, sim
   what.address_of = [&channel, name = network->name()](std::int32_t rank) {
     return address_of(channel, rank, name);
   };
+  what.ranks = channel.where().size;
   what.period = neighbours.period();
   what.neighbours = &neighbours;
   what.credit = std::clamp(memory.limit() / 16, network_messages::least_credit, std::size_t{256} << 10);

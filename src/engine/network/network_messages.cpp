@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include <atoll/base/check.hpp>
+
 #include "base/clock.hpp"
 #include "engine/network/frames.hpp"
 #include "transport/message_pool.hpp"
@@ -86,7 +88,12 @@ network_messages::~network_messages() {
   while (free_buffers_ != nullptr) delete std::exchange(free_buffers_, free_buffers_->next);
 }
 
+void no_such_rank(std::int32_t rank, std::int32_t ranks) {
+  check_failed("a message, put or get is for rank %d, but the job has the ranks 0 to %d", rank, ranks - 1);
+}
+
 network_peer& network_messages::find_peer(std::int32_t rank) {
+  if (rank < 0 || rank >= shape_.ranks) no_such_rank(rank, shape_.ranks);
   std::unique_ptr<network_peer>& found = peers_[rank];
   if (found == nullptr) {
     found = std::make_unique<network_peer>();

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <list>
 #include <memory>
 #include <span>
@@ -45,11 +46,15 @@ class endpoint;
 
 namespace atl::engine {
 
+/// Ends the job: unchecked programs come here with a wrong rank, or with a global pointer that was never set.
+[[noreturn]] void no_such_rank(std::int32_t rank, std::int32_t ranks);
+
 /// Under the engine's lock, but for unsent().
 class network_messages final : public single<network_messages>, public transport::receiver {
  public:
   struct shape {
-    std::function<std::string(std::int32_t)> address_of;  ///< how to reach a rank of the job
+    std::function<std::string(std::int32_t)> address_of;            ///< how to reach a rank of the job
+    std::int32_t ranks = std::numeric_limits<std::int32_t>::max();  ///< of the job
     std::uint32_t period = 0;
     std::size_t credit = std::size_t{256} << 10;  ///< bytes of requests at one peer
     shm::endpoint const* neighbours = nullptr;    ///< that may send meanwhile; null: none

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include <atoll/base/exceptions.hpp>
+#include <atoll/engine/job.hpp>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -56,6 +57,7 @@ constexpr std::uint64_t patience_ns = 2'000'000;
 
 /// Ends the job: no transport reaches that rank.
 [[noreturn]] ATOLL_COLD void no_way_to(std::int32_t rank) {
+  if (rank < 0 || rank >= job.rank_n) no_such_rank(rank, job.rank_n);
   fatal(
       "messages",
       "a message to rank %d, which is on another host: no transport between hosts is loaded, so only ranks of one "

@@ -1,4 +1,4 @@
-// Global pointers that lead nowhere, to another host: the first argument says which. In opt mode, where nothing is
+// Global pointers, and ranks, that lead nowhere, to another host: the first argument says which. In opt mode, where nothing is
 // checked before the owner of the memory looks.
 
 #include <cstddef>
@@ -47,6 +47,10 @@ void make_mistake(std::string const& which, global_ptr<long> there,
   } else if (which == "misaligned") {
     auto const odd = upcxx::reinterpret_pointer_cast<long>(upcxx::reinterpret_pointer_cast<char>(there) + 3);
     domain.fetch_add(odd, 1, std::memory_order_relaxed).wait();
+  } else if (which == "rank") {
+    upcxx::rpc(upcxx::rank_n(), [] {}).wait();
+  } else if (which == "negative_rank") {
+    upcxx::rpc_ff(-1, [] {});
   } else {
     std::exit(0);  // the test that expects a failure sees this
   }
