@@ -282,6 +282,7 @@ std::string shared_by_job() {
 
 void follow(std::string_view first_rank) {
   for (shared_setting& each : shared_settings()) {
+    if (first_rank.empty()) return;  // another version, which the ranks find out later
     std::size_t const end = std::min(first_rank.find('\n'), first_rank.size());
     each.followed = first_rank.substr(0, end);
     first_rank.remove_prefix(std::min(end + 1, first_rank.size()));
