@@ -43,7 +43,7 @@ struct letter {
   char token[token_bytes];
   std::uint32_t first;
 };
-constexpr char const* who = "passing a descriptor between ranks: ";
+constexpr char const* errand = "passing a descriptor between ranks: ";
 
 /// What a rank tells the others first. Travels as bytes.
 struct offer {
@@ -163,7 +163,7 @@ class sharing {
   }
 
   static char const* without_prefix(char const* text) {
-    return std::strncmp(text, who, std::strlen(who)) == 0 ? text + std::strlen(who) : text;
+    return std::strncmp(text, errand, std::strlen(errand)) == 0 ? text + std::strlen(errand) : text;
   }
 
   /// Empty, or why a letter could not be sent.
@@ -224,9 +224,9 @@ void sharing::complain() {
         "%slocal rank %zu has no access to the memory that the ranks of this host share: %s Let the ranks "
         "share a network namespace, a PID namespace, or /dev/shm or /tmp; where that cannot be, give each group that "
         "shares memory a host of its own (ATOLL_HOST).",
-        who, rank, outcomes[rank].c_str()));
+        errand, rank, outcomes[rank].c_str()));
   }
-  throw bootstrap_error(format("%ssome rank has no access any more", who));
+  throw bootstrap_error(format("%ssome rank has no access any more", errand));
 }
 
 std::vector<std::size_t> members_of_host(channel const& with) {

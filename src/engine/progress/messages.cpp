@@ -437,7 +437,8 @@ bool advance() {
   try_guard const held;
   if (!held) return false;
   progress_engine& engine = progress_engine::here();
-  return flush(engine.shm) | advance(engine);
+  bool const moved = flush(engine.shm);
+  return advance(engine) || moved;
 }
 
 }  // namespace atl::engine
