@@ -24,10 +24,12 @@ class guard {
   progress_engine& engine_;
 };
 
-/// The same without waiting: false if another thread has it.
+/// The same without waiting: false if another thread has it, or waits for it and has its turn: who polls all the time, and is long
+/// in each poll (lockstep of the simulated network, a slow network), would let senders starve.
 class try_guard {
  public:
-  try_guard() : engine_(progress_engine::here()), held_(!engine_.threaded || engine_.lock.try_lock()) {}
+  try_guard()
+      : engine_(progress_engine::here()), held_(!engine_.threaded || engine_.lock.try_lock_in_turn()) {}
   ~try_guard() {
     if (engine_.threaded && held_) engine_.lock.unlock();
   }

@@ -1,5 +1,6 @@
 #include "base/spin_lock.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -44,6 +45,33 @@ TEST(recursive_spin_lock, excludes_threads) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(counter, 20'000);
+}
+
+// Though the lock is let go for a moment only, as by who polls all the time.
+TEST(recursive_spin_lock, who_waits_has_its_turn) {
+  recursive_spin_lock lock;
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<bool> had{false};
+    lock.lock();
+    std::thread waiter([&] {
+      std::lock_guard const held(lock);
+      had = true;
+    });
+    while (!lock.wanted()) std::this_thread::yield();
+    lock.unlock();
+    int passed_by = 0;
+    while (!had && passed_by < 1000) {
+      if (!lock.try_lock_in_turn()) {
+        std::this_thread::yield();
+        continue;
+      }
+      if (!had) ++passed_by;
+      for (int i = 0; i < 20; ++i) std::this_thread::yield();
+      lock.unlock();
+    }
+    waiter.join();
+    EXPECT_LE(passed_by, 1);
+  }
 }
 
 }  // namespace
