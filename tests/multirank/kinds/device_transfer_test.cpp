@@ -71,7 +71,7 @@ class device_transfer_test : public stream_fixture {
     auto const s = atl::make_stream(gpu_);
     if (how != way::by_host) of_devices.use_streams(gpu_);
     std::size_t const count = boxes.on_host.field_elements;
-    auto const offset_of = [count](int step) {
+    auto const offset_of = [](int step) {
       constexpr int pattern[] = {0, 1, 0, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1};
       return static_cast<std::ptrdiff_t>(pattern[step % 13]) * static_cast<std::ptrdiff_t>(count);
     };

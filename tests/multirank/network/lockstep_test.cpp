@@ -27,7 +27,10 @@ TEST_F(lockstep_test, threads_send_beside_one_that_polls_all_the_time) {
         upcxx::rput(out.data(), place, words).wait();
         upcxx::rget(place, back.data(), words).wait();
         EXPECT_EQ(back, out);
-        EXPECT_EQ(upcxx::rpc(right, [](long value) { return value + 1; }, i).wait(), i + 1);
+        EXPECT_EQ(upcxx::rpc(
+                      right, [](long value) { return value + 1; }, i)
+                      .wait(),
+                  i + 1);
       }
       --busy;
     });
