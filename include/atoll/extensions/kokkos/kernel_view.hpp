@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <atoll/base/check.hpp>
 #include <atoll/base/config.hpp>
 #include <atoll/device.cuh>
 #include <atoll/extensions/kokkos/views.hpp>
@@ -45,6 +44,12 @@ std::size_t span_of(std::array<std::size_t, Rank> const& extents,
   return span;
 }
 
+/// Where the team's device finds the first element; null if it does not reach all.
+template <class T, std::size_t Rank, memory_kind Kind>
+T* reached(device_team const& team, global_view<T, Rank, Kind> const& where) {
+  return team.local(where.data, span_of(where.extents, where.strides));
+}
+
 template <class Space, class T, std::size_t Rank, memory_kind Kind>
 auto view_at(T* first, global_view<T, Rank, Kind> const& where) {
   Kokkos::LayoutStride layout;
@@ -68,11 +73,11 @@ auto view_at(T* first, global_view<T, Rank, Kind> const& where) {
 /// @progress     none.
 template <class T, std::size_t Rank, memory_kind Kind>
 [[nodiscard]] auto kernel_view(device_team const& team, global_view<T, Rank, Kind> const& where) {
-  using space = typename kokkos_space<Kind == memory_kind::host ? memory_kind::cuda_device : Kind>::type;
-  static_assert(!std::is_void_v<space>,
-                "Kokkos has no back end here for this kind of device; build Kokkos with one, or specialise "
-                "atl::kokkos::kokkos_space");
-  return detail::view_at<space>(team.local(where.data, detail::span_of(where.extents, where.strides)), where);
+  // Devices reach shared heaps, too, and kernels cannot tell.
+  constexpr memory_kind kernels = Kind == memory_kind::host ? memory_kind::cuda_device : Kind;
+  static_assert(detail::check_space<kernels, void>());
+  using space = typename kokkos_space<kernels>::type;
+  return detail::view_at<space>(detail::reached(team, where), where);
 }
 /// The same for kernels on this host, over a View in a shared heap of it; data() is null where it is in another
 /// host's.
@@ -91,9 +96,7 @@ class remote_view {
  public:
   /// @param where  as long as its memory is there.
   remote_view(device_team const& team, global_view<T, Rank, Kind> const& where)
-      : team_(team),
-        data_(where.data),
-        here_(team.local(where.data, detail::span_of(where.extents, where.strides))) {
+      : team_(team), data_(where.data), here_(detail::reached(team, where)) {
     for (std::size_t r = 0; r < Rank; ++r) {
       extents_[r] = where.extents[r];
       strides_[r] = where.strides[r];
