@@ -27,8 +27,9 @@ if(ATOLL_HAVE_KOKKOS AND "CUDA" IN_LIST Kokkos_DEVICES)
   if(ATOLL_HAVE_CUDA)
     set(ATOLL_KOKKOS_CUDA TRUE)
     atoll_feature(KOKKOS_CUDA on "Kokkos computes on CUDA devices")
-    # The C++ compiler links, and knows none of nvcc's options. The driver library is needed only if something calls it.
-    set_target_properties(Kokkos::kokkoscore PROPERTIES INTERFACE_LINK_OPTIONS "LINKER:--as-needed")
+    # The C++ compiler links and compiles all but a few files, and knows none of the options for nvcc, some of which Kokkos gives to it.
+    # The driver library is needed only if something calls it.
+    set_target_properties(Kokkos::kokkoscore PROPERTIES INTERFACE_LINK_OPTIONS "LINKER:--as-needed" INTERFACE_COMPILE_OPTIONS "")
   else()
     set(ATOLL_HAVE_KOKKOS FALSE)
     atoll_feature(KOKKOS_CUDA off "this Kokkos needs a CUDA compiler, so it is not used")
