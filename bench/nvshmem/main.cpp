@@ -5,66 +5,32 @@
 
 #include <cuda_runtime.h>
 #include <nvshmem_host.h>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "harness/cores.hpp"
+#include "harness/cuda_check.hpp"
 #include "harness/group.hpp"
 #include "harness/pattern.hpp"
+#include "harness/two_processes.hpp"
 
 namespace atl::bench {
 namespace {
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
 
-struct meeting {
-  shared_lines lines;
-  nvshmemx_uniqueid_t id;
-  std::atomic<int> id_written;
-};
+using nvshmem_meeting = meeting<nvshmemx_uniqueid_t>;
 
-void check(cudaError_t code, char const* what) {
-  if (code == cudaSuccess) return;
-  std::fprintf(stderr, "atoll-bench-nvshmem: %s: %s\n", what, cudaGetErrorString(code));
-  std::exit(2);
-}
-
-/// The rank'th core that this process may use.
-void bind(int rank) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  sched_getaffinity(0, sizeof mask, &mask);
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &mask) || rank-- > 0) continue;
-    CPU_ZERO(&mask);
-    CPU_SET(core, &mask);
-    sched_setaffinity(0, sizeof mask, &mask);
-    return;
-  }
-}
-
-void start_nvshmem(int rank, meeting& m) {
-  nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
-  if (rank == 0) {
-    if (nvshmemx_get_uniqueid(&id) != 0) std::exit(2);
-    m.id = id;
-    m.id_written.store(1, std::memory_order_release);
-  } else {
-    while (m.id_written.load(std::memory_order_acquire) == 0) sched_yield();
-    id = m.id;
-  }
+void start_nvshmem(int rank, nvshmem_meeting& m) {
+  nvshmemx_uniqueid_t id = m.agree(rank, [] {
+    nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
+    if (nvshmemx_get_uniqueid(&made) != 0) std::exit(2);
+    return made;
+  });
   nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
   if (nvshmemx_set_attr_uniqueid_args(rank, 2, &id, &attributes) != 0 ||
       nvshmemx_hostlib_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) != 0) {
@@ -153,7 +119,7 @@ void check_put(group& g, way const& w, char* own, char* peers, cudaStream_t stre
   g.meet();
 }
 
-void run(group_config c, std::vector<std::size_t> const& sizes, meeting& m) {
+void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_meeting& m) {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   check(cudaSetDevice(c.rank % std::max(devices, 1)), "cudaSetDevice");
@@ -167,10 +133,7 @@ void run(group_config c, std::vector<std::size_t> const& sizes, meeting& m) {
   }
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  bind(c.rank);  // only now: threads that NVSHMEM and CUDA have started stay free
-  c.ranks = 2;
-  c.shared = &m.lines;
-  c.idle = [] { pause(); };
+  bind_to_core(c.rank);  // only now: threads that NVSHMEM and CUDA have started stay free
   {
     group g(c);
     int major = 0;
@@ -195,44 +158,10 @@ void run(group_config c, std::vector<std::size_t> const& sizes, meeting& m) {
 
 int main(int argc, char** argv) {
   using namespace atl::bench;
-  group_config config;
-  std::vector<std::size_t> sizes;
-  for (int i = 1; i < argc; ++i) {
-    std::string const word = argv[i];
-    auto const equals = word.find('=');
-    std::string const name = word.substr(0, equals);
-    std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    if (name == "device_sizes") {
-      std::istringstream in(value);
-      for (std::string size; std::getline(in, size, ',');)
-        sizes.push_back(std::strtoull(size.c_str(), nullptr, 10));
-    } else if (name == "blocks") {
-      config.blocks = std::atoi(value.c_str());
-    } else if (name == "block_us") {
-      config.block_us = std::atof(value.c_str());
-    } else if (name == "give_up_us") {
-      config.give_up_us = std::atof(value.c_str());
-    }
-  }
-  if (sizes.empty()) sizes = {8};
+  pair_options const options = pair_options_of(argc, argv);
   // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies;
   // nothing here needs it.
   setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
-  void* const shared =
-      mmap(nullptr, sizeof(meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return 2;
-  auto* const m = new (shared) meeting{};
-  pid_t const parent = getpid();
-  pid_t const child = fork();
-  if (child < 0) return 2;
-  config.rank = child == 0 ? 1 : 0;
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) return 2;
-  }
-  run(config, sizes, *m);
-  if (child == 0) return 0;
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+  nvshmem_meeting& m = nvshmem_meeting::make();
+  return run_pair(options.config, m.lines, [&](group_config const& c) { run(c, options.device_sizes, m); });
 }
