@@ -12,6 +12,20 @@
 #include "options.hpp"
 
 namespace atl::bench {
+namespace {
+
+pid_t volatile child = 0;
+
+/// The rank that is left would wait for the other one for ever.
+void end_if_child_failed(int) {
+  siginfo_t end{};
+  if (waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == 0)
+    return;
+  if (end.si_code != CLD_EXITED) _exit(2);
+  if (end.si_status != 0) _exit(end.si_status);
+}
+
+}  // namespace
 
 pair_options pair_options_of(int argc, char** argv) {
   pair_options o;
@@ -36,7 +50,7 @@ void* map_shared(std::size_t bytes) {
 
 int run_pair(group_config const& config, shared_lines& lines, std::function<void(group_config)> const& run) {
   pid_t const parent = getpid();
-  pid_t const child = fork();
+  child = fork();
   if (child < 0) {
     std::perror("atoll bench: cannot start a second process");
     return 2;
@@ -44,6 +58,9 @@ int run_pair(group_config const& config, shared_lines& lines, std::function<void
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) return 2;
+  } else {
+    std::signal(SIGCHLD, end_if_child_failed);
+    end_if_child_failed(SIGCHLD);  // it may have been quicker
   }
   group_config own = config;
   own.rank = child == 0 ? 1 : 0;

@@ -50,8 +50,8 @@ class meeting {
   std::atomic<int> written_ = 0;
 };
 
-/// Runs `run` as rank 0 here and as rank 1 in a process of its own, which does not outlive this one. The exit status of the
-/// program.
+/// Runs `run` as rank 0 here and as rank 1 in a process of its own. If either fails, the other one ends, too, since it would
+/// wait for ever; rank 1's exit status becomes the program's. Returns that of a program that has not failed, in both.
 int run_pair(group_config const& config, shared_lines& lines, std::function<void(group_config)> const& run);
 
 }  // namespace atl::bench
