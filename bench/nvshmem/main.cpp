@@ -1,5 +1,5 @@
 // NVSHMEM's copies that the host starts, as columns of `atoll bench gpu`, under the same rules. Rank 0
-// copies; rows have the keys of the library's rows that they stand beside.
+// copies; with signals both do, in turn. Rows have the keys of the library's rows that they stand beside.
 //
 // Two processes, of which the first starts the second, since NVSHMEM needs no launcher.
 
@@ -39,6 +39,11 @@ void start_nvshmem(int rank, nvshmem_meeting& m) {
   }
 }
 
+[[noreturn]] void no_memory() {
+  std::fprintf(stderr, "atoll-bench-nvshmem: no memory; NVSHMEM_SYMMETRIC_SIZE sets how much there is\n");
+  std::exit(2);
+}
+
 /// A way to copy from rank 0 to rank 1 or back: how it is started, and how all that was started
 /// is waited for.
 struct way {
@@ -49,7 +54,7 @@ struct way {
 };
 
 void quiet(cudaStream_t) { nvshmem_quiet(); }
-void synchronize(cudaStream_t stream) { cudaStreamSynchronize(stream); }
+void synchronize(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
 
 // Of the host's own, the forms that do not wait by themselves.
 constexpr way ways[] = {
@@ -119,6 +124,64 @@ void check_put(group& g, way const& w, char* own, char* peers, cudaStream_t stre
   g.meet();
 }
 
+/// Puts with a signal in streams, for which the peer's stream waits before it answers.
+class signals {
+ public:
+  signals(group& g, char* own, char* peers, cudaStream_t stream)
+      : g_(g), own_(own), peers_(peers), stream_(stream) {
+    word_ = static_cast<std::uint64_t*>(nvshmem_calloc(1, sizeof(std::uint64_t)));
+    if (word_ == nullptr) no_memory();
+  }
+  ~signals() { nvshmem_free(word_); }
+  signals(signals const&) = delete;
+  signals& operator=(signals const&) = delete;
+
+  /// That data have come when the stream goes on, both ways.
+  void check_data() {
+    constexpr std::size_t bytes = 100'003;
+    int const rank = g_.config().rank;
+    std::vector<char> host(bytes);
+    fill_pattern(host.data(), bytes, rank, 1);
+    check(cudaMemcpyAsync(own_, host.data(), bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+    there_and_back(bytes);
+    check(cudaMemcpyAsync(host.data(), peers_, bytes, cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    synchronize(stream_);
+    check_pattern(host.data(), bytes, 1 - rank, "NVSHMEM put with signal", 1);
+    g_.meet();
+  }
+
+  void run(std::vector<std::size_t> const& sizes) {
+    for (std::size_t const bytes : sizes) {
+      if (bytes > mebi) continue;  // as in suites/gpu_streams.cpp
+      row r{.suite = "nvshmem_stream", .key = "gpu.stream.signal", .name = "put with signal", .bytes = bytes};
+      r.parts = 2;
+      g_.symmetric(r, [&](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) there_and_back(bytes);
+        synchronize(stream_);
+      });
+    }
+  }
+
+ private:
+  void there_and_back(std::size_t bytes) {
+    ++step_;
+    if (g_.first()) there(bytes);
+    nvshmemx_signal_wait_until_on_stream(word_, NVSHMEM_CMP_GE, step_, stream_);
+    if (!g_.first()) there(bytes);
+  }
+  void there(std::size_t bytes) {
+    nvshmemx_putmem_signal_on_stream(peers_, own_, bytes, word_, step_, NVSHMEM_SIGNAL_SET,
+                                     1 - g_.config().rank, stream_);
+  }
+
+  group& g_;
+  char* own_;
+  char* peers_;
+  cudaStream_t stream_;
+  std::uint64_t* word_ = nullptr;  ///< the peer's last step
+  std::uint64_t step_ = 0;
+};
+
 void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_meeting& m) {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
@@ -127,10 +190,7 @@ void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_m
   std::size_t const room = std::max(*std::max_element(sizes.begin(), sizes.end()), mebi);
   auto* const own = static_cast<char*>(nvshmem_malloc(room));
   auto* const peers = static_cast<char*>(nvshmem_malloc(room));
-  if (own == nullptr || peers == nullptr) {
-    std::fprintf(stderr, "atoll-bench-nvshmem: no memory; NVSHMEM_SYMMETRIC_SIZE sets how much there is\n");
-    std::exit(2);
-  }
+  if (own == nullptr || peers == nullptr) no_memory();
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   bind_to_core(c.rank);  // only now: threads that NVSHMEM and CUDA have started stay free
@@ -144,6 +204,9 @@ void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_m
       if (w.direction == std::string("put")) check_put(g, w, own, peers, stream);
       run_way(g, w, sizes, own, peers, stream);
     }
+    signals s(g, own, peers, stream);
+    s.check_data();
+    s.run(sizes);
     g.meet();
   }
   std::fflush(stdout);

@@ -8,6 +8,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,8 @@ SUITES = ["put", "get", "atomics", "strided", "rpc", "serialization", "futures",
           "broadcast", "alltoall", "neighbors", "memory"]
 
 
-def bench(*arguments, **settings):
-    return subprocess.run([ATOLL, "bench", *arguments], capture_output=True, text=True, timeout=150,
+def bench(*arguments, command=None, **settings):
+    return subprocess.run([command or ATOLL, "bench", *arguments], capture_output=True, text=True, timeout=150,
                           env=os.environ | settings)
 
 
@@ -205,8 +206,22 @@ class Peers(unittest.TestCase):
             out.write("#!/bin/sh\n" + text)
         os.chmod(file, 0o755)
 
-    def measure(self, only="gpu.put.time", **settings):
-        done = bench("gpu", "--quick", "--ranks", "2", "--sizes", "8,4K", "--only", only, "--csv", "-",
+    def play(self, name, rows):
+        """An installation in which libexec/atoll/`name` prints these rows; the rest is the real one. Its command atoll."""
+        real = os.path.dirname(os.path.dirname(os.path.realpath(ATOLL)))
+        for folder in ("bin", "libexec/atoll"):
+            os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
+        for program in ("atoll", "atoll-bench"):  # these look for the others beside themselves
+            shutil.copy(os.path.join(real, "bin", program), os.path.join(self.folder, "bin"))
+        for program in os.listdir(os.path.join(real, "libexec/atoll")):
+            if program != name:
+                os.symlink(os.path.join(real, "libexec/atoll", program), os.path.join(self.folder, "libexec/atoll", program))
+        self.script("libexec/atoll/" + name, "printf '" + "".join(
+            f"row\\tsuite={suite}\\tkey={key}\\tbytes={size}\\tranks=2\\tns={ns}\\n" for suite, key, size, ns in rows) + "'\n")
+        return os.path.join(self.folder, "bin/atoll")
+
+    def measure(self, only="gpu.put.time", command=None, **settings):
+        done = bench("gpu", "--quick", "--ranks", "2", "--sizes", "8,4K", "--only", only, "--csv", "-", command=command,
                      PATH=self.folder + ":" + os.environ["PATH"],
                      ATOLL_CUDA_DRIVER=os.environ["FAKE_CUDA_LIBRARY"], **settings)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -249,6 +264,15 @@ class Peers(unittest.TestCase):
             self.assertEqual(float(row["ucx_ns"]), 7000)
             goals[what] = row["goal"]
         self.assertEqual(goals, {"flood": "", "batch": "<= 0.25 UCX"})
+
+    def test_signals_in_streams_are_not_to_be_behind_those_of_nvshmem(self):
+        command = self.play("atoll-bench-nvshmem", [("nvshmem_stream", "gpu.stream.signal", 8, 100_000_000),
+                                                    ("nvshmem_stream", "gpu.stream.signal", 4096, 1)])
+        rows, _ = self.measure("gpu.stream.signal", command)
+        self.assertEqual([float(rows[size]["nvshmem_stream_ns"]) for size in (8, 4096)], [100_000_000, 1])
+        for row in rows.values():
+            self.assertIn("<= 1.02 on stream", row["goal"])
+        self.assertEqual(rows[4096]["reached"], "no")
 
     def test_absent_ones_give_a_line_each(self):
         self.script("mpirun", "echo Open MPI\nexit 1\n")
