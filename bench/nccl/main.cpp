@@ -1,0 +1,232 @@
+// NCCL's collectives of two GPUs as a column of `atoll bench gpu`, under the same rules: rows have the keys of the library's rows
+// that they stand beside, and work in place where those do. The memory is NCCL's own and registered, as ours is.
+//
+// Two processes, of which the first starts the second, since NCCL needs no launcher.
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "harness/cores.hpp"
+#include "harness/cuda_check.hpp"
+#include "harness/group.hpp"
+#include "harness/pattern.hpp"
+#include "harness/two_processes.hpp"
+
+namespace atl::bench {
+namespace {
+
+constexpr std::size_t mebi = std::size_t{1} << 20;
+constexpr int sums_per_graph = 16;  // as in suites/gpu_kernels.cpp
+
+using nccl_meeting = meeting<ncclUniqueId>;
+
+using atl::bench::check;  // of CUDA's
+void check(ncclResult_t code, char const* what) {
+  if (code == ncclSuccess) return;
+  std::fprintf(stderr, "atoll-bench-nccl: %s: %s. %s\n", what, ncclGetErrorString(code),
+               ncclGetLastError(nullptr));
+  std::exit(2);
+}
+
+/// Two ranks, of which each has memory on its GPU and a stream.
+class communicator {
+ public:
+  communicator(int rank, nccl_meeting& m, std::size_t bytes) : rank_(rank) {
+    check(cudaSetDevice(rank), "cudaSetDevice");
+    ncclUniqueId const id = m.agree(rank, [] {
+      ncclUniqueId made;
+      check(ncclGetUniqueId(&made), "ncclGetUniqueId");
+      return made;
+    });
+    check(ncclCommInitRank(&comm_, 2, id, rank), "ncclCommInitRank");
+    void* memory = nullptr;
+    check(ncclMemAlloc(&memory, bytes), "ncclMemAlloc");
+    check(ncclCommRegister(comm_, memory, bytes, &registered_), "ncclCommRegister");
+    data_ = static_cast<char*>(memory);
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
+  communicator(communicator const&) = delete;
+  communicator& operator=(communicator const&) = delete;
+
+  /// Both ranks.
+  void destroy() {
+    check(cudaStreamDestroy(stream_), "cudaStreamDestroy");
+    check(ncclCommDeregister(comm_, registered_), "ncclCommDeregister");
+    check(ncclMemFree(data_), "ncclMemFree");
+    check(ncclCommDestroy(comm_), "ncclCommDestroy");
+  }
+
+  void sum(std::size_t n) {
+    check(ncclAllReduce(data_, data_, n, ncclDouble, ncclSum, comm_, stream_), "ncclAllReduce");
+  }
+  void broadcast(std::size_t bytes) {
+    check(ncclBroadcast(data_, data_, bytes, ncclChar, 0, comm_, stream_), "ncclBroadcast");
+  }
+  void gather_all(std::size_t bytes_each) {
+    check(ncclAllGather(data_ + static_cast<std::size_t>(rank_) * bytes_each, data_, bytes_each, ncclChar,
+                        comm_, stream_),
+          "ncclAllGather");
+  }
+  void wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+  /// What `f` starts here, ready to be launched.
+  template <class F>
+  cudaGraphExec_t capture(F const& f) {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    f();
+    check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+    cudaGraphExec_t ready = nullptr;
+    check(cudaGraphInstantiateWithFlags(&ready, graph, 0), "cudaGraphInstantiate");
+    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    return ready;
+  }
+  cudaGraphExec_t capture_sums(std::size_t n) {
+    return capture([&] {
+      for (int i = 0; i < sums_per_graph; ++i) sum(n);
+    });
+  }
+  void launch(cudaGraphExec_t graph) { check(cudaGraphLaunch(graph, stream_), "cudaGraphLaunch"); }
+
+  template <class T>
+  void write(std::vector<T> const& from) {
+    check(cudaMemcpyAsync(data_, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, stream_),
+          "cudaMemcpyAsync");
+    wait();
+  }
+  template <class T>
+  void read(std::vector<T>& to) {
+    check(cudaMemcpyAsync(to.data(), data_, to.size() * sizeof(T), cudaMemcpyDeviceToHost, stream_),
+          "cudaMemcpyAsync");
+    wait();
+  }
+  /// Sums of zeros stay what they are, however many are timed.
+  void clear(std::size_t bytes) {
+    check(cudaMemsetAsync(data_, 0, bytes, stream_), "cudaMemsetAsync");
+    wait();
+  }
+
+  [[nodiscard]] int rank() const { return rank_; }
+
+ private:
+  int rank_;
+  ncclComm_t comm_ = nullptr;
+  void* registered_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  char* data_ = nullptr;
+};
+
+/// `start` sums `values.size()` numbers of both ranks, and doubles the result `doublings` times.
+template <class Start>
+void check_sum(communicator& all, char const* what, int doublings, std::size_t n, Start const& start) {
+  std::vector<double> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = all.rank() + 1 + static_cast<double>(i % 1000);
+  all.write(values);
+  start();
+  all.read(values);
+  for (std::size_t i = 0; i < n; ++i) {
+    // Exact: small integers.
+    double const right = (3 + 2 * static_cast<double>(i % 1000)) * static_cast<double>(1 << doublings);
+    if (values[i] != right) wrong_data(std::string(what) + ", number " + std::to_string(i));
+  }
+}
+
+/// Every call once, before any is timed.
+void check_results(communicator& all) {
+  constexpr std::size_t numbers = 100'003;
+  check_sum(all, "NCCL sum", 0, numbers, [&] { all.sum(numbers); });
+  cudaGraphExec_t const graph = all.capture_sums(numbers);
+  check_sum(all, "NCCL sums in a graph", sums_per_graph - 1, numbers, [&] { all.launch(graph); });
+  check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
+
+  constexpr std::size_t each = 50'001;
+  std::vector<char> host(2 * each);
+  fill_pattern(host.data(), host.size(), all.rank());
+  all.write(host);
+  all.broadcast(host.size());
+  all.read(host);
+  check_pattern(host.data(), host.size(), 0, "NCCL broadcast");
+
+  std::fill(host.begin(), host.end(), char{0});
+  fill_pattern(host.data() + static_cast<std::size_t>(all.rank()) * each, each, all.rank(), 1);
+  all.write(host);
+  all.gather_all(each);
+  all.read(host);
+  for (int rank = 0; rank < 2; ++rank) {
+    check_pattern(host.data() + static_cast<std::size_t>(rank) * each, each, rank, "NCCL gather to all", 1);
+  }
+}
+
+void measure(group& g, communicator& all, std::vector<std::size_t> const& sizes) {
+  // As in suites/gpu_kernels.cpp and suites/gpu_streams.cpp.
+  for (std::size_t const bytes : sizes) {
+    auto const add_row = [&](char const* key, auto const& call) {
+      row r{.suite = "nccl", .key = key, .name = key, .bytes = bytes};
+      r.least = 16;
+      g.symmetric(r, [&](std::uint64_t times) {
+        for (std::uint64_t i = 0; i < times; ++i) call();
+        all.wait();
+      });
+    };
+    std::size_t const numbers = bytes / sizeof(double);
+    if (numbers > 0) add_row("gpu.stream.reduce", [&] { all.sum(numbers); });
+    if (numbers > 0 && bytes <= mebi) {
+      cudaGraphExec_t const graph = all.capture_sums(numbers);
+      row r{.suite = "nccl", .key = "gpu.graph.reduce", .name = "sums in a graph", .bytes = bytes};
+      r.parts = sums_per_graph;
+      r.least = 4;
+      g.symmetric(r, [&](std::uint64_t times) {
+        for (std::uint64_t i = 0; i < times; ++i) all.launch(graph);
+        all.wait();
+      });
+      check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
+    }
+    add_row("gpu.stream.broadcast", [&] { all.broadcast(bytes); });
+    if (bytes > 1) add_row("gpu.stream.gather_all", [&] { all.gather_all(bytes / 2); });
+  }
+}
+
+std::string version() {
+  int number = 0;
+  check(ncclGetVersion(&number), "ncclGetVersion");
+  return std::to_string(number / 10'000) + '.' + std::to_string(number / 100 % 100) + '.' +
+         std::to_string(number % 100);
+}
+
+void run(group_config const& c, std::vector<std::size_t> const& sizes, nccl_meeting& m) {
+  int devices = 0;
+  check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  group g(c);
+  if (devices < 2) {
+    g.print_fact("nccl", "not measured: it needs a GPU for each of two ranks, and there is one");
+    return;
+  }
+  std::size_t const room = std::max(*std::max_element(sizes.begin(), sizes.end()), mebi);
+  communicator all(c.rank, m, room);
+  check_results(all);
+  all.clear(room);
+  bind_to_core(c.rank);  // only now: threads that NCCL and CUDA have started stay free
+  g.print_fact("nccl", version());
+  measure(g, all, sizes);
+  g.meet();
+  std::fflush(stdout);
+  all.destroy();
+}
+
+}  // namespace
+}  // namespace atl::bench
+
+int main(int argc, char** argv) {
+  // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies.
+  setenv("NCCL_NVLS_ENABLE", "0", 1);
+  using namespace atl::bench;
+  pair_options const options = pair_options_of(argc, argv);
+  nccl_meeting& m = nccl_meeting::make();
+  return run_pair(options.config, m.lines, [&](group_config const& c) { run(c, options.device_sizes, m); });
+}
