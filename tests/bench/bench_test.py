@@ -214,8 +214,9 @@ class Peers(unittest.TestCase):
         for program in ("atoll", "atoll-bench"):  # these look for the others beside themselves
             shutil.copy(os.path.join(real, "bin", program), os.path.join(self.folder, "bin"))
         for program in os.listdir(os.path.join(real, "libexec/atoll")):
-            if program != name:
-                os.symlink(os.path.join(real, "libexec/atoll", program), os.path.join(self.folder, "libexec/atoll", program))
+            link = os.path.join(self.folder, "libexec/atoll", program)
+            if program != name and not os.path.exists(link):
+                os.symlink(os.path.join(real, "libexec/atoll", program), link)
         self.script("libexec/atoll/" + name, "printf '" + "".join(
             f"row\\tsuite={suite}\\tkey={key}\\tbytes={size}\\tranks=2\\tns={ns}\\n" for suite, key, size, ns in rows) + "'\n")
         return os.path.join(self.folder, "bin/atoll")
@@ -252,7 +253,7 @@ class Peers(unittest.TestCase):
         self.assertIn("<= 0.5 MPI", rows[8]["goal"])
         self.assertEqual((rows[4096]["goal"], rows[4096]["reached"]), ("<= 0.5 MPI", "no"))
         self.assertRegex(text, r"<= 0\.5 MPI +yes\n")
-        for title in ("MPI put", "NVSHMEM", "on stream", "UCX"):
+        for title in ("MPI put", "NVSHMEM", "on stream", "NCCL", "UCX"):
             self.assertIn(title, text)
 
     def test_batches_stand_beside_floods_and_are_to_be_four_times_as_many_as_puts_by_ucx(self):
@@ -274,6 +275,13 @@ class Peers(unittest.TestCase):
             self.assertIn("<= 1.02 on stream", row["goal"])
         self.assertEqual(rows[4096]["reached"], "no")
 
+    def test_collectives_in_streams_stand_beside_those_of_nccl(self):
+        for key in ("gpu.stream.broadcast", "gpu.stream.gather_all"):
+            command = self.play("atoll-bench-nccl", [("nccl", key, 8, 1500), ("nccl", key, 4096, 2500)])
+            rows, text = self.measure(key, command)
+            self.assertEqual([float(rows[size]["nccl_ns"]) for size in (8, 4096)], [1500, 2500])
+            self.assertRegex(text, r"on stream +NCCL +UCX")
+
     def test_absent_ones_give_a_line_each(self):
         self.script("mpirun", "echo Open MPI\nexit 1\n")
         self.script("ucx_perftest", "exit 1\n")
@@ -282,7 +290,8 @@ class Peers(unittest.TestCase):
         self.assertNotIn("MPI", rows[8]["goal"])
         self.assertRegex(text, r"(?m)^mpi.gpu +(not built|failed: this MPI does not take GPU memory)")
         self.assertRegex(text, r"(?m)^ucx +.*failed on GPU memory$")
-        self.assertRegex(text, r"(?m)^nvshmem +(not built|failed)")
+        for name in ("nvshmem", "nccl"):
+            self.assertRegex(text, rf"(?m)^{name} +(not built|failed)")
 
     def test_message_passing_of_memory_that_mpi_reaches(self):
         rows, text = self.measure(FAKE_CUDA="reachable,memory=536870912")
@@ -332,6 +341,7 @@ class Report(unittest.TestCase):
         rows = [{**row, "key": f"gpu.simulated.{way}.{what}", "bytes": size, "median_ns": 1234}
                 for way in ("put", "notified") for what in ("time", "flood") for size in (8, 4096)]
         rows[0]["ucx_ns"] = 5670
+        rows.append({**row, "key": "gpu.simulated.stream.reduce", "bytes": 8, "median_ns": 4444, "nccl_ns": 7890})
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "gpu.json")
             with open(path, "w", encoding="ascii") as file:
@@ -341,7 +351,8 @@ class Report(unittest.TestCase):
             self.assertEqual(sorted(name for name in os.listdir(folder) if name.endswith(".png")),
                              ["gpu_to_gpu.png", "notified.png", "peers.png"])
             self.assertEqual(done.stdout.count(" 1.23 "), 8, done.stdout)
-            self.assertEqual((done.stdout.count("UCX µs"), done.stdout.count(" 5.67")), (1, 1), done.stdout)
+            for column, figure in (("UCX µs", " 5.67"), ("NCCL µs", " 7.89")):
+                self.assertEqual((done.stdout.count(column), done.stdout.count(figure)), (1, 1), done.stdout)
 
     def test_other_files_are_refused_with_words(self):
         with tempfile.TemporaryDirectory() as folder:

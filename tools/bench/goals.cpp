@@ -102,6 +102,14 @@ constexpr std::array entries{
     entry{"gpu.stream.signal", 4096, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
     entry{"gpu.stream.signal", 64 << 10, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
     entry{"gpu.stream.signal", mebi, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
+    entry{"gpu.stream.reduce", 8, 2, {at_most_peers, not_behind, peer::nccl}},
+    entry{"gpu.stream.reduce", 4096, 2, {at_most_peers, not_behind, peer::nccl}},
+    entry{"gpu.stream.reduce", 64 << 10, 2, {at_most_peers, not_behind, peer::nccl}},
+    entry{"gpu.stream.reduce", 16 * mebi, 2, {at_most_peers, 1 / 0.95, peer::nccl}},
+    entry{"gpu.stream.reduce", 64 * mebi, 2, {at_most_peers, 1 / 0.95, peer::nccl}},
+    entry{"gpu.graph.reduce", 8, 2, {at_most_peers, 0.8, peer::nccl}},
+    entry{"gpu.graph.reduce", 4096, 2, {at_most_peers, 0.8, peer::nccl}},
+    entry{"gpu.graph.reduce", 64 << 10, 2, {at_most_peers, 0.8, peer::nccl}},
     entry{"gpu.notified.time", 8, 2, {at_most_ns, 8.5e3}},
     entry{"gpu.notified.injection", 8, 2, {at_most_ns, 3e3}},
     entry{"gpu.notified.flood", 16 * mebi, 2, {at_least_share, 0.9}},
@@ -204,7 +212,8 @@ std::string goal::text() const {
       break;
     case at_most_peers: {
       auto const title = peers[static_cast<std::size_t>(whose)].title;
-      std::snprintf(buffer, sizeof buffer, "<= %g %.*s", bound, static_cast<int>(title.size()), title.data());
+      std::snprintf(buffer, sizeof buffer, "<= %.3g %.*s", bound, static_cast<int>(title.size()),
+                    title.data());
       break;
     }
   }

@@ -47,7 +47,8 @@ class peers_of_gpus {
       measure_mpi("messages", "mpi.gpu");
       measure_mpi("puts", "mpi_put.gpu");
     }
-    measure_nvshmem();
+    measure_program(programs_.nvshmem, "nvshmem");
+    measure_program(programs_.nccl, "nccl");
     measure_ucx();
   }
 
@@ -63,14 +64,15 @@ class peers_of_gpus {
     run(std::move(command), fact, "failed: this MPI does not take GPU memory");
   }
 
-  void measure_nvshmem() {
-    if (programs_.nvshmem.empty()) {
-      take_fact_("nvshmem", "not built");
+  /// One that starts both ranks itself.
+  void measure_program(std::string const& program, std::string const& fact) {
+    if (program.empty()) {
+      take_fact_(fact, "not built");
       return;
     }
-    command_line command{{programs_.nvshmem}, {}};
+    command_line command{{program}, {}};
     for (auto const& word : measuring_options(options_, 2)) command.words.push_back(word);
-    run(std::move(command), "nvshmem", "failed");
+    run(std::move(command), fact, "failed");
   }
 
   void measure_ucx() {

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The alternatives for copies between GPUs, each measured if it is there: MPI that takes GPU memory,
-/// NVSHMEM, and UCX by its own measuring tool.
+/// The alternatives for copies and collectives between GPUs, each measured if it is there: MPI that takes GPU
+/// memory, NVSHMEM, NCCL, and UCX by its own measuring tool.
 
 #include <functional>
 #include <string>

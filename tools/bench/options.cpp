@@ -72,7 +72,7 @@ std::vector<suite_description> const& all_suites() {
       {"neighbors", "synchronisation with the neighbours in a ring; ghost exchange of boxes"},
       {"memory", "allocations of transfers; memory taken by a flood of large calls from both sides"},
       {"gpu",
-       "copies to, from and between GPUs of two ranks, beside the driver's own, MPI, NVSHMEM and UCX; "
+       "copies to, from and between GPUs of two ranks, beside the driver's own, MPI, NVSHMEM, NCCL and UCX; "
        "only when it is named",
        false},
       {"net",

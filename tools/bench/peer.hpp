@@ -9,7 +9,7 @@
 
 namespace atl::tools {
 
-enum class peer : std::size_t { mpi, mpi_put, nvshmem, nvshmem_stream, ucx, ucx_am, ofi_rxm, ofi_msg };
+enum class peer : std::size_t { mpi, mpi_put, nvshmem, nvshmem_stream, nccl, ucx, ucx_am, ofi_rxm, ofi_msg };
 
 struct peer_description {
   std::string_view title;  ///< of the column
@@ -20,8 +20,9 @@ struct peer_description {
 inline constexpr std::array peers{
     peer_description{"MPI", "mpi"},         peer_description{"MPI put", "mpi_put"},
     peer_description{"NVSHMEM", "nvshmem"}, peer_description{"on stream", "nvshmem_stream"},
-    peer_description{"UCX", "ucx"},         peer_description{"UCX AM", "ucx_am"},
-    peer_description{"fi rxm", "ofi_rxm"},  peer_description{"fi msg", "ofi_msg"},
+    peer_description{"NCCL", "nccl"},       peer_description{"UCX", "ucx"},
+    peer_description{"UCX AM", "ucx_am"},   peer_description{"fi rxm", "ofi_rxm"},
+    peer_description{"fi msg", "ofi_msg"},
 };
 
 /// Of one operation: beside the row of the library with this key and size.

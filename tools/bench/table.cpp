@@ -64,7 +64,7 @@ class line {
   bool has_many_peers() const { return columns().size() > 1; }
   std::span<peer const> columns() const {
     using enum peer;
-    static constexpr std::array of_gpus{mpi, mpi_put, nvshmem, nvshmem_stream, ucx};
+    static constexpr std::array of_gpus{mpi, mpi_put, nvshmem, nvshmem_stream, nccl, ucx};
     static constexpr std::array of_hosts{mpi, ucx, ucx_am, ofi_rxm, ofi_msg};
     static constexpr std::array of_others{mpi};
     if (suite_ == "gpu") return of_gpus;

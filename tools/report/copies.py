@@ -30,7 +30,7 @@ WAYS = {
 WHATS = {"time": "one copy, waited for", "injection": "only started", "flood": "many in flight", "batch": "in batches of 64"}
 # What users would take instead, where it was measured: field and name.
 PEERS = {"mpi_ns": "MPI", "mpi_put_ns": "MPI put", "nvshmem_ns": "NVSHMEM", "nvshmem_stream_ns": "NVSHMEM on a stream",
-         "ucx_ns": "UCX"}
+         "ucx_ns": "UCX", "nccl_ns": "NCCL"}
 # A picture for each: name, title, ways.
 FAMILIES = [
     ("gpu_to_gpu", "Between two GPUs", ["put", "get"]),
