@@ -92,13 +92,13 @@ class accelerator {
   /// How long the first `n` steps after restart() took. With all streams idle. Waits.
   virtual std::vector<double> step_seconds(std::int64_t n) const = 0;
 
-  /// What a kernel of many steps uses, which somebody else starts: flags with the tiles that suit that many blocks of threads, and
-  /// for each of these a slot to add to what it radiates. Once, after time_steps(). Nothing where no such kernel runs.
+  /// What a kernel of many steps uses, which somebody else starts: flags of its tiles, and for each of its blocks of threads a slot to
+  /// add to what it radiates. Once, after time_steps(). Nothing where no such kernel runs.
   struct step_tables {
     tile_flags flags;
     compensated_sum* slots;
   };
-  virtual step_tables tables_for_steps(int /*blocks*/) { return {}; }
+  virtual step_tables tables_for_steps(tiling const& /*tiles*/, int /*blocks*/) { return {}; }
 
   /// The stream for who else starts something there: a cudaStream_t, or what a simulated device has instead.
   virtual void* native(int stream) = 0;

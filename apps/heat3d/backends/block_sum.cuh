@@ -4,13 +4,14 @@
 
 namespace heat3d {
 
-/// What blocks have at most.
+/// What blocks have, but those of the kernel that keeps tiles.
 inline constexpr int block_threads = 256;
 
 #ifdef __CUDACC__
 /// Adds up over the block; the result is with thread 0. Every thread must call it. The last warp may be cut.
 __device__ inline double block_sum(double value) {
-  __shared__ double warp_sums[block_threads / 32];
+  constexpr int most_warps = 32;
+  __shared__ double warp_sums[most_warps];
   unsigned const thread = threadIdx.x + threadIdx.y * blockDim.x;
   unsigned const threads = blockDim.x * blockDim.y;
   unsigned const lanes = min(32U, threads - thread / 32 * 32);

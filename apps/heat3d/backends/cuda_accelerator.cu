@@ -150,8 +150,8 @@ class cuda_accelerator final : public cuda_streams {
     wait_for_sum();
     return *result_;
   }
-  step_tables tables_for_steps(int blocks) override {
-    flags_.tiles = tiling_of(inner_, block_threads, {processors(), std::max(blocks / processors(), 1)});
+  step_tables tables_for_steps(tiling const& tiles, int /*blocks*/) override {
+    flags_.tiles = tiles;
     make_words();
     return {flags_, slots_[0]};
   }
@@ -170,17 +170,15 @@ class cuda_accelerator final : public cuda_streams {
     check_cuda(cudaDeviceSynchronize(), "device");
   }
 
-  box inner_;
   std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
   std::int64_t slot_n_ = 0;
   compensated_sum* sum_slots_ = nullptr;
   sums* result_ = nullptr;  ///< on the host
 };
 
-cuda_accelerator::cuda_accelerator(backend_setup const& setup)
-    : cuda_streams(setup), inner_(inner_box(setup.own)) {
+cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(setup) {
   auto const n = setup.own.extent();
-  flags_.tiles = tiling_of(inner_, block_threads, {processors(), inner_blocks});
+  flags_.tiles = tiling_of(inner_box(setup.own), block_threads, {processors(), inner_blocks});
   make_words();
 
   std::array<std::int64_t, stream_n> first{};

@@ -14,13 +14,19 @@ namespace heat3d {
 
 class host_tile_flags {
  public:
-  explicit host_tile_flags(tiling const& tiles)
-      : words_(2 * static_cast<std::size_t>(tiles.tile_n())),
-        device_{{words_.data(), words_.data() + tiles.tile_n()}, tiles, {numbers_.data(), nullptr, 0}} {}
+  explicit host_tile_flags(tiling const& tiles) : device_{{}, tiles, {numbers_.data(), nullptr, 0}} {
+    retile(tiles);
+  }
   host_tile_flags(host_tile_flags const&) = delete;
   host_tile_flags& operator=(host_tile_flags const&) = delete;
 
   tile_flags const& device() const { return device_; }
+  void retile(tiling const& tiles) {
+    words_.assign(2 * static_cast<std::size_t>(tiles.tile_n()), 0);
+    device_.tiles = tiles;
+    device_.words[0] = words_.data();
+    device_.words[1] = words_.data() + tiles.tile_n();
+  }
   /// As those of accelerator.
   void restart() { numbers_ = {}; }
   void time_steps(std::int64_t n) {

@@ -10,6 +10,15 @@
 
 namespace heat3d {
 
+/// How a kernel of many steps runs on a device.
+struct kernel_shape {
+  std::uint32_t threads;     ///< of a block
+  int blocks;                ///< that are there at once, which is what blocks that wait for each other need
+  tiling tiles;              ///< of the inner cells
+  std::uint32_t kept_cells;  ///< see kernel_work
+  std::uint32_t chunk_cells;
+};
+
 /// Many steps of a block. Those from `sweeps` to `slots` are the back end's, the others the exchange's.
 struct kernel_work {
   // By parity of the step. Halos and planes are the exchange's as well: planes are the neighbours' halos of the next step.
@@ -19,6 +28,8 @@ struct kernel_work {
   std::uint32_t step_n;
   compensated_sum* slots;  ///< for each block of threads, to what it radiates
 
+  std::uint32_t
+      kept_cells;  ///< doubles that each tile takes in memory of its block of threads; 0: none is kept there
   std::uint32_t chunk_cells;  ///< cells at faces are dealt out in chunks of so many
   std::uint32_t chunk_n;
   /// A word for each chunk of each neighbour, in our memory, and for each of ours, in theirs. It is n + 1 when what the chunk
@@ -39,8 +50,7 @@ class kernel_exchange {
 
   /// The next step is the first one. Collective; this rank's kernels are done.
   virtual void restart() = 0;
-  /// Blocks of threads that are there at once, which is what blocks that wait for each other need.
-  virtual int most_blocks() const = 0;
+  virtual kernel_shape const& shape() const = 0;
   /// Starts the kernel at the end of the stream. Addresses of `work` are those of device_memory.
   virtual void start(kernel_work work, void* stream) = 0;
 

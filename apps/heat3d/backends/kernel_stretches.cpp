@@ -15,7 +15,8 @@ class kernel_stretches final : public runner_on_device {
   void restart() override { exchange_.restart(); }
   void prepare(std::int64_t step_n, std::span<coefficients const> /*constants*/) override {
     device_.time_steps(step_n);
-    tables_ = device_.tables_for_steps(exchange_.most_blocks());
+    auto const& shape = exchange_.shape();
+    tables_ = device_.tables_for_steps(shape.tiles, shape.blocks);
   }
 
  private:

@@ -96,7 +96,8 @@ class sim_accelerator final : public accelerator {
     start(inner_stream, [this, parity] { flags_.device().clock.stamp(parity); });
   }
   std::vector<double> step_seconds(std::int64_t n) const override { return flags_.step_seconds(n); }
-  step_tables tables_for_steps(int blocks) override {
+  step_tables tables_for_steps(tiling const& tiles, int blocks) override {
+    flags_.retile(tiles);
     step_slots_.resize(static_cast<std::size_t>(blocks));
     return {flags_.device(), step_slots_.data()};
   }

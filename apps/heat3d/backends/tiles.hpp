@@ -25,7 +25,7 @@ struct tiling {
   int width, height, depth;  ///< cells of a tile, of which a thread computes a column
   int n_x, n_y, n_z;         ///< how many; 0: there are no inner cells
 
-  std::int64_t tile_n() const { return std::int64_t{n_x} * n_y * n_z; }
+  HEAT3D_CELL std::int64_t tile_n() const { return std::int64_t{n_x} * n_y * n_z; }
 };
 
 /// What all threads of a block have in common: which tile is theirs.

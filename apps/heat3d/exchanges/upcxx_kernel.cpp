@@ -2,16 +2,19 @@
 // which wait for the neighbours' and are stored straight into their halos, then tiles of inner cells, while planes travel. Then
 // all wait for all, since the next step reads what others have written in this one, and overwrites what they have read.
 //
+// Where there is a block of threads for each tile, and its memory has room for it, tiles stay there for all steps.
+//
 // Threads of the host play the same on simulated devices, a thread a block.
 
 #include "exchanges/upcxx_kernel.hpp"
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "backends/accelerator.hpp"
 #include "backends/block_sum.cuh"
-#include "backends/device_cells.hpp"
+#include "backends/kept_tiles.hpp"
 
 namespace heat3d {
 namespace {
@@ -72,30 +75,28 @@ HEAT3D_CELL void store_loaded(kernel_work const& work) {
   }
 }
 
-/// One step, of a parity that the compiler knows: so what is told of it are constants, and takes no registers.
-template <int parity>
-HEAT3D_CELL void run_step(kernel_work const& work, std::uint32_t step, compensated_sum& radiated) {
-  auto const block = on::this_block();
-  auto const count = static_cast<std::uint32_t>(block.count());
-  auto const& w = work.sweeps[parity];
-  auto const& boundary = work.boundaries[parity];
-  auto flags = work.flags;
-  flags.clock.step = step;
-  if (on::this_grid().rank() == 0) flags.clock.stamp();
-
+/// Cells at faces of one step.
+HEAT3D_CELL void run_chunks(kernel_work const& work, sweep_work const& w, boundary_work const& boundary,
+                            basic_tile_flags<known_step> const& flags, compensated_sum& radiated) {
+  auto const step = flags.clock.step;
   auto chunk = first_item(0);
   if (chunk < work.chunk_n) await_chunks(work, step);
-  for (; chunk < work.chunk_n; chunk += count) {
+  for (; chunk < work.chunk_n; chunk += static_cast<std::uint32_t>(on::this_block().count())) {
     for_cells(work, chunk,
               [&](std::uint32_t i) { radiated.add(sweep_boundary_cell(w, boundary, flags, i)); });
     tell_chunk(work, chunk, step + 1);
   }
+}
 
+/// Inner cells of one step that come from the field and go there.
+HEAT3D_CELL void run_tiles(kernel_work const& work, sweep_work const& w,
+                           basic_tile_flags<known_step> const& flags, compensated_sum& radiated) {
+  auto const block = on::this_block();
   tiling const& t = flags.tiles;
   auto const layer = static_cast<std::uint32_t>(t.n_x * t.n_y);
-  auto const tile_n = layer * static_cast<std::uint32_t>(t.n_z);
+  auto const tile_n = static_cast<std::uint32_t>(t.tile_n());
   // Blocks without chunks come first, as these are not waiting.
-  for (auto i = first_item(work.chunk_n); i < tile_n; i += count) {
+  for (auto i = first_item(work.chunk_n); i < tile_n; i += static_cast<std::uint32_t>(block.count())) {
     tile_place const tile{static_cast<int>(i % layer) % t.n_x, static_cast<int>(i % layer) / t.n_x,
                           static_cast<int>(i / layer)};
     for (auto thread = static_cast<int>(block.rank()); thread < t.width * t.height;
@@ -104,6 +105,81 @@ HEAT3D_CELL void run_step(kernel_work const& work, std::uint32_t step, compensat
       if (found.radiated != 0) radiated.add(found.radiated);
     }
   }
+}
+
+/// Fetches from the field, which others have written, what is beyond the sides of a tile that this block keeps.
+HEAT3D_CELL void fetch_sides(double const* field, side_cell const* sides, std::uint32_t side_n,
+                             double* cells) {
+  auto const count = static_cast<std::uint32_t>(on::this_block().size());
+  // The field is far away: several at a time.
+  constexpr int at_once = 5;
+  for (auto i = static_cast<std::uint32_t>(on::this_block().rank()); i < side_n; i += at_once * count) {
+    side_cell places[at_once];
+    double values[at_once];
+    for (int k = 0; k < at_once; ++k) {
+      if (i + k * count >= side_n) break;
+      places[k] = sides[i + k * count];
+      values[k] = field[places[k].field];
+    }
+    for (int k = 0; k < at_once; ++k) {
+      if (i + k * count >= side_n) break;
+      cells[places[k].kept] = values[k];
+    }
+  }
+}
+
+/// The columns of a tile that are this thread's: one at most, but a thread that plays a block has all.
+class own_columns {
+ public:
+  ATOLL_ANYWHERE own_columns(sweep_work const& w, kept_tile const& tile) {
+    auto const width = tile.n[0];
+#ifdef __CUDA_ARCH__
+    auto const i = static_cast<int>(on::this_block().rank());
+    is_one_ = i < width * tile.n[1];
+    if (is_one_) column_ = kept_column(w, tile, i % width, i / width);
+#else
+    for (int i = 0; i < width * tile.n[1]; ++i) columns_.emplace_back(w, tile, i % width, i / width);
+#endif
+  }
+  template <class Each>
+  HEAT3D_CELL void for_each(Each&& each) const {
+#ifdef __CUDA_ARCH__
+    if (is_one_) each(column_);
+#else
+    for (auto const& column : columns_) each(column);
+#endif
+  }
+
+ private:
+#ifdef __CUDA_ARCH__
+  bool is_one_;
+  kept_column column_;
+#else
+  std::vector<kept_column> columns_;
+#endif
+};
+
+/// One step, of a parity that the compiler knows: so what is told of it are constants, and takes no registers.
+template <int parity, class Inner>
+HEAT3D_CELL void run_step(kernel_work const& work, std::uint32_t step, compensated_sum& radiated,
+                          Inner const& run_inner) {
+  auto const& w = work.sweeps[parity];
+  auto flags = work.flags;
+  flags.clock.step = step;
+  if (on::this_grid().rank() == 0) flags.clock.stamp();
+  run_chunks(work, w, work.boundaries[parity], flags, radiated);
+  run_inner(w, flags);
+}
+
+/// With every tile in memory of a block of its own, `bytes` for each; kept_cells is 0 if that does not work out.
+kernel_shape kept_shape(block const& own, int threads, int blocks, std::int64_t bytes,
+                        std::uint32_t chunk_cells) {
+  auto const inner = inner_box(own);
+  // Best if no block has to do a chunk first.
+  auto tiles = kept_tiling(inner, threads, blocks - std::int64_t{chunks_of(own, chunk_cells)}, bytes);
+  if (tiles.tile_n() == 0) tiles = kept_tiling(inner, threads, blocks, bytes);
+  return {static_cast<std::uint32_t>(threads), blocks, tiles,
+          tiles.tile_n() > 0 ? static_cast<std::uint32_t>(cells_kept(tiles)) : 0, chunk_cells};
 }
 
 /// Adds what all threads of this block have found to its slot.
@@ -117,27 +193,77 @@ ATOLL_ANYWHERE void add_to_slot(kernel_work const& work, compensated_sum const& 
   if (on::this_block().rank() == 0) work.slots[on::this_block().index()].add(sum);
 }
 
-ATOLL_ANYWHERE void run_steps(kernel_work const& work) {
+/// All steps, of inner cells by `run_inner`.
+template <class Inner>
+HEAT3D_CELL void run_steps(kernel_work const& work, compensated_sum& radiated, Inner const& run_inner) {
   auto clock = work.flags.clock;
   auto const end = clock.step + work.step_n;
-#ifdef __CUDA_ARCH__
-  // Cells at the outer surface are few, and registers, too.
-  __shared__ compensated_sum of_threads[block_threads];
-  compensated_sum& radiated = of_threads[threadIdx.x];
-  radiated = {0, 0};
-#else
-  compensated_sum radiated;
-#endif
   if (clock.step == 0) store_loaded(work);
   for (; clock.step < end; ++clock.step) {
     if (clock.step % 2 == 0) {
-      run_step<0>(work, clock.step, radiated);
+      run_step<0>(work, clock.step, radiated, run_inner);
     } else {
-      run_step<1>(work, clock.step, radiated);
+      run_step<1>(work, clock.step, radiated, run_inner);
     }
     on::this_grid().sync();
   }
   if (on::this_grid().rank() == 0) clock.stamp();
+}
+
+ATOLL_ANYWHERE void run_from_field(kernel_work const& work, compensated_sum& radiated) {
+  run_steps(work, radiated, [&](sweep_work const& w, basic_tile_flags<known_step> const& flags) {
+    run_tiles(work, w, flags, radiated);
+  });
+  add_to_slot(work, radiated);
+}
+
+/// Each block keeps its tile in `memory` meanwhile: that of steps of parity p in the p'th part of it.
+ATOLL_ANYWHERE void run_from_memory(kernel_work const& work, double* memory, side_cell* sides,
+                                    compensated_sum& radiated) {
+  auto const block = on::this_block();
+  auto const number = first_item(work.chunk_n);
+  bool const has_one = number < static_cast<std::uint32_t>(work.flags.tiles.tile_n());
+  // A block without a tile has only its share of chunks, and waits with the others.
+  if (!has_one) {
+    run_steps(work, radiated, [](sweep_work const&, basic_tile_flags<known_step> const&) {});
+    return add_to_slot(work, radiated);
+  }
+  kept_tile const tile(work.sweeps[0], work.flags.tiles, number);
+  own_columns const columns(work.sweeps[0], tile);
+  auto const cells_of = [&](std::uint32_t step) { return memory + (step % 2 == 0 ? 0 : work.kept_cells); };
+  auto const side_n = tile.side_n();
+  for (auto i = static_cast<std::uint32_t>(block.rank()); i < side_n;
+       i += static_cast<std::uint32_t>(block.size()))
+    sides[i] = tile.side(i);
+  auto const begin = work.flags.clock.step;
+  columns.for_each([&](kept_column const& column) {
+    double const* const field = work.sweeps[begin % 2].from;
+    for (int z = 0; z < column.n; ++z)
+      cells_of(begin)[column.at + z * tile.plane] = field[column.in_field + z * tile.field_plane()];
+    column.close_ends(tile, cells_of(begin));
+  });
+  block.sync();
+
+  run_steps(work, radiated, [&](sweep_work const& w, basic_tile_flags<known_step> const& flags) {
+    double* const from = cells_of(flags.clock.step);
+    double* const to = cells_of(flags.clock.step + 1);
+    bool const careful = flags.need_care(w, tile.place);
+    fetch_sides(w.from, sides, side_n, from);
+    block.sync();
+    columns.for_each([&](kept_column const& column) {
+      auto const found = careful ? walk_kept_with_care(w, tile, column, from, to)
+                                 : walk_kept<double>(w, tile, column, from, to);
+      if (found.radiated != 0) radiated.add(found.radiated);
+      if (found.tiny) flags.note_tiny(w, tile.place, column.sides);
+    });
+  });
+
+  auto const end = begin + work.step_n;
+  columns.for_each([&](kept_column const& column) {
+    double* const field = work.sweeps[1 - end % 2].to;
+    for (int z = 0; z < column.n; ++z)
+      field[column.in_field + z * tile.field_plane()] = cells_of(end)[column.at + z * tile.plane];
+  });
   add_to_slot(work, radiated);
 }
 
@@ -145,17 +271,40 @@ ATOLL_ANYWHERE void run_steps(kernel_work const& work) {
 struct played_steps {
   ATOLL_ANYWHERE void operator()([[maybe_unused]] kernel_work const& work) const {
 #ifndef __CUDA_ARCH__
-    run_steps(work);
+    compensated_sum radiated;
+    if (work.kept_cells > 0) {
+      std::vector<double> memory(2 * std::size_t{work.kept_cells});
+      std::vector<side_cell> sides(static_cast<std::size_t>(most_sides(work.flags.tiles)));
+      run_from_memory(work, memory.data(), sides.data(), radiated);
+    } else {
+      run_from_field(work, radiated);
+    }
 #endif
   }
 };
 
 #ifdef __CUDACC__
+/// Cells at the outer surface are few, and registers, too: what each thread has found radiated is in shared memory.
+template <int threads>
+__device__ compensated_sum& sum_of_thread() {
+  __shared__ compensated_sum sums[threads];
+  sums[threadIdx.x] = {0, 0};
+  return sums[threadIdx.x];
+}
+
 /// `blocks` at a time on a multiprocessor.
 template <int blocks>
 __global__ void __launch_bounds__(block_threads, blocks)
     steps_kernel(__grid_constant__ kernel_work const work) {
-  run_steps(work);
+  run_from_field(work, sum_of_thread<block_threads>());
+}
+
+/// More threads have too few registers, and are slower for it.
+constexpr int kept_threads = 512;
+__global__ void __launch_bounds__(kept_threads, 1) kept_kernel(__grid_constant__ kernel_work const work) {
+  extern __shared__ double memory[];
+  auto* const sides = reinterpret_cast<side_cell*>(memory + 2 * work.kept_cells);
+  run_from_memory(work, memory, sides, sum_of_thread<kept_threads>());
 }
 
 /// Where a step is short, fewer blocks wait for each other sooner, and have registers for it (H200, 100^3: 8.3 us with three, 9.8
@@ -164,34 +313,77 @@ auto* steps_kernel_for(std::int64_t cell_n) {
   constexpr std::int64_t few_cells = 2'000'000;
   return cell_n <= few_cells ? &steps_kernel<3> : &steps_kernel<4>;
 }
+
+/// What a block of that kernel may ask for beside what it has.
+std::int64_t most_shared_bytes(void const* kernel) {
+  int device = 0;
+  int most = 0;
+  cudaFuncAttributes has{};
+  if (cudaGetDevice(&device) != cudaSuccess || cudaFuncGetAttributes(&has, kernel) != cudaSuccess ||
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) {
+    return 0;
+  }
+  return most - static_cast<std::int64_t>(has.sharedSizeBytes);
+}
+
+/// The kernel that keeps tiles, if it can.
+kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
+  auto const bytes = most_shared_bytes(reinterpret_cast<void const*>(&kept_kernel));
+  if (bytes <= 0) return {};
+  int const blocks = team.max_blocks(&kept_kernel, kept_threads, static_cast<std::size_t>(bytes));
+  return kept_shape(own, kept_threads, blocks, bytes, kept_threads);
+}
 #endif
 
 }  // namespace
 
-// Played ones are small, so that tests have many chunks, and several for a block.
-std::uint32_t kernel_chunk(atl::device_team const& team) { return team.is_played() ? 7 : block_threads; }
+std::uint32_t chunks_of(block const& own, std::uint32_t chunk_cells) {
+  std::int64_t cells = 0;
+  for (auto const& part : surface_boxes(own)) cells += part.cell_n();
+  return static_cast<std::uint32_t>(pieces_for(cells, chunk_cells));
+}
 
-int most_kernel_blocks(atl::device_team const& team, [[maybe_unused]] std::int64_t cell_n) {
-  constexpr int most_played = 4;
-  if (team.is_played()) return std::min(most_played, team.max_blocks(played_steps{}, 1, 0, kernel_work{}));
+kernel_shape shape_of_kernel(atl::device_team const& team, block const& own) {
+  auto const inner = inner_box(own);
+  if (team.is_played()) {
+    // Small, so that tests have many chunks and tiles, several for a block, and blocks of cells that are kept and others.
+    constexpr int most_played = 4;
+    constexpr int most_columns = 100;
+    constexpr std::int64_t most_kept = 20'000;
+    constexpr std::uint32_t chunk = 7;
+    int const blocks = std::min(most_played, team.max_blocks(played_steps{}, 1, 0, kernel_work{}));
+    auto const kept = kept_shape(own, most_columns, blocks, most_kept, chunk);
+    if (kept.kept_cells > 0) return kept;
+    return {1, blocks, tiling_of(inner, 5, 3, {100, 1}), 0, chunk};
+  }
 #ifdef __CUDACC__
-  return team.max_blocks(steps_kernel_for(cell_n), block_threads);
+  if (auto const kept = shape_that_keeps(team, own); kept.kept_cells > 0) return kept;
+  int const blocks = team.max_blocks(steps_kernel_for(own.cells.cell_n()), block_threads);
+  int const processors = team.max_blocks(&kept_kernel, kept_threads);
+  return {block_threads, blocks,
+          tiling_of(inner, block_threads, {processors, std::max(blocks / processors, 1)}), 0, block_threads};
 #else
-  return 0;  // nothing computes on such a device in this build
+  return {1, 0, {}, 0, 1};  // nothing computes on such a device in this build
 #endif
 }
 
-void start_kernel(atl::device_team const& team, atl::stream const& stream, kernel_work const& work) {
+void start_kernel(atl::device_team const& team, atl::stream const& stream, kernel_shape const& shape,
+                  kernel_work work) {
+  work.kept_cells = shape.kept_cells;
+  work.chunk_cells = shape.chunk_cells;
   auto const items = static_cast<std::int64_t>(work.chunk_n) + work.flags.tiles.tile_n();
-  auto const cell_n = work.sweeps[0].extent[0] * work.sweeps[0].extent[1] * work.sweeps[0].extent[2];
-  auto const blocks = static_cast<unsigned>(std::min<std::int64_t>(items, most_kernel_blocks(team, cell_n)));
+  auto const blocks = static_cast<unsigned>(std::min<std::int64_t>(items, shape.blocks));
   if (team.is_played()) return on::launch(team, stream, {blocks, 1}, played_steps{}, work);
 #ifdef __CUDACC__
-  auto* argument = const_cast<kernel_work*>(&work);
-  void* arguments[] = {&argument[0]};
-  auto const status =
-      cudaLaunchCooperativeKernel(reinterpret_cast<void const*>(steps_kernel_for(cell_n)), dim3(blocks),
-                                  dim3(block_threads), arguments, 0, stream.native());
+  void* arguments[] = {&work};
+  auto const* const kernel =
+      shape.kept_cells > 0
+          ? reinterpret_cast<void const*>(&kept_kernel)
+          : reinterpret_cast<void const*>(steps_kernel_for(
+                work.sweeps[0].extent[0] * work.sweeps[0].extent[1] * work.sweeps[0].extent[2]));
+  std::size_t const bytes = shape.kept_cells > 0 ? static_cast<std::size_t>(bytes_kept(shape.tiles)) : 0;
+  auto const status = cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(shape.threads), arguments, bytes,
+                                                  stream.native());
   if (status != cudaSuccess) device_failed(std::string("kernel of all steps: ") + cudaGetErrorString(status));
 #endif
 }

@@ -5,14 +5,16 @@
 #include <atoll/device.cuh>
 
 #include "backends/kernel_exchange.hpp"
+#include "problem/decomposition.hpp"
 
 namespace heat3d {
 
-/// Cells of a chunk.
-std::uint32_t kernel_chunk(atl::device_team const& team);
-/// Blocks of threads that are there at once, of the kernel for blocks of so many cells.
-int most_kernel_blocks(atl::device_team const& team, std::int64_t cell_n);
+/// Of the kernel for that block of cells.
+kernel_shape shape_of_kernel(atl::device_team const& team, block const& own);
+/// Cells at faces with a neighbour, in chunks of so many.
+std::uint32_t chunks_of(block const& own, std::uint32_t chunk_cells);
 /// Addresses of `work` are as kernels of the team see them.
-void start_kernel(atl::device_team const& team, atl::stream const& stream, kernel_work const& work);
+void start_kernel(atl::device_team const& team, atl::stream const& stream, kernel_shape const& shape,
+                  kernel_work work);
 
 }  // namespace heat3d

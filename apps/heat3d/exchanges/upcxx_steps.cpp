@@ -26,12 +26,6 @@ struct kernel_mailbox {
   std::array<word_pointer, face_n> heard;                  ///< a word for each of its chunks
 };
 
-std::uint32_t chunks_of(block const& own, std::uint32_t chunk_cells) {
-  std::int64_t cells = 0;
-  for (auto const& part : surface_boxes(own)) cells += part.cell_n();
-  return static_cast<std::uint32_t>(pieces_for(cells, chunk_cells));
-}
-
 class planes_in_kernels final : public kernel_exchange {
  public:
   planes_in_kernels(block const& own, segment& memory);
@@ -42,7 +36,7 @@ class planes_in_kernels final : public kernel_exchange {
     if (heard_n_ > 0) upcxx::copy(none.data(), heard_, none.size()).wait();
     upcxx::barrier();  // nobody says anything before all are reset
   }
-  int most_blocks() const override { return most_kernel_blocks(team_, own_.cells.cell_n()); }
+  kernel_shape const& shape() const override { return shape_; }
   void start(kernel_work work, void* stream) override;
 
  private:
@@ -52,7 +46,7 @@ class planes_in_kernels final : public kernel_exchange {
   block own_;
   segment& memory_;
   owned_team team_;
-  std::uint32_t chunk_cells_;
+  kernel_shape shape_;
   kernel_mailbox mine_;
   word_pointer heard_;
   std::uint32_t heard_n_ = 0;
@@ -63,9 +57,9 @@ planes_in_kernels::planes_in_kernels(block const& own, segment& memory)
     : own_(own),
       memory_(memory),
       team_((require_one_host(own, "device"), atl::make_device_team(memory.allocator()))),
-      chunk_cells_(kernel_chunk(team_)) {
+      shape_(shape_of_kernel(team_, own)) {
   std::array<std::uint32_t, face_n> their_chunks{};
-  upcxx::dist_object<std::uint32_t> chunks(chunks_of(own, chunk_cells_));
+  upcxx::dist_object<std::uint32_t> chunks(chunks_of(own, shape_.chunk_cells));
   for (int f = 0; f < face_n; ++f) {
     if (own.has_neighbor(face(f))) their_chunks[f] = chunks.fetch(own.neighbor[f]).wait();
   }
@@ -86,7 +80,6 @@ planes_in_kernels::planes_in_kernels(block const& own, segment& memory)
     reached[f] = reached_.boundaries[0].planes[f] != nullptr && reached_.boundaries[1].planes[f] != nullptr &&
                  reached_.told[f] != nullptr;
   }
-  reached_.chunk_cells = chunk_cells_;
   reached_.chunk_n = *chunks;
   reached_.heard = heard_n_ > 0 ? team_.local(heard_, heard_n_) : nullptr;
   reached_.heard_n = heard_n_;
@@ -120,12 +113,11 @@ void planes_in_kernels::start(kernel_work work, void* stream) {
     std::ranges::copy(reached_.sweeps[parity].halos, sweep.halos);
     std::ranges::copy(reached_.boundaries[parity].planes, work.boundaries[parity].planes);
   }
-  work.chunk_cells = reached_.chunk_cells;
   work.chunk_n = reached_.chunk_n;
   work.heard = reached_.heard;
   work.heard_n = reached_.heard_n;
   std::ranges::copy(reached_.told, work.told);
-  start_kernel(team_, atl::stream(static_cast<CUstream_st*>(stream)), work);
+  start_kernel(team_, atl::stream(static_cast<CUstream_st*>(stream)), shape_, work);
 }
 
 }  // namespace
