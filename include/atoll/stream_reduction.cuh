@@ -88,14 +88,20 @@ struct reduction_view {
   }
 };
 
-/// The number of a kernel's reduction is a word of its device, so that graphs may be launched again. All
-/// blocks read it, and the last one to end counts on.
+// The number of a kernel's reduction is a word of its device, so that graphs may be launched again. All blocks
+// read it, and the last one to end counts on. Kernels of a stream see what the ones before have written, so the
+// word needs no order of its own, which would last until all stores to other devices have arrived.
+
+ATOLL_ANYWHERE inline std::uint64_t next_reduction(std::uint64_t const* own) {
+  return words::load_relaxed(own) + 1;
+}
+/// One thread of each block asks, when its block has nothing left to read or write.
+ATOLL_ANYWHERE inline bool is_last_block(std::uint64_t* own) {
+  return block::count() == 1 || words::fetch_add_relaxed(own + 1, 1) + 1 == block::count();
+}
 ATOLL_ANYWHERE inline void end_reduction(std::uint64_t* own, std::uint64_t number) {
-  this_block().sync();
-  if (this_block().rank() != 0) return;
-  if (words::fetch_add(own + 1, 1) + 1 != block::count()) return;
   words::store_relaxed(own + 1, 0);
-  words::store_release(own, number);
+  words::store_relaxed(own, number);
 }
 
 /// Few elements: each is sent to all with the number of the reduction, so that one way is all there is.
@@ -106,7 +112,7 @@ struct reduce_few {
     std::int32_t const me = team.rank_me();
     std::int32_t const ranks = team.rank_n();
     std::uint64_t* const own = view.words(me);
-    std::uint64_t const number = words::load_acquire(own) + 1;
+    std::uint64_t const number = next_reduction(own);
     auto const all = this_grid();
     for (std::size_t i = all.rank(); i < n; i += all.size()) {
       for (std::int32_t k = 1; k < ranks; ++k) {
@@ -123,14 +129,15 @@ struct reduce_few {
       }
       out[i] = total;
     }
-    end_reduction(own, number);
+    this_block().sync();
+    if (this_block().rank() == 0 && is_last_block(own)) end_reduction(own, number);
   }
 };
 
 /// Many: each rank reduces its part of all ranks' arrays, and writes the result to all.
 template <class T, class Op>
 struct reduce_many {
-  static constexpr std::size_t together = 16 / sizeof(T);
+  static constexpr std::size_t together = 16 / sizeof(T);  ///< elements of a pack
   struct alignas(16) pack {
     T of[together];
   };
@@ -141,7 +148,7 @@ struct reduce_many {
     std::int32_t const me = team.rank_me();
     std::int32_t const ranks = team.rank_n();
     std::uint64_t* const own = view.words(me);
-    std::uint64_t const number = words::load_acquire(own) + 1;
+    std::uint64_t const number = next_reduction(own);
     auto const all = this_grid();
     // Every stream has come here: its array may be read and written. Offers by themselves order nothing, so
     // there are fences: of who gives one, and of one thread for its block, which looks for all.
@@ -182,7 +189,12 @@ struct reduce_many {
       reduce<T>(ins, outs, ranks, begin * together, end * together, all, op);
     }
     if (me == ranks - 1) reduce<T>(ins, outs, ranks, packs * together, n, all, op);
-    team.barrier(all);
+    // The last block waits for those of the others. What each has written is in place before it is counted.
+    this_block().sync();
+    if (this_block().rank() != 0) return;
+    words::fence();
+    if (!is_last_block(own)) return;
+    team.barrier(this_thread());
     end_reduction(own, number);
   }
 
@@ -364,12 +376,18 @@ class stream_reduction {
         "stream_reduction::reduce_all: source and destination overlap; they may be the same, or apart");
     if (!by_kernels_) return by_hosts(s, in, out, n, op);
     if (n <= view_.few) {
-      start(s, std::min<std::size_t>((n + few_threads - 1) / few_threads, most_few_blocks), few_threads,
+      // As few threads as there is work for: they start sooner, and one block does not have to be counted.
+      auto const threads = std::min<std::size_t>((n + warp - 1) / warp * warp, most_threads);
+      start(s, std::min((n + threads - 1) / threads, most_few_blocks), static_cast<unsigned>(threads),
             device::reduce_few<T, Op>{}, view_, static_cast<T const*>(team_.local(in, n)),
             team_.local(out, n), n, op);
     } else {
       using access = upcxx::detail::global_ptr_access;
-      start(s, most_blocks, many_threads, device::reduce_many<T, Op>{}, view_, access::address(in),
+      using kernel = device::reduce_many<T, Op>;
+      constexpr std::size_t packs_of_thread = 2;
+      auto const of_block =
+          packs_of_thread * most_threads * kernel::together * static_cast<std::size_t>(over_->rank_n());
+      start(s, (n + of_block - 1) / of_block, most_threads, kernel{}, view_, access::address(in),
             access::address(out), n, op);
     }
   }
@@ -388,10 +406,9 @@ class stream_reduction {
   }
 
  private:
-  static constexpr unsigned few_threads = 256;
-  static constexpr unsigned many_threads = 512;
+  static constexpr std::size_t warp = 32;
+  static constexpr std::size_t most_threads = 512;
   static constexpr std::size_t most_few_blocks = 32;
-  static constexpr std::size_t most_blocks = 1 << 20;
 
   /// What is left of the object goes if one rank has no room.
   void allocate(std::size_t bytes) {
@@ -423,7 +440,7 @@ class stream_reduction {
   void start(stream const& s, std::size_t blocks, unsigned threads, Kernel kernel, Args... args) {
     int const most = team_.max_blocks<Compiler>(kernel, threads, 0, team_, args...);
     auto const enough = static_cast<unsigned>(std::min<std::size_t>(blocks, static_cast<std::size_t>(most)));
-    device::launch<Compiler>(team_, s, {enough, threads}, kernel, team_, args...);
+    device::launch<Compiler>(team_, s, {enough, threads, 0, true}, kernel, team_, args...);
   }
   template <class T, class Op>
   void by_hosts(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {

@@ -24,6 +24,9 @@ struct grid_shape {
   unsigned blocks = 1;
   unsigned threads = 1;
   std::size_t shared_bytes = 0;
+  /// Its blocks do not wait for each other, only for other ranks, and need not be there at once: so it starts
+  /// sooner. Nothing of it may have the scope of the grid.
+  bool apart = false;
 };
 
 /// Part of the names of functions that compilers of CUDA make otherwise than those of C++: a program may have

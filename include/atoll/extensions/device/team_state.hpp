@@ -306,8 +306,9 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
       s.device_id() == t.device,
       "launch: the stream is of device %d, and the team's allocator is on device %d: kernels run there",
       s.device_id(), t.device);
+  bool const together = shape.blocks > 1 && !shape.apart;
   int const most = most_blocks<Compiler, Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
-  if (shape.blocks > static_cast<unsigned>(most)) {
+  if (most == 0 || (together && shape.blocks > static_cast<unsigned>(most))) {
     check_failed(
         "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "
         "that wait for others would wait for ever; ask device_team::max_blocks()",
@@ -317,9 +318,12 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
 #ifdef __CUDACC__
   on_device const current(t.device);
   void* values[] = {&kernel, &args...};
-  check_call(cudaLaunchCooperativeKernel(reinterpret_cast<void const*>(&run_kernel<Kernel, Args...>),
-                                         dim3(shape.blocks), dim3(shape.threads), values, shape.shared_bytes,
-                                         reinterpret_cast<cudaStream_t>(s.native())),
+  auto const* const code = reinterpret_cast<void const*>(&run_kernel<Kernel, Args...>);
+  auto* const native = reinterpret_cast<cudaStream_t>(s.native());
+  dim3 const blocks(shape.blocks);
+  dim3 const threads(shape.threads);
+  check_call(together ? cudaLaunchCooperativeKernel(code, blocks, threads, values, shape.shared_bytes, native)
+                      : cudaLaunchKernel(code, blocks, threads, values, shape.shared_bytes, native),
              "launch");
 #endif
 }

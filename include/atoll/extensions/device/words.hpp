@@ -74,6 +74,17 @@ ATOLL_ANYWHERE inline void add_release(std::uint64_t* to, std::uint64_t x) {
   ATOLL_ON_HOST(std::atomic_ref(*to).fetch_add(x, std::memory_order_release);)
 }
 
+/// Without order towards other memory. Where the host plays kernels it has some, since fences have none there.
+ATOLL_ANYWHERE inline std::uint64_t fetch_add_relaxed(std::uint64_t* at, std::uint64_t x) {
+  std::uint64_t before;
+  ATOLL_ON_DEVICE(asm volatile("atom.relaxed.sys.add.u64 %0, [%1], %2;"
+                               : "=l"(before)
+                               : "l"(at), "l"(x)
+                               : "memory");)
+  ATOLL_ON_HOST(before = std::atomic_ref(*at).fetch_add(x, std::memory_order_acq_rel);)
+  return before;
+}
+
 // Give back what was there; acquire and release.
 
 ATOLL_ANYWHERE inline std::uint64_t fetch_add(std::uint64_t* at, std::uint64_t x) {
