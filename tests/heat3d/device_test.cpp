@@ -29,6 +29,7 @@ struct variant {
   std::int64_t reduced_every = 1000;
   bool many_steps_at_once = false;  ///< planes travel in streams
   bool captured = false;            ///< so are calls once, and made again
+  bool by_kernels = false;          ///< which write planes where they are read, and say so
 };
 
 /// The field after the run, and whether its checks passed.
@@ -49,7 +50,7 @@ outcome simulate(problem const& p, process_grid const& grid, variant const& how)
                                                                        100 * ranks.rank(), own, how.captured))
                                       : make_plain_backend(setup, true);
     auto const halos = ranks.make_exchange(own, nullptr);
-    thread_planes planes(job, ranks.rank(), own);
+    thread_planes planes(job, ranks.rank(), own, how.by_kernels);
     auto const runner = how.many_steps_at_once ? engine->make_stretches(planes) : nullptr;
     driver run = runner ? driver(p, own, ranks, *engine, *runner) : driver(p, own, ranks, *engine, *halos);
     run.is_reduced = [&](std::int64_t step) { return step % how.reduced_every == 0 || step == p.last_step; };
@@ -98,16 +99,21 @@ TEST_P(device_threads, planes_staged_through_the_host_and_sums_in_every_third_st
   EXPECT_EQ(found.cells, expected.cells);
 }
 
-TEST_P(device_threads, many_steps_at_once_with_planes_that_travel_in_streams) {
+TEST_P(device_threads, many_steps_at_once_with_planes_that_travel_in_streams_or_kernels) {
   auto p = small_problem();
   p.last_step = 60;  // long pieces and short ones
   auto const expected = simulate(p, {1, 1, 1}, {.on_device = false});
-  for (bool const captured : {false, true}) {
-    for (std::int64_t const reduced_every : {1000, 7}) {
-      auto const found = simulate(
-          p, GetParam(), {.reduced_every = reduced_every, .many_steps_at_once = true, .captured = captured});
-      EXPECT_TRUE(found.passed) << "heat appeared or vanished";
-      EXPECT_EQ(found.cells, expected.cells);
+  for (bool const by_kernels : {false, true}) {
+    for (bool const captured : {false, true}) {
+      for (std::int64_t const reduced_every : {1000, 7}) {
+        auto const found = simulate(p, GetParam(),
+                                    {.reduced_every = reduced_every,
+                                     .many_steps_at_once = true,
+                                     .captured = captured,
+                                     .by_kernels = by_kernels});
+        EXPECT_TRUE(found.passed) << "heat appeared or vanished";
+        EXPECT_EQ(found.cells, expected.cells);
+      }
     }
   }
 }

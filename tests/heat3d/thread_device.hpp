@@ -119,12 +119,22 @@ class thread_device final : public accelerator {
         radiated_[stream].add(sweep_cell(work, flags_.device(), i));
     });
   }
-  void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary) override {
-    streams_[stream]->start([this, stream, work, boundary] {
+  void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary,
+                      plane_words const& words) override {
+    streams_[stream]->start([this, stream, work, boundary, words] {
+      for (auto const* const heard : words.heard) {
+        if (heard == nullptr) continue;
+        std::atomic_ref const word(*const_cast<std::uint64_t*>(heard));
+        wait_until([&] { return word.load(std::memory_order_acquire) == words.heard_value; });
+      }
       for (std::uint32_t i = 0; i < boundary.cell_n(); ++i)
         radiated_[stream].add(sweep_boundary_cell(work, boundary, flags_.device(), i));
+      for (auto* const told : words.told) {
+        if (told != nullptr) std::atomic_ref(*told).store(words.told_value, std::memory_order_release);
+      }
     });
   }
+  bool uses_words() const override { return true; }
   void pack(face stream, plane_work const& work, double* to) override {
     streams_[stream]->start([work, to] {
       for (std::int64_t j = 0; j < work.height; ++j) {

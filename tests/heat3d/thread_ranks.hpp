@@ -28,17 +28,18 @@ struct thread_job {
   /// Of planes that travel in streams: where they arrive, by parity and face, and who says so.
   struct box {
     std::array<std::array<std::vector<double>, face_n>, 2> incoming;
-    std::array<std::array<std::atomic<std::uint64_t>, face_n>, 2> signals{};
+    std::array<std::array<std::uint64_t, face_n>, 2> signals{};
   };
   std::vector<box> boxes;
   std::vector<std::vector<double>> contributions;
 };
 
-/// Planes that travel in the streams of thread_device.
+/// Planes that travel in the streams of thread_device, or are written by its kernels where they are read.
 class thread_planes final : public stream_planes {
  public:
   /// Collective.
-  thread_planes(thread_job& job, int rank, block const& own) : job_(job), rank_(rank), own_(own) {
+  thread_planes(thread_job& job, int rank, block const& own, bool by_kernels)
+      : job_(job), rank_(rank), own_(own), by_kernels_(by_kernels) {
     for (int parity = 0; parity < 2; ++parity) {
       for (int f = 0; f < face_n; ++f) {
         if (!own.has_neighbor(face(f))) continue;
@@ -49,37 +50,53 @@ class thread_planes final : public stream_planes {
     job_.meeting.arrive_and_wait();
   }
 
-  double* outgoing(face f, int turn) override { return out_[turn % 2][f].data(); }
+  double* outgoing(face f, int turn) override {
+    return by_kernels_ ? theirs(f).incoming[turn % 2][opposite(f)].data() : out_[turn % 2][f].data();
+  }
   double const* incoming(face f, int turn) override { return mine().incoming[turn % 2][f].data(); }
   void send(face f, int turn, void* stream) override {
-    auto& theirs = job_.boxes[own_.neighbor[f]];
     auto const& from = out_[turn % 2][f];
-    auto& to = theirs.incoming[turn % 2][opposite(f)];
-    auto& signal = theirs.signals[turn % 2][opposite(f)];
-    static_cast<work_stream*>(stream)->start([&from, &to, &signal, value = signal_of(turn)] {
-      std::ranges::copy(from, to.begin());
-      signal.store(value, std::memory_order_release);
-    });
+    auto& to = theirs(f).incoming[turn % 2][opposite(f)];
+    auto& signal = theirs(f).signals[turn % 2][opposite(f)];
+    static_cast<work_stream*>(stream)->start(
+        [&from, &to, &signal, copies = !by_kernels_, value = signal_of(turn)] {
+          if (copies) std::ranges::copy(from, to.begin());
+          std::atomic_ref(signal).store(value, std::memory_order_release);
+        });
+  }
+  plane_words words(int turn) override {
+    plane_words w{by_kernels_};
+    if (!by_kernels_) return w;
+    int const next = (turn + 1) % turn_n;
+    w.heard_value = signal_of(turn);
+    w.told_value = signal_of(next);
+    for (int f = 0; f < face_n; ++f) {
+      if (!own_.has_neighbor(face(f))) continue;
+      w.heard[f] = &mine().signals[turn % 2][f];
+      w.told[f] = &theirs(face(f)).signals[next % 2][opposite(face(f))];
+    }
+    return w;
   }
   void await(face f, int turn, void* stream) override {
     auto& signal = mine().signals[turn % 2][f];
     static_cast<work_stream*>(stream)->start([&signal, value = signal_of(turn)] {
-      wait_until([&] { return signal.load(std::memory_order_acquire) == value; });
+      wait_until([&] { return std::atomic_ref(signal).load(std::memory_order_acquire) == value; });
     });
   }
   void restart() override {
-    for (auto& all : mine().signals) {
-      for (auto& signal : all) signal.store(0, std::memory_order_relaxed);
-    }
+    job_.meeting.arrive_and_wait();  // planes of a step that is not run have been sent
+    for (auto& all : mine().signals) all.fill(0);
     job_.meeting.arrive_and_wait();
   }
 
  private:
   thread_job::box& mine() { return job_.boxes[rank_]; }
+  thread_job::box& theirs(face f) { return job_.boxes[own_.neighbor[f]]; }
 
   thread_job& job_;
   int rank_;
   block own_;
+  bool by_kernels_;
   std::array<std::array<std::vector<double>, face_n>, 2> out_;
 };
 

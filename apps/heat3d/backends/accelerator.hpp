@@ -58,8 +58,11 @@ class accelerator {
   virtual void sweep_inner(sweep_work const& work) = 0;
   /// Computes any cells.
   virtual void sweep_surface(face stream, sweep_work const& work) = 0;
-  /// Computes all cells that have a neighbour in a halo.
-  virtual void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary) = 0;
+  /// Computes all cells that have a neighbour in a halo. Words are used only where they can be.
+  virtual void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary,
+                              plane_words const& words) = 0;
+  /// Whether kernels may await halos, and say that planes are there.
+  virtual bool uses_words() const { return false; }
   virtual void pack(face stream, plane_work const& work, double* to) = 0;
   virtual void copy_in(face stream, double* to, double const* host, std::int64_t n) = 0;
   virtual void copy_out(face stream, double* host, double const* from, std::int64_t n) = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cuda/atomic>
 
 #include "backends/block_sum.cuh"
 #include "backends/cuda_streams.hpp"
@@ -46,12 +47,41 @@ __global__ void __launch_bounds__(block_threads)
   if (__syncthreads_or(radiated != 0)) add_radiated(radiated, slots[blockIdx.x]);
 }
 
-/// All cells at faces with a neighbour, one per thread.
+template <class T>
+using shared_word = cuda::atomic_ref<T, cuda::thread_scope_system>;
+
+/// Halos are there, for all threads of the block.
+__device__ void await_halos(plane_words const& words) {
+  if (threadIdx.x < face_n && words.heard[threadIdx.x] != nullptr) {
+    shared_word const heard(*const_cast<std::uint64_t*>(words.heard[threadIdx.x]));
+    while (heard.load(cuda::memory_order_acquire) != words.heard_value) {
+    }
+  }
+  __syncthreads();
+}
+
+/// Planes are, when the last block is done. What each has stored is in place before it is counted.
+__device__ void tell_planes(plane_words const& words, unsigned* done) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system();
+  if (atomicAdd(done, 1) + 1 != gridDim.x) return;
+  *done = 0;
+  __threadfence_system();
+  for (auto* const told : words.told) {
+    if (told != nullptr) shared_word(*told).store(words.told_value, cuda::memory_order_relaxed);
+  }
+}
+
+/// All cells at faces with a neighbour, one per thread. Its blocks wait for other ranks only, so they need not be there at once.
 __global__ void __launch_bounds__(block_threads)
     boundary_kernel(__grid_constant__ sweep_work const w, __grid_constant__ boundary_work const boundary,
-                    __grid_constant__ tile_flags const flags, compensated_sum* slots) {
+                    __grid_constant__ tile_flags const flags, __grid_constant__ plane_words const words,
+                    unsigned* done, compensated_sum* slots) {
+  if (words.used) await_halos(words);
   auto const i = blockIdx.x * block_threads + threadIdx.x;
   double const radiated = i < boundary.cell_n() ? sweep_boundary_cell(w, boundary, flags, i) : 0;
+  if (words.used) tell_planes(words, done);
   if (__syncthreads_or(radiated != 0)) add_radiated(radiated, slots[blockIdx.x]);
 }
 
@@ -122,12 +152,14 @@ class cuda_accelerator final : public cuda_streams {
         work, flags_, static_cast<std::uint32_t>(n), slots_[f]);
     check_cuda(cudaGetLastError(), "cells at a face");
   }
-  void sweep_boundary(face f, sweep_work const& work, boundary_work const& boundary) override {
+  void sweep_boundary(face f, sweep_work const& work, boundary_work const& boundary,
+                      plane_words const& words) override {
     // The slots of all faces: nobody else uses any then.
     boundary_kernel<<<blocks_for(boundary.cell_n(), block_threads), block_threads, 0, stream(f)>>>(
-        work, boundary, flags_, slots_[0]);
+        work, boundary, flags_, words, done_, slots_[0]);
     check_cuda(cudaGetLastError(), "cells at faces");
   }
+  bool uses_words() const override { return true; }
   void stamp(int parity) override {
     stamp_kernel<<<1, 1, 0, stream(inner_stream)>>>(flags_.clock, parity);
     check_cuda(cudaGetLastError(), "clock");
@@ -172,6 +204,7 @@ class cuda_accelerator final : public cuda_streams {
 
   std::array<compensated_sum*, stream_n> slots_{};  ///< per block, for each stream its own
   std::int64_t slot_n_ = 0;
+  unsigned* done_ = nullptr;  ///< blocks of the kernel of cells at faces
   compensated_sum* sum_slots_ = nullptr;
   sums* result_ = nullptr;  ///< on the host
 };
@@ -193,6 +226,8 @@ cuda_accelerator::cuda_accelerator(backend_setup const& setup) : cuda_streams(se
   check_cuda(cudaMalloc(&slots_[0], slot_n_ * sizeof(compensated_sum)), "memory");
   check_cuda(cudaMemset(slots_[0], 0, slot_n_ * sizeof(compensated_sum)), "memory");
   for (int s = 0; s < stream_n; ++s) slots_[s] = slots_[0] + first[s];
+  check_cuda(cudaMalloc(&done_, sizeof(unsigned)), "memory");
+  check_cuda(cudaMemset(done_, 0, sizeof(unsigned)), "memory");
   check_cuda(cudaMalloc(&sum_slots_, sum_blocks * sizeof(compensated_sum)), "memory");
   check_cuda(cudaMallocHost(&result_, sizeof(sums)), "memory");
   check_cuda(cudaDeviceSynchronize(), "device");
@@ -202,6 +237,7 @@ cuda_accelerator::~cuda_accelerator() {
   cudaDeviceSynchronize();
   cudaFree(flags_.words[0]);
   cudaFree(slots_[0]);
+  cudaFree(done_);
   cudaFree(sum_slots_);
   cudaFreeHost(result_);
 }

@@ -123,7 +123,8 @@ class kokkos_accelerator final : public cuda_streams {
     Kokkos::parallel_for("surface", light(line_policy(instances_[f], 0, work.part.cell_n())),
                          surface_kernel{work, flags_, slots_of(f)});
   }
-  void sweep_boundary(face f, sweep_work const& work, boundary_work const& boundary) override {
+  void sweep_boundary(face f, sweep_work const& work, boundary_work const& boundary,
+                      plane_words const& /*words*/) override {
     // The slots of all faces: nobody else uses any then.
     Kokkos::parallel_for("boundary", light(line_policy(instances_[f], 0, boundary.cell_n())),
                          boundary_kernel{work, boundary, flags_, slots_of(0)});

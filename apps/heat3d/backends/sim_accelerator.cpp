@@ -38,7 +38,8 @@ class sim_accelerator final : public accelerator {
   void sweep_surface(face stream, sweep_work const& work) override {
     start(stream, [this, work] { sweep(work, false); });
   }
-  void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary) override {
+  void sweep_boundary(face stream, sweep_work const& work, boundary_work const& boundary,
+                      plane_words const& /*words*/) override {
     start(stream, [this, work, boundary] { sweep(work, boundary); });
   }
   void pack(face stream, plane_work const& work, double* to) override {

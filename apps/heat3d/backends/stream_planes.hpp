@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "problem/geometry.hpp"
+#include "problem/stencil.hpp"
 
 namespace heat3d {
 
@@ -40,7 +40,12 @@ class stream_planes {
   /// What follows in the stream happens when the neighbour's plane is there.
   virtual void await(face f, int turn, void* stream) = 0;
 
-  /// The next step has turn 0. Collective; what was sent on any rank was awaited, and no stream has anything to do.
+  /// In place of both, in the kernel that computes the cells at faces in a step of that turn: what it has to await, and to say when the
+  /// planes of the next step are where the neighbours read them. The planes of the first step are sent as others. Not used: kernels do not reach the neighbours' memory, or would keep others from a
+  /// device that ranks share.
+  virtual plane_words words(int /*turn*/) { return {}; }
+
+  /// The next step has turn 0. Collective; what was sent on any rank was awaited but for the planes of a step that is not run, and no stream has anything to do.
   virtual void restart() = 0;
 
  protected:

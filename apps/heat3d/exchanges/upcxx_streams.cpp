@@ -54,7 +54,9 @@ class planes_in_streams final : public stream_planes {
   void await(face f, int turn, void* stream) override {
     atl::wait(stream_of(stream), mine_.signal(f, turn), signal_of(turn), atl::signal_cmp::equal);
   }
+  plane_words words(int turn) override;
   void restart() override {
+    upcxx::barrier();  // kernels send planes for a step after their last one, which nobody awaits
     std::array<std::uint64_t, signal_n> const none{};
     upcxx::copy(none.data(), mine_.signals, none.size()).wait();
     upcxx::barrier();  // nobody signals before all are reset
@@ -63,15 +65,22 @@ class planes_in_streams final : public stream_planes {
  private:
   static constexpr std::size_t signal_n = 2 * face_n;
 
-  static double* raw(plane_pointer p) { return upcxx::device_allocator<gpu>::local(p); }
+  template <class T>
+  static T* raw(upcxx::global_ptr<T, gpu::kind> p) {
+    return upcxx::device_allocator<gpu>::local(p);
+  }
   void allocate_incoming(segment& memory);
   void choose_outgoing(segment& memory);
+  void reach_signals();
 
   block own_;
   stream_mailbox mine_;
   std::array<stream_mailbox, face_n> theirs_;                  ///< of the neighbour at each face
   std::array<std::array<plane_pointer, face_n>, 2> outgoing_;  ///< null where kernels reach the neighbour's
   std::array<std::array<double*, face_n>, 2> there_{};         ///< where kernels write the plane
+  std::array<std::array<std::uint64_t*, face_n>, 2>
+      told_{};  ///< the neighbours' signals, as kernels reach them
+  bool has_words_ = false;
   std::optional<owned_team> kernels_;
   std::optional<upcxx::dist_object<stream_mailbox>> published_;
 };
@@ -85,6 +94,7 @@ planes_in_streams::planes_in_streams(block const& own, segment& memory) : own_(o
   }
   kernels_.emplace(atl::make_device_team(memory.allocator()));
   all_or_none([&] { choose_outgoing(memory); });
+  reach_signals();
   upcxx::barrier();  // nobody may ask any more when a rank ends
 }
 
@@ -112,6 +122,31 @@ void planes_in_streams::choose_outgoing(segment& memory) {
       there = raw(outgoing_[parity][f]);
     }
   }
+}
+
+/// Kernels that wait keep other ranks' from a device that they share.
+void planes_in_streams::reach_signals() {
+  has_words_ = !kernels_->is_played() && kernels_->state().sharers == 1;
+  for (int parity = 0; parity < 2; ++parity) {
+    for (int f = 0; f < face_n; ++f) {
+      if (!own_.has_neighbor(face(f))) continue;
+      told_[parity][f] = kernels_->local(theirs_[f].signal(opposite(face(f)), parity), 1);
+      has_words_ = has_words_ && told_[parity][f] != nullptr && outgoing_[parity][f].is_null();
+    }
+  }
+}
+
+plane_words planes_in_streams::words(int turn) {
+  if (!has_words_) return {};
+  plane_words w{true};
+  int const next = (turn + 1) % turn_n;
+  w.heard_value = signal_of(turn);
+  w.told_value = signal_of(next);
+  for (int f = 0; f < face_n; ++f) {
+    if (own_.has_neighbor(face(f))) w.heard[f] = raw(mine_.signal(face(f), turn));
+    w.told[f] = told_[next % 2][f];
+  }
+  return w;
 }
 
 }  // namespace

@@ -35,6 +35,16 @@ struct boundary_work {
   HEAT3D_CELL std::uint32_t cell_n() const { return ends[face_n - 1]; }
 };
 
+/// Words by which kernels send planes and await them, without the streams that they are in: see stream_planes.
+struct plane_words {
+  bool used = false;
+  std::uint64_t const* heard[face_n] =
+      {};                            ///< of halos that the kernel reads; null where there is no neighbour
+  std::uint64_t heard_value = 0;     ///< when they are there
+  std::uint64_t* told[face_n] = {};  ///< of planes that it writes, at the neighbours
+  std::uint64_t told_value = 0;      ///< when all of them are
+};
+
 /// A double whose operations flush denormal results to zero, as the host's processor is told to do. Devices
 /// have no such mode for double precision.
 struct flushing {
