@@ -13,6 +13,8 @@ namespace {
 /// Peers beyond that share streams.
 constexpr std::uint32_t lanes_per_direction = 16;
 constexpr std::uint32_t directions = 3;
+/// That take turns with copies which are announced one by one.
+constexpr std::uint32_t turns = 2;
 /// Events on a stream that have not been seen: more would only cost queries.
 constexpr std::size_t open_marks = 4;
 /// Gathered copies beyond that are not kept waiting for more: the device could be at work.
@@ -209,12 +211,29 @@ bool gpu_kind::is_direct(copy_end end, std::size_t bytes) noexcept {
   return first.in != nullptr && first.bytes == bytes;
 }
 
-gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to) {
+/// `alone`: a copy that is announced by itself. In one stream each of those waits until the word of the one before is written, so
+/// they take turns with a second one while the first is busy with their like. Other copies stay in the first, and so does what is
+/// announced after them, which tells of them, too.
+gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to, bool alone) {
   gpu_segment const* const target = segment_of(to);
   std::uint32_t const direction = target == nullptr ? 0 : target->own() ? 1 : 2;
+  std::size_t const place = (peer % lanes_per_direction) * directions + direction;
+  lane& first = lane_at(device, place);
+  if (!alone || first.announced != first.started || first.landed == first.started || !first.kept.empty())
+    return first;
+  auto const busy = [](lane const& on) { return on.started - on.landed; };
+  lane* least = &first;
+  for (std::size_t turn = 1; turn < turns && busy(*least) > 0; ++turn) {
+    lane& other = lane_at(device, place + turn * lanes_per_direction * directions);
+    if ((other.line != nullptr || !free_lines_.empty()) && busy(other) < busy(*least)) least = &other;
+  }
+  return *least;
+}
+
+gpu_kind::lane& gpu_kind::lane_at(int device, std::size_t index) {
   auto& all = lanes_[static_cast<std::size_t>(device)];
-  if (all.empty()) all.resize(std::size_t{lanes_per_direction} * directions);
-  auto& found = all[(peer % lanes_per_direction) * directions + direction];
+  if (all.empty()) all.resize(std::size_t{turns} * lanes_per_direction * directions);
+  auto& found = all[index];
   if (found == nullptr) [[unlikely]] {
     found = std::make_unique<lane>();
     found->device = device;
@@ -226,7 +245,7 @@ gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to) {
 void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
                     announcement* wanted) {
   int const device = device_for(to, from);
-  lane& on = lane_of(device, peer, to);
+  lane& on = lane_of(device, peer, to, wanted != nullptr && !record->gathered);
   gpu_segment const* const target = segment_of(to);
   gpu_segment const* const source = segment_of(from);
   bool const direct = (target == nullptr || target->reachable_from(device)) &&
@@ -264,6 +283,7 @@ void gpu_kind::announce(lane& on, announcement* wanted) {
   if (!on.announcing) ++on.value;
   wanted->word = &on.line->word;
   wanted->value = on.value;
+  on.announced = on.started;
   if (on.kept.empty()) {
     write_value(on);
   } else {

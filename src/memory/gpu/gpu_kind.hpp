@@ -77,6 +77,7 @@ class gpu_kind final : public kind {
     std::uint64_t started = 0;
     std::uint64_t marked = 0;
     std::uint64_t landed = 0;
+    std::uint64_t announced = 0;  ///< as many had been started when the last one was announced
     std::deque<mark> marks;
     announcement_line* line = nullptr;
     address line_address = 0;
@@ -91,7 +92,8 @@ class gpu_kind final : public kind {
     host_access access;
   };
 
-  lane& lane_of(int device, std::uint32_t peer, copy_end to);
+  lane& lane_of(int device, std::uint32_t peer, copy_end to, bool alone);
+  lane& lane_at(int device, std::size_t index);
   void announce(lane& on, announcement* wanted);
   void write_value(lane& on);
   void submit(lane& on);

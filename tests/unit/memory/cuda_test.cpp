@@ -209,9 +209,9 @@ TEST_F(cuda_test, announced_copies_write_their_word_while_nobody_looks_and_need_
       EXPECT_EQ(news[i].word != nullptr, can) << what;
     }
     if (can) {
-      EXPECT_EQ(news[0].word, news[1].word);  // one peer, one word
-      EXPECT_LT(news[0].value, news[1].value);
+      EXPECT_NE(news[0].word, news[1].word);  // one peer, several streams
       EXPECT_NE(news[0].word, news[2].word);
+      EXPECT_NE(news[1].word, news[2].word);
       for (announcement const& n : news) {
         while (n.word->load(std::memory_order_acquire) < n.value) std::this_thread::yield();
       }
@@ -222,6 +222,42 @@ TEST_F(cuda_test, announced_copies_write_their_word_while_nobody_looks_and_need_
     std::string const said = testing::internal::GetCapturedStderr();
     if (std::strcmp(what, "refuse=register") == 0) expect_words(said, "does not pin 256 B");
   }
+}
+
+TEST_F(cuda_test, what_is_announced_after_other_copies_tells_of_them_too) {
+  alignas(4096) static announcement_line lines[3];
+  for (announcement_line& line : lines) line.word = 0;
+  auto const kind = open();
+  auto const segment = kind->create(0, mib, nullptr);
+  kind->know_host_memory(lines, sizeof lines);
+  kind->use_announcements(lines);
+  std::vector<int> order;
+  std::vector<watched> records(8);
+  std::vector<announcement> news(8);
+  int const in = 77;
+  fake_->hold(true);
+  auto const start = [&](std::size_t i, std::uint32_t peer, bool announced) {
+    records[i].order = &order;
+    kind->copy(end(*segment, i * 4), host(&in), 4, peer, &records[i], announced ? &news[i] : nullptr);
+  };
+  for (std::size_t i = 0; i < 6; ++i) start(i, 0, true);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NE(news[i].word, news[i + 1].word);
+    EXPECT_EQ(news[i].word, news[i + 2].word) << "the streams take turns";
+    EXPECT_LT(news[i].value, news[i + 2].value);
+  }
+  start(6, 0, false);
+  start(7, 0, true);
+  EXPECT_EQ(news[7].word, news[0].word) << "in the stream of the one that was not announced";
+  fake_->hold(false);
+  wait(*kind, order, 8);
+
+  // One word is left, so there is one stream for those to another peer.
+  records = std::vector<watched>(8);
+  for (std::size_t i = 0; i < 3; ++i) start(i, 1, true);
+  EXPECT_EQ(news[0].word, news[1].word);
+  EXPECT_EQ(news[0].word, news[2].word);
+  wait(*kind, order, 11);
 }
 
 TEST_F(cuda_test, gathered_copies_start_together_and_are_announced_once) {
