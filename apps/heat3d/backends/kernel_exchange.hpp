@@ -17,6 +17,7 @@ struct kernel_shape {
   tiling tiles;              ///< of the inner cells
   std::uint32_t kept_cells;  ///< see kernel_work
   std::uint32_t chunk_cells;
+  void const* code;  ///< null: threads of the host play it
 };
 
 /// Many steps of a block. Those from `sweeps` to `slots` are the back end's, the others the exchange's.

@@ -1,10 +1,4 @@
-// Many steps of a block in one kernel. In each of them all blocks of threads do what is theirs: first chunks of cells at faces,
-// which wait for the neighbours' and are stored straight into their halos, then tiles of inner cells, while planes travel. Then
-// all wait for all, since the next step reads what others have written in this one, and overwrites what they have read.
-//
-// Where there is a block of threads for each tile, and its memory has room for it, tiles stay there for all steps.
-//
-// Threads of the host play the same on simulated devices, a thread a block.
+// The kernel of `--exchange device`: which one, on how many blocks of threads, and how it is started.
 
 #include "exchanges/upcxx_kernel.hpp"
 
@@ -13,259 +7,10 @@
 #include <vector>
 
 #include "backends/accelerator.hpp"
-#include "backends/block_sum.cuh"
-#include "backends/kept_tiles.hpp"
+#include "exchanges/upcxx_kernel_steps.hpp"
 
 namespace heat3d {
 namespace {
-
-namespace on = atl::device;
-namespace words = atl::words;
-
-/// The first of the items first, first + count, ... of this block, if the blocks take turns from item number 0 on,
-/// which is that of block `shift`.
-HEAT3D_CELL std::uint32_t first_item(std::uint32_t shift) {
-  auto const count = static_cast<std::uint32_t>(on::this_block().count());
-  return (static_cast<std::uint32_t>(on::this_block().index()) + count - shift % count) % count;
-}
-
-/// What is of step `step` is there, from all neighbours: one acquire per word, whose thread hands on to all what it has seen.
-HEAT3D_CELL void await_chunks(kernel_work const& work, std::uint64_t step) {
-  auto const block = on::this_block();
-  for (auto i = block.rank(); i < work.heard_n; i += block.size()) {
-    while (words::load_acquire(work.heard + i) <= step) words::between_looks();
-  }
-  block.sync();
-}
-
-/// What this block has stored of the chunk for step `step` is there. Only those who have stored something give such a release: it lasts until
-/// that has arrived.
-HEAT3D_CELL void tell_chunk(kernel_work const& work, std::uint32_t chunk, std::uint64_t step) {
-  auto const block = on::this_block();
-  block.sync();
-  for (auto f = block.rank(); f < face_n; f += block.size()) {
-    if (work.told[f] != nullptr) words::store_release(work.told[f] + chunk, step + 1);
-  }
-}
-
-/// Calls `each` with the numbers of this thread's cells of a chunk.
-template <class Each>
-HEAT3D_CELL void for_cells(kernel_work const& work, std::uint32_t chunk, Each&& each) {
-  auto const block = on::this_block();
-  auto const first = chunk * work.chunk_cells;
-  auto const cell_n = work.boundaries[0].cell_n();
-  auto const end = first + work.chunk_cells < cell_n ? first + work.chunk_cells : cell_n;
-  for (auto i = first + static_cast<std::uint32_t>(block.rank()); i < end;
-       i += static_cast<std::uint32_t>(block.size())) {
-    each(i);
-  }
-}
-
-/// The planes of step 0, of a field that was loaded.
-HEAT3D_CELL void store_loaded(kernel_work const& work) {
-  auto const& w = work.sweeps[0];
-  auto const& boundary = work.boundaries[1];  // planes of even steps
-  for (auto chunk = first_item(0); chunk < work.chunk_n;
-       chunk += static_cast<std::uint32_t>(on::this_block().count())) {
-    for_cells(work, chunk, [&](std::uint32_t i) {
-      auto const at = place_at_faces(boundary, i);
-      put_into_planes(boundary, w.extent, at, w.from[position(w.extent, at.x, at.y, at.z)]);
-    });
-    tell_chunk(work, chunk, 0);
-  }
-}
-
-/// Cells at faces of one step.
-HEAT3D_CELL void run_chunks(kernel_work const& work, sweep_work const& w, boundary_work const& boundary,
-                            basic_tile_flags<known_step> const& flags, compensated_sum& radiated) {
-  auto const step = flags.clock.step;
-  auto chunk = first_item(0);
-  if (chunk < work.chunk_n) await_chunks(work, step);
-  for (; chunk < work.chunk_n; chunk += static_cast<std::uint32_t>(on::this_block().count())) {
-    for_cells(work, chunk,
-              [&](std::uint32_t i) { radiated.add(sweep_boundary_cell(w, boundary, flags, i)); });
-    tell_chunk(work, chunk, step + 1);
-  }
-}
-
-/// Inner cells of one step that come from the field and go there.
-HEAT3D_CELL void run_tiles(kernel_work const& work, sweep_work const& w,
-                           basic_tile_flags<known_step> const& flags, compensated_sum& radiated) {
-  auto const block = on::this_block();
-  tiling const& t = flags.tiles;
-  auto const layer = static_cast<std::uint32_t>(t.n_x * t.n_y);
-  auto const tile_n = static_cast<std::uint32_t>(t.tile_n());
-  // Blocks without chunks come first, as these are not waiting.
-  for (auto i = first_item(work.chunk_n); i < tile_n; i += static_cast<std::uint32_t>(block.count())) {
-    tile_place const tile{static_cast<int>(i % layer) % t.n_x, static_cast<int>(i % layer) / t.n_x,
-                          static_cast<int>(i / layer)};
-    for (auto thread = static_cast<int>(block.rank()); thread < t.width * t.height;
-         thread += static_cast<int>(block.size())) {
-      auto const found = sweep_tile(w, flags, tile, thread % t.width, thread / t.width);
-      if (found.radiated != 0) radiated.add(found.radiated);
-    }
-  }
-}
-
-/// Fetches from the field, which others have written, what is beyond the sides of a tile that this block keeps.
-HEAT3D_CELL void fetch_sides(double const* field, side_cell const* sides, std::uint32_t side_n,
-                             double* cells) {
-  auto const count = static_cast<std::uint32_t>(on::this_block().size());
-  // The field is far away: several at a time.
-  constexpr int at_once = 5;
-  for (auto i = static_cast<std::uint32_t>(on::this_block().rank()); i < side_n; i += at_once * count) {
-    side_cell places[at_once];
-    double values[at_once];
-    for (int k = 0; k < at_once; ++k) {
-      if (i + k * count >= side_n) break;
-      places[k] = sides[i + k * count];
-      values[k] = field[places[k].field];
-    }
-    for (int k = 0; k < at_once; ++k) {
-      if (i + k * count >= side_n) break;
-      cells[places[k].kept] = values[k];
-    }
-  }
-}
-
-/// The columns of a tile that are this thread's: one at most, but a thread that plays a block has all.
-class own_columns {
- public:
-  ATOLL_ANYWHERE own_columns(sweep_work const& w, kept_tile const& tile) {
-    auto const width = tile.n[0];
-#ifdef __CUDA_ARCH__
-    auto const i = static_cast<int>(on::this_block().rank());
-    is_one_ = i < width * tile.n[1];
-    if (is_one_) column_ = kept_column(w, tile, i % width, i / width);
-#else
-    for (int i = 0; i < width * tile.n[1]; ++i) columns_.emplace_back(w, tile, i % width, i / width);
-#endif
-  }
-  template <class Each>
-  HEAT3D_CELL void for_each(Each&& each) const {
-#ifdef __CUDA_ARCH__
-    if (is_one_) each(column_);
-#else
-    for (auto const& column : columns_) each(column);
-#endif
-  }
-
- private:
-#ifdef __CUDA_ARCH__
-  bool is_one_;
-  kept_column column_;
-#else
-  std::vector<kept_column> columns_;
-#endif
-};
-
-/// One step, of a parity that the compiler knows: so what is told of it are constants, and takes no registers.
-template <int parity, class Inner>
-HEAT3D_CELL void run_step(kernel_work const& work, std::uint32_t step, compensated_sum& radiated,
-                          Inner const& run_inner) {
-  auto const& w = work.sweeps[parity];
-  auto flags = work.flags;
-  flags.clock.step = step;
-  if (on::this_grid().rank() == 0) flags.clock.stamp();
-  run_chunks(work, w, work.boundaries[parity], flags, radiated);
-  run_inner(w, flags);
-}
-
-/// With every tile in memory of a block of its own, `bytes` for each; kept_cells is 0 if that does not work out.
-kernel_shape kept_shape(block const& own, int threads, int blocks, std::int64_t bytes,
-                        std::uint32_t chunk_cells) {
-  auto const inner = inner_box(own);
-  // Best if no block has to do a chunk first.
-  auto tiles = kept_tiling(inner, threads, blocks - std::int64_t{chunks_of(own, chunk_cells)}, bytes);
-  if (tiles.tile_n() == 0) tiles = kept_tiling(inner, threads, blocks, bytes);
-  return {static_cast<std::uint32_t>(threads), blocks, tiles,
-          tiles.tile_n() > 0 ? static_cast<std::uint32_t>(cells_kept(tiles)) : 0, chunk_cells};
-}
-
-/// Adds what all threads of this block have found to its slot.
-ATOLL_ANYWHERE void add_to_slot(kernel_work const& work, compensated_sum const& radiated) {
-  compensated_sum sum = radiated;
-#ifdef __CUDA_ARCH__
-  sum.low = block_sum(radiated.low);
-  __syncthreads();
-  sum.high = block_sum(radiated.high);
-#endif
-  if (on::this_block().rank() == 0) work.slots[on::this_block().index()].add(sum);
-}
-
-/// All steps, of inner cells by `run_inner`.
-template <class Inner>
-HEAT3D_CELL void run_steps(kernel_work const& work, compensated_sum& radiated, Inner const& run_inner) {
-  auto clock = work.flags.clock;
-  auto const end = clock.step + work.step_n;
-  if (clock.step == 0) store_loaded(work);
-  for (; clock.step < end; ++clock.step) {
-    if (clock.step % 2 == 0) {
-      run_step<0>(work, clock.step, radiated, run_inner);
-    } else {
-      run_step<1>(work, clock.step, radiated, run_inner);
-    }
-    on::this_grid().sync();
-  }
-  if (on::this_grid().rank() == 0) clock.stamp();
-}
-
-ATOLL_ANYWHERE void run_from_field(kernel_work const& work, compensated_sum& radiated) {
-  run_steps(work, radiated, [&](sweep_work const& w, basic_tile_flags<known_step> const& flags) {
-    run_tiles(work, w, flags, radiated);
-  });
-  add_to_slot(work, radiated);
-}
-
-/// Each block keeps its tile in `memory` meanwhile: that of steps of parity p in the p'th part of it.
-ATOLL_ANYWHERE void run_from_memory(kernel_work const& work, double* memory, side_cell* sides,
-                                    compensated_sum& radiated) {
-  auto const block = on::this_block();
-  auto const number = first_item(work.chunk_n);
-  bool const has_one = number < static_cast<std::uint32_t>(work.flags.tiles.tile_n());
-  // A block without a tile has only its share of chunks, and waits with the others.
-  if (!has_one) {
-    run_steps(work, radiated, [](sweep_work const&, basic_tile_flags<known_step> const&) {});
-    return add_to_slot(work, radiated);
-  }
-  kept_tile const tile(work.sweeps[0], work.flags.tiles, number);
-  own_columns const columns(work.sweeps[0], tile);
-  auto const cells_of = [&](std::uint32_t step) { return memory + (step % 2 == 0 ? 0 : work.kept_cells); };
-  auto const side_n = tile.side_n();
-  for (auto i = static_cast<std::uint32_t>(block.rank()); i < side_n;
-       i += static_cast<std::uint32_t>(block.size()))
-    sides[i] = tile.side(i);
-  auto const begin = work.flags.clock.step;
-  columns.for_each([&](kept_column const& column) {
-    double const* const field = work.sweeps[begin % 2].from;
-    for (int z = 0; z < column.n; ++z)
-      cells_of(begin)[column.at + z * tile.plane] = field[column.in_field + z * tile.field_plane()];
-    column.close_ends(tile, cells_of(begin));
-  });
-  block.sync();
-
-  run_steps(work, radiated, [&](sweep_work const& w, basic_tile_flags<known_step> const& flags) {
-    double* const from = cells_of(flags.clock.step);
-    double* const to = cells_of(flags.clock.step + 1);
-    bool const careful = flags.need_care(w, tile.place);
-    fetch_sides(w.from, sides, side_n, from);
-    block.sync();
-    columns.for_each([&](kept_column const& column) {
-      auto const found = careful ? walk_kept_with_care(w, tile, column, from, to)
-                                 : walk_kept<double>(w, tile, column, from, to);
-      if (found.radiated != 0) radiated.add(found.radiated);
-      if (found.tiny) flags.note_tiny(w, tile.place, column.sides);
-    });
-  });
-
-  auto const end = begin + work.step_n;
-  columns.for_each([&](kept_column const& column) {
-    double* const field = work.sweeps[1 - end % 2].to;
-    for (int z = 0; z < column.n; ++z)
-      field[column.in_field + z * tile.field_plane()] = cells_of(end)[column.at + z * tile.plane];
-  });
-  add_to_slot(work, radiated);
-}
 
 /// For threads that play blocks. Compiled for devices, too, but not started there.
 struct played_steps {
@@ -313,6 +58,7 @@ auto* steps_kernel_for(std::int64_t cell_n) {
   constexpr std::int64_t few_cells = 2'000'000;
   return cell_n <= few_cells ? &steps_kernel<3> : &steps_kernel<4>;
 }
+int blocks_of(void (*code)(kernel_work const)) { return code == &steps_kernel<3> ? 3 : 4; }
 
 /// What a block of that kernel may ask for beside what it has.
 std::int64_t most_shared_bytes(void const* kernel) {
@@ -325,15 +71,53 @@ std::int64_t most_shared_bytes(void const* kernel) {
   }
   return most - static_cast<std::int64_t>(has.sharedSizeBytes);
 }
+#endif
 
-/// The kernel that keeps tiles, if it can.
-kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
+/// With every tile in memory of a block of its own, `bytes` for each; no threads if that does not work out.
+kernel_shape kept_shape(block const& own, int threads, int blocks, std::int64_t bytes,
+                        std::uint32_t chunk_cells) {
+  auto const inner = inner_box(own);
+  if (blocks < 1) return {};
+  // Best if no block has to do a chunk first.
+  auto tiles = kept_tiling(inner, threads, blocks - std::int64_t{chunks_of(own, chunk_cells)}, bytes);
+  if (tiles.tile_n() == 0) tiles = kept_tiling(inner, threads, blocks, bytes);
+  if (tiles.tile_n() == 0 && !inner.is_empty()) return {};
+  return {static_cast<std::uint32_t>(threads),           blocks,      tiles,
+          static_cast<std::uint32_t>(cells_kept(tiles)), chunk_cells, nullptr};
+}
+
+#ifdef __CUDACC__
+/// Of the kernel that keeps tiles.
+kernel_shape shape_on_gpu(atl::device_team const& team, block const& own) {
   auto const bytes = most_shared_bytes(reinterpret_cast<void const*>(&kept_kernel));
   if (bytes <= 0) return {};
   int const blocks = team.max_blocks(&kept_kernel, kept_threads, static_cast<std::size_t>(bytes));
-  return kept_shape(own, kept_threads, blocks, bytes, kept_threads);
+  auto shape = kept_shape(own, kept_threads, blocks, bytes, kept_threads);
+  shape.code = reinterpret_cast<void const*>(&kept_kernel);
+  return shape;
 }
 #endif
+
+// Threads that play blocks have little, so that tests have many chunks and tiles, several for a block, and blocks of cells that are kept and others.
+
+constexpr std::uint32_t played_chunk = 7;
+
+int played_blocks(atl::device_team const& team) {
+  constexpr int most = 4;
+  return std::min(most, team.max_blocks(played_steps{}, 1, 0, kernel_work{}));
+}
+
+/// That of the kernel which keeps tiles; no threads if it cannot.
+kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
+  constexpr int most_columns = 100;
+  constexpr std::int64_t most_bytes = 20'000;
+  if (team.is_played()) return kept_shape(own, most_columns, played_blocks(team), most_bytes, played_chunk);
+#ifdef __CUDACC__
+  return shape_on_gpu(team, own);
+#else
+  return {};
+#endif
+}
 
 }  // namespace
 
@@ -343,27 +127,28 @@ std::uint32_t chunks_of(block const& own, std::uint32_t chunk_cells) {
   return static_cast<std::uint32_t>(pieces_for(cells, chunk_cells));
 }
 
-kernel_shape shape_of_kernel(atl::device_team const& team, block const& own) {
+kernel_choice possible_kernel(atl::device_team const& team, block const& own) {
+  return {shape_that_keeps(team, own).threads > 0, own.cells.cell_n()};
+}
+
+kernel_shape shape_of_kernel(atl::device_team const& team, block const& own,
+                             [[maybe_unused]] kernel_choice const& chosen) {
+  if (chosen.keeps_tiles) return shape_that_keeps(team, own);
   auto const inner = inner_box(own);
-  if (team.is_played()) {
-    // Small, so that tests have many chunks and tiles, several for a block, and blocks of cells that are kept and others.
-    constexpr int most_played = 4;
-    constexpr int most_columns = 100;
-    constexpr std::int64_t most_kept = 20'000;
-    constexpr std::uint32_t chunk = 7;
-    int const blocks = std::min(most_played, team.max_blocks(played_steps{}, 1, 0, kernel_work{}));
-    auto const kept = kept_shape(own, most_columns, blocks, most_kept, chunk);
-    if (kept.kept_cells > 0) return kept;
-    return {1, blocks, tiling_of(inner, 5, 3, {100, 1}), 0, chunk};
-  }
+  if (team.is_played())
+    return {1, played_blocks(team), tiling_of(inner, 5, 3, {100, 1}), 0, played_chunk, nullptr};
 #ifdef __CUDACC__
-  if (auto const kept = shape_that_keeps(team, own); kept.kept_cells > 0) return kept;
-  int const blocks = team.max_blocks(steps_kernel_for(own.cells.cell_n()), block_threads);
-  int const processors = team.max_blocks(&kept_kernel, kept_threads);
-  return {block_threads, blocks,
-          tiling_of(inner, block_threads, {processors, std::max(blocks / processors, 1)}), 0, block_threads};
+  auto const code = steps_kernel_for(chosen.cell_n);
+  int const blocks = team.max_blocks(code, block_threads);
+  device_room const room{std::max(blocks / blocks_of(code), 1), blocks_of(code)};
+  return {block_threads,
+          blocks,
+          tiling_of(inner, block_threads, room),
+          0,
+          block_threads,
+          reinterpret_cast<void const*>(code)};
 #else
-  return {1, 0, {}, 0, 1};  // nothing computes on such a device in this build
+  return {1, 0, {}, 0, 1, nullptr};  // nothing computes on such a device in this build
 #endif
 }
 
@@ -376,14 +161,9 @@ void start_kernel(atl::device_team const& team, atl::stream const& stream, kerne
   if (team.is_played()) return on::launch(team, stream, {blocks, 1}, played_steps{}, work);
 #ifdef __CUDACC__
   void* arguments[] = {&work};
-  auto const* const kernel =
-      shape.kept_cells > 0
-          ? reinterpret_cast<void const*>(&kept_kernel)
-          : reinterpret_cast<void const*>(steps_kernel_for(
-                work.sweeps[0].extent[0] * work.sweeps[0].extent[1] * work.sweeps[0].extent[2]));
   std::size_t const bytes = shape.kept_cells > 0 ? static_cast<std::size_t>(bytes_kept(shape.tiles)) : 0;
-  auto const status = cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(shape.threads), arguments, bytes,
-                                                  stream.native());
+  auto const status = cudaLaunchCooperativeKernel(shape.code, dim3(blocks), dim3(shape.threads), arguments,
+                                                  bytes, stream.native());
   if (status != cudaSuccess) device_failed(std::string("kernel of all steps: ") + cudaGetErrorString(status));
 #endif
 }

@@ -53,11 +53,18 @@ class planes_in_kernels final : public kernel_exchange {
   kernel_work reached_{};  ///< our part of it
 };
 
+/// Collective.
+kernel_choice agreed_kernel(atl::device_team const& team, block const& own) {
+  auto const [keeps_tiles, cell_n] = possible_kernel(team, own);
+  bool const all = upcxx::reduce_all(keeps_tiles ? 1 : 0, upcxx::op_fast_min).wait() != 0;
+  return {all, upcxx::reduce_all(cell_n, upcxx::op_fast_max).wait()};
+}
+
 planes_in_kernels::planes_in_kernels(block const& own, segment& memory)
     : own_(own),
       memory_(memory),
       team_((require_one_host(own, "device"), atl::make_device_team(memory.allocator()))),
-      shape_(shape_of_kernel(team_, own)) {
+      shape_(shape_of_kernel(team_, own, agreed_kernel(team_, own))) {
   std::array<std::uint32_t, face_n> their_chunks{};
   upcxx::dist_object<std::uint32_t> chunks(chunks_of(own, shape_.chunk_cells));
   for (int f = 0; f < face_n; ++f) {
