@@ -97,7 +97,7 @@ ATOLL_ANYWHERE inline std::uint64_t next_reduction(std::uint64_t const* own) {
 }
 /// One thread of each block asks, when its block has nothing left to read or write.
 ATOLL_ANYWHERE inline bool is_last_block(std::uint64_t* own) {
-  return block::count() == 1 || words::fetch_add_relaxed(own + 1, 1) + 1 == block::count();
+  return block::count() == 1 || words::fetch_add_acquire(own + 1, 1) + 1 == block::count();
 }
 ATOLL_ANYWHERE inline void end_reduction(std::uint64_t* own, std::uint64_t number) {
   words::store_relaxed(own + 1, 0);

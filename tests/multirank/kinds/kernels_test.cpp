@@ -525,6 +525,31 @@ TEST_F(kernels_test, no_room_for_a_reduction_on_one_rank_is_an_error_on_all) {
   upcxx::barrier();
 }
 
+/// So many elements that several blocks share them, whose last one has to know that it is.
+TEST_F(kernels_test, arrays_for_several_blocks_are_reduced_in_streams) {
+  constexpr std::size_t few = 3000;
+  constexpr std::size_t longest = 40'000;
+  atl::stream_reduction sums(gpu_, upcxx::world(), few, 60);
+  auto const numbers = gpu_.allocate<std::int64_t>(longest);
+  for (std::size_t const length : {600, 2000, 3000, 3001, 20'000, 40'000, 700}) {
+    std::vector<std::int64_t> values(length);
+    for (std::size_t i = 0; i < length; ++i) values[i] = static_cast<std::int64_t>(i) + me;
+    upcxx::copy(values.data(), numbers, length).wait();
+    // In place, of what the one before has made: one that begins too early is seen.
+    std::int64_t factor = 1;
+    for (int i = 0; i < 5; ++i, factor *= n) sums.reduce_all(*stream_, numbers, numbers, length, on::plus{});
+    atl::wait(*stream_);
+    auto const found = content(numbers, length);
+    for (std::size_t i = 0; i < length; ++i) {
+      std::int64_t const once = static_cast<std::int64_t>(i) * n + static_cast<std::int64_t>(n) * (n - 1) / 2;
+      ASSERT_EQ(found[i], once * (factor / n)) << i << " of " << length;
+    }
+    upcxx::barrier();
+  }
+  gpu_.deallocate(numbers);
+  sums.destroy();
+}
+
 TEST_F(kernels_test, arrays_are_reduced_in_streams) {
   atl::stream_reduction sums(gpu_, upcxx::world(), 100, 60);
   for (std::size_t const length : {1, 2, 99, 100, 101, 102, 1000, 4097}) {

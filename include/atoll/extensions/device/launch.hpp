@@ -24,8 +24,8 @@ struct grid_shape {
   unsigned blocks = 1;
   unsigned threads = 1;
   std::size_t shared_bytes = 0;
-  /// Its blocks do not wait for each other, only for other ranks, and need not be there at once: so it starts
-  /// sooner. Nothing of it may have the scope of the grid.
+  /// Not launched cooperatively, so it starts sooner: for kernels whose blocks wait for other ranks, and for
+  /// earlier blocks of theirs, but for no later ones. Nothing of such a kernel may have the scope of the grid.
   bool apart = false;
 };
 

@@ -76,13 +76,13 @@ struct block {
   }
 };
 
-/// Of a kernel that was launched cooperatively (launch() does), or has one block: all its blocks are there at
-/// once.
+/// Of a kernel that was launched cooperatively (launch() does, unless blocks are apart): all its blocks are
+/// there at once.
 struct grid {
   ATOLL_ANYWHERE static std::size_t rank() { return block::index() * block::size() + block::rank(); }
   ATOLL_ANYWHERE static std::size_t size() { return block::count() * block::size(); }
   ATOLL_ANYWHERE static void sync() {
-    ATOLL_ON_DEVICE(if (block::count() == 1) return block::sync(); cooperative_groups::this_grid().sync();)
+    ATOLL_ON_DEVICE(cooperative_groups::this_grid().sync();)
     ATOLL_ON_HOST(played_grid* const all = played().all; if (all == nullptr) return;
                   // Counts on: a round is over when all have come as often.
                   std::uint64_t const mine = words::fetch_add(&all->arrived, 1);

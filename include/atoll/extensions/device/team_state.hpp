@@ -306,9 +306,8 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
       s.device_id() == t.device,
       "launch: the stream is of device %d, and the team's allocator is on device %d: kernels run there",
       s.device_id(), t.device);
-  bool const together = shape.blocks > 1 && !shape.apart;
   int const most = most_blocks<Compiler, Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
-  if (most == 0 || (together && shape.blocks > static_cast<unsigned>(most))) {
+  if (shape.blocks > static_cast<unsigned>(most)) {
     check_failed(
         "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "
         "that wait for others would wait for ever; ask device_team::max_blocks()",
@@ -322,8 +321,9 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
   auto* const native = reinterpret_cast<cudaStream_t>(s.native());
   dim3 const blocks(shape.blocks);
   dim3 const threads(shape.threads);
-  check_call(together ? cudaLaunchCooperativeKernel(code, blocks, threads, values, shape.shared_bytes, native)
-                      : cudaLaunchKernel(code, blocks, threads, values, shape.shared_bytes, native),
+  check_call(shape.apart
+                 ? cudaLaunchKernel(code, blocks, threads, values, shape.shared_bytes, native)
+                 : cudaLaunchCooperativeKernel(code, blocks, threads, values, shape.shared_bytes, native),
              "launch");
 #endif
 }

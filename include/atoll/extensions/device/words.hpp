@@ -74,10 +74,11 @@ ATOLL_ANYWHERE inline void add_release(std::uint64_t* to, std::uint64_t x) {
   ATOLL_ON_HOST(std::atomic_ref(*to).fetch_add(x, std::memory_order_release);)
 }
 
-/// Without order towards other memory. Where the host plays kernels it has some, since fences have none there.
-ATOLL_ANYWHERE inline std::uint64_t fetch_add_relaxed(std::uint64_t* at, std::uint64_t x) {
+/// Gives back what was there. Acquire only: whose stores others are to see has a fence before it, which waits
+/// for them, as a release would. Where the host plays kernels it releases, too, since fences do not there.
+ATOLL_ANYWHERE inline std::uint64_t fetch_add_acquire(std::uint64_t* at, std::uint64_t x) {
   std::uint64_t before;
-  ATOLL_ON_DEVICE(asm volatile("atom.relaxed.sys.add.u64 %0, [%1], %2;"
+  ATOLL_ON_DEVICE(asm volatile("atom.acquire.sys.add.u64 %0, [%1], %2;"
                                : "=l"(before)
                                : "l"(at), "l"(x)
                                : "memory");)
