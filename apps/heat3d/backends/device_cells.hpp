@@ -77,9 +77,10 @@ HEAT3D_CELL swept walk_column(sweep_work const& w, int x, int y, int first, int 
   return found;
 }
 
-/// Apart: the registers that it needs would leave fewer threads at a time for all others.
+/// Apart: the registers that it needs would leave fewer threads at a time for all others. By value: of what a call refers to, kernels that are not ours to declare
+/// have each thread make a copy before anything else.
 template <class Clock>
-HEAT3D_APART swept walk_with_care(sweep_work const& w, int x, int y, int first, int last, bool surface) {
+HEAT3D_APART swept walk_with_care(sweep_work w, int x, int y, int first, int last, bool surface) {
   return walk_column<flushing, Clock>(w, x, y, first, last, surface);
 }
 

@@ -19,15 +19,15 @@ using instance = Kokkos::Cuda;
 using index = Kokkos::IndexType<std::int64_t>;
 constexpr int tile_width = 32;
 constexpr int tile_height = 8;
-constexpr int tiles_at_a_time = 5;  ///< on a multiprocessor
+constexpr int threads_of_tile = tile_width * tile_height;
+constexpr int tiles_at_a_time = 4;  ///< on a multiprocessor; five have too few registers for what Kokkos adds
 using line_policy = Kokkos::RangePolicy<instance, index>;
-// Narrow indices and few registers, so that five tiles of threads fit on a multiprocessor: an extent has
-// fewer than 2^31 cells.
-template <int Rank>
-using box_policy =
-    Kokkos::MDRangePolicy<instance, Kokkos::Rank<Rank, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
-                          Kokkos::IndexType<int>,
-                          Kokkos::LaunchBounds<tile_width * tile_height, tiles_at_a_time>>;
+// Narrow indices, and not a range in three dimensions, which takes registers of its own.
+using tile_policy = Kokkos::RangePolicy<instance, Kokkos::IndexType<int>,
+                                        Kokkos::LaunchBounds<threads_of_tile, tiles_at_a_time>>;
+using plane_policy =
+    Kokkos::MDRangePolicy<instance, Kokkos::Rank<2, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                          Kokkos::IndexType<int>>;
 
 /// Kernels as small as ours are launched with their arguments at hand, whatever their size.
 template <class Policy>
@@ -44,13 +44,14 @@ KOKKOS_INLINE_FUNCTION void add_radiated(double radiated, compensated_sum& slot)
 struct inner_kernel {
   sweep_work work;
   tile_flags flags;
-  std::int64_t width, height;  ///< of the part
   compensated_sum* slots;
 
-  KOKKOS_INLINE_FUNCTION void operator()(int i, int j, int layer) const {
-    tile_place const tile{i / tile_width, j / tile_height, layer};
-    auto const found = sweep_tile(work, flags, tile, i % tile_width, j % tile_height);
-    add_radiated(found.radiated, slots[i + width * (j + height * layer)]);
+  KOKKOS_INLINE_FUNCTION void operator()(int i) const {
+    int const number = i / threads_of_tile;
+    tiling const& t = flags.tiles;
+    tile_place const tile{number % t.n_x, number / t.n_x % t.n_y, number / (t.n_x * t.n_y)};
+    auto const found = sweep_tile(work, flags, tile, i % tile_width, i % threads_of_tile / tile_width);
+    add_radiated(found.radiated, slots[i]);
   }
 };
 
@@ -113,11 +114,10 @@ class kokkos_accelerator final : public cuda_streams {
   ~kokkos_accelerator() override { synchronize(); }
 
   void sweep_inner(sweep_work const& work) override {
-    auto const e = work.part.extent();
     Kokkos::parallel_for("inner",
-                         light(box_policy<3>(instances_[inner_stream], {0, 0, 0},
-                                             {e[0], e[1], flags_.tiles.n_z}, {tile_width, tile_height, 1})),
-                         inner_kernel{work, flags_, e[0], e[1], slots_of(inner_stream)});
+                         light(tile_policy(instances_[inner_stream], 0,
+                                           static_cast<int>(flags_.tiles.tile_n() * threads_of_tile))),
+                         inner_kernel{work, flags_, slots_of(inner_stream)});
   }
   void sweep_surface(face f, sweep_work const& work) override {
     Kokkos::parallel_for("surface", light(line_policy(instances_[f], 0, work.part.cell_n())),
@@ -136,7 +136,7 @@ class kokkos_accelerator final : public cuda_streams {
   void pack(face f, plane_work const& work, double* to) override {
     Kokkos::parallel_for(
         "pack",
-        light(box_policy<2>(instances_[f], {0, 0}, {work.width, work.height}, {tile_width, tile_height})),
+        light(plane_policy(instances_[f], {0, 0}, {work.width, work.height}, {tile_width, tile_height})),
         pack_kernel{work, to});
   }
 
@@ -184,7 +184,7 @@ kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
     slot_n += face_cells(n, face(f));
   }
   first_slot_[inner_stream] = slot_n;
-  slot_n += n[0] * n[1] * flags_.tiles.n_z;
+  slot_n += flags_.tiles.tile_n() * threads_of_tile;
   slots_ = Kokkos::View<compensated_sum*, Kokkos::CudaSpace>("radiated", slot_n);
   synchronize();
 }
