@@ -212,14 +212,14 @@ bool gpu_kind::is_direct(copy_end end, std::size_t bytes) noexcept {
 }
 
 /// `alone`: a copy that is announced by itself. In one stream each of those waits until the word of the one before is written, so
-/// they take turns with a second one while the first is busy with their like. Other copies stay in the first, and so does what is
-/// announced after them, which tells of them, too.
+/// they take turns with a second one while the first is busy with their like alone. Other copies stay in the first, and so does what
+/// is announced while they are under way, which tells of them, too.
 gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to, bool alone) {
   gpu_segment const* const target = segment_of(to);
   std::uint32_t const direction = target == nullptr ? 0 : target->own() ? 1 : 2;
   std::size_t const place = (peer % lanes_per_direction) * directions + direction;
   lane& first = lane_at(device, place);
-  if (!alone || first.announced != first.started || first.landed == first.started || !first.kept.empty())
+  if (!alone || first.quiet > first.landed || first.landed == first.started || !first.kept.empty())
     return first;
   auto const busy = [](lane const& on) { return on.started - on.landed; };
   lane* least = &first;
@@ -267,6 +267,7 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
   (on.oldest == nullptr ? on.oldest : on.newest->next) = record;
   on.newest = record;
   ++on.started;
+  if (wanted == nullptr) on.quiet = on.started;
   for (copy_end const end : {to, from}) {
     if (end.segment == nullptr) pinned_.note(end.address, bytes, {&on.landed, on.started});
   }
@@ -283,7 +284,6 @@ void gpu_kind::announce(lane& on, announcement* wanted) {
   if (!on.announcing) ++on.value;
   wanted->word = &on.line->word;
   wanted->value = on.value;
-  on.announced = on.started;
   if (on.kept.empty()) {
     write_value(on);
   } else {

@@ -77,7 +77,7 @@ class gpu_kind final : public kind {
     std::uint64_t started = 0;
     std::uint64_t marked = 0;
     std::uint64_t landed = 0;
-    std::uint64_t announced = 0;  ///< as many had been started when the last one was announced
+    std::uint64_t quiet = 0;  ///< as many had been started with the last one that is not announced
     std::deque<mark> marks;
     announcement_line* line = nullptr;
     address line_address = 0;
