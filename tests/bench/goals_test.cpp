@@ -9,7 +9,7 @@
 namespace atl::tools {
 namespace {
 
-constexpr std::size_t mebi = std::size_t{1} << 20;
+constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// A row beside which a peer needs `peer_ns`.
 result row_beside(peer whose, double peer_ns, std::string key, std::size_t bytes, double ns) {
@@ -47,14 +47,14 @@ TEST(goals, sums_in_graphs_take_at_most_four_fifths_of_the_time_of_nccl) {
 }
 
 TEST(goals, long_sums_reach_the_bandwidth_of_nccl_but_for_a_twentieth) {
-  for (std::size_t const bytes : {16 * mebi, 64 * mebi}) {
+  for (std::size_t const bytes : {16 * mib, 64 * mib}) {
     EXPECT_EQ(judged(row_beside(peer::nccl, 950, "gpu.stream.reduce", bytes, 999)), "<= 1.05 NCCL yes");
     EXPECT_EQ(judged(row_beside(peer::nccl, 950, "gpu.stream.reduce", bytes, 1001)), "<= 1.05 NCCL no");
   }
 }
 
 TEST(goals, signals_in_streams_are_not_behind_nvshmem) {
-  for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{65536}, mebi}) {
+  for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{65536}, mib}) {
     EXPECT_EQ(judged(row_beside(peer::nvshmem_stream, 1000, "gpu.stream.signal", bytes, 1019)),
               "<= 1.02 on stream yes");
     EXPECT_EQ(judged(row_beside(peer::nvshmem_stream, 1000, "gpu.stream.signal", bytes, 1021)),
