@@ -159,7 +159,9 @@ std::size_t descriptor_mailbox::try_receive(void* data, std::size_t capacity,
     if (is_same_user(caller.get())) callers_.push_back(std::move(caller));
   }
   for (std::size_t i = 0; i < callers_.size();) {
-    long const got = receive_descriptors(callers_[i].get(), data, capacity, descriptors);
+    long got = receive_descriptors(callers_[i].get(), data, capacity, descriptors);
+    // The kernel looks for a letter first, and then whether the other end is closed: one that came in between is there when it is asked again.
+    if (got == 0) got = receive_descriptors(callers_[i].get(), data, capacity, descriptors);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       ++i;
       continue;
