@@ -13,7 +13,7 @@ namespace {
 /// Peers beyond that share streams.
 constexpr std::uint32_t lanes_per_direction = 16;
 constexpr std::uint32_t directions = 3;
-/// That take turns with copies which are announced one by one.
+/// Streams of a peer and direction that take turns with copies which are announced one by one.
 constexpr std::uint32_t turns = 2;
 /// Events on a stream that have not been seen: more would only cost queries.
 constexpr std::size_t open_marks = 4;
@@ -219,8 +219,7 @@ gpu_kind::lane& gpu_kind::lane_of(int device, std::uint32_t peer, copy_end to, b
   std::uint32_t const direction = target == nullptr ? 0 : target->own() ? 1 : 2;
   std::size_t const place = (peer % lanes_per_direction) * directions + direction;
   lane& first = lane_at(device, place);
-  if (!alone || first.quiet > first.landed || first.landed == first.started || !first.kept.empty())
-    return first;
+  if (!alone || first.quiet > first.landed || !first.kept.empty()) return first;
   auto const busy = [](lane const& on) { return on.started - on.landed; };
   lane* least = &first;
   for (std::size_t turn = 1; turn < turns && busy(*least) > 0; ++turn) {
