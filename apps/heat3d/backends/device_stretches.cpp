@@ -41,9 +41,10 @@ class device_stretches final : public runner_on_device {
 
   void restart() override {
     planes_.restart();
+    bool const is_told_by_kernels = words_of(0).used;
     for (face f : block_.faces) {
       device_.pack(f, plane_of(block_.field(), block_.extent, f), planes_.outgoing(f, 0));
-      if (words_of(0).used) planes_.send(f, 0, device_.native(f));
+      if (is_told_by_kernels) planes_.send(f, 0, device_.native(f));
     }
     device_.synchronize();
   }
@@ -63,6 +64,7 @@ class device_stretches final : public runner_on_device {
   bool capture(coefficients const& k, int turn, int step_n);
   void issue(coefficients const& k, int turn, int step_n);
   void issue_faces(sweep_work work, int turn, bool first);
+  void move_planes(int turn, bool first);
   plane_words words_of(int turn) {
     return device_.uses_words() && block_.inner.cell_n() <= most_with_words ? planes_.words(turn)
                                                                             : plane_words{};
@@ -125,10 +127,9 @@ void device_stretches::issue(coefficients const& k, int turn, int step_n) {
   }
 }
 
-void device_stretches::issue_faces(sweep_work work, int turn, bool first) {
-  auto const words = words_of(turn);
+/// What follows in the stream of the edge finds the halos.
+void device_stretches::move_planes(int turn, bool first) {
   for (face f : block_.faces) {
-    if (words.used) break;
     // Within a piece planes are there as soon as cells at faces are; its first step has no earlier ones to wait for.
     device_.wait(f, first ? mark::joined : of_face(mark::surface, edge_));
     planes_.send(f, turn, device_.native(f));
@@ -137,11 +138,16 @@ void device_stretches::issue_faces(sweep_work work, int turn, bool first) {
   // A halo that has come shows that the plane of the step before has been sent; this is for streams to end together, and for
   // nobody to wait before all planes are under way.
   for (face f : block_.faces) {
-    if (f != edge_ && !words.used) device_.wait(edge_, of_face(mark::sent, f));
+    if (f != edge_) device_.wait(edge_, of_face(mark::sent, f));
   }
+  for (face f : block_.faces) planes_.await(f, turn, device_.native(edge_));
+}
+
+void device_stretches::issue_faces(sweep_work work, int turn, bool first) {
+  auto const words = words_of(turn);
+  if (!words.used) move_planes(turn, first);
   auto boundary = boundary_;
   for (face f : block_.faces) {
-    if (!words.used) planes_.await(f, turn, device_.native(edge_));
     work.halos[f] = planes_.incoming(f, turn);
     boundary.planes[f] = planes_.outgoing(f, (turn + 1) % turn_n);
   }

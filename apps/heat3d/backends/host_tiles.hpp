@@ -14,7 +14,7 @@ namespace heat3d {
 
 class host_tile_flags {
  public:
-  explicit host_tile_flags(tiling const& tiles) : device_{{}, tiles, {numbers_.data(), nullptr, 0}} {
+  explicit host_tile_flags(tiling const& tiles) : device_{{}, {}, {numbers_.data(), nullptr, 0}} {
     retile(tiles);
   }
   host_tile_flags(host_tile_flags const&) = delete;

@@ -24,8 +24,7 @@ struct kept_tile {
   int row, plane;  ///< from a cell to the next one in y and in z
 
   HEAT3D_CELL kept_tile(sweep_work const& w, tiling const& t, std::uint32_t number)
-      : place{static_cast<int>(number) % t.n_x, static_cast<int>(number) / t.n_x % t.n_y,
-              static_cast<int>(number) / (t.n_x * t.n_y)},
+      : place(tile_place::numbered(static_cast<int>(number), t)),
         row(t.width + 2),
         plane(row * (t.height + 2)) {
     int const sizes[3] = {t.width, t.height, t.depth};
@@ -104,15 +103,16 @@ inline tiling kept_tiling(box const& inner, int threads, std::int64_t tile_n, st
   if (inner.is_empty() || tile_n < 1) return best;
   auto const e = inner.extent();
   double least = 0;
-  auto const over = [](std::int64_t n, std::int64_t size) { return static_cast<int>(pieces_for(n, size)); };
+  auto const part_of = [](std::int64_t n, std::int64_t parts) {
+    return static_cast<int>(pieces_for(n, parts));
+  };
   for (std::int64_t n_x = 1; n_x <= std::min(tile_n, e[0]); ++n_x) {
     for (std::int64_t n_y = 1; n_y <= std::min(tile_n / n_x, e[1]); ++n_y) {
-      int const width = over(e[0], n_x);
-      int const height = over(e[1], n_y);
+      int const width = part_of(e[0], n_x);
+      int const height = part_of(e[1], n_y);
       if (std::int64_t{width} * height > threads) continue;
-      int const depth = over(e[2], std::min(tile_n / (n_x * n_y), e[2]));
-      tiling const t{inner.low,        width, height, depth, over(e[0], width), over(e[1], height),
-                     over(e[2], depth)};
+      tiling const t =
+          cut_into_tiles(inner, width, height, part_of(e[2], std::min(tile_n / (n_x * n_y), e[2])));
       if (bytes_kept(t) > bytes) continue;
       auto const cost = kept_cost(t);
       if (best.tile_n() == 0 || cost < least) {

@@ -47,9 +47,7 @@ struct inner_kernel {
   compensated_sum* slots;
 
   KOKKOS_INLINE_FUNCTION void operator()(int i) const {
-    int const number = i / threads_of_tile;
-    tiling const& t = flags.tiles;
-    tile_place const tile{number % t.n_x, number / t.n_x % t.n_y, number / (t.n_x * t.n_y)};
+    auto const tile = tile_place::numbered(i / threads_of_tile, flags.tiles);
     auto const found = sweep_tile(work, flags, tile, i % tile_width, i % threads_of_tile / tile_width);
     add_radiated(found.radiated, slots[i]);
   }

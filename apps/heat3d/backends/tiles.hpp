@@ -35,6 +35,9 @@ struct tile_place {
   HEAT3D_CELL std::int64_t number_in(tiling const& t) const {
     return x + t.n_x * (y + static_cast<std::int64_t>(t.n_y) * z);
   }
+  HEAT3D_CELL static tile_place numbered(int number, tiling const& t) {
+    return {number % t.n_x, number / t.n_x % t.n_y, number / (t.n_x * t.n_y)};
+  }
   /// Has it cells at the outer surface?
   HEAT3D_CELL bool is_at_surface(sweep_work const& w, tiling const& t) const {
     return touches(w, 0, x, t.width) || touches(w, 1, y, t.height) || touches(w, 2, z, t.depth);
@@ -49,6 +52,13 @@ struct tile_place {
 
 /// Pieces of a size that cover so many.
 constexpr std::int64_t pieces_for(std::int64_t n, std::int64_t size) { return (n + size - 1) / size; }
+
+/// The tiles of that size that cover a box.
+inline tiling cut_into_tiles(box const& inner, int width, int height, int depth) {
+  auto const e = inner.extent();
+  auto const over = [](std::int64_t n, int size) { return static_cast<int>(pieces_for(n, size)); };
+  return {inner.low, width, height, depth, over(e[0], width), over(e[1], height), over(e[2], depth)};
+}
 
 /// Blocks of threads that run at a time.
 struct device_room {
@@ -77,13 +87,11 @@ inline tiling tiling_of(box const& inner, int width, int height, device_room con
   if (inner.is_empty()) return {};
   constexpr std::int64_t least_depth = 4;
   constexpr std::int64_t most_depth = 70;
-  auto const over = [](std::int64_t n, std::int64_t size) { return static_cast<int>(pieces_for(n, size)); };
-  auto const e = inner.extent();
+  auto const layer = inner.extent()[2];
   tiling best{};
-  for (std::int64_t layers = over(e[2], most_depth); best.n_z == 0 || over(e[2], layers) >= least_depth;
-       ++layers) {
-    int const depth = over(e[2], layers);
-    tiling const t{inner.low, width, height, depth, over(e[0], width), over(e[1], height), over(e[2], depth)};
+  for (std::int64_t layers = pieces_for(layer, most_depth);
+       best.n_z == 0 || pieces_for(layer, layers) >= least_depth; ++layers) {
+    tiling const t = cut_into_tiles(inner, width, height, static_cast<int>(pieces_for(layer, layers)));
     if (best.n_z == 0 || planes_walked(t, room) < planes_walked(best, room)) best = t;
   }
   return best;

@@ -54,11 +54,10 @@ __global__ void __launch_bounds__(kept_threads, 1) kept_kernel(__grid_constant__
 
 /// Where a step is short, fewer blocks wait for each other sooner, and have registers for it (H200, 100^3: 8.3 us with three, 9.8
 /// with four). Where it is long, memory wants more of them (200^3: 73 and 54 us).
-auto* steps_kernel_for(std::int64_t cell_n) {
+int blocks_at_once(std::int64_t cell_n) {
   constexpr std::int64_t few_cells = 2'000'000;
-  return cell_n <= few_cells ? &steps_kernel<3> : &steps_kernel<4>;
+  return cell_n <= few_cells ? 3 : 4;
 }
-int blocks_of(void (*code)(kernel_work const)) { return code == &steps_kernel<3> ? 3 : 4; }
 
 /// What a block of that kernel may ask for beside what it has.
 std::int64_t most_shared_bytes(void const* kernel) {
@@ -86,18 +85,6 @@ kernel_shape kept_shape(block const& own, int threads, int blocks, std::int64_t 
           static_cast<std::uint32_t>(cells_kept(tiles)), chunk_cells, nullptr};
 }
 
-#ifdef __CUDACC__
-/// Of the kernel that keeps tiles.
-kernel_shape shape_on_gpu(atl::device_team const& team, block const& own) {
-  auto const bytes = most_shared_bytes(reinterpret_cast<void const*>(&kept_kernel));
-  if (bytes <= 0) return {};
-  int const blocks = team.max_blocks(&kept_kernel, kept_threads, static_cast<std::size_t>(bytes));
-  auto shape = kept_shape(own, kept_threads, blocks, bytes, kept_threads);
-  shape.code = reinterpret_cast<void const*>(&kept_kernel);
-  return shape;
-}
-#endif
-
 // Threads that play blocks have little, so that tests have many chunks and tiles, several for a block, and blocks of cells that are kept and others.
 
 constexpr std::uint32_t played_chunk = 7;
@@ -113,7 +100,13 @@ kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
   constexpr std::int64_t most_bytes = 20'000;
   if (team.is_played()) return kept_shape(own, most_columns, played_blocks(team), most_bytes, played_chunk);
 #ifdef __CUDACC__
-  return shape_on_gpu(team, own);
+  auto const* const code = reinterpret_cast<void const*>(&kept_kernel);
+  auto const bytes = most_shared_bytes(code);
+  if (bytes <= 0) return {};
+  int const blocks = team.max_blocks(&kept_kernel, kept_threads, static_cast<std::size_t>(bytes));
+  auto shape = kept_shape(own, kept_threads, blocks, bytes, kept_threads);
+  shape.code = code;
+  return shape;
 #else
   return {};
 #endif
@@ -138,9 +131,10 @@ kernel_shape shape_of_kernel(atl::device_team const& team, block const& own,
   if (team.is_played())
     return {1, played_blocks(team), tiling_of(inner, 5, 3, {100, 1}), 0, played_chunk, nullptr};
 #ifdef __CUDACC__
-  auto const code = steps_kernel_for(chosen.cell_n);
+  int const each = blocks_at_once(chosen.cell_n);
+  auto* const code = each == 3 ? &steps_kernel<3> : &steps_kernel<4>;
   int const blocks = team.max_blocks(code, block_threads);
-  device_room const room{std::max(blocks / blocks_of(code), 1), blocks_of(code)};
+  device_room const room{std::max(blocks / each, 1), each};
   return {block_threads,
           blocks,
           tiling_of(inner, block_threads, room),

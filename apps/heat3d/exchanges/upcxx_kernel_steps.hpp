@@ -92,12 +92,10 @@ HEAT3D_CELL void run_tiles(kernel_work const& work, sweep_work const& w,
                            basic_tile_flags<known_step> const& flags, compensated_sum& radiated) {
   auto const block = on::this_block();
   tiling const& t = flags.tiles;
-  auto const layer = static_cast<std::uint32_t>(t.n_x * t.n_y);
   auto const tile_n = static_cast<std::uint32_t>(t.tile_n());
   // Blocks without chunks come first, as these are not waiting.
   for (auto i = first_item(work.chunk_n); i < tile_n; i += static_cast<std::uint32_t>(block.count())) {
-    tile_place const tile{static_cast<int>(i % layer) % t.n_x, static_cast<int>(i % layer) / t.n_x,
-                          static_cast<int>(i / layer)};
+    auto const tile = tile_place::numbered(static_cast<int>(i), t);
     for (auto thread = static_cast<int>(block.rank()); thread < t.width * t.height;
          thread += static_cast<int>(block.size())) {
       auto const found = sweep_tile(w, flags, tile, thread % t.width, thread / t.width);
