@@ -12,10 +12,11 @@ namespace heat3d {
 
 /// How a kernel of many steps runs on a device.
 struct kernel_shape {
-  std::uint32_t threads;     ///< of a block
-  int blocks;                ///< that are there at once, which is what blocks that wait for each other need
-  tiling tiles;              ///< of the inner cells
-  std::uint32_t kept_cells;  ///< see kernel_work
+  std::uint32_t threads;  ///< of a block
+  int blocks;             ///< that are there at once, which is what blocks that wait for each other need
+  tiling tiles;           ///< of the inner cells
+  std::uint32_t places;   ///< see kernel_work
+  kept_way way;
   std::uint32_t chunk_cells;
   void const* code;  ///< null: threads of the host play it
 };
@@ -29,8 +30,9 @@ struct kernel_work {
   std::uint32_t step_n;
   compensated_sum* slots;  ///< for each block of threads, to what it radiates
 
-  std::uint32_t
-      kept_cells;  ///< doubles that each tile takes in memory of its block of threads; 0: none is kept there
+  /// For planes of a tile in memory of its block of threads, in each copy; 0: none passes through it.
+  std::uint32_t places;
+  kept_way way;
   std::uint32_t chunk_cells;  ///< cells at faces are dealt out in chunks of so many
   std::uint32_t chunk_n;
   /// A word for each chunk of each neighbour, in our memory, and for each of ours, in theirs. It is n + 1 when what the chunk

@@ -28,6 +28,11 @@ struct tiling {
   HEAT3D_CELL std::int64_t tile_n() const { return std::int64_t{n_x} * n_y * n_z; }
 };
 
+/// How tiles are computed that blocks of threads keep: so many columns for each thread, in so many copies.
+struct kept_way {
+  int columns, copies;
+};
+
 /// What all threads of a block have in common: which tile is theirs.
 struct tile_place {
   int x, y, z;

@@ -3,6 +3,8 @@
 #include "exchanges/upcxx_kernel.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,10 +19,13 @@ struct played_steps {
   ATOLL_ANYWHERE void operator()([[maybe_unused]] kernel_work const& work) const {
 #ifndef __CUDA_ARCH__
     compensated_sum radiated;
-    if (work.kept_cells > 0) {
-      std::vector<double> memory(2 * std::size_t{work.kept_cells});
-      std::vector<side_cell> sides(static_cast<std::size_t>(most_sides(work.flags.tiles)));
-      run_from_memory(work, memory.data(), sides.data(), radiated);
+    if (work.places > 0) {
+      auto const bytes = bytes_kept(work.flags.tiles, static_cast<int>(work.places), work.way.copies);
+      std::vector<double> memory(static_cast<std::size_t>(bytes) / sizeof(double));
+      auto* const run = work.way.columns == 2  ? &run_from_memory<2, 1>
+                        : work.way.copies == 2 ? &run_from_memory<1, 2>
+                                               : &run_from_memory<1, 1>;
+      run(work, memory.data(), radiated);
     } else {
       run_from_field(work, radiated);
     }
@@ -44,12 +49,13 @@ __global__ void __launch_bounds__(block_threads, blocks)
   run_from_field(work, sum_of_thread<block_threads>());
 }
 
-/// More threads have too few registers, and are slower for it.
-constexpr int kept_threads = 512;
-__global__ void __launch_bounds__(kept_threads, 1) kept_kernel(__grid_constant__ kernel_work const work) {
+/// More threads have too few registers, and are slower for it. With two columns each there are more of these.
+constexpr int kept_threads(int columns) { return columns == 1 ? 512 : 384; }
+template <int columns, int copies>
+__global__ void __launch_bounds__(kept_threads(columns), 1)
+    kept_kernel(__grid_constant__ kernel_work const work) {
   extern __shared__ double memory[];
-  auto* const sides = reinterpret_cast<side_cell*>(memory + 2 * work.kept_cells);
-  run_from_memory(work, memory, sides, sum_of_thread<kept_threads>());
+  run_from_memory<columns, copies>(work, memory, sum_of_thread<kept_threads(columns)>());
 }
 
 /// Where a step is short, fewer blocks wait for each other sooner, and have registers for it (H200, 100^3: 8.3 us with three, 9.8
@@ -72,17 +78,54 @@ std::int64_t most_shared_bytes(void const* kernel) {
 }
 #endif
 
-/// With every tile in memory of a block of its own, `bytes` for each; no threads if that does not work out.
-kernel_shape kept_shape(block const& own, int threads, int blocks, std::int64_t bytes,
-                        std::uint32_t chunk_cells) {
+/// What blocks of threads have for tiles that they keep.
+struct kept_room {
+  int blocks;
+  std::int64_t bytes;         ///< of memory, for each
+  int threads[2];             ///< at most, for one column each and for two
+  int group;                  ///< threads come in so many
+  std::uint32_t chunk_cells;  ///< 0: each thread of a block has one
+};
+
+/// With a block for every tile; no threads if that does not work out.
+kernel_shape kept_shape(block const& own, kept_room const& room) {
   auto const inner = inner_box(own);
-  if (blocks < 1) return {};
-  // Best if no block has to do a chunk first.
-  auto tiles = kept_tiling(inner, threads, blocks - std::int64_t{chunks_of(own, chunk_cells)}, bytes);
-  if (tiles.tile_n() == 0) tiles = kept_tiling(inner, threads, blocks, bytes);
-  if (tiles.tile_n() == 0 && !inner.is_empty()) return {};
-  return {static_cast<std::uint32_t>(threads),           blocks,      tiles,
-          static_cast<std::uint32_t>(cells_kept(tiles)), chunk_cells, nullptr};
+  kernel_shape best{};
+  // Cells of the field have 32-bit numbers there.
+  if (room.blocks < 1 || own.cells.cell_n() > std::numeric_limits<std::int32_t>::max()) return best;
+  auto const chunk_cells = [&](int threads) {
+    return room.chunk_cells > 0 ? room.chunk_cells : static_cast<std::uint32_t>(threads);
+  };
+  if (inner.is_empty())
+    return {
+        static_cast<std::uint32_t>(room.group), room.blocks, {}, 1, {1, 1}, chunk_cells(room.group), nullptr};
+  // A block that has to do a chunk first is late with its tile by so much; others may be left to do them.
+  constexpr double chunk_cost = 50;
+  double least = 0;
+  for (auto const& way : kept_ways) {
+    int const most = room.threads[way.columns - 1];
+    auto const fewest = static_cast<int>(chunks_of(own, chunk_cells(most)));
+    for (int const idle : {0, fewest, fewest + fewest / 2}) {
+      auto const tiles = kept_tiling(inner, way, most, room.blocks - idle, room.bytes);
+      if (tiles.tile_n() == 0) continue;
+      // Idle threads would wait with the others in each plane.
+      auto const threads =
+          static_cast<int>(pieces_for(threads_for(tiles, way.columns), room.group)) * room.group;
+      auto const chunk_n = std::int64_t{chunks_of(own, chunk_cells(threads))};
+      auto const late = tiles.tile_n() + chunk_n <= room.blocks ? 0 : pieces_for(chunk_n, room.blocks);
+      auto const cost = kept_cost(tiles, way) + chunk_cost * static_cast<double>(late);
+      if (best.threads > 0 && cost >= least) continue;
+      least = cost;
+      best = {static_cast<std::uint32_t>(threads),
+              room.blocks,
+              tiles,
+              static_cast<std::uint32_t>(places_in(tiles, room.bytes, way.copies)),
+              way,
+              chunk_cells(threads),
+              nullptr};
+    }
+  }
+  return best;
 }
 
 // Threads that play blocks have little, so that tests have many chunks and tiles, several for a block, and blocks of cells that are kept and others.
@@ -96,16 +139,26 @@ int played_blocks(atl::device_team const& team) {
 
 /// That of the kernel which keeps tiles; no threads if it cannot.
 kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
-  constexpr int most_columns = 100;
-  constexpr std::int64_t most_bytes = 20'000;
-  if (team.is_played()) return kept_shape(own, most_columns, played_blocks(team), most_bytes, played_chunk);
+  if (team.is_played()) return kept_shape(own, {played_blocks(team), 20'000, {100, 50}, 1, played_chunk});
 #ifdef __CUDACC__
-  auto const* const code = reinterpret_cast<void const*>(&kept_kernel);
-  auto const bytes = most_shared_bytes(code);
+  using kernel = void (*)(kernel_work);
+  constexpr kernel kernels[] = {&kept_kernel<1, 2>, &kept_kernel<1, 1>, &kept_kernel<2, 1>};
+  static_assert(std::size(kernels) == std::size(kept_ways));
+  auto bytes = most_shared_bytes(reinterpret_cast<void const*>(kernels[0]));
+  for (auto* each : kernels) bytes = std::min(bytes, most_shared_bytes(reinterpret_cast<void const*>(each)));
   if (bytes <= 0) return {};
-  int const blocks = team.max_blocks(&kept_kernel, kept_threads, static_cast<std::size_t>(bytes));
-  auto shape = kept_shape(own, kept_threads, blocks, bytes, kept_threads);
-  shape.code = code;
+  int blocks = std::numeric_limits<int>::max();
+  for (std::size_t i = 0; i < std::size(kernels); ++i) {
+    auto const threads = static_cast<std::uint32_t>(kept_threads(kept_ways[i].columns));
+    blocks = std::min(blocks, team.max_blocks(kernels[i], threads, static_cast<std::size_t>(bytes)));
+  }
+  constexpr int warp = 32;
+  auto shape = kept_shape(own, {blocks, bytes, {kept_threads(1), kept_threads(2)}, warp, 0});
+  if (shape.threads == 0) return shape;
+  auto const is_way = [&](kept_way const& way) {
+    return way.columns == shape.way.columns && way.copies == shape.way.copies;
+  };
+  shape.code = reinterpret_cast<void const*>(kernels[std::ranges::find_if(kept_ways, is_way) - kept_ways]);
   return shape;
 #else
   return {};
@@ -129,7 +182,7 @@ kernel_shape shape_of_kernel(atl::device_team const& team, block const& own,
   if (chosen.keeps_tiles) return shape_that_keeps(team, own);
   auto const inner = inner_box(own);
   if (team.is_played())
-    return {1, played_blocks(team), tiling_of(inner, 5, 3, {100, 1}), 0, played_chunk, nullptr};
+    return {1, played_blocks(team), tiling_of(inner, 5, 3, {100, 1}), 0, {}, played_chunk, nullptr};
 #ifdef __CUDACC__
   int const each = blocks_at_once(chosen.cell_n);
   auto* const code = each == 3 ? &steps_kernel<3> : &steps_kernel<4>;
@@ -139,23 +192,27 @@ kernel_shape shape_of_kernel(atl::device_team const& team, block const& own,
           blocks,
           tiling_of(inner, block_threads, room),
           0,
+          {},
           block_threads,
           reinterpret_cast<void const*>(code)};
 #else
-  return {1, 0, {}, 0, 1, nullptr};  // nothing computes on such a device in this build
+  return {1, 0, {}, 0, {}, 1, nullptr};  // nothing computes on such a device in this build
 #endif
 }
 
 void start_kernel(atl::device_team const& team, atl::stream const& stream, kernel_shape const& shape,
                   kernel_work work) {
-  work.kept_cells = shape.kept_cells;
+  work.places = shape.places;
+  work.way = shape.way;
   work.chunk_cells = shape.chunk_cells;
   auto const items = static_cast<std::int64_t>(work.chunk_n) + work.flags.tiles.tile_n();
   auto const blocks = static_cast<unsigned>(std::min<std::int64_t>(items, shape.blocks));
   if (team.is_played()) return on::launch(team, stream, {blocks, 1}, played_steps{}, work);
 #ifdef __CUDACC__
   void* arguments[] = {&work};
-  std::size_t const bytes = shape.kept_cells > 0 ? static_cast<std::size_t>(bytes_kept(shape.tiles)) : 0;
+  auto const bytes = shape.places == 0 ? std::size_t{0}
+                                       : static_cast<std::size_t>(bytes_kept(
+                                             shape.tiles, static_cast<int>(shape.places), shape.way.copies));
   auto const status = cudaLaunchCooperativeKernel(shape.code, dim3(blocks), dim3(shape.threads), arguments,
                                                   bytes, stream.native());
   if (status != cudaSuccess) device_failed(std::string("kernel of all steps: ") + cudaGetErrorString(status));

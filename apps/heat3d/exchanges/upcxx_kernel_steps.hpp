@@ -4,16 +4,16 @@
 /// which wait for the neighbours' and are stored straight into their halos, then tiles of inner cells, while planes travel. Then
 /// all wait for all, since the next step reads what others have written in this one, and overwrites what they have read.
 ///
-/// Where there is a block of threads for each tile, and its memory has room for it, tiles stay there for all steps.
+/// Where there is a block of threads for each tile, tiles pass through its memory, and what that has room for stays there for all steps.
 ///
 /// Threads of the host play the same on simulated devices, a thread a block. To be included by one file.
 
 #include <atoll/device.cuh>
-#include <vector>
 
 #include "backends/block_sum.cuh"
-#include "backends/kept_tiles.hpp"
+#include "backends/device_cells.hpp"
 #include "backends/kernel_exchange.hpp"
+#include "backends/tile_walk.hpp"
 
 namespace heat3d {
 namespace {
@@ -104,57 +104,30 @@ HEAT3D_CELL void run_tiles(kernel_work const& work, sweep_work const& w,
   }
 }
 
-/// Fetches from the field, which others have written, what is beyond the sides of a tile that this block keeps.
-HEAT3D_CELL void fetch_sides(double const* field, side_cell const* sides, std::uint32_t side_n,
-                             double* cells) {
-  auto const count = static_cast<std::uint32_t>(on::this_block().size());
-  // The field is far away: several at a time.
-  constexpr int at_once = 5;
-  for (auto i = static_cast<std::uint32_t>(on::this_block().rank()); i < side_n; i += at_once * count) {
-    side_cell places[at_once];
-    double values[at_once];
-    for (int k = 0; k < at_once; ++k) {
-      if (i + k * count >= side_n) break;
-      places[k] = sides[i + k * count];
-      values[k] = field[places[k].field];
+/// One step of a tile that passes through memory of this block.
+template <class Real, int copies, int columns>
+HEAT3D_CELL void run_tile(sweep_work const& w, basic_tile_flags<known_step> const& flags,
+                          kept_tile const& tile, own_columns<columns>& own, double* memory, int other,
+                          compensated_sum& radiated) {
+  auto const barrier = [] { on::this_block().sync(); };
+  tile_walk<Real, columns, copies, decltype(barrier)>(w, tile, own, memory, other, barrier).run();
+  own.for_each([&](column_stack<columns> const& stack, stack_walk<columns> const& walk) {
+    if (walk.radiated != 0) radiated.add(walk.radiated);
+    for (int i = 0; i < columns; ++i) {
+      if (stack.is_there[i] && walk.least[i] < w.tiny) flags.note_tiny(w, tile.place, stack.sides[i]);
     }
-    for (int k = 0; k < at_once; ++k) {
-      if (i + k * count >= side_n) break;
-      cells[places[k].kept] = values[k];
-    }
-  }
+  });
 }
 
-/// The columns of a tile that are this thread's: one at most, but a thread that plays a block has all.
-class own_columns {
- public:
-  ATOLL_ANYWHERE own_columns(sweep_work const& w, kept_tile const& tile) {
-    auto const width = tile.n[0];
-#ifdef __CUDA_ARCH__
-    auto const i = static_cast<int>(on::this_block().rank());
-    is_one_ = i < width * tile.n[1];
-    if (is_one_) column_ = kept_column(w, tile, i % width, i / width);
-#else
-    for (int i = 0; i < width * tile.n[1]; ++i) columns_.emplace_back(w, tile, i % width, i / width);
-#endif
-  }
-  template <class Each>
-  HEAT3D_CELL void for_each(Each&& each) const {
-#ifdef __CUDA_ARCH__
-    if (is_one_) each(column_);
-#else
-    for (auto const& column : columns_) each(column);
-#endif
-  }
-
- private:
-#ifdef __CUDA_ARCH__
-  bool is_one_;
-  kept_column column_;
-#else
-  std::vector<kept_column> columns_;
-#endif
-};
+/// Apart, as walk_with_care(); by value, since what is referred to does not stay in registers.
+template <int copies, int columns>
+HEAT3D_APART void run_tile_with_care(sweep_work const& w, basic_tile_flags<known_step> flags,
+                                     kept_tile const given, own_columns<columns> const given_columns,
+                                     double* memory, int other, compensated_sum& radiated) {
+  auto const tile = given;
+  auto own = given_columns;
+  run_tile<flushing, copies>(w, flags, tile, own, memory, other, radiated);
+}
 
 /// One step, of a parity that the compiler knows: so what is told of it are constants, and takes no registers.
 template <int parity, class Inner>
@@ -203,53 +176,50 @@ ATOLL_ANYWHERE void run_from_field(kernel_work const& work, compensated_sum& rad
   add_to_slot(work, radiated);
 }
 
-/// Each block keeps its tile in `memory` meanwhile: that of steps of parity p in the p'th part of it.
-ATOLL_ANYWHERE void run_from_memory(kernel_work const& work, double* memory, side_cell* sides,
-                                    compensated_sum& radiated) {
+/// The tile of this block passes through its memory, which has places for planes. Some of them stay there meanwhile.
+template <int columns, int copies>
+ATOLL_ANYWHERE void run_from_memory(kernel_work const& work, double* memory, compensated_sum& radiated) {
   auto const block = on::this_block();
   auto const number = first_item(work.chunk_n);
-  bool const has_one = number < static_cast<std::uint32_t>(work.flags.tiles.tile_n());
   // A block without a tile has only its share of chunks, and waits with the others.
-  if (!has_one) {
+  if (number >= static_cast<std::uint32_t>(work.flags.tiles.tile_n())) {
     run_steps(work, radiated, [](sweep_work const&, basic_tile_flags<known_step> const&) {});
     return add_to_slot(work, radiated);
   }
-  kept_tile const tile(work.sweeps[0], work.flags.tiles, number);
-  own_columns const columns(work.sweeps[0], tile);
-  auto const cells_of = [&](std::uint32_t step) { return memory + (step % 2 == 0 ? 0 : work.kept_cells); };
-  auto const side_n = tile.side_n();
-  for (auto i = static_cast<std::uint32_t>(block.rank()); i < side_n;
-       i += static_cast<std::uint32_t>(block.size()))
-    sides[i] = tile.side(i);
+  kept_tile const tile(work.sweeps[0], work.flags.tiles, number, static_cast<int>(work.places));
+  own_columns<columns> own(work.sweeps[0], tile, static_cast<int>(block.rank()));
+  /// Calls `each` with this thread's cells of planes that stay, where they are in memory and in the field.
+  auto const for_kept_cells = [&](auto const& each) {
+    own.for_each([&](column_stack<columns> const& stack, stack_walk<columns>&) {
+      for (int i = 0; i < columns; ++i) {
+        if (!stack.is_there[i]) continue;
+        for (int z = 0; z < tile.kept; ++z)
+          each(stack.at.kept + i * stack.row + z * tile.plane,
+               stack.at.field + i * stack.field_row + z * tile.field_plane());
+      }
+    });
+  };
+  // Of two copies those of steps of parity p are in the p'th one.
+  auto const copy = copies == 1 ? 0 : static_cast<int>(work.places) * tile.plane;
+  auto const copy_of = [&](std::uint32_t step) { return memory + (step % 2 == 0 ? 0 : copy); };
   auto const begin = work.flags.clock.step;
-  columns.for_each([&](kept_column const& column) {
-    double const* const field = work.sweeps[begin % 2].from;
-    for (int z = 0; z < column.n; ++z)
-      cells_of(begin)[column.at + z * tile.plane] = field[column.in_field + z * tile.field_plane()];
-    column.close_ends(tile, cells_of(begin));
-  });
+  double const* const before = work.sweeps[begin % 2].from;
+  for_kept_cells([&](int kept, int field) { copy_of(begin)[kept] = before[field]; });
   block.sync();
 
   run_steps(work, radiated, [&](sweep_work const& w, basic_tile_flags<known_step> const& flags) {
-    double* const from = cells_of(flags.clock.step);
-    double* const to = cells_of(flags.clock.step + 1);
-    bool const careful = flags.need_care(w, tile.place);
-    fetch_sides(w.from, sides, side_n, from);
-    block.sync();
-    columns.for_each([&](kept_column const& column) {
-      auto const found = careful ? walk_kept_with_care(w, tile, column, from, to)
-                                 : walk_kept<double>(w, tile, column, from, to);
-      if (found.radiated != 0) radiated.add(found.radiated);
-      if (found.tiny) flags.note_tiny(w, tile.place, column.sides);
-    });
+    double* const present = copy_of(flags.clock.step);
+    int const other = flags.clock.step % 2 == 0 ? copy : -copy;
+    if (flags.need_care(w, tile.place)) {
+      run_tile_with_care<copies>(w, flags, tile, own, present, other, radiated);
+    } else {
+      run_tile<double, copies>(w, flags, tile, own, present, other, radiated);
+    }
   });
 
   auto const end = begin + work.step_n;
-  columns.for_each([&](kept_column const& column) {
-    double* const field = work.sweeps[1 - end % 2].to;
-    for (int z = 0; z < column.n; ++z)
-      field[column.in_field + z * tile.field_plane()] = cells_of(end)[column.at + z * tile.plane];
-  });
+  double* const after = work.sweeps[1 - end % 2].to;
+  for_kept_cells([&](int kept, int field) { after[field] = copy_of(end)[kept]; });
   add_to_slot(work, radiated);
 }
 

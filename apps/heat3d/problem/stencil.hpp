@@ -85,10 +85,10 @@ inline std::uint32_t tiny_limit(coefficients const& k, bool flush_denormals) {
 }
 
 /// Nonzero, and so small that results may be denormal. Looks at the upper half only; zero wraps around.
-HEAT3D_CELL bool is_tiny(double v, std::uint32_t limit) {
-  auto const upper = static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(v) >> 32U) & 0x7fffffffU;
-  return upper - 1 < limit;
+HEAT3D_CELL std::uint32_t size_code(double v) {
+  return (static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(v) >> 32U) & 0x7fffffffU) - 1;
 }
+HEAT3D_CELL bool is_tiny(double v, std::uint32_t limit) { return size_code(v) < limit; }
 
 /// A cell and its neighbours; those beyond the outer surface equal the cell, and are counted as exposed.
 struct neighborhood {
