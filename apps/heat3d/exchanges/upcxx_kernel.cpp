@@ -81,11 +81,28 @@ std::int64_t most_shared_bytes(void const* kernel) {
 /// What blocks of threads have for tiles that they keep.
 struct kept_room {
   int blocks;
-  std::int64_t bytes;         ///< of memory, for each
-  int threads[2];             ///< at most, for one column each and for two
-  int group;                  ///< threads come in so many
-  std::uint32_t chunk_cells;  ///< 0: each thread of a block has one
+  std::int64_t bytes;  ///< of memory, for each
+  int threads[2];      ///< at most, for one column each and for two
+  int group;           ///< threads come in so many
 };
+
+/// In which chunks cells at faces are computed, and how much longer a step lasts for it, in units of kept_cost().
+struct chunking {
+  std::uint32_t cells;
+  double cost;
+};
+chunking chunks_beside(std::int64_t tile_n, std::int64_t threads, int blocks, std::int64_t face_cells) {
+  constexpr double late = 160;  // a block has a chunk before its tile
+  constexpr double again = 50;  // one that has no tile has more cells than threads
+  auto const idle = blocks - tile_n;
+  if (face_cells > 0 && idle > 0) {
+    auto const rounds = pieces_for(face_cells, idle * threads);
+    auto const cost = again * static_cast<double>(rounds - 1);
+    if (cost < late) return {static_cast<std::uint32_t>(rounds * threads), cost};
+  }
+  auto const each = pieces_for(pieces_for(face_cells, threads), blocks);
+  return {static_cast<std::uint32_t>(threads), late * static_cast<double>(each)};
+}
 
 /// With a block for every tile; no threads if that does not work out.
 kernel_shape kept_shape(block const& own, kept_room const& room) {
@@ -93,27 +110,22 @@ kernel_shape kept_shape(block const& own, kept_room const& room) {
   kernel_shape best{};
   // Cells of the field have 32-bit numbers there.
   if (room.blocks < 1 || own.cells.cell_n() > std::numeric_limits<std::int32_t>::max()) return best;
-  auto const chunk_cells = [&](int threads) {
-    return room.chunk_cells > 0 ? room.chunk_cells : static_cast<std::uint32_t>(threads);
-  };
-  if (inner.is_empty())
-    return {
-        static_cast<std::uint32_t>(room.group), room.blocks, {}, 1, {1, 1}, chunk_cells(room.group), nullptr};
-  // A block that has to do a chunk first is late with its tile by so much; others may be left to do them.
-  constexpr double chunk_cost = 50;
+  auto const least_threads = static_cast<std::uint32_t>(room.group);
+  if (inner.is_empty()) return {least_threads, room.blocks, {}, 1, {1, 1}, least_threads, nullptr};
+  auto const face_cells = std::int64_t{chunks_of(own, 1)};
   double least = 0;
   for (auto const& way : kept_ways) {
     int const most = room.threads[way.columns - 1];
-    auto const fewest = static_cast<int>(chunks_of(own, chunk_cells(most)));
-    for (int const idle : {0, fewest, fewest + fewest / 2}) {
+    // Blocks without tiles have chunks: many, or as few as need a round or two.
+    auto const for_chunks = pieces_for(face_cells, most);
+    for (auto const idle :
+         {std::int64_t{0}, pieces_for(for_chunks, 2), for_chunks, for_chunks + for_chunks / 2}) {
       auto const tiles = kept_tiling(inner, way, most, room.blocks - idle, room.bytes);
       if (tiles.tile_n() == 0) continue;
       // Idle threads would wait with the others in each plane.
-      auto const threads =
-          static_cast<int>(pieces_for(threads_for(tiles, way.columns), room.group)) * room.group;
-      auto const chunk_n = std::int64_t{chunks_of(own, chunk_cells(threads))};
-      auto const late = tiles.tile_n() + chunk_n <= room.blocks ? 0 : pieces_for(chunk_n, room.blocks);
-      auto const cost = kept_cost(tiles, way) + chunk_cost * static_cast<double>(late);
+      auto const threads = pieces_for(threads_for(tiles, way.columns), room.group) * room.group;
+      auto const chunks = chunks_beside(tiles.tile_n(), threads, room.blocks, face_cells);
+      auto const cost = kept_cost(tiles, way) + chunks.cost;
       if (best.threads > 0 && cost >= least) continue;
       least = cost;
       best = {static_cast<std::uint32_t>(threads),
@@ -121,7 +133,7 @@ kernel_shape kept_shape(block const& own, kept_room const& room) {
               tiles,
               static_cast<std::uint32_t>(places_in(tiles, room.bytes, way.copies)),
               way,
-              chunk_cells(threads),
+              chunks.cells,
               nullptr};
     }
   }
@@ -139,7 +151,11 @@ int played_blocks(atl::device_team const& team) {
 
 /// That of the kernel which keeps tiles; no threads if it cannot.
 kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
-  if (team.is_played()) return kept_shape(own, {played_blocks(team), 20'000, {100, 50}, 1, played_chunk});
+  if (team.is_played()) {
+    auto shape = kept_shape(own, {played_blocks(team), 20'000, {100, 50}, 1});
+    shape.chunk_cells = played_chunk;
+    return shape;
+  }
 #ifdef __CUDACC__
   using kernel = void (*)(kernel_work);
   constexpr kernel kernels[] = {&kept_kernel<1, 2>, &kept_kernel<1, 1>, &kept_kernel<2, 1>};
@@ -153,7 +169,7 @@ kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
     blocks = std::min(blocks, team.max_blocks(kernels[i], threads, static_cast<std::size_t>(bytes)));
   }
   constexpr int warp = 32;
-  auto shape = kept_shape(own, {blocks, bytes, {kept_threads(1), kept_threads(2)}, warp, 0});
+  auto shape = kept_shape(own, {blocks, bytes, {kept_threads(1), kept_threads(2)}, warp});
   if (shape.threads == 0) return shape;
   auto const is_way = [&](kept_way const& way) {
     return way.columns == shape.way.columns && way.copies == shape.way.copies;
