@@ -84,10 +84,11 @@ inline std::uint32_t tiny_limit(coefficients const& k, bool flush_denormals) {
   return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(least_without_care(k)) >> 32U) - 1;
 }
 
-/// Nonzero, and so small that results may be denormal. Looks at the upper half only; zero wraps around.
+/// Smaller for smaller numbers, but largest for zero, which wraps around. From the upper half only.
 HEAT3D_CELL std::uint32_t size_code(double v) {
   return (static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(v) >> 32U) & 0x7fffffffU) - 1;
 }
+/// Nonzero, and so small that results may be denormal.
 HEAT3D_CELL bool is_tiny(double v, std::uint32_t limit) { return size_code(v) < limit; }
 
 /// A cell and its neighbours; those beyond the outer surface equal the cell, and are counted as exposed.
