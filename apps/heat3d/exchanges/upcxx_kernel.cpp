@@ -93,15 +93,18 @@ struct chunking {
 };
 chunking chunks_beside(std::int64_t tile_n, std::int64_t threads, int blocks, std::int64_t face_cells) {
   constexpr double late = 160;  // a block has a chunk before its tile
-  constexpr double again = 50;  // one that has no tile has more cells than threads
-  auto const idle = blocks - tile_n;
-  if (face_cells > 0 && idle > 0) {
-    auto const rounds = pieces_for(face_cells, idle * threads);
-    auto const cost = again * static_cast<double>(rounds - 1);
-    if (cost < late) return {static_cast<std::uint32_t>(rounds * threads), cost};
-  }
-  auto const each = pieces_for(pieces_for(face_cells, threads), blocks);
-  return {static_cast<std::uint32_t>(threads), late * static_cast<double>(each)};
+  constexpr double again = 50;  // with more cells than threads
+  // Never two chunks for a block: it would wait for what it has stored after each of them.
+  auto const plan = [&](std::int64_t idle, double first) {
+    auto const rounds = std::max<std::int64_t>(pieces_for(face_cells, idle * threads), 1);
+    return chunking{static_cast<std::uint32_t>(rounds * threads),
+                    first + again * static_cast<double>(rounds - 1)};
+  };
+  if (face_cells == 0) return {static_cast<std::uint32_t>(threads), 0};
+  auto const all = plan(blocks, late);
+  if (tile_n >= blocks) return all;
+  auto const others = plan(blocks - tile_n, 0);
+  return others.cost < all.cost ? others : all;
 }
 
 /// With a block for every tile; no threads if that does not work out.
