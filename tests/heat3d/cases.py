@@ -334,11 +334,13 @@ def many_steps_at_once(bench, exchange):
     # Swapped, mirrored or transposed planes would be seen.
     output = bench.run([*EIGENMODE, "-N", "25", *device], ranks, env=DEVICES)
     require("exact field      ok" in output.text, f"{output.what}\ndid not compare the field\n{output.text}")
-    # A heat front with numbers that are flushed; the second one has more cells than blocks of threads of simulated devices keep.
+    # A heat front with numbers that are flushed: in blocks without inner cells, in tiles that blocks of threads of simulated devices keep, and
+    # with too many cells for that.
     if ranks == 2:
         # Blocks of one cell, without inner ones.
         same(["-X", "3", "-Y", "3", "-Z", "2", "-N", "40", "-T0", "0.2"])
-        same(["-X", "330", "-Y", "2", "-Z", "2", "-N", "700", "--stop-after", "325"])
+        for grid in ("1,1,2", "2,1,1"):
+            same(["-X", "330", "-Y", "2", "-Z", "2", "-N", "700", "--stop-after", "325"], ["--grid", grid])
     if ranks == 1:
         same(["-X", "700", "-Y", "2", "-Z", "2", "-N", "700", "--stop-after", "325"])
     if ranks == 4:

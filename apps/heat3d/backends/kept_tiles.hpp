@@ -5,7 +5,7 @@
 /// the tile's sides pass through the field, since others read them. The other planes come from the field some planes ahead of the walk,
 /// and go back to it.
 ///
-/// A tile that fits in there twice is there twice, by the parity of the step: then new values overwrite none that others still read, and threads
+/// A small tile is there twice, by the parity of the step: then new values overwrite none that others still read, and threads
 /// wait for each other once in a step instead of once a plane.
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace heat3d {
 
-/// What comes from the field is asked for so many planes before it is read: memory is far away. Three and nine are slower.
+/// What comes from the field is asked for so many planes before it is read: memory is far away. Fewer and more are no faster.
 inline constexpr int planes_ahead = 5;
 /// Planes that pass take turns in so many places.
 inline constexpr int passing_places = planes_ahead + 1;

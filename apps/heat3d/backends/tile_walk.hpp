@@ -174,11 +174,11 @@ class tile_walk {
         }
       });
       own_.for_each_side([&](plane_cell const& side) { copy(side.kept, side.field); });
+      ++asked_;
+      asked_field_ += tile_.field_plane();
+      asked_place_ = tile_.place_above(asked_place_);
     }
     end_copy_group();
-    ++asked_;
-    asked_field_ += tile_.field_plane();
-    asked_place_ = tile_.place_above(asked_place_);
   }
   /// What is beside these cells, which others may overwrite from the next barrier on.
   HEAT3D_CELL static typename walk::row beside(stack const& s, double const* at) {

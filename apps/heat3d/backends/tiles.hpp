@@ -22,7 +22,7 @@ struct tile_sides {
 /// Tiles of the inner cells; those at the high end may be cut.
 struct tiling {
   triple low;                ///< corner of the inner cells
-  int width, height, depth;  ///< cells of a tile, of which a thread computes a column
+  int width, height, depth;  ///< cells of a tile, of which a thread computes a column or two
   int n_x, n_y, n_z;         ///< how many; 0: there are no inner cells
 
   HEAT3D_CELL std::int64_t tile_n() const { return std::int64_t{n_x} * n_y * n_z; }
@@ -31,6 +31,8 @@ struct tiling {
 /// How tiles are computed that blocks of threads keep: so many columns for each thread, in so many copies.
 struct kept_way {
   int columns, copies;
+
+  HEAT3D_CELL bool operator==(kept_way const&) const = default;
 };
 
 /// What all threads of a block have in common: which tile is theirs.

@@ -49,8 +49,10 @@ __global__ void __launch_bounds__(block_threads, blocks)
   run_from_field(work, sum_of_thread<block_threads>());
 }
 
-/// More threads have too few registers, and are slower for it. With two columns each there are more of these.
+/// More threads have too few registers, and are slower for it. Two columns each need more registers.
 constexpr int kept_threads(int columns) { return columns == 1 ? 512 : 384; }
+constexpr int warp = 32;
+static_assert(kept_threads(1) % warp == 0 && kept_threads(2) % warp == 0);
 template <int columns, int copies>
 __global__ void __launch_bounds__(kept_threads(columns), 1)
     kept_kernel(__grid_constant__ kernel_work const work) {
@@ -91,16 +93,16 @@ struct chunking {
   std::uint32_t cells;
   double cost;
 };
-chunking chunks_beside(std::int64_t tile_n, std::int64_t threads, int blocks, std::int64_t face_cells) {
+chunking chunks_beside(std::int64_t tile_n, std::int64_t threads, int blocks, std::int64_t boundary_cells) {
   constexpr double late = 160;  // a block has a chunk before its tile
   constexpr double again = 50;  // with more cells than threads
   // Never two chunks for a block: it would wait for what it has stored after each of them.
   auto const plan = [&](std::int64_t idle, double first) {
-    auto const rounds = std::max<std::int64_t>(pieces_for(face_cells, idle * threads), 1);
+    auto const rounds = std::max<std::int64_t>(pieces_for(boundary_cells, idle * threads), 1);
     return chunking{static_cast<std::uint32_t>(rounds * threads),
                     first + again * static_cast<double>(rounds - 1)};
   };
-  if (face_cells == 0) return {static_cast<std::uint32_t>(threads), 0};
+  if (boundary_cells == 0) return {static_cast<std::uint32_t>(threads), 0};
   auto const all = plan(blocks, late);
   if (tile_n >= blocks) return all;
   auto const others = plan(blocks - tile_n, 0);
@@ -113,21 +115,23 @@ kernel_shape kept_shape(block const& own, kept_room const& room) {
   kernel_shape best{};
   // Cells of the field have 32-bit numbers there.
   if (room.blocks < 1 || own.cells.cell_n() > std::numeric_limits<std::int32_t>::max()) return best;
-  auto const least_threads = static_cast<std::uint32_t>(room.group);
-  if (inner.is_empty()) return {least_threads, room.blocks, {}, 1, {1, 1}, least_threads, nullptr};
-  auto const face_cells = std::int64_t{chunks_of(own, 1)};
+  auto const boundary_cells = std::int64_t{chunks_of(own, 1)};
+  if (inner.is_empty()) {
+    auto const chunks = chunks_beside(0, room.threads[0], room.blocks, boundary_cells);
+    return {static_cast<std::uint32_t>(room.threads[0]), room.blocks, {}, 1, {1, 1}, chunks.cells, nullptr};
+  }
   double least = 0;
   for (auto const& way : kept_ways) {
     int const most = room.threads[way.columns - 1];
     // Blocks without tiles have chunks: many, or as few as need a round or two.
-    auto const for_chunks = pieces_for(face_cells, most);
+    auto const for_chunks = pieces_for(boundary_cells, most);
     for (auto const idle :
          {std::int64_t{0}, pieces_for(for_chunks, 2), for_chunks, for_chunks + for_chunks / 2}) {
       auto const tiles = kept_tiling(inner, way, most, room.blocks - idle, room.bytes);
       if (tiles.tile_n() == 0) continue;
       // Idle threads would wait with the others in each plane.
       auto const threads = pieces_for(threads_for(tiles, way.columns), room.group) * room.group;
-      auto const chunks = chunks_beside(tiles.tile_n(), threads, room.blocks, face_cells);
+      auto const chunks = chunks_beside(tiles.tile_n(), threads, room.blocks, boundary_cells);
       auto const cost = kept_cost(tiles, way) + chunks.cost;
       if (best.threads > 0 && cost >= least) continue;
       least = cost;
@@ -155,7 +159,9 @@ int played_blocks(atl::device_team const& team) {
 /// That of the kernel which keeps tiles; no threads if it cannot.
 kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
   if (team.is_played()) {
-    auto shape = kept_shape(own, {played_blocks(team), 20'000, {100, 50}, 1});
+    // By size one way or the other, so that all of them are tested.
+    bool const odd = own.cells.cell_n() % 2 != 0;
+    auto shape = kept_shape(own, {played_blocks(team), 12'000, {odd ? 160 : 100, 100}, 1});
     shape.chunk_cells = played_chunk;
     return shape;
   }
@@ -171,13 +177,9 @@ kernel_shape shape_that_keeps(atl::device_team const& team, block const& own) {
     auto const threads = static_cast<std::uint32_t>(kept_threads(kept_ways[i].columns));
     blocks = std::min(blocks, team.max_blocks(kernels[i], threads, static_cast<std::size_t>(bytes)));
   }
-  constexpr int warp = 32;
   auto shape = kept_shape(own, {blocks, bytes, {kept_threads(1), kept_threads(2)}, warp});
   if (shape.threads == 0) return shape;
-  auto const is_way = [&](kept_way const& way) {
-    return way.columns == shape.way.columns && way.copies == shape.way.copies;
-  };
-  shape.code = reinterpret_cast<void const*>(kernels[std::ranges::find_if(kept_ways, is_way) - kept_ways]);
+  shape.code = reinterpret_cast<void const*>(kernels[std::ranges::find(kept_ways, shape.way) - kept_ways]);
   return shape;
 #else
   return {};

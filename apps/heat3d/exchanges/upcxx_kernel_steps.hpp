@@ -188,7 +188,7 @@ ATOLL_ANYWHERE void run_from_memory(kernel_work const& work, double* memory, com
   }
   kept_tile const tile(work.sweeps[0], work.flags.tiles, number, static_cast<int>(work.places));
   own_columns<columns> own(work.sweeps[0], tile, static_cast<int>(block.rank()));
-  /// Calls `each` with this thread's cells of planes that stay, where they are in memory and in the field.
+  // Calls `each` with this thread's cells of planes that stay, where they are in memory and in the field.
   auto const for_kept_cells = [&](auto const& each) {
     own.for_each([&](column_stack<columns> const& stack, stack_walk<columns>&) {
       for (int i = 0; i < columns; ++i) {
