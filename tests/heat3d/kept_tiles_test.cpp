@@ -141,7 +141,7 @@ class kept_by_block {
         own_(w, tile_, 0),
         copy_(static_cast<int>(places * plane_cells(t))),
         memory_(static_cast<std::size_t>(copies * copy_), 1e300) {
-    for_kept([&](int kept, int field) { memory_[kept] = w.from[field]; });
+    own_.for_kept_cells(tile_, [&](int kept, int field) { memory_[kept] = w.from[field]; });
   }
 
   void walk(sweep_work const& w, int step) {
@@ -191,16 +191,6 @@ class kept_by_block {
 
  private:
   double* present(int step) { return memory_.data() + (copies == 2 && step % 2 != 0 ? copy_ : 0); }
-  template <class Each>
-  void for_kept(Each const& each) {
-    own_.for_each([&](column_stack<columns> const& s, stack_walk<columns>&) {
-      for (int i = 0; i < columns; ++i) {
-        for (int z = 0; s.is_there[i] && z < tile_.kept; ++z)
-          each(s.at.kept + i * s.row + z * tile_.plane,
-               s.at.field + i * s.field_row + z * tile_.field_plane());
-      }
-    });
-  }
 
   kept_tile tile_;
   own_columns<columns> own_;

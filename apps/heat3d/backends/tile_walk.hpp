@@ -105,6 +105,16 @@ class own_columns {
     for (std::size_t i = 0; i < stacks_.size(); ++i) each(stacks_[i], walks_[i]);
 #endif
   }
+  /// Calls `each` with the cells of planes that stay: where they are in memory, and in the field.
+  template <class Each>
+  HEAT3D_CELL void for_kept_cells(kept_tile const& tile, Each const& each) {
+    for_each([&](stack const& s, walk&) {
+      for (int i = 0; i < columns; ++i) {
+        for (int z = 0; s.is_there[i] && z < tile.kept; ++z)
+          each(s.at.kept + i * s.row + z * tile.plane, s.at.field + i * s.field_row + z * tile.field_plane());
+      }
+    });
+  }
   template <class Each>
   HEAT3D_CELL void for_each_side(Each&& each) const {
 #ifdef __CUDA_ARCH__

@@ -98,7 +98,7 @@ chunking chunks_beside(std::int64_t tile_n, std::int64_t threads, int blocks, st
   constexpr double again = 50;  // with more cells than threads
   // Never two chunks for a block: it would wait for what it has stored after each of them.
   auto const plan = [&](std::int64_t idle, double first) {
-    auto const rounds = std::max<std::int64_t>(pieces_for(boundary_cells, idle * threads), 1);
+    auto const rounds = pieces_for(boundary_cells, idle * threads);
     return chunking{static_cast<std::uint32_t>(rounds * threads),
                     first + again * static_cast<double>(rounds - 1)};
   };

@@ -188,23 +188,12 @@ ATOLL_ANYWHERE void run_from_memory(kernel_work const& work, double* memory, com
   }
   kept_tile const tile(work.sweeps[0], work.flags.tiles, number, static_cast<int>(work.places));
   own_columns<columns> own(work.sweeps[0], tile, static_cast<int>(block.rank()));
-  // Calls `each` with this thread's cells of planes that stay, where they are in memory and in the field.
-  auto const for_kept_cells = [&](auto const& each) {
-    own.for_each([&](column_stack<columns> const& stack, stack_walk<columns>&) {
-      for (int i = 0; i < columns; ++i) {
-        if (!stack.is_there[i]) continue;
-        for (int z = 0; z < tile.kept; ++z)
-          each(stack.at.kept + i * stack.row + z * tile.plane,
-               stack.at.field + i * stack.field_row + z * tile.field_plane());
-      }
-    });
-  };
   // Of two copies those of steps of parity p are in the p'th one.
   auto const copy = copies == 1 ? 0 : static_cast<int>(work.places) * tile.plane;
   auto const copy_of = [&](std::uint32_t step) { return memory + (step % 2 == 0 ? 0 : copy); };
   auto const begin = work.flags.clock.step;
   double const* const before = work.sweeps[begin % 2].from;
-  for_kept_cells([&](int kept, int field) { copy_of(begin)[kept] = before[field]; });
+  own.for_kept_cells(tile, [&](int kept, int field) { copy_of(begin)[kept] = before[field]; });
   block.sync();
 
   run_steps(work, radiated, [&](sweep_work const& w, basic_tile_flags<known_step> const& flags) {
@@ -219,7 +208,7 @@ ATOLL_ANYWHERE void run_from_memory(kernel_work const& work, double* memory, com
 
   auto const end = begin + work.step_n;
   double* const after = work.sweeps[1 - end % 2].to;
-  for_kept_cells([&](int kept, int field) { after[field] = copy_of(end)[kept]; });
+  own.for_kept_cells(tile, [&](int kept, int field) { after[field] = copy_of(end)[kept]; });
   add_to_slot(work, radiated);
 }
 
