@@ -16,7 +16,7 @@
 #include "harness/cuda_check.hpp"
 #include "harness/group.hpp"
 #include "harness/pattern.hpp"
-#include "harness/two_processes.hpp"
+#include "harness/processes.hpp"
 
 namespace atl::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "two_processes.hpp"
+#include "processes.hpp"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
