@@ -1,11 +1,12 @@
 #pragma once
 
-/// Two processes of one program, of which the first starts the second: for what needs no launcher.
+/// Processes of one program, of which the first starts the others: for what needs no launcher.
 
 #include <sched.h>
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <new>
 #include <vector>
@@ -15,23 +16,35 @@
 namespace atl::bench {
 
 /// What `atoll bench` tells such a program.
-struct pair_options {
-  group_config config;
+struct process_options {
+  group_config config;  ///< ranks: how many processes
   std::vector<std::size_t> device_sizes;
 };
 
-pair_options pair_options_of(int argc, char** argv);
+process_options process_options_of(int argc, char** argv);
 
 /// Zero-filled, and shared with processes that are started from here on. Ends the program if there is none.
 void* map_shared(std::size_t bytes);
 
-/// Where both find each other, and what they measure. `Id`: by which the library that is measured knows the two.
+/// Where processes wait for each other that are not two.
+class round_table {
+ public:
+  void meet(int ranks);
+  /// Rank 0's value to all.
+  void share(int rank, int ranks, std::uint64_t& value);
+
+ private:
+  alignas(64) std::atomic<std::uint64_t> arrived_ = 0;  ///< since the start
+  alignas(64) std::atomic<std::uint64_t> value_ = 0;
+};
+
+/// Where all find each other, and what they measure by. `Id`: by which the library that is measured knows them.
 template <class Id>
 class meeting {
  public:
   static meeting& make() { return *new (map_shared(sizeof(meeting))) meeting; }
 
-  /// What `make_id` returns in rank 0, in both.
+  /// What `make_id` returns in rank 0, in all.
   template <class Make>
   Id agree(int rank, Make const& make_id) {
     if (rank == 0) {
@@ -44,14 +57,17 @@ class meeting {
   }
 
   shared_lines lines{};
+  round_table table;
 
  private:
   Id id_{};
   std::atomic<int> written_ = 0;
 };
 
-/// Runs `run` as rank 0 here and as rank 1 in a process of its own. If either fails, the other one ends, too, since it would
-/// wait for ever; rank 1's exit status becomes the program's. Returns that of a program that has not failed, in both.
-int run_pair(group_config const& config, shared_lines& lines, std::function<void(group_config)> const& run);
+/// Runs `run` as rank 0 here and as the other ranks of `config` in processes of their own. If one fails, the others end, too,
+/// since they would wait for ever; its exit status becomes the program's. Returns that of a program that has not failed, in
+/// all.
+int run_processes(group_config const& config, shared_lines& lines, round_table& table,
+                  std::function<void(group_config)> const& run);
 
 }  // namespace atl::bench

@@ -1,7 +1,7 @@
-// NCCL's collectives of two GPUs as a column of `atoll bench gpu`, under the same rules: rows have the keys of the library's rows
-// that they stand beside, and work in place where those do. The memory is NCCL's own and registered, as ours is.
+// NCCL's collectives as a column of `atoll bench gpu`, under the same rules: rows have the keys of the library's rows that they
+// stand beside, and work in place where those do. The memory is NCCL's own and registered, as ours is.
 //
-// Two processes, of which the first starts the second, since NCCL needs no launcher.
+// A process for each of two GPUs or more, of which the first starts the others, since NCCL needs no launcher.
 
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -22,7 +22,7 @@ namespace atl::bench {
 namespace {
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
-constexpr int sums_per_graph = 16;  // as in suites/gpu_kernels.cpp
+constexpr int sums_per_graph = 16;  // as in suites/gpu_collectives.cpp
 
 using nccl_meeting = meeting<ncclUniqueId>;
 
@@ -34,17 +34,17 @@ void check(ncclResult_t code, char const* what) {
   std::exit(2);
 }
 
-/// Two ranks, of which each has memory on its GPU and a stream.
+/// Ranks of which each has memory on its GPU and a stream.
 class communicator {
  public:
-  communicator(int rank, nccl_meeting& m, std::size_t bytes) : rank_(rank) {
+  communicator(int rank, int ranks, nccl_meeting& m, std::size_t bytes) : rank_(rank), ranks_(ranks) {
     check(cudaSetDevice(rank), "cudaSetDevice");
     ncclUniqueId const id = m.agree(rank, [] {
       ncclUniqueId made;
       check(ncclGetUniqueId(&made), "ncclGetUniqueId");
       return made;
     });
-    check(ncclCommInitRank(&comm_, 2, id, rank), "ncclCommInitRank");
+    check(ncclCommInitRank(&comm_, ranks, id, rank), "ncclCommInitRank");
     void* memory = nullptr;
     check(ncclMemAlloc(&memory, bytes), "ncclMemAlloc");
     check(ncclCommRegister(comm_, memory, bytes, &registered_), "ncclCommRegister");
@@ -54,7 +54,7 @@ class communicator {
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
 
-  /// Both ranks.
+  /// All ranks.
   void destroy() {
     check(cudaStreamDestroy(stream_), "cudaStreamDestroy");
     check(ncclCommDeregister(comm_, registered_), "ncclCommDeregister");
@@ -113,26 +113,30 @@ class communicator {
   }
 
   [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return ranks_; }
 
  private:
   int rank_;
+  int ranks_;
   ncclComm_t comm_ = nullptr;
   void* registered_ = nullptr;
   cudaStream_t stream_ = nullptr;
   char* data_ = nullptr;
 };
 
-/// `start` sums `values.size()` numbers of both ranks, and doubles the result `doublings` times.
+/// `start` sums n numbers of all ranks, and that result `again` times more.
 template <class Start>
-void check_sum(communicator& all, char const* what, int doublings, std::size_t n, Start const& start) {
+void check_sum(communicator& all, char const* what, int again, std::size_t n, Start const& start) {
   std::vector<double> values(n);
-  for (std::size_t i = 0; i < n; ++i) values[i] = all.rank() + 1 + static_cast<double>(i % 1000);
+  for (std::size_t i = 0; i < n; ++i) values[i] = all.rank() + 1 + static_cast<double>(i % 100);
   all.write(values);
   start();
   all.read(values);
+  double const ranks = all.ranks();
   for (std::size_t i = 0; i < n; ++i) {
-    // Exact: small integers.
-    double const right = (3 + 2 * static_cast<double>(i % 1000)) * static_cast<double>(1 << doublings);
+    // Exact: integers of less than 53 bits.
+    double right = ranks * (ranks + 1) / 2 + ranks * static_cast<double>(i % 100);
+    for (int k = 0; k < again; ++k) right *= ranks;
     if (values[i] != right) wrong_data(std::string(what) + ", number " + std::to_string(i));
   }
 }
@@ -146,7 +150,7 @@ void check_results(communicator& all) {
   check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
 
   constexpr std::size_t each = 50'001;
-  std::vector<char> host(2 * each);
+  std::vector<char> host(static_cast<std::size_t>(all.ranks()) * each);
   fill_pattern(host.data(), host.size(), all.rank());
   all.write(host);
   all.broadcast(host.size());
@@ -158,13 +162,13 @@ void check_results(communicator& all) {
   all.write(host);
   all.gather_all(each);
   all.read(host);
-  for (int rank = 0; rank < 2; ++rank) {
+  for (int rank = 0; rank < all.ranks(); ++rank) {
     check_pattern(host.data() + static_cast<std::size_t>(rank) * each, each, rank, "NCCL gather to all", 1);
   }
 }
 
 void measure(group& g, communicator& all, std::vector<std::size_t> const& sizes) {
-  // As in suites/gpu_kernels.cpp and suites/gpu_streams.cpp.
+  // As in suites/gpu_collectives.cpp.
   for (std::size_t const bytes : sizes) {
     auto const add_row = [&](char const* key, auto const& call) {
       row r{.suite = "nccl", .key = key, .name = key, .bytes = bytes};
@@ -188,7 +192,8 @@ void measure(group& g, communicator& all, std::vector<std::size_t> const& sizes)
       check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
     }
     add_row("gpu.stream.broadcast", [&] { all.broadcast(bytes); });
-    if (bytes > 1) add_row("gpu.stream.gather_all", [&] { all.gather_all(bytes / 2); });
+    if (std::size_t const each = bytes / static_cast<std::size_t>(all.ranks()); each > 0)
+      add_row("gpu.stream.gather_all", [&] { all.gather_all(each); });
   }
 }
 
@@ -203,12 +208,13 @@ void run(group_config const& c, std::vector<std::size_t> const& sizes, nccl_meet
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   group g(c);
-  if (devices < 2) {
-    g.print_fact("nccl", "not measured: it needs a GPU for each of two ranks, and there is one");
+  if (devices < c.ranks) {
+    g.print_fact("nccl", "not measured: it needs a GPU for each of " + std::to_string(c.ranks) +
+                             " ranks, and there are " + std::to_string(devices));
     return;
   }
   std::size_t const room = std::max(*std::max_element(sizes.begin(), sizes.end()), mebi);
-  communicator all(c.rank, m, room);
+  communicator all(c.rank, c.ranks, m, room);
   check_results(all);
   all.clear(room);
   bind_to_core(c.rank);  // only now: threads that NCCL and CUDA have started stay free
@@ -226,7 +232,8 @@ int main(int argc, char** argv) {
   // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies.
   setenv("NCCL_NVLS_ENABLE", "0", 1);
   using namespace atl::bench;
-  pair_options const options = pair_options_of(argc, argv);
+  process_options const options = process_options_of(argc, argv);
   nccl_meeting& m = nccl_meeting::make();
-  return run_pair(options.config, m.lines, [&](group_config const& c) { run(c, options.device_sizes, m); });
+  return run_processes(options.config, m.lines, m.table,
+                       [&](group_config const& c) { run(c, options.device_sizes, m); });
 }

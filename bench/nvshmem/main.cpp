@@ -221,10 +221,11 @@ void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_m
 
 int main(int argc, char** argv) {
   using namespace atl::bench;
-  pair_options const options = pair_options_of(argc, argv);
+  process_options const options = process_options_of(argc, argv);
   // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies;
   // nothing here needs it.
   setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
   nvshmem_meeting& m = nvshmem_meeting::make();
-  return run_pair(options.config, m.lines, [&](group_config const& c) { run(c, options.device_sizes, m); });
+  return run_processes(options.config, m.lines, m.table,
+                       [&](group_config const& c) { run(c, options.device_sizes, m); });
 }

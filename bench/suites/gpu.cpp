@@ -1,5 +1,5 @@
-// Copies between memories of two ranks of which one at least is on a GPU: every pair and direction, beside
-// the driver's own copies; and copies that tell the target.
+// The suite of GPUs. Here: copies between memories of two ranks of which one at least is on a GPU, every pair and direction,
+// beside the driver's own copies; and copies that tell the target.
 
 #include <algorithm>
 #include <atoll/copy_batch.hpp>
@@ -17,6 +17,8 @@ namespace atl::bench {
 namespace {
 
 using pointer = raw_copies::pointer;
+using allocator = upcxx::device_allocator<upcxx::gpu_default_device>;
+constexpr auto kind = upcxx::gpu_default_device::kind;
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
 constexpr std::size_t copies_per_notification = 16;
@@ -230,25 +232,25 @@ void run_notified(setting const& s, memories const& m, raw_memories const& raw_a
 
 // Memory of both ranks
 
-/// Nothing at all if the driver refuses anything on either rank; the reason is a fact of the run.
+/// The first rank's problem, on all.
+std::string agreed(std::string const& own) {
+  upcxx::dist_object<std::string> const all(own);
+  std::string first;
+  for (int rank = 0; rank < upcxx::rank_n() && first.empty(); ++rank) first = all.fetch(rank).wait();
+  upcxx::barrier();
+  return first;
+}
+
+/// Nothing at all if the driver refuses anything on any rank; the reason is a fact of the run. Two ranks have each other's memory.
 bool open_raw(group const& g, raw_copies& raw, int device, std::size_t bytes) {
-  std::string problem = raw.open(device, bytes);
-  auto const agree = [&] {
-    upcxx::dist_object<std::string> const all(problem);
-    std::string const theirs = all.fetch(1 - g.config().rank).wait();
-    upcxx::barrier();
-    if (problem.empty()) problem = theirs;
-    return problem.empty();
-  };
-  bool good = agree();
-  if (good) {
+  std::string problem = agreed(raw.open(device, bytes));
+  if (problem.empty() && g.config().ranks == 2) {
     auto const of_0 = upcxx::broadcast(raw.share(), 0).wait();
     auto const of_1 = upcxx::broadcast(raw.share(), 1).wait();
-    problem = raw.open_peer(g.first() ? of_1 : of_0);
-    good = agree();
+    problem = agreed(raw.open_peer(g.first() ? of_1 : of_0));
   }
-  if (!good) g.print_fact("driver", "not measured: " + problem);
-  return good;
+  if (!problem.empty()) g.print_fact("driver", "not measured: " + problem);
+  return problem.empty();
 }
 
 void run_ways(setting const& s, memories& m, raw_memories const& raw) {
@@ -271,6 +273,28 @@ void run_ways(setting const& s, memories& m, raw_memories const& raw) {
           raw.own_gpu);
 }
 
+/// Between two ranks.
+void run_pair(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> own_gpu, std::size_t room) {
+  auto const own_host = upcxx::new_array<char>(room);
+  auto const peers_gpu = upcxx::broadcast(own_gpu, 1).wait();
+  auto const peers_host = upcxx::broadcast(own_host, 1).wait();
+  memories m{own_gpu, peers_gpu, own_host, peers_host, std::vector<char>(room)};
+  raw_memories at;
+  if (s.raw != nullptr) {
+    at = {s.raw->own(), s.raw->peer(), s.raw->of_host(own_host.local()), s.raw->of_host(peers_host.local()),
+          reinterpret_cast<pointer>(m.own_private.data())};
+  }
+  run_ways(s, m, at);
+  run_private(s, m, at);
+  run_batches(s, m, at);
+  run_notified(s, m, at);
+  run_streams(s, gpu, m);
+  run_kernels(s, gpu, m);
+  run_ghosts(s);
+  upcxx::barrier();
+  upcxx::delete_array(own_host);
+}
+
 }  // namespace
 
 void run_gpu(group& g, suite_options const& options) {
@@ -278,10 +302,19 @@ void run_gpu(group& g, suite_options const& options) {
     g.print_fact("measured", "nothing of GPUs: the ranks are on different hosts");
     return;
   }
+  int const ranks = g.config().ranks;
+  if (int const devices = upcxx::gpu_default_device::device_n(); ranks > 2 && devices < ranks) {
+    // Kernels that wait for each other on one GPU take turns, which says nothing of any of them.
+    g.print_fact("gpu, " + std::to_string(ranks) + " ranks",
+                 "not measured: collectives need a GPU for each of more than two ranks, and there are " +
+                     std::to_string(devices));
+    return;
+  }
   std::size_t const largest = *std::max_element(options.device_sizes.begin(), options.device_sizes.end());
   std::size_t const room = std::max(largest, std::size_t{128} << 10);
   std::string about = upcxx::gpu_default_device::kind_info();
-  auto gpu = upcxx::make_gpu_allocator(room + mebi);
+  // Reductions take a quarter of a MiB for each rank.
+  auto gpu = upcxx::make_gpu_allocator(room + mebi + static_cast<std::size_t>(ranks) * mebi / 2);
   bool const everywhere = upcxx::reduce_all(gpu.is_active(), upcxx::op_fast_bit_and).wait();
   about.erase(about.find_last_not_of('\n') + 1);
   std::replace(about.begin(), about.end(), '\n', ';');
@@ -289,28 +322,13 @@ void run_gpu(group& g, suite_options const& options) {
   if (everywhere) {
     bool const simulated = about.find("simulated") != std::string::npos;
     auto const own_gpu = gpu.allocate<char>(room);
-    auto const own_host = upcxx::new_array<char>(room);
-    auto const peers_gpu = upcxx::broadcast(own_gpu, 1).wait();
-    auto const peers_host = upcxx::broadcast(own_host, 1).wait();
-    memories m{own_gpu, peers_gpu, own_host, peers_host, std::vector<char>(room)};
     raw_copies raw;
     bool const beside = !simulated && open_raw(g, raw, gpu.device_id(), room + mebi);
-    raw_memories at;
-    if (beside) {
-      at = {raw.own(), raw.peer(), raw.of_host(own_host.local()), raw.of_host(peers_host.local()),
-            reinterpret_cast<pointer>(m.own_private.data())};
-    }
-    setting const s{g, options, beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu."};
-    run_ways(s, m, at);
-    run_private(s, m, at);
-    run_batches(s, m, at);
-    run_notified(s, m, at);
-    run_streams(s, gpu, m);
-    run_kernels(s, gpu, m);
-    run_ghosts(s);
+    setting const s{g, options, beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu.", simulated};
+    if (ranks == 2) run_pair(s, gpu, own_gpu, room);
+    run_collectives(s, gpu, own_gpu, room);
     upcxx::barrier();
     if (beside) raw.close();
-    upcxx::delete_array(own_host);
   } else {
     g.print_fact("measured", "nothing: not every rank has a GPU");
   }

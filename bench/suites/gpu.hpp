@@ -21,17 +21,21 @@ using place = upcxx::global_ptr<char, upcxx::memory_kind::any>;
 struct setting {
   group& g;
   suite_options const& options;
-  raw_copies* raw;     ///< the driver's copies; null: there are none
+  raw_copies* raw;     ///< the driver's copies and graphs; null: there are none
   std::string prefix;  ///< of the keys
+  bool is_simulated;
+
+  /// With more than two ranks, no copies stand beside.
+  [[nodiscard]] bool has_limit() const { return raw != nullptr && g.config().ranks == 2; }
 
   [[nodiscard]] row make_row(std::string const& key, std::string const& name, std::size_t bytes) const {
     row r{.suite = "gpu", .key = prefix + key, .name = name, .bytes = bytes};
-    r.limit = raw != nullptr ? "driver" : "none";
+    r.limit = has_limit() ? "driver" : "none";
     return r;
   }
   /// The driver's copies beside ours; nothing where there are none.
   [[nodiscard]] group::body limit(group::body body) const {
-    return raw != nullptr ? std::move(body) : group::body{};
+    return has_limit() ? std::move(body) : group::body{};
   }
 };
 
@@ -66,5 +70,11 @@ void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
                  memories const& m);
 /// Of boxes; both ranks.
 void run_ghosts(setting const& s);
+/// All ranks, however many; `data`: `room` bytes of the own GPU.
+void run_collectives(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
+                     upcxx::global_ptr<char, upcxx::gpu_default_device::kind> data, std::size_t room);
+
+/// Was this compiled for CUDA, and is there more than the driver's interface?
+bool has_cuda_runtime();
 
 }  // namespace atl::bench

@@ -1,7 +1,8 @@
 // Communication by kernels, on two GPUs, or played by the host; beside it a bare flag that two kernels hand to each other, and the
 // driver's copies. Compiled for CUDA where the build has its compiler.
 
-#include <atoll/stream_reduction.cuh>
+#include <atoll/device.cuh>
+#include <atoll/stream.hpp>
 #include <cstdint>
 #include <upcxx/upcxx.hpp>
 
@@ -110,55 +111,11 @@ struct sums {
   }
 };
 
-/// Sums of arrays in streams; beside them the copy of as much from GPU to GPU.
-void run_reductions(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
-                    memories const& m) {
-  stream_reduction sums(gpu);
-  auto const stream = make_stream(gpu);
-  auto const data = upcxx::reinterpret_pointer_cast<double>(upcxx::static_kind_cast<kind>(m.own_gpu));
-  upcxx::barrier();
-  for (std::size_t const bytes : s.options.device_sizes) {
-    std::size_t const n = bytes / sizeof(double);
-    auto const many = [&](std::uint64_t times) {
-      for (std::uint64_t i = 0; i < times; ++i) sums.reduce_all(stream, data, data, n, device::plus{});
-      atl::wait(stream);
-    };
-    row r = s.make_row("stream.reduce", "sum of two arrays in streams, many in flight", bytes);
-    r.least = 16;
-    r.limit_of_both = true;
-    s.g.symmetric(r, many, s.limit([&](std::uint64_t times) {
-      for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), bytes);
-      s.raw->wait();
-    }));
-    if (s.raw == nullptr || bytes > (std::size_t{1} << 20)) continue;
-    constexpr int each = 16;
-    raw_copies::graph const captured = s.raw->capture(stream.native(), [&] {
-      for (int i = 0; i < each; ++i) sums.reduce_all(stream, data, data, n, device::plus{});
-    });
-    row g = s.make_row("graph.reduce", "the same, as nodes of a graph", bytes);
-    g.parts = each;
-    g.least = 4;
-    s.g.symmetric(g, [&](std::uint64_t times) {
-      for (std::uint64_t i = 0; i < times; ++i) s.raw->launch(captured, stream.native());
-      atl::wait(stream);
-    });
-    s.raw->drop(captured);
-  }
-  upcxx::barrier();
-  sums.destroy();
-}
-
 }  // namespace
 
 void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                  memories const& m) {
-#ifdef __CUDACC__
-  int devices = 0;
-  if (s.raw != nullptr && cudaGetDeviceCount(&devices) != cudaSuccess)
-    return;  // only the driver's interface is there
-#else
-  if (s.raw != nullptr) return;  // for GPUs the compiler of CUDA is needed
-#endif
+  if (s.raw != nullptr && !has_cuda_runtime()) return;
   device_team team = make_device_team(gpu);
   bool const first = s.g.first();
   auto const of_peer = [first](auto mine) {
@@ -273,7 +230,6 @@ void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
   upcxx::barrier();
   gpu.deallocate(memory);
   team.destroy();
-  run_reductions(s, gpu, m);
 }
 
 }  // namespace atl::bench

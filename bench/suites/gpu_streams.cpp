@@ -1,9 +1,7 @@
 // Copies and signals in the order of streams, while no host waits; beside them the driver's own copies, writes and waits.
 
-#include <algorithm>
 #include <atoll/copy_batch.hpp>
 #include <atoll/stream.hpp>
-#include <atoll/stream_collectives.hpp>
 #include <cstdint>
 #include <upcxx/upcxx.hpp>
 
@@ -16,44 +14,6 @@ constexpr auto kind = upcxx::gpu_default_device::kind;
 
 constexpr std::size_t largest = std::size_t{1} << 20;
 constexpr int copies_per_graph = 16;
-
-/// Collectives of the two ranks, many in flight; beside them the copy of as much as a rank sends.
-void run_collectives(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
-                     memories const& m) {
-  stream_collectives all(gpu);
-  auto const own = upcxx::static_kind_cast<kind>(m.own_gpu);
-  std::size_t const room = *std::max_element(s.options.device_sizes.begin(), s.options.device_sizes.end());
-  auto const to = all.bind(own, room);
-  auto const stream = atl::make_stream(gpu);
-  auto const add_row = [&](char const* key, char const* name, std::size_t bytes, std::size_t sent,
-                           bool of_both, auto&& call) {
-    row r = s.make_row(key, name, bytes);
-    r.least = 16;
-    r.limit_of_both = of_both;
-    s.g.symmetric(
-        r,
-        [&](std::uint64_t times) {
-          for (std::uint64_t i = 0; i < times; ++i) call();
-          atl::wait(stream);
-        },
-        s.limit([&](std::uint64_t times) {
-          for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), sent);
-          s.raw->wait();
-        }));
-  };
-  for (std::size_t const bytes : s.options.device_sizes) {
-    add_row("stream.broadcast", "broadcast in streams, many in flight", bytes, bytes, false,
-            [&] { to.broadcast(stream, 0, own, bytes); });
-    // In place: each sends its half.
-    std::size_t const half = bytes / 2;
-    if (half == 0) continue;
-    auto const place = own + static_cast<std::ptrdiff_t>(s.g.first() ? 0 : half);
-    add_row("stream.gather_all", "gather to both in streams, many in flight", bytes, half, true,
-            [&] { to.gather_all(stream, place, half); });
-  }
-  upcxx::barrier();
-  all.destroy();
-}
 
 }  // namespace
 
@@ -137,7 +97,6 @@ void run_streams(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
   }
   upcxx::barrier();
   gpu.deallocate(own);
-  run_collectives(s, gpu, m);
 }
 
 }  // namespace atl::bench

@@ -37,7 +37,7 @@ constexpr std::array suites{
     suite{"alltoall", run_alltoall, true},
     suite{"neighbors", run_neighbors, true},
     suite{"memory", run_memory, false},
-    suite{"gpu", run_gpu, false},
+    suite{"gpu", run_gpu, true},
 };
 
 struct options : suite_options {

@@ -78,8 +78,8 @@ class Devices(unittest.TestCase):
     WAYS = ["put", "get", "host_to_peer_gpu", "peer_gpu_to_host", "private_to_peer_gpu", "peer_gpu_to_private",
             "host_to_gpu", "gpu_to_host", "gpu_to_peer_host", "peer_host_to_gpu"]
 
-    def measure(self, **settings):
-        return bench("gpu", "--quick", "--no-mpi", "--ranks", "2", "--sizes", "8,64K", "--csv", "-", **settings)
+    def measure(self, ranks="2", sizes="8,64K", **settings):
+        return bench("gpu", "--quick", "--no-mpi", "--ranks", ranks, "--sizes", sizes, "--csv", "-", **settings)
 
     def test_every_way_and_notifications(self):
         done = self.measure(ATOLL_SIM_DEVICES="2")
@@ -97,6 +97,14 @@ class Devices(unittest.TestCase):
         expected |= {f"gpu.simulated.ghosts.{dimension}{how}" for dimension in "xyz" for how in ("", ".stream")}
         self.assertEqual({row["key"] for row in rows}, expected)
         self.assertEqual({row["limit"] + row["goal"] for row in rows}, {""})
+
+    def test_collectives_are_measured_where_every_rank_has_a_device(self):
+        done = self.measure("4,5", "64", ATOLL_SIM_DEVICES="4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        expected = {("gpu.simulated.stream." + what, "4") for what in ("broadcast", "gather_all", "reduce")}
+        self.assertEqual({(row["key"], row["ranks"]) for row in rows}, expected)
+        self.assertRegex(done.stderr, r"(?m)^gpu, 5 ranks not measured: .* more than two ranks, and there are 4$")
 
     def test_without_a_device_it_says_so(self):
         done = self.measure(ATOLL_CUDA_DRIVER="/nonexistent.so")
@@ -217,12 +225,12 @@ class Peers(unittest.TestCase):
             link = os.path.join(self.folder, "libexec/atoll", program)
             if program != name and not os.path.exists(link):
                 os.symlink(os.path.join(real, "libexec/atoll", program), link)
-        self.script("libexec/atoll/" + name, "printf '" + "".join(
-            f"row\\tsuite={suite}\\tkey={key}\\tbytes={size}\\tranks=2\\tns={ns}\\n" for suite, key, size, ns in rows) + "'\n")
+        self.script("libexec/atoll/" + name, 'for word; do case $word in ranks=*) n=$word;; esac; done; printf "' + "".join(
+            f"row\\tsuite={suite}\\tkey={key}\\tbytes={size}\\t$n\\tns={ns}\\n" for suite, key, size, ns in rows) + '"\n')
         return os.path.join(self.folder, "bin/atoll")
 
-    def measure(self, only="gpu.put.time", command=None, **settings):
-        done = bench("gpu", "--quick", "--ranks", "2", "--sizes", "8,4K", "--only", only, "--csv", "-", command=command,
+    def measure(self, only="gpu.put.time", command=None, ranks="2", **settings):
+        done = bench("gpu", "--quick", "--ranks", ranks, "--sizes", "8,4K", "--only", only, "--csv", "-", command=command,
                      PATH=self.folder + ":" + os.environ["PATH"],
                      ATOLL_CUDA_DRIVER=os.environ["FAKE_CUDA_LIBRARY"], **settings)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -281,6 +289,13 @@ class Peers(unittest.TestCase):
             rows, text = self.measure(key, command)
             self.assertEqual([float(rows[size]["nccl_ns"]) for size in (8, 4096)], [1500, 2500])
             self.assertRegex(text, r"on stream +NCCL +UCX")
+
+    def test_collectives_of_more_ranks_stand_beside_those_of_nccl_with_as_many(self):
+        key = "gpu.stream.broadcast"
+        command = self.play("atoll-bench-nccl", [("nccl", key, 8, 1500), ("nccl", key, 4096, 2500)])
+        rows, text = self.measure(key, command, ranks="3", FAKE_CUDA="devices=3")
+        self.assertEqual([(row["ranks"], float(row["nccl_ns"])) for _, row in sorted(rows.items())], [("3", 1500), ("3", 2500)])
+        self.assertRegex(text, r"(?m)^nccl, 3 ranks")
 
     def test_absent_ones_give_a_line_each(self):
         self.script("mpirun", "echo Open MPI\nexit 1\n")

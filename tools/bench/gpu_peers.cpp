@@ -10,16 +10,20 @@
 namespace atl::tools {
 namespace {
 
-/// Why there is no CUDA device; empty if there is one.
-std::string missing_device() {
+struct found_devices {
+  int count = 0;
+  std::string missing;  ///< why there is none
+};
+
+found_devices find_devices() {
   char const* const chosen = std::getenv("ATOLL_CUDA_DRIVER");
   memory::cuda::api cuda;
-  if (char const* const absent = cuda.load(chosen != nullptr ? chosen : "libcuda.so.1")) return absent;
+  if (char const* const absent = cuda.load(chosen != nullptr ? chosen : "libcuda.so.1")) return {0, absent};
   int devices = 0;
   if (cuda.init(0) != memory::cuda::success || cuda.device_count(&devices) != memory::cuda::success) {
-    return "the CUDA driver does not start";
+    return {0, "the CUDA driver does not start"};
   }
-  return devices == 0 ? "no CUDA device" : "";
+  return {devices, devices == 0 ? "no CUDA device" : ""};
 }
 
 /// A peer that stands still must not hold up the rest.
@@ -38,21 +42,31 @@ class peers_of_gpus {
       : programs_(p), options_(o), take_figure_(take_figure), take_fact_(take_fact) {}
 
   void measure() {
-    std::string const missing = missing_device();
+    auto const [devices, missing] = find_devices();
     if (!missing.empty()) {
       take_fact_("gpu peers", "not measured: " + missing);
       return;
     }
+    for (int const ranks : options_.ranks) {
+      if (ranks == 2) measure_pairs();
+      // Of more ranks than devices, the suite itself says that they are not measured.
+      if (ranks == 2 || ranks <= devices) {
+        measure_program(programs_.nccl, ranks,
+                        ranks == 2 ? "nccl" : "nccl, " + std::to_string(ranks) + " ranks");
+      }
+    }
+  }
+
+ private:
+  void measure_pairs() {
     if (options_.mpi) {
       measure_mpi("messages", "mpi.gpu");
       measure_mpi("puts", "mpi_put.gpu");
     }
-    measure_program(programs_.nvshmem, "nvshmem");
-    measure_program(programs_.nccl, "nccl");
+    measure_program(programs_.nvshmem, 2, "nvshmem");
     measure_ucx();
   }
 
- private:
   void measure_mpi(std::string const& how, std::string const& fact) {
     if (programs_.mpi.empty() || programs_.mpirun.empty()) {
       take_fact_(fact, programs_.mpi.empty() ? "not built" : "not measured: no mpirun in PATH");
@@ -64,14 +78,15 @@ class peers_of_gpus {
     run(std::move(command), fact, "failed: this MPI does not take GPU memory");
   }
 
-  /// One that starts both ranks itself.
-  void measure_program(std::string const& program, std::string const& fact) {
+  /// One that starts its ranks itself.
+  void measure_program(std::string const& program, int ranks, std::string const& fact) {
     if (program.empty()) {
       take_fact_(fact, "not built");
       return;
     }
     command_line command{{program}, {}};
-    for (auto const& word : measuring_options(options_, 2)) command.words.push_back(word);
+    for (auto const& word : measuring_options(options_, ranks)) command.words.push_back(word);
+    command.words.push_back("ranks=" + std::to_string(ranks));
     run(std::move(command), fact, "failed");
   }
 
@@ -105,7 +120,8 @@ class peers_of_gpus {
   void take_row(::atl::bench::record const& record) {
     result const r = evaluate(record);
     for (std::size_t i = 0; i < peers.size(); ++i) {
-      if (peers[i].name == r.suite) take_figure_({static_cast<peer>(i), r.key, r.bytes, r.median_ns});
+      if (peers[i].name == r.suite)
+        take_figure_({static_cast<peer>(i), r.key, r.bytes, r.median_ns, r.ranks});
     }
   }
 

@@ -12,8 +12,8 @@
 
 namespace atl::tools {
 
-/// Runs them one after the other, each for a minute at most. `take_fact`: what was measured, or why not, one
-/// line a peer.
+/// Runs them one after the other, each for a minute at most; collectives for each number of ranks that has as many devices.
+/// `take_fact`: what was measured, or why not, one line a peer.
 void measure_gpu_peers(programs const& p, bench_options const& o,
                        std::function<void(peer_figure const&)> const& take_figure,
                        std::function<void(std::string const&, std::string const&)> const& take_fact);

@@ -32,7 +32,7 @@ bool wants(bench_options const& o, std::string const& suite) {
 /// Is there anything to measure with so many ranks?
 bool worthwhile(bench_options const& o, int ranks) {
   if (ranks == 2) return true;
-  for (char const* const suite : {"barrier", "allreduce", "broadcast", "alltoall"}) {
+  for (char const* const suite : {"barrier", "allreduce", "broadcast", "alltoall", "gpu"}) {
     if (wants(o, suite)) return true;
   }
   return false;
@@ -59,7 +59,7 @@ class bench {
       std::fprintf(table_, "Pairs of ranks are left out: they need two cores, and one is usable here.\n");
     }
     if (options_.mpi && has_common_ones(options_)) measure_message_passing();
-    if (wants(options_, "gpu") && has_pairs()) measure_gpu_peers();
+    if (wants(options_, "gpu")) measure_gpu_peers();
     int status = 0;
     for (int const ranks : options_.ranks) {
       bool const any = wants(options_, "gpu") || has_common_ones(options_);
@@ -114,13 +114,11 @@ class bench {
     add_fact("mpi", mpi_version_.empty() ? "failed" : mpi_version_);
   }
 
-  bool has_pairs() const { return std::ranges::find(options_.ranks, 2) != options_.ranks.end(); }
-
   void measure_gpu_peers() {
     tools::measure_gpu_peers(
         programs_, options_,
         [this](peer_figure const& f) {
-          others_[{f.whose, f.key, f.bytes, 2}] = f.ns;
+          others_[{f.whose, f.key, f.bytes, f.ranks}] = f.ns;
         },
         [this](std::string const& name, std::string const& value) { add_fact(name, value); });
   }

@@ -102,7 +102,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
       ->type_name("SIZES");
   app.add_option(
          "--ranks", ranks,
-         "numbers of ranks; barrier, allreduce, broadcast and alltoall take any, other suites 2 [2,8,16]")
+         "numbers of ranks; barrier, allreduce, broadcast and alltoall take any, other suites 2 [2,8,16]; gpu: 2, "
+         "and for collectives as many as there are devices [2,4]")
       ->type_name("COUNTS");
   app.add_option("--blocks", o.blocks, "undisturbed blocks that a figure is the median of")
       ->capture_default_str()
@@ -163,7 +164,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
   std::string net_sizes = !sizes.empty() ? sizes : o.quick ? "8,64K" : "8,4K,64K,1M,16M";
   std::string device_sizes = !sizes.empty() ? sizes : o.quick ? "8,1M" : "8,4K,64K,1M,16M,64M";
   if (sizes.empty()) sizes = o.quick ? "8,1M" : "8,64,512,4K,32K,256K,1M,4M";
-  if (ranks.empty()) ranks = o.quick ? "2,4" : "2,8,16";
+  bool const gpu_alone = o.suites == std::vector<std::string>{"gpu"};
+  if (ranks.empty()) ranks = o.quick || gpu_alone ? "2,4" : "2,8,16";
   for (auto const& [text, into] : {std::pair{&sizes, &o.sizes}, std::pair{&device_sizes, &o.device_sizes},
                                    std::pair{&net_sizes, &o.net_sizes}}) {
     for (auto const& word : words_of(*text)) {

@@ -31,6 +31,7 @@ struct peer_figure {
   std::string key;
   std::size_t bytes = 0;
   double ns = 0;
+  int ranks = 2;
 };
 
 }  // namespace atl::tools

@@ -1,0 +1,139 @@
+// Collectives in the order of streams, of as many ranks as have a GPU each; of two beside the driver's copies. Compiled for CUDA where
+// the build has its compiler.
+
+#include <algorithm>
+#include <atoll/stream.hpp>
+#include <atoll/stream_collectives.hpp>
+#include <atoll/stream_reduction.cuh>
+#include <upcxx/upcxx.hpp>
+
+#include "suites/gpu.hpp"
+
+namespace atl::bench {
+namespace {
+
+constexpr auto kind = upcxx::gpu_default_device::kind;
+constexpr int sums_per_graph = 16;
+
+using allocator = upcxx::device_allocator<upcxx::gpu_default_device>;
+using numbers = upcxx::global_ptr<double, kind>;
+
+/// Every element is the sum of what the ranks gave, in one call and in a graph.
+template <class Sum>
+void check_sums(group const& g, numbers data, std::size_t n, Sum const& sum) {
+  std::vector<double> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = g.config().rank + 1 + static_cast<double>(i % 100);
+  upcxx::copy(values.data(), data, n).wait();
+  upcxx::barrier();
+  sum(n);
+  upcxx::copy(data, values.data(), n).wait();
+  double const ranks = g.config().ranks;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (values[i] != ranks * (ranks + 1) / 2 + ranks * static_cast<double>(i % 100))
+      wrong_data("sum in streams, number " + std::to_string(i));
+  }
+}
+
+/// However many are timed: zeros stay what they are.
+void clear(numbers data, std::size_t n) {
+  std::vector<double> const zeros(n);
+  upcxx::copy(zeros.data(), data, n).wait();
+}
+
+/// Sums of arrays; beside them the copy of as much from GPU to GPU.
+void run_reductions(setting const& s, allocator& gpu, numbers data, std::size_t room) {
+  stream_reduction sums(gpu);
+  auto const stream = make_stream(gpu);
+  auto const sum = [&](std::size_t n) { sums.reduce_all(stream, data, data, n, device::plus{}); };
+  upcxx::barrier();
+  check_sums(s.g, data, std::min(room / sizeof(double), std::size_t{100'003}), [&](std::size_t n) {
+    sum(n);
+    atl::wait(stream);
+  });
+  clear(data, room / sizeof(double));
+  for (std::size_t const bytes : s.options.device_sizes) {
+    std::size_t const n = bytes / sizeof(double);
+    row r = s.make_row("stream.reduce", "sum of all ranks' arrays in streams, many in flight", bytes);
+    r.least = 16;
+    r.limit_of_both = true;
+    s.g.symmetric(
+        r,
+        [&](std::uint64_t times) {
+          for (std::uint64_t i = 0; i < times; ++i) sum(n);
+          atl::wait(stream);
+        },
+        s.limit([&](std::uint64_t times) {
+          for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), bytes);
+          s.raw->wait();
+        }));
+    if (s.raw == nullptr || bytes > (std::size_t{1} << 20)) continue;
+    raw_copies::graph const captured = s.raw->capture(stream.native(), [&] {
+      for (int i = 0; i < sums_per_graph; ++i) sum(n);
+    });
+    row g = s.make_row("graph.reduce", "the same, as nodes of a graph", bytes);
+    g.parts = sums_per_graph;
+    g.least = 4;
+    s.g.symmetric(g, [&](std::uint64_t times) {
+      for (std::uint64_t i = 0; i < times; ++i) s.raw->launch(captured, stream.native());
+      atl::wait(stream);
+    });
+    s.raw->drop(captured);
+  }
+  upcxx::barrier();
+  sums.destroy();
+}
+
+/// Collectives that copy; beside them the copy of as much as a rank sends.
+void run_copies(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> data, std::size_t room) {
+  stream_collectives all(gpu);
+  auto const to = all.bind(data, room);
+  auto const stream = make_stream(gpu);
+  auto const add_row = [&](char const* key, char const* name, std::size_t bytes, std::size_t sent,
+                           bool of_both, auto&& call) {
+    row r = s.make_row(key, name, bytes);
+    r.least = 16;
+    r.limit_of_both = of_both;
+    s.g.symmetric(
+        r,
+        [&](std::uint64_t times) {
+          for (std::uint64_t i = 0; i < times; ++i) call();
+          atl::wait(stream);
+        },
+        s.limit([&](std::uint64_t times) {
+          for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), sent);
+          s.raw->wait();
+        }));
+  };
+  for (std::size_t const bytes : s.options.device_sizes) {
+    add_row("stream.broadcast", "broadcast in streams, many in flight", bytes, bytes, false,
+            [&] { to.broadcast(stream, 0, data, bytes); });
+    // In place: each sends its part.
+    std::size_t const each = bytes / static_cast<std::size_t>(s.g.config().ranks);
+    if (each == 0) continue;
+    auto const place = data + static_cast<std::ptrdiff_t>(each) * s.g.config().rank;
+    add_row("stream.gather_all", "gather to all in streams, many in flight", bytes, each, true,
+            [&] { to.gather_all(stream, place, each); });
+  }
+  upcxx::barrier();
+  all.destroy();
+}
+
+}  // namespace
+
+bool has_cuda_runtime() {
+#ifdef __CUDACC__
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess;
+#else
+  return false;
+#endif
+}
+
+void run_collectives(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> data, std::size_t room) {
+  run_copies(s, gpu, data, room);
+  // What is simulated is played by the host.
+  if (s.is_simulated || has_cuda_runtime())
+    run_reductions(s, gpu, upcxx::reinterpret_pointer_cast<double>(data), room);
+}
+
+}  // namespace atl::bench
