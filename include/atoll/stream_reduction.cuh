@@ -60,32 +60,39 @@ struct greatest {
 
 /// What kernels of reductions know.
 struct reduction_view {
-  /// Arrays that a rank wants to be read and written, under the number of the reduction.
+  /// Where a rank's arrays are that are read and written: bytes behind its memory for reductions, which are
+  /// in one segment. Under the number of the reduction.
   struct offer {
     stamped in;
     stamped out;
   };
 
-  std::uint64_t const* peers = nullptr;   ///< of each rank's memory for reductions, as kernels see it
-  std::uint64_t const* owners = nullptr;  ///< of their segments
-  std::size_t few = 0;                    ///< elements that are sent as values with numbers
+  std::uint64_t const* peers = nullptr;  ///< of each rank's memory for reductions, as kernels see it
+  std::size_t few = 0;                   ///< elements that are sent as values with numbers
 
-  // A rank's memory: two words, then offers and values, each by parity and rank.
+  // A rank's memory: two words, one of each rank, then offers and values, each by parity and rank.
   ATOLL_ANYWHERE std::uint64_t* words(std::int32_t rank) const {
     return reinterpret_cast<std::uint64_t*>(peers[rank]);
   }
+  /// Numbers of reductions that ranks have ended.
+  ATOLL_ANYWHERE std::uint64_t* ended(std::int32_t rank) const { return words(rank) + 2; }
   ATOLL_ANYWHERE offer* offers(std::int32_t rank, std::uint64_t number, std::int32_t ranks) const {
-    return reinterpret_cast<offer*>(words(rank) + 2) + (number % 2) * static_cast<std::uint64_t>(ranks);
+    return reinterpret_cast<offer*>(ended(rank) + rounded(static_cast<std::uint64_t>(ranks))) +
+           (number % 2) * static_cast<std::uint64_t>(ranks);
   }
   ATOLL_ANYWHERE stamped* values(std::int32_t rank, std::uint64_t number, std::int32_t ranks,
                                  std::int32_t from) const {
-    auto* const begin = reinterpret_cast<stamped*>(reinterpret_cast<offer*>(words(rank) + 2) + 2 * ranks);
+    auto* const begin = reinterpret_cast<stamped*>(offers(rank, 0, ranks) + 2 * ranks);
     return begin +
            ((number % 2) * static_cast<std::uint64_t>(ranks) + static_cast<std::uint64_t>(from)) * few;
   }
   static std::size_t bytes(std::size_t ranks, std::size_t few) {
-    return 2 * sizeof(std::uint64_t) + 2 * ranks * (sizeof(offer) + few * sizeof(stamped));
+    return (2 + rounded(ranks)) * sizeof(std::uint64_t) + 2 * ranks * (sizeof(offer) + few * sizeof(stamped));
   }
+
+ private:
+  /// What follows so many words has an address for 16 bytes.
+  ATOLL_ANYWHERE static std::uint64_t rounded(std::uint64_t words) { return (words + 1) / 2 * 2; }
 };
 
 // The number of a kernel's reduction is a word of its device, so that graphs may be launched again. All blocks
@@ -150,87 +157,82 @@ struct reduce_many {
     std::uint64_t* const own = view.words(me);
     std::uint64_t const number = next_reduction(own);
     auto const all = this_grid();
+    auto const mine = this_block();
     // Every stream has come here: its array may be read and written. Offers by themselves order nothing, so
-    // there are fences: of who gives one, and of one thread for its block, which looks for all.
+    // there are fences: of who gives one, and of who has found one, for its block.
     for (std::size_t r = all.rank(); r < static_cast<std::size_t>(ranks); r += all.size()) {
       words::fence();
-      auto* const offers = view.offers(static_cast<std::int32_t>(r), number, ranks);
-      words::store_stamped(&offers[me].in, in, number);
-      words::store_stamped(&offers[me].out, out, number);
+      auto& offer = view.offers(static_cast<std::int32_t>(r), number, ranks)[me];
+      words::store_stamped(&offer.in, in, number);
+      words::store_stamped(&offer.out, out, number);
     }
-    auto* const offers = view.offers(me, number, ranks);
+    // Threads look at the same time, and once for their block: every look takes as long as a way to memory.
+    ATOLL_ON_DEVICE(__shared__) std::uint64_t places[2 * most_ranks];
     bool given_up = false;
-    if (this_block().rank() == 0) {
-      for (std::int32_t r = 0; r < ranks; ++r) {
-        team.template wait_stamped<std::uint64_t>(&offers[r].in, number, &given_up);
-        team.template wait_stamped<std::uint64_t>(&offers[r].out, number, &given_up);
-      }
+    for (std::size_t i = mine.rank(); i < 2 * static_cast<std::size_t>(ranks); i += mine.size()) {
+      auto const& offer = view.offers(me, number, ranks)[i / 2];
+      std::uint64_t const begin = view.peers[i / 2];
+      places[i] = begin + team.template wait_stamped<std::uint64_t>(i % 2 == 0 ? &offer.in : &offer.out,
+                                                                    number, &given_up);
       words::fence();
     }
-    if (!this_block().sync_and(!given_up)) return;  // there are no arrays
-    T const* ins[most_ranks];
-    T* outs[most_ranks];
-    bool aligned = true;
-    for (std::int32_t r = 0; r < ranks; ++r) {
-      ins[r] = here<T const>(team, view.owners[r], words::load_stamped(&offers[r].in).value, n);
-      outs[r] = here<T>(team, view.owners[r], words::load_stamped(&offers[r].out).value, n);
-      aligned =
-          aligned &&
-          (reinterpret_cast<std::uintptr_t>(ins[r]) | reinterpret_cast<std::uintptr_t>(outs[r])) % 16 == 0;
-    }
+    if (!mine.sync_and(!given_up)) return;  // there are no arrays
+    std::uint64_t all_bits = 0;
+    for (std::int32_t i = 0; i < 2 * ranks; ++i) all_bits |= places[i];
     // Parts are whole packs.
     std::size_t const packs = n / together;
     std::size_t const share = (packs + static_cast<std::size_t>(ranks) - 1) / static_cast<std::size_t>(ranks);
     std::size_t const begin = least{}(share * static_cast<std::size_t>(me), packs);
     std::size_t const end = least{}(begin + share, packs);
-    if (aligned) {
-      reduce<pack>(ins, outs, ranks, begin, end, all, op);
+    if (all_bits % sizeof(pack) == 0) {
+      reduce<pack>(places, me, ranks, begin, end, all, op);
     } else {
-      reduce<T>(ins, outs, ranks, begin * together, end * together, all, op);
+      reduce<T>(places, me, ranks, begin * together, end * together, all, op);
     }
-    if (me == ranks - 1) reduce<T>(ins, outs, ranks, packs * together, n, all, op);
-    // The last block waits for those of the others. What each has written is in place before it is counted.
-    this_block().sync();
-    if (this_block().rank() != 0) return;
-    words::fence();
-    if (!is_last_block(own)) return;
-    team.barrier(this_thread());
-    end_reduction(own, number);
+    if (me == ranks - 1) reduce<T>(places, me, ranks, packs * together, n, all, op);
+    // The last block tells all ranks, and waits for theirs. What each block has written is in place before it is
+    // counted.
+    mine.sync();
+    bool is_last = true;
+    if (mine.rank() == 0) {
+      words::fence();
+      is_last = is_last_block(own);
+    }
+    if (!mine.sync_and(is_last)) return;
+    for (std::size_t r = mine.rank(); r < static_cast<std::size_t>(ranks); r += mine.size()) {
+      words::store_release(view.ended(static_cast<std::int32_t>(r)) + me, number);
+    }
+    team.wait_all(mine, view.ended(me), static_cast<std::size_t>(ranks), number);
+    if (mine.rank() == 0) end_reduction(own, number);
   }
 
  private:
-  template <class U>
-  ATOLL_ANYWHERE static U* here(device_team const& team, std::uint64_t owner, std::uint64_t address,
-                                std::size_t n) {
-    constexpr auto any = upcxx::memory_kind::any;
-    return team.local(upcxx::detail::global_ptr_access::make<U, any>(owner, address), n);
-  }
   ATOLL_ANYWHERE static T combine(T const& a, T const& b, Op const& op) { return op(a, b); }
   ATOLL_ANYWHERE static pack combine(pack const& a, pack const& b, Op const& op) {
     pack both;
     for (std::size_t k = 0; k < together; ++k) both.of[k] = op(a.of[k], b.of[k]);
     return both;
   }
+  /// `places`: of each rank's two arrays.
   template <class Piece>
-  ATOLL_ANYWHERE static void reduce(T const* const* ins, T* const* outs, std::int32_t ranks,
+  ATOLL_ANYWHERE static void reduce(std::uint64_t const* places, std::int32_t me, std::int32_t ranks,
                                     std::size_t begin, std::size_t end, grid all, Op const& op) {
-    // Some of one thread are under way at a time: what crosses a link is long on its way.
-    constexpr std::size_t at_once = 4;
-    std::size_t const step = all.size();
-    for (std::size_t first = begin + all.rank(); first < end; first += at_once * step) {
-      Piece totals[at_once] = {};
-      for (std::int32_t r = 0; r < ranks; ++r) {
-        auto const* const from = reinterpret_cast<Piece const*>(ins[r]);
-        for (std::size_t k = 0; k < at_once; ++k) {
-          std::size_t const i = first + k * step;
-          if (i < end) totals[k] = r == 0 ? from[i] : combine(totals[k], from[i], op);
+    // A thread reads of several ranks at a time: what crosses a link is long on its way, and if all read of one rank after the
+    // other, they share the links of one at a time. More under way than this is slower again (four H200).
+    constexpr std::int32_t ranks_at_once = 4;
+    for (std::size_t i = begin + all.rank(); i < end; i += all.size()) {
+      Piece total{};
+      for (std::int32_t r = 0; r < ranks; r += ranks_at_once) {
+        Piece got[ranks_at_once];
+        for (std::int32_t j = 0; j < ranks_at_once; ++j) {
+          if (r + j < ranks) got[j] = reinterpret_cast<Piece const*>(places[2 * (r + j)])[i];
+        }
+        for (std::int32_t j = 0; j < ranks_at_once; ++j) {
+          if (r + j < ranks) total = r + j == 0 ? got[j] : combine(total, got[j], op);
         }
       }
-      for (std::int32_t k = 0; k < ranks; ++k) {
-        auto* const to = reinterpret_cast<Piece*>(outs[k]);
-        for (std::size_t j = 0; j < at_once; ++j) {
-          if (std::size_t const i = first + j * step; i < end) to[i] = totals[j];
-        }
+      for (std::int32_t k = 1; k <= ranks; ++k) {
+        reinterpret_cast<Piece*>(places[2 * ((me + k) % ranks) + 1])[i] = total;
       }
     }
   }
@@ -329,17 +331,16 @@ class stream_reduction {
     detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
     auto const ranks = static_cast<std::size_t>(over.rank_n());
     std::size_t const bytes = device::reduction_view::bytes(ranks, few);
-    std::vector<char> image(bytes + 2 * ranks * sizeof(std::uint64_t));
+    std::vector<char> image(bytes + ranks * sizeof(std::uint64_t));
     allocate(image.size());
     upcxx::dist_object<pointer<char>> const all(own_, over);
     bool reached = ranks <= static_cast<std::size_t>(device::reduce_many<double, device::plus>::most_ranks);
-    auto* const tables = reinterpret_cast<std::uint64_t*>(image.data() + bytes);
+    auto* const peers = reinterpret_cast<std::uint64_t*>(image.data() + bytes);
     for (std::size_t r = 0; reached && r < ranks; ++r) {
       auto const theirs = all.fetch(static_cast<upcxx::intrank_t>(r)).wait();
       auto* const here = team_.local(theirs, bytes);
       reached = here != nullptr;
-      tables[r] = reinterpret_cast<std::uint64_t>(here);
-      tables[ranks + r] = upcxx::detail::global_ptr_access::owner(theirs);
+      peers[r] = reinterpret_cast<std::uint64_t>(here);
     }
     // The hosts do it if any of the devices does not reach all others.
     by_kernels_ = upcxx::reduce_all(reached ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
@@ -348,7 +349,6 @@ class stream_reduction {
     upcxx::copy(image.data(), own_, image.size()).wait();
     auto* const here = team_.local(own_, image.size());
     view_.peers = reinterpret_cast<std::uint64_t const*>(here + bytes);
-    view_.owners = view_.peers + ranks;
     view_.few = few;
     upcxx::barrier(over);  // nobody writes before all is zero
   }
@@ -387,8 +387,9 @@ class stream_reduction {
       constexpr std::size_t packs_of_thread = 2;
       auto const of_block =
           packs_of_thread * most_threads * kernel::together * static_cast<std::size_t>(over_->rank_n());
-      start(s, (n + of_block - 1) / of_block, most_threads, kernel{}, view_, access::address(in),
-            access::address(out), n, op);
+      std::uint64_t const begin = access::address(own_);
+      start(s, (n + of_block - 1) / of_block, most_threads, kernel{}, view_, access::address(in) - begin,
+            access::address(out) - begin, n, op);
     }
   }
 

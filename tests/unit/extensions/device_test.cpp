@@ -306,13 +306,11 @@ TEST(device_waits, arrays_are_not_reduced_without_all_ranks) {
   for (auto& each : memory) each.resize(on::reduction_view::bytes(2, 0) / sizeof(atl::stamped) + 1);
   std::uint64_t const peers[] = {reinterpret_cast<std::uint64_t>(memory[0].data()),
                                  reinterpret_cast<std::uint64_t>(memory[1].data())};
-  std::uint64_t const owners[] = {access::owner(some.word(0, 0)), access::owner(some.word(1, 0))};
   on::reduction_view view;
   view.peers = peers;
-  view.owners = owners;
   some.run(2, [&](device_team team, int r) {
     if (r == 0) return;
-    auto const place = [&](std::size_t i) { return access::address(some.word(r, i)); };
+    auto const place = [&](std::size_t i) { return access::address(some.word(r, i)) - peers[r]; };
     on::reduce_many<std::uint64_t, on::plus>()(team, view, place(source), place(landing), n, on::plus{});
   });
   EXPECT_EQ(some.box(1).trouble.what,
