@@ -32,6 +32,15 @@ std::vector<std::string> wanted_networks(bool simulated) {
   return names;
 }
 
+/// Was a file named for a network that is not used?
+bool chosen_in_vain(std::vector<std::string> const& names, std::string const& used) {
+  for (std::string const& name : names) {
+    if (name == used) return false;
+    if (!settings::network_library(name).empty()) return true;
+  }
+  return false;
+}
+
 /// Opens the network that the job agrees on. Later periods of the process find the same without meeting again.
 transport::opened_network open_among(
     bootstrap::channel& channel, std::vector<std::string> const& names,
@@ -48,7 +57,8 @@ transport::opened_network open_among(
   if (found.name.empty()) return {nullptr, std::move(found.passed_over)};
   among = names;
   agreed = found.name;
-  bool const worth_saying = !found.passed_over.empty() && (found.has_better || settings::verbosity() > 0);
+  bool const worth_saying = !found.passed_over.empty() &&
+                            (found.has_better || chosen_in_vain(names, agreed) || settings::verbosity() > 0);
   if (channel.where().rank == 0 && worth_saying)
     warn("network", "between hosts the job uses %s, as not all ranks have what comes before it: %s",
          agreed.c_str(), found.passed_over.c_str());
