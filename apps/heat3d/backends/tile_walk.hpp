@@ -257,11 +257,15 @@ class tile_walk {
         Real const y_high{i + 1 == columns ? b.y_high : here[columns - 1]};
         Real rate = conduction(c, Real{b.x_low[i]}, Real{b.x_high[i]}, y_low, y_high, Real{at.below[i]},
                                Real{above[i]}, Real{w_.k.q});
-        if (exposed != 0) {
-          rate = with_outside(rate, c, Real{s.power}, Real{w_.k.sigma * exposed});
-          if (s.is_there[i]) at.radiated += exposed * fourth_power(here[i]);
-        }
+        if (exposed != 0) rate = with_outside(rate, c, Real{s.power}, Real{w_.k.sigma * exposed});
+        // Of one column this is faster at last, by 7 to 9 % of a step; of two it would be slower by 1 to 3 % (H200).
+        constexpr bool at_last = columns == 1;
+        auto const radiate = [&] {
+          if (exposed != 0 && s.is_there[i]) at.radiated += exposed * fourth_power(here[i]);
+        };
+        if (!at_last) radiate();
         value[i] = std::bit_cast<double>(advanced(c, rate, Real{w_.k.dt}));
+        if (at_last) radiate();
         auto const code = size_code(value[i]);
         at.least[i] = code < at.least[i] ? code : at.least[i];
         at.below[i] = here[i];
