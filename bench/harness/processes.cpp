@@ -93,17 +93,17 @@ void round_table::share(int rank, int ranks, std::uint64_t& value) {
   meet(ranks);  // before it is written again
 }
 
-int run_processes(group_config const& config, shared_lines& lines, round_table& table,
+int run_processes(group_config const& config, common_place& place,
                   std::function<void(group_config)> const& run) {
   group_config own = config;
   int const rank = start_others(config.ranks);
   own.rank = rank;
   own.idle = [] { pause(); };
   if (own.ranks == 2) {
-    own.shared = &lines;
+    own.shared = &place.lines;
   } else {
-    own.barrier = [&table, n = own.ranks] { table.meet(n); };
-    own.share = [&table, rank, n = own.ranks](std::uint64_t& value) { table.share(rank, n, value); };
+    own.barrier = [&place, n = own.ranks] { place.table.meet(n); };
+    own.share = [&place, rank, n = own.ranks](std::uint64_t& value) { place.table.share(rank, n, value); };
   }
   run(own);
   if (rank != 0) return 0;

@@ -38,9 +38,15 @@ class round_table {
   alignas(64) std::atomic<std::uint64_t> value_ = 0;
 };
 
-/// Where all find each other, and what they measure by. `Id`: by which the library that is measured knows them.
+/// What they measure by: two by lines.
+struct common_place {
+  shared_lines lines{};
+  round_table table;
+};
+
+/// Where all find each other. `Id`: by which the library that is measured knows them.
 template <class Id>
-class meeting {
+class meeting : public common_place {
  public:
   static meeting& make() { return *new (map_shared(sizeof(meeting))) meeting; }
 
@@ -56,9 +62,6 @@ class meeting {
     return id_;
   }
 
-  shared_lines lines{};
-  round_table table;
-
  private:
   Id id_{};
   std::atomic<int> written_ = 0;
@@ -67,7 +70,7 @@ class meeting {
 /// Runs `run` as rank 0 here and as the other ranks of `config` in processes of their own. If one fails, the others end, too,
 /// since they would wait for ever; its exit status becomes the program's. Returns that of a program that has not failed, in
 /// all.
-int run_processes(group_config const& config, shared_lines& lines, round_table& table,
+int run_processes(group_config const& config, common_place& place,
                   std::function<void(group_config)> const& run);
 
 }  // namespace atl::bench

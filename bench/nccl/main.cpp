@@ -234,6 +234,5 @@ int main(int argc, char** argv) {
   using namespace atl::bench;
   process_options const options = process_options_of(argc, argv);
   nccl_meeting& m = nccl_meeting::make();
-  return run_processes(options.config, m.lines, m.table,
-                       [&](group_config const& c) { run(c, options.device_sizes, m); });
+  return run_processes(options.config, m, [&](group_config const& c) { run(c, options.device_sizes, m); });
 }

@@ -226,6 +226,5 @@ int main(int argc, char** argv) {
   // nothing here needs it.
   setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
   nvshmem_meeting& m = nvshmem_meeting::make();
-  return run_processes(options.config, m.lines, m.table,
-                       [&](group_config const& c) { run(c, options.device_sizes, m); });
+  return run_processes(options.config, m, [&](group_config const& c) { run(c, options.device_sizes, m); });
 }

@@ -20,7 +20,7 @@ template <class Run>
   auto& m = meeting<int>::make();
   group_config config;
   config.ranks = ranks;
-  std::exit(run_processes(config, m.lines, m.table, [&](group_config const& c) { run(m, c); }));
+  std::exit(run_processes(config, m, [&](group_config const& c) { run(m, c); }));
 }
 
 constexpr int numbers[] = {2, 3, 4};
