@@ -18,7 +18,7 @@ constexpr int sums_per_graph = 16;
 using allocator = upcxx::device_allocator<upcxx::gpu_default_device>;
 using numbers = upcxx::global_ptr<double, kind>;
 
-/// Every element is the sum of what the ranks gave, in one call and in a graph.
+/// Every element is the sum of what the ranks gave, before any sum is timed.
 template <class Sum>
 void check_sums(group const& g, numbers data, std::size_t n, Sum const& sum) {
   std::vector<double> values(n);
