@@ -160,6 +160,9 @@ TEST(tiles, are_few_and_deep) {
     }
   }
   EXPECT_EQ(tiling_of(box{{1, 1, 1}, {1, 5, 5}}, 256, room).tile_n(), 0);
+  // What fits at once is not cut into several rounds.
+  EXPECT_LE(tiling_of(box{{0, 0, 0}, {400, 200, 200}}, 256, room).tile_n(), blocks);
+  EXPECT_LE(tiling_of(box{{0, 1, 1}, {400, 200, 200}}, 256, room).tile_n(), blocks);
 }
 
 /// The proof at least_without_care(): such numbers need no flushing, whatever they cancel.
