@@ -17,10 +17,15 @@ namespace {
 
 using instance = Kokkos::Cuda;
 using index = Kokkos::IndexType<std::int64_t>;
-constexpr int tile_width = 32;
-constexpr int tile_height = 8;
-constexpr int threads_of_tile = tile_width * tile_height;
-constexpr int tiles_at_a_time = 4;  ///< on a multiprocessor; five have too few registers for what Kokkos adds
+constexpr int threads_of_tile = 256;
+/// On a multiprocessor. Those of architecture 7.5 run 1024 threads.
+#ifdef KOKKOS_ARCH_TURING75
+constexpr int tiles_at_a_time = 4;
+#else
+constexpr int tiles_at_a_time = 5;
+#endif
+constexpr int pack_width = 32;
+constexpr int pack_height = 8;
 using line_policy = Kokkos::RangePolicy<instance, index>;
 // Narrow indices, and not a range in three dimensions, which takes registers of its own.
 using tile_policy = Kokkos::RangePolicy<instance, Kokkos::IndexType<int>,
@@ -40,16 +45,30 @@ KOKKOS_INLINE_FUNCTION void add_radiated(double radiated, compensated_sum& slot)
   if (radiated != 0) slot.add(radiated);
 }
 
-/// Columns of cells, each thread one of a tile.
+/// The first number of those that the threads of this block have: the same for all, which the compiler does not see in their own.
+__device__ int first_of_block() { return static_cast<int>(blockIdx.x * (blockDim.x * blockDim.y)); }
+
+/// Ends the thread. Kokkos calls in a loop, for grids that are smaller than their range: ours are not, and that loop takes
+/// registers without which fewer tiles are computed at a time.
+[[noreturn]] __device__ void end_thread() {
+  asm volatile("exit;");
+  __builtin_unreachable();
+}
+
+/// Columns of cells, each thread one of a tile. What is left of its threads has none.
 struct inner_kernel {
   sweep_work work;
   tile_flags flags;
   compensated_sum* slots;
 
-  KOKKOS_INLINE_FUNCTION void operator()(int i) const {
-    auto const tile = tile_place::numbered(i / threads_of_tile, flags.tiles);
-    auto const found = sweep_tile(work, flags, tile, i % tile_width, i % threads_of_tile / tile_width);
-    add_radiated(found.radiated, slots[i]);
+  __device__ void operator()(int i) const {
+    constexpr int beyond_all = 1 << 28;
+    auto const tile = tile_place::numbered(first_of_block() / threads_of_tile, flags.tiles);
+    int const thread = i % threads_of_tile;
+    int const y = thread / flags.tiles.width;
+    int const x = y < flags.tiles.height ? thread - y * flags.tiles.width : beyond_all;
+    add_radiated(sweep_tile(work, flags, tile, x, y).radiated, slots[i]);
+    end_thread();
   }
 };
 
@@ -134,7 +153,7 @@ class kokkos_accelerator final : public cuda_streams {
   void pack(face f, plane_work const& work, double* to) override {
     Kokkos::parallel_for(
         "pack",
-        light(plane_policy(instances_[f], {0, 0}, {work.width, work.height}, {tile_width, tile_height})),
+        light(plane_policy(instances_[f], {0, 0}, {work.width, work.height}, {pack_width, pack_height})),
         pack_kernel{work, to});
   }
 
@@ -171,7 +190,7 @@ kokkos_accelerator::kokkos_accelerator(backend_setup const& setup)
     : cuda_streams(setup), runtime_(setup.device->device()) {
   for (int s = 0; s < stream_n; ++s) instances_[s] = instance(stream(s));
   auto const n = setup.own.extent();
-  flags_.tiles = tiling_of(inner_box(setup.own), tile_width, tile_height, {processors(), tiles_at_a_time});
+  flags_.tiles = tiling_of(inner_box(setup.own), threads_of_tile, {processors(), tiles_at_a_time});
   auto const words = flags_.tiles.tile_n();
   flag_words_ = Kokkos::View<std::uint32_t*, Kokkos::CudaSpace>("small numbers", 2 * words);
   flags_.words[0] = flag_words_.data();
