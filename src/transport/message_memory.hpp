@@ -21,12 +21,15 @@ enum class admission : bool {
   always,  ///< only the machine's memory is the limit
 };
 
-/// What somebody takes who takes an arrived message, and what becomes of it.
+/// What somebody takes who takes an arrived message, and what becomes of it. Bits of one byte, since compilers put bytes of their own together by way of memory, with
+/// a load that waits for a narrower store: 4 of 105 ns of a call to oneself.
 struct taking {
-  bool requests = true;            ///< look for requests, too
-  bool requests_in_place = false;  ///< they will be used soon: they stay where they are and are not counted
-  bool control_in_place = false;   ///< the same of answers; else those that find no memory are left for later
-  bool whatever_the_limit = false;  ///< memory is taken for them in any case
+  bool requests : 1 = true;  ///< look for requests, too
+  bool requests_in_place : 1 =
+      false;  ///< they will be used soon: they stay where they are and are not counted
+  bool control_in_place : 1 =
+      false;  ///< the same of answers; else those that find no memory are left for later
+  bool whatever_the_limit : 1 = false;  ///< memory is taken for them in any case
 
   [[nodiscard]] bool in_place(lane way) const {
     return way == lane::control ? control_in_place : requests_in_place;
