@@ -104,8 +104,8 @@ struct copy_record {
   bool gathered = false;        ///< the kind may keep it until submit() or poll(), to start several at once
 };
 
-/// A word that will be at least `value` once a copy's data is in place, without help of this process: one of
-/// those that use_announcements() gave.
+/// A word that will be at least `value` once a copy's data is in place, without help of this process but for
+/// submit() or poll() where many are under way: one of those that use_announcements() gave.
 struct announcement {
   std::atomic<std::uint64_t>* word = nullptr;  ///< null: nothing announces this copy
   std::uint64_t value = 0;
@@ -175,7 +175,7 @@ class kind {
   /// there how the copy announces itself.
   virtual void copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t peer, copy_record* record,
                     announcement* wanted) = 0;
-  /// Starts the gathered copies that were kept.
+  /// Starts the gathered copies that were kept, and has all that are under way announce themselves.
   virtual void submit() {}
   /// Calls `landed` of copies that are complete, those of streams() among them; true if there were any.
   virtual bool poll() = 0;

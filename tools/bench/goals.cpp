@@ -120,6 +120,9 @@ constexpr std::array entries{
     entry{"gpu.graph.reduce", 64 << 10, 4, {at_most_peers, 0.8, peer::nccl}},
     entry{"gpu.notified.time", 8, 2, {at_most_ns, 8.5e3}},
     entry{"gpu.notified.injection", 8, 2, {at_most_ns, 3e3}},
+    // 0.29 million/s and 173 GB/s, as MPI's messages: from one GPU to another, not beside what the driver does without telling.
+    entry{"gpu.notified.flood", 8, 2, {at_most_ns, 3.45e3}},
+    entry{"gpu.notified.flood", mebi, 2, {at_most_ns, 6.06e3}},
     entry{"gpu.notified.flood", 16 * mebi, 2, {at_least_share, 0.9}},
     entry{"gpu.notified16.flood", 16 * mebi, 2, {at_least_share, 0.95}},
     entry{"gpu.notified16.flood", 256 * mebi, 2, {at_least_share, 0.95}},

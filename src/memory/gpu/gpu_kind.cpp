@@ -19,6 +19,12 @@ constexpr std::uint32_t turns = 2;
 constexpr std::size_t open_marks = 4;
 /// Gathered copies beyond that are not kept waiting for more: the device could be at work.
 constexpr std::size_t most_kept = 128;
+/// From so many announced copies of a stream that have not landed on, as far as is known, a write tells of up to `most_together` of them: to
+/// write after each costs a device as much as a small copy. The last ones' is due when somebody looks, at the latest.
+constexpr std::uint64_t flood = 8;
+constexpr std::uint64_t most_together = 4;
+/// Longer copies leave no write waiting behind them.
+constexpr std::size_t longest_together = std::size_t{2} << 20U;
 /// Of a word that a device has not written, between questions whether the device has failed.
 constexpr std::uint32_t looks_per_check = 4096;
 
@@ -251,6 +257,8 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
                       (source == nullptr || source->reachable_from(device));
   bool const keep = record->gathered && direct && is_direct(to, bytes) && is_direct(from, bytes);
   if (!keep && !on.kept.empty()) submit(on);
+  bool const joins = wanted != nullptr && bytes <= longest_together;
+  if (on.announcing && on.kept.empty() && !joins) write_value(on);
   if (bytes != 0) {
     if (keep) {
       on.kept.push_back({place_of(to), place_of(from), bytes});
@@ -274,16 +282,17 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
     on.listed = true;
     busy_.push_back(&on);
   }
-  if (wanted != nullptr) announce(on, wanted);
+  if (wanted != nullptr) announce(on, wanted, joins);
   if (on.kept.size() == most_kept) submit(on);
 }
 
-void gpu_kind::announce(lane& on, announcement* wanted) {
+void gpu_kind::announce(lane& on, announcement* wanted, bool joins) {
   if (on.line == nullptr && !prepare_line(on)) return;
   if (!on.announcing) ++on.value;
   wanted->word = &on.line->word;
   wanted->value = on.value;
-  if (on.kept.empty()) {
+  bool const in_flood = joins && on.started - on.landed > flood && on.started - on.marked < most_together;
+  if (on.kept.empty() && !in_flood) {
     write_value(on);
   } else {
     on.announcing = true;
@@ -291,25 +300,23 @@ void gpu_kind::announce(lane& on, announcement* wanted) {
 }
 
 void gpu_kind::write_value(lane& on) {
+  on.announcing = false;
   driver_->write(on.device, on.queue, on.line_address, on.value);
   on.marks.push_back({on.started, nullptr, on.value, 0});
   on.marked = on.started;
 }
 
 void gpu_kind::submit(lane& on) {
-  driver_->copy_all(on.device, on.queue, on.kept);
-  on.kept.clear();
-  if (on.announcing) {
-    on.announcing = false;
-    write_value(on);
+  if (!on.kept.empty()) {
+    driver_->copy_all(on.device, on.queue, on.kept);
+    on.kept.clear();
   }
+  if (on.announcing) write_value(on);
 }
 
 void gpu_kind::submit() {
   programs_.submit();
-  for (lane* const on : busy_) {
-    if (!on->kept.empty()) submit(*on);
-  }
+  for (lane* const on : busy_) submit(*on);
 }
 
 /// False where the kind cannot announce copies of the lane.
@@ -337,7 +344,7 @@ bool gpu_kind::complete(lane& on, mark& m) {
 }
 
 bool gpu_kind::advance(lane& on) {
-  if (!on.kept.empty()) submit(on);
+  submit(on);
   if (on.marked != on.started && on.marks.size() < open_marks) {
     event const e = events_.take(on.device);
     driver_->record(on.device, e, on.queue);

@@ -6,8 +6,9 @@
 /// Copies go to a stream for each device, peer and direction, so that those for one neighbour stay in order
 /// on the hardware and those for different ones overlap. An event is recorded when somebody looks (poll), so
 /// copies started in a row share one. A copy that is to be announced is followed, on its stream, by a write
-/// of a growing number into a word of host memory, which then also tells this process. Gathered copies of a
-/// stream are handed to the driver in one call, with one such write at their end.
+/// of a growing number into a word of host memory, which then also tells this process; where many are under
+/// way, by one write for some of them. Gathered copies of a stream are handed to the driver in one call, with
+/// one such write at their end.
 
 #include <cstdint>
 #include <deque>
@@ -83,8 +84,9 @@ class gpu_kind final : public kind {
     address line_address = 0;
     std::uint64_t value = 0;
     std::vector<copy_range> kept;  ///< gathered copies that the device has not been told of
-    bool announcing = false;       ///< `value` is for some of them
-    bool listed = false;           ///< in busy_
+    bool announcing =
+        false;  ///< `value`, which is to be written yet, is for some of them or of those started last
+    bool listed = false;  ///< in busy_
   };
   struct host_range {
     std::byte* begin;
@@ -94,7 +96,7 @@ class gpu_kind final : public kind {
 
   lane& lane_of(int device, std::uint32_t peer, copy_end to, bool alone);
   lane& lane_at(int device, std::size_t index);
-  void announce(lane& on, announcement* wanted);
+  void announce(lane& on, announcement* wanted, bool joins);
   void write_value(lane& on);
   void submit(lane& on);
   bool prepare_line(lane& on);

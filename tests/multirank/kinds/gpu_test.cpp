@@ -80,6 +80,47 @@ TEST_F(gpu_test, an_initiator_that_computes_delays_no_notified_copy) {
   memory.destroy();
 }
 
+TEST_F(gpu_test, of_many_notified_copies_an_initiator_that_computes_delays_the_last_only) {
+  // As above, with many: the first sixteen calls run while rank 0 does nothing for them, all others when it looks.
+  constexpr int many = 61;
+  constexpr int at_least = 16;
+  auto memory = upcxx::make_gpu_allocator(mib);
+  auto const own = memory.allocate<int>(many);
+  auto const landing = of_all(memory.allocate<int>(many));
+  multirank::shared_array<int> const seen(1);
+  std::atomic_ref<int> word(*seen.local());
+  word.store(0);
+  upcxx::barrier();
+  if (me == 0 && n > 1) {
+    std::vector<int> values(many);
+    for (int i = 0; i < many; ++i) values[static_cast<std::size_t>(i)] = 100 + i;
+    upcxx::copy(values.data(), own, many).wait();
+    upcxx::promise<> all;
+    gpu_ptr const there = landing[static_cast<std::size_t>(n - 1)];
+    for (int i = 0; i < many; ++i) {
+      upcxx::copy(own + i, there + i, 1,
+                  remote_cx::as_rpc(
+                      [](gpu_ptr p, int expected, upcxx::global_ptr<int> to) {
+                        auto const found = std::make_shared<int>(-1);
+                        upcxx::copy(p, found.get(), 1).then([found, expected, to] {
+                          EXPECT_EQ(*found, expected);
+                          std::atomic_ref<int>(*to.local()).fetch_add(1);
+                        });
+                      },
+                      there + i, 100 + i, seen.at(0)) |
+                      upcxx::operation_cx::as_promise(all));
+    }
+    EXPECT_TRUE(upcxx::progress_required());
+    while (word.load() < at_least) {
+    }
+    all.finalize().wait();
+    while (word.load() < many) upcxx::progress();
+    EXPECT_EQ(word.load(), many);
+  }
+  upcxx::barrier();
+  memory.destroy();
+}
+
 TEST_F(gpu_test, every_device_of_every_rank_reaches_every_other) {
   std::vector<cuda_device> devices;
   std::vector<allocator> allocators;

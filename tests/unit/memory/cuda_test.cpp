@@ -266,6 +266,59 @@ TEST_F(cuda_test, what_is_announced_after_other_copies_tells_of_them_too) {
   wait(*kind, order, 15);
 }
 
+TEST_F(cuda_test, of_many_announced_copies_some_share_a_write) {
+  alignas(4096) static announcement_line lines[1];
+  lines[0].word = 0;
+  auto const kind = open();
+  auto const segment = kind->create(0, 8 * mib, nullptr);
+  kind->know_host_memory(lines, sizeof lines);
+  kind->use_announcements(lines);
+  std::vector<int> order;
+  std::vector<watched> records(32);
+  std::vector<announcement> news(32);
+  std::vector<std::byte> const in(4 * mib);
+  std::uint64_t const before = fake_->writes;
+  auto const writes = [&] { return fake_->writes - before; };
+  auto const start = [&](std::size_t i, std::size_t bytes, bool announced) {
+    records[i].order = &order;
+    kind->copy(end(*segment, 0), host(in.data()), bytes, 0, &records[i], announced ? &news[i] : nullptr);
+  };
+  auto const tells = [&](std::size_t i) {
+    while (news[i].word->load(std::memory_order_acquire) < news[i].value) std::this_thread::yield();
+  };
+  fake_->hold(true);
+  for (std::size_t i = 0; i < 8; ++i) start(i, 4, true);
+  EXPECT_EQ(writes(), 8) << "each by itself: nobody need look for them to be told of";
+  for (std::size_t i = 8; i < 17; ++i) start(i, 4, true);
+  EXPECT_EQ(writes(), 10);
+  for (std::size_t i = 1; i < 17; ++i) {
+    if (i == 8 || i > 8 && i % 4 != 0)
+      EXPECT_EQ(news[i].value - news[i - 1].value, i == 8 ? 1 : 0) << i;
+    else
+      EXPECT_EQ(news[i].value - news[i - 1].value, 1) << i;
+  }
+  EXPECT_FALSE(kind->poll());
+  EXPECT_EQ(writes(), 11) << "the last one's, since somebody looked";
+  EXPECT_FALSE(kind->poll());
+  EXPECT_EQ(writes(), 11);
+  start(17, 4, true);
+  start(18, 4, false);
+  EXPECT_EQ(writes(), 12) << "no write waits for a copy that is not announced";
+  start(19, 4, true);
+  start(20, 4 * mib, true);
+  EXPECT_EQ(writes(), 14) << "nor for a long one, which has its own";
+  EXPECT_LT(news[19].value, news[20].value);
+  start(21, 4, true);
+  kind->submit();
+  EXPECT_EQ(writes(), 15);
+  fake_->hold(false);
+  for (std::size_t const i : {7, 11, 15, 16, 17, 19, 20, 21}) tells(i);
+  wait(*kind, order, 22);
+  start(22, 4, true);
+  EXPECT_EQ(writes(), 16) << "all have landed";
+  wait(*kind, order, 23);
+}
+
 TEST_F(cuda_test, gathered_copies_start_together_and_are_announced_once) {
   alignas(4096) static announcement_line lines[8];
   alignas(4096) static std::byte shared[4096];
