@@ -19,11 +19,11 @@ constexpr std::uint32_t turns = 2;
 constexpr std::size_t open_marks = 4;
 /// Gathered copies beyond that are not kept waiting for more: the device could be at work.
 constexpr std::size_t most_kept = 128;
-/// From so many announced copies of a stream that have not landed on, as far as is known, a write tells of up to `most_together` of them: to
-/// write after each costs a device as much as a small copy. The last ones' is due when somebody looks, at the latest.
+/// Where more announced copies of a stream, and no others, have not landed as far as is known, a write tells of up to `most_together` of
+/// them: to write after each costs a device as much as a small copy. The last ones' is due when somebody looks, at the latest.
 constexpr std::uint64_t flood = 8;
 constexpr std::uint64_t most_together = 4;
-/// Longer copies leave no write waiting behind them.
+/// Longer copies neither share a write nor keep one waiting.
 constexpr std::size_t longest_together = std::size_t{2} << 20U;
 /// Of a word that a device has not written, between questions whether the device has failed.
 constexpr std::uint32_t looks_per_check = 4096;
@@ -291,8 +291,9 @@ void gpu_kind::announce(lane& on, announcement* wanted, bool joins) {
   if (!on.announcing) ++on.value;
   wanted->word = &on.line->word;
   wanted->value = on.value;
-  bool const in_flood = joins && on.started - on.landed > flood && on.started - on.marked < most_together;
-  if (on.kept.empty() && !in_flood) {
+  bool const in_flood = on.quiet <= on.landed && on.started - on.landed > flood;
+  bool const waits = joins && in_flood && on.started - on.marked < most_together;
+  if (on.kept.empty() && !waits) {
     write_value(on);
   } else {
     on.announcing = true;

@@ -84,9 +84,8 @@ class gpu_kind final : public kind {
     address line_address = 0;
     std::uint64_t value = 0;
     std::vector<copy_range> kept;  ///< gathered copies that the device has not been told of
-    bool announcing =
-        false;  ///< `value`, which is to be written yet, is for some of them or of those started last
-    bool listed = false;  ///< in busy_
+    bool announcing = false;       ///< `value` is to be written, for some of them or of those started last
+    bool listed = false;           ///< in busy_
   };
   struct host_range {
     std::byte* begin;
