@@ -24,12 +24,14 @@ enum class admission : bool {
 /// What somebody takes who takes an arrived message, and what becomes of it. Bits of one byte, since compilers put bytes of their own together by way of memory, with
 /// a load that waits for a narrower store: 4 of 105 ns of a call to oneself.
 struct taking {
-  bool requests : 1 = true;  ///< look for requests, too
-  bool requests_in_place : 1 =
-      false;  ///< they will be used soon: they stay where they are and are not counted
-  bool control_in_place : 1 =
-      false;  ///< the same of answers; else those that find no memory are left for later
-  bool whatever_the_limit : 1 = false;  ///< memory is taken for them in any case
+  /// Look for requests, too.
+  bool requests : 1 = true;
+  /// They will be used soon: they stay where they are and are not counted.
+  bool requests_in_place : 1 = false;
+  /// The same of answers; else those that find no memory are left for later.
+  bool control_in_place : 1 = false;
+  /// Memory is taken for them in any case.
+  bool whatever_the_limit : 1 = false;
 
   [[nodiscard]] bool in_place(lane way) const {
     return way == lane::control ? control_in_place : requests_in_place;

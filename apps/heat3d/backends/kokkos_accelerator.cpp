@@ -25,7 +25,7 @@ constexpr int tiles_at_a_time = 4;
 constexpr int tiles_at_a_time = 5;
 #endif
 constexpr int pack_width = 32;
-constexpr int pack_height = 8;
+constexpr int pack_height = threads_of_tile / pack_width;
 using line_policy = Kokkos::RangePolicy<instance, index>;
 // Narrow indices, and not a range in three dimensions, which takes registers of its own.
 using tile_policy = Kokkos::RangePolicy<instance, Kokkos::IndexType<int>,
