@@ -6,6 +6,7 @@
 /// future is then ready, and nothing is allocated. Those to other hosts complete during progress.
 
 #include <cstddef>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -42,7 +43,7 @@ ATOLL_NODISCARD_FUTURE auto rput(T value, global_ptr<T> dest, Cx&& completions =
                                                               detail::address_word(dest), value,
                                                               detail::handed_over<Cx>(completions)));
   }
-  detail::copy_objects(target, &value, 1);
+  detail::copy_objects(target, std::addressof(value), 1);
   detail::send_remote_completions(dest.where(), completions);
   return detail::complete_now<events>(std::forward<Cx>(completions));
 }

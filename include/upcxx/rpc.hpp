@@ -59,8 +59,8 @@ void send_call(std::int32_t target, F const& function, Args const&... args) {
   using function_wire = wire_function<F>;
   check_target(target);
   auto const& f = function_wire::send(function);
-  std::size_t bound = bound_after(without_cookie, f);
-  ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
+  std::size_t bound = detail::bound_after(without_cookie, f);
+  ((bound = detail::bound_after(bound, wire_of<Args>::send(args))), ...);
   outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
   m.write(without_cookie, true, f, wire_of<Args>::send(args)...);
   m.commit(atl::engine::message_kind::request, call_token<false, F, Args...>::get());
@@ -177,8 +177,8 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   check_target(target);
   auto const& f = function_wire::send(function);
   typename pending::notifications_type::futures futures;
-  std::size_t bound = bound_after(with_cookie, f);
-  ((bound = bound_after(bound, wire_of<Args>::send(args))), ...);
+  std::size_t bound = detail::bound_after(with_cookie, f);
+  ((bound = detail::bound_after(bound, wire_of<Args>::send(args))), ...);
   outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
   m.write(with_cookie, true, f, wire_of<Args>::send(args)...);
   m.secure();
@@ -187,7 +187,7 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
              reinterpret_cast<std::uintptr_t>(make_record<result>(std::forward<Cx>(cx), futures)));
   atl::rt::note_rpc(target, true);
   m.commit(atl::engine::message_kind::request, call_token<true, F, Args...>::get());
-  return unwrap(std::move(futures));
+  return detail::unwrap(std::move(futures));
 }
 
 template <class Cx, class F, class... Args>

@@ -28,7 +28,7 @@ requires(is_serializable<T>::value) struct traits_of<T> {
     writer w(small, 0, sizeof(small), atl::serialization::heap_buffer::grow, &large);
     std::size_t const bound = bound_after(0, object);
     if (bound != npos) w.ensure_capacity(bound);
-    serialize(w, object);
+    detail::serialize(w, object);
     reader r(w.begin(), 0, w.size());
     return read_value<T>(r);
   }

@@ -215,3 +215,106 @@ TEST_F(unusual_test, views_of_global_pointers_and_pairs_arrive) {
   EXPECT_EQ(f.wait(), 20 * 100 * left + 45 + 45 - 45);
   upcxx::barrier();
 }
+
+/// Its address is not what `&` gives.
+struct astray {
+  long first, second;
+  long* operator&() { return std::addressof(second); }
+  long const* operator&() const { return std::addressof(second); }
+};
+
+TEST_F(unusual_test, a_type_may_have_its_own_operator_for_addresses) {
+  auto const both = [](astray const& a) { return std::pair(a.first, a.second); };
+  using pair = std::pair<long, long>;
+  EXPECT_EQ(both(upcxx::broadcast(astray{3 + me, 4}, 0).wait()), pair(3, 4));
+  auto const add = [](astray a, astray const& b) { return astray{a.first + b.first, a.second + b.second}; };
+  EXPECT_EQ(both(upcxx::reduce_all(astray{1, 5}, add).wait()), pair(n, 5L * n));
+  multirank::shared_array<astray> there(1);
+  upcxx::rput(astray{me, 7}, there.at(right)).wait();
+  upcxx::barrier();
+  EXPECT_EQ(both(upcxx::rget(there.at(me)).wait()), pair(left, 7));
+  EXPECT_EQ(both(upcxx::rget(there.at(right)).wait()), pair(me, 7));
+  upcxx::dist_object<astray> object(astray{8, me});
+  EXPECT_EQ(both(object.fetch(right).wait()), pair(8, right));
+  EXPECT_EQ(object->second, me);
+  std::vector<astray> const sent{{1, 2}, {3, 4}};
+  EXPECT_EQ(both(upcxx::rpc(
+                     right, [](std::vector<astray> const& v) { return v[1]; }, sent)
+                     .wait()),
+            pair(3, 4));
+  upcxx::barrier();
+}
+
+/// Functions that a search by arguments would find in calls of the library's own.
+namespace with_names {
+
+struct element {
+  int value;
+};
+struct record {
+  std::string text;
+  UPCXX_SERIALIZED_FIELDS(text)
+};
+template <class Archive>
+void serialize(Archive& archive, record& r) {
+  archive.of_another_library(r.text);
+}
+template <class Archive>
+void serialize(Archive& archive, record const& r) {
+  archive.of_another_library(r.text);
+}
+int found = 0;
+template <class... T>
+int make_future(T&&...) {
+  return ++found;
+}
+template <class... T>
+int check_range(T&&...) {
+  return ++found;
+}
+template <class... T>
+int list_runs(T&&...) {
+  return ++found;
+}
+template <class... T>
+int notify_now(T&&...) {
+  return ++found;
+}
+template <class... T>
+int bound_after(T&&...) {
+  return ++found;
+}
+template <class... T>
+int owner_word(T&&...) {
+  return ++found;
+}
+
+}  // namespace with_names
+
+TEST_F(unusual_test, a_program_may_have_functions_with_names_of_ours) {
+  using with_names::element;
+  upcxx::dist_object<element> object(element{me});
+  EXPECT_EQ(object.id().when_here().wait()->value, me);
+  EXPECT_EQ(object.fetch(right).wait().value, right);
+  multirank::shared_array<element> there(2);
+  upcxx::rput(element{me}, there.at(right)).wait();
+  element const source{me + 1};
+  upcxx::copy(&source, there.at(right) + 1, 1).wait();
+  upcxx::barrier();
+  EXPECT_EQ(upcxx::rget(there.at(me)).wait().value, left);
+  std::vector<element> got(2);
+  std::vector<std::pair<upcxx::global_ptr<element>, std::size_t>> const from{{there.at(right), 2}};
+  std::vector<std::pair<element*, std::size_t>> const to{{got.data(), 2}};
+  upcxx::rget_irregular(from.begin(), from.end(), to.begin(), to.end()).wait();
+  EXPECT_EQ(got[0].value, me);
+  EXPECT_EQ(got[1].value, me + 1);
+  auto const told =
+      upcxx::experimental::broadcast_nontrivial(with_names::record{std::to_string(me)}, 0).wait();
+  EXPECT_EQ(told.text, "0");
+  EXPECT_EQ(upcxx::rpc(
+                right, [](with_names::record const& r) { return r.text; }, told)
+                .wait(),
+            "0");
+  EXPECT_EQ(with_names::found, 0);
+  upcxx::barrier();
+}

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -49,7 +50,9 @@ struct bytes_of {
 template <class T>
 class value_buffer {
  public:
-  explicit value_buffer(T const& value) { std::memcpy(bytes_, static_cast<void const*>(&value), sizeof(T)); }
+  explicit value_buffer(T const& value) {
+    std::memcpy(bytes_, static_cast<void const*>(std::addressof(value)), sizeof(T));
+  }
   /// From the bytes of a T that may not be aligned.
   explicit value_buffer(bytes_of from) { std::memcpy(bytes_, from.address, sizeof(T)); }
   T* data() { return std::launder(reinterpret_cast<T*>(bytes_)); }
@@ -68,7 +71,7 @@ class reduce_buffer : public value_buffer<T> {
  public:
   template <class O>
   reduce_buffer(T const& value, O&& op) : value_buffer<T>(value), op_(std::forward<O>(op)) {}
-  Op* operation() { return &op_; }
+  Op* operation() { return std::addressof(op_); }
 
  private:
   Op op_;
@@ -80,7 +83,7 @@ class operation_buffer {
  public:
   template <class O>
   explicit operation_buffer(std::in_place_t, O&& op) : op_(std::forward<O>(op)) {}
-  Op* operation() { return &op_; }
+  Op* operation() { return std::addressof(op_); }
 
  private:
   Op op_;
@@ -109,10 +112,10 @@ template <class T, class Op>
       // What arrived is aligned like a message, which is less than this type wants.
       value_buffer<T> arrived(bytes_of{static_cast<std::byte const*>(b) + i * sizeof(T)});
       T const result = combine_two<T>(op, x[i], std::as_const(arrived.value()));
-      std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
+      std::memcpy(static_cast<void*>(x + i), static_cast<void const*>(std::addressof(result)), sizeof(T));
     } else {
       T const result = combine_two<T>(op, x[i], y[i]);
-      std::memcpy(static_cast<void*>(&x[i]), static_cast<void const*>(&result), sizeof(T));
+      std::memcpy(static_cast<void*>(x + i), static_cast<void const*>(std::addressof(result)), sizeof(T));
     }
   }
 } catch (...) {
@@ -207,13 +210,13 @@ auto start_collective(Cx&& completions, Buffer&& buffer, Start start) {
       auto* const s = new shared(std::forward<Cx>(completions), futures, std::move(buffer));
       start(s->buffer,
             atl::engine::on_done{[](void* context) { static_cast<shared*>(context)->happened(); }, s});
-      return unwrap(std::move(futures));
+      return detail::unwrap(std::move(futures));
     }
   }
   auto* const c = ::new (atl::fut::allocate_for<call>())
       call(std::forward<Cx>(completions), std::forward<Buffer>(buffer), futures);
   start(c->buffer, atl::engine::on_done{&call::done, c});
-  return unwrap(std::move(futures));
+  return detail::unwrap(std::move(futures));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

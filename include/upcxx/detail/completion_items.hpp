@@ -3,6 +3,7 @@
 /// What completion objects are made of: one item per request.
 
 #include <cstddef>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -45,9 +46,10 @@ struct promise_item {
 /// (closures, references).
 template <class T, class U>
 void rebuild(T& old, U&& other) {
-  if (&old == &other) return;
-  std::destroy_at(&old);
-  std::construct_at(&old, std::forward<U>(other));
+  T* const place = std::addressof(old);
+  if (place == std::addressof(other)) return;
+  std::destroy_at(place);
+  std::construct_at(place, std::forward<U>(other));
 }
 
 template <class Event, class F>
@@ -61,11 +63,11 @@ struct lpc_item {
   lpc_item(lpc_item const&) = default;
   lpc_item(lpc_item&&) = default;
   lpc_item& operator=(lpc_item const& other) requires std::is_copy_constructible_v<F> {
-    rebuild(*this, other);
+    detail::rebuild(*this, other);
     return *this;
   }
   lpc_item& operator=(lpc_item&& other) {
-    rebuild(*this, std::move(other));
+    detail::rebuild(*this, std::move(other));
     return *this;
   }
   ~lpc_item() = default;
@@ -84,11 +86,11 @@ struct rpc_item {
   rpc_item(rpc_item&&) = default;
   rpc_item& operator=(rpc_item const& other) requires(
       std::is_copy_constructible_v<F>&& std::is_copy_constructible_v<std::tuple<Args...>>) {
-    rebuild(*this, other);
+    detail::rebuild(*this, other);
     return *this;
   }
   rpc_item& operator=(rpc_item&& other) {
-    rebuild(*this, std::move(other));
+    detail::rebuild(*this, std::move(other));
     return *this;
   }
   ~rpc_item() = default;

@@ -82,7 +82,7 @@ auto make_waiting(type_list<V...>, lpc_item<operation_event, F> const& item, std
 template <class... V, class Item, class Out>
 requires(is_about<std::remove_cvref_t<Item>, source_event>) auto make_waiting(type_list<V...>, Item&& item,
                                                                               Out& out) {
-  out = notify_now(std::forward<Item>(item));
+  out = detail::notify_now(std::forward<Item>(item));
   return waiting_nothing{};
 }
 
@@ -92,8 +92,8 @@ using future_tuple_of =
                        std::tuple<>>;
 
 template <class Events, class Item>
-using waiting_of = decltype(make_waiting(typename Events::values{}, std::declval<Item>(),
-                                         std::declval<future_tuple_of<Events, Item>&>()));
+using waiting_of = decltype(detail::make_waiting(typename Events::values{}, std::declval<Item>(),
+                                                 std::declval<future_tuple_of<Events, Item>&>()));
 
 /// All that waits for one operation.
 template <class Events, class Cx>

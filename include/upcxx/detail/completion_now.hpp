@@ -31,7 +31,7 @@ void fulfil_later(promise<T...> const& target, U&&... values) {
 template <class Event, timing When, class... V>
 std::tuple<future<V...>> notify_now(future_item<Event, When> const&, V const&... values) {
   if constexpr (When == timing::eager) {
-    return {make_future<V...>(V(values)...)};
+    return {upcxx::make_future<V...>(V(values)...)};
   } else {
     auto pending = make_pending<V...>();
     enqueue_task(
@@ -94,9 +94,9 @@ inline std::tuple<> notify_now(blocking_item const&) { return {}; }
 template <class Events, class Item, class... V>
 auto notify_item_now(Item&& item, V const&... values) {
   if constexpr (is_about<std::remove_cvref_t<Item>, operation_event>) {
-    return notify_now(std::forward<Item>(item), values...);
+    return detail::notify_now(std::forward<Item>(item), values...);
   } else {
-    return notify_now(std::forward<Item>(item));
+    return detail::notify_now(std::forward<Item>(item));
   }
 }
 

@@ -98,8 +98,8 @@ void hold_call(std::int32_t target, rpc_item<F, Args...> const& item, atl::rt::h
             alignas(message_alignment) std::byte scratch[256];
             heap_buffer memory;
             writer w(scratch, without_cookie, sizeof scratch, &heap_buffer::grow, &memory);
-            serialize(w, f);
-            (serialize(w, wire), ...);
+            detail::serialize(w, f);
+            (detail::serialize(w, wire), ...);
             call.bytes = w.size();
             call.alignment = w.max_alignment() > message_alignment ? w.max_alignment() : message_alignment;
             std::size_t const payload = call.bytes - atl::engine::header_bytes;
@@ -206,21 +206,21 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
 
   template <class Event, timing When>
   std::tuple<future<>> add(future_item<Event, When> const& item) {
-    if (is_over<Event>()) return notify_now(item);
+    if (is_over<Event>()) return detail::notify_now(item);
     auto pending = make_pending<>();
     keep<Event>(pending.raw);
     return {std::move(pending.result)};
   }
   template <class Event, timing When, class... T>
   std::tuple<> add(promise_item<Event, When, T...> const& item) {
-    if (is_over<Event>()) return notify_now(item);
+    if (is_over<Event>()) return detail::notify_now(item);
     keep<Event>(promise_require(item.target));
     return {};
   }
   template <class Item>
   requires is_lpc_item<std::remove_cvref_t<Item>> std::tuple<> add(Item&& item) {
     using event = typename std::remove_cvref_t<Item>::event;
-    if (is_over<event>()) return notify_now(std::forward<Item>(item));
+    if (is_over<event>()) return detail::notify_now(std::forward<Item>(item));
     using task_type = callable_task<decltype(std::remove_cvref_t<Item>::function)>;
     atl::rt::persona_state* const target = &persona_access::state(*item.target);
     auto* const place = atl::fut::allocate_for<task_type>();
@@ -283,7 +283,7 @@ auto copy_later(atl::engine::memory_place to, atl::engine::memory_place from, st
   auto futures = started->register_all(std::forward<Cx>(cx));
   atl::engine::start_copy(to, from, bytes, started);
   if constexpr (pending::blocks) started->wait_for_source();
-  return unwrap(std::move(futures));
+  return detail::unwrap(std::move(futures));
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

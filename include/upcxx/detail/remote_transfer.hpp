@@ -135,13 +135,13 @@ auto transfer_later(char const* call, std::int32_t target, bool put, bool by_val
   auto futures = started->register_all(std::forward<Cx>(cx), complete, waits);
   start.start(started, result);
   if (waits) started->wait_for_source();
-  return unwrap(std::move(futures));
+  return detail::unwrap(std::move(futures));
 }
 
 /// Notifications of a transfer of nothing.
 template <class Events, class Cx>
 auto transfer_nothing(std::int32_t target, Cx&& cx) {
-  send_remote_completions(target, cx);
+  detail::send_remote_completions(target, cx);
   return complete_now<Events>(std::forward<Cx>(cx));
 }
 
@@ -167,8 +167,9 @@ ATOLL_COLD auto transfer_remotely(char const* call, std::uint64_t to_owner, std:
 template <class Events, class T, class Cx>
 ATOLL_COLD auto put_value_remotely(char const* call, std::uint64_t owner, std::uint64_t address, T value,
                                    Cx&& cx) {
-  return transfer_remotely<Events>(call, owner, address, 0, reinterpret_cast<std::uintptr_t>(&value),
-                                   sizeof(T), static_cast<std::int32_t>(owner), std::forward<Cx>(cx), true);
+  return transfer_remotely<Events>(call, owner, address, 0,
+                                   reinterpret_cast<std::uintptr_t>(std::addressof(value)), sizeof(T),
+                                   static_cast<std::int32_t>(owner), std::forward<Cx>(cx), true);
 }
 
 /// A transfer of runs of objects.

@@ -50,7 +50,7 @@ auto fetch_later(char const* call, Begin const& begin, Cx&& cx) {
         return true;
       });
   start.start(started, started->place);
-  return hand_out_pending(hand_out_result_of([&] { return unwrap(std::move(futures)); }));
+  return hand_out_pending(hand_out_result_of([&] { return detail::unwrap(std::move(futures)); }));
 }
 
 /// Gets one object.

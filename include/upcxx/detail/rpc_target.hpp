@@ -30,7 +30,7 @@ class reply {
   /// `last`: the results stay until send().
   template <class... Wire>
   reply(std::int32_t initiator, std::uint64_t cookie, bool last, Wire const&... results)
-      : message_(initiator, serialized_bound(with_cookie, results...), atl::engine::pressure::always,
+      : message_(initiator, detail::serialized_bound(with_cookie, results...), atl::engine::pressure::always,
                  atl::engine::lane::control) {
     message_.put_word(without_cookie, cookie);
     message_.write(with_cookie, last, results...);

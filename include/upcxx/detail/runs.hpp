@@ -122,7 +122,7 @@ struct remote_end {
 
   atl::engine::transfer_end place(global_ptr<T> pointer, std::size_t objects) {
     check_owner(call, role, checked, pointer.where());
-    check_range(pointer, objects, call, role);
+    detail::check_range(pointer, objects, call, role);
     return {pointer.where(), global_ptr_access::address(pointer)};
   }
 };
@@ -167,7 +167,7 @@ ATOLL_INLINE void copy_run(T* dest, T const* source, std::size_t objects) {
   if (objects == 1) {
     copy_objects(dest, source, 1);  // a load and a store
   } else {
-    copy_objects(dest, source, objects);
+    detail::copy_objects(dest, source, objects);
   }
 }
 

@@ -76,16 +76,17 @@ class outgoing_message {
   template <class First, class... Rest>
   void write_each(writer& w, bool last, First const& first, Rest const&... rest) {
     if constexpr (sizeof...(Rest) != 0) {
-      serialize(w, first);
+      detail::serialize(w, first);
       write_each(w, last, rest...);
     } else if constexpr (elements_may_follow<First>) {
       auto const elements = codec_of<First>::elements(first);
       // A message whose size is not known beforehand may yet move.
-      if (!last || !engaged_ || elements.size() < atl::transport::grows_from) return serialize(w, first);
+      if (!last || !engaged_ || elements.size() < atl::transport::grows_from)
+        return detail::serialize(w, first);
       codec_of<First>::write_but_elements(w, first);
       tail_ = elements;
     } else {
-      serialize(w, first);
+      detail::serialize(w, first);
     }
   }
 

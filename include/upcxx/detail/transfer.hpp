@@ -29,7 +29,7 @@ ATOLL_INLINE T* unchecked_address_here(global_ptr<T> pointer, Reach const& used 
 template <class T>
 ATOLL_INLINE T* address_here(global_ptr<T> pointer, std::size_t count, char const* operation,
                              char const* role) {
-  check_range(pointer, count, operation, role);
+  detail::check_range(pointer, count, operation, role);
   return unchecked_address_here(pointer);
 }
 

@@ -60,9 +60,9 @@ class object_buffer {
     auto& b = of(self);
     b.bytes_ = {};
     writer w(nullptr, 0, 0, &atl::serialization::heap_buffer::grow, &b.bytes_);
-    std::size_t const bound = bound_after(0, *b.mine_);
+    std::size_t const bound = detail::bound_after(0, *b.mine_);
     w.ensure_capacity(bound != npos ? bound : 512);
-    serialize(w, *b.mine_);
+    detail::serialize(w, *b.mine_);
     return {w.begin(), w.size(), w.max_alignment()};
   }
   static void replace(void* self, std::byte const* data, std::size_t bytes) {

@@ -282,7 +282,7 @@ future<T...> make_ready(U&&... values) noexcept {
   } else {
     auto* const c = new_cell<value_cell<T...>>(0, std::uint8_t{0});
     c->construct(std::in_place, std::forward<U>(values)...);
-    return handle_access::adopt<future<T...>>(as_bits(c));
+    return handle_access::adopt<future<T...>>(detail::as_bits(c));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -112,10 +113,10 @@ class optional_storage {
   template <typename... Args>
   U* construct(Args&&... args) const {
     if constexpr (std::is_constructible_v<U, Args...>) {
-      return &where_->emplace(std::forward<Args>(args)...);
+      return std::addressof(where_->emplace(std::forward<Args>(args)...));
     } else {  // a private constructor, or braces: the optional cannot call it, but it can take its result
       auto const make = [&]() -> U { return access::make<U>(std::forward<Args>(args)...); };
-      return &where_->emplace(result_of<decltype(make)>{make});
+      return std::addressof(where_->emplace(result_of<decltype(make)>{make}));
     }
   }
 

@@ -8,7 +8,7 @@ namespace upcxx::inline UPCXX_MODE::detail {
 
 template <typename T>
 void writer::write(T const& object) {
-  write_any(*this, object);
+  detail::write_any(*this, object);
 }
 
 template <typename Iter>
@@ -48,11 +48,11 @@ deserialized_t<T>* read_optional(reader& r, std::optional<deserialized_t<T>>& st
   if constexpr (requires { codec_of<T>::read_to(r, optional_storage<D>(storage)); }) {
     return codec_of<T>::read_to(r, optional_storage<D>(storage));
   } else if constexpr (std::is_move_constructible_v<D>) {
-    return &storage.emplace(read_value<T>(r));
+    return std::addressof(storage.emplace(read_value<T>(r)));
   } else {
     static_assert(std::is_default_constructible_v<D> && is_trivially_serializable<wire_t<T>>::value,
                   "this type can be put into an optional neither by a move nor by a storage handle");
-    return codec_of<T>::read(r, &storage.emplace());
+    return codec_of<T>::read(r, std::addressof(storage.emplace()));
   }
 }
 

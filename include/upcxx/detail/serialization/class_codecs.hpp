@@ -128,7 +128,7 @@ struct field_visitors<Class, std::index_sequence<I...>> {
     writer& w;
     template <typename... M, typename... E>
     void operator()(type_list<M...>, E const&... e) const {
-      if constexpr (ok<M...>) (write_any(w, wire_object(e)), ...);
+      if constexpr (ok<M...>) (detail::write_any(w, wire_object(e)), ...);
     }
   };
 
@@ -249,7 +249,7 @@ struct write_values {
   writer& w;
   template <typename... E>
   void operator()(E const&... e) const {
-    (serialize(w, wire_object(e)), ...);
+    (detail::serialize(w, wire_object(e)), ...);
   }
 };
 

@@ -334,7 +334,7 @@ void write_any(writer& w, T const& object) {
       for (auto const& part : object) write_any(w, part);
     }
   } else {
-    serialize(w, object);
+    detail::serialize(w, object);
   }
 }
 
@@ -364,7 +364,7 @@ constexpr std::size_t any_static_bound() {
 template <typename T>
 constexpr std::size_t any_bound(std::size_t at, T const& object) {
   if constexpr (!std::is_array_v<T>) {
-    return bound_after(at, object);
+    return detail::bound_after(at, object);
   } else if constexpr (any_static_bound<T>() != npos) {
     return add_bounds(at, any_static_bound<T>());
   } else {
@@ -389,7 +389,7 @@ constexpr std::size_t range_bound(std::size_t at, Range const& range, std::size_
     constexpr bool cheap = std::random_access_iterator<decltype(std::begin(range))>;
     if (!cheap && count > 64) return npos;
     for (auto const& element : range) {
-      at = bound_after<T>(at, element);
+      at = detail::bound_after<T>(at, element);
       if (at == npos) break;
     }
     return at;

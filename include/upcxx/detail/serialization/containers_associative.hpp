@@ -34,11 +34,11 @@ struct map_element {
   static constexpr std::size_t static_bound() { return add_bounds(static_bound_v<Key>, static_bound_v<T>); }
   static constexpr std::size_t minimum() { return minimum_wire_size<Key>() + minimum_wire_size<T>(); }
   static constexpr std::size_t bound(std::size_t at, std::pair<Key const, T> const& element) {
-    return serialized_bound(at, element.first, element.second);
+    return detail::serialized_bound(at, element.first, element.second);
   }
   static void write(writer& w, std::pair<Key const, T> const& element) {
-    serialize(w, element.first);
-    serialize(w, element.second);
+    detail::serialize(w, element.first);
+    detail::serialize(w, element.second);
   }
   template <typename D>
   static void append(reader& r, D& container) {
@@ -70,12 +70,12 @@ struct ordered_codec : reads_by_value<ordered_codec<Container, D, Element, Compa
   static constexpr std::size_t static_bound = npos;
 
   static constexpr std::size_t bound(std::size_t at, Container const& object) {
-    at = serialized_bound(at, object.key_comp(), object.get_allocator());
+    at = detail::serialized_bound(at, object.key_comp(), object.get_allocator());
     return node_container_bound<Element>(bound_of_count(at), object);
   }
   static void write(writer& w, Container const& object) {
-    serialize(w, object.key_comp());
-    serialize(w, object.get_allocator());
+    detail::serialize(w, object.key_comp());
+    detail::serialize(w, object.get_allocator());
     write_count(w, object.size());
     for (auto const& element : object) Element::write(w, element);
   }
@@ -97,13 +97,13 @@ struct unordered_codec : reads_by_value<unordered_codec<Container, D, Element, H
   static constexpr std::size_t static_bound = npos;
 
   static constexpr std::size_t bound(std::size_t at, Container const& object) {
-    at = serialized_bound(at, object.hash_function(), object.key_eq(), object.get_allocator());
+    at = detail::serialized_bound(at, object.hash_function(), object.key_eq(), object.get_allocator());
     return node_container_bound<Element>(bound_of_count(at), object);
   }
   static void write(writer& w, Container const& object) {
-    serialize(w, object.hash_function());
-    serialize(w, object.key_eq());
-    serialize(w, object.get_allocator());
+    detail::serialize(w, object.hash_function());
+    detail::serialize(w, object.key_eq());
+    detail::serialize(w, object.get_allocator());
     write_count(w, object.size());
     for (auto const& element : object) Element::write(w, element);
   }

@@ -64,11 +64,12 @@ struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator
   static constexpr std::size_t static_bound = npos;
 
   static constexpr std::size_t bound(std::size_t at, Container const& object) {
-    return range_bound<T>(bound_of_count(bound_after(at, object.get_allocator())), object, object.size());
+    return range_bound<T>(bound_of_count(detail::bound_after(at, object.get_allocator())), object,
+                          object.size());
   }
 
   static void write(writer& w, Container const& object) {
-    serialize(w, object.get_allocator());
+    detail::serialize(w, object.get_allocator());
     write_count(w, object.size());
     write_range<T>(w, object.begin(), object.end(), object.size());
   }
@@ -85,7 +86,7 @@ struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator
   }
   /// Everything but the elements, for which there is room at the end then.
   static void write_but_elements(writer& w, Container const& object) requires(may_follow) {
-    serialize(w, object.get_allocator());
+    detail::serialize(w, object.get_allocator());
     write_count(w, object.size());
     w.place(object.size() * sizeof(T), alignof(T));
   }
@@ -128,7 +129,7 @@ struct std_codec<std::forward_list<T, A>>
   static constexpr std::size_t bound(std::size_t, list const&) { return npos; }  // its length takes a walk
 
   static void write(writer& w, list const& object) {
-    serialize(w, object.get_allocator());
+    detail::serialize(w, object.get_allocator());
     auto const count = static_cast<std::size_t>(std::distance(object.begin(), object.end()));
     write_count(w, count);
     write_range<T>(w, object.begin(), object.end(), count);
@@ -153,12 +154,12 @@ struct codec<std::basic_string<Char, Traits, A>>
   static constexpr std::size_t static_bound = npos;
 
   static constexpr std::size_t bound(std::size_t at, string const& object) {
-    at = bound_of_count(bound_after(at, object.get_allocator()));
+    at = bound_of_count(detail::bound_after(at, object.get_allocator()));
     return at == npos ? npos : align_up(at, alignof(Char)) + object.size() * sizeof(Char);
   }
 
   static void write(writer& w, string const& object) {
-    serialize(w, object.get_allocator());
+    detail::serialize(w, object.get_allocator());
     write_count(w, object.size());
     if (!object.empty()) {
       std::memcpy(w.place(object.size() * sizeof(Char), alignof(Char)), object.data(),

@@ -85,7 +85,7 @@ struct array_codec : reads_in_place<array_codec<T, N>, std::array<mapped_t<T>, N
     return range_bound<std::remove_const_t<T>>(at, object, N);
   }
   static void write(writer& w, std::array<T, N> const& object) {
-    for (T const& element : object) serialize(w, element);
+    for (T const& element : object) detail::serialize(w, element);
   }
   static deserialized_type* read(reader& r, void* raw) {
     using element = std::remove_const_t<mapped_t<T>>;
@@ -108,7 +108,7 @@ struct codec<std::reference_wrapper<T>> {
   using deserialized_type = mapped_t<T&>;
   static constexpr std::size_t static_bound = static_bound_v<T>;
   static constexpr std::size_t bound(std::size_t at, std::reference_wrapper<T> const& object) {
-    return bound_after<T>(at, object.get());
+    return detail::bound_after<T>(at, object.get());
   }
   static void write(writer& w, std::reference_wrapper<T> const& object) {
     codec_of<T>::write(w, object.get());

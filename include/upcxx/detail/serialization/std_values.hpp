@@ -48,11 +48,11 @@ struct std_codec<std::optional<T>> {
 
   static constexpr std::size_t bound(std::size_t at, std::optional<T> const& object) {
     at = add_bounds(at, 1);
-    return object.has_value() ? bound_after<T>(at, *object) : at;
+    return object.has_value() ? detail::bound_after<T>(at, *object) : at;
   }
   static void write(writer& w, std::optional<T> const& object) {
     write_flag(w, object.has_value());
-    if (object.has_value()) serialize<T>(w, *object);
+    if (object.has_value()) detail::serialize<T>(w, *object);
   }
   static deserialized_type* read(reader& r, void* raw) {
     auto* const object = ::new (raw) deserialized_type();
@@ -103,7 +103,7 @@ struct std_codec<std::unique_ptr<T, std::default_delete<T>>> {
 
   static void write(writer& w, owner const& object) {
     write_flag(w, object != nullptr);
-    if (object != nullptr) serialize<T>(w, *object);
+    if (object != nullptr) detail::serialize<T>(w, *object);
   }
   static deserialized_type value(reader& r) {
     using object = std::remove_const_t<mapped_t<T>>;
@@ -158,14 +158,14 @@ struct std_codec<std::variant<T...>>
   static constexpr std::size_t static_bound = static_bound_of_largest();
 
   static constexpr std::size_t bound(std::size_t at, variant const& object) {
-    at = bound_after(at, index_type());
+    at = detail::bound_after(at, index_type());
     return std::visit([at](auto const& held) { return bound_after(at, held); }, object);
   }
   static void write(writer& w, variant const& object) {
     std::visit(
         [&](auto const& held) {
-          serialize(w, static_cast<index_type>(object.index()));
-          serialize(w, held);
+          detail::serialize(w, static_cast<index_type>(object.index()));
+          detail::serialize(w, held);
         },
         object);
   }
@@ -199,7 +199,7 @@ struct std_codec<Path> : reads_by_value<std_codec<Path>, Path> {
   using deserialized_type = Path;
   static constexpr std::size_t static_bound = npos;
   static constexpr std::size_t bound(std::size_t at, Path const& object) {
-    return bound_after(at, object.native());
+    return detail::bound_after(at, object.native());
   }
   static void write(writer& w, Path const& object) { serialize(w, object.native()); }
   static Path value(reader& r) { return Path(read_value<typename Path::string_type>(r)); }
