@@ -194,7 +194,10 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> new_(Args&&... args) {
   detail::check_new<T, Args...>();
   detail::check_heap_use("new_");
   atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
-  if (place.address == nullptr) atl::rt::throw_bad_shared_alloc(sizeof(T), alignof(T));
+  if (place.address == nullptr) {
+    if constexpr (ATOLL_CHECKED != 0) atl::rt::heap_absent("new_", true);
+    atl::rt::throw_bad_shared_alloc(sizeof(T), alignof(T));
+  }
   return detail::construct<T>(place, static_cast<Args&&>(args)...);
 }
 /// The same, but null when the heap is exhausted; nothing is constructed then.
@@ -238,7 +241,10 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> new_array(std::size_t n) {
   detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
   atl::rt::heap_place const place = atl::rt::heap_allocate(layout::bytes(n), layout::alignment);
-  if (place.address == nullptr) atl::rt::throw_bad_shared_alloc(layout::bytes(n), layout::alignment);
+  if (place.address == nullptr) {
+    if constexpr (ATOLL_CHECKED != 0) atl::rt::heap_absent("new_array", true);
+    atl::rt::throw_bad_shared_alloc(layout::bytes(n), layout::alignment);
+  }
   return detail::construct_array<T>(place, n);
 }
 /// The same, but null when the heap is exhausted.

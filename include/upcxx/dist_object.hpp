@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <memory>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -49,7 +50,7 @@ struct dist_id {
 #endif
     ATOLL_CHECK(*this != dist_id(), "dist_id::when_here: the id was default-constructed and names no object");
     if (void* const instance = atl::rt::find_object(id_)) {
-      return make_future<dist_object<T>&>(*static_cast<dist_object<T>*>(instance));
+      return upcxx::make_future<dist_object<T>&>(*static_cast<dist_object<T>*>(instance));
     }
     return detail::await_instance<dist_object<T>>(id_, *this);
   }
@@ -136,6 +137,7 @@ class dist_object {
 
   dist_object(dist_object&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
       : value_(std::move(other.value_)), id_(other.id_), team_(other.team_) {
+    other.value_.reset();
     take_identity(other);
   }
   dist_object& operator=(dist_object&& other) {
@@ -143,6 +145,7 @@ class dist_object {
     drop_identity();
     value_.reset();
     if (other.value_) value_.emplace(std::move(*other.value_));
+    other.value_.reset();
     id_ = other.id_;
     team_ = other.team_;
     take_identity(other);
@@ -181,7 +184,7 @@ class dist_object {
   upcxx::team& team() { return checked_team(); }
   upcxx::team const& team() const { return checked_team(); }
 
-  T* operator->() const { return &checked_value(); }
+  T* operator->() const { return std::addressof(checked_value()); }
   T& operator*() const { return checked_value(); }
 
   /// A copy of the value of the instance on `rank` of the object's team.

@@ -394,3 +394,15 @@ TEST_F(dist_object_test, inactive_objects_are_activated_moved_into_and_refilled)
   EXPECT_EQ(other.fetch(left).wait(), "second " + std::to_string(left));
   upcxx::barrier();
 }
+
+TEST_F(dist_object_test, what_was_moved_from_has_no_value) {
+  upcxx::dist_object<int> first(me);
+  upcxx::dist_object<int> second(std::move(first));
+  EXPECT_FALSE(first.has_value());
+  EXPECT_EQ(second.has_value() ? *second : -1, me);
+  first = std::move(second);
+  EXPECT_FALSE(second.has_value());
+  EXPECT_EQ(second.is_active(), false);
+  EXPECT_EQ(*first, me);
+  upcxx::barrier();
+}
