@@ -69,6 +69,7 @@ class signal_array {
   ///
   /// @progress  user.
   void destroy() {
+    ATOLL_CHECK(!places_.empty(), "signal_array::destroy: the array was destroyed already");
     upcxx::barrier(*over_);
     release(mine());
     places_.clear();
@@ -123,8 +124,10 @@ class signal_array {
           "the team, or have signals in the shared heaps: make_signals(n, team)",
           static_cast<int>(rank));
     } else {
-      std::snprintf(text, sizeof text, "make_signals: no room for %zu signals in %s of rank %d", count_,
-                    from_ == nullptr ? "the shared heap" : "the device segment", static_cast<int>(rank));
+      std::snprintf(text, sizeof text,
+                    "make_signals: rank %d has no room in %s for its signals; this rank asks for %zu",
+                    static_cast<int>(rank), from_ == nullptr ? "the shared heap" : "the device segment",
+                    count_);
     }
     throw upcxx::bad_shared_alloc(text);
   }

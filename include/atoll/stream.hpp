@@ -247,7 +247,7 @@ void hold(stream const& s, upcxx::global_ptr<std::uint64_t> word, upcxx::future<
 /// Has the host do something when the stream comes there, which goes on when that is complete.
 template <class Start>
 void by_host(stream const& s, Start&& start) {
-  engine::refuse_capture(name_of(s));
+  engine::refuse_capture(name_of(s), engine::needs_host::memory);
   // What may throw comes first.
   auto const word = upcxx::new_<std::uint64_t>(0);
   hold(s, word, when(s).then(std::forward<Start>(start)));
@@ -387,7 +387,7 @@ auto start_in_stream(engine::memory_place to, engine::memory_place from, std::si
 /// until then. Not while the stream is captured.
 template <class... T>
 void wait(stream const& s, upcxx::future<T...> const& ready) {
-  engine::refuse_capture(name_of(s));
+  engine::refuse_capture(name_of(s), engine::needs_host::future);
   if (!ready.is_ready()) detail::hold(s, upcxx::new_<std::uint64_t>(0), ready);
 }
 

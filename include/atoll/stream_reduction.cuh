@@ -420,7 +420,7 @@ class stream_reduction {
             if (!own_.is_null()) return;
             throw upcxx::bad_shared_alloc("stream_reduction: no room in the device's segment");
           },
-          *over_, "stream_reduction: another rank has no room in its device's segment");
+          *over_, "stream_reduction", "room in its device's segment");
     } catch (upcxx::bad_shared_alloc const&) {
       gpu_->deallocate(std::exchange(own_, pointer<char>()));
       team_.destroy();

@@ -58,12 +58,23 @@ T* host_address(T* pointer, std::size_t, char const* role) {
 
 template <class T, memory_kind Kind>
 atl::engine::memory_place place_of(global_ptr<T, Kind> pointer, std::size_t count, char const* role) {
-  check_range(pointer, count, "copy", role);
+  detail::check_range(pointer, count, "copy", role);
   return {global_ptr_access::owner(pointer), global_ptr_access::address(pointer)};
 }
 template <class T>
 atl::engine::memory_place place_of(T* pointer, std::size_t count, char const* role) {
-  return {0, reinterpret_cast<std::uintptr_t>(host_address(pointer, count, role))};
+  return {0, reinterpret_cast<std::uintptr_t>(detail::host_address(pointer, count, role))};
+}
+
+/// For copies that happen later; the other ones compare addresses of this process.
+ATOLL_INLINE void check_apart([[maybe_unused]] atl::engine::memory_place const& dest,
+                              [[maybe_unused]] atl::engine::memory_place const& source,
+                              [[maybe_unused]] std::size_t bytes) {
+#if ATOLL_CHECKED
+  if (dest.owner != source.owner) return;
+  atl::rt::check_disjoint(reinterpret_cast<void const*>(dest.address),
+                          reinterpret_cast<void const*>(source.address), bytes, "copy");
+#endif
 }
 
 /// Copies between host memories that this process addresses happen at once, others later. Remote completion goes to rank `owner`.
@@ -74,19 +85,21 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
   constexpr char const* from = "source";
   constexpr char const* to = "destination";
   if constexpr (!known_on_host<From> || !known_on_host<To>) {
-    if (!on_host(src) || !on_host(dest)) {
-      return copy_later(place_of(dest, count, to), place_of(src, count, from), count * sizeof(T), owner,
-                        std::forward<Cx>(completions));
+    if (!detail::on_host(src) || !detail::on_host(dest)) {
+      auto const target = place_of(dest, count, to);
+      auto const source = place_of(src, count, from);
+      check_apart(target, source, count * sizeof(T));
+      return copy_later(target, source, count * sizeof(T), owner, std::forward<Cx>(completions));
     }
   }
-  T* const target = host_address(dest, count, to);
-  T const* const source = host_address(src, count, from);
+  T* const target = detail::host_address(dest, count, to);
+  T const* const source = detail::host_address(src, count, from);
   if constexpr (!std::is_pointer_v<From> || !std::is_pointer_v<To>) {
     if ((!std::is_pointer_v<To> && target == nullptr) || (!std::is_pointer_v<From> && source == nullptr))
         [[unlikely]]
-      return take_in(transfer_remotely<copy_events>("copy", owner_word(dest), address_word(dest),
-                                                    owner_word(src), address_word(src), count * sizeof(T),
-                                                    owner, handed_over<Cx>(completions)));
+      return take_in(transfer_remotely<copy_events>(
+          "copy", detail::owner_word(dest), detail::address_word(dest), detail::owner_word(src),
+          detail::address_word(src), count * sizeof(T), owner, handed_over<Cx>(completions)));
   }
   check_disjoint<T>(target, source, count, "copy");
   copy_objects(target, source, count);
@@ -101,8 +114,10 @@ auto copy_as_asked(From src, To dest, std::size_t count, std::int32_t owner, Cx&
     static_assert(is_trivially_serializable<T>::value, "copy: T must be TriviallySerializable");
     check_injection("copy");
     // Of <atoll/stream.hpp>, as the request is.
-    return start_in_stream(place_of(dest, count, "destination"), place_of(src, count, "source"),
-                           count * sizeof(T), owner, std::forward<Cx>(completions));
+    auto const target = place_of(dest, count, "destination");
+    auto const source = place_of(src, count, "source");
+    check_apart(target, source, count * sizeof(T));
+    return start_in_stream(target, source, count * sizeof(T), owner, std::forward<Cx>(completions));
   } else {
     static_assert(
         !needs_stream<std::remove_cvref_t<Cx>>,

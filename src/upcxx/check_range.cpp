@@ -51,7 +51,9 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
 }
 
 void check_in_device(remote_range const& range, char const* call, char const* role) {
-  if (is_live_device_range(range.owner, range.address, range.count * range.element_bytes)) return;
+  std::uint64_t bytes = 0;
+  bool const overflow = __builtin_mul_overflow(range.count, range.element_bytes, &bytes);
+  if (!overflow && is_live_device_range(range.owner, range.address, bytes)) return;
   check_failed(
       "%s: the %s, %s, is not within one live allocation of this rank's device memory: it was freed, its "
       "device or allocator was destroyed, or the count is too large",

@@ -20,6 +20,7 @@
 #include "engine/collectives/inquiries.hpp"
 #include "engine/collectives/rings.hpp"
 #include "engine/collectives/run_to_end.hpp"
+#include "engine/copies/stream_patience.hpp"
 #include "engine/period.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/messages.hpp"
@@ -37,13 +38,23 @@ namespace {
 constinit int depth = 0;
 constinit bool checked_program = false;  ///< its code mode; the same in all of its files
 
-/// Runs what is here and sends what has not left. Bounded: callbacks may queue each other for ever.
+/// Runs what is here and sends what has not left, once all ranks have come to finalize. Bounded: callbacks may queue
+/// each other for ever, and streams of the program may wait for what nobody does any more.
 void settle() {
   constexpr int most_rounds = 1'000'000;
   int fruitful = 0;
   bool moved = true;
+  engine::stream_patience streams;
   engine::wait_while(
-      [&] { return moved ? fruitful++ < most_rounds : engine::unsent() != 0 || engine::any_held_back(); },
+      [&] {
+        if (moved) {
+          streams.renew();
+          return fruitful++ < most_rounds;
+        }
+        if (engine::unsent() == 0 && !engine::any_held_back()) return false;
+        streams.check();
+        return true;
+      },
       [&] { return moved = progress_user(); });
 }
 

@@ -35,8 +35,10 @@ ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from,
 /// The same for the runs of a box, whose ends, at index 0, are those given here, as one thing that the device does. False, and nothing was
 /// done, if the device cannot; or not by one thing.
 ATOLL_EXPORT bool stream_copy_box(stream_name s, memory_place to, memory_place from, prepared_box const& box);
+/// What takes the host's help, so that no graph can hold it.
+enum class needs_host : std::uint8_t { memory, future };
 /// Ends the job if the stream is captured: the host is about to help.
-ATOLL_EXPORT void refuse_capture(stream_name s);
+ATOLL_EXPORT void refuse_capture(stream_name s, needs_host what);
 /// Writes a word once all that is before it in the stream is in place and visible. False as above.
 ATOLL_EXPORT bool stream_write(stream_name s, memory_place word, std::uint64_t value);
 /// The stream goes on when the word, which is in memory of this rank, equals the value or, by default, is at least that: the

@@ -97,12 +97,14 @@ memory::copy_record* device_copies::begin_report(copy_completion* completion, vo
   auto* const t = static_cast<transfer*>(begin(completion, nullptr, nullptr));
   t->landed = &reached;
   t->until = {stream, segments_.uses()};
+  ++reports_;
   return t;
 }
 
 void device_copies::reached(memory::copy_record* record) noexcept {
   auto* const t = static_cast<transfer*>(record);
   device_copies& all = here();
+  --all.reports_;
   all.segments_.note_passed(t->until.stream, t->until.when);
   if (!all.deliver(t)) all.undelivered_.push_back(t);
 }
@@ -115,6 +117,11 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
   if (bytes == 0 && (target.elsewhere || source.elsewhere)) return landed(t);
   if (network_ != nullptr && network_->takes(target, source))
     return network_->start(target, source, bytes, t);
+  // In a stream, whose device reaches private memory only if it is pinned.
+  if (target.is_on_host_here() && source.is_on_host_here()) {
+    if (bytes != 0) std::memmove(target.on_host(), source.on_host(), bytes);
+    return landed(t);
+  }
   bool const unlike =
       target.device != nullptr && source.device != nullptr && target.device->kind != source.device->kind;
   if (unlike || target.out_of_reach() || source.out_of_reach()) {
@@ -188,7 +195,7 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
 void begin_gathering() noexcept { ++gathering; }
 
 void end_gathering() {
-  if (--gathering != 0) return;
+  if (--gathering != 0 || !device_copies::exists()) return;
   guard const held;
   device_copies::here().segments().submit();
 }

@@ -45,7 +45,9 @@ class device_copies final : public single<device_copies>, public work_source {
   bool add_in(stream_name s, memory_place word, std::uint64_t value);
   void add_on_device(memory_place word, std::uint64_t value, copy_completion* done);
   void report_in(stream_name s, copy_completion* done);
-  void refuse_capture(stream_name s);
+  void refuse_capture(stream_name s, needs_host what);
+  /// Of streams, which have not come.
+  [[nodiscard]] std::size_t reports() const noexcept { return reports_; }
   /// Tells streams of this life of the library from those of others.
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }
   memory::kind& kind_of_stream(stream_name s);
@@ -100,6 +102,7 @@ class device_copies final : public single<device_copies>, public work_source {
   std::unique_ptr<device_keys> keys_;
   std::unique_ptr<network_copies> network_;
   bool streams_need_polls_ = false;
+  std::size_t reports_ = 0;
   struct helping {
     memory::kind* kind;
     int device;

@@ -8,7 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "engine/copies/copies.hpp"
 #include "engine/copies/segments.hpp"
+#include "engine/copies/stream_patience.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
 
@@ -157,10 +159,21 @@ void segment_table::finish_graphs() {
   }
 }
 
-void segment_table::finish() {
+void stream_patience::check() {
+  if (!device_copies::exists()) return;
+  guard const held;
+  device_copies& all = device_copies::here();
+  auto const now = std::chrono::steady_clock::now();
+  if (all.reports() == 0 || since_ == std::chrono::steady_clock::time_point()) since_ = now;
+  if (now - since_ < patience) return;
+  all.segments().end_streams(std::chrono::seconds(1));
+  renew();
+}
+
+void segment_table::end_streams(std::chrono::milliseconds within) {
   for (known_kind const& known : kinds_) {
     std::uint64_t const number = known.kind->begin_waiting();
-    auto const end = std::chrono::steady_clock::now() + patience;
+    auto const end = std::chrono::steady_clock::now() + within;
     while (!known.kind->has_ended(number)) {
       known.kind->poll();
       if (std::chrono::steady_clock::now() < end) continue;
@@ -171,6 +184,10 @@ void segment_table::finish() {
           to_string(known.kind->id()), static_cast<long long>(patience.count()));
     }
   }
+}
+
+void segment_table::finish() {
+  end_streams(patience);
   finish_graphs();
 }
 

@@ -3,6 +3,7 @@
 /// Device memory in this process: the kinds there are, and the segments that can be named.
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -134,6 +135,8 @@ class segment_table final : public single<segment_table> {
   [[nodiscard]] bool streams_need_polls();
   /// Starts the gathered copies of all kinds.
   void submit();
+  /// Once all ranks have called finalize: ends the job, in words, if streams of the program do not come to their ends in that time.
+  void end_streams(std::chrono::milliseconds within);
   /// At the end of the library: waits for what the program has left on its devices, whose segments will go.
   void finish();
   /// The heaps of this host are about to lose their memory; no copies concern them. Takes the lock.

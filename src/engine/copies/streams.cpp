@@ -16,6 +16,16 @@ namespace atl::engine {
 
 using memory::kind_id;
 
+namespace {
+
+/// For calls that nothing else keeps from being too early or too late.
+device_copies& copies_now(char const* call) {
+  if (!device_copies::exists()) fatal(call, "called before upcxx::init or after upcxx::finalize");
+  return device_copies::here();
+}
+
+}  // namespace
+
 /// Whose streams these are.
 memory::kind& device_copies::kind_of_stream(stream_name s) {
   auto const id = static_cast<kind_id>(s.kind);
@@ -213,8 +223,14 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
   watch_streams();
 }
 
-void device_copies::refuse_capture(stream_name s) {
+void device_copies::refuse_capture(stream_name s, needs_host what) {
   if (!kind_of_stream(s).streams()->is_captured(s.handle)) return;
+  if (what == needs_host::future) {
+    fatal(
+        "stream",
+        "a stream that is captured into a graph cannot wait for a future, which this rank's progress makes ready once, and the graph may run "
+        "often: have what makes it ready give a signal, and wait for that");
+  }
   fatal(
       "stream",
       "what is captured into a graph must be reached by the stream's device alone: not memory of another host, nor what only its owner "
@@ -235,11 +251,12 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
 }
 
 stream_name make_stream(unsigned kind, int device) {
+  device_copies& all = copies_now("make_stream");
   guard const held;
-  device_copies& all = device_copies::here();
   stream_name made{kind, nullptr, all.life()};
   memory::kind& found = all.kind_of_stream(made);
-  if (device < 0 || device >= found.device_n()) {
+  if (device < 0) fatal("make_stream", "the allocator is not active: no device, or destroyed, or moved from");
+  if (device >= found.device_n()) {
     fatal("stream", "there is no %s device %d for a stream: this process has %d", to_string(found.id()),
           device, found.device_n());
   }
@@ -255,13 +272,15 @@ void drop_stream(stream_name s) {
 }
 
 int stream_device(stream_name s) {
+  device_copies& all = copies_now("stream::device_id");
   guard const held;
-  return device_copies::here().kind_of_stream(s).streams()->device_of(s.handle);
+  return all.kind_of_stream(s).streams()->device_of(s.handle);
 }
 
 bool is_captured(stream_name s) {
+  device_copies& all = copies_now("stream::is_captured");
   guard const held;
-  return device_copies::here().kind_of_stream(s).streams()->is_captured(s.handle);
+  return all.kind_of_stream(s).streams()->is_captured(s.handle);
 }
 
 bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
@@ -280,9 +299,9 @@ bool start_box_copy(memory_place to, memory_place from, prepared_box const& box,
   return device_copies::here().start_box(to, from, box, completion);
 }
 
-void refuse_capture(stream_name s) {
+void refuse_capture(stream_name s, needs_host what) {
   guard const held;
-  device_copies::here().refuse_capture(s);
+  device_copies::here().refuse_capture(s, what);
 }
 
 bool stream_write(stream_name s, memory_place word, std::uint64_t value) {

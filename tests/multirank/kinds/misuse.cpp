@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include <atoll/copy_batch.hpp>
 #include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/upcxx.hpp>
@@ -51,6 +52,19 @@ int pinned_left_open() {
   return good ? 0 : 1;
 }
 
+/// Calls that nothing tells of the library's end but themselves.
+void too_late(char const* what) {
+  auto gpu = upcxx::make_gpu_allocator(1 << 20);
+  auto const s = new atl::owned_stream(atl::make_stream(gpu));
+  gpu.destroy();
+  if (std::strcmp(what, "late_allocator") == 0) (void)atl::make_stream(gpu);
+  upcxx::finalize();
+  if (std::strcmp(what, "late_device_id") == 0) (void)s->device_id();
+  if (std::strcmp(what, "late_is_captured") == 0) (void)s->is_captured();
+  if (std::strcmp(what, "late_make") == 0) (void)atl::make_stream(gpu);
+  { atl::copy_batch const nothing; }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,6 +85,7 @@ int main(int argc, char** argv) {
     upcxx::finalize();
     (void)atl::pin(&argc, 4);
   }
+  if (std::strncmp(what, "late_", 5) == 0) too_late(what);
   if (is("no_device")) upcxx::cuda_device(17).destroy();
   auto allocator = upcxx::make_gpu_allocator(1 << 20);
   auto second = upcxx::make_gpu_allocator(1 << 20);
@@ -100,6 +115,8 @@ int main(int argc, char** argv) {
   if (is("killed")) upcxx::barrier();
   if (is("outside")) upcxx::copy(&value, theirs + (1 << 20), 1).wait();
   if (is("beyond")) upcxx::copy(p, p + 200, 90).wait();
+  if (is("count_wraps")) upcxx::copy(p, &value, SIZE_MAX / 4 + 5).wait();
+  if (is("overlap")) upcxx::copy(p, p + 3, 10).wait();
   if (is("wrong_allocator")) second.deallocate(p);
   if (is("local")) *p.local() = 1;
   if (is("host_address")) value = *allocator.local(p);
@@ -113,6 +130,20 @@ int main(int argc, char** argv) {
     upcxx::copy(&zero, signal, 1).wait();
     if (is("stream_null")) upcxx::copy(p, upcxx::global_ptr<int>(), 1, atl::on_stream(s));
     if (is("stream_theirs")) atl::wait(s, upcxx::reinterpret_pointer_cast<std::uint64_t>(theirs), 1);
+    if (is("stream_overlap")) upcxx::copy(p + 9, p, 10, atl::on_stream(s));
+    if (is("stream_count_wraps")) upcxx::copy(p, p, SIZE_MAX / 4 + 5, atl::on_stream(s));
+    if (is("stream_never_reports") || is("stream_never_waits")) {
+      auto* const left = new atl::owned_stream(std::move(s));
+      upcxx::promise<> never;
+      if (is("stream_never_reports")) {
+        atl::wait(*left, signal, 1);
+        (void)atl::when(*left);
+      } else {
+        atl::wait(*left, never.get_future());
+      }
+      upcxx::finalize();
+      return 0;
+    }
     if (is("stream_unknown")) atl::wait(atl::stream(reinterpret_cast<CUstream_st*>(&value)));
     if (is("stream_default")) atl::wait(atl::stream(nullptr));
     if (is("stream_unpinned")) {
@@ -131,11 +162,13 @@ int main(int argc, char** argv) {
       atl::signal(s, signal, 1, atl::signal_op::add);
       atl::wait(s);
     }
-    if (is("stream_captured") || is("stream_captured_private") || is("stream_captured_addition")) {
+    if (is("stream_captured") || is("stream_captured_private") || is("stream_captured_addition") ||
+        is("stream_captured_future")) {
       auto const begin = reinterpret_cast<int (*)(CUstream_st*, int)>(
           dlsym(dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW), "cuStreamBeginCapture_v2"));
       begin(s.native(), 0);
       if (is("stream_captured")) (void)atl::when(s);
+      if (is("stream_captured_future")) atl::wait(s, upcxx::make_future());
       if (is("stream_captured_addition"))
         atl::signal(s, upcxx::new_<std::uint64_t>(), 1, atl::signal_op::add);
       upcxx::copy(p, &value, 1, atl::on_stream(s));

@@ -125,12 +125,14 @@ TEST_F(signal_array_test, all_hear_that_one_has_no_room_or_no_device) {
   int const last = upcxx::rank_n() - 1;
   std::size_t const used = gpu_.segment_used();
   std::string said = refusal([&] { (void)atl::make_signals(gpu_, me == last ? std::size_t{1} << 20 : 3); });
-  EXPECT_NE(said.find("in the device segment of rank " + std::to_string(last)), std::string::npos) << said;
+  EXPECT_NE(said.find("rank " + std::to_string(last) + " has no room in the device segment"),
+            std::string::npos)
+      << said;
   upcxx::device_allocator<upcxx::gpu_default_device> none;
   said = refusal([&] { (void)atl::make_signals(me == last ? none : gpu_, 3); });
   EXPECT_NE(said.find("the allocator of rank " + std::to_string(last) + " is inactive"), std::string::npos)
       << said;
   said = refusal([&] { (void)atl::make_signals(me == 0 ? std::size_t{1} << 40 : 3); });
-  EXPECT_NE(said.find("in the shared heap of rank 0"), std::string::npos) << said;
+  EXPECT_NE(said.find("rank 0 has no room in the shared heap"), std::string::npos) << said;
   EXPECT_EQ(gpu_.segment_used(), used);
 }

@@ -46,6 +46,32 @@ TEST_F(stream_test, copies_happen_in_order_and_the_host_hears_of_it) {
   atl::wait(s);  // empty
 }
 
+TEST_F(stream_test, copies_between_heaps_and_private_memory_are_in_order_too) {
+  auto const s = atl::make_stream(gpu_);
+  auto const a = filled(100, me);
+  pinned<int> const between(100, -1);
+  upcxx::dist_object<upcxx::global_ptr<int>> room(upcxx::new_array<int>(100));
+  auto const theirs = room.fetch(right).wait();
+  std::vector<int> sent(100, -2);
+  std::vector<int> got(100, -3);
+  // Private memory that nobody has pinned, with a heap, this rank's or another's, at the other end.
+  auto const from_device = upcxx::copy(a, upcxx::try_global_ptr(between.data()), 100,
+                                       atl::on_stream(s) | operation_cx::as_future());
+  upcxx::copy(upcxx::try_global_ptr(between.data()), sent.data(), 100, atl::on_stream(s));
+  bool told = false;
+  auto const there = upcxx::copy(sent.data(), theirs, 100, atl::on_stream(s) | operation_cx::as_future());
+  upcxx::copy(theirs, got.data(), 100,
+              atl::on_stream(s) | operation_cx::as_lpc(upcxx::current_persona(), [&told] { told = true; }));
+  atl::wait(s);
+  upcxx::when_all(from_device, there).wait();
+  EXPECT_EQ(sent, std::vector<int>(100, me));
+  EXPECT_EQ(got, std::vector<int>(100, me));
+  while (!told) upcxx::progress();
+  upcxx::barrier();
+  EXPECT_EQ(std::vector<int>(room->local(), room->local() + 100), std::vector<int>(100, left));
+  upcxx::delete_array(*room);
+}
+
 TEST_F(stream_test, a_ring_of_signals_needs_no_host) {
   constexpr std::uint64_t rounds = 20;
   auto const s = atl::make_stream(gpu_);

@@ -191,7 +191,7 @@ class dist_array {
         [&] {
           if (!mine.empty()) memory_ = make(mine.grow(how_.depth), how_.fastest);
         },
-        over, "atl::dist_array: another rank has no room for its block");
+        over, "atl::dist_array", "room for its block");
     if (std::size_t const n = memory_.view().size(); n != 0) {
       if constexpr (on_host) {
         std::fill_n(memory_.data_handle(), n, T{});
