@@ -37,6 +37,12 @@ void launched_channel::abort(int exit_code) {
   ::_exit(status);
 }
 
+/// The process will abort, which must not look as if somebody had killed it.
+bool launched_channel::claim_failure() noexcept {
+  tell_keeper(keeping::standing::ends_job);
+  return true;
+}
+
 void launched_channel::watch_exit() {
   diagnostics_.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
   ::on_exit([](int status, void* self) { static_cast<launched_channel*>(self)->at_exit(status); }, this);

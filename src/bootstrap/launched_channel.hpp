@@ -24,6 +24,7 @@ class launched_channel : public channel {
   void mark(rank_state state) final;
   std::string agree(std::string_view mine, combiner const& put_together) final;
   void await_explanation() noexcept final;
+  bool claim_failure() noexcept final;
 
  protected:
   launched_channel() = default;

@@ -86,7 +86,7 @@ class LauncherWords : public testing::Test {
 TEST_F(LauncherWords, OfEach) {
   EXPECT_EQ(words(launcher_kind::openmpi), "L --host a:2,b:2 -n 4 -x FOO --oversubscribe /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::prterun),
-            "L --host a:2,b:2 -n 4 -x FOO --map-by :oversubscribe /bin/it -x 1");
+            "L --host a:2,b:2 -n 4 -x FOO --map-by slot:oversubscribe /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::hydra), "L -hosts a:2,b:2 -n 4 /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::srun),
             "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -w a,b -N 2 --ntasks-per-node 2 -m block -n 4 "
@@ -111,6 +111,9 @@ TEST_F(LauncherWords, OfOptions) {
 TEST_F(LauncherWords, WhatIsRefused) {
   start.hosts = {{"a", 3}, {"b", 1}};
   EXPECT_EQ(complaint([&] { words(launcher_kind::srun); }).find("srun gives hosts equal shares"), 0U);
+  options.input = input_mode::all;
+  EXPECT_EQ(complaint([&] { words(launcher_kind::hydra); }).find("--stdin all: MPICH's Hydra hands input"),
+            0U);
   options.terminal = true;
   EXPECT_EQ(complaint([&] { words(launcher_kind::openmpi); }).find("--pty: "), 0U);
   EXPECT_EQ(complaint([] { find_launcher("rsh", false); }),
@@ -120,7 +123,9 @@ TEST_F(LauncherWords, WhatIsRefused) {
 TEST(LauncherTags, BecomeOurs) {
   EXPECT_EQ(retag(launcher_kind::openmpi, "[1,13]<stdout>:a [b] 1: c\n"), "[13] a [b] 1: c\n");
   EXPECT_EQ(retag(launcher_kind::openmpi, "[1,0]<stderr>:\n"), "[0] \n");
-  EXPECT_EQ(retag(launcher_kind::prterun, "[1,2]<stdout>: x\n"), "[2]  x\n");
+  EXPECT_EQ(retag(launcher_kind::prterun, "[prterun-h1-77@1,2]<stdout>: x\n"), "[2] x\n");
+  EXPECT_EQ(retag(launcher_kind::prterun, "[prterun-h1-77@1,2]<stderr>:   x\n"), "[2]   x\n");
+  EXPECT_EQ(retag(launcher_kind::openmpi, "[1,2]<stdout>: x\n"), "[2]  x\n");
   EXPECT_EQ(retag(launcher_kind::openmpi, "mpirun noticed that [1,3]<stdout>:x\n"),
             "mpirun noticed that [1,3]<stdout>:x\n");
   EXPECT_EQ(retag(launcher_kind::openmpi, "[host:123] words\n"), "[host:123] words\n");

@@ -96,6 +96,11 @@ class watch {
       // Of its lines ranks are told only where they are read here.
       if (options_.tag) ::dup2(pipes[0][1], STDOUT_FILENO);
       ::dup2(pipes[1][1], STDERR_FILENO);
+      // Hydra has no option for it.
+      if (options_.input == input_mode::none && plan_.by.kind == launcher_kind::hydra) {
+        int const nothing = ::open("/dev/null", O_RDONLY);
+        if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0) ::_exit(1);
+      }
       sigset_t none;
       ::sigemptyset(&none);
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -151,6 +156,9 @@ class watch {
       if (written <= 0) break;
       rest.remove_prefix(static_cast<std::size_t>(written));
     }
+    // Hydra tells, and has the other ranks wait for one that will never come.
+    if (plan_.by.kind == launcher_kind::hydra && text.find("execvp error on file ") != std::string::npos)
+      end_in_a_while(exit_status::not_found);
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
     if (text.find("atoll: host ") != std::string::npos && text.find(" is lost: ") != std::string::npos &&
         !end_at_chosen_)

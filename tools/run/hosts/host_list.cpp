@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -65,7 +66,8 @@ std::vector<host_share> parse_hosts(std::string_view list, std::string const& wh
 
 std::vector<host_share> read_hostfile(std::string const& file) {
   std::ifstream in(file);
-  if (!in) throw startup_error("--hostfile " + file + ": it cannot be read");
+  if (!in || std::filesystem::is_directory(file))
+    throw startup_error("--hostfile " + file + ": it cannot be read");
   std::vector<host_share> all;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {

@@ -14,6 +14,9 @@
 namespace atl::tools {
 namespace {
 
+/// Whose Hydra it is that knows more options than MPICH's.
+constexpr char const* intel = "intel";
+
 /// File of a program by PATH; empty if there is none.
 std::string on_path(std::string const& name) {
   char const* const path = std::getenv("PATH");
@@ -67,8 +70,9 @@ std::optional<launcher> find_hydra() {
     std::string const file = on_path(name);
     if (file.empty()) continue;
     std::string const version = output_of(file, "--version");
-    if (version.find("HYDRA") != std::string::npos || version.find("Intel(R) MPI") != std::string::npos)
-      return launcher{launcher_kind::hydra, file, "Hydra (" + file + ")", ""};
+    bool const is_intels = version.find("Intel(R) MPI") != std::string::npos;
+    if (is_intels || version.find("HYDRA") != std::string::npos)
+      return launcher{launcher_kind::hydra, file, "Hydra (" + file + ")", is_intels ? intel : ""};
   }
   return std::nullopt;
 }
@@ -184,14 +188,22 @@ std::vector<std::string> words_for(launcher const& which, cluster_start const& s
       break;
     case launcher_kind::prterun:
       add_openmpi(words, start, options);
-      add(words, {"--map-by", ":oversubscribe"});
+      // By slots: without the word, and without --bind-to, PRRTE 3 fills the first host.
+      add(words, {"--map-by", "slot:oversubscribe"});
       if (char const* const how = core_word(options.binding)) add(words, {"--bind-to", how});
       break;
     case launcher_kind::hydra:
       if (!start.hosts.empty()) add(words, {"-hosts", hosts_as_words(start.hosts, true)});
       if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
       if (options.tag) words.emplace_back("-prepend-rank");
-      if (options.input == input_mode::all) add(words, {"-s", "all"});
+      if (options.input == input_mode::all) {
+        if (which.mpi != intel) {
+          throw startup_error(
+              "--stdin all: MPICH's Hydra hands input to rank 0 alone; start with --launcher mpirun, prterun or srun, or have rank 0 broadcast "
+              "what it reads");
+        }
+        add(words, {"-s", "all"});
+      }
       if (char const* const how = core_word(options.binding)) add(words, {"-bind-to", how});
       break;
     case launcher_kind::srun:
@@ -217,8 +229,11 @@ std::string retag(launcher_kind kind, std::string_view line) {
     changed = rank_at(std::min(line.find_first_not_of(' '), line.size()), ": ");
   } else if (kind != launcher_kind::hydra && line.starts_with('[')) {
     std::size_t const comma = line.find(',');
-    for (std::string_view const behind : {"]<stdout>:", "]<stderr>:", "]<stdout>: ", "]<stderr>: "}) {
-      if (comma != std::string_view::npos && !changed) changed = rank_at(comma + 1, behind);
+    // PRRTE, which names itself in the tag, sets a space behind it.
+    bool const spaced = line.substr(0, comma).find('@') != std::string_view::npos;
+    for (std::string_view const behind : {"]<stdout>:", "]<stderr>:"}) {
+      if (comma != std::string_view::npos && !changed)
+        changed = rank_at(comma + 1, std::string(behind) + (spaced ? " " : ""));
     }
   }
   return changed ? *changed : std::string(line);
