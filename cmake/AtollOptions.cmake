@@ -40,6 +40,7 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND PROJECT_IS_TOP_LEVEL)
     set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${ATOLL_CCACHE})
     set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
     set(CMAKE_CXX_COMPILER_LAUNCHER ${_launcher})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${_launcher})
   endif()
 endif()
 
