@@ -140,8 +140,11 @@ void keeper::ended(ward& who, place const& where) {
   who.process.reset();
   standing const how = where.how.load(std::memory_order_acquire);
   if (how == standing::may_end) return;
-  if (how == standing::ends_job) {
-    end_job(orders_.host, format("rank %d has ended the job", static_cast<int>(who.rank)), true, nullptr);
+  // A launcher may end others before the one that said why has ended.
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    if (board_[i].how.load(std::memory_order_acquire) != standing::ends_job) continue;
+    end_job(orders_.host, format("rank %d has ended the job", static_cast<int>(board_[i].rank)), true,
+            nullptr);
     return;
   }
   fall(orders_.host, who.rank,

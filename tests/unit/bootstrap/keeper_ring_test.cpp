@@ -359,6 +359,16 @@ TEST_F(KeeperRing, WhoEndsTheJobHasSaidWhy) {
   EXPECT_EQ(said(), "");
 }
 
+TEST_F(KeeperRing, WhoIsEndedBeforeTheOneThatHasSaidWhyIsNoNews) {
+  start(3);
+  settle();
+  hosts_[2].board[0].how = standing::ends_job;
+  ::kill(hosts_[2].ranks[1], SIGKILL);
+  EXPECT_EQ(ended(ranks_but({5})), std::vector<int>(5, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(said(), "");
+}
+
 TEST_F(KeeperRing, TheJobEndsBeforeKeepersMeet) {
   start_ranks(2);
   hosts_[1].board[1].how = standing::ends_job;
