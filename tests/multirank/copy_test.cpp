@@ -225,3 +225,12 @@ TEST_F(copy_test, halos_arrive_counted_without_barriers) {
   }
   EXPECT_EQ(wrong, 0);
 }
+
+TEST_F(copy_test, a_copy_onto_itself_changes_nothing) {
+  multirank::shared_array<int> cells(100);
+  std::iota(cells.local(), cells.local() + 100, me);
+  upcxx::copy(cells.at(me), cells.at(me), 100).wait();
+  upcxx::rput(cells.local(), cells.at(me), 100).wait();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(cells.local()[i], me + i);
+  upcxx::barrier();
+}

@@ -281,20 +281,23 @@ TEST_F(allocate_test, misuse_ends_the_job_with_words) {
 #endif
 }
 
-TEST(allocate_before_init, throws_or_says_so_and_gives_null_in_opt) {
+TEST(allocate_before_init, stops_or_says_so_and_throws_or_gives_null_in_opt) {
 #if defined(UPCXX_CODEMODE) && UPCXX_CODEMODE
   EXPECT_EQ(upcxx::allocate(16), nullptr);
   EXPECT_TRUE(upcxx::new_<int>(std::nothrow).is_null());
-#else
-  EXPECT_DEATH((void)upcxx::allocate(16), "called before upcxx::init or after upcxx::finalize");
-  EXPECT_DEATH((void)upcxx::new_<int>(std::nothrow), "called before upcxx::init or after upcxx::finalize");
-#endif
   try {
     (void)upcxx::new_<int>();
     FAIL();
   } catch (upcxx::bad_shared_alloc const& error) {
     EXPECT_NE(std::string(error.what()).find("not initialised"), std::string::npos);
   }
+#else
+  EXPECT_DEATH((void)upcxx::allocate(16), "called before upcxx::init or after upcxx::finalize");
+  EXPECT_DEATH((void)upcxx::new_<int>(std::nothrow), "called before upcxx::init or after upcxx::finalize");
+  EXPECT_DEATH((void)upcxx::new_<int>(), "new_: called before upcxx::init or after upcxx::finalize");
+  EXPECT_DEATH((void)upcxx::new_array<int>(3),
+               "new_array: called before upcxx::init or after upcxx::finalize");
+#endif
 }
 
 TEST(bad_shared_alloc, copies_its_text_and_cuts_long_ones) {
