@@ -225,7 +225,7 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
   check_collective_buffer(src, count, what, "source");
   if (result_here) {
     check_collective_buffer(dst, count, what, "destination");
-    if (src != dst) check_disjoint<T>(dst, src, count, what);
+    check_disjoint<T>(dst, src, count, what);
   }
   return start_collective<type_list<>>(
       std::forward<Cx>(completions), buffer(std::in_place, std::forward<Op>(op)),

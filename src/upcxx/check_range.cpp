@@ -22,10 +22,15 @@ std::string describe(remote_range const& range) {
                 describe_global_ptr(range.owner, range.address).characters);
 }
 
+/// More than any memory has if that does not fit.
+std::uint64_t bytes_of(remote_range const& range) {
+  std::uint64_t bytes = 0;
+  return __builtin_mul_overflow(range.count, range.element_bytes, &bytes) ? UINT64_MAX : bytes;
+}
+
 void check_in_heap(remote_range const& range, std::uint32_t rank, char const* call, char const* role) {
   engine::host_map const& hosts = engine::hosts;
-  std::uint64_t bytes = 0;
-  bool const overflow = __builtin_mul_overflow(range.count, range.element_bytes, &bytes);
+  std::uint64_t const bytes = bytes_of(range);
   if (range.address < hosts.heap_begin || range.address >= hosts.heap_end) {
     check_failed(
         "%s: the %s, %s, does not lie in the shared heap of rank %u, which has offsets 0x%llx to 0x%llx: the "
@@ -33,7 +38,7 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
         call, role, describe(range).c_str(), rank, static_cast<unsigned long long>(hosts.heap_begin),
         static_cast<unsigned long long>(hosts.heap_end));
   }
-  if (overflow || bytes > hosts.heap_end - range.address) {
+  if (bytes > hosts.heap_end - range.address) {
     check_failed(
         "%s: the %s, %s, ends beyond the shared heap of rank %u, of which only %llu bytes follow: compare "
         "the count (elements, not bytes) with what was allocated",
@@ -51,9 +56,7 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
 }
 
 void check_in_device(remote_range const& range, char const* call, char const* role) {
-  std::uint64_t bytes = 0;
-  bool const overflow = __builtin_mul_overflow(range.count, range.element_bytes, &bytes);
-  if (!overflow && is_live_device_range(range.owner, range.address, bytes)) return;
+  if (is_live_device_range(range.owner, range.address, bytes_of(range))) return;
   check_failed(
       "%s: the %s, %s, is not within one live allocation of this rank's device memory: it was freed, its "
       "device or allocator was destroyed, or the count is too large",

@@ -35,7 +35,7 @@ ATOLL_EXPORT void check_injection(char const* call) noexcept;
 /// mode, in seq only one that holds the master persona.
 ATOLL_EXPORT void check_heap_use(char const* call) noexcept;
 
-/// Ends the job if `bytes` bytes at the two addresses overlap.
+/// Ends the job if `bytes` bytes at the two addresses overlap, unless these are equal.
 ATOLL_EXPORT void check_disjoint(void const* dest, void const* source, std::size_t bytes,
                                  char const* call) noexcept;
 
@@ -76,7 +76,8 @@ ATOLL_INLINE void check_heap_use([[maybe_unused]] char const* call) {
 #endif
 }
 
-/// Ends the job, in checked builds, if `count` objects from `dest` on and from `source` on overlap.
+/// Ends the job, in checked builds, if `count` objects from `dest` on and from `source` on overlap, unless these are
+/// equal.
 template <class T>
 ATOLL_INLINE void check_disjoint([[maybe_unused]] T const* dest, [[maybe_unused]] T const* source,
                                  [[maybe_unused]] std::size_t count, [[maybe_unused]] char const* call) {

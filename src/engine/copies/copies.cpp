@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/job.hpp>
 
@@ -58,6 +59,11 @@ device_copies::device_copies(progress_engine& engine)
 }
 
 bool device_copies::is_gathering() noexcept { return gathering != 0; }
+
+device_copies& device_copies::for_call(char const* call) {
+  if (!exists()) check_failed("%s: called before upcxx::init or after upcxx::finalize", call);
+  return here();
+}
 
 device_copies::~device_copies() {
   segments_.finish();

@@ -29,6 +29,8 @@ namespace atl::engine {
 class device_copies final : public single<device_copies>, public work_source {
  public:
   explicit device_copies(progress_engine& engine);
+  /// here(), for calls that nothing else keeps from being too early or too late: these end the job, in words.
+  static device_copies& for_call(char const* call);
   ~device_copies() override;
 
   /// See start_copy().

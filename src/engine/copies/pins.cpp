@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <string>
 
-#include <atoll/base/check.hpp>
 #include <atoll/base/round_up.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/pins.hpp>
@@ -157,10 +156,9 @@ bool host_pins::is_pinned(number pin) const {
 }
 
 pin_name pin_memory(void* begin, std::size_t bytes) {
-  if (!device_copies::exists()) check_failed("atl::pin: called before upcxx::init or after upcxx::finalize");
+  device_copies& all = device_copies::for_call("atl::pin");
   if (bytes == 0) return {};
   guard const held;
-  device_copies& all = device_copies::here();
   return {all.segments().pins().add({static_cast<std::byte*>(begin), bytes}), all.life()};
 }
 

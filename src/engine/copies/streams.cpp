@@ -16,16 +16,6 @@ namespace atl::engine {
 
 using memory::kind_id;
 
-namespace {
-
-/// For calls that nothing else keeps from being too early or too late.
-device_copies& copies_now(char const* call) {
-  if (!device_copies::exists()) fatal(call, "called before upcxx::init or after upcxx::finalize");
-  return device_copies::here();
-}
-
-}  // namespace
-
 /// Whose streams these are.
 memory::kind& device_copies::kind_of_stream(stream_name s) {
   auto const id = static_cast<kind_id>(s.kind);
@@ -251,7 +241,7 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
 }
 
 stream_name make_stream(unsigned kind, int device) {
-  device_copies& all = copies_now("make_stream");
+  device_copies& all = device_copies::for_call("make_stream");
   guard const held;
   stream_name made{kind, nullptr, all.life()};
   memory::kind& found = all.kind_of_stream(made);
@@ -272,13 +262,13 @@ void drop_stream(stream_name s) {
 }
 
 int stream_device(stream_name s) {
-  device_copies& all = copies_now("stream::device_id");
+  device_copies& all = device_copies::for_call("stream::device_id");
   guard const held;
   return all.kind_of_stream(s).streams()->device_of(s.handle);
 }
 
 bool is_captured(stream_name s) {
-  device_copies& all = copies_now("stream::is_captured");
+  device_copies& all = device_copies::for_call("stream::is_captured");
   guard const held;
   return all.kind_of_stream(s).streams()->is_captured(s.handle);
 }

@@ -48,6 +48,7 @@ TEST(Hosts, Files) {
   EXPECT_EQ(complaint([&] { with("# none\n"); }), "--hostfile " + file + ": no host stands there");
   std::remove(file.c_str());
   EXPECT_EQ(complaint([&] { read_hostfile(file); }), "--hostfile " + file + ": it cannot be read");
+  EXPECT_EQ(complaint([] { read_hostfile("/"); }), "--hostfile /: it cannot be read");
 }
 
 TEST(Hosts, Shares) {
@@ -73,9 +74,9 @@ class LauncherWords : public testing::Test {
     start.ranks = 4;
     start.variables = {"FOO"};
   }
-  std::string words(launcher_kind kind) const {
+  std::string words(launcher_kind kind, char const* mpi = "pmix") const {
     std::string text;
-    for (std::string const& each : words_for({kind, "L", "", "pmix"}, start, options))
+    for (std::string const& each : words_for({kind, "L", "", mpi}, start, options))
       text += (text.empty() ? "" : " ") + each;
     return text;
   }
@@ -112,6 +113,7 @@ TEST_F(LauncherWords, WhatIsRefused) {
   start.hosts = {{"a", 3}, {"b", 1}};
   EXPECT_EQ(complaint([&] { words(launcher_kind::srun); }).find("srun gives hosts equal shares"), 0U);
   options.input = input_mode::all;
+  EXPECT_EQ(words(launcher_kind::hydra, "intel"), "L -hosts a:3,b:1 -n 4 -s all /bin/it -x 1");
   EXPECT_EQ(complaint([&] { words(launcher_kind::hydra); }).find("--stdin all: MPICH's Hydra hands input"),
             0U);
   options.terminal = true;
@@ -125,6 +127,7 @@ TEST(LauncherTags, BecomeOurs) {
   EXPECT_EQ(retag(launcher_kind::openmpi, "[1,0]<stderr>:\n"), "[0] \n");
   EXPECT_EQ(retag(launcher_kind::prterun, "[prterun-h1-77@1,2]<stdout>: x\n"), "[2] x\n");
   EXPECT_EQ(retag(launcher_kind::prterun, "[prterun-h1-77@1,2]<stderr>:   x\n"), "[2]   x\n");
+  EXPECT_EQ(retag(launcher_kind::prterun, "[1,2]<stdout>: x\n"), "[2]  x\n");
   EXPECT_EQ(retag(launcher_kind::openmpi, "[1,2]<stdout>: x\n"), "[2]  x\n");
   EXPECT_EQ(retag(launcher_kind::openmpi, "mpirun noticed that [1,3]<stdout>:x\n"),
             "mpirun noticed that [1,3]<stdout>:x\n");

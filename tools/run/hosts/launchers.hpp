@@ -18,7 +18,7 @@ struct launcher {
   launcher_kind kind = launcher_kind::openmpi;
   std::string program;  ///< its file
   std::string words;    ///< for people: "Open MPI's mpirun (/usr/bin/mpirun)"
-  std::string mpi;      ///< srun: pmix or pmi2
+  std::string mpi;      ///< srun: pmix or pmi2; Hydra: intel, or empty
 };
 
 /// Names of --launcher, for messages.
