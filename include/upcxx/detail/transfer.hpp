@@ -33,11 +33,15 @@ ATOLL_INLINE T* address_here(global_ptr<T> pointer, std::size_t count, char cons
   return unchecked_address_here(pointer);
 }
 
-/// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores.
+/// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores. So does one of a word, which may
+/// be a flag: memcpy may write it twice, as glibc's does, and whoever has seen it and reset it would see it again.
 template <class T>
 ATOLL_INLINE void copy_objects(T* target, T const* source, std::size_t count) {
-  if (count != 0)
+  if (sizeof(T) <= sizeof(std::uint64_t) && count == 1) {
+    std::memcpy(static_cast<void*>(target), static_cast<void const*>(source), sizeof(T));
+  } else if (count != 0) {
     std::memcpy(static_cast<void*>(target), static_cast<void const*>(source), count * sizeof(T));
+  }
 }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail

@@ -10,6 +10,7 @@
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/job.hpp>
 
+#include "base/copy_watched.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
 #include "engine/rma/remote_memory.hpp"
@@ -125,7 +126,7 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
     return network_->start(target, source, bytes, t);
   // In a stream, whose device reaches private memory only if it is pinned.
   if (target.is_on_host_here() && source.is_on_host_here()) {
-    if (bytes != 0) std::memmove(target.on_host(), source.on_host(), bytes);
+    if (target.on_host() != source.on_host()) copy_watched(target.on_host(), source.on_host(), bytes);
     return landed(t);
   }
   bool const unlike =

@@ -9,6 +9,7 @@
 #include <atoll/engine/job.hpp>
 #include <atoll/engine/strided.hpp>
 
+#include "base/copy_watched.hpp"
 #include "base/error.hpp"
 #include "engine/progress/flags.hpp"
 #include "engine/progress/messages.hpp"
@@ -124,7 +125,7 @@ std::byte* own_memory(std::uint64_t offset) noexcept {
 /// Moves data between the places of a piece in this rank's memory and their packed form.
 void move(piece_head const& head, std::byte const* description, std::byte* packed, bool in) {
   auto const copy = [in](std::byte* mine, std::byte* beside, std::size_t bytes) {
-    std::memcpy(in ? mine : beside, in ? beside : mine, bytes);
+    copy_watched(in ? mine : beside, in ? beside : mine, bytes);
   };
   switch (head.shape) {
     case form::contiguous:

@@ -7,6 +7,8 @@
 
 #include <atoll/engine/strided.hpp>
 
+#include "base/copy_watched.hpp"
+
 namespace atl::engine::remote {
 namespace {
 
@@ -327,11 +329,11 @@ void shape::gather(position const& at, std::byte* out) const noexcept {
 void shape::scatter(position const& at, std::byte const* in) const noexcept {
   switch (form_) {
     case form::contiguous:
-      std::memcpy(address(to_.at + at.from), in, at.bytes);
+      copy_watched(address(to_.at + at.from), in, at.bytes);
       break;
     case form::runs:
       each_run(to_runs_, at.to, at.to_within, at.bytes, [&](std::uint64_t place, std::uint64_t bytes) {
-        std::memcpy(address(place), in, bytes);
+        copy_watched(address(place), in, bytes);
         in += bytes;
       });
       break;

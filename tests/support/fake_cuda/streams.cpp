@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/copy_watched.hpp"
 #include "support/fake_cuda/state.hpp"
 
 namespace fake_cuda {
@@ -48,7 +49,7 @@ std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice, bool& watchi
 }
 
 void execute(task const& t) {
-  if (t.what == task::sort::copy && t.bytes != 0) std::memcpy(t.to, t.from, t.bytes);
+  if (t.what == task::sort::copy) atl::copy_watched(t.to, t.from, t.bytes);
   if (t.what == task::sort::write) {
     // Release: everything before it on the stream is visible to who reads the word.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to))
