@@ -13,6 +13,7 @@
 namespace {
 
 int failures = 0;
+ucs_status_t how_to_fail = UCS_ERR_NO_RESOURCE;
 
 /// FAILING_UCP_ENDPOINTS: so many attempts fail for each peer; in the rank that FAILING_UCP_RANK names, or in all.
 int failures_for_each() {
@@ -37,13 +38,16 @@ bool fails(ucp_ep_params_t const& how) {
 
 }  // namespace
 
-/// The next endpoints cannot be made: so many.
-extern "C" [[gnu::visibility("default")]] void failing_ucp_endpoints(int count) { failures = count; }
+/// The next endpoints cannot be made: so many. `for_good`: as no interface leads there.
+extern "C" [[gnu::visibility("default")]] void failing_ucp_endpoints(int count, bool for_good) {
+  failures = count;
+  how_to_fail = for_good ? UCS_ERR_UNREACHABLE : UCS_ERR_NO_RESOURCE;
+}
 
 extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_ep_create(ucp_worker_h worker,
                                                                      ucp_ep_params_t const* how,
                                                                      ucp_ep_h* endpoint) {
-  if (fails(*how)) return UCS_ERR_UNREACHABLE;
+  if (fails(*how)) return how_to_fail;
   decltype(&ucp_ep_create) real = nullptr;
   void* const found = ::dlsym(RTLD_NEXT, "ucp_ep_create");
   std::memcpy(&real, &found, sizeof real);

@@ -36,13 +36,13 @@ namespace {
 
 class ucx_failing : public network_test {
  protected:
-  static void fail(int endpoints) {
+  static void fail(int endpoints, bool for_good = false) {
     void* const library = ::dlopen(FAILING_UCP, RTLD_NOW | RTLD_NOLOAD);
     ASSERT_NE(library, nullptr) << ::dlerror();
-    void (*count)(int) = nullptr;
+    void (*count)(int, bool) = nullptr;
     void* const found = ::dlsym(library, "failing_ucp_endpoints");
     std::memcpy(&count, &found, sizeof count);
-    count(endpoints);
+    count(endpoints, for_good);
   }
 };
 
@@ -53,6 +53,16 @@ TEST_P(ucx_failing, WhoHasAskedIsRefused) {
   ASSERT_TRUE(until([&] { return !at(0).connections.empty(); }));
   EXPECT_EQ(at(0).count(connection_change::refused, 1), 1);
   connect(0, 1);
+}
+
+TEST_P(ucx_failing, WhereNoInterfaceLeadsNobodyTriesAgain) {
+  open(2);
+  fail(1, true);
+  ASSERT_EQ(at(0).net->connect(1, at(1).net->address()), started::unreachable);
+  EXPECT_NE(at(0).net->last_error().find("UCX makes no endpoint"), std::string::npos);
+  EXPECT_EQ(at(0).net->under_way(), 0U);
+  connect(0, 1);
+  EXPECT_EQ(at(0).connections.size(), 1U);
 }
 
 TEST_P(ucx_failing, WhoHasNotAskedHearsThatItIsWanted) {

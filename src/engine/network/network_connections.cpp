@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <atoll/base/check.hpp>
+
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/settings.hpp"
@@ -18,9 +20,9 @@ using transport::started;
 
 namespace {
 
-constexpr std::uint32_t most_refusals = 200;  ///< where hosts may be unheard of for any time
-constexpr std::uint64_t pause_ns = 50'000;    ///< after a refusal; longer after each
-constexpr std::uint64_t longest_pause_ns = 20'000'000;
+constexpr std::uint32_t most_refusals = 60;          ///< where hosts may be unheard of for any time
+constexpr std::uint64_t shortest_pause_ns = 50'000;  ///< after a refusal
+constexpr std::uint64_t longest_pause_ns = 1'000'000'000;
 /// Where connections that are too many were all in use when they were made.
 constexpr std::uint64_t between_closes_ns = 1'000'000;
 
@@ -47,7 +49,11 @@ bool network_messages::connect(network_peer& p) {
     case started::no_room:
       return false;
     default:
-      lost(p.rank, network_->last_error());
+      // Most ranks find that, and one of them says so.
+      check_failed(
+          "network: rank %d cannot be reached over the network %s: %s. ATOLL_NET_DEVICES names the interfaces that are to be used; `atoll "
+          "info` shows which there are",
+          p.rank, std::string(network_->name()).c_str(), network_->last_error().c_str());
   }
 }
 
@@ -90,7 +96,8 @@ void network_messages::refused(network_peer& p, std::string_view words) {
         p.rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data(),
         p.refusals, static_cast<double>(now - p.first_refusal_ns) / 1e9);
   }
-  p.try_again_ns = now + std::min(p.refusals * pause_ns, longest_pause_ns);
+  // Networks have words of their own for each attempt. What took long so far need not be tried often.
+  p.try_again_ns = now + std::clamp((now - p.first_refusal_ns) / 4, shortest_pause_ns, longest_pause_ns);
 }
 
 void network_messages::connection(transport::connection_event const& event) {

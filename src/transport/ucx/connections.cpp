@@ -53,6 +53,7 @@ bool ucx_network::open_endpoint(peer& p, std::span<std::byte const> worker_addre
   if (s == UCS_OK) return true;
   p.endpoint = nullptr;
   error_ = "UCX makes no endpoint: " + words_of(s);
+  has_way_ = s != UCS_ERR_UNREACHABLE;
   return false;
 }
 
@@ -79,6 +80,10 @@ started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_
   p.asked = true;
   if (open_endpoint(p, peer_address.subspan(before_address))) {
     say_word(p, wire::hello, address_);
+  } else if (!has_way_) {
+    set_link(p, peer::link::none);
+    p.asked = false;
+    return started::unreachable;
   } else {
     lose(p, error_);
   }
