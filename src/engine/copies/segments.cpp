@@ -204,9 +204,9 @@ void segment_table::destroy(segment_name own, bool (*progress)()) {
   }
 }
 
-copy_place segment_table::resolve(memory_place place, std::size_t bytes) {
+copy_place segment_table::resolve(memory_place place, std::size_t bytes, char const* call) {
   if (place.owner == 0) return {place, nullptr, place.address, false};
-  if (kind_of(place.owner) != kind_id::host) return {place, &find(place, bytes), place.address, false};
+  if (kind_of(place.owner) != kind_id::host) return {place, &find(place, bytes, call), place.address, false};
   auto const rank = static_cast<std::uint32_t>(rank_of(place.owner));
   if (!hosts.is_local(rank)) return {place, nullptr, place.address, true};
   return {place, nullptr, reinterpret_cast<std::uintptr_t>(hosts.to_address(rank, place.address)), false};
@@ -232,7 +232,7 @@ kernel_range segment_table::range_for_kernels(memory::kind& kind, int device, st
     }
     range.begin = known->known.base;
     range.bytes = known->known.bytes;
-    segment& found = find({owner, range.begin}, range.bytes);
+    segment& found = find({owner, range.begin}, range.bytes, "device_team");
     if (found.out_of_reach || found.kind != &kind) return range;
     ++found.kernels;
     seen = kind.view_for_kernels(device, {found.memory.get(), range.begin});
@@ -257,12 +257,12 @@ segment& segment_table::suppose(memory_place place) {
   return segments_[key_of(theirs.known.name)] = std::move(theirs);
 }
 
-segment& segment_table::find(memory_place place, std::size_t bytes) {
+segment& segment_table::find(memory_place place, std::size_t bytes, char const* call) {
   auto const name = name_of(place.owner);
   segment* found = look_up(key_of(name));
   if (found == nullptr && !hosts.is_local(static_cast<std::uint32_t>(name.rank))) found = &suppose(place);
   if (found == nullptr || found->known.kind != kind_of(place.owner)) {
-    fatal("copy",
+    fatal(call,
           "a pointer refers to address 0x%" PRIx64
           " of segment %u on a %s device of rank %d, "
           "but no such segment is open: its device or allocator was destroyed, or the pointer is damaged",
@@ -271,7 +271,7 @@ segment& segment_table::find(memory_place place, std::size_t bytes) {
   segment& s = *found;
   std::uint64_t const offset = place.address - s.known.base;
   if (offset > s.known.bytes || bytes > s.known.bytes - offset) {
-    fatal("copy",
+    fatal(call,
           "%zu bytes at address 0x%" PRIx64
           " of rank %d's %s device %d reach outside the segment, "
           "which is 0x%" PRIx64 " to 0x%" PRIx64,

@@ -113,7 +113,8 @@ class segment_table final : public single<segment_table> {
 
   /// Finds a place, with `bytes` bytes there; a peer's segment has been imported unless it is out of reach.
   /// Ends the job if the place is in no segment that is open; of segments of other hosts their owners know that.
-  copy_place resolve(memory_place place, std::size_t bytes);
+  /// `call`: what the program has called, for its words.
+  copy_place resolve(memory_place place, std::size_t bytes, char const* call = "copy");
   /// A segment of this process, or null.
   segment const* own(std::uint16_t number);
   // See kernels.hpp.
@@ -153,7 +154,7 @@ class segment_table final : public single<segment_table> {
   };
 
   segment* look_up(std::uint64_t key);
-  segment& find(memory_place place, std::size_t bytes);
+  segment& find(memory_place place, std::size_t bytes, char const* call);
   segment& suppose(memory_place place);
   bool in_use(std::uint64_t key);
   void erase(std::uint64_t key);

@@ -132,7 +132,7 @@ bool device_copies::start_box(memory_place to, memory_place from, prepared_box c
 
 bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t value) {
   memory::kind& kind = kind_of_stream(s);
-  copy_place const place = segments_.resolve(word, sizeof value);
+  copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (!is_for_streams(kind, place, sizeof value) || !kind.streams()->write(s.handle, place.end(), value))
     return false;
   note_uses(*kind.streams(), s, {&place});
@@ -143,7 +143,7 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
 void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal,
                             std::optional<std::uint64_t> then) {
   memory::kind& kind = kind_of_stream(s);
-  copy_place const place = segments_.resolve(word, sizeof value);
+  copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (place.owner() != job.rank_me) {
     fatal("stream", "a stream can only wait for a signal in memory of its own rank; this one is rank %d's",
           place.owner());
@@ -166,7 +166,7 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
 bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value) {
   memory::kind& kind = kind_of_stream(s);
   memory::program_streams& streams = *kind.streams();
-  copy_place const place = segments_.resolve(word, sizeof value);
+  copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (is_for_streams(kind, place, sizeof value) && streams.add(s.handle, place.end(), value)) {
     note_uses(streams, s, {&place});
     watch_streams();
@@ -194,7 +194,7 @@ memory::stream_handle device_copies::helping_stream(memory::kind& kind, int devi
 }
 
 void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_completion* done) {
-  copy_place const place = segments_.resolve(word, sizeof value);
+  copy_place const place = segments_.resolve(word, sizeof value, "signal");
   memory::kind& kind = *place.device->kind;
   int const device = place.device->known.device;
   memory::program_streams* const streams = kind.streams();
