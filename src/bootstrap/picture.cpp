@@ -1,0 +1,118 @@
+#include "bootstrap/picture.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "base/collective_signature.hpp"
+#include "base/error.hpp"
+
+namespace atl::bootstrap {
+namespace {
+
+constexpr std::size_t most_lines = 64;  ///< beyond that nobody reads it
+
+std::string duration(double seconds) {
+  if (seconds < 0.001) return format("%.0f us", seconds * 1e6);
+  if (seconds < 1) return format("%.0f ms", seconds * 1e3);
+  if (seconds < 600) return format("%.1f s", seconds);
+  return format("%.0f min", seconds / 60);
+}
+
+char const* state_name(rank_state state) {
+  switch (state) {
+    case rank_state::absent:
+      return "not attached";
+    case rank_state::attached:
+      return "starting";
+    case rank_state::initialized:
+      return "running";
+    case rank_state::finalized:
+      return "finalized";
+  }
+  return "unknown";
+}
+
+/// "in barrier for 1.2 s", "computing; rpc to rank 3 was 20 ms ago".
+std::string doing(rank_diagnostics const& d, std::uint64_t now_ns) {
+  activity const last = d.last_call.load(std::memory_order_relaxed);
+  if (last == activity::none) return "no communication yet";
+  std::uint64_t const entered = d.entered_ns.load(std::memory_order_relaxed);
+  std::string const ago =
+      entered == 0 || entered > now_ns ? "" : duration(static_cast<double>(now_ns - entered) / 1e9);
+  std::int32_t const peer = d.peer.load(std::memory_order_relaxed);
+  std::string what = to_string(last);
+  if (peer >= 0) what += format(" (rank %d)", peer);
+  if (d.inside.load(std::memory_order_relaxed) != 0) return "in " + what + (ago.empty() ? "" : " for " + ago);
+  return "last call " + what + (ago.empty() ? "" : ", " + ago + " ago");
+}
+
+std::string outstanding(rank_diagnostics const& d) {
+  std::string text;
+  auto const add = [&](std::atomic<std::uint64_t> const& counter, char const* one, char const* many) {
+    auto const value = counter.load(std::memory_order_relaxed);
+    if (value == 0) return;
+    text += format("%s%llu %s", text.empty() ? "" : ", ", static_cast<unsigned long long>(value),
+                   value == 1 ? one : many);
+  };
+  add(d.replies_awaited, "reply awaited", "replies awaited");
+  add(d.messages_parked, "message parked", "messages parked");
+  add(d.collectives_open, "collective open", "collectives open");
+  if (text.empty()) text = "nothing";
+  // Ranks that wait for each other in different collectives show it here.
+  auto const signature = d.collective_signature.load(std::memory_order_relaxed);
+  if (signature != 0) {
+    text += format("; last collective: %s, no. %u on %s", describe(signature).c_str(),
+                   d.collective_number.load(std::memory_order_relaxed) + 1,
+                   describe_team(d.collective_team.load(std::memory_order_relaxed)).c_str());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string picture_of(std::span<seen_rank const> ranks) {
+  if (ranks.empty()) return {};
+  struct row {
+    std::array<std::string, 5> cells;
+  };
+  std::vector<row> rows{{{"rank", "pid", "state", "doing", "outstanding"}}};
+  auto const now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  for (seen_rank const& each : ranks.first(std::min(ranks.size(), most_lines))) {
+    rank_diagnostics const& d = *each.record;
+    auto const state = d.state.load(std::memory_order_acquire);
+    int const pid = d.pid.load(std::memory_order_relaxed);
+    row line{
+        {std::to_string(each.rank), std::to_string(pid != 0 ? pid : each.pid), state_name(state), "", ""}};
+    if (!each.running) line.cells[2] = "ended";
+    if (state == rank_state::initialized && each.running) {
+      line.cells[3] = doing(d, now);
+      line.cells[4] = outstanding(d);
+    }
+    rows.push_back(line);
+  }
+  std::array<std::size_t, 5> widths{};
+  for (auto const& line : rows) {
+    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], line.cells[i].size());
+  }
+  std::string text;
+  for (auto const& line : rows) {
+    std::string out = "   ";
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      std::string const& cell = line.cells[i];
+      std::string const padding(widths[i] - cell.size(), ' ');
+      bool const is_number = i < 2;
+      out += is_number ? " " : "  ";
+      out += is_number ? padding : cell;
+      out += is_number ? cell : padding;
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    text += out + "\n";
+  }
+  if (ranks.size() > most_lines) text += format("    and %zu more\n", ranks.size() - most_lines);
+  return text;
+}
+
+}  // namespace atl::bootstrap

@@ -1,0 +1,23 @@
+#pragma once
+
+/// What ranks are doing, for people: a table of what they show of themselves (base/diagnostics.hpp).
+
+#include <span>
+#include <string>
+
+#include "base/diagnostics.hpp"
+
+namespace atl::bootstrap {
+
+/// What is known of one rank when a picture is drawn.
+struct seen_rank {
+  int rank;
+  int pid;  ///< unless the record knows
+  bool running;
+  rank_diagnostics const* record;
+};
+
+/// A line for each rank, with a head: its state, its last call, and what is outstanding. Empty without ranks.
+std::string picture_of(std::span<seen_rank const> ranks);
+
+}  // namespace atl::bootstrap
