@@ -90,6 +90,13 @@ channel& attach() {
 
 channel* attached() noexcept { return made; }
 
+std::int32_t rank_in_environment() noexcept {
+  for (char const* const name : {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "ATOLL_RANK"}) {
+    if (char const* const text = std::getenv(name); text != nullptr) return std::atoi(text);
+  }
+  return 0;
+}
+
 std::string put_all_together(std::vector<std::string> const& words, channel::combiner const& put_together) {
   std::string all = words.front();
   for (std::size_t i = 1; i < words.size(); ++i) all = put_together(all, words[i]);

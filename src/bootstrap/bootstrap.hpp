@@ -101,6 +101,9 @@ channel& attach();
 /// The channel if there is one; also while attach() fails because of what it is to be used for. For the way down.
 channel* attached() noexcept;
 
+/// The rank that whoever started this process says it has; 0 if nobody does. For what happens before the launcher is asked.
+std::int32_t rank_in_environment() noexcept;
+
 /// What `attach` would choose, and why the others were not; one line for each bootstrap.
 struct candidate {
   std::string name;

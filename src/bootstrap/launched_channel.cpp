@@ -8,19 +8,85 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"
+#include "base/os/signals_are_for_others.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/keeper/post.hpp"
 
 namespace atl::bootstrap {
+namespace {
+
+/// Until `atoll run --timeout` ends the job, as it has told in the environment: that time, by the clock of the system, and how long it was
+/// then, both in milliseconds. 0: never. Clocks of hosts may differ.
+std::uint32_t time_left_ms() {
+  char const* const told = std::getenv("ATOLL_JOB_ENDS");
+  long long at = 0;
+  long long whole = 0;
+  if (told == nullptr || std::sscanf(told, "%lld,%lld", &at, &whole) != 2 || whole <= 0) return 0;
+  auto const now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  long long const left = at - now;
+  constexpr long long most = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::min(left > 0 && left <= whole ? left : whole, most));
+}
+
+/// For a scope in which a rank waits for all others: a thread that says so when that takes long. One that never comes is all that
+/// launchers wait for.
+class waiting_words {
+ public:
+  waiting_words() {
+    std::int32_t const rank = rank_in_environment();
+    if (rank >= speakers) return;
+    os::signals_are_for_others const masked;
+    thread_ = std::thread([this, rank] {
+      std::unique_lock held(lock_);
+      auto const longest = first_words * (1 + rank);
+      if (changed_.wait_for(held, longest, [this] { return over_; })) return;
+      warn(
+          "bootstrap",
+          "for %lld s the other ranks have been waited for, which have to come to upcxx::init: has one ended before that, or "
+          "could one not be started? Ranks wait on",
+          static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(longest).count()));
+    });
+  }
+  ~waiting_words() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard const held(lock_);
+      over_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  waiting_words(waiting_words const&) = delete;
+  waiting_words& operator=(waiting_words const&) = delete;
+
+ private:
+  static constexpr std::int32_t speakers = 2;  ///< the first ranks: one of them may be who does not come
+  static constexpr std::chrono::seconds first_words{10};
+
+  std::mutex lock_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
 
 void launched_channel::meet() {
+  waiting_words const for_others;
   join();
   met_ = true;
   if (where_.hosts > 1 && settings::host_timeout_ms() != 0) find_keeper();
@@ -37,22 +103,27 @@ void launched_channel::abort(int exit_code) {
   ::_exit(status);
 }
 
-/// The process will abort, which must not look as if somebody had killed it.
+/// The process will abort, which must not look as if somebody had killed it. Ranks of one host have found out who of them speaks;
+/// keepers find out which host does.
 bool launched_channel::claim_failure() noexcept {
   tell_keeper(keeping::standing::ends_job);
-  return true;
+  if (kept_place_ == nullptr) return true;
+  auto const explained = [this] { return kept_place_->explained.load(std::memory_order_acquire) != 0; };
+  for (int ms = 0; where_.host != 0 && !explained() && ms < keeping::explanation_travels_ms; ++ms)
+    ::usleep(1000);
+  return !explained();
 }
 
 void launched_channel::watch_exit() {
-  diagnostics_.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
+  diagnostics().pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
   ::on_exit([](int status, void* self) { static_cast<launched_channel*>(self)->at_exit(status); }, this);
 }
 
 /// Launchers differ in what they do to the others when a rank just ends, so that it says how it does.
 void launched_channel::at_exit(int status) {
   // A process that this one has forked is no rank.
-  if (diagnostics_.pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
-  if (!met_ || diagnostics_.state.load(std::memory_order_relaxed) == rank_state::initialized) {
+  if (diagnostics().pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
+  if (!met_ || diagnostics().state.load(std::memory_order_relaxed) == rank_state::initialized) {
     warn("bootstrap", "the process exits with status %d without upcxx::finalize(), which ends the job",
          status);
     abort(status);
@@ -86,7 +157,7 @@ void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_id
 }
 
 void launched_channel::mark(rank_state state) {
-  diagnostics_.state.store(state, std::memory_order_relaxed);
+  diagnostics().state.store(state, std::memory_order_relaxed);
   tell_keeper(state == rank_state::finalized ? keeping::standing::may_end : keeping::standing::runs);
 }
 
@@ -123,8 +194,7 @@ void launched_channel::find_keeper() {
   void* const memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, leads ? board.get() : shared.get(), 0);
   if (memory != MAP_FAILED) {
-    kept_place_ = static_cast<keeping::place*>(memory) + where_.local_rank;
-    take_place();
+    take_place(static_cast<keeping::place*>(memory) + where_.local_rank);
   }
   if (leads) {
     std::string const problem = post_keeper(board.get());
@@ -144,8 +214,12 @@ void launched_channel::await_explanation() noexcept {
   std::this_thread::sleep_for(std::chrono::milliseconds(settings::host_timeout_ms()));
 }
 
-void launched_channel::take_place() {
+void launched_channel::take_place(keeping::place* mine) {
   struct stat about {};
+  rank_diagnostics& record = *::new (&mine->record) rank_diagnostics;
+  record.pid.store(diagnostics_.pid.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  record.state.store(diagnostics_.state.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  kept_place_ = mine;
   kept_place_->pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
   kept_place_->rank.store(where_.rank, std::memory_order_relaxed);
   kept_place_->pid_namespace.store(::stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0,
@@ -180,6 +254,7 @@ std::string launched_channel::post_keeper(int board) {
   all.local_ranks = static_cast<std::uint32_t>(where_.local_size);
   all.listeners = static_cast<std::uint32_t>(mine.listeners.size());
   all.patience_ms = settings::host_timeout_ms();
+  all.picture_ms = time_left_ms();
   all.secret = secret;
   all.mine = mine.mine;
   auto const read = [this](char const* what, std::int32_t rank, void* into, std::size_t bytes) {

@@ -18,7 +18,9 @@ class launched_channel : public channel {
   void meet() final;
   placement const& where() const final { return where_; }
   std::string_view job_id() const final { return job_id_; }
-  rank_diagnostics& diagnostics() final { return diagnostics_; }
+  rank_diagnostics& diagnostics() final {
+    return kept_place_ != nullptr ? kept_place_->record : diagnostics_;
+  }
   char const* console_env(char const* name) final;
   [[noreturn]] void abort(int exit_code) final;
   void mark(rank_state state) final;
@@ -48,13 +50,13 @@ class launched_channel : public channel {
 
   void at_exit(int status);
   void find_keeper();
-  void take_place();
+  void take_place(keeping::place* mine);
   std::string post_keeper(int board);
   void tell_keeper(keeping::standing how) noexcept;
 
   placement where_;
   std::string job_id_;
-  rank_diagnostics diagnostics_;
+  rank_diagnostics diagnostics_;  ///< unless a keeper looks at it
   unsigned agreements_ = 0;
   bool met_ = false;                      ///< meet() is done
   keeping::place* kept_place_ = nullptr;  ///< null: nobody watches

@@ -1,6 +1,7 @@
 // Start and end of the library.
 
 #include <cxxabi.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/symbols.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/barrier.hpp"
 #include "engine/collectives/inquiries.hpp"
 #include "engine/collectives/rings.hpp"
@@ -169,6 +171,8 @@ void init(bool threaded, bool checked) {
     read_leak_setting();
     engine::start(threaded);
   } catch (std::exception const& problem) {
+    // What is wrong for all ranks rank 0 says, and its launcher ends the others meanwhile.
+    if (bootstrap::rank_in_environment() != 0) ::sleep(1);
     fatal("init", "%s", problem.what());
   }
   bind_teams();

@@ -5,6 +5,7 @@
 //   bootstrap_program kill RANK
 //   bootstrap_program leave RANK            by _exit(0)
 //   bootstrap_program wait -1               nobody does anything
+//   bootstrap_program mistake HOST          that host and those behind it find out at once that the job cannot go on
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -147,12 +148,19 @@ int run(std::vector<std::string> const& words) {
   job.mark(atl::rank_state::initialized);
   job.publish("here");
   for (int rank = 0; rank < job.where().size; ++rank) job.published_by(rank);
-  if (job.where().rank == number(1)) {
+  if (mode != "mistake" && job.where().rank == number(1)) {
     std::fprintf(stderr, "rank %d on %s ends\n", number(1), name_of_system().c_str());
     if (mode == "abort") job.abort(number(2));
     if (mode == "exit") std::exit(number(2));
     if (mode == "kill") ::raise(SIGKILL);
     if (mode == "leave") ::_exit(0);
+  }
+  // Who of a host's ranks speaks they know by themselves.
+  if (mode == "mistake") ::sleep(1);  // keepers meet
+  if (mode == "mistake" && job.where().host >= number(1) && job.where().local_rank == 0 &&
+      job.claim_failure()) {
+    std::fprintf(stderr, "host %d: a mistake\n", job.where().host);
+    std::abort();
   }
   ::sleep(600);
   return 1;

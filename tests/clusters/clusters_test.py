@@ -382,7 +382,7 @@ class AtollRun(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^net,net\.ucx\.am\.oneway,8,2,.*,\"tcp\",")
 
-
+    def test_inside_an_allocation_hosts_need_no_names(self):
         if "srun" not in self.launchers():
             self.skipTest("Slurm does not run here")
         with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
@@ -396,11 +396,30 @@ class AtollRun(unittest.TestCase):
                 self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "exit", 2, 7, status=7)
                 self.check_nothing_left()
 
+    def test_a_mistake_of_several_hosts_is_told_once(self):
+        for launcher in self.launchers():
+            for first in (0, 1):
+                with self.subTest(launcher=launcher, first=first):
+                    job = self.start(launcher, "--hosts", "h1,h2,h3,h4", "-n", 8, self.program(), "mistake", first)
+                    out, errors = job.communicate(timeout=PATIENCE)
+                    if "is not installed" in errors:
+                        self.skipTest(errors)
+                    self.assertNotEqual(job.returncode, 0, out + errors)
+                    told = re.findall(r"host (\d): a mistake", errors)
+                    self.assertEqual(len(told), 1, errors)
+                    self.assertGreaterEqual(int(told[0]), first)
+                    self.assertNotIn("killed perhaps", errors)
+                    self.check_nothing_left()
+
     def test_time_limit_and_signal_leave_nothing(self):
         for launcher in self.launchers():
             with self.subTest(launcher=launcher):
-                self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, "--timeout", 2, self.program(), "wait", -1, status=124)
+                _, errors = self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, "--timeout", 4, self.program(), "wait", -1, status=124)
                 self.check_nothing_left()
+                for host, ranks in (("h1", (0, 1)), ("h2", (2, 3))):
+                    self.assertEqual(errors.count(f"host {host}: what its ranks are doing:"), 1, errors)
+                    for rank in ranks:
+                        self.assertRegex(errors, rf"(?m)^ +{rank} +\d+ +running +no communication yet +nothing$")
                 job = self.start(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "wait", -1)
                 while len(processes_called(self.PROGRAM)) < 4:
                     time.sleep(0.02)
@@ -691,6 +710,15 @@ class Ucx(Network, unittest.TestCase):
 
     def test_hydra(self):
         self.check("hydra", ["multirank.rpc", "multirank.atomics"], "-n", 4, "--hosts", 2)
+
+    def test_interfaces_that_lead_nowhere(self):
+        got = hosts_sh("run", "-n", 6, "--hosts", 3, os.path.join(PROGRAMS, "cluster_traffic_program"), ATOLL_TRANSPORTS="ucx", ATOLL_NET_DEVICES="lo")
+        if got.returncode == 77:
+            self.skipTest(got.stderr)
+        self.assertNotEqual(got.returncode, 0, got.stdout)
+        self.assertEqual(got.stderr.count("cannot be reached over the network ucx"), 1, got.stderr)
+        # Nobody tries again, which UCX would have words for, each time.
+        self.assertLess(got.stderr.count("no active messages transport"), 30, got.stderr)
 
 
 class Agreement(unittest.TestCase):

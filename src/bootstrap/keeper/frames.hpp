@@ -37,9 +37,11 @@ struct proof {
 
 enum class news : std::uint32_t {
   alive,
-  fallen,  ///< a rank has ended without leave: what its launcher does about it will be seen
-  ending,  ///< the job ends, for the reason in the words
-  bye,     ///< all ranks of the host have ended as they should
+  fallen,      ///< a rank has ended without leave: what its launcher does about it will be seen
+  ending,      ///< the job ends, for the reason in the words
+  bye,         ///< all ranks of the host have ended as they should
+  explaining,  ///< a rank of the host says what mistake ends the job
+  picture,     ///< somebody is about to end the job: what do ranks do?
 };
 
 struct frame {

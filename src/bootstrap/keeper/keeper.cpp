@@ -15,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "bootstrap/keeper/own_link.hpp"
+#include "bootstrap/picture.hpp"
 
 namespace atl::keeping {
 namespace {
@@ -70,6 +71,7 @@ keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> list
 void keeper::run() {
   while (!all_ended() || has_news()) {
     look_at_board();
+    look_for_mistakes();
     call_next();
     wait_and_work();
     watch_neighbours();
@@ -95,8 +97,9 @@ bool keeper::has_news() {
 }
 
 void keeper::print(std::string_view words) const {
-  std::string const line = format("atoll: host %s: %.*s\n", orders_.mine.name.data(),
-                                  static_cast<int>(words.size()), words.data());
+  std::string line =
+      format("atoll: host %s: %.*s", orders_.mine.name.data(), static_cast<int>(words.size()), words.data());
+  if (!line.ends_with('\n')) line += '\n';
   [[maybe_unused]] ::ssize_t const written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -200,7 +203,54 @@ void keeper::hear(neighbour& from, frame const& what) {
     case news::bye:
       from.finish(neighbour::state::over);
       break;
+    case news::explaining:
+      explains(what.host, &from);
+      break;
+    case news::picture:
+      draw(&from);
+      break;
   }
+}
+
+bool keeper::has_mistake() const {
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    if (board_[i].how.load(std::memory_order_acquire) == standing::ends_job) return true;
+  }
+  return false;
+}
+
+/// A rank of this host says what ends the job, unless it has heard that one of another host does.
+void keeper::look_for_mistakes() {
+  if (!explained_ && has_mistake()) explains(orders_.host, nullptr);
+}
+
+/// Where several hosts do at once the first of them is the one: it is told of the others before it has told them itself, and
+/// then lets them speak, or not at all.
+void keeper::explains(std::uint32_t host, neighbour const* from) {
+  if (std::find(explaining_.begin(), explaining_.end(), host) != explaining_.end()) return;
+  explaining_.push_back(host);
+  if (host != orders_.host && (host < orders_.host || !has_mistake())) {
+    explained_ = true;
+    for (std::size_t i = 0; i < wards_.size(); ++i) board_[i].explained.store(1, std::memory_order_release);
+  }
+  tell_all(news::explaining, host, -1, "", from);
+}
+
+/// One host after the other, as people read.
+void keeper::draw(neighbour const* from) {
+  if (picture_at_ != 0) return;
+  picture_at_ = now_ms() + std::min<std::int64_t>(20 * orders_.host, 500);
+  tell_all(news::picture, orders_.host, -1, "", from);
+}
+
+void keeper::print_picture() const {
+  std::vector<bootstrap::seen_rank> seen;
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    bool const running =
+        !wards_[i].ended && board_[i].how.load(std::memory_order_acquire) != standing::may_end;
+    seen.push_back({wards_[i].rank, static_cast<int>(wards_[i].number), running, &board_[i].record});
+  }
+  print(format("what its ranks are doing:\n%s", bootstrap::picture_of(seen).c_str()));
 }
 
 void keeper::fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from) {
@@ -371,6 +421,11 @@ void keeper::watch_neighbours() {
 
 void keeper::look_at_clock() {
   std::int64_t const now = now_ms();
+  // Should the first host be gone another one asks.
+  if (orders_.picture_ms != 0 &&
+      now - started_ > orders_.picture_ms + std::min<std::int64_t>(100 * orders_.host, 500))
+    draw(nullptr);
+  if (picture_at_ != 0 && now >= picture_at_ && !std::exchange(pictured_, true)) print_picture();
   if (!ending_ && fell_ >= 0 && now - fell_ > launchers_turn_ms && has_survivors())
     end_job(fall_host_, fall_words_, false, nullptr);
   if (!ending_) return;

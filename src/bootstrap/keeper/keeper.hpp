@@ -58,6 +58,11 @@ class keeper {
   void tell_all(news what, std::uint32_t host, std::int32_t rank, std::string_view words,
                 neighbour const* but = nullptr);
   void ended(ward& who, place const& where);
+  [[nodiscard]] bool has_mistake() const;
+  void look_for_mistakes();
+  void explains(std::uint32_t host, neighbour const* from);
+  void draw(neighbour const* from);
+  void print_picture() const;
   void fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from);
   void end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from);
   void look_at_clock();
@@ -89,6 +94,11 @@ class keeper {
   bool called_ = false;      ///< that address
   bool was_silent_ = false;  ///< the next one, and is called anew
   int refused_ = 0;          ///< calls of strangers that were told of
+
+  std::vector<std::uint32_t> explaining_;  ///< hosts
+  bool explained_ = false;                 ///< ranks of this host have heard that they need not
+  std::int64_t picture_at_ = 0;            ///< when it is to be printed; 0: not asked for
+  bool pictured_ = false;
 
   std::int64_t left_ = 0;   ///< when all ranks of this host had ended
   std::int64_t fell_ = -1;  ///< when a rank fell

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/diagnostics.hpp"
+
 namespace atl::keeping {
 
 /// Of the keeper's program, from its start.
@@ -39,12 +41,14 @@ struct orders {
   std::uint32_t local_ranks;
   std::uint32_t listeners;
   std::uint32_t patience_ms;  ///< in which survivors have to be gone
+  std::uint32_t
+      picture_ms;  ///< after which keepers say what ranks do, as somebody is about to end the job; 0: never
   std::array<std::uint8_t, secret_bytes> secret;
   card mine;
   card previous;  ///< of the previous host, in the ring of all
   card next;
 };
-inline constexpr std::uint32_t orders_version = 1;
+inline constexpr std::uint32_t orders_version = 2;
 
 /// How a rank stands, for its keeper; written by the rank alone.
 enum class standing : std::uint32_t {
@@ -60,7 +64,13 @@ struct alignas(64) place {
   std::atomic<std::int32_t> pid;
   std::atomic<std::int32_t> rank;            ///< in the job
   std::atomic<std::uint64_t> pid_namespace;  ///< what pid means anything in
+  std::atomic<std::uint32_t> explained;      ///< by the keeper: a rank of another host says why the job ends
+  rank_diagnostics record;
 };
-static_assert(std::atomic<standing>::is_always_lock_free && sizeof(place) == 64);
+static_assert(std::atomic<standing>::is_always_lock_free && sizeof(place) == 64 + sizeof(rank_diagnostics));
+
+/// Longest time in which a rank that ends the job hears, by `explained`, that others have said so: keepers look at their boards that often, and
+/// tell all hosts. Those of the first host need not ask: where all make the same mistake they are the ones that tell.
+inline constexpr std::int32_t explanation_travels_ms = 1000;
 
 }  // namespace atl::keeping

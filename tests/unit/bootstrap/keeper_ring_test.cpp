@@ -182,6 +182,7 @@ class KeeperRing : public testing::Test {
     what.hosts = static_cast<std::uint32_t>(hosts_.size());
     what.local_ranks = 2;
     what.patience_ms = patience_ms;
+    what.picture_ms = picture_ms_;
     what.secret.fill(7);
     what.mine = hosts_[h].at.mine;
     what.next = hosts_[(h + 1) % hosts_.size()].at.mine;
@@ -237,6 +238,7 @@ class KeeperRing : public testing::Test {
   static void settle() { ::usleep(300'000); }
 
   bool pidfds_ = true;
+  std::uint32_t picture_ms_ = 0;
   /// Two hosts that have a further way between them, which is `link`; the ranks of the first use it, or not.
   void start_with_further_way(link_between& link, bool used) {
     atl::os::unique_fd const connection(used ? connection_over_lo() : -1);
@@ -367,6 +369,53 @@ TEST_F(KeeperRing, WhoIsEndedBeforeTheOneThatHasSaidWhyIsNoNews) {
   EXPECT_EQ(ended(ranks_but({5})), std::vector<int>(5, SIGTERM));
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
   EXPECT_EQ(said(), "");
+}
+
+TEST_F(KeeperRing, OneHostExplainsAMistakeOfSeveral) {
+  start(4);
+  settle();
+  auto const explained = [this](std::size_t h) { return hosts_[h].board[1].explained.load(); };
+  auto const wait_for = [&](std::size_t h) {
+    for (int ms = 0; explained(h) == 0 && ms < 20'000; ++ms) ::usleep(1000);
+  };
+  for (std::size_t const h : {1, 2}) hosts_[h].board[0].how = standing::ends_job;
+  for (std::size_t const h : {0, 2, 3}) wait_for(h);
+  EXPECT_EQ(explained(0), 1U);
+  EXPECT_EQ(explained(1), 0U);
+  EXPECT_EQ(explained(2), 1U);
+  EXPECT_EQ(explained(3), 1U);
+  // Nobody is ended over it: a debugger may be waited for.
+  EXPECT_EQ(::waitpid(hosts_[3].ranks[0], nullptr, WNOHANG), 0);
+  // One that comes later is not the first, whatever its number.
+  hosts_[0].board[0].how = standing::ends_job;
+  settle();
+  EXPECT_EQ(explained(0), 1U);
+  for (::pid_t const rank : ranks_but({})) ::kill(rank, SIGKILL);
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(4, 0));
+  EXPECT_EQ(said(), "");
+}
+
+TEST_F(KeeperRing, EachHostShowsItsRanksBeforeTheTimeIsUp) {
+  picture_ms_ = 1000;
+  start(3);
+  auto& record = *::new (&hosts_[1].board[0].record) atl::rank_diagnostics;
+  record.state = atl::rank_state::initialized;
+  record.last_call = atl::activity::rpc;
+  record.peer = 5;
+  record.replies_awaited = 1;
+  std::string text;
+  for (int tries = 0; tries < 100 && text.find("host2") == std::string::npos; ++tries) {
+    ::usleep(100'000);
+    text += said();
+  }
+  for (char const* const name : {"host0", "host1", "host2"}) {
+    std::string const head = std::string("atoll: host ") + name + ": what its ranks are doing:\n    rank";
+    EXPECT_NE(text.find(head), std::string::npos) << text;
+    EXPECT_EQ(text.find(head), text.rfind(head)) << text;
+  }
+  EXPECT_NE(text.find("running       last call rpc (rank 5)  1 reply awaited\n"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3 * 4) << text;
+  expect_good_end();
 }
 
 TEST_F(KeeperRing, TheJobEndsBeforeKeepersMeet) {

@@ -30,6 +30,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end
+/// Until keepers have said what ranks are doing, each its own.
+constexpr std::chrono::milliseconds pictures_take{1500};
 
 /// What ranks of other hosts get of our environment, where the launcher passes on only what it is told: all that Atoll, its networks and what programs are
 /// usually made with look at.
@@ -42,6 +44,16 @@ bool is_forwarded(std::string_view line) {
 }
 
 std::string name_of(std::string_view line) { return std::string(line.substr(0, line.find('='))); }
+
+/// For keepers, which say then what ranks are doing.
+std::string end_of_job(std::chrono::duration<double> timeout) {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  auto const whole = duration_cast<milliseconds>(timeout).count();
+  auto const now = duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return format("ATOLL_JOB_ENDS=%lld,%lld", static_cast<long long>(now + whole),
+                static_cast<long long>(whole));
+}
 
 int number_of(char const* variable) {
   char const* const text = std::getenv(variable);
@@ -218,7 +230,7 @@ class watch {
     }
     std::fprintf(stderr, "atoll run: the time is up (--timeout): ending all ranks\n");
     end_in_a_while(exit_status::timeout);
-    ::kill(pid_, SIGTERM);
+    end_at_ = clock::now() + pictures_take;
   }
 
   cluster_plan const& plan_;
@@ -262,6 +274,7 @@ cluster_plan plan_cluster(run_options const& options) {
   plan.environment = rank_environment(options);
   std::erase_if(plan.environment,
                 [](std::string const& line) { return line.starts_with("GASNET_PSHM_NODES="); });
+  if (options.timeout) plan.environment.push_back(end_of_job(*options.timeout));
   for (std::string const& line : plan.environment) {
     std::string const name = name_of(line);
     bool const wanted = std::any_of(options.environment.begin(), options.environment.end(),
