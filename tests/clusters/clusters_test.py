@@ -712,13 +712,14 @@ class Ucx(Network, unittest.TestCase):
         self.check("hydra", ["multirank.rpc", "multirank.atomics"], "-n", 4, "--hosts", 2)
 
     def test_interfaces_that_lead_nowhere(self):
-        got = hosts_sh("run", "-n", 6, "--hosts", 3, os.path.join(PROGRAMS, "cluster_traffic_program"), ATOLL_TRANSPORTS="ucx", ATOLL_NET_DEVICES="lo")
+        got = hosts_sh("run", "-n", 6, "--hosts", 3, os.path.join(PROGRAMS, "cluster_traffic_program"), ATOLL_TRANSPORTS="ucx", ATOLL_NET_DEVICES="lo",
+                       ATOLL_HOST_TIMEOUT="3")
         if got.returncode == 77:
             self.skipTest(got.stderr)
         self.assertNotEqual(got.returncode, 0, got.stdout)
         self.assertEqual(got.stderr.count("cannot be reached over the network ucx"), 1, got.stderr)
-        # Nobody tries again, which UCX would have words for, each time.
-        self.assertLess(got.stderr.count("no active messages transport"), 30, got.stderr)
+        # UCX has words for each attempt: there are not many.
+        self.assertLess(got.stderr.count("no active messages transport"), 150, got.stderr)
 
 
 class Agreement(unittest.TestCase):

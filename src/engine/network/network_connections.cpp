@@ -49,7 +49,6 @@ bool network_messages::connect(network_peer& p) {
     case started::no_room:
       return false;
     default:
-      // Most ranks find that, and one of them says so.
       check_failed(
           "network: rank %d cannot be reached over the network %s: %s. ATOLL_NET_DEVICES names the interfaces that are to be used; `atoll "
           "info` shows which there are",
@@ -88,9 +87,9 @@ void network_messages::refused(network_peer& p, std::string_view words) {
   if (++p.refusals == 1) p.first_refusal_ns = now;
   std::uint64_t const patience = std::uint64_t{settings::host_timeout_ms()} * 1'000'000;
   if (patience != 0 ? now - p.first_refusal_ns > patience : p.refusals > most_refusals) {
-    fatal(
-        "network",
-        "rank %d cannot be reached over the network %s: %.*s. It was tried %u times, and for %.1f s after the "
+    // Others find that, too, and one rank says so.
+    check_failed(
+        "network: rank %d cannot be reached over the network %s: %.*s. It was tried %u times, and for %.1f s after the "
         "first one. Is a cable out, or a firewall between the hosts? ATOLL_NET_DEVICES names the interfaces "
         "that are to be used, and ATOLL_HOST_TIMEOUT how long is tried",
         p.rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data(),

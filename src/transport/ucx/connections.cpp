@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "transport/ucx/ucx_network.hpp"
 
 namespace atl::transport::ucx {
@@ -20,6 +21,8 @@ namespace {
 constexpr std::size_t before_address = sizeof(std::uint32_t);
 /// Messages of a lane to a peer under way: more would only wait in libucp.
 constexpr std::size_t most_in_lane = 64;
+/// Where no interface leads to a peer: a cable may be out. libucp writes a line about each attempt.
+constexpr std::uint64_t between_looks_for_a_way_ns = 1'000'000'000;
 
 }  // namespace
 
@@ -53,7 +56,7 @@ bool ucx_network::open_endpoint(peer& p, std::span<std::byte const> worker_addre
   if (s == UCS_OK) return true;
   p.endpoint = nullptr;
   error_ = "UCX makes no endpoint: " + words_of(s);
-  has_way_ = s != UCS_ERR_UNREACHABLE;
+  if (s == UCS_ERR_UNREACHABLE) p.not_before_ns = now_ns() + between_looks_for_a_way_ns;
   return false;
 }
 
@@ -76,14 +79,11 @@ started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_
     p.asked = true;
     return started::under_way;
   }
+  if (p.not_before_ns != 0 && now_ns() < p.not_before_ns) return started::no_room;
   begin_connection(p);
   p.asked = true;
   if (open_endpoint(p, peer_address.subspan(before_address))) {
     say_word(p, wire::hello, address_);
-  } else if (!has_way_) {
-    set_link(p, peer::link::none);
-    p.asked = false;
-    return started::unreachable;
   } else {
     lose(p, error_);
   }

@@ -96,6 +96,7 @@ struct kept_message {
 
 struct peer : peer_state {
   ucx_network* owner = nullptr;
+  std::uint64_t not_before_ns = 0;  ///< it is tried again
   bool given_up = false;
   bool flushing = false;  ///< an own flush is under way
 

@@ -142,7 +142,6 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
 
   std::unique_ptr<context> context_;
   bool has_atomics_;
-  bool has_way_ = true;  ///< else none of the interfaces leads to where the last endpoint was to be
   std::vector<std::byte> address_;
   block_pool blocks_;
   std::unordered_set<kept_message*> kept_;
