@@ -139,13 +139,22 @@ void direct_transfers::begin(stream* order) {
   pump();
 }
 
+/// One that no transfer under way has: some take long. Half of all are free at least.
+std::uint32_t direct_transfers::take_tag() {
+  do {
+    next_tag_ = (next_tag_ + 1) % (1U << expected_tag_bits);
+  } while (tags_.test(next_tag_));
+  tags_.set(next_tag_);
+  return next_tag_;
+}
+
 /// Tells the owner what to do when all pieces have landed, ahead of them.
 void direct_transfers::announce(direct_transfer& t) {
   if (!announces_ || !t.contiguous || t.order->notice.what == arrival_notice::sort::none) return;
   if (announced_ == most_announced) return;  // whose tags are in use: then when the data are in place
   ++announced_;
   t.announced = true;
-  t.tag = next_tag_++ & ((1U << expected_tag_bits) - 1);
+  t.tag = take_tag();
   expected_arrivals expected{t.tag, 0};
   for (remote::direct_runs rest = t.runs; !rest.ended(); ++expected.pieces) static_cast<void>(cut(t, rest));
   messages_.send_notice(t.order->completion, {t.rank, t.runs.next_there()}, t.order->notice, &expected);
@@ -370,6 +379,7 @@ void direct_transfers::all_in_place(direct_transfer* t) {
 void direct_transfers::notice_given(stream* order) {
   direct_transfer* const t = order->transfer;
   --announced_;
+  tags_.reset(t->tag);
   t->noticed = true;
   // It has seen all pieces. That they are done the network may say later.
   if (t->all_begun() && t->under_way == 0) finish(t);

@@ -4,6 +4,7 @@
 /// messages.
 
 #include <algorithm>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -80,7 +81,7 @@ class direct_transfers final : public work_source {
   /// Keys are asked for ahead of their use.
   static constexpr std::uint64_t blocks_ahead = 8;
 
-  /// Under way with a tag, so that tags differ.
+  /// Under way with a tag.
   static constexpr unsigned most_announced = 1U << (expected_tag_bits - 1);
 
   enum way : std::uint8_t { puts, gets, puts_of_more };
@@ -97,6 +98,7 @@ class direct_transfers final : public work_source {
   bool pump();
   step begin_piece(remote::direct_transfer& t);
   remote::direct_cut cut(remote::direct_transfer const& t, remote::direct_runs& runs) const noexcept;
+  std::uint32_t take_tag();
   void announce(remote::direct_transfer& t);
   keys_are take_keys(remote::direct_piece& p);
   void leave_keys(remote::direct_piece& p, bool useless);
@@ -124,6 +126,7 @@ class direct_transfers final : public work_source {
   std::vector<remote::direct_transfer*> no_key_;  ///< waiting for an answer
   unsigned under_way_ = 0;                        ///< pieces
   unsigned announced_ = 0;                        ///< transfers
+  std::bitset<1U << expected_tag_bits> tags_;     ///< of those
   std::uint32_t next_tag_ = 0;
   bool pumping_ = false;
 };
