@@ -68,8 +68,9 @@ bool network_messages::send_first(network_peer& p, lane way) {
   // Before it goes: it may be read, and be gone, at once.
   message* const next = static_cast<message*>(m->next);
   std::size_t const cost = cost_of(m->bytes);
-  bool const whole = m->bytes - header_bytes <= p.sizes[index_of(way)].eager ||
-                     static_cast<bool>(network_->abilities().late_payload);
+  std::size_t const payload = m->bytes - header_bytes;
+  message_sizes const& sizes = p.sizes[index_of(way)];
+  bool const whole = payload <= sizes.eager || (network_->abilities().late_payload && payload <= sizes.late);
   if (!(whole ? send_whole(p, way, m) : announce(p, way, m))) return false;
   queue.first = next;
   if (next == nullptr) queue.last = nullptr;
