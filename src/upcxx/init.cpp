@@ -98,8 +98,14 @@ void leave_other_hosts() {
   if (network == nullptr) return;
   // A step of the last barrier may have found no room: others wait for it, and nothing follows a closing.
   engine::wait_while([&] { return network->unsent() != 0; });
-  network->close_all();
-  engine::wait_while([&] { return network->any_open(); });
+  {
+    engine::guard const held;
+    network->close_all();
+  }
+  engine::wait_while([&] {
+    engine::guard const held;
+    return network->any_open();
+  });
 }
 
 /// Says which calls of others will never be answered, unless an earlier period has said so.
