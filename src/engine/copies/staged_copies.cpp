@@ -8,6 +8,7 @@
 #include <atoll/base/exceptions.hpp>
 #include <atoll/engine/rma.hpp>
 
+#include "base/copy_watched.hpp"
 #include "engine/copies/copies.hpp"
 
 namespace atl::engine {
@@ -56,6 +57,7 @@ bool send(std::int32_t target, function_token token, order const& head, void con
 
 struct staged_copies::staged final : copy_in_pieces {
   staged_copies& all;
+  bool filling = false;  ///< pieces are being begun, and may end meanwhile
 };
 
 struct staged_copies::piece final : memory::copy_record {
@@ -140,7 +142,10 @@ void staged_copies::start(copy_place const& to, copy_place const& from, std::siz
 }
 
 void staged_copies::begin_pieces(staged* w) {
-  while (w->open < pieces_at_once && (w->next < w->bytes || (w->bytes == 0 && w->open == 0))) {
+  bool const empty = w->bytes == 0;
+  ++w->open;  // a piece that is there at once does not end the copy
+  w->filling = true;
+  while (w->open <= pieces_at_once && (w->next < w->bytes || empty)) {
     auto* const p = new piece;
     p->whole = w;
     p->offset = w->next;
@@ -148,17 +153,26 @@ void staged_copies::begin_pieces(staged* w) {
     w->next += p->bytes;
     ++w->open;
     advance(p);
-    if (w->bytes == 0) return;
+    if (empty) break;
   }
+  w->filling = false;
+  close(w);
 }
 
 void staged_copies::finish(piece* p) {
   staged* const w = p->whole;
   delete p;
-  --w->open;
-  if (w->next < w->bytes) {
+  if (w->next < w->bytes && !w->filling) {
+    --w->open;
     begin_pieces(w);
-  } else if (w->open == 0) {
+  } else {
+    close(w);
+  }
+}
+
+/// One is done of what the copy waits for.
+void staged_copies::close(staged* w) {
+  if (--w->open == 0) {
     memory::copy_record* const done = w->done;
     delete w;
     done->landed(done);
@@ -185,7 +199,7 @@ bool staged_copies::remote_half_landed(copy_completion* half) noexcept {
 void staged_copies::loaded(message* m) {
   auto* const p = reinterpret_cast<piece*>(static_cast<std::uintptr_t>(order_in(*m).cookie));
   std::byte* const to = p->buffer != nullptr ? p->buffer.get() : p->whole->to.on_host() + p->offset;
-  std::memcpy(to, m->payload() + sizeof(order), p->bytes);
+  copy_watched(to, m->payload() + sizeof(order), p->bytes);
   release(m);
   half_landed(p);
 }

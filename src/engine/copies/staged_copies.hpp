@@ -40,6 +40,7 @@ class staged_copies {
 
   void begin_pieces(staged* w);
   void finish(piece* p);
+  void close(staged* w);
   bool advance(piece* p);
   bool do_half(piece* p, copy_place const& device, std::byte* host);
   service* begin_service(message* m);
