@@ -90,6 +90,7 @@ class device_copies final : public single<device_copies>, public work_source {
   /// Streams that stand still without polls count as open.
   void watch_streams();
   /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
+  static void* known_as(memory::program_streams& streams, memory::stream_handle s);
   void note_uses(memory::program_streams& streams, stream_name s,
                  std::initializer_list<copy_place const*> ends);
   static void landed(memory::copy_record* record) noexcept;

@@ -64,6 +64,7 @@ void segment_table::note_use(segment& used, void* stream) {
 }
 
 void segment_table::note_passed(void* stream, std::uint64_t when) {
+  if (stream == nullptr) return;
   auto const known =
       std::find_if(passed_.begin(), passed_.end(), [&](stream_use const& u) { return u.stream == stream; });
   if (known == passed_.end()) {

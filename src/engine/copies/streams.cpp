@@ -53,12 +53,25 @@ bool device_copies::is_for_streams(memory::kind& kind, copy_place const& end, st
   return end.device == nullptr ? is_pinned(kind, end, bytes) : end.device->kind == &kind;
 }
 
+/// For what is remembered of streams: 0 and 1 are the default streams of all devices. Null where threads have different ones of that
+/// name, so that nothing is known of it when one of them has come by.
+void* device_copies::known_as(memory::program_streams& streams, memory::stream_handle s) {
+  auto const number = reinterpret_cast<std::uintptr_t>(s);
+  constexpr std::uintptr_t of_thread = 2;
+  if (number > of_thread) [[likely]]
+    return s;
+  // Handles are addresses of the driver's, and even.
+  return number == of_thread
+             ? nullptr
+             : reinterpret_cast<void*>(2 * static_cast<std::uintptr_t>(streams.device_of(s)) + 3);
+}
+
 void device_copies::note_uses(memory::program_streams& streams, stream_name s,
                               std::initializer_list<copy_place const*> ends) {
   std::uint64_t const capture = streams.capture_of(s.handle);
   for (copy_place const* const end : ends) {
     if (capture != 0 && segments_.note_graph(end->device, streams, s.handle, capture)) continue;
-    if (end->device != nullptr) segments_.note_use(*end->device, s.handle);
+    if (end->device != nullptr) segments_.note_use(*end->device, known_as(streams, s.handle));
   }
 }
 
@@ -209,7 +222,7 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
         streams == nullptr ? "streams of such devices cannot be used yet"
                            : "its driver does not take the library's kernels, or does not write in streams");
   }
-  streams->report(on, begin_report(done, on));
+  streams->report(on, begin_report(done, known_as(*streams, on)));
   watch_streams();
 }
 
@@ -236,7 +249,7 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
         "a stream that is captured into a graph never comes anywhere by itself: ask where it is (when, wait, operation_cx) after the "
         "capture's end, and after the graph's launch");
   }
-  streams.report(s.handle, begin_report(done, s.handle));
+  streams.report(s.handle, begin_report(done, known_as(streams, s.handle)));
   watch_streams();
 }
 

@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
+#include <vector>
 
+#include <atoll/stream.hpp>
 #include <upcxx/experimental/heap.hpp>
 
 #include "memory/cuda/api.hpp"
@@ -235,4 +238,67 @@ TEST_F(gpu_test, memory_that_the_program_allocated_is_shared_and_stays_its_own) 
   EXPECT_EQ(cu.memory_free(memory), cuda::success);
   cu.context_pop(&before);
   cu.primary_release(0);
+}
+
+/// They have one name. That one of them has come by says nothing of the other, which still needs a segment whose owner has ended it.
+TEST_F(gpu_test, default_streams_of_two_devices_are_not_taken_for_each_other) {
+  int const most = upcxx::broadcast(cuda_device::device_n(), 0).wait();
+  char const* const sharing = std::getenv("ATOLL_GPU_SHARING");
+  bool const shared = sharing == nullptr || std::string_view(sharing) != "no";
+  if (n < 2 || most < 2 || !shared)
+    GTEST_SKIP() << "one device, or one rank, or copies by the segment's owner";
+  constexpr std::size_t count = 1000;
+  cuda::api& cu = driver();
+  bool const waits = me == 0;
+  bool const ends = me == 1;
+  cuda_device first(waits ? 0 : cuda_device::invalid_device_id);
+  cuda_device second(waits ? 1 : cuda_device::invalid_device_id);
+  cuda_device theirs(ends ? 0 : cuda_device::invalid_device_id);
+  allocator mine(first, mib);
+  allocator other(second, mib);
+  allocator ended(theirs, mib);
+  gpu_ptr source;
+  if (ends) {
+    source = ended.allocate<int>(count);
+    std::vector<int> const sevens(count, 7);
+    upcxx::copy(sevens.data(), source, count).wait();
+  }
+  source = upcxx::broadcast(source, 1).wait();
+  cuda::context contexts[2] = {};
+  cuda::context gone = nullptr;
+  upcxx::global_ptr<std::uint64_t> word;
+  gpu_ptr target;
+  if (waits) {
+    for (int d : {0, 1}) ASSERT_EQ(cu.primary_retain(&contexts[d], d), cuda::success);
+    target = mine.allocate<int>(count);
+    word = upcxx::new_<std::uint64_t>(0);
+    cu.context_push(contexts[0]);
+    atl::stream const of_first(static_cast<CUstream_st*>(nullptr));
+    ASSERT_EQ(of_first.device_id(), 0);
+    atl::wait(of_first, word, 1);
+    upcxx::copy(source, target, count, atl::on_stream(of_first));
+    cu.context_pop(&gone);
+    cu.context_push(contexts[1]);
+    atl::stream const of_second(static_cast<CUstream_st*>(nullptr));
+    ASSERT_EQ(of_second.device_id(), 1);
+    atl::wait(of_second);
+    cu.context_pop(&gone);
+  }
+  ended.destroy();
+  for (int i = 0; i < 50; ++i) upcxx::barrier();
+  if (waits) {
+    std::atomic_ref<std::uint64_t>(*word.local()).store(1, std::memory_order_release);
+    cu.context_push(contexts[0]);
+    atl::wait(atl::stream(static_cast<CUstream_st*>(nullptr)));
+    cu.context_pop(&gone);
+    std::vector<int> got(count);
+    upcxx::copy(target, got.data(), count).wait();
+    EXPECT_EQ(got, std::vector<int>(count, 7));
+    upcxx::delete_(word);
+    for (int d : {0, 1}) cu.primary_release(d);
+  }
+  upcxx::barrier();
+  first.destroy();
+  second.destroy();
+  theirs.destroy();
 }
