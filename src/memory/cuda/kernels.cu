@@ -9,20 +9,30 @@ extern "C" __global__ void atoll_add(std::uint64_t word, std::uint64_t value) {
   asm volatile("red.release.sys.add.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-/// A copy for each block. Loads and stores of 16 bytes where both ends allow that.
+namespace {
+
+/// Of what is left from `done` on, the part that is whole units, if both ends are multiples of that; gives how much is done then.
+template <class Unit>
+__device__ std::uint32_t copy_units(std::uint64_t to, std::uint64_t from, std::uint32_t bytes,
+                                    std::uint32_t done) {
+  if ((to | from) % sizeof(Unit) != 0) return done;
+  std::uint32_t const whole = bytes / sizeof(Unit) * sizeof(Unit);
+  for (std::uint32_t i = done + threadIdx.x * sizeof(Unit); i < whole; i += blockDim.x * sizeof(Unit))
+    *reinterpret_cast<Unit*>(to + i) = *reinterpret_cast<Unit const*>(from + i);
+  return whole;
+}
+
+}  // namespace
+
+/// A copy for each block. Loads and stores of 16 bytes where both ends allow that; words, which may be signals, whole.
 extern "C" __global__ void atoll_copies(atl::memory::cuda::small_copies const __grid_constant__ all) {
   std::uint64_t const to = all.to[blockIdx.x];
   std::uint64_t const from = all.from[blockIdx.x];
   std::uint32_t const bytes = all.bytes[blockIdx.x];
-  std::uint32_t done = 0;
-  if ((to | from) % sizeof(uint4) == 0) {
-    std::uint32_t const whole = bytes / sizeof(uint4);
-    for (std::uint32_t i = threadIdx.x; i < whole; i += blockDim.x)
-      reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<uint4 const*>(from)[i];
-    done = whole * sizeof(uint4);
-  }
-  for (std::uint32_t i = done + threadIdx.x; i < bytes; i += blockDim.x)
-    reinterpret_cast<unsigned char*>(to)[i] = reinterpret_cast<unsigned char const*>(from)[i];
+  std::uint32_t done = copy_units<uint4>(to, from, bytes, 0);
+  done = copy_units<unsigned long long>(to, from, bytes, done);
+  done = copy_units<unsigned>(to, from, bytes, done);
+  copy_units<unsigned char>(to, from, bytes, done);
 }
 
 namespace {
@@ -43,7 +53,7 @@ extern "C" __global__ void atoll_box(atl::memory::cuda::box_copy const __grid_co
     case 16:
       return move_units<uint4>(all);
     case 8:
-      return move_units<uint2>(all);
+      return move_units<unsigned long long>(all);
     case 4:
       return move_units<unsigned>(all);
     case 2:
