@@ -23,8 +23,10 @@ namespace atl {
 ///
 /// Copies in the order of a stream (atoll/stream.hpp) are gathered, too, where both ends are on devices and
 /// they have at most 4 KiB: one kernel of the library does them, in any order among themselves, before
-/// whatever follows in the stream. It needs a place on the device: not beside a kernel that fills it and
-/// waits for them.
+/// whatever the library is told to do next in the stream (`atl::device::launch` included). What the program
+/// itself starts there, by the driver or the run time, comes before them unless the object has ended. The
+/// kernel needs a place on the device: not beside one that fills it and waits for them. The default stream of
+/// a thread (cudaStreamPerThread) is left out.
 ///
 /// Not for copies after which the thread computes before the object ends: they would not be under way.
 class copy_batch {

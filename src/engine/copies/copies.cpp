@@ -55,7 +55,7 @@ device_copies::device_copies(progress_engine& engine)
       kernels_(engine, segments_) {
   engine.announced_sink = [](message* m) { here().keep_announced(m); };
   if (engine.network == nullptr) return;
-  keys_ = std::make_unique<device_keys>(engine, segments_);
+  keys_ = std::make_unique<device_keys>(engine, segments_, *this);
   network_ = std::make_unique<network_copies>(engine, *keys_, remote_memory::here().keys().peers(), staged_);
 }
 
@@ -155,6 +155,8 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
 
 void device_copies::destroy(segment_name own, bool (*progress)()) {
   if (keys_ != nullptr) {
+    // What this rank and its streams do with it goes by these keys, too.
+    segments_.wait_for_uses(own, progress);
     {
       guard const held;
       keys_->begin_end(own.number);
@@ -165,6 +167,9 @@ void device_copies::destroy(segment_name own, bool (*progress)()) {
     });
   }
   segments_.destroy(own, progress);
+  if (keys_ == nullptr) return;
+  guard const held;
+  keys_->gone(own.number);
 }
 
 void device_copies::keep_announced(message* m) {
@@ -200,6 +205,12 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
 }
 
 void begin_gathering() noexcept { ++gathering; }
+
+void submit_gathered() {
+  if (gathering == 0 || !device_copies::exists()) return;
+  guard const held;
+  device_copies::here().segments().submit();
+}
 
 void end_gathering() {
   if (--gathering != 0 || !device_copies::exists()) return;

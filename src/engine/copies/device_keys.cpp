@@ -23,12 +23,14 @@ void device_key_came_back(message* m) { keys().came_back(m); }
 
 }  // namespace
 
-device_keys::device_keys(progress_engine& engine, segment_table& segments)
+device_keys::device_keys(progress_engine& engine, segment_table& segments, work_source& work)
     : engine_(engine),
       segments_(segments),
-      peers_(engine.network->transport(), [this](std::int32_t rank, key_question const& what) {
-        send_key_question(engine_, rank, token_cache<&serve_device_key>::get(), what);
-      }) {
+      peers_(engine.network->transport(),
+             [this](std::int32_t rank, key_question const& what) {
+               send_key_question(engine_, rank, token_cache<&serve_device_key>::get(), what);
+             }),
+      work_(work) {
   engine_.network->on_close.push_back([this](std::int32_t rank) { closed(rank); });
 }
 
@@ -93,9 +95,7 @@ key_answer device_keys::answer(std::int32_t asker, key_question const& what, std
 }
 
 void device_keys::begin_end(std::uint16_t number) {
-  auto const found = own_.find(number);
-  if (found == own_.end()) return;
-  own_segment& own = found->second;
+  own_segment& own = own_[number];
   own.ending = true;
   // Who has asked again, since its key went with a connection, has one key at most.
   std::sort(own.askers.begin(), own.askers.end());
@@ -110,8 +110,8 @@ bool device_keys::has_ended(std::uint16_t number) {
   auto const found = own_.find(number);
   if (found == own_.end()) return true;
   if (found->second.not_back != 0) return false;
-  if (found->second.memory != nullptr) engine_.network->transport().forget(found->second.memory);
-  own_.erase(found);
+  if (found->second.memory != nullptr)
+    engine_.network->transport().forget(std::exchange(found->second.memory, nullptr));
   return true;
 }
 
@@ -128,7 +128,9 @@ void device_keys::asked_back(message* m) {
   auto const number = remote::read_at<std::uint16_t>(m->payload());
   std::int32_t const owner = m->source;
   release(m);
-  if (!give_back(owner, number)) leaving_.emplace_back(owner, number);
+  if (give_back(owner, number)) return;
+  leaving_.emplace_back(owner, number);
+  work_.count(1);
 }
 
 /// False: it is in use.
@@ -142,9 +144,10 @@ bool device_keys::give_back(std::int32_t owner, std::uint16_t number) {
 
 bool device_keys::advance() {
   bool moved = peers_.import_arrived();
-  moved |=
-      std::erase_if(leaving_, [this](auto const& each) { return give_back(each.first, each.second); }) != 0;
-  return moved;
+  auto const back =
+      std::erase_if(leaving_, [this](auto const& each) { return give_back(each.first, each.second); });
+  if (back != 0) work_.count(-static_cast<std::ptrdiff_t>(back));
+  return moved || back != 0;
 }
 
 }  // namespace atl::engine

@@ -22,7 +22,7 @@ namespace atl::engine {
 /// In jobs with a network only. Under the engine's lock.
 class device_keys {
  public:
-  device_keys(progress_engine& engine, segment_table& segments);
+  device_keys(progress_engine& engine, segment_table& segments, work_source& work);
   ~device_keys();
   device_keys(device_keys const&) = delete;
   device_keys& operator=(device_keys const&) = delete;
@@ -41,6 +41,8 @@ class device_keys {
   void begin_end(std::uint16_t number);
   /// True when nobody has one any more; then it is forgotten.
   bool has_ended(std::uint16_t number);
+  /// The segment is: until then nobody gets a key any more.
+  void gone(std::uint16_t number) { own_.erase(number); }
 
   /// Tries again what had no room, and drops keys that were in use when they were asked back; true if anything moved.
   bool advance();
@@ -69,6 +71,7 @@ class device_keys {
   std::unordered_map<std::uint16_t, own_segment> own_;
   peer_keys peers_;
   std::vector<std::pair<std::int32_t, std::uint16_t>> leaving_;  ///< wanted back, and in use
+  work_source& work_;                                            ///< counts those
 };
 
 }  // namespace atl::engine

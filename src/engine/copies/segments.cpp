@@ -168,7 +168,8 @@ bool segment_table::in_use(std::uint64_t key) {
   return found != nullptr && found->copies != 0;
 }
 
-void segment_table::destroy(segment_name own, bool (*progress)()) {
+/// Gives the number of the last use that streams have passed.
+std::uint64_t segment_table::wait_for_uses(segment_name own, bool (*progress)()) {
   std::uint64_t const key = key_of(own);
   wait_while([&] { return in_use(key); });
   memory::kind* kind = nullptr;
@@ -176,7 +177,7 @@ void segment_table::destroy(segment_name own, bool (*progress)()) {
   std::uint64_t until = 0;
   {
     guard const held;
-    if (look_up(key) == nullptr) return;
+    if (look_up(key) == nullptr) return 0;
     kind = look_up(key)->kind;
     number = kind->begin_waiting();
     until = uses_;
@@ -187,6 +188,12 @@ void segment_table::destroy(segment_name own, bool (*progress)()) {
         return !kind->has_ended(number);
       },
       progress);
+  return until;
+}
+
+void segment_table::destroy(segment_name own, bool (*progress)()) {
+  std::uint64_t const key = key_of(own);
+  std::uint64_t const until = wait_for_uses(own, progress);
   wait_for_graphs(key, progress);
   guard const held;
   all_passed_ = std::max(all_passed_, until);

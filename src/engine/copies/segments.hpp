@@ -110,6 +110,8 @@ class segment_table final : public single<segment_table> {
   /// segment when they hear of it.
   /// `progress`: of the level that the caller may make, while kernels and streams of the program come to their ends.
   void destroy(segment_name own, bool (*progress)());
+  /// Its first part.
+  std::uint64_t wait_for_uses(segment_name own, bool (*progress)());
 
   /// Finds a place, with `bytes` bytes there; a peer's segment has been imported unless it is out of reach.
   /// Ends the job if the place is in no segment that is open; of segments of other hosts their owners know that.

@@ -9,6 +9,9 @@
 namespace atl::memory::gpu {
 namespace {
 
+/// The default stream of each thread has one name in all of them, and what is kept may be started by another thread.
+bool differs_by_thread(stream_handle s) noexcept { return reinterpret_cast<std::uintptr_t>(s) == 2; }
+
 bool reaches(int device, copy_end end) noexcept {
   return end.segment == nullptr || segment_of(end)->reachable_from(device);
 }
@@ -40,7 +43,7 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
   address const source = place_of(from);
   bool const direct = reaches(device, to) && reaches(device, from);
   bool const keep = gathered && direct && to.segment != nullptr && from.segment != nullptr &&
-                    bytes <= driver_.most_bytes_of_small();
+                    bytes <= driver_.most_bytes_of_small() && !differs_by_thread(s);
   if (!keep || kept_for_ != s || kept_on_ != device) submit();
   if (keep) {
     kept_for_ = s;

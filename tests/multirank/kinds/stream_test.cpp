@@ -260,6 +260,32 @@ TEST_F(stream_test, a_segment_outlives_what_streams_do_with_it) {
   EXPECT_EQ(content(to[static_cast<std::size_t>(me)], 1000), std::vector<int>(1000, left));
 }
 
+/// Between hosts copies go by keys that peers have of segments, which come back before a segment ends.
+TEST_F(stream_test, segments_end_beside_copies_that_use_them) {
+  constexpr std::size_t bytes = 6 * mib;
+  auto a = upcxx::make_gpu_allocator<upcxx::gpu_default_device>(8 * mib);
+  auto const mine = a.allocate<char>(bytes);
+  auto const heap = upcxx::new_array<char>(bytes);
+  upcxx::dist_object<gpu_ptr<char>> const segments(mine);
+  upcxx::dist_object<upcxx::global_ptr<char>> const heaps(heap);
+  int const far = (me + std::max(n / 2, 1)) % n;
+  auto const there = segments.fetch(far).wait();
+  auto const far_heap = heaps.fetch(far).wait();
+  auto const s = atl::make_stream(a);
+  if (me == 0) upcxx::copy(there, heap, 1000).wait();  // so there is a key
+  upcxx::barrier();
+  upcxx::future<> all = upcxx::make_future();
+  if (me == 0) all = upcxx::copy(mine, far_heap, bytes);
+  // Of a peer's segment, which between hosts does not end before its keys are back.
+  if (me == 0 && !upcxx::local_team_contains(far))
+    all = upcxx::when_all(all, upcxx::copy(there, heap, bytes));
+  upcxx::copy(mine, far_heap, bytes, atl::on_stream(s));
+  a.destroy();
+  all.wait();
+  upcxx::barrier();
+  upcxx::delete_array(heap);
+}
+
 TEST_F(stream_test, a_peers_segment_may_go_while_streams_stand_still) {
   auto const s = atl::make_stream(gpu_);
   auto other = upcxx::make_gpu_allocator(mib);

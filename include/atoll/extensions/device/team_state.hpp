@@ -315,6 +315,7 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
   }
   if (t.by_host) return host_play::start(s, shape.blocks, kernel, args...);
 #ifdef __CUDACC__
+  engine::submit_gathered();
   on_device const current(t.device);
   void* values[] = {&kernel, &args...};
   auto const* const code = reinterpret_cast<void const*>(&run_kernel<Kernel, Args...>);
