@@ -13,6 +13,16 @@ namespace atl::memory {
 /// The driver's name of a stream: a CUstream or a hipStream_t.
 using stream_handle = void*;
 
+/// Handles up to here name streams that are always there: 0 and 1 the default one of the device that is current, 2 that of the thread that
+/// calls, a different one in each. Others are addresses of the driver's.
+inline constexpr std::uintptr_t last_common_stream = 2;
+inline bool is_common(stream_handle s) noexcept {
+  return reinterpret_cast<std::uintptr_t>(s) <= last_common_stream;
+}
+inline bool differs_by_thread(stream_handle s) noexcept {
+  return reinterpret_cast<std::uintptr_t>(s) == last_common_stream;
+}
+
 /// When a word lets a stream go on that waits for it.
 enum class comparison : std::uint8_t { at_least, equal };
 

@@ -213,9 +213,8 @@ void submit_gathered() {
 }
 
 void end_gathering() {
-  if (--gathering != 0 || !device_copies::exists()) return;
-  guard const held;
-  device_copies::here().segments().submit();
+  if (gathering == 1) submit_gathered();
+  --gathering;
 }
 
 }  // namespace atl::engine

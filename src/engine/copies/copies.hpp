@@ -89,8 +89,10 @@ class device_copies final : public single<device_copies>, public work_source {
   memory::stream_handle helping_stream(memory::kind& kind, int device, help with);
   /// Streams that stand still without polls count as open.
   void watch_streams();
-  /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
+  /// For what is remembered of a stream: default ones of different devices have one handle. Null where threads have different ones of that
+  /// name, so that nothing is known of it when one of them has come by.
   static void* known_as(memory::program_streams& streams, memory::stream_handle s);
+  /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
   void note_uses(memory::program_streams& streams, stream_name s,
                  std::initializer_list<copy_place const*> ends);
   static void landed(memory::copy_record* record) noexcept;

@@ -53,17 +53,12 @@ bool device_copies::is_for_streams(memory::kind& kind, copy_place const& end, st
   return end.device == nullptr ? is_pinned(kind, end, bytes) : end.device->kind == &kind;
 }
 
-/// For what is remembered of streams: 0 and 1 are the default streams of all devices. Null where threads have different ones of that
-/// name, so that nothing is known of it when one of them has come by.
 void* device_copies::known_as(memory::program_streams& streams, memory::stream_handle s) {
-  auto const number = reinterpret_cast<std::uintptr_t>(s);
-  constexpr std::uintptr_t of_thread = 2;
-  if (number > of_thread) [[likely]]
+  if (!memory::is_common(s)) [[likely]]
     return s;
-  // Handles are addresses of the driver's, and even.
-  return number == of_thread
-             ? nullptr
-             : reinterpret_cast<void*>(2 * static_cast<std::uintptr_t>(streams.device_of(s)) + 3);
+  if (memory::differs_by_thread(s)) return nullptr;
+  // Odd, as no address of the driver's.
+  return reinterpret_cast<void*>(2 * static_cast<std::uintptr_t>(streams.device_of(s)) + 3);
 }
 
 void device_copies::note_uses(memory::program_streams& streams, stream_name s,
@@ -222,7 +217,7 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
         streams == nullptr ? "streams of such devices cannot be used yet"
                            : "its driver does not take the library's kernels, or does not write in streams");
   }
-  streams->report(on, begin_report(done, known_as(*streams, on)));
+  streams->report(on, begin_report(done, on));
   watch_streams();
 }
 

@@ -9,9 +9,6 @@
 namespace atl::memory::gpu {
 namespace {
 
-/// Handles up to here are streams that every device or thread has.
-constexpr std::uintptr_t last_common_stream = 2;
-
 bool has_value(std::uint64_t now, std::uint64_t value, comparison how) noexcept {
   return how == comparison::equal ? now == value : static_cast<std::int64_t>(now - value) >= 0;
 }
@@ -43,7 +40,7 @@ gates::~gates() {
 
 gates::line& gates::line_of(int device, stream_handle s) {
   // Common streams differ by thread; several lines of one stream do no harm.
-  if (reinterpret_cast<std::uintptr_t>(s) > last_common_stream) {
+  if (!is_common(s)) {
     auto const known = std::find_if(lines_.begin(), lines_.end(),
                                     [&](line const& each) { return each.on == s && each.device == device; });
     if (known != lines_.end()) return *known;

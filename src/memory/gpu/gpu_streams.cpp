@@ -9,9 +9,6 @@
 namespace atl::memory::gpu {
 namespace {
 
-/// The default stream of each thread has one name in all of them, and what is kept may be started by another thread.
-bool differs_by_thread(stream_handle s) noexcept { return reinterpret_cast<std::uintptr_t>(s) == 2; }
-
 bool reaches(int device, copy_end end) noexcept {
   return end.segment == nullptr || segment_of(end)->reachable_from(device);
 }
@@ -42,6 +39,7 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
   address const target = place_of(to);
   address const source = place_of(from);
   bool const direct = reaches(device, to) && reaches(device, from);
+  // What is kept may be started by another thread.
   bool const keep = gathered && direct && to.segment != nullptr && from.segment != nullptr &&
                     bytes <= driver_.most_bytes_of_small() && !differs_by_thread(s);
   if (!keep || kept_for_ != s || kept_on_ != device) submit();
