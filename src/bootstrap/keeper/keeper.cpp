@@ -15,7 +15,6 @@
 
 #include "base/error.hpp"
 #include "bootstrap/keeper/own_link.hpp"
-#include "bootstrap/picture.hpp"
 
 namespace atl::keeping {
 namespace {
@@ -144,10 +143,8 @@ void keeper::ended(ward& who, place const& where) {
   standing const how = where.how.load(std::memory_order_acquire);
   if (how == standing::may_end) return;
   // A launcher may end others before the one that said why has ended.
-  for (std::size_t i = 0; i < wards_.size(); ++i) {
-    if (board_[i].how.load(std::memory_order_acquire) != standing::ends_job) continue;
-    end_job(orders_.host, format("rank %d has ended the job", static_cast<int>(board_[i].rank)), true,
-            nullptr);
+  if (place const* const first = mistake(); first != nullptr) {
+    end_job(orders_.host, format("rank %d has ended the job", static_cast<int>(first->rank)), true, nullptr);
     return;
   }
   fall(orders_.host, who.rank,
@@ -210,47 +207,6 @@ void keeper::hear(neighbour& from, frame const& what) {
       draw(&from);
       break;
   }
-}
-
-bool keeper::has_mistake() const {
-  for (std::size_t i = 0; i < wards_.size(); ++i) {
-    if (board_[i].how.load(std::memory_order_acquire) == standing::ends_job) return true;
-  }
-  return false;
-}
-
-/// A rank of this host says what ends the job, unless it has heard that one of another host does.
-void keeper::look_for_mistakes() {
-  if (!explained_ && has_mistake()) explains(orders_.host, nullptr);
-}
-
-/// Where several hosts do at once the first of them is the one: it is told of the others before it has told them itself, and
-/// then lets them speak, or not at all.
-void keeper::explains(std::uint32_t host, neighbour const* from) {
-  if (std::find(explaining_.begin(), explaining_.end(), host) != explaining_.end()) return;
-  explaining_.push_back(host);
-  if (host != orders_.host && (host < orders_.host || !has_mistake())) {
-    explained_ = true;
-    for (std::size_t i = 0; i < wards_.size(); ++i) board_[i].explained.store(1, std::memory_order_release);
-  }
-  tell_all(news::explaining, host, -1, "", from);
-}
-
-/// One host after the other, as people read.
-void keeper::draw(neighbour const* from) {
-  if (picture_at_ != 0) return;
-  picture_at_ = now_ms() + std::min<std::int64_t>(20 * orders_.host, 500);
-  tell_all(news::picture, orders_.host, -1, "", from);
-}
-
-void keeper::print_picture() const {
-  std::vector<bootstrap::seen_rank> seen;
-  for (std::size_t i = 0; i < wards_.size(); ++i) {
-    bool const running =
-        !wards_[i].ended && board_[i].how.load(std::memory_order_acquire) != standing::may_end;
-    seen.push_back({wards_[i].rank, static_cast<int>(wards_[i].number), running, &board_[i].record});
-  }
-  print(format("what its ranks are doing:\n%s", bootstrap::picture_of(seen).c_str()));
 }
 
 void keeper::fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from) {

@@ -58,7 +58,8 @@ class keeper {
   void tell_all(news what, std::uint32_t host, std::int32_t rank, std::string_view words,
                 neighbour const* but = nullptr);
   void ended(ward& who, place const& where);
-  [[nodiscard]] bool has_mistake() const;
+  /// Of a rank of this host that ends the job; null if there is none.
+  [[nodiscard]] place const* mistake() const;
   void look_for_mistakes();
   void explains(std::uint32_t host, neighbour const* from);
   void draw(neighbour const* from);
