@@ -18,6 +18,7 @@
 #include "base/os/memfd.hpp"
 #include "run/descendants.hpp"
 #include "run/keeper.hpp"
+#include "run/signals.hpp"
 
 // One thread and one poll() loop. The job is `running` until a rank fails, the time is up or a signal asks
 // for the end; then it is `ending`: ranks get SIGTERM, after a second SIGKILL. It is over when the processes
@@ -48,24 +49,6 @@ bool same_file(int a, int b) {
   struct stat other {};
   return ::fstat(a, &one) == 0 && ::fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
          one.st_ino == other.st_ino;
-}
-
-os::unique_fd watch_signals() {
-  ::signal(SIGPIPE, SIG_IGN);
-  // Shells start background jobs with these ignored; the launcher is asked to listen to them all the same.
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGQUIT, SIG_DFL);
-  ::signal(SIGCHLD, SIG_DFL);
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGTSTP}) ::sigaddset(&set, signal);
-  sigset_t blocked = set;
-  // Blocked, reading from the terminal in the background is an error instead of a stop,
-  // and writing just works.
-  ::sigaddset(&blocked, SIGTTIN);
-  ::sigaddset(&blocked, SIGTTOU);
-  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
-  return os::unique_fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "base/os/cores.hpp"
 #include "base/settings.hpp"
 #include "run/command_line.hpp"
-#include "run/hosts/cluster_job.hpp"
+#include "run/hosts/cluster_plan.hpp"
 #include "run/spawn.hpp"
 
 namespace atl::tools {

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "run/signals.hpp"
 
 extern char** environ;
 
@@ -70,12 +71,7 @@ std::vector<char*> pointers(std::vector<std::string> const& texts) {
   }
   if (CPU_COUNT(&mine) != 0) ::sched_setaffinity(0, sizeof mine, &mine);
   ::setrlimit(RLIMIT_NOFILE, &file_limit_before);
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  ::sigaction(SIGPIPE, &standard, nullptr);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  forget_signals();
   ::execve(options.path.c_str(), arguments, environment);
   if (errno == ENOEXEC) {
     // A script without "#!" line: what a shell would do.

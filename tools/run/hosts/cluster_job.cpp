@@ -13,16 +13,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/os/unique_fd.hpp"
-#include "run/spawn.hpp"
 
 namespace atl::tools {
 namespace {
@@ -32,33 +29,6 @@ using clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end
 /// Until keepers have said what ranks are doing, each its own.
 constexpr std::chrono::milliseconds pictures_take{1500};
-
-/// What ranks of other hosts get of our environment, where the launcher passes on only what it is told: all that Atoll, its networks and what programs are
-/// usually made with look at.
-bool is_forwarded(std::string_view line) {
-  constexpr std::array<std::string_view, 11> beginnings{
-      "ATOLL_",  "UPCXX_", "GASNET_",          "UCX_",  "FI_",        "OMP_",
-      "KOKKOS_", "CUDA_",  "LD_LIBRARY_PATH=", "PATH=", "LD_PRELOAD="};
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [&](std::string_view b) { return line.starts_with(b); });
-}
-
-std::string name_of(std::string_view line) { return std::string(line.substr(0, line.find('='))); }
-
-/// For keepers, which say then what ranks are doing.
-std::string end_of_job(std::chrono::duration<double> timeout) {
-  using std::chrono::duration_cast;
-  using std::chrono::milliseconds;
-  auto const whole = duration_cast<milliseconds>(timeout).count();
-  auto const now = duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  return format("ATOLL_JOB_ENDS=%lld,%lld", static_cast<long long>(now + whole),
-                static_cast<long long>(whole));
-}
-
-int number_of(char const* variable) {
-  char const* const text = std::getenv(variable);
-  return text != nullptr ? std::atoi(text) : 0;
-}
 
 /// Of the job that is being run.
 class watch {
@@ -246,53 +216,6 @@ class watch {
 };
 
 }  // namespace
-
-bool inside_slurm_allocation() {
-  if (number_of("SLURM_JOB_NUM_NODES") < 2) return false;
-  // Batch scripts and interactive shells are steps with the highest numbers, or none.
-  char const* const step = std::getenv("SLURM_STEP_ID");
-  return step == nullptr || std::strtoull(step, nullptr, 10) >= 4294967280ULL;
-}
-
-cluster_plan plan_cluster(run_options const& options) {
-  cluster_plan plan;
-  cluster_request const& asked = *options.cluster;
-  bool const slurm = std::getenv("SLURM_JOB_ID") != nullptr;
-  plan.by = find_launcher(asked.launcher, slurm);
-  plan.start.ranks = asked.ranks;
-  if (!asked.hosts.empty()) {
-    plan.start.hosts = deal_out(asked.hosts, asked.count, asked.ranks);
-    plan.start.ranks = 0;
-    for (host_share const& each : plan.start.hosts) plan.start.ranks += each.ranks;
-  } else if (slurm) {
-    plan.start.host_count = asked.count;
-  } else {
-    throw startup_error(format(
-        "-N %d: which hosts? Name them: --hosts a,b or --hostfile FILE; inside an allocation of Slurm that is not needed",
-        asked.count));
-  }
-  plan.environment = rank_environment(options);
-  std::erase_if(plan.environment,
-                [](std::string const& line) { return line.starts_with("GASNET_PSHM_NODES="); });
-  if (options.timeout) plan.environment.push_back(end_of_job(*options.timeout));
-  for (std::string const& line : plan.environment) {
-    std::string const name = name_of(line);
-    bool const wanted = std::any_of(options.environment.begin(), options.environment.end(),
-                                    [&](std::string const& added) { return name_of(added) == name; });
-    if (wanted || is_forwarded(line)) plan.start.variables.push_back(name);
-  }
-  // Who starts jobs as root on one host may do so on several.
-  if (::geteuid() == 0) {
-    for (char const* const name : {"OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"}) {
-      plan.environment.push_back(std::string(name) + "=1");
-      plan.environment.push_back(std::string(name) + "_CONFIRM=1");
-    }
-  }
-  run_options absolute = options;
-  absolute.path = std::filesystem::absolute(options.path).lexically_normal().string();
-  plan.words = words_for(plan.by, plan.start, absolute);
-  return plan;
-}
 
 int run_cluster(cluster_plan const& plan, run_options const& options) { return watch(plan, options).run(); }
 
