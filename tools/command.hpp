@@ -7,5 +7,6 @@ namespace atl::tools {
 int run_command(int argc, char** argv);
 int info_command(int argc, char** argv);
 int doctor_command(int argc, char** argv);
+int picture_command(int argc, char** argv);
 
 }  // namespace atl::tools

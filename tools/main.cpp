@@ -33,6 +33,8 @@ constexpr std::array subcommands{
     subcommand{"heat-study", nullptr, "run the heat simulation at all sizes, variants and numbers of ranks"},
     subcommand{"hpgmg-study", nullptr, "run the multigrid benchmark with all ways of communicating"},
     subcommand{"report", nullptr, "draw the results of heat3d and hpgmg runs and of bench gpu"},
+    subcommand{"picture", atl::tools::picture_command,
+               "have jobs on several hosts say what their ranks are doing"},
     subcommand{"doctor", atl::tools::doctor_command, "look for what could go wrong on this machine"},
 };
 

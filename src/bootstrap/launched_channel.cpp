@@ -89,7 +89,9 @@ void launched_channel::meet() {
   waiting_words const for_others;
   join();
   met_ = true;
-  if (where_.hosts > 1 && settings::host_timeout_ms() != 0) find_keeper();
+  // On one host there is nobody to lose, but `atoll run` may be asked what ranks are doing.
+  bool const is_asked = std::getenv(keeping::job_variable) != nullptr;
+  if ((where_.hosts > 1 || is_asked) && settings::host_timeout_ms() != 0) find_keeper();
 }
 
 char const* launched_channel::console_env(char const* name) { return std::getenv(name); }
@@ -237,8 +239,8 @@ std::string launched_channel::post_keeper(int board) {
     utsname names{};
     name = ::uname(&names) == 0 ? names.nodename : format("%d", static_cast<int>(where_.host));
   }
-  keeping::post const mine =
-      keeping::open_post(name, keeping::words_of_ranks(ranks), settings::network_devices());
+  keeping::post mine = keeping::open_post(name, keeping::words_of_ranks(ranks), settings::network_devices());
+  if (where_.hosts == 1) mine.listeners.clear();
   leave("keeper", {reinterpret_cast<char const*>(&mine.mine), sizeof mine.mine});
   std::array<std::uint8_t, keeping::secret_bytes> secret{};
   if (where_.rank == 0) {

@@ -16,17 +16,6 @@
 namespace atl::tools {
 namespace {
 
-/// All process numbers in /proc.
-std::vector<int> all_processes() {
-  std::vector<int> found;
-  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir("/proc"), ::closedir);
-  if (!folder) return found;
-  while (dirent const* const item = ::readdir(folder.get())) {
-    if (item->d_name[0] >= '1' && item->d_name[0] <= '9') found.push_back(std::atoi(item->d_name));
-  }
-  return found;
-}
-
 /// Parent of a process, or 0. The command name in the stat line may contain anything, even parentheses.
 int parent_of(int pid) {
   auto const text = os::read_small_file(format("/proc/%d/stat", pid));
@@ -37,6 +26,16 @@ int parent_of(int pid) {
 }
 
 }  // namespace
+
+std::vector<int> all_processes() {
+  std::vector<int> found;
+  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir("/proc"), ::closedir);
+  if (!folder) return found;
+  while (dirent const* const item = ::readdir(folder.get())) {
+    if (item->d_name[0] >= '1' && item->d_name[0] <= '9') found.push_back(std::atoi(item->d_name));
+  }
+  return found;
+}
 
 std::vector<int> children_of_self() {
   int const self = ::getpid();

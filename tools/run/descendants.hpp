@@ -8,6 +8,9 @@
 
 namespace atl::tools {
 
+/// All process numbers that there are.
+std::vector<int> all_processes();
+
 /// Processes whose parent is this process.
 std::vector<int> children_of_self();
 

@@ -41,14 +41,14 @@ enum class news : std::uint32_t {
   ending,      ///< the job ends, for the reason in the words
   bye,         ///< all ranks of the host have ended as they should
   explaining,  ///< a rank of the host says what mistake ends the job
-  picture,     ///< somebody is about to end the job: what do ranks do?
+  picture,     ///< somebody asks: what do ranks do?
 };
 
 struct frame {
   std::uint64_t number;  ///< of this direction, from 1
   news what;
   std::uint32_t host;  ///< where it happened
-  std::int32_t rank;   ///< whom it happened to, or -1
+  std::int32_t rank;   ///< whom it happened to, or -1; of a picture its number
   std::uint32_t said;  ///< somebody has told the user
   std::array<char, 256> words;
   digest signature;

@@ -65,7 +65,10 @@ keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> list
       started_(now_ms()),
       silence_(patience_ * 7 / 10),
       beat_(std::clamp<std::int64_t>(patience_ / 20, 20, 500)),
-      ways_(orders_, secret_, next_, beat_) {}
+      ways_(orders_, secret_, next_, beat_) {
+  if (orders_.hosts > 1) return;
+  for (neighbour* const each : {&previous_, &next_}) each->finish(neighbour::state::over);
+}
 
 void keeper::run() {
   while (!all_ended() || has_news()) {
@@ -204,7 +207,7 @@ void keeper::hear(neighbour& from, frame const& what) {
       explains(what.host, &from);
       break;
     case news::picture:
-      draw(&from);
+      draw(what.rank, &from);
       break;
   }
 }
@@ -377,11 +380,7 @@ void keeper::watch_neighbours() {
 
 void keeper::look_at_clock() {
   std::int64_t const now = now_ms();
-  // Should the first host be gone another one asks.
-  if (orders_.picture_ms != 0 &&
-      now - started_ > orders_.picture_ms + std::min<std::int64_t>(100 * orders_.host, 500))
-    draw(nullptr);
-  if (picture_at_ != 0 && now >= picture_at_ && !std::exchange(pictured_, true)) print_picture();
+  look_for_pictures();
   if (!ending_ && fell_ >= 0 && now - fell_ > launchers_turn_ms && has_survivors())
     end_job(fall_host_, fall_words_, false, nullptr);
   if (!ending_) return;

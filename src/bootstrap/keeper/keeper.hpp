@@ -21,6 +21,9 @@
 
 namespace atl::keeping {
 
+/// Has the keeper of this process, and so all of the job, say what ranks are doing. Handles a signal.
+void ask_for_picture(int signal) noexcept;
+
 /// "h2 (ranks 2 to 3)"
 std::string words_of(card const& of);
 
@@ -62,7 +65,8 @@ class keeper {
   [[nodiscard]] place const* mistake() const;
   void look_for_mistakes();
   void explains(std::uint32_t host, neighbour const* from);
-  void draw(neighbour const* from);
+  void draw(std::int32_t number, neighbour const* from);
+  void look_for_pictures();
   void print_picture() const;
   void fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from);
   void end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from);
@@ -98,8 +102,9 @@ class keeper {
 
   std::vector<std::uint32_t> explaining_;  ///< hosts
   bool explained_ = false;                 ///< ranks of this host have heard that they need not
-  std::int64_t picture_at_ = 0;            ///< when it is to be printed; 0: not asked for
-  bool pictured_ = false;
+  std::int32_t pictures_ = 0;              ///< that somebody has asked for
+  std::int64_t picture_asked_ = 0;         ///< when the last one was
+  std::int64_t picture_at_ = 0;            ///< when the last one is to be printed; 0: it has been
 
   std::int64_t left_ = 0;   ///< when all ranks of this host had ended
   std::int64_t fell_ = -1;  ///< when a rank fell

@@ -1,6 +1,8 @@
 // What the user hears of ranks: which host explains a mistake of several, and what all are doing when the time is up.
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -8,6 +10,18 @@
 #include "bootstrap/picture.hpp"
 
 namespace atl::keeping {
+namespace {
+
+std::atomic<bool> asked_for = false;
+
+constexpr std::int64_t between_pictures_ms = 1000;
+
+/// Number of the one at the end of the job's time, whoever draws it first.
+constexpr std::int32_t last_picture = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
+
+void ask_for_picture(int /*signal*/) noexcept { asked_for = true; }
 
 place const* keeper::mistake() const {
   auto const found = std::find_if(board_, board_ + wards_.size(), [](place const& each) {
@@ -34,10 +48,25 @@ void keeper::explains(std::uint32_t host, neighbour const* from) {
 }
 
 /// One host after the other, as people read.
-void keeper::draw(neighbour const* from) {
-  if (picture_at_ != 0) return;
+void keeper::draw(std::int32_t number, neighbour const* from) {
+  if (number <= pictures_) return;
+  pictures_ = number;
+  picture_asked_ = now_ms();
   picture_at_ = now_ms() + std::min<std::int64_t>(20 * orders_.host, 500);
-  tell_all(news::picture, orders_.host, -1, "", from);
+  tell_all(news::picture, orders_.host, number, "", from);
+}
+
+/// Somebody asks here, or the job's time is about to be up: should the first host be gone another one sees to it.
+void keeper::look_for_pictures() {
+  std::int64_t const now = now_ms();
+  std::int64_t const turn = std::min<std::int64_t>(100 * orders_.host, 500);
+  if (orders_.picture_ms != 0 && now - started_ > orders_.picture_ms + turn) draw(last_picture, nullptr);
+  // Who asks several keepers of a job means one picture.
+  bool const again = pictures_ != 0 && now - picture_asked_ < between_pictures_ms;
+  if (asked_for.exchange(false) && !again && pictures_ < last_picture) draw(pictures_ + 1, nullptr);
+  if (picture_at_ == 0 || now < picture_at_) return;
+  picture_at_ = 0;
+  print_picture();
 }
 
 void keeper::print_picture() const {

@@ -16,7 +16,7 @@ using namespace atl::keeping;
 int main() {
   orders what{};
   if (::pread(orders_descriptor, &what, sizeof what, 0) != ::ssize_t{sizeof what} ||
-      what.version != orders_version || what.listeners > most_addresses || what.hosts < 2) {
+      what.version != orders_version || what.listeners > most_addresses || what.hosts < 1) {
     std::fputs(
         "atoll: this program is started by ranks of jobs on several hosts; there is nothing that it does by itself\n",
         stderr);
@@ -28,8 +28,8 @@ int main() {
 
   // It ends with the ranks, not with what launchers and terminals tell these to do, or do to the group of a rank.
   ::setsid();
-  for (int const signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2})
-    std::signal(signal, SIG_IGN);
+  for (int const signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+  std::signal(SIGQUIT, &ask_for_picture);
   ::syscall(SYS_close_range, static_cast<unsigned>(first_listener) + what.listeners, ~0U, 0U);
   for (int const standard : {STDIN_FILENO, STDOUT_FILENO}) {
     int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -13,6 +13,11 @@ namespace atl::keeping {
 /// Of the keeper's program, from its start.
 enum descriptor : int { orders_descriptor = 3, board_descriptor = 4, first_listener = 5 };
 
+inline constexpr char const* program_name = "atoll-keeper";
+
+/// Names the job that a keeper belongs to, in its environment; by `atoll run`.
+inline constexpr char const* job_variable = "ATOLL_CLUSTER_JOB";
+
 inline constexpr std::size_t most_addresses = 4;
 inline constexpr std::size_t secret_bytes = 32;
 

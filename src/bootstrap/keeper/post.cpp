@@ -157,11 +157,15 @@ std::string start_keeper(orders const& what, int board, std::vector<os::unique_f
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 
-  // Nothing of the environment is for it but where its libraries are.
-  std::string libraries;
-  if (char const* const path = std::getenv("LD_LIBRARY_PATH"); path != nullptr)
-    libraries = "LD_LIBRARY_PATH=" + std::string(path);
-  std::array<char*, 2> environment{libraries.empty() ? nullptr : libraries.data(), nullptr};
+  // Nothing of the environment is for it but where its libraries are, and by what others find it.
+  std::vector<std::string> variables;
+  for (char const* const name : {"LD_LIBRARY_PATH", job_variable}) {
+    char const* const value = std::getenv(name);
+    if (value != nullptr) variables.push_back(std::string(name) + "=" + value);
+  }
+  std::vector<char*> environment;
+  for (std::string& each : variables) environment.push_back(each.data());
+  environment.push_back(nullptr);
   std::array<char*, 2> arguments{file.data(), nullptr};
   ::pid_t child = -1;
   int const problem =

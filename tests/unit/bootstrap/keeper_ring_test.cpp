@@ -193,6 +193,7 @@ class KeeperRing : public testing::Test {
     hosts_[h].keeper = ::fork();
     if (hosts_[h].keeper != 0) return;
     ::dup2(said_[1], STDERR_FILENO);
+    ::signal(SIGQUIT, &ask_for_picture);
     std::vector<atl::os::unique_fd> listeners = std::move(hosts_[h].at.listeners);
     for (host& each : hosts_) each.at.listeners.clear();
     keeper(what, hosts_[h].board, std::move(listeners), pidfds_).run();
@@ -233,6 +234,30 @@ class KeeperRing : public testing::Test {
     std::array<char, 8192> text{};
     ::ssize_t const got = ::read(said_[0], text.data(), text.size());
     return {text.data(), static_cast<std::size_t>(std::max<::ssize_t>(got, 0))};
+  }
+  /// What has been said when all hosts have shown their ranks, which have some seconds.
+  [[nodiscard]] std::string pictures() const {
+    std::string text;
+    auto const shown = [&] {
+      std::size_t found = 0;
+      for (std::size_t at = 0; (at = text.find("what its ranks are doing", at)) != std::string::npos; ++at)
+        ++found;
+      return found;
+    };
+    for (int tries = 0; tries < 200 && shown() < hosts_.size(); ++tries) {
+      ::usleep(50'000);
+      text += said();
+    }
+    return text;
+  }
+  /// Of three hosts, and nothing else.
+  static void expect_one_table_each(std::string const& text) {
+    for (char const* const name : {"host0", "host1", "host2"}) {
+      std::string const head = std::string("atoll: host ") + name + ": what its ranks are doing:\n    rank";
+      EXPECT_NE(text.find(head), std::string::npos) << text;
+      EXPECT_EQ(text.find(head), text.rfind(head)) << text;
+    }
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3 * 4) << text;
   }
   /// Until the ring stands: nothing tells, but meetings take a few milliseconds.
   static void settle() { ::usleep(300'000); }
@@ -403,19 +428,35 @@ TEST_F(KeeperRing, EachHostShowsItsRanksBeforeTheTimeIsUp) {
   record.last_call = atl::activity::rpc;
   record.peer = 5;
   record.replies_awaited = 1;
-  std::string text;
-  for (int tries = 0; tries < 100 && text.find("host2") == std::string::npos; ++tries) {
-    ::usleep(100'000);
-    text += said();
-  }
-  for (char const* const name : {"host0", "host1", "host2"}) {
-    std::string const head = std::string("atoll: host ") + name + ": what its ranks are doing:\n    rank";
-    EXPECT_NE(text.find(head), std::string::npos) << text;
-    EXPECT_EQ(text.find(head), text.rfind(head)) << text;
-  }
+  std::string const text = pictures();
+  expect_one_table_each(text);
   EXPECT_NE(text.find("running       last call rpc (rank 5)  1 reply awaited\n"), std::string::npos) << text;
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3 * 4) << text;
   expect_good_end();
+}
+
+TEST_F(KeeperRing, EachHostShowsItsRanksWhenOneIsAsked) {
+  start(3);
+  settle();
+  ::kill(hosts_[1].keeper, SIGQUIT);
+  expect_one_table_each(pictures());
+  // Again, and of several at once: whoever asks so means one picture.
+  ::usleep(1'100'000);
+  for (auto const& each : hosts_) ::kill(each.keeper, SIGQUIT);
+  expect_one_table_each(pictures());
+  settle();
+  EXPECT_EQ(said(), "");
+  expect_good_end();
+}
+
+TEST_F(KeeperRing, OfOneHostShowsItsRanksAndWatchesThem) {
+  start(1);
+  settle();
+  ::kill(hosts_[0].keeper, SIGQUIT);
+  std::string const text = pictures();
+  EXPECT_EQ(text.rfind("atoll: host host0: what its ranks are doing:\n    rank", 0), 0U) << text;
+  ::kill(hosts_[0].ranks[1], SIGKILL);
+  EXPECT_EQ(ended(hosts_[0].ranks), (std::vector<int>{SIGTERM, SIGKILL}));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(1, 0));
 }
 
 TEST_F(KeeperRing, TheJobEndsBeforeKeepersMeet) {

@@ -1,0 +1,48 @@
+// `atoll picture`: has jobs on several hosts say what their ranks are doing. They go on.
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "command.hpp"
+#include "picture/keepers.hpp"
+
+namespace atl::tools {
+namespace {
+
+void print_help(std::FILE* to) {
+  std::fputs(
+      "usage: atoll picture [JOB]\n\n"
+      "Has your jobs on several hosts that have ranks on this one say what all their ranks are doing: each host prints a table\n"
+      "where its ranks write errors, and the jobs go on. Jobs on this host alone: send SIGQUIT to their `atoll run`, which ends them.\n\n"
+      "  JOB     only the one whose ranks have it in ATOLL_CLUSTER_JOB (set by `atoll run`)\n"
+      "  --help  this text\n\n"
+      "Exit status: 1 if there is no such job.\n",
+      to);
+}
+
+}  // namespace
+
+int picture_command(int argc, char** argv) {
+  std::string_view const word = argc > 1 ? argv[1] : "";
+  if (word == "--help" || word == "-h") {
+    print_help(stdout);
+    return 0;
+  }
+  if (argc > 2 || word.starts_with('-')) {
+    print_help(stderr);
+    return 2;
+  }
+  int const asked = ask_keepers(std::string(word));
+  if (asked == 0) {
+    std::fputs(
+        "atoll picture: no job on several hosts has ranks of yours here, or nobody watches over it (ATOLL_HOST_TIMEOUT=0)\n",
+        stderr);
+    return 1;
+  }
+  std::printf("%d job%s asked: the answer stands where ranks write errors\n", asked, asked == 1 ? "" : "s");
+  return 0;
+}
+
+}  // namespace atl::tools

@@ -1,0 +1,14 @@
+#pragma once
+
+/// The keepers of this host, which can say what the ranks of jobs on several hosts are doing.
+
+#include <string>
+
+namespace atl::tools {
+
+/// Has the keepers that this user may signal ask all hosts of their jobs; each says it on the standard error of its ranks.
+/// @param job  of `atoll run`; empty: all jobs.
+/// @returns how many keepers there were.
+int ask_keepers(std::string const& job);
+
+}  // namespace atl::tools
