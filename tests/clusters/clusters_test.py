@@ -411,15 +411,45 @@ class AtollRun(unittest.TestCase):
                     self.assertNotIn("killed perhaps", errors)
                     self.check_nothing_left()
 
+    def check_tables(self, errors, hosts):
+        for host, ranks in hosts:
+            self.assertEqual(errors.count(f"host {host}: what its ranks are doing:"), 1, errors)
+            for rank in ranks:
+                self.assertRegex(errors, rf"(?m)^ +{rank} +\d+ +running +no communication yet +nothing$")
+
+    def test_ranks_are_shown_on_sigquit(self):
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher):
+                job = self.start(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "wait", -1)
+                deadline = time.monotonic() + PATIENCE
+                while len(processes_called("atoll-keeper")) < 2 and job.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                time.sleep(1)  # until they have met
+                os.kill(next(p for p in processes_called("atoll")), signal.SIGQUIT)
+                _, errors = job.communicate(timeout=PATIENCE)
+                self.assertEqual(job.returncode, 128 + signal.SIGQUIT, errors)
+                self.check_tables(errors, (("h1", (0, 1)), ("h2", (2, 3))))
+                self.check_nothing_left()
+
+    def test_lines_of_ranks_stay_whole(self):
+        code = "import sys\nfor i in range(4000): sys.stdout.write(f'{i:04} ' + 'x' * (i % 173) + ' end\\n')"
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher):
+                out, _ = self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, "--tag", sys.executable, "-c", code)
+                for rank in range(4):
+                    mine = re.findall(rf"^\[{rank}\] (\d{{4}}) x* end$", out, flags=re.M)
+                    self.assertEqual(mine, [f"{i:04}" for i in range(4000)])
+                self.assertEqual(out.count("\n"), 16000)
+
     def test_time_limit_and_signal_leave_nothing(self):
         for launcher in self.launchers():
             with self.subTest(launcher=launcher):
                 _, errors = self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, "--timeout", 4, self.program(), "wait", -1, status=124)
                 self.check_nothing_left()
-                for host, ranks in (("h1", (0, 1)), ("h2", (2, 3))):
-                    self.assertEqual(errors.count(f"host {host}: what its ranks are doing:"), 1, errors)
-                    for rank in ranks:
-                        self.assertRegex(errors, rf"(?m)^ +{rank} +\d+ +running +no communication yet +nothing$")
+                self.check_tables(errors, (("h1", (0, 1)), ("h2", (2, 3))))
+                _, errors = self.run_job(launcher, "--hosts", "h2", "-n", 2, "--timeout", 3, self.program(), "wait", -1, status=124)
+                self.check_nothing_left()
+                self.check_tables(errors, (("h2", (0, 1)),))
                 job = self.start(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "wait", -1)
                 while len(processes_called(self.PROGRAM)) < 4:
                     time.sleep(0.02)

@@ -895,7 +895,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.assertIn(f"atoll run: starting by ", self.start("--hosts", "a,b", PROGRAM).stderr)
             self.assertEqual(self.line()[0], name)
         self.start("--hosts", "a,b", "--launcher", "hydra", PROGRAM)
-        self.assertEqual(self.line(), ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2", PROGRAM])
+        self.assertEqual(self.line(), ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2", "-prepend-pattern", "<atoll:%r>", PROGRAM])
 
     def test_inside_an_allocation_of_slurm(self):
         self.install("mpirun", "srun")
@@ -926,7 +926,23 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         got = self.start("--hosts", "a", "--tag", PROGRAM, status=7)
         self.assertEqual(got.stdout, "[1] out\n")
         self.assertIn("[0] err\n", got.stderr)
+        self.assertEqual(self.start("--hosts", "a,b", PROGRAM, status=7).stdout, "out\n")
+        # A job of one rank is passed on as it comes.
         self.assertEqual(self.start("--hosts", "a", PROGRAM, status=7).stdout, "[1,1]<stdout>:out\n")
+
+    def test_lines_that_launchers_cut(self):
+        self.install("mpirun", act="printf '[1,0]<stdout>:one [1,1]<stdout>:three'; printf '[1,0]<stdout>:two\\n[1,1]<stdout>: four'; exit 0")
+        self.assertEqual(self.start("--hosts", "a,b", PROGRAM).stdout, "one two\nthree four\n")
+        self.assertEqual(self.start("--hosts", "a,b", "--tag", PROGRAM).stdout, "[0] one two\n[1] three four\n")
+
+    def test_nobody_reads_the_output(self):
+        self.install("mpirun", act=f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do echo '[1,0]<stdout>:words'; /bin/sleep 0.01; done")
+        job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual(job.stdout.readline(), b"words\n")
+        job.stdout.close()
+        self.assertEqual(job.wait(30), 128 + signal.SIGPIPE)
+        with open(self.told, encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith("ended\n"))
 
     def test_a_launcher_that_hangs(self):
         self.install("mpirun", act="trap 'exit 3' TERM; while :; do /bin/sleep 0.05; done")
@@ -939,7 +955,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.assertLess(time.monotonic() - begin, 50)
 
     def test_signals_are_handed_on(self):
-        self.install("mpirun", act=f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do /bin/sleep 0.05; done")
+        self.install("mpirun", act=self.hangs())
         job = subprocess.Popen([ATOLL, "run", "--hosts", "a", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.DEVNULL)
         while not os.path.exists(self.told):
             time.sleep(0.01)
@@ -948,6 +964,57 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.assertEqual(job.wait(30), 128 + signal.SIGTERM)
         with open(self.told, encoding="utf-8") as file:
             self.assertTrue(file.read().endswith("ended\n"))
+
+    def hangs(self):
+        """A launcher that tells when it is asked to end, not when a terminal kills it."""
+        return f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do /bin/sleep 0.05; done"
+
+    def quit_job(self, by_terminal=False):
+        """Sends SIGQUIT to a job by mpirun as it runs; what it said."""
+        master, slave = pty.openpty()
+        own_terminal = {"stdin": slave, "preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), "start_new_session": True}
+        job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.PIPE, text=True,
+                               **(own_terminal if by_terminal else {"stdin": subprocess.DEVNULL}))
+        os.close(slave)
+        while not os.path.exists(self.told):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        if by_terminal:
+            os.write(master, b"\x1c")
+        else:
+            job.send_signal(signal.SIGQUIT)
+        _, errors = job.communicate(timeout=30)
+        os.close(master)
+        self.assertEqual(job.returncode, 128 + signal.SIGQUIT, errors)
+        self.assertIn("got SIGQUIT", errors)
+        return errors
+
+    def test_on_sigquit_ranks_are_asked(self):
+        asked = os.path.join(self.folder, "asked")
+        for by_terminal in (False, True):
+            with self.subTest(by_terminal=by_terminal):
+                self.install("mpirun", act=f"""case "$*" in *' picture '*) echo "$@" $ATOLL_CLUSTER_JOB > {asked}; exit 0 ;; esac; {self.hangs()}""")
+                self.assertNotIn("has failed", self.quit_job(by_terminal))
+                with open(self.told, encoding="utf-8") as file:
+                    self.assertIn("\nended\n", file.read())
+                with open(asked, encoding="utf-8") as file:
+                    words = file.read().split()
+                self.assertEqual((words[:4], words[-4:-2]), (["--host", "a:1", "-n", "1"], [os.path.realpath(ATOLL), "picture"]))
+                self.assertRegex(words[-1], "^[0-9a-f]{16}$")
+                self.assertEqual(words[-1], words[-2])
+                os.remove(asked)
+                os.remove(self.told)
+
+    def test_nobody_can_be_asked(self):
+        self.install("mpirun", act=f"""case "$*" in *' picture '*) exit 1 ;; esac; {self.hangs()}""")
+        self.assertIn("picture` has failed", self.quit_job())
+
+    def test_picture_without_a_job(self):
+        got = subprocess.run([ATOLL, "picture", "0" * 16], text=True, capture_output=True, check=False)
+        self.assertEqual((got.returncode, got.stdout), (1, ""))
+        self.assertIn("no job on several hosts has ranks of yours here", got.stderr)
+        self.assertEqual(subprocess.run([ATOLL, "picture", "--all"], capture_output=True, check=False).returncode, 2)
+        self.assertIn("usage: atoll picture", subprocess.run([ATOLL, "picture", "--help"], text=True, capture_output=True, check=True).stdout)
 
     def test_show(self):
         self.install("mpirun")

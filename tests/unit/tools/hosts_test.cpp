@@ -95,14 +95,16 @@ TEST_F(LauncherWords, OfEach) {
 }
 
 TEST_F(LauncherWords, OfOptions) {
-  options.tag = true;
+  start.tagged = true;
   options.binding = binding_mode::numa;
   options.input = input_mode::none;
   EXPECT_EQ(
       words(launcher_kind::openmpi),
       "L --host a:2,b:2 -n 4 --tag-output --stdin none -x FOO --oversubscribe --bind-to numa /bin/it -x 1");
-  EXPECT_EQ(words(launcher_kind::hydra), "L -hosts a:2,b:2 -n 4 -prepend-rank -bind-to numa /bin/it -x 1");
+  EXPECT_EQ(words(launcher_kind::hydra),
+            "L -hosts a:2,b:2 -n 4 -prepend-pattern <atoll:%r> -bind-to numa /bin/it -x 1");
   start = {};
+  start.tagged = true;
   start.host_count = 3;
   EXPECT_EQ(
       words(launcher_kind::srun),
@@ -120,22 +122,6 @@ TEST_F(LauncherWords, WhatIsRefused) {
   EXPECT_EQ(complaint([&] { words(launcher_kind::openmpi); }).find("--pty: "), 0U);
   EXPECT_EQ(complaint([] { find_launcher("rsh", false); }),
             "--launcher rsh: not one of srun, prterun, mpirun, hydra");
-}
-
-TEST(LauncherTags, BecomeOurs) {
-  EXPECT_EQ(retag(launcher_kind::openmpi, "[1,13]<stdout>:a [b] 1: c\n"), "[13] a [b] 1: c\n");
-  EXPECT_EQ(retag(launcher_kind::openmpi, "[1,0]<stderr>:\n"), "[0] \n");
-  EXPECT_EQ(retag(launcher_kind::prterun, "[prterun-h1-77@1,2]<stdout>: x\n"), "[2] x\n");
-  EXPECT_EQ(retag(launcher_kind::prterun, "[prterun-h1-77@1,2]<stderr>:   x\n"), "[2]   x\n");
-  EXPECT_EQ(retag(launcher_kind::prterun, "[1,2]<stdout>: x\n"), "[2]  x\n");
-  EXPECT_EQ(retag(launcher_kind::openmpi, "[1,2]<stdout>: x\n"), "[2]  x\n");
-  EXPECT_EQ(retag(launcher_kind::openmpi, "mpirun noticed that [1,3]<stdout>:x\n"),
-            "mpirun noticed that [1,3]<stdout>:x\n");
-  EXPECT_EQ(retag(launcher_kind::openmpi, "[host:123] words\n"), "[host:123] words\n");
-  EXPECT_EQ(retag(launcher_kind::srun, " 3: x: y\n"), "[3] x: y\n");
-  EXPECT_EQ(retag(launcher_kind::srun, "srun: error: h1: task 2\n"), "srun: error: h1: task 2\n");
-  EXPECT_EQ(retag(launcher_kind::hydra, "[4] x\n"), "[4] x\n");
-  EXPECT_EQ(retag(launcher_kind::srun, ""), "");
 }
 
 }  // namespace

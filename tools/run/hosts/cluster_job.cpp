@@ -15,32 +15,46 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/os/unique_fd.hpp"
+#include "picture/keepers.hpp"
+#include "run/hosts/tagged_lines.hpp"
+#include "run/input.hpp"
+#include "run/output.hpp"
+#include "run/signals.hpp"
 
 namespace atl::tools {
 namespace {
 
 using clock = std::chrono::steady_clock;
+using milliseconds = std::chrono::milliseconds;
 
-constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end
+constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end, or to ask
 /// Until keepers have said what ranks are doing, each its own.
-constexpr std::chrono::milliseconds pictures_take{1500};
+constexpr milliseconds pictures_take{1500};
+
+std::vector<char*> pointers_to(std::vector<std::string> const& words) {
+  std::vector<char*> found;
+  for (std::string const& each : words) found.push_back(const_cast<char*>(each.c_str()));
+  found.push_back(nullptr);
+  return found;
+}
 
 /// Of the job that is being run.
 class watch {
  public:
-  watch(cluster_plan const& plan, run_options const& options) : plan_(plan), options_(options) {}
+  watch(cluster_plan const& plan, run_options const& options)
+      : plan_(plan),
+        options_(options),
+        input_(options.input == input_mode::none ? input_mode::none : input_mode::first, 1) {}
 
   int run() {
-    sigset_t ours;
-    ::sigemptyset(&ours);
-    for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::sigaddset(&ours, signal);
-    ::sigprocmask(SIG_BLOCK, &ours, nullptr);
-    signals_.reset(::signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+    signals_ = watch_signals();
     start();
     if (options_.timeout)
       end_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(*options_.timeout);
@@ -50,24 +64,32 @@ class watch {
 
  private:
   struct stream {
+    stream(watch& job, int to)
+        : out(to),
+          lines(job.plan_.start.tagged ? job.plan_.by.tags : tag_style::none, job.options_.tag,
+                [&job, this](std::string_view line) { job.pass_on(*this, line); }) {}
+
     os::unique_fd end;
-    int to = -1;
-    std::string line;
+    sink out;
+    tagged_lines lines;
   };
 
-  [[nodiscard]] bool over() const { return pid_ < 0 && !output_.end && !errors_.end; }
+  [[nodiscard]] bool is_slurm() const { return plan_.by.kind == launcher_kind::srun; }
+  [[nodiscard]] bool over() const {
+    return pid_ < 0 && !output_.end && !errors_.end && (written() || given_up_);
+  }
+  [[nodiscard]] bool written() const {
+    auto const done = [](stream const& s) { return s.out.empty() || s.out.broken(); };
+    return done(output_) && done(errors_);
+  }
 
   void start() {
     int pipes[2][2];
     for (auto& each : pipes) {
       if (::pipe2(each, O_CLOEXEC) != 0) throw startup_error(format("pipe: %s", std::strerror(errno)));
     }
-    std::vector<char*> words;
-    for (std::string const& each : plan_.words) words.push_back(const_cast<char*>(each.c_str()));
-    words.push_back(nullptr);
-    std::vector<char*> environment;
-    for (std::string const& each : plan_.environment) environment.push_back(const_cast<char*>(each.c_str()));
-    environment.push_back(nullptr);
+    std::vector<char*> const words = pointers_to(plan_.words);
+    std::vector<char*> const environment = pointers_to(plan_.environment);
     ::pid_t const us = ::getpid();
     pid_ = ::fork();
     if (pid_ < 0) throw startup_error(format("cannot start %s: %s", words[0], std::strerror(errno)));
@@ -75,75 +97,77 @@ class watch {
       // A launcher that is told so ends its ranks.
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != us) ::_exit(1);
-      // Of its lines ranks are told only where they are read here.
-      if (options_.tag) ::dup2(pipes[0][1], STDOUT_FILENO);
+      if (plan_.start.tagged) ::dup2(pipes[0][1], STDOUT_FILENO);
       ::dup2(pipes[1][1], STDERR_FILENO);
-      // Hydra has no option for it.
-      if (options_.input == input_mode::none && plan_.by.kind == launcher_kind::hydra) {
-        int const nothing = ::open("/dev/null", O_RDONLY);
-        if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0) ::_exit(1);
-      }
-      sigset_t none;
-      ::sigemptyset(&none);
-      ::sigprocmask(SIG_SETMASK, &none, nullptr);
+      ::dup2(input_.descriptor_for(0), STDIN_FILENO);
+      forget_signals();
+      // On Ctrl-\ it is still needed. srun listens all the same, where it hears it; it asks for no passwords, so it may be in the background.
+      ::signal(SIGQUIT, SIG_IGN);
+      if (is_slurm()) ::setpgid(0, 0);
       ::execve(words[0], words.data(), environment.data());
       ::_exit(exit_status::not_found);
     }
+    if (is_slurm()) ::setpgid(pid_, pid_);
     for (auto const& each : pipes) ::close(each[1]);
-    output_ = {os::unique_fd(pipes[0][0]), STDOUT_FILENO, ""};
-    errors_ = {os::unique_fd(pipes[1][0]), STDERR_FILENO, ""};
+    output_.end.reset(pipes[0][0]);
+    errors_.end.reset(pipes[1][0]);
+    input_.ranks_started();
   }
 
   void step() {
-    std::array<pollfd, 3> all{pollfd{signals_.get(), POLLIN, 0}, pollfd{output_.end.get(), POLLIN, 0},
-                              pollfd{errors_.end.get(), POLLIN, 0}};
-    int limit = -1;
-    if (end_at_) {
-      auto const left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(*end_at_ - clock::now()).count();
-      limit = static_cast<int>(std::clamp<long long>(left + 1, 0, 1'000'000));
+    std::array<pollfd, 6> all{};
+    for (pollfd& each : all) each.fd = -1;
+    all[0] = {signals_.get(), POLLIN, 0};
+    std::size_t n = 1;
+    for (stream const* each : {&output_, &errors_}) {
+      if (!each->out.full()) all[n] = {each->end.get(), POLLIN, 0};
+      if (!each->out.empty()) all[n + 2] = {each->out.descriptor(), POLLOUT, 0};
+      ++n;
     }
-    ::poll(all.data(), all.size(), limit);
+    bool const reads = input_.active() && input_.wants_input();
+    if (reads) all[5] = {STDIN_FILENO, POLLIN, 0};
+    ::poll(all.data(), all.size(), poll_limit());
     if (all[1].revents != 0) read(output_);
     if (all[2].revents != 0) read(errors_);
+    if (input_.active()) input_.work(reads && all[5].revents != 0);
     if (all[0].revents != 0) take_signals();
+    output_.out.flush();
+    errors_.out.flush();
+    // `| head`: nobody listens any more.
+    if (output_.out.broken()) end_now(exit_status::signal_base + SIGPIPE);
     if (end_at_ && clock::now() >= *end_at_) time_is_up();
+  }
+
+  [[nodiscard]] int poll_limit() const {
+    // What the ranks have not taken, and a terminal while we are in the background, say nothing.
+    long long limit = input_.active() && (!input_.wants_input() || !input_.congested().empty()) ? 100 : -1;
+    if (end_at_) {
+      auto const left = std::chrono::duration_cast<milliseconds>(*end_at_ - clock::now()).count();
+      limit = std::min(limit < 0 ? 1'000'000 : limit, std::max<long long>(left + 1, 0));
+    }
+    return static_cast<int>(std::min<long long>(limit, 1'000'000));
   }
 
   void read(stream& from) {
     std::array<char, 16384> bytes;
     ::ssize_t const got = ::read(from.end.get(), bytes.data(), bytes.size());
-    if (got < 0 && errno == EINTR) return;
-    if (got <= 0) {
-      if (!from.line.empty()) pass_on(from, std::exchange(from.line, {}));
-      from.end.reset();
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (got > 0) {
+      from.lines.add({bytes.data(), static_cast<std::size_t>(got)});
       return;
     }
-    std::string_view rest(bytes.data(), static_cast<std::size_t>(got));
-    while (!rest.empty()) {
-      std::size_t const end = rest.find('\n');
-      from.line += rest.substr(0, end);
-      if (end == std::string_view::npos) break;
-      rest.remove_prefix(end + 1);
-      pass_on(from, std::exchange(from.line, {}) + "\n");
-    }
+    from.lines.finish();
+    from.end.reset();
   }
 
-  void pass_on(stream const& from, std::string const& line) {
-    std::string const text = options_.tag ? retag(plan_.by.kind, line) : line;
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      ::ssize_t const written = ::write(from.to, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) break;
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    }
+  void pass_on(stream& from, std::string_view line) {
+    from.out.add(line);
     // Hydra tells, and has the other ranks wait for one that will never come.
-    if (plan_.by.kind == launcher_kind::hydra && text.find("execvp error on file ") != std::string::npos)
+    if (plan_.by.kind == launcher_kind::hydra && line.find("execvp error on file ") != std::string_view::npos)
       end_in_a_while(exit_status::not_found);
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
-    if (text.find("atoll: host ") != std::string::npos && text.find(" is lost: ") != std::string::npos &&
-        !end_at_chosen_)
+    if (line.find("atoll: host ") != std::string_view::npos &&
+        line.find(" is lost: ") != std::string_view::npos)
       end_in_a_while(1);
   }
 
@@ -151,22 +175,63 @@ class watch {
     signalfd_siginfo what{};
     while (::read(signals_.get(), &what, sizeof what) == ::ssize_t{sizeof what}) {
       int const signal = static_cast<int>(what.ssi_signo);
-      if (signal == SIGCHLD) {
-        reap();
-        continue;
+      bool const by_terminal = what.ssi_code == SI_KERNEL;
+      switch (signal) {
+        case SIGCHLD:
+          reap();
+          break;
+        case SIGTSTP:
+          if (pid_ > 0 && (is_slurm() || !by_terminal)) ::kill(pid_, SIGTSTP);
+          ::raise(SIGSTOP);
+          if (pid_ > 0) ::kill(pid_, SIGCONT);
+          break;
+        case SIGQUIT:
+          if (pid_ > 0 && !end_at_chosen_) ask_ranks();
+          break;
+        default:
+          // The terminal has told a launcher of our group as well.
+          if (pid_ > 0 && (is_slurm() || !by_terminal)) ::kill(pid_, signal);
+          if (end_at_chosen_) end_at_ = clock::now();  // asked twice: no more patience
+          given_up_ = pid_ < 0;
+          end_in_a_while(exit_status::signal_base + signal);
       }
-      // The terminal has told the launcher as well.
-      if (pid_ > 0 && what.ssi_code != SI_KERNEL) ::kill(pid_, signal == SIGQUIT ? SIGTERM : signal);
-      end_in_a_while(exit_status::signal_base + signal);
     }
+  }
+
+  /// What ranks are doing is said before they end.
+  void ask_ranks() {
+    std::fprintf(stderr, "atoll run: got SIGQUIT: what ranks are doing, before all are ended\n");
+    end_in_a_while(exit_status::signal_base + SIGQUIT);
+    if (ask_keepers(plan_.id) > 0) {
+      end_at_ = clock::now() + pictures_take;
+      return;
+    }
+    asker_ = ::fork();
+    if (asker_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    int const nothing = ::open("/dev/null", O_RDWR);
+    for (int const standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, standard);
+    forget_signals();
+    ::execve(plan_.asking[0].c_str(), pointers_to(plan_.asking).data(),
+             pointers_to(plan_.environment).data());
+    ::_exit(exit_status::not_found);
   }
 
   void reap() {
     int how = 0;
+    if (asker_ > 0 && ::waitpid(asker_, &how, WNOHANG) == asker_) {
+      asker_ = -1;
+      if (how != 0)
+        std::fprintf(stderr,
+                     "atoll run: nobody can be asked what ranks are doing: `%s ... picture` has failed\n",
+                     plan_.asking[0].c_str());
+      end_at_ = clock::now() + (how == 0 ? pictures_take : milliseconds(0));
+    }
     if (pid_ < 0 || ::waitpid(pid_, &how, WNOHANG) != pid_) return;
     pid_ = -1;
     if (!end_at_chosen_)
       status_ = WIFEXITED(how) ? WEXITSTATUS(how) : exit_status::signal_base + WTERMSIG(how);
+    end_at_.reset();
     // Whoever still holds our pipes is no part of the job.
     for (stream* each : {&output_, &errors_}) {
       if (!each->end) continue;
@@ -176,6 +241,7 @@ class watch {
         if (::poll(&one, 1, 100) <= 0) break;
         read(*each);
       }
+      each->lines.finish();
       each->end.reset();
     }
   }
@@ -187,12 +253,19 @@ class watch {
     end_at_ = clock::now() + patience;
   }
 
+  void end_now(int status) {
+    if (end_at_chosen_) return;
+    end_in_a_while(status);
+    end_at_ = clock::now();
+  }
+
   void time_is_up() {
     if (pid_ < 0) {
       end_at_.reset();
       return;
     }
     if (end_at_chosen_) {
+      if (asker_ > 0) ::kill(asker_, SIGKILL);
       ::kill(pid_, killed_ ? SIGKILL : SIGTERM);
       killed_ = true;
       end_at_ = clock::now() + patience;
@@ -207,12 +280,15 @@ class watch {
   run_options const& options_;
   os::unique_fd signals_;
   ::pid_t pid_ = -1;
-  stream output_;
-  stream errors_;
+  ::pid_t asker_ = -1;  ///< asks what ranks are doing
+  input_relay input_;
+  stream output_{*this, STDOUT_FILENO};
+  stream errors_{*this, STDERR_FILENO};
   int status_ = 0;
   std::optional<clock::time_point> end_at_;
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
   bool killed_ = false;
+  bool given_up_ = false;  ///< nobody shall wait for who reads our output
 };
 
 }  // namespace

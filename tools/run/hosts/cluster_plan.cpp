@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/os/memfd.hpp"
+#include "bootstrap/keeper/orders.hpp"
 #include "run/spawn.hpp"
 
 namespace atl::tools {
@@ -42,6 +44,22 @@ int number_of(char const* variable) {
   return text != nullptr ? std::atoi(text) : 0;
 }
 
+/// Starts `atoll picture` on the first host: its keeper tells the others.
+std::vector<std::string> words_to_ask(cluster_plan const& plan) {
+  launcher by = plan.by;
+  if (by.kind == launcher_kind::srun) by.mpi = "none";
+  cluster_start start = plan.start;
+  start.ranks = start.host_count = 1;
+  start.tagged = false;
+  start.beside = true;
+  if (!start.hosts.empty()) start.hosts = {{start.hosts.front().name, 1}};
+  run_options options;
+  options.path = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.arguments = {"picture", plan.id};
+  options.input = input_mode::none;
+  return words_for(by, start, options);
+}
+
 }  // namespace
 
 bool inside_slurm_allocation() {
@@ -72,6 +90,8 @@ cluster_plan plan_cluster(run_options const& options) {
   std::erase_if(plan.environment,
                 [](std::string const& line) { return line.starts_with("GASNET_PSHM_NODES="); });
   if (options.timeout) plan.environment.push_back(end_of_job(*options.timeout));
+  plan.id = os::random_hex(8);
+  plan.environment.push_back(std::string(keeping::job_variable) + "=" + plan.id);
   for (std::string const& line : plan.environment) {
     std::string const name = name_of(line);
     bool const wanted = std::any_of(options.environment.begin(), options.environment.end(),
@@ -85,9 +105,13 @@ cluster_plan plan_cluster(run_options const& options) {
       plan.environment.push_back(std::string(name) + "_CONFIRM=1");
     }
   }
+  // With tags lines come together again that have come in pieces. A job of one rank is passed on as it comes; srun passes on whole lines, and cuts
+  // long ones with tags only.
+  plan.start.tagged = options.tag || (plan.start.ranks != 1 && plan.by.kind != launcher_kind::srun);
   run_options absolute = options;
   absolute.path = std::filesystem::absolute(options.path).lexically_normal().string();
   plan.words = words_for(plan.by, plan.start, absolute);
+  plan.asking = words_to_ask(plan);
   return plan;
 }
 

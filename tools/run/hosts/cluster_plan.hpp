@@ -19,6 +19,8 @@ struct cluster_plan {
   cluster_start start;
   std::vector<std::string> words;        ///< its command line
   std::vector<std::string> environment;  ///< its environment
+  std::vector<std::string> asking;       ///< command line by which its ranks are asked what they are doing
+  std::string id;                        ///< of the job
 };
 cluster_plan plan_cluster(run_options const& options);
 

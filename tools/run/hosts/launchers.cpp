@@ -45,13 +45,15 @@ std::optional<launcher> find_srun() {
   if (file.empty()) return std::nullopt;
   std::string const list = output_of(file, "--mpi=list");
   std::string const mpi = list.find("pmix") != std::string::npos ? "pmix" : "pmi2";
-  return launcher{launcher_kind::srun, file, "Slurm's srun --mpi=" + mpi + " (" + file + ")", mpi};
+  return launcher{launcher_kind::srun, file, "Slurm's srun --mpi=" + mpi + " (" + file + ")", mpi,
+                  tag_style::label};
 }
 
 std::optional<launcher> find_prterun() {
   std::string const file = on_path("prterun");
   if (file.empty()) return std::nullopt;
-  return launcher{launcher_kind::prterun, file, "prterun (" + file + ")", ""};
+  return launcher{launcher_kind::prterun, file, "prterun (" + file + ")", "",
+                  tag_style::bracketed_with_space};
 }
 
 std::optional<launcher> find_openmpi() {
@@ -59,8 +61,12 @@ std::optional<launcher> find_openmpi() {
     std::string const file = on_path(name);
     if (file.empty()) continue;
     std::string const version = output_of(file, "--version");
-    if (version.find("Open MPI") != std::string::npos || version.find("OpenRTE") != std::string::npos)
-      return launcher{launcher_kind::openmpi, file, "Open MPI's mpirun (" + file + ")", ""};
+    if (version.find("Open MPI") == std::string::npos && version.find("OpenRTE") == std::string::npos)
+      continue;
+    // From version 5 on it calls prterun.
+    bool const old = version.find(") 4.") != std::string::npos || version.find(") 3.") != std::string::npos;
+    return launcher{launcher_kind::openmpi, file, "Open MPI's mpirun (" + file + ")", "",
+                    old ? tag_style::bracketed : tag_style::bracketed_with_space};
   }
   return std::nullopt;
 }
@@ -72,7 +78,8 @@ std::optional<launcher> find_hydra() {
     std::string const version = output_of(file, "--version");
     bool const is_intels = version.find("Intel(R) MPI") != std::string::npos;
     if (is_intels || version.find("HYDRA") != std::string::npos)
-      return launcher{launcher_kind::hydra, file, "Hydra (" + file + ")", is_intels ? intel : ""};
+      return launcher{launcher_kind::hydra, file, "Hydra (" + file + ")", is_intels ? intel : "",
+                      tag_style::pattern};
   }
   return std::nullopt;
 }
@@ -110,7 +117,7 @@ char const* core_word(binding_mode how) {
 void add_openmpi(std::vector<std::string>& words, cluster_start const& start, run_options const& options) {
   if (!start.hosts.empty()) add(words, {"--host", hosts_as_words(start.hosts, true)});
   if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
-  if (options.tag) words.emplace_back("--tag-output");
+  if (start.tagged) words.emplace_back("--tag-output");
   if (options.input != input_mode::first)
     add(words, {"--stdin", options.input == input_mode::all ? "all" : "none"});
   for (std::string const& name : start.variables) add(words, {"-x", name});
@@ -121,6 +128,7 @@ void add_srun(std::vector<std::string>& words, launcher const& which, cluster_st
   words.push_back("--mpi=" + which.mpi);
   // What one host's launcher does at once.
   add(words, {"--kill-on-bad-exit=1", "--overcommit"});
+  if (start.beside) words.emplace_back("--overlap");
   if (!start.hosts.empty()) {
     bool const equal = std::all_of(start.hosts.begin(), start.hosts.end(),
                                    [&](host_share const& h) { return h.ranks == start.hosts.front().ranks; });
@@ -133,7 +141,7 @@ void add_srun(std::vector<std::string>& words, launcher const& which, cluster_st
     add(words, {"-N", std::to_string(start.host_count)});
   }
   if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
-  if (options.tag) words.emplace_back("--label");
+  if (start.tagged) words.emplace_back("--label");
   words.emplace_back(options.input == input_mode::all     ? "--input=all"
                      : options.input == input_mode::first ? "--input=0"
                                                           : "--input=none");
@@ -195,7 +203,8 @@ std::vector<std::string> words_for(launcher const& which, cluster_start const& s
     case launcher_kind::hydra:
       if (!start.hosts.empty()) add(words, {"-hosts", hosts_as_words(start.hosts, true)});
       if (start.ranks != 0) add(words, {"-n", std::to_string(start.ranks)});
-      if (options.tag) words.emplace_back("-prepend-rank");
+      if (start.tagged)
+        add(words, {"-prepend-pattern", std::string(hydra_tag_begins) + "%r" + std::string(hydra_tag_ends)});
       if (options.input == input_mode::all) {
         if (which.mpi != intel) {
           throw startup_error(
@@ -213,30 +222,6 @@ std::vector<std::string> words_for(launcher const& which, cluster_start const& s
   words.push_back(options.path);
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   return words;
-}
-
-std::string retag(launcher_kind kind, std::string_view line) {
-  // Digits from `at` on, and what has to follow them.
-  auto const rank_at = [&](std::size_t at, std::string_view behind) -> std::optional<std::string> {
-    std::size_t const end = line.find_first_not_of("0123456789", at);
-    if (end == at || end == std::string_view::npos || !line.substr(end).starts_with(behind))
-      return std::nullopt;
-    return "[" + std::string(line.substr(at, end - at)) + "] " +
-           std::string(line.substr(end + behind.size()));
-  };
-  std::optional<std::string> changed;
-  if (kind == launcher_kind::srun) {
-    changed = rank_at(std::min(line.find_first_not_of(' '), line.size()), ": ");
-  } else if (kind != launcher_kind::hydra && line.starts_with('[')) {
-    std::size_t const comma = line.find(',');
-    // PRRTE, which names itself in the tag, sets a space behind it.
-    bool const spaced = line.substr(0, comma).find('@') != std::string_view::npos;
-    for (std::string_view const behind : {"]<stdout>:", "]<stderr>:"}) {
-      if (comma != std::string_view::npos && !changed)
-        changed = rank_at(comma + 1, std::string(behind) + (spaced ? " " : ""));
-    }
-  }
-  return changed ? *changed : std::string(line);
 }
 
 }  // namespace atl::tools

@@ -14,11 +14,23 @@ namespace atl::tools {
 
 enum class launcher_kind { srun, prterun, openmpi, hydra };
 
+/// What it sets before the output of ranks, if asked to.
+enum class tag_style {
+  none,
+  bracketed,             ///< "[1,3]<stdout>:"
+  bracketed_with_space,  ///< "[name@1,3]<stdout>: "
+  pattern,               ///< of our choice
+  label,                 ///< " 3: ", before whole lines only
+};
+inline constexpr std::string_view hydra_tag_begins = "<atoll:";
+inline constexpr std::string_view hydra_tag_ends = ">";
+
 struct launcher {
   launcher_kind kind = launcher_kind::openmpi;
   std::string program;  ///< its file
   std::string words;    ///< for people: "Open MPI's mpirun (/usr/bin/mpirun)"
-  std::string mpi;      ///< srun: pmix or pmi2; Hydra: intel, or empty
+  std::string mpi;      ///< srun: pmix, pmi2 or none; Hydra: intel, or empty
+  tag_style tags = tag_style::none;
 };
 
 /// Names of --launcher, for messages.
@@ -34,13 +46,12 @@ struct cluster_start {
   int host_count = 0;                  ///< of an allocation; 0: all
   int ranks = 0;                       ///< 0: as the allocation says
   std::vector<std::string> variables;  ///< names of what ranks get of the launcher's environment
+  bool tagged = false;                 ///< output comes with the launcher's tags
+  bool beside = false;                 ///< another job of the same allocation
 };
 
 /// Its command line. Throws startup_error for what this launcher cannot do.
 std::vector<std::string> words_for(launcher const& which, cluster_start const& start,
                                    run_options const& options);
-
-/// A line of a launcher's tagged output as `atoll run` writes it: "[1,3]<stdout>:text", "[3] text" or " 3: text" become "[3] text".
-std::string retag(launcher_kind kind, std::string_view line);
 
 }  // namespace atl::tools
