@@ -34,8 +34,6 @@ char const* words_on_pmix() {
 }
 
 [[noreturn]] void refuse(foreign_task const& task, std::string const& why_not_local) {
-  // Task 0 says all; give it the time to do so before a launcher ends all tasks over the first that ends.
-  if (task.rank != 0) ::sleep(1);
   std::string pmi;
   started_by_pmi(pmi);
   throw startup_error(explain(task, format("pmix: %s (no PMIX_NAMESPACE and PMIX_RANK); pmi: %s; local: %s",
@@ -90,11 +88,12 @@ channel& attach() {
 
 channel* attached() noexcept { return made; }
 
-std::int32_t rank_in_environment() noexcept {
+std::int32_t rank_in_environment() {
   for (char const* const name : {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "ATOLL_RANK"}) {
     if (char const* const text = std::getenv(name); text != nullptr) return std::atoi(text);
   }
-  return 0;
+  auto const task = foreign_task_here();
+  return task ? task->rank : 0;
 }
 
 std::string put_all_together(std::vector<std::string> const& words, channel::combiner const& put_together) {

@@ -102,7 +102,7 @@ channel& attach();
 channel* attached() noexcept;
 
 /// The rank that whoever started this process says it has; 0 if nobody does. For what happens before the launcher is asked.
-std::int32_t rank_in_environment() noexcept;
+std::int32_t rank_in_environment();
 
 /// What `attach` would choose, and why the others were not; one line for each bootstrap.
 struct candidate {
