@@ -56,6 +56,7 @@ class cuda_driver final : public gpu::driver {
                    int from_device, std::size_t bytes) override;
   [[nodiscard]] bool is_atomic_on(int device, int other) const noexcept override;
   [[nodiscard]] bool is_atomic_on_host(int device) const noexcept override;
+  [[nodiscard]] bool is_slow_from_private() const noexcept override { return true; }
   [[nodiscard]] bool can_write(int device) const noexcept override;
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }

@@ -139,6 +139,8 @@ class driver {
 
   /// In order with everything else on the stream, which is of `device`; that can reach both ends.
   virtual void copy(int device, stream s, address to, address from, std::size_t bytes) = 0;
+  /// Whether copies from private memory that devices do not reach are slower than a core's own (private_staging.hpp).
+  [[nodiscard]] virtual bool is_slow_from_private() const noexcept { return false; }
   /// The same for several copies, in any order among themselves; of memory that devices reach
   /// without help of the host.
   virtual void copy_all(int device, stream s, std::span<copy_range const> ranges) {

@@ -99,6 +99,7 @@ std::string gpu_kind::uuid(int device) const {
 std::unique_ptr<device_segment> gpu_kind::create(int device, std::uint64_t bytes, void* memory) {
   block made = memory == nullptr ? driver_->create(device, bytes) : driver_->adopt(device, memory, bytes);
   opened_[static_cast<std::size_t>(device)] = true;
+  if (driver_->is_slow_from_private()) staging_.prepare();
   return std::make_unique<gpu_segment>(*driver_, made);
 }
 
@@ -217,6 +218,12 @@ bool gpu_kind::is_direct(copy_end end, std::size_t bytes) noexcept {
   return first.in != nullptr && first.bytes == bytes;
 }
 
+/// Host memory that is not the job's, in copies for which buffers of ours pay.
+bool gpu_kind::is_staged(copy_end from, std::size_t bytes) const noexcept {
+  return from.segment == nullptr && bytes >= private_staging::least && driver_->is_slow_from_private() &&
+         access_to(from.address) == host_access::staged;
+}
+
 /// `alone`: a copy that is announced by itself. In one stream each of those waits until the word of the one before is written, so
 /// they take turns with a second one while the first is busy with their like alone. Other copies stay in the first, and so does what
 /// is announced while they are under way, which tells of them, too.
@@ -262,6 +269,8 @@ void gpu_kind::copy(copy_end to, copy_end from, std::size_t bytes, std::uint32_t
   if (bytes != 0) {
     if (keep) {
       on.kept.push_back({place_of(to), place_of(from), bytes});
+    } else if (is_staged(from, bytes)) {
+      staging_.copy(device, on.queue, place_of(to), from.address, bytes, pinned_);
     } else if (direct) [[likely]] {
       copy_directly(*driver_, pinned_, device, on.queue, to, from, bytes);
     } else {

@@ -20,6 +20,7 @@
 #include "memory/gpu/driver.hpp"
 #include "memory/gpu/event_pool.hpp"
 #include "memory/gpu/gpu_streams.hpp"
+#include "memory/gpu/private_staging.hpp"
 #include "memory/kind.hpp"
 #include "memory/pinned_ranges.hpp"
 
@@ -102,12 +103,14 @@ class gpu_kind final : public kind {
   bool advance(lane& on);
   bool complete(lane& on, mark& m);
   [[nodiscard]] host_access access_to(std::uint64_t place) const noexcept;
+  [[nodiscard]] bool is_staged(copy_end from, std::size_t bytes) const noexcept;
   /// Whether a driver takes the memory at one end in one copy, and reaches it directly.
   [[nodiscard]] bool is_direct(copy_end end, std::size_t bytes) noexcept;
 
   std::unique_ptr<driver> driver_;
   event_pool events_{*driver_};
   pinned_ranges pinned_;
+  private_staging staging_{*driver_, events_};
   gpu_streams programs_{*driver_, events_, pinned_};
   std::vector<device_facts> facts_;
   std::vector<bool> opened_;                               ///< devices that segments were made on

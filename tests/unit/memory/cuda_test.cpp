@@ -276,7 +276,8 @@ TEST_F(cuda_test, of_many_announced_copies_some_share_a_write) {
   std::vector<int> order;
   std::vector<watched> records(32);
   std::vector<announcement> news(32);
-  std::vector<std::byte> const in(4 * mib);
+  std::vector<std::byte> in(4 * mib);
+  kind->know_host_memory(in.data(), in.size());  // else the call would wait for the device
   std::uint64_t const before = fake_->writes;
   auto const writes = [&] { return fake_->writes - before; };
   auto const start = [&](std::size_t i, std::size_t bytes, bool announced) {
