@@ -201,6 +201,9 @@ struct message_sizes {
   std::size_t late = 0;      ///< longest payload of send() at all; eager, if there are no late payloads
 };
 
+/// So many late payloads to one peer, which it does not fetch, take no room of others in their lane.
+inline constexpr std::uint32_t least_late = 16;
+
 /// Names an arrived message that was kept, or a late payload, until release() or fetch().
 struct arrival_handle {
   void* record = nullptr;

@@ -135,9 +135,8 @@ void device_keys::asked_back(message* m) {
 
 /// False: it is in use.
 bool device_keys::give_back(std::int32_t owner, std::uint16_t number) {
-  peer_keys::entry* const e = peers_.find(owner, number);
-  if (e != nullptr && e->users != 0) return false;
-  if (e != nullptr) peers_.drop(e);
+  if (peers_.is_used(owner, number)) return false;
+  if (peer_keys::entry* const e = peers_.find(owner, number); e != nullptr) peers_.drop(e);
   am_short(owner, token_cache<&device_key_came_back>::get(), &number, sizeof number, pressure::always);
   return true;
 }

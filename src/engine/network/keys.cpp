@@ -77,6 +77,13 @@ peer_keys::entry* peer_keys::find(std::int32_t rank, std::uint64_t block) {
   return found == found_.end() ? nullptr : &*found->second;
 }
 
+bool peer_keys::is_used(std::int32_t rank, std::uint64_t block) {
+  entry const* const known = find(rank, block);
+  return (known != nullptr && known->users != 0) ||
+         std::any_of(leaving_.begin(), leaving_.end(),
+                     [&](entry const& each) { return each.rank == rank && each.block == block; });
+}
+
 void peer_keys::ask(entry& e) {
   e.now = state::asked;
   e.looks = 0;

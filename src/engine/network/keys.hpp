@@ -123,6 +123,8 @@ class peer_keys {
   entry* look(std::int32_t rank, std::uint64_t block);
   /// The same, without asking or counting; null if nothing is known.
   entry* find(std::int32_t rank, std::uint64_t block);
+  /// Whether operations are under way with a key of the block, also with one that is not known any more.
+  [[nodiscard]] bool is_used(std::int32_t rank, std::uint64_t block);
   /// Keeps a ready entry until leave(), whatever becomes of its key.
   void use(entry* e) noexcept { ++e->users; }
   void leave(entry* e);

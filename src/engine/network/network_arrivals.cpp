@@ -50,6 +50,14 @@ struct network_messages::fetching final : transport::operation {
   }
 };
 
+[[noreturn]] ATOLL_COLD void no_memory_at_all(std::size_t bytes, std::int32_t source) {
+  fatal(
+      "network",
+      "the system has no memory for a message of %zu bytes from rank %d. Give the ranks more memory, or send less "
+      "at a time.",
+      bytes, source);
+}
+
 /// A record with room behind it, which is not counted as arrived yet.
 message* network_messages::make_pooled(frame const& f, std::int32_t source, std::size_t bytes) const {
   message* const m = transport::take_message(bytes);
@@ -130,6 +138,7 @@ message* network_messages::take(transport::taking how) {
 /// False: no memory, or no room for the question.
 bool network_messages::ask_for(announced_message const& what, admission how) {
   message* const m = make_arrival(what, how);
+  if (m == nullptr && how == admission::always) no_memory_at_all(what.bytes, what.source);
   if (m == nullptr) return false;
   bool asked = false;
   if (what.late) {
@@ -154,16 +163,20 @@ bool network_messages::ask_for_announced(bool soon) {
   for (std::size_t i = 0; i < announced_.size();) {
     announced_message const next = announced_[i];
     bool const answer = transport::lane_of(next.kind) == lane::control;
-    bool const always = next.kind == message_kind::active || (soon && answer);
+    // A connection is closed when all is fetched.
+    bool const closes = next.late && peer(next.source).link == link_state::closing;
+    bool const always = next.kind == message_kind::active || (soon && answer) || closes;
     if (!ask_for(next, always ? admission::always : admission::if_there_is_credit)) {
       ++i;
       continue;
     }
     if (answer) soon = false;
+    if (next.late) --peer(next.source).unfetched;
     announced_.erase(announced_.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
   }
   if (soon && !any && !announced_.empty() && ask_for(announced_.front(), admission::always)) {
+    if (announced_.front().late) --peer(announced_.front().source).unfetched;
     announced_.pop_front();
     any = true;
   }
@@ -202,6 +215,7 @@ taken network_messages::arrived(arrival const& what) {
   announced_message whole{what.peer, f.kind(), f.alignment_log2(), f.token, bytes, 0, what.handle, what.late};
   if (what.late) {
     announced_.push_back(whole);
+    ++p.unfetched;
     static_cast<void>(ask_for_announced(false));
     return taken::kept;
   }
@@ -211,9 +225,7 @@ taken network_messages::arrived(arrival const& what) {
     if (whole.bytes == 0) return taken::consumed;
   }
   message* const m = make_arrival(whole, admission::always);
-  if (m == nullptr) {
-    fatal("network", "there is no memory for a message of %zu bytes from rank %d", whole.bytes, what.peer);
-  }
+  if (m == nullptr) no_memory_at_all(whole.bytes, whole.source);
   std::memcpy(m->payload(), what.payload, whole.bytes - header_bytes);
   deliver(m);
   return taken::consumed;

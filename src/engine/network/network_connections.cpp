@@ -72,7 +72,10 @@ void network_messages::close_least_used() {
   next_close_ns_ = now_ns() + between_closes_ns;
   network_peer* least = nullptr;
   for (network_peer* const p : connected_) {
-    bool const idle = p->pieces.empty() && p->waiting[0].empty() && p->waiting[1].empty() && !p->bundling;
+    // To be closed it would wait until late payloads are fetched, for which there may be no memory; and nothing passes meanwhile.
+    bool const late = p->late[0] != 0 || p->late[1] != 0 || p->unfetched != 0;
+    bool const idle =
+        p->pieces.empty() && p->waiting[0].empty() && p->waiting[1].empty() && !p->bundling && !late;
     if (idle && (least == nullptr || p->last_use < least->last_use)) least = p;
   }
   if (least == nullptr || least->last_use == uses_) return;  // that is the one that has just been opened

@@ -19,17 +19,28 @@ using transport::message_kind;
 using transport::message_sizes;
 using transport::started;
 
+namespace {
+
+/// Late payloads to one peer, in each lane. Who has no memory does not fetch them, and a transport that has many to keep takes no more of
+/// that lane, the engine's own messages among them; what is announced instead leaves nothing behind in it.
+constexpr std::uint32_t most_late = 16;
+static_assert(most_late <= transport::least_late);
+
+}  // namespace
+
 /// A message that the transport reads where it lies.
 struct network_messages::sending final : transport::operation {
   network_messages& all;
   message* read;
+  std::uint32_t* late;  ///< counts it, too; or null
 
-  sending(network_messages& owner, message* m)
-      : operation(&sent, transport::ask_source), all(owner), read(m) {}
+  sending(network_messages& owner, message* m, std::uint32_t* count)
+      : operation(&sent, transport::ask_source), all(owner), read(m), late(count) {}
 
   static void sent(operation& self, transport::completion, transport::outcome how) {
     auto* const s = static_cast<sending*>(&self);
     if (how != transport::outcome::ok) s->all.lost(s->read->source, s->all.network_->last_error());
+    if (s->late != nullptr) --*s->late;
     s->all.drop_sent(s->read);
     delete s;
   }
@@ -70,7 +81,9 @@ bool network_messages::send_first(network_peer& p, lane way) {
   std::size_t const cost = cost_of(m->bytes);
   std::size_t const payload = m->bytes - header_bytes;
   message_sizes const& sizes = p.sizes[index_of(way)];
-  bool const whole = payload <= sizes.eager || (network_->abilities().late_payload && payload <= sizes.late);
+  bool const late =
+      network_->abilities().late_payload && payload <= sizes.late && p.late[index_of(way)] < most_late;
+  bool const whole = payload <= sizes.eager || late;
   if (!(whole ? send_whole(p, way, m) : announce(p, way, m))) return false;
   queue.first = next;
   if (next == nullptr) queue.last = nullptr;
@@ -99,10 +112,14 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
     return true;
   }
   frame const f = frame_of(p, m->kind, m->token, alignment_log2);
-  auto* const op = new sending(*this, m);
+  std::uint32_t* const late = payload > sizes.eager ? &p.late[index_of(way)] : nullptr;
+  auto* const op = new sending(*this, m, late);
   started const s =
       network_->send(p.rank, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr}, payload, op);
-  if (s == started::under_way) return true;
+  if (s == started::under_way) {
+    if (late != nullptr) ++*late;
+    return true;
+  }
   delete op;
   if (s == started::complete || s == started::source_free) {
     drop_sent(m);
@@ -186,6 +203,7 @@ bool network_messages::send_pieces(network_peer& p, outgoing_pieces& what) {
 }
 
 bool network_messages::settle_credit(network_peer& p) {
+  if (ending_) return true;  // nobody needs it, and it would open connections that nobody closes
   if (p.passed >= shape_.credit / 4) {
     if (!send_note(p, form::passed, p.passed)) return false;
     p.passed = 0;
@@ -199,7 +217,7 @@ bool network_messages::is_settled(network_peer const& p) noexcept {
   bool const nothing_sent = p.waiting[0].private_bytes == 0 && p.waiting[1].private_bytes == 0;
   bool const passes = p.counterpart_of != 0 || p.passing != 0 || p.passed != 0;
   return p.link == link_state::none && !p.wanted && nothing_sent && !p.bundling && p.in_use == 0 &&
-         p.owed == 0 && !passes;
+         p.owed == 0 && p.unfetched == 0 && !passes;
 }
 
 /// Peers whose connection has been closed take no memory: there may be as many as the job has ranks.

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "transport/network_types.hpp"
+
 namespace atl::transport::ofi {
 
 /// Messages of a lane to a peer that it has not taken yet. A peer says what it has taken with what it sends, or for itself
 /// after half of them.
 inline constexpr std::size_t window = 64;
 inline constexpr std::size_t most_late = 32;
+static_assert(most_late >= least_late);
 /// Of messages that receivers keep, of all peers, as they lie in receives.
 inline constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
 /// Messages to a peer that lie in the longest blocks.

@@ -27,7 +27,8 @@ started sim_network::ready(std::int32_t rank, peer_record*& out) {
   if (out == nullptr || out->now == peer_record::link::none || out->now == peer_record::link::lost)
     return started::unreachable;
   if (out->now != peer_record::link::connected) return started::no_room;
-  if (out->operations >= how_.window || refuses()) return started::no_room;
+  // A lane that is full of what nobody fetches does not hold up the other one.
+  if (out->operations - out->late[0] - out->late[1] >= how_.window || refuses()) return started::no_room;
   return started::complete;
 }
 

@@ -10,6 +10,10 @@
 namespace atl::transport::sim {
 namespace {
 
+/// Late payloads to one peer in each lane, that it has not fetched.
+constexpr std::uint32_t most_late = 32;
+static_assert(most_late >= least_late);
+
 /// Headers are the receiver's during its call only.
 void forget_header(arrival const& what) {
   std::memset(const_cast<std::byte*>(what.header.data()), 0xdd, what.header.size());
@@ -90,8 +94,11 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
     ++to->sent[which];
     return result;
   }
+  if (to->late[which] >= most_late) return started::no_room;
   if (!wire_.open(s, to->way, which, 16 + header.size(), may_park(*to))) return started::no_room;
   std::uint32_t const index = open(rank, events, 1);
+  operations_[index].late_in = static_cast<std::int8_t>(which);
+  ++to->late[which];
   operations_[index].finished_due = false;
   operations_[index].into = {source, bytes};
   write_words(s.body, index, bytes);

@@ -24,6 +24,7 @@ std::uint32_t sim_network::open(std::int32_t rank, operation* events, std::uint6
   record.events = events;
   record.peer = rank;
   record.used = true;
+  record.late_in = -1;
   record.source_due = events != nullptr && events->asks(completion::source);
   record.last = events != nullptr && events->asks(completion::left) ? completion::left : completion::finished;
   record.finished_due = events != nullptr && events->asks(record.last);
@@ -39,7 +40,11 @@ std::uint32_t sim_network::open(std::int32_t rank, operation* events, std::uint6
 
 void sim_network::close_record(std::uint32_t index) {
   open_operation& record = operations_[index];
-  if (record.peer >= 0) --peers_[static_cast<std::size_t>(record.peer)]->operations;
+  if (record.peer >= 0) {
+    peer_record& to = *peers_[static_cast<std::size_t>(record.peer)];
+    --to.operations;
+    if (record.late_in >= 0) --to.late[record.late_in];
+  }
   delete record.fetched;
   record.fetched = nullptr;
   record.into.clear();

@@ -58,6 +58,7 @@ struct peer_record {
   unsigned letting_go = 0;                     ///< polls until a lost connection is closed
   std::uint32_t connections = 0;               ///< made so far: keys of earlier ones are invalid
   std::uint32_t operations = 0;                ///< open ones of this side
+  std::uint32_t late[2]{};                     ///< of those messages that have not been fetched, by lane
   std::uint32_t jobs = 0;                      ///< of this side that move data to the peer
   std::uint32_t buffers = 0;                   ///< begun, and neither committed nor cancelled
   std::uint64_t sent[2]{}, seen[2]{};          ///< messages, by lane

@@ -141,6 +141,7 @@ struct open_operation {
   std::int32_t peer = -1;
   bool used = false;
   bool source_due = false, finished_due = false;
+  std::int8_t late_in = -1;                ///< a late message of that lane
   completion last = completion::finished;  ///< what its last event says
   outcome how = outcome::ok;
   std::uint32_t serial = 0;           ///< tells one use of the record from the next
