@@ -92,7 +92,9 @@ started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_
 
 void ucx_network::take_hello(wire const& w, std::span<std::byte const> peer_address) {
   peer& p = make(w.from);
-  if (p.wishes || p.last_theirs == w.from_number || peer_address.size() <= before_address) return;
+  // Its attempts have growing numbers: an older one has been given up there, however late it is heard of.
+  bool const newer = w.from_number > p.last_theirs && !(p.wishes && w.from_number <= p.wish_number);
+  if (!newer || peer_address.size() <= before_address) return;
   p.wishes = true;
   p.wish_number = w.from_number;
   p.wish_address.assign(peer_address.begin() + before_address, peer_address.end());
