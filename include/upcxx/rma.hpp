@@ -40,7 +40,7 @@ ATOLL_NODISCARD_FUTURE auto rput(T value, global_ptr<T> dest, Cx&& completions =
   T* const target = detail::address_here(dest, 1, "rput", "destination");
   if (target == nullptr) [[unlikely]] {
     return detail::take_in(detail::put_value_remotely<events>("rput", detail::owner_word(dest),
-                                                              detail::address_word(dest), value,
+                                                              detail::address_word(dest), std::move(value),
                                                               detail::handed_over<Cx>(completions)));
   }
   detail::copy_objects(target, std::addressof(value), 1);

@@ -53,11 +53,28 @@ inline void check_target([[maybe_unused]] std::int32_t target) {
               static_cast<int>(rank_n()) - 1);
 }
 
+/// Where a team or a dist_object is named, the target must be one of its ranks: the call would wait there for ever.
+template <class Arg>
+void check_named([[maybe_unused]] std::int32_t target, [[maybe_unused]] Arg const& arg) {
+  if constexpr (std::is_same_v<Arg, team>) {
+    ATOLL_CHECK(arg.from_world(target, -1) >= 0,
+                "rpc: an argument is a team of which the target, rank %d, is no member: the call would wait "
+                "there for ever",
+                static_cast<int>(target));
+  } else if constexpr (is_dist_object_v<Arg>) {
+    ATOLL_CHECK(arg.team().from_world(target, -1) >= 0,
+                "rpc: an argument is a dist_object of a team of which the target, rank %d, is no member: the "
+                "call would wait there for ever",
+                static_cast<int>(target));
+  }
+}
+
 /// One way. `Args` are decayed: only their types matter to the target.
 template <class F, class... Args>
 void send_call(std::int32_t target, F const& function, Args const&... args) {
   using function_wire = wire_function<F>;
   check_target(target);
+  (check_named(target, args), ...);
   auto const& f = function_wire::send(function);
   std::size_t bound = detail::bound_after(without_cookie, f);
   ((bound = detail::bound_after(bound, wire_of<Args>::send(args))), ...);
@@ -175,6 +192,7 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   using pending = pending_call<std::remove_cvref_t<Cx>, result>;
   check_requests<typename pending::events>(cx);
   check_target(target);
+  (check_named(target, args), ...);
   auto const& f = function_wire::send(function);
   typename pending::notifications_type::futures futures;
   std::size_t bound = detail::bound_after(with_cookie, f);

@@ -269,6 +269,14 @@ int make_future(T&&...) {
   return ++found;
 }
 template <class... T>
+int when_all(T&&...) {
+  return ++found;
+}
+template <class... T>
+int make_waiting(T&&...) {
+  return ++found;
+}
+template <class... T>
 int check_range(T&&...) {
   return ++found;
 }
@@ -315,6 +323,41 @@ TEST_F(unusual_test, a_program_may_have_functions_with_names_of_ours) {
                 right, [](with_names::record const& r) { return r.text; }, told)
                 .wait(),
             "0");
+  EXPECT_EQ(upcxx::reduce_all(element{1}, [](element a, element b) { return element{a.value + b.value}; })
+                .wait()
+                .value,
+            n);
   EXPECT_EQ(with_names::found, 0);
+  upcxx::barrier();
+}
+
+/// Bytes that can be moved, not copied.
+struct moved_only {
+  int value;
+  explicit moved_only(int v = 0) : value(v) {}
+  moved_only(moved_only&&) = default;
+  moved_only& operator=(moved_only&&) = default;
+};
+static_assert(upcxx::is_trivially_serializable<moved_only>::value);
+
+TEST_F(unusual_test, values_that_can_only_be_moved_are_put_and_got) {
+  multirank::shared_array<moved_only> there(1);
+  upcxx::rput(moved_only(me + 5), there.at(right)).wait();
+  upcxx::barrier();
+  upcxx::future<moved_only> const got = upcxx::rget(there.at(right));
+  got.wait_reference();
+  EXPECT_EQ(got.result_reference().value, me + 5);
+  upcxx::promise<moved_only> kept;
+  upcxx::rget(there.at(me), upcxx::operation_cx::as_promise(kept));
+  EXPECT_EQ(kept.finalize().wait_reference().value, left + 5);
+  int seen = -1;
+  upcxx::rget(there.at(me),
+              upcxx::operation_cx::as_lpc(upcxx::current_persona(), [&](moved_only m) { seen = m.value; }));
+  while (seen < 0) upcxx::progress();
+  EXPECT_EQ(seen, left + 5);
+  upcxx::rget(there.at(me), upcxx::operation_cx::as_defer_future())
+      .then([&](moved_only const& m) { seen = -m.value; })
+      .wait();
+  EXPECT_EQ(seen, -left - 5);
   upcxx::barrier();
 }

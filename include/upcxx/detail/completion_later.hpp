@@ -151,8 +151,8 @@ class notifications<Events, completions<Items...>> {
   static auto register_all(Cx&& cx, Parts& parts, std::index_sequence<I...>) {
     return apply_items(
         [&]<class... Item>(Item&&... items) {
-          return std::tuple<waiting_of<Events, Items>...>{
-              make_waiting(typename Events::values{}, std::forward<Item>(items), std::get<I>(parts))...};
+          return std::tuple<waiting_of<Events, Items>...>{detail::make_waiting(
+              typename Events::values{}, std::forward<Item>(items), std::get<I>(parts))...};
         },
         std::forward<Cx>(cx).items);
   }

@@ -3,6 +3,10 @@
 /// Notifications of an operation whose events have all happened before its call returns: put, get and copy
 /// between memories that this process can address.
 
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -28,14 +32,30 @@ void fulfil_later(promise<T...> const& target, U&&... values) {
   }
 }
 
+/// Another of a value that an operation brings. Of types that can only be moved these are bytes, and so there may be one: who asks for several
+/// notifications of one is told elsewhere.
+template <class V>
+V another(V const& value) {
+  if constexpr (std::is_copy_constructible_v<V>) {
+    return value;
+  } else {
+    static_assert(std::is_trivially_copyable_v<V>,
+                  "values of this type can be neither copied nor moved as bytes");
+    alignas(V) std::byte bytes[sizeof(V)];
+    std::memcpy(bytes, std::addressof(value), sizeof bytes);
+    return std::move(*std::launder(reinterpret_cast<V*>(bytes)));
+  }
+}
+
 template <class Event, timing When, class... V>
 std::tuple<future<V...>> notify_now(future_item<Event, When> const&, V const&... values) {
   if constexpr (When == timing::eager) {
-    return {upcxx::make_future<V...>(V(values)...)};
+    return {upcxx::make_future<V...>(detail::another(values)...)};
   } else {
     auto pending = make_pending<V...>();
     enqueue_task(
-        *atl::rt::this_thread().current, [raw = pending.raw, kept = std::tuple<V...>(values...)]() mutable {
+        *atl::rt::this_thread().current,
+        [raw = pending.raw, kept = std::tuple<V...>(detail::another(values)...)]() mutable {
           std::apply([&](auto&... v) { cell_fulfill_result_and_release<V...>(raw, std::move(v)...); }, kept);
         });
     return {std::move(pending.result)};
@@ -45,11 +65,11 @@ std::tuple<future<V...>> notify_now(future_item<Event, When> const&, V const&...
 template <class Event, timing When, class... T, class... V>
 std::tuple<> notify_now(promise_item<Event, When, T...> const& item, V const&... values) {
   if constexpr (When == timing::deferred) {
-    fulfil_later(item.target, values...);
+    fulfil_later(item.target, detail::another(values)...);
   } else if constexpr (sizeof...(V) != 0) {
     // The implicit dependency and its fulfilment cancel out; only the result is supplied.
     item.target.require_anonymous(1);
-    item.target.fulfill_result(values...);
+    item.target.fulfill_result(detail::another(values)...);
   } else {
     item.target.require_anonymous(0);  // checks, in checked builds, that the promise is open
   }
@@ -77,10 +97,11 @@ decltype(auto) function_of(lpc_item<Event, F> const& item) {
 
 template <class Item, class... V>
 requires is_lpc_item<std::remove_cvref_t<Item>> std::tuple<> notify_now(Item&& item, V const&... values) {
-  enqueue_task(persona_access::state(*item.target), [function = function_of(std::forward<Item>(item)),
-                                                     kept = std::tuple<V...>(values...)]() mutable {
-    std::apply([&](auto&... v) { static_cast<void>(call_once(function, std::move(v)...)); }, kept);
-  });
+  enqueue_task(
+      persona_access::state(*item.target), [function = function_of(std::forward<Item>(item)),
+                                            kept = std::tuple<V...>(detail::another(values)...)]() mutable {
+        std::apply([&](auto&... v) { static_cast<void>(call_once(function, std::move(v)...)); }, kept);
+      });
   return {};
 }
 

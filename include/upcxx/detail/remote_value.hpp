@@ -28,7 +28,7 @@ struct arriving_value : atl::engine::copy_completion {
       : atl::engine::copy_completion{when} {}
   template <bool Last>
   std::tuple<T> values() const {
-    return {*std::launder(reinterpret_cast<T const*>(place))};
+    return std::tuple<T>(detail::another(*std::launder(reinterpret_cast<T const*>(place))));
   }
   void end() noexcept {}
 };

@@ -157,7 +157,7 @@ class incoming_call {
     void await(std::index_sequence<I...>) {
       // The futures' references are looked up again at the call; what counts here is that all are there. If
       // one never is, the callback goes, and the call with it.
-      when_all(here_future<Args>(element_at<I + 1>(objects))...)
+      upcxx::when_all(here_future<Args>(element_at<I + 1>(objects))...)
           .then([self = owner(this)](auto const&...) mutable { std::exchange(self.call, nullptr)->go(); });
     }
     template <class Arg, class Object>

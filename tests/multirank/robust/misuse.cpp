@@ -210,6 +210,24 @@ constexpr mistake mistakes[] = {
      [] { upcxx::make_future(1).then([](int) -> int { throw std::runtime_error("from then"); }).wait(); }},
     // --- calls
     {"rpc_to_no_rank", [] { upcxx::rpc_ff(hidden(rank_n() + 3), [] {}); }},
+    {"rpc_names_team_elsewhere",
+     [] {
+       upcxx::team mine = upcxx::world().split(rank_me(), 0);
+       if (culprit())
+         upcxx::rpc(
+             0, [](upcxx::team const&) {}, mine)
+             .wait();
+       upcxx::barrier();
+     }},
+    {"rpc_names_object_elsewhere",
+     [] {
+       upcxx::team mine = upcxx::world().split(rank_me(), 0);
+       upcxx::dist_object<int> object(1, mine);
+       if (culprit())
+         upcxx::rpc_ff(
+             0, [](upcxx::dist_object<int>&) {}, object);
+       upcxx::barrier();
+     }},
     {"rpc_to_no_member", [] { upcxx::rpc_ff(upcxx::local_team(), hidden(-1), [] {}); }},
     {"reads_too_much",
      [] {

@@ -55,6 +55,8 @@ CASES = [
     ("exception_in_then", 1, r"an exception left a callback of then, which must not throw.*std::runtime_error: from then"),
     ("exception_in_then_now", 1, r"an exception left a callback of then, .*from then"),
     ("rpc_to_no_rank", 2, r"rpc: the target is rank 5, but the job has the ranks 0 to 1"),
+    ("rpc_names_team_elsewhere", 2, r"rpc: an argument is a team of which the target, rank 0, is no member"),
+    ("rpc_names_object_elsewhere", 2, r"rpc: an argument is a dist_object of a team of which the target, rank 0, is no member"),
     ("rpc_to_no_member", 2, r"team: rank -1 is outside the team of 2 ranks"),
     ("reads_too_much", 1, r"*serialization: a message of \d+ bytes cannot hold .*in the same order"),
     ("view_of_wrong_size", 1, r"make_view: there are 3 elements, but the size is given as 4"),
