@@ -35,18 +35,18 @@ char const* state_name(rank_state state) {
   return "unknown";
 }
 
-/// "in barrier for 1.2 s", "computing; rpc to rank 3 was 20 ms ago".
+/// "in barrier for 1.2 s", "last call rpc (rank 3)".
 std::string doing(rank_diagnostics const& d, std::uint64_t now_ns) {
   activity const last = d.last_call.load(std::memory_order_relaxed);
   if (last == activity::none) return "no communication yet";
-  std::uint64_t const entered = d.entered_ns.load(std::memory_order_relaxed);
-  std::string const ago =
-      entered == 0 || entered > now_ns ? "" : duration(static_cast<double>(now_ns - entered) / 1e9);
   std::int32_t const peer = d.peer.load(std::memory_order_relaxed);
   std::string what = to_string(last);
   if (peer >= 0) what += format(" (rank %d)", peer);
-  if (d.inside.load(std::memory_order_relaxed) != 0) return "in " + what + (ago.empty() ? "" : " for " + ago);
-  return "last call " + what + (ago.empty() ? "" : ", " + ago + " ago");
+  if (d.inside.load(std::memory_order_relaxed) == 0) return "last call " + what;
+  // Of calls that wait for long.
+  std::uint64_t const entered = d.entered_ns.load(std::memory_order_relaxed);
+  bool const known = entered != 0 && entered <= now_ns;
+  return "in " + what + (known ? " for " + duration(static_cast<double>(now_ns - entered) / 1e9) : "");
 }
 
 std::string outstanding(rank_diagnostics const& d) {
@@ -62,8 +62,11 @@ std::string outstanding(rank_diagnostics const& d) {
   add(d.collectives_open, "collective open", "collectives open");
   if (text.empty()) text = "nothing";
   // Ranks that wait for each other in different collectives show it here.
+  // It is noted by waits that get long: later ones may have come and gone.
   auto const signature = d.collective_signature.load(std::memory_order_relaxed);
-  if (signature != 0) {
+  bool const waits = d.inside.load(std::memory_order_relaxed) != 0 ||
+                     d.collectives_open.load(std::memory_order_relaxed) != 0;
+  if (signature != 0 && waits) {
     text += format("; last collective: %s, no. %u on %s", describe(signature).c_str(),
                    d.collective_number.load(std::memory_order_relaxed) + 1,
                    describe_team(d.collective_team.load(std::memory_order_relaxed)).c_str());

@@ -135,7 +135,8 @@ bool turn_is_long() noexcept {
 }
 
 waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
-    : outer_(diagnostics->last_call.load(std::memory_order_relaxed)) {
+    : outer_(diagnostics->last_call.load(std::memory_order_relaxed)),
+      outer_peer_(diagnostics->peer.load(std::memory_order_relaxed)) {
   note_call(what, peer);
   // The waiter fills it in when waiting gets long.
   diagnostics->entered_ns.store(0, std::memory_order_relaxed);
@@ -144,7 +145,7 @@ waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
 
 waiting_note::~waiting_note() {
   diagnostics->inside.store(0, std::memory_order_relaxed);
-  diagnostics->last_call.store(outer_, std::memory_order_relaxed);
+  note_call(outer_, outer_peer_);
 }
 
 }  // namespace atl::engine

@@ -31,6 +31,7 @@ class waiting_note {
 
  private:
   activity outer_;
+  std::int32_t outer_peer_;
 };
 
 /// What a thread may do while it waits.
