@@ -403,6 +403,15 @@ class OutputAndInput(LauncherTest):
         self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGPIPE)
         process.stderr.close()
 
+    def test_output_that_cannot_be_written_ends_the_job_with_words(self):
+        words = "atoll run: cannot write standard output: No space left on device\n"
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            # It would go on for ever; ends by itself before anybody looks; fails on its own.
+            for script, status in (("while :; do echo yes; done", 1), ("echo yes", 1), ("echo yes; exit 3", None)):
+                got = self.run_job("-n", 2, "sh", "-c", script, stdout=full)
+                self.assertEqual(got.err.count(words), 1, got)
+                self.assertIn(got.status, (status,) if status else (1, 3), got)
+
     def test_input_goes_to_rank_0(self):
         got = self.run_job("-n", 3, PROGRAM, "cat", input="some text\n")
         self.assertEqual(got.out.count("some text\n"), 1, got)
@@ -943,6 +952,15 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.assertEqual(job.wait(30), 128 + signal.SIGPIPE)
         with open(self.told, encoding="utf-8") as file:
             self.assertTrue(file.read().endswith("ended\n"))
+
+    def test_output_that_cannot_be_written(self):
+        for act in ("trap 'exit 5' TERM; while :; do echo '[1,0]<stdout>:words'; /bin/sleep 0.01; done", "echo '[1,0]<stdout>:words'; exit 0"):
+            self.install("mpirun", act=act)
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                got = subprocess.run([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdin=subprocess.DEVNULL, stdout=full,
+                                     stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+            self.assertEqual(got.returncode, 1, got)
+            self.assertEqual(got.stderr.count("cannot write standard output: No space left on device\n"), 1, got)
 
     def test_a_launcher_that_hangs(self):
         self.install("mpirun", act="trap 'exit 3' TERM; while :; do /bin/sleep 0.05; done")

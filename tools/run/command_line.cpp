@@ -30,9 +30,9 @@ constexpr char const* footer =
     "\n"
     "Exit status: that of the first rank that failed (128 + number for a signal), 0 when none did; "
     "124 when the time\n"
-    "was up; 128 + number when the launcher got a signal; 126 and 127 when the program cannot be run "
-    "or found; 2 for\n"
-    "wrong options.\n"
+    "was up; 128 + number when the launcher got a signal; 1 when standard output cannot be written; "
+    "126 and 127 when\n"
+    "the program cannot be run or found; 2 for wrong options.\n"
     "\n"
     "Ctrl-C, SIGTERM and SIGHUP end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, "
     "then ends them.";

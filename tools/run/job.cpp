@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"
@@ -84,6 +85,8 @@ int job::run() {
   kill_groups(SIGKILL);
   end_children(guard.pid());
   finish();
+  tell_lost_output();
+  flush();
   return status_;
 }
 
@@ -249,7 +252,8 @@ void job::note_vanished(int rank) {
 void job::check_clocks() {
   auto const now = clock::now();
   if (phase_ == phase::running && output_.broken()) {
-    begin_end(exit_status::signal_base + SIGPIPE, SIGTERM);  // `| head`: nobody listens any more
+    // `| head`: nobody listens any more.
+    if (!tell_lost_output()) begin_end(exit_status::signal_base + SIGPIPE, SIGTERM);
   }
   if (phase_ == phase::running && options_.timeout && now >= started_ + *options_.timeout) {
     double const seconds = std::chrono::duration<double>(*options_.timeout).count();
@@ -277,6 +281,16 @@ void job::check_clocks() {
 void job::tell(std::string const& text) {
   messages_.add(text);
   flush();
+}
+
+/// True: standard output cannot be written, which is said once, and the job ends.
+bool job::tell_lost_output() {
+  if (output_.failure() == 0) return false;
+  if (std::exchange(told_lost_output_, true)) return true;
+  tell(lost_output(output_));
+  if (phase_ == phase::running) begin_end(1, SIGTERM);
+  if (status_ == 0) status_ = 1;
+  return true;
 }
 
 int job::program_of(int rank) const {

@@ -63,6 +63,7 @@ class job {
   void fail(int rank, verdict const& v);
   int program_of(int rank) const;
   void tell(std::string const& text);
+  bool tell_lost_output();
   std::uint32_t ask_all_where();
   int poll_limit() const;
   void draw_picture(std::string const& heading);
@@ -92,6 +93,7 @@ class job {
   phase phase_ = phase::running;
   int status_ = 0;
   bool decided_ = false;  ///< status_ is final
+  bool told_lost_output_ = false;
   time_point started_;
   std::optional<time_point> kill_at_;  ///< when patience with ending ranks ends
   bool killed_ = false;

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
 
 namespace atl::tools {
 
@@ -24,6 +27,7 @@ void sink::flush() {
       written_ += static_cast<std::size_t>(done);
     } else if (errno != EINTR && errno != EAGAIN) {
       broken_ = true;
+      failure_ = errno == EPIPE ? 0 : errno;
     } else if (errno == EAGAIN) {
       break;
     }
@@ -35,6 +39,10 @@ void sink::flush() {
     text_.erase(0, written_);
     written_ = 0;
   }
+}
+
+std::string lost_output(sink const& output) {
+  return format("atoll run: cannot write standard output: %s\n", std::strerror(output.failure()));
 }
 
 void line_splitter::add(std::string_view bytes, sink& to) {

@@ -22,8 +22,10 @@ class sink {
   bool empty() const noexcept { return text_.size() == written_; }
   /// So much is waiting that the ranks had better wait too.
   bool full() const noexcept { return text_.size() - written_ > limit; }
-  /// The reader has gone (`| head`).
+  /// Nothing more can be written: the reader has gone (`| head`), or there is a failure().
   bool broken() const noexcept { return broken_; }
+  /// Why the last write failed (errno); 0 if it did not, or only since the reader has gone.
+  int failure() const noexcept { return failure_; }
   int descriptor() const noexcept { return descriptor_; }
 
  private:
@@ -32,7 +34,11 @@ class sink {
   std::string text_;
   std::size_t written_ = 0;
   bool broken_ = false;
+  int failure_ = 0;
 };
+
+/// What the user hears when standard output has a failure(): a line.
+std::string lost_output(sink const& output);
 
 /// Cuts what a rank writes to one of its streams into lines.
 class line_splitter {

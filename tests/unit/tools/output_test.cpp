@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <string>
 
@@ -84,7 +85,21 @@ TEST_F(output, reader_that_has_gone_is_noticed) {
   to.add("text\n");
   to.flush();
   EXPECT_TRUE(to.broken());
+  EXPECT_EQ(to.failure(), 0);
   EXPECT_TRUE(to.empty());
+}
+
+TEST_F(output, file_that_cannot_be_written_is_a_failure) {
+  atl::os::unique_fd const full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  if (!full) GTEST_SKIP() << "no /dev/full";
+  sink to(full.get());
+  to.add("text\n");
+  to.flush();
+  EXPECT_TRUE(to.broken());
+  EXPECT_EQ(to.failure(), ENOSPC);
+  EXPECT_TRUE(to.empty());
+  EXPECT_EQ(atl::tools::lost_output(to),
+            "atoll run: cannot write standard output: No space left on device\n");
 }
 
 }  // namespace

@@ -59,6 +59,10 @@ class watch {
     if (options_.timeout)
       end_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(*options_.timeout);
     while (!over()) step();
+    if (output_.out.failure() != 0) {
+      std::fputs(lost_output(output_.out).c_str(), stderr);
+      if (status_ == 0) status_ = 1;
+    }
     return status_;
   }
 
@@ -134,7 +138,7 @@ class watch {
     output_.out.flush();
     errors_.out.flush();
     // `| head`: nobody listens any more.
-    if (output_.out.broken()) end_now(exit_status::signal_base + SIGPIPE);
+    if (output_.out.broken()) end_now(output_.out.failure() != 0 ? 1 : exit_status::signal_base + SIGPIPE);
     if (end_at_ && clock::now() >= *end_at_) time_is_up();
   }
 
