@@ -739,6 +739,9 @@ class Mistakes(LauncherTest):
         self.assert_refused(2, "--launcher ssh: not one of srun", "-n", 2, "--launcher", "ssh", "--hosts", "a", PROGRAM)
         self.assert_refused(2, "run: --frobnicate is no option", "--frobnicate", "-n", 2, PROGRAM)
         self.assert_refused(2, "run: -frob is no option", "-n", 2, "-frob", PROGRAM)
+        self.assert_refused(2, "run: -hosst is no option", "-hosst", "a,b", PROGRAM)
+        self.assert_refused(2, "run: -n: its value is missing", "-n")
+        self.assert_refused(2, "run: -hosts: its value is missing", "-n", 2, "-hosts")
 
     def test_without_a_number_there_is_a_rank_for_each_core_and_words(self):
         cores = len(os.sched_getaffinity(0))
@@ -776,6 +779,16 @@ class Mistakes(LauncherTest):
         self.assertEqual((got.status, got.out), (0, "--tag --timeout x"))
         got = self.run_job("-n", 1, "--", "echo", "-v")
         self.assertEqual((got.status, got.out), (0, "-v\n"))
+
+    def test_long_options_may_have_one_dash(self):
+        for words in (("-ranks", 1, "-tag"), ("-n1", "-t"), ("-np=1", "-tag"), ("-n", 1, "-timeout", 30, "-tag"), ("-n", 1, "-bind", "none", "-tv"),
+                      ("-n", 1, "-stdin=none", "-tag", "-nodes", 1)):
+            got = self.run_job(*words, "echo", "-hosts", "-tag")
+            self.assertEqual((got.status, got.out), (0, "[0] -hosts -tag\n"), (words, got))
+        got = self.run_job("-ranks", 1, "-env", "WORD=said", "-pty", "sh", "-c", "test -t 1 && printf $WORD")
+        self.assertEqual((got.status, got.out), (0, "said"), got)
+        for word in ("-help", "-h"):
+            self.assertIn("Usage: atoll run", self.run_job(word).out)
 
     def test_other_subcommands(self):
         run = lambda *words: subprocess.run([ATOLL, *words], text=True, capture_output=True, env=self.environment())
@@ -905,6 +918,13 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.assertEqual(self.line()[0], name)
         self.start("--hosts", "a,b", "--launcher", "hydra", PROGRAM)
         self.assertEqual(self.line(), ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2", "-prepend-pattern", "<atoll:%r>", PROGRAM])
+        # Hydra's own spellings.
+        hosts = os.path.join(self.folder, "hosts")
+        with open(hosts, "w", encoding="utf-8") as file:
+            file.write("a\nb\n")
+        for words in (("-hosts", "a,b"), ("-hosts=a,b",), ("-hostfile", hosts), ("-ssh-servers", "a,b")):
+            self.start(*words, "-launcher", "hydra", PROGRAM)
+            self.assertEqual(self.line()[:5], ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2"])
 
     def test_inside_an_allocation_of_slurm(self):
         self.install("mpirun", "srun")

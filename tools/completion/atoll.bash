@@ -20,8 +20,9 @@ _atoll_program_at() {
   for ((i = $1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
       = | *=*) ;;
-      -n | -np | --np | --ranks | -ranks | -N | --nodes | --timeout | -timeout | -E | --env | --shared-heap | -shared-heap | --bind | \
-        -bind | --stdin | -stdin | --hosts | --hostfile | --launcher | --ssh-servers | -ssh-servers)
+      -n | -np | --ranks | -ranks | -N | --nodes | -nodes | --timeout | -timeout | -E | --env | -env | --shared-heap | -shared-heap | \
+        --bind | -bind | --stdin | -stdin | --hosts | -hosts | --hostfile | -hostfile | --launcher | -launcher | --ssh-servers | \
+        -ssh-servers)
         [ "${COMP_WORDS[i + 1]}" = = ] && ((i++))
         ((i++))
         ;;
@@ -40,14 +41,14 @@ _atoll_run() {  # where options begin, the words of the command
     return
   fi
   case $previous in
-    -n | -np | --np | --ranks | -ranks) _atoll_words "1 2 4 8 $(nproc 2> /dev/null)" ;;
-    -N | --nodes) _atoll_words "1 2 4" ;;
-    --launcher) _atoll_words "srun prterun mpirun hydra" ;;
-    --hosts) mapfile -t COMPREPLY < <(compgen -A hostname -- "$word") ;;
-    --hostfile) _atoll_files ;;
+    -n | -np | --ranks | -ranks) _atoll_words "1 2 4 8 $(nproc 2> /dev/null)" ;;
+    -N | --nodes | -nodes) _atoll_words "1 2 4" ;;
+    --launcher | -launcher) _atoll_words "srun prterun mpirun hydra" ;;
+    --hosts | -hosts) mapfile -t COMPREPLY < <(compgen -A hostname -- "$word") ;;
+    --hostfile | -hostfile) _atoll_files ;;
     --bind | -bind) _atoll_words "auto core numa none socket" ;;
     --stdin | -stdin) _atoll_words "0 all none" ;;
-    -E | --env) mapfile -t COMPREPLY < <(compgen -v -- "$word") ;;
+    -E | --env | -env) mapfile -t COMPREPLY < <(compgen -v -- "$word") ;;
     --timeout | -timeout) _atoll_words "10 60 5m 1h" ;;
     --shared-heap | -shared-heap) _atoll_words "64M 256M 1G 10%" ;;
     *)

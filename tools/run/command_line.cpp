@@ -37,67 +37,97 @@ constexpr char const* footer =
     "Ctrl-C, SIGTERM and SIGHUP end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, "
     "then ends them.";
 
-/// Options of other launchers of this kind, which write long names with one dash, in our spelling. Looks only
-/// at what stands before the program.
+struct spelling {
+  std::string_view name;
+  std::string_view ours;
+  bool takes_value;
+};
+
+/// What a word before the program means. Long names may have one dash, as those of other launchers of this kind.
+spelling const* find_spelling(std::string_view word) {
+  static constexpr std::array shorts{
+      spelling{"-np", "--ranks", true}, spelling{"-n", "--ranks", true}, spelling{"-N", "--nodes", true},
+      spelling{"-E", "--env", true},    spelling{"-i", "--info", false}, spelling{"-t", "--tag", false},
+      spelling{"-h", "--help", false},
+  };
+  static constexpr std::array longs{
+      spelling{"ranks", "--ranks", true},
+      spelling{"nodes", "--nodes", true},
+      spelling{"hosts", "--hosts", true},
+      spelling{"hostfile", "--hostfile", true},
+      spelling{"launcher", "--launcher", true},
+      spelling{"tag", "--tag", false},
+      spelling{"timeout", "--timeout", true},
+      spelling{"env", "--env", true},
+      spelling{"shared-heap", "--shared-heap", true},
+      spelling{"bind", "--bind", true},
+      spelling{"stdin", "--stdin", true},
+      spelling{"pty", "--pty", false},
+      spelling{"show", "--show", false},
+      spelling{"info", "--info", false},
+      spelling{"help", "--help", false},
+      spelling{"backtrace", "--backtrace", false},
+      spelling{"localhost", "--localhost", false},
+      spelling{"ssh-servers", "--ssh-servers", true},
+  };
+  auto const among = [](auto const& all, std::string_view name) {
+    auto const found =
+        std::find_if(all.begin(), all.end(), [&](spelling const& s) { return s.name == name; });
+    return found == all.end() ? nullptr : &*found;
+  };
+  if (spelling const* const found = among(shorts, word)) return found;
+  return among(longs, word.substr(word.starts_with("--") ? 2 : 1));
+}
+
+/// One word of options, without a value that stands behind it.
+struct option_word {
+  std::string name;  ///< as it was written
+  spelling const* meaning = nullptr;
+  std::optional<std::string> value;  ///< "-n=4", "-n4"
+};
+
+option_word read_option(std::string const& word) {
+  std::size_t const equals = word.find('=');
+  option_word one{word.substr(0, equals), find_spelling(word.substr(0, equals)), std::nullopt};
+  if (one.meaning != nullptr) {
+    if (equals != std::string::npos) one.value = word.substr(equals + 1);
+    return one;
+  }
+  // A short option and its value in one word.
+  spelling const* const begin = word[1] == '-' ? nullptr : find_spelling(word.substr(0, 2));
+  if (begin != nullptr && begin->takes_value) return {word.substr(0, 2), begin, word.substr(2)};
+  // Short options without values in one word; of others, none may be taken for such.
+  bool const flags = word[1] != '-' && word.find_first_not_of("tvih", 1) == std::string::npos;
+  if (!flags) throw startup_error(word + " is no option; `atoll run --help` lists them");
+  return {word, nullptr, std::nullopt};
+}
+
+/// What stands before the program, each option in one spelling, then "--" and what follows.
 std::vector<std::string> normalise(int argc, char** argv) {
-  struct spelling {
-    std::string_view theirs;
-    std::string_view ours;
-    bool takes_value;
-  };
-  static constexpr std::array spellings{
-      spelling{"-np", "-n", true},
-      spelling{"-shared-heap", "--shared-heap", true},
-      spelling{"-ssh-servers", "--ssh-servers", true},
-      spelling{"-show", "--show", false},
-      spelling{"-info", "--info", false},
-      spelling{"-i", "--info", false},
-      spelling{"-backtrace", "--backtrace", false},
-      spelling{"-localhost", "--localhost", false},
-      spelling{"-help", "--help", false},
-      spelling{"-n", "-n", true},
-      spelling{"-N", "-N", true},
-      spelling{"-E", "-E", true},
-      spelling{"--env", "--env", true},
-      spelling{"--ranks", "--ranks", true},
-      spelling{"--nodes", "--nodes", true},
-      spelling{"--hosts", "--hosts", true},
-      spelling{"--hostfile", "--hostfile", true},
-      spelling{"--launcher", "--launcher", true},
-      spelling{"--timeout", "--timeout", true},
-      spelling{"--bind", "--bind", true},
-      spelling{"--stdin", "--stdin", true},
-      spelling{"--shared-heap", "--shared-heap", true},
-      spelling{"--ssh-servers", "--ssh-servers", true},
-  };
   std::vector<std::string> words;
   int at = 1;
   for (; at < argc; ++at) {
-    std::string word = argv[at];
+    std::string const word = argv[at];
     if (word == "--") {
       ++at;
       break;
     }
     if (word.size() < 2 || word[0] != '-') break;
-    std::string value;
-    bool has_value = false;
-    if (auto const equals = word.find('='); equals != std::string::npos) {
-      value = word.substr(equals + 1);
-      word.erase(equals);
-      has_value = true;
-    }
-    auto const found =
-        std::find_if(spellings.begin(), spellings.end(), [&](spelling const& s) { return s.theirs == word; });
-    if (found == spellings.end()) {
-      words.emplace_back(argv[at]);
+    option_word one = read_option(word);
+    if (one.meaning == nullptr) {
+      words.push_back(word);
       continue;
     }
-    words.emplace_back(found->ours);
-    if (has_value) {
-      words.push_back(value);
-    } else if (found->takes_value && at + 1 < argc) {
-      words.emplace_back(argv[++at]);
+    std::string const ours(one.meaning->ours);
+    if (!one.meaning->takes_value) {
+      words.push_back(one.value ? ours + "=" + *one.value : ours);
+      continue;
     }
+    if (!one.value && at + 1 < argc) one.value = argv[++at];
+    if (!one.value)
+      throw startup_error(one.name + ": its value is missing; `atoll run --help` lists the options");
+    words.push_back(ours);
+    words.push_back(*one.value);
   }
   words.emplace_back("--");
   for (; at < argc; ++at) words.emplace_back(argv[at]);
@@ -111,13 +141,6 @@ class with_program final : public CLI::Formatter {
     return "Usage: " + name + " [OPTIONS] PROGRAM [ARGUMENTS...]\n";
   }
 };
-
-/// The word that is no option: "--" among the rest is ours.
-std::string unknown_option(CLI::App const& app) {
-  auto const words = app.remaining();
-  auto const found = std::find_if(words.begin(), words.end(), [](std::string const& w) { return w != "--"; });
-  return found == words.end() ? "--" : *found;
-}
 
 void declare_options(CLI::App& app, command_line& line) {
   app.add_option("-n,--ranks", line.ranks, "number of ranks (also -np); without it, one for each usable core")
@@ -184,8 +207,6 @@ std::optional<command_line> read_command_line(int argc, char** argv) {
   } catch (CLI::CallForHelp const&) {
     std::fputs(app.help().c_str(), stdout);
     return std::nullopt;
-  } catch (CLI::ExtrasError const&) {
-    throw startup_error(unknown_option(app) + " is no option; `atoll run --help` lists them");
   } catch (CLI::ParseError const& error) {
     throw startup_error(std::string(error.what()) + "; `atoll run --help` lists the options");
   }
