@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
@@ -15,6 +16,8 @@
 namespace atl::bootstrap {
 
 std::sig_atomic_t volatile frozen = 0;
+// What freeze() has the user type.
+static_assert(std::is_same_v<std::sig_atomic_t, int>);
 
 namespace {
 
@@ -61,8 +64,8 @@ void freeze(char const* why) noexcept {
   int const pid = ::getpid();
   std::snprintf(
       line.data(), line.size(),
-      "atoll: pid %d waits for a debugger (%s): gdb -p %d, then `set var atl::bootstrap::frozen = 0` and "
-      "`continue`; kill -CONT %d goes on without one\n",
+      "atoll: pid %d waits for a debugger (%s): gdb -p %d, then `set var *(int*)&'atl::bootstrap::frozen' = 0` "
+      "and `continue`; kill -CONT %d goes on without one\n",
       pid, why, pid, pid);
   print(line.data());
   frozen = 1;

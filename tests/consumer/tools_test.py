@@ -410,6 +410,8 @@ class Programs(ToolsTest):
                                        env=clean_environment(**variables))
             line = process.stderr.readline()
             self.assertIn(f"pid {process.pid} waits for a debugger", line)
+            # Without the type gdb refuses a variable that has no debugging information.
+            self.assertIn("`set var *(int*)&'atl::bootstrap::frozen' = 0`", line)
             deadline = time.monotonic() + PATIENCE
             while process.poll() is None and time.monotonic() < deadline:
                 process.send_signal(signal.SIGCONT)
