@@ -1047,11 +1047,33 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.install("mpirun", act=f"""case "$*" in *' picture '*) exit 1 ;; esac; {self.hangs()}""")
         self.assertIn("picture` has failed", self.quit_job())
 
+    def test_picture_counts_jobs(self):
+        keeper = os.path.join(self.folder, "atoll-keeper")
+        shutil.copy("/bin/sleep", keeper)
+        job = f"{time.monotonic_ns():016x}"
+        keepers = [subprocess.Popen([keeper, "60"], env={"ATOLL_CLUSTER_JOB": name}) for name in (job, job, job + "0")]
+        got = subprocess.run([ATOLL, "picture", job], text=True, capture_output=True, check=False)
+        self.assertEqual((got.returncode, got.stderr), (0, ""), got)
+        self.assertRegex(got.stdout, "^1 job asked")
+        self.assertEqual([each.wait(30) for each in keepers[:2]], [-signal.SIGQUIT] * 2)
+        self.assertIsNone(keepers[2].poll())
+        keepers[2].kill()
+        keepers[2].wait(30)
+
+    def test_verbose_tells_the_name_for_picture(self):
+        self.install("mpirun")
+        said = re.search("^atoll run: job ([0-9a-f]{16}), as `atoll picture` knows it$", self.start("-v", "--hosts", "a", PROGRAM).stderr, flags=re.M)
+        with open(self.told, encoding="utf-8") as file:
+            self.assertIn(f"\nATOLL_CLUSTER_JOB={said[1]}\n", file.read())
+
     def test_picture_without_a_job(self):
         got = subprocess.run([ATOLL, "picture", "0" * 16], text=True, capture_output=True, check=False)
         self.assertEqual((got.returncode, got.stdout), (1, ""))
-        self.assertIn("no job on several hosts has ranks of yours here", got.stderr)
-        self.assertEqual(subprocess.run([ATOLL, "picture", "--all"], capture_output=True, check=False).returncode, 2)
+        self.assertIn(f"no job {'0' * 16} on several hosts has ranks of yours here", got.stderr)
+        for words, said in ((("--all",), "--all is no option"), (("a", "b"), "one JOB, or none"), (("",), "JOB is empty")):
+            got = subprocess.run([ATOLL, "picture", *words], text=True, capture_output=True, check=False)
+            self.assertEqual((got.returncode, got.stdout), (2, ""))
+            self.assertRegex(got.stderr, f"^atoll picture: {said}.*\n\nusage: atoll picture")
         self.assertIn("usage: atoll picture", subprocess.run([ATOLL, "picture", "--help"], text=True, capture_output=True, check=True).stdout)
 
     def test_show(self):

@@ -46,7 +46,10 @@ int run(run_options options) {
         return 0;
       }
       std::fprintf(stderr, "atoll run: starting by %s\n", plan.by.words.c_str());
-      if (options.verbosity > 0) show_words(plan.words, options, stderr);
+      if (options.verbosity > 0) {
+        std::fprintf(stderr, "atoll run: job %s, as `atoll picture` knows it\n", plan.id.c_str());
+        show_words(plan.words, options, stderr);
+      }
       return run_cluster(plan, options);
     } catch (startup_error const& error) {
       std::fprintf(stderr, "atoll run: %s\n", error.what());
