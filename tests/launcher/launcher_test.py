@@ -740,6 +740,10 @@ class Mistakes(LauncherTest):
         self.assert_refused(2, "run: --frobnicate is no option", "--frobnicate", "-n", 2, PROGRAM)
         self.assert_refused(2, "run: -frob is no option", "-n", 2, "-frob", PROGRAM)
         self.assert_refused(2, "run: -hosst is no option", "-hosst", "a,b", PROGRAM)
+        self.assert_refused(2, "-E FOO,BAR=4: `FOO,BAR` is no name of a variable; lists hold names only", "-n", 1, "-E", "FOO,BAR=4", PROGRAM)
+        self.assert_refused(2, "-E =4: no name before the =", "-n", 1, "-E", "=4", PROGRAM)
+        for names in ("2X", "A-B", "HOME,,PATH", "HOME, PATH"):
+            self.assert_refused(2, f"-E {names}: `.*` is no name of a variable$", "-n", 1, "-E", names, PROGRAM)
         self.assert_refused(2, "run: -n: its value is missing", "-n")
         self.assert_refused(2, "run: -hosts: its value is missing", "-n", 2, "-hosts")
 

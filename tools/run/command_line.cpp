@@ -162,7 +162,8 @@ void declare_options(CLI::App& app, command_line& line) {
   app.add_option("--timeout", line.timeout,
                  "end the job after so many seconds (or 5m, 1h), saying what each rank was doing")
       ->type_name("SECONDS");
-  app.add_option("-E,--env", line.environment, "set or forward an environment variable; may be repeated")
+  app.add_option("-E,--env", line.environment,
+                 "set an environment variable, or forward one or a list with commas; may be repeated")
       ->type_name("NAME[=VALUE]")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

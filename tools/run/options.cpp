@@ -63,16 +63,30 @@ input_mode parse_input(std::string const& text) {
   throw startup_error("--stdin " + text + ": not one of 0, all, none");
 }
 
+/// As shells have them: others cannot be read back, and a comma shows that a list was meant.
+void check_variable(std::string_view name, std::string const& text) {
+  auto const letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  bool const good = !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9');
+  });
+  if (good) return;
+  bool const list = text.find('=') != std::string::npos && name.find(',') != std::string_view::npos;
+  throw startup_error("-E " + text + ": `" + std::string(name) + "` is no name of a variable" +
+                      (list ? "; lists hold names only, so give -E once more for each NAME=VALUE" : ""));
+}
+
 /// NAME=VALUE sets; NAME[,NAME...] is forwarded anyway, since ranks inherit the environment.
 void add_environment(std::string const& text, std::vector<std::string>& to,
                      std::vector<std::string>& remarks) {
   if (auto const equals = text.find('='); equals != std::string::npos) {
-    if (equals == 0) throw startup_error("--env " + text + ": no name before the =");
+    if (equals == 0) throw startup_error("-E " + text + ": no name before the =");
+    check_variable(std::string_view(text).substr(0, equals), text);
     to.push_back(text);
     return;
   }
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
+    check_variable(name, text);
     if (char const* const value = std::getenv(name.c_str())) {
       to.push_back(name + "=" + value);
     } else {
