@@ -744,6 +744,14 @@ class Mistakes(LauncherTest):
         self.assert_refused(2, "-E =4: no name before the =", "-n", 1, "-E", "=4", PROGRAM)
         for names in ("2X", "A-B", "HOME,,PATH", "HOME, PATH"):
             self.assert_refused(2, f"-E {names}: `.*` is no name of a variable$", "-n", 1, "-E", names, PROGRAM)
+        for option in ("--hosts", "-hosts", "--hostfile", "--shared-heap", "-n", "-E", "--bind"):
+            self.assert_refused(2, f"run: {option}: its value is empty", option, "", PROGRAM)
+        self.assert_refused(2, "run: --hosts: its value is empty", "--hosts=", PROGRAM)
+        for words in (("-n", 2, "-n", 3), ("-np", 2, "-n3"), ("--ranks=2", "-n", 2)):
+            self.assert_refused(2, "run: -n is given twice$", *words, PROGRAM)
+        self.assert_refused(2, "run: --hosts is given twice", "--hosts", "a", "--hosts", "b", PROGRAM)
+        for nothing in ("0", "0M", "0%"):
+            self.assert_refused(2, f"--shared-heap {nothing}: nothing could be allocated", "-n", 1, "--shared-heap", nothing, PROGRAM)
         self.assert_refused(2, "run: -n: its value is missing", "-n")
         self.assert_refused(2, "run: -hosts: its value is missing", "-n", 2, "-hosts")
 

@@ -105,6 +105,7 @@ option_word read_option(std::string const& word) {
 /// What stands before the program, each option in one spelling, then "--" and what follows.
 std::vector<std::string> normalise(int argc, char** argv) {
   std::vector<std::string> words;
+  std::vector<std::string> given;  ///< options with values
   int at = 1;
   for (; at < argc; ++at) {
     std::string const word = argv[at];
@@ -126,6 +127,12 @@ std::vector<std::string> normalise(int argc, char** argv) {
     if (!one.value && at + 1 < argc) one.value = argv[++at];
     if (!one.value)
       throw startup_error(one.name + ": its value is missing; `atoll run --help` lists the options");
+    // `--hosts "$HOSTS"` with nothing in HOSTS means no job on this host.
+    if (one.value->empty())
+      throw startup_error(one.name + ": its value is empty; leave the option out, or give it one");
+    if (ours != "--env" && std::find(given.begin(), given.end(), ours) != given.end())
+      throw startup_error(one.name + " is given twice");
+    given.push_back(ours);
     words.push_back(ours);
     words.push_back(*one.value);
   }

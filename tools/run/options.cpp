@@ -101,7 +101,10 @@ std::vector<std::string> added_environment(command_line const& line, std::vector
   std::vector<std::string> result;
   for (auto const& text : line.environment) add_environment(text, result, remarks);
   if (!line.heap.empty()) {
-    settings::parse_heap_size(line.heap, "--shared-heap");
+    settings::size_value const size = settings::parse_heap_size(line.heap, "--shared-heap");
+    if (size.percent < 0 ? size.bytes == 0 : size.percent == 0)
+      throw startup_error("--shared-heap " + line.heap +
+                          ": nothing could be allocated; write for example 64M");
     result.push_back("UPCXX_SHARED_HEAP_SIZE=" + line.heap);
     result.push_back("GASNET_MAX_SEGSIZE=" + segment_size(line.heap));
   }
