@@ -119,11 +119,12 @@ void check_disjoint(void const* dest, void const* source, std::size_t bytes, cha
   auto const to = reinterpret_cast<std::uintptr_t>(dest);
   auto const from = reinterpret_cast<std::uintptr_t>(source);
   // An array onto itself changes nothing: so end rings of one rank.
-  if (bytes == 0 || to == from || (to > from ? to - from : from - to) >= bytes) return;
+  std::size_t const distance = to > from ? to - from : from - to;
+  if (bytes == 0 || to == from || distance >= bytes) return;
   check_failed(
-      "%s: source and destination, %zu bytes each, overlap: the destination begins %td bytes behind "
+      "%s: source and destination, %zu bytes each, overlap: the destination begins %zu bytes %s "
       "the source. Copy in two steps, or by std::memmove where both are local",
-      call, bytes, static_cast<std::ptrdiff_t>(to - from));
+      call, bytes, distance, to > from ? "behind" : "before");
 }
 
 }  // namespace atl::rt
