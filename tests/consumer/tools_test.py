@@ -150,6 +150,8 @@ class Wrapper(ToolsTest):
         for option in ("-network=token-ring", "-codemode=fast", "-threadmode=many"):
             got = self.call("upcxx", option, "-E", "none.cpp", status=2)
             self.assertIn(option.split("=")[1], got.stderr)
+            self.assertTrue(got.stderr.startswith("upcxx: "), got.stderr)
+        self.assertTrue(self.call("upcxx-meta", "-codemode=fast", "CXX", status=2).stderr.startswith("upcxx-meta: "))
 
     def test_language_level(self):
         for option, level, strict in (("-std=c++11", "202002L", "1"), ("-std=c++17", "202002L", "1"),
