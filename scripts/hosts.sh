@@ -47,7 +47,7 @@ frames, which is built as the target link_forwarder; where both are taken togeth
 
 Variables that begin with ATOLL_, UPCXX_, GASNET_, UCX_ or FI_ and those of sanitizers reach the ranks.
 
-Sets of different names do not know of each other. The standard name is made from user and path of this clone. Ends
+Sets of different names, up to 20 small letters and digits, do not know of each other. The standard name is made from user and path of this clone. Ends
 with status 77 where such hosts cannot be made, or the launcher is not installed.
 END
 }
