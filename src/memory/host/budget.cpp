@@ -57,6 +57,12 @@ std::string explain_refusal(os::memory_limits const& limits, std::uint64_t bytes
   // What the ranks take beside their heaps must not meet the limit either: that would be a kill.
   std::uint64_t const kept = ranks * (private_bytes_per_rank + promised);
   if (kept <= room && bytes <= room - kept) return {};
+  if (kept > room) {
+    return format(
+        "%s, but %u rank%s on this host need%s %s for messages and private memory alone. Start fewer ranks.",
+        describe(limits).c_str(), ranks, ranks == 1 ? "" : "s", ranks == 1 ? "s" : "",
+        format_bytes(kept).c_str());
+  }
   return format(
       "%s, %s of which are kept for messages and private memory of %u rank%s. Allocate less or start fewer ranks.",
       describe(limits).c_str(), format_bytes(kept).c_str(), ranks, ranks == 1 ? "" : "s");

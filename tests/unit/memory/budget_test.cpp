@@ -65,7 +65,15 @@ TEST(explain_refusal, keeps_room_for_private_memory) {
             std::string::npos);
   EXPECT_EQ(explain_refusal(limits, 48 * mib, 1), "");
   EXPECT_NE(explain_refusal(limits, ~std::uint64_t{0}, 1), "");
-  EXPECT_NE(explain_refusal(limits, 1, 100), "") << "less than what is kept is free";
+}
+
+TEST(explain_refusal, says_so_when_ranks_alone_need_more_than_there_is) {
+  os::memory_limits const limits = host_with(1024 * mib);
+  EXPECT_EQ(explain_refusal(limits, 1, 1000),
+            "1 GiB are free on the host (of 8 GiB), but 1000 ranks on this host need 7.8 GiB for messages "
+            "and private memory alone. Start fewer ranks.");
+  EXPECT_NE(explain_refusal(limits, 1, 1, 2048 * mib).find("but 1 rank on this host needs 2.0 GiB for"),
+            std::string::npos);
 }
 
 }  // namespace
