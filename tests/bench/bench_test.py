@@ -66,6 +66,11 @@ class Measuring(unittest.TestCase):
         rows = json.loads(done.stdout)["rows"]
         self.assertEqual([(r["key"], r["bytes"]) for r in rows], [("put.array", 100), ("put.array", 4096)])
 
+    def test_neighbors_alone_at_any_number_of_ranks(self):
+        done = bench("neighbors", "--ranks", "4", "--no-mpi", "--quick", "--only", "neighbors.sync", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(r["key"], r["ranks"]) for r in json.loads(done.stdout)["rows"]], [("neighbors.sync", 4)])
+
     def test_list(self):
         done = bench("--list")
         self.assertEqual(done.returncode, 0)
@@ -398,6 +403,11 @@ class Mistakes(unittest.TestCase):
     def test_bad_ranks(self):
         for ranks in ("1", "two", "2x"):
             self.refuse(2, "--ranks", "--ranks=" + ranks)
+
+    def test_nothing_measured(self):
+        words = ("--no-mpi", "--quick", "--ranks", "3")
+        self.refuse(1, "nothing was measured: no row with the key foo in barrier for 3 ranks", "barrier", "--only", "foo", *words)
+        self.refuse(1, "nothing was measured: no row in put,rpc for 3 ranks. Most suites are for 2", "put", "rpc", *words)
 
     def test_net_needs_two_hosts(self):
         for hosts in ("a", "a,b,c"):

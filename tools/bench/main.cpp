@@ -32,7 +32,7 @@ bool wants(bench_options const& o, std::string const& suite) {
 /// Is there anything to measure with so many ranks?
 bool worthwhile(bench_options const& o, int ranks) {
   if (ranks == 2) return true;
-  for (char const* const suite : {"barrier", "allreduce", "broadcast", "alltoall", "gpu"}) {
+  for (char const* const suite : {"barrier", "allreduce", "broadcast", "alltoall", "neighbors", "gpu"}) {
     if (wants(o, suite)) return true;
   }
   return false;
@@ -57,6 +57,7 @@ class bench {
     for (auto const& [name, value] : configuration_) print_fact(name, value);
     if (os::usable_cores() < 2 && std::erase(options_.ranks, 2) > 0) {
       std::fprintf(table_, "Pairs of ranks are left out: they need two cores, and one is usable here.\n");
+      pairs_left_out_ = true;
     }
     if (options_.mpi && has_common_ones(options_)) measure_message_passing();
     if (wants(options_, "gpu")) measure_gpu_peers();
@@ -69,6 +70,8 @@ class bench {
     if (wants(options_, "threads") && status == 0) status = measure_threads();
     if (status != 0) {
       std::fprintf(stderr, "atoll bench: the measurement ended with status %d\n", status);
+    } else if (results_.empty()) {
+      status = tell_nothing_measured();
     } else {
       print_summary();
     }
@@ -199,6 +202,20 @@ class bench {
     }
   }
 
+  /// The exit status: an error, unless what the machine lacks has been told already.
+  int tell_nothing_measured() const {
+    std::string text = "atoll bench: nothing was measured";
+    bool const told = pairs_left_out_ || (options_.only.empty() && !has_common_ones(options_));
+    if (!told) {
+      text += options_.only.empty() ? ": no row" : ": no row with the key " + options_.only;
+      text += " in " + joined(options_.suites) + " for " + joined(options_.ranks) + " ranks. ";
+      text +=
+          options_.only.empty() ? "Most suites are for 2 ranks" : "Keys of rows stand in --json and --csv";
+    }
+    std::fprintf(stderr, "%s\n", text.c_str());
+    return told ? 0 : 1;
+  }
+
   void print_summary() {
     std::size_t goals = 0;
     std::size_t reached = 0;
@@ -220,6 +237,7 @@ class bench {
   bench_options options_;
   programs programs_;
   std::FILE* table_ = stdout;
+  bool pairs_left_out_ = false;
   configuration configuration_;
   std::map<peer_key, double> others_;
   std::vector<result> results_;

@@ -24,7 +24,8 @@ constexpr char const* footer =
     "  atoll bench net --hosts a,b         between two hosts; without --hosts between two simulated ones\n"
     "\n"
     "The ranks of a pair are bound to a core each. `~` before a figure says that the cores were never quiet\n"
-    "while it was measured. Exit status: 0 when everything ran and all data were right, whatever the speed.";
+    "while it was measured. Exit status: 0 when everything ran and all data were right, whatever the speed; "
+    "1 when nothing was measured.";
 
 std::vector<std::string> words_of(std::string const& text) {
   std::vector<std::string> words;
