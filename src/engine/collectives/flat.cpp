@@ -121,12 +121,14 @@ bool flat_collective::is_there(std::int32_t rank) {
   return true;
 }
 
-void flat_collective::leave(std::int32_t writer) {
+void flat_collective::leave() {
   // Pairs with the acquire in flat_all_left().
   leaves_for_peers();
   channel_of(*team, team->rank_me).left.store(team->flat_step, std::memory_order_release);
+  // Whoever wrote in this step or in one before may wait for its line, also where a line of another step is the one
+  // that this rank has read last.
   if (team->host.anybody_sleeps()) [[unlikely]]
-    wake(*team, writer);
+    wake(*team, -1);
 }
 
 std::byte const* flat_collective::payload_of(std::int32_t rank) const { return line_of(*team, rank).payload; }

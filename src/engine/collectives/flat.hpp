@@ -58,8 +58,8 @@ class flat_collective : public collective {
   bool all_there() { return flat_complete(*team, call, seen_); }
   /// One member's line of this step is there.
   bool is_there(std::int32_t rank);
-  /// This rank wants nothing more of this step that `writer` (-1: all) has published for it.
-  void leave(std::int32_t writer);
+  /// This rank wants nothing more of this step, nor of those before it.
+  void leave();
 
   std::byte const* payload_of(std::int32_t rank) const;
   std::byte const* block_at(std::int32_t rank, std::uint64_t offset) const;

@@ -29,7 +29,7 @@ class line_broadcast final : public flat_collective {
       if (!is_there(root_)) return false;
       if (bytes_ != 0) std::memcpy(buffer_, payload_of(root_), bytes_);
     }
-    leave(root_);
+    leave();
     return true;
   }
 
@@ -77,7 +77,7 @@ class staged_broadcast final : public flat_collective {
       if (block == staging_blocks::none && there_ != nullptr && *there_ < bytes_) return false;
       if (block != staging_blocks::none) flat_copy(*team, own_block_at(block), buffer_ + done_, bytes);
       flat_publish(*team, call, &block, sizeof block);
-      leave(root_);
+      leave();
       if (block == staging_blocks::none) return go_on_by_messages();
       team->staging.used_in(team->flat_step);
       done_ += bytes;
@@ -92,7 +92,7 @@ class staged_broadcast final : public flat_collective {
       bool const staged = block != staging_blocks::none;
       std::size_t const bytes = next_piece();
       if (staged) std::memcpy(buffer_ + done_, block_at(root_, block), bytes);
-      leave(root_);
+      leave();
       if (!staged) return go_on_by_messages();
       done_ += bytes;
       if (done_ == bytes_) return true;

@@ -34,7 +34,7 @@ class line_reduce final : public flat_collective {
       if (!all_there()) return false;
       if (r_.bytes() != 0) combine();  // else nothing may be at a null address
     }
-    if (r_.root >= 0) leave(-1);
+    if (r_.root >= 0) leave();
     return true;
   }
 
@@ -276,8 +276,8 @@ class staged_reduce final : public flat_collective {
   }
 
   /// Also where all wait for all: this rank's block may be the only one there is room for, so that others
-  /// must wait for it in the next step. They seldom do; nobody needs to be woken.
-  void leave_piece() { leave(r_.root < 0 ? team->rank_me : -1); }
+  /// must wait for it in the next step.
+  void leave_piece() { leave(); }
 
   bool go_on_by_messages() {
     leave_piece();

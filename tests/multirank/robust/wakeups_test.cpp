@@ -68,6 +68,21 @@ TEST_F(wakeups_test, collectives_wake) {
   half.destroy();
 }
 
+// Rank 0 wants to write its line of a barrier again while all others are in, or before, broadcasts of another root.
+TEST_F(wakeups_test, those_wake_who_have_read_other_lines) {
+  for (int round = 0; round < 5; ++round) {
+    upcxx::barrier();
+    if (me == n - 1) {
+      // Until all others sleep: nothing can show that they do.
+      auto const until = clock_type::now() + std::chrono::milliseconds(50);
+      while (clock_type::now() < until) {
+      }
+    }
+    for (int i = 0; i < 7; ++i) EXPECT_EQ(upcxx::broadcast(i + me, 1 % n).wait(), i + 1 % n);
+    EXPECT_EQ(upcxx::broadcast(round + me, 0).wait(), round);
+  }
+}
+
 // Senders wait for room while their target computes, then others wait for them.
 TEST_F(wakeups_test, full_queues_do_not_sleep) {
   static long sum;

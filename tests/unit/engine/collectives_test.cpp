@@ -78,7 +78,7 @@ class reader final : public flat_collective {
   bool advance() override {
     if (!is_there(0)) return false;
     std::memcpy(&value, payload_of(0), sizeof value);
-    leave(0);
+    leave();
     return true;
   }
   std::uint64_t value = 0;
