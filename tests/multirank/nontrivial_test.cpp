@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "common.hpp"
@@ -48,6 +49,22 @@ struct only_moves {
   };
 };
 
+/// Some values cannot be serialised.
+struct reluctant {
+  int value;
+  struct upcxx_serialization {
+    template <class Writer>
+    static void serialize(Writer& w, reluctant const& object) {
+      if (object.value < 0) throw std::runtime_error("a negative value");
+      w.write(object.value);
+    }
+    template <class Reader, class Storage>
+    static reluctant* deserialize(Reader& r, Storage storage) {
+      return storage.construct(reluctant{r.template read<int>()});
+    }
+  };
+};
+
 using numbers = std::map<int, std::string>;
 
 }  // namespace
@@ -86,6 +103,19 @@ TEST_F(nontrivial_test, values_arrive_as_their_serialization_says) {
   wide const w = experimental::broadcast_nontrivial(mine, 0).wait();
   EXPECT_EQ(w.value, 0);
   EXPECT_EQ(w.text, mine.text);
+}
+
+TEST_F(nontrivial_test, a_root_that_cannot_serialise_has_begun_nothing) {
+  for (int root = 0; root < n; ++root) {
+    if (me == root && n > 1) {
+      EXPECT_THROW((void)experimental::broadcast_nontrivial(reluctant{-1}, root), std::runtime_error);
+      upcxx::promise<reluctant> none;
+      EXPECT_THROW(experimental::broadcast_nontrivial(reluctant{-1}, root, upcxx::world(),
+                                                      upcxx::operation_cx::as_promise(none)),
+                   std::runtime_error);
+    }
+    EXPECT_EQ(experimental::broadcast_nontrivial(reluctant{me}, root).wait().value, root);
+  }
 }
 
 TEST_F(nontrivial_test, containers_are_reduced) {

@@ -12,7 +12,7 @@
 namespace atl::engine {
 
 /// An object of a size that only its owner knows. `data` given to these is aligned to 64 bytes,
-/// or to what `pack` reported.
+/// or to what `pack` reported. These run in any progress and may not throw.
 struct object_functions {
   /// Serialises the object; the buffer lives until the next call or the end of the collective.
   struct packed {

@@ -56,18 +56,26 @@ class object_buffer {
  private:
   static object_buffer& of(void* self) { return *static_cast<object_buffer*>(self); }
 
-  static atl::engine::object_functions::packed pack(void* self) {
-    auto& b = of(self);
-    b.bytes_ = {};
-    writer w(nullptr, 0, 0, &atl::serialization::heap_buffer::grow, &b.bytes_);
-    std::size_t const bound = detail::bound_after(0, *b.mine_);
+  atl::engine::object_functions::packed serialized() {
+    bytes_ = {};
+    writer w(nullptr, 0, 0, &atl::serialization::heap_buffer::grow, &bytes_);
+    std::size_t const bound = detail::bound_after(0, *mine_);
     w.ensure_capacity(bound != npos ? bound : 512);
-    detail::serialize(w, *b.mine_);
+    detail::serialize(w, *mine_);
     return {w.begin(), w.size(), w.max_alignment()};
   }
-  static void replace(void* self, std::byte const* data, std::size_t bytes) {
+  // In whichever rank's progress these run, an exception out of the program's functions has nowhere to go.
+  static atl::engine::object_functions::packed pack(void* self) noexcept try {
+    auto& b = of(self);
+    return b.packed_ahead_ ? *b.packed_ahead_ : b.serialized();
+  } catch (...) {
+    atl::rt::exception_left("the serialization of a reduction's value");
+  }
+  static void replace(void* self, std::byte const* data, std::size_t bytes) noexcept try {
     reader r(data, 0, bytes);
     of(self).arrived_.emplace(read_value<T>(r));
+  } catch (...) {
+    atl::rt::exception_left("the deserialization of a collective's value");
   }
   static void combine(void* self, std::byte const* data, std::size_t bytes) noexcept try {
     if constexpr (!std::is_same_v<Op, no_operation>) {
@@ -87,12 +95,16 @@ class object_buffer {
   }
 
  public:
+  /// Serialises the value before the collective begins, so that an exception leaves nothing begun.
+  void pack_ahead() { packed_ahead_ = serialized(); }
+
   static constexpr atl::engine::object_functions functions{&pack, &replace, &combine};
 
  private:
   std::optional<T> mine_;
   std::optional<result_type> arrived_;  ///< in place of `mine_`
   atl::serialization::heap_buffer bytes_;
+  std::optional<atl::engine::object_functions::packed> packed_ahead_;  ///< in `bytes_`, which may move
   [[no_unique_address]] Op op_;
 };
 
@@ -122,6 +134,7 @@ namespace experimental {
 /// The root's `value` on every member, like `broadcast`, for Serializable types.
 ///
 /// @param value  ignored on other ranks than `root`. Serialised once, on the root, before the call returns.
+///               What its serialization throws leaves the call, and nothing has begun: the root may call again.
 /// @param root   rank in `team`, the same on all members.
 /// @return       by the completions asked for; by default a future of what the value arrives as.
 /// @progress     internal.
@@ -133,16 +146,17 @@ ATOLL_NODISCARD_FUTURE auto broadcast_nontrivial(T&& value, intrank_t root, team
   detail::check_collective("broadcast_nontrivial");
   detail::check_root(root, team, "broadcast_nontrivial");
   using buffer = detail::object_buffer<type>;
+  buffer held(std::forward<T>(value), detail::no_operation{});
+  if (root == team.rank_me() && team.rank_n() > 1) held.pack_ahead();
   return detail::start_collective<detail::type_list<deserialized_type_t<type>>>(
-      std::forward<Cx>(completions), buffer(std::forward<T>(value), detail::no_operation{}),
-      [&](buffer& b, atl::engine::on_done done) {
+      std::forward<Cx>(completions), std::move(held), [&](buffer& b, atl::engine::on_done done) {
         atl::engine::start_broadcast_object(detail_team_access::view(team), buffer::functions, &b, root,
                                             done);
       });
 }
 
 /// Combines every member's `value` with `op` on `root`, like `reduce_one`, for Serializable types that arrive
-/// as themselves. `op` runs at any progress level and may not call the library.
+/// as themselves. `op` and their serialization run at any progress level, may not call the library, and may not throw.
 ///
 /// @return    by the completions asked for; by default a future of the result, of an unspecified T elsewhere.
 /// @progress  internal.

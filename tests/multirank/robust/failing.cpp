@@ -71,6 +71,42 @@ void exception_in_callback() {
   upcxx::barrier();
 }
 
+/// A value that cannot be serialised, or not be read again.
+struct reluctant {
+  int value;
+  struct upcxx_serialization {
+    template <class Writer>
+    static void serialize(Writer& w, reluctant const& object) {
+      if (object.value == 1) throw std::runtime_error("cannot be packed");
+      w.write(object.value);
+    }
+    template <class Reader, class Storage>
+    static reluctant* deserialize(Reader& r, Storage storage) {
+      int const value = r.template read<int>();
+      if (value == 2) throw std::runtime_error("cannot be unpacked");
+      return storage.construct(reluctant{value});
+    }
+  };
+};
+
+/// In collectives of values that must be serialised.
+void exception_in_packing() {
+  auto const either = [](reluctant a, reluctant) { return a; };
+  try {
+    (void)upcxx::experimental::reduce_all_nontrivial(reluctant{upcxx::rank_me()}, either).wait();
+  } catch (std::exception const&) {
+    std::printf("caught\n");
+  }
+}
+
+void exception_in_unpacking() {
+  try {
+    (void)upcxx::experimental::broadcast_nontrivial(reluctant{2}, 0).wait();
+  } catch (std::exception const&) {
+    std::printf("caught\n");
+  }
+}
+
 void collective_in_callback() {
   upcxx::rpc(upcxx::rank_me(), [] { (void)upcxx::barrier_async(); }).wait();
 }
@@ -261,6 +297,10 @@ int main(int argc, char** argv) {
     assertion();
   } else if (what == "exception_in_callback") {
     exception_in_callback();
+  } else if (what == "exception_in_packing") {
+    exception_in_packing();
+  } else if (what == "exception_in_unpacking") {
+    exception_in_unpacking();
   } else if (what == "collective_in_callback") {
     collective_in_callback();
   } else if (what == "wait_in_callback") {
