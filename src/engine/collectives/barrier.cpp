@@ -45,14 +45,24 @@ void wait_barrier(team_view& team, bool (*progress)()) {
 namespace {
 
 /// Publishes this rank's arrival on the team's channel, if it has one on which nothing else is under way.
-bool arrive_at_once(team_data& team, collective_signature signature, noted_call& call) {
+bool arrive_at_once(team_data& team, collective_signature signature, flat_meeting& here) {
   guard const held;
-  if (!goes_flat(team) || !team.flat_queue.empty() || !flat_room(team)) return false;
-  call = number_collective(team, signature);
-  flat_publish(team, call, nullptr, 0);
+  if (!goes_flat(team) || !team.flat_queue.empty() || team.meeting != nullptr || !flat_room(team))
+    return false;
+  here.call = number_collective(team, signature);
+  flat_publish(team, here.call, nullptr, 0);
+  team.meeting = &here;
   // The others need not wait for what is only written down.
-  note_collective(team, call);
+  note_collective(team, here.call);
   return true;
+}
+
+/// Only this thread, which has the master persona, can let others take part, from callbacks.
+bool over(team_data& team, flat_meeting const& here) {
+  if (!here.followed) [[likely]]
+    return flat_met(team);
+  guard const held;
+  return here.over;
 }
 
 [[gnu::noinline]] void meet_in_queue(team_data& team, collective_signature signature, bool (*progress)()) {
@@ -66,13 +76,12 @@ bool arrive_at_once(team_data& team, collective_signature signature, noted_call&
 
 void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
-  noted_call call;
-  if (!arrive_at_once(team, signature, call)) return meet_in_queue(team, signature, progress);
+  flat_meeting here;
+  if (!arrive_at_once(team, signature, here)) return meet_in_queue(team, signature, progress);
   waiting_note const note(activity::barrier);
-  blocking_call const waits(team, team, call);
-  std::int32_t seen = 0;
+  blocking_call const waits(team, team, here.call);
   bool waited = false;
-  wait_while([&] { return !flat_complete(team, call, seen); },
+  wait_while([&] { return !over(team, here); },
              [&] {
                waited = true;
                return progress();

@@ -103,6 +103,14 @@ bool flat_complete(team_data& team, noted_call const& call, std::int32_t& seen) 
   return true;
 }
 
+bool flat_met(team_data& team) {
+  flat_meeting& m = *team.meeting;
+  if (!flat_complete(team, m.call, m.seen)) return false;
+  m.over = true;
+  team.meeting = nullptr;
+  return true;
+}
+
 std::uint64_t flat_block(team_data& team, std::size_t bytes) {
   std::uint64_t const block = team.staging.next(bytes, team.all_left);
   if (block != staging_blocks::later || !flat_all_left(team, team.staging.first_use())) return block;

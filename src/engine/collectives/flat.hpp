@@ -30,6 +30,17 @@ void flat_publish(team_data& team, noted_call const& call, void const* payload, 
 /// True once the lines of all other members are there; `seen` remembers how far it looked.
 bool flat_complete(team_data& team, noted_call const& call, std::int32_t& seen);
 
+/// A barrier that its caller waits in without a collective in the queue. What callbacks start meanwhile waits there
+/// for its end.
+struct flat_meeting {
+  noted_call call;
+  std::int32_t seen = 0;
+  bool followed = false;  ///< others poll for its end, too, under the lock
+  bool over = false;
+};
+/// Has everybody come to the meeting of this team? Ends it then.
+bool flat_met(team_data& team);
+
 /// Block of staging memory for the next step; staging_blocks::none or later if there is none, or not yet.
 std::uint64_t flat_block(team_data& team, std::size_t bytes);
 /// Copies into such a block. All others read it, so what is best for one of them is done, on a core that may be far away.

@@ -20,6 +20,7 @@
 namespace atl::engine {
 
 struct collective;
+struct flat_meeting;
 
 /// The members of a team, where they are not evenly spaced.
 struct member_table {
@@ -49,7 +50,8 @@ struct team_data : team_view {
   std::uint64_t all_left = 0;                         ///< all members are known to have left this step
   std::array<std::uint64_t, flat_lines> line_used{};  ///< step that stands in each of this rank's lines
   std::int32_t laggard = 0;                           ///< member that was found behind last
-  std::deque<collective*> flat_queue;                 ///< front one is under way
+  std::deque<collective*> flat_queue;                 ///< front one is under way, unless there is a `meeting`
+  flat_meeting* meeting = nullptr;                    ///< barrier that has the channel and is in no queue
   staging_blocks staging;                             ///< for arrays that go over the channel
   std::uint32_t next_number = 0;                      ///< of the next collective
   std::uint64_t history = 0;                          ///< hash of all that was called

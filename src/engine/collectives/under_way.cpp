@@ -6,6 +6,7 @@
 
 #include <atoll/engine/am.hpp>
 
+#include "engine/collectives/flat.hpp"
 #include "engine/collectives/matching.hpp"
 #include "engine/collectives/steps.hpp"
 #include "engine/progress/guard.hpp"
@@ -139,7 +140,10 @@ void collectives_under_way::queue(collective* c) {
   team_data& team = *c->team;
   take_early(*c);
   bool const alone = team.flat_queue.empty();
-  if (alone) {
+  if (team.meeting != nullptr) {
+    team.meeting->followed = true;
+    if (alone) flat_.push_back(&team);
+  } else if (alone) {
     c->begin();
     // Often there is nothing to wait for: a root's broadcast, or what came before.
     if (c->advance()) {
@@ -202,6 +206,10 @@ bool collectives_under_way::advance_all_flat() {
 
 bool collectives_under_way::advance_flat(team_data& team) {
   bool any = false;
+  if (team.meeting != nullptr) {
+    if (!flat_met(team)) return false;
+    team.flat_queue.front()->begin();
+  }
   while (!team.flat_queue.empty() && team.flat_queue.front()->advance()) {
     collective* const c = team.flat_queue.front();
     team.flat_queue.pop_front();

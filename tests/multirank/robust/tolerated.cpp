@@ -62,6 +62,14 @@ int main() {
     });
     met.wait();
     expect(sum.wait() == n, "a reduction that was started in a callback");
+    // The callback runs in the barrier, whose channel the second reduction wants, too.
+    for (int i = 0; i < 50; ++i) {
+      auto const twice = upcxx::reduce_all(1, upcxx::op_fast_add).then([](int all) {
+        return upcxx::reduce_all(all, upcxx::op_fast_add);
+      });
+      upcxx::barrier();
+      expect(twice.wait() == n * n, "a reduction that was started in a barrier");
+    }
     in_callback([&] {
       upcxx::atomic_domain<int> domain({upcxx::atomic_op::load});
       domain.destroy();
