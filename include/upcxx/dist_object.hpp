@@ -215,7 +215,7 @@ class dist_object {
 #if ATOLL_CHECKED
     atl::rt::check_master("dist_object: its move");
 #endif
-    atl::rt::move_object(id_, this);
+    atl::rt::move_object(id_, &other, this);
   }
   void drop_identity() noexcept {
     if (team_ != nullptr && atl::rt::initialized()) {

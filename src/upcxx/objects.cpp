@@ -52,9 +52,9 @@ void register_object(object_id const& id, void* instance) {
   }
 }
 
-void move_object(object_id const& id, void* instance) noexcept {
+void move_object(object_id const& id, void* from, void* to) noexcept {
   auto const found = objects().find(id);
-  if (found != objects().end()) found->second.instance = instance;
+  if (found != objects().end() && found->second.instance == from) found->second.instance = to;
 }
 
 void unregister_object(object_id const& id, void* instance) noexcept {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <upcxx/upcxx.hpp>
 
@@ -28,9 +29,14 @@ int main() {
   for (int period = 0; period < 2; ++period) {
     upcxx::init();
     int const right = (upcxx::rank_me() + 1) % upcxx::rank_n();
-    kept_object = std::make_unique<upcxx::dist_object<std::string>>(std::to_string(upcxx::rank_me()));
+    auto const value_of = [period](int rank) { return std::to_string(period) + "." + std::to_string(rank); };
+    auto other = std::make_unique<upcxx::dist_object<std::string>>(value_of(upcxx::rank_me()));
+    std::swap(other, kept_object);
+    // That of the period before has the same id.
+    if (other) other = std::make_unique<upcxx::dist_object<std::string>>(std::move(*other));
+    upcxx::barrier();
     kept_future = kept_object->fetch(right);
-    failures += kept_future.wait() == std::to_string(right) ? 0 : 1;
+    failures += kept_future.wait() == value_of(right) ? 0 : 1;
     kept_promise = upcxx::promise<int>();
     upcxx::rpc(right, upcxx::operation_cx::as_promise(kept_promise), [] { return 5; });
     failures += kept_promise.finalize().wait() == 5 ? 0 : 1;
