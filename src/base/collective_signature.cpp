@@ -44,10 +44,15 @@ char const* name_of(collective_kind kind) {
   return "unknown";
 }
 
-/// See operation_code() in upcxx/detail/collective_call.hpp.
 std::string describe_operation(unsigned code) {
   static constexpr char const* names[] = {"add", "mul", "min", "max", "bit_and", "bit_or", "bit_xor"};
   static constexpr char const* types[] = {"bool", "signed", "unsigned", "floating"};
+  if (is_own_operation(code)) {
+    unsigned const bytes = code - predefined_operations;
+    std::string const size =
+        bytes <= largest_told ? format("%u", bytes) : format("more than %u", largest_told);
+    return format("an operation of the program's own, of elements of %s bytes", size.c_str());
+  }
   unsigned const name = (code - 1) / 20;
   return format("op_fast_%s of %s elements", name < 7 ? names[name] : "?", types[(code - 1) % 20 / 5]);
 }
@@ -57,7 +62,7 @@ std::string describe_operation(unsigned code) {
 std::string describe(collective_signature what) {
   collective_kind const kind = kind_of(what);
   auto const root = static_cast<std::int32_t>(what >> signature_root_shift & 0xfffffU) - 1;
-  auto const operation = static_cast<unsigned>(what >> signature_operation_shift & 0xffU);
+  unsigned const operation = operation_of(what);
   auto const bytes = static_cast<unsigned long long>(what & 0xffffffffU);
   std::string text = name_of(kind);
   switch (kind) {

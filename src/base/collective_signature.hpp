@@ -55,10 +55,39 @@ constexpr collective_signature without_list(collective_signature what) {
   return kind_of(what) == collective_kind::create ? sign(collective_kind::create) : what;
 }
 
-/// Do two ranks mean the same? An operation of the program's own may stand for any.
+constexpr unsigned operation_of(collective_signature what) {
+  return static_cast<unsigned>(what >> signature_operation_shift & 0xffU);
+}
+
+// Codes of operations. 0: nothing is known. Those up to `predefined_operations`: see operation_code() in
+// upcxx/collectives.hpp. Above: one of the program's own, on elements of a size up to `largest_told`, or larger ones.
+constexpr unsigned predefined_operations = 140;
+constexpr unsigned largest_told = 96;
+
+constexpr std::uint8_t own_operation(std::size_t element_bytes) {
+  constexpr std::size_t codes_left = 255 - predefined_operations - largest_told;
+  bool const told = element_bytes <= largest_told;
+  std::size_t const size = told ? element_bytes : largest_told + 1 + element_bytes / 8 % codes_left;
+  return static_cast<std::uint8_t>(predefined_operations + size);
+}
+constexpr bool is_own_operation(unsigned code) { return code > predefined_operations; }
+
+/// May two ranks mean the same? One of the program's own may stand for any on elements of the same size.
+constexpr bool operations_match(unsigned a, unsigned b) {
+  if (a == b || a == 0 || b == 0) return true;
+  // Types larger than 8 bytes have sizes that differ between machines.
+  auto const as_own = [](unsigned code) -> unsigned {
+    unsigned const size = (code - 1) % 5;
+    return is_own_operation(code) ? code : size == 4 ? 0 : own_operation(std::size_t{1} << size);
+  };
+  return is_own_operation(a) != is_own_operation(b) &&
+         (as_own(a) == as_own(b) || as_own(a) == 0 || as_own(b) == 0);
+}
+
+/// Do two ranks mean the same?
 constexpr bool matches(collective_signature a, collective_signature b) {
-  auto const operation = [](collective_signature s) { return s >> signature_operation_shift & 0xffU; };
-  return a == b || (without_operation(a) == without_operation(b) && (operation(a) == 0 || operation(b) == 0));
+  return a == b ||
+         (without_operation(a) == without_operation(b) && operations_match(operation_of(a), operation_of(b)));
 }
 
 /// For example "broadcast of 8 bytes from rank 3".

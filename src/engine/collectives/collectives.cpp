@@ -12,6 +12,14 @@
 
 namespace atl::engine {
 
+namespace {
+
+std::uint8_t code_of(std::uint8_t operation_code, std::size_t element_bytes) {
+  return operation_code != 0 ? operation_code : own_operation(element_bytes);
+}
+
+}  // namespace
+
 void start_broadcast(team_view& team, void* buffer, std::size_t bytes, std::int32_t root, on_done done) {
   collective_signature const signature = sign(collective_kind::broadcast, root, bytes);
   if (goes_flat(team)) {
@@ -25,7 +33,8 @@ void start_reduce(team_view& team, void const* source, void* target, std::size_t
                   std::size_t element_bytes, combine_function combine, void const* operation,
                   std::int32_t root, on_done done, std::uint8_t operation_code) {
   auto const kind = root < 0 ? collective_kind::reduce_all : collective_kind::reduce_one;
-  collective_signature const signature = sign(kind, root, count * element_bytes, operation_code);
+  collective_signature const signature =
+      sign(kind, root, count * element_bytes, code_of(operation_code, element_bytes));
   reduction const what{source, target, count, element_bytes, combine, operation, root};
   if (goes_flat(team)) {
     launch_flat(make_flat_reduce(team, signature, done, what));
@@ -56,7 +65,9 @@ void start_scan(team_view& team, void const* source, void* target, std::size_t c
                 std::size_t element_bytes, combine_function combine, void const* operation, on_done done,
                 std::uint8_t operation_code) {
   reduction const what{source, target, count, element_bytes, combine, operation, -1};
-  launch(make_scan(team, sign(collective_kind::scan, -1, what.bytes(), operation_code), done, what));
+  launch(make_scan(team,
+                   sign(collective_kind::scan, -1, what.bytes(), code_of(operation_code, element_bytes)),
+                   done, what));
 }
 
 }  // namespace atl::engine

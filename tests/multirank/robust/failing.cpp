@@ -173,6 +173,14 @@ void collectives_differ(std::string const& how) {
     } else {
       upcxx::reduce_all(value, upcxx::op_fast_add).wait();
     }
+  } else if (how == "element") {  // as many bytes, and an operation that nobody knows
+    auto const sum = [](auto a, auto b) { return a + b; };
+    std::vector<int> halves(2 * many.size(), me);
+    if (me == 1) {
+      upcxx::reduce_all(halves.data(), halves.data(), halves.size(), sum).wait();
+    } else {
+      upcxx::reduce_all(many.data(), many.data(), many.size(), sum).wait();
+    }
   } else if (how == "unseen") {  // nobody waits for anybody: found in the next one
     if (me == 1) {
       upcxx::broadcast(value, 1).wait();

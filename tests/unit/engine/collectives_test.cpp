@@ -149,6 +149,24 @@ TEST_F(started_calls, equal_calls_after_different_ones_differ_too) {
   EXPECT_TRUE(find().found);
 }
 
+TEST(operations, of_the_programs_own_match_any_on_elements_of_that_size) {
+  unsigned const own_4 = own_operation(4);
+  unsigned const own_8 = own_operation(8);
+  unsigned const add_of_int = 1 + 5 + 2;  // operation_code() in upcxx/collectives.hpp
+  unsigned const max_of_float = 1 + 3 * 20 + 15 + 2;
+  unsigned const add_of_long_double = 1 + 15 + 4;
+  EXPECT_TRUE(operations_match(own_4, own_4) && operations_match(add_of_int, add_of_int));
+  EXPECT_FALSE(operations_match(own_4, own_8) || operations_match(add_of_int, max_of_float));
+  EXPECT_TRUE(operations_match(own_4, add_of_int) && operations_match(max_of_float, own_4));
+  EXPECT_FALSE(operations_match(own_8, add_of_int) || operations_match(max_of_float, own_8));
+  EXPECT_TRUE(operations_match(own_operation(16), add_of_long_double) &&
+              operations_match(add_of_long_double, own_operation(12)));
+  for (std::size_t bytes = 1; bytes < 1000; ++bytes)
+    EXPECT_TRUE(is_own_operation(own_operation(bytes))) << bytes;
+  EXPECT_EQ(describe(sign(collective_kind::reduce_all, -1, 24, own_operation(12))),
+            "reduce_all of 24 bytes by an operation of the program's own, of elements of 12 bytes");
+}
+
 TEST_F(started_calls, of_different_teams_are_not_compared) {
   start(0, 1, call(collective_kind::barrier, 0, 1));
   start(1, 2, call(collective_kind::broadcast, 0, 2));
