@@ -34,11 +34,13 @@ struct collective {
   on_done done{};
   noted_call call;
   std::vector<transport::message*> arrived;  ///< by messages: not yet consumed
+  bool asleep = false;  ///< by messages: only what arrives for it, or wake(), lets it go on
+  bool polled = false;  ///< by messages: polls advance it
 
   virtual ~collective() = default;
   /// First sends or publication, as far as there is room.
   virtual void begin() = 0;
-  /// Goes on as far as possible; true when complete.
+  /// Goes on as far as possible; true when complete. Where it is not, it may fall asleep: then polls leave it out.
   virtual bool advance() = 0;
 };
 

@@ -82,17 +82,27 @@ class exchange : public collective {
   void start_inside() {
     phase_ = phase::up_inside;
     auto& all = collectives_under_way::here();
-    all.launch_inside(*this,
-                      make_flat_reduce(*team->inside.up, call.signature, sets(up_done_), contribution()));
-    all.launch_inside(*this, make_flat_broadcast(*team->inside.down, call.signature, sets(down_done_),
-                                                 result_, bytes_, 0, &there_));
+    on_done const up{[](void* self) { static_cast<exchange*>(self)->inside_done(&exchange::up_done_); },
+                     this};
+    on_done const down{[](void* self) { static_cast<exchange*>(self)->inside_done(&exchange::down_done_); },
+                       this};
+    all.launch_inside(*this, make_flat_reduce(*team->inside.up, call.signature, up, contribution()));
+    all.launch_inside(
+        *this, make_flat_broadcast(*team->inside.down, call.signature, down, result_, bytes_, 0, &there_));
   }
+
+  void inside_done(bool exchange::*part) {
+    this->*part = true;
+    collectives_under_way::here().wake(*this);
+  }
+  /// Until a message comes, or a part inside the host is done. Always false.
+  bool sleep() { return !(asleep = true); }
 
   bool go_on() {
     for (;;) {
       switch (phase_) {
         case phase::up_inside:
-          if (!up_done_) return false;
+          if (!up_done_) return sleep();
           phase_ = hosts_->my_place == 0 ? phase::rounds : phase::down_inside;
           break;
         case phase::gather_here:
@@ -113,7 +123,7 @@ class exchange : public collective {
           break;
         case phase::hear_result: {
           message* const m = take_step(*this, down_tag);
-          if (m == nullptr) return false;
+          if (m == nullptr) return sleep();
           if (bytes_ != 0) std::memcpy(result_, data_of(*m).data, bytes_);
           release(m);
           phase_ = phase::tell_down;
@@ -126,7 +136,7 @@ class exchange : public collective {
           }
           return true;
         case phase::down_inside:
-          return down_done_;
+          return down_done_ || sleep();
       }
     }
   }
@@ -149,7 +159,7 @@ class exchange : public collective {
   bool gather_here() {
     for (; heard_ < inside_.children(); ++heard_) {
       message* const m = take_step(*this, up_tag, world_rank(inside_.begin()[heard_]));
-      if (m == nullptr) return false;
+      if (m == nullptr) return sleep();
       take_in(data_of(*m).data);
       release(m);
     }
@@ -166,7 +176,7 @@ class exchange : public collective {
         told_round_ = true;
       }
       message* const m = take_step(*this, round_tag + round_);
-      if (m == nullptr) return false;
+      if (m == nullptr) return sleep();
       if (bytes != 0)
         std::memcpy(blocks_ + static_cast<std::size_t>(have_) * bytes_, data_of(*m).data, bytes);
       release(m);

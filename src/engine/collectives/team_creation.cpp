@@ -92,10 +92,10 @@ void stand_aside(team_data& parent, collective_signature signature) {
   guard const held;
   noted_call const call = note_collective(parent, signature);
   // Who has sent a step of it already thinks otherwise.
-  for (transport::message const* m : parent.early) {
-    step_header const h = header_of(*m);
-    if (h.number == call.number) return mismatch(parent, call, m->source, h.signature);
-  }
+  auto const early = parent.early.find(call.number);
+  if (early == parent.early.end()) return;
+  transport::message const& first = *early->second.front();
+  mismatch(parent, call, first.source, header_of(first).signature);
 }
 
 /// `members` in world ranks.

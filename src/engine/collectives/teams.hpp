@@ -55,11 +55,12 @@ struct team_data : team_view {
   staging_blocks staging;                             ///< for arrays that go over the channel
   std::uint32_t next_number = 0;                      ///< of the next collective
   std::uint64_t history = 0;                          ///< hash of all that was called
-  std::vector<collective*> open;                      ///< collectives by messages that are under way
-  std::vector<transport::message*> early;             ///< for collectives that have not begun here
-  std::size_t unheard = 0;                            ///< bytes that went ahead in what has ended here
-  std::array<std::uint64_t, history_size> called{};   ///< signatures of the last collectives, by number
-  std::unique_ptr<team_hosts> hosts;                  ///< null: all members are on this host
+  std::deque<collective*> open;                       ///< collectives by messages under way, by number
+  std::unordered_map<std::uint32_t, std::vector<transport::message*>>
+      early;                                         ///< for those that have not begun here
+  std::size_t unheard = 0;                           ///< bytes that went ahead in what has ended here
+  std::array<std::uint64_t, history_size> called{};  ///< signatures of the last collectives, by number
+  std::unique_ptr<team_hosts> hosts;                 ///< null: all members are on this host
   inside_teams inside;  ///< null: no other member here, or there were no channels
 
   std::int32_t to_world(std::int32_t team_rank) const {

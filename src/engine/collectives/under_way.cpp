@@ -36,10 +36,25 @@ std::vector<message*> take_out(std::vector<message*>& from, Belongs belongs) {
   return taken;
 }
 
-void accept(collective& c, message* m) {
-  step_header const h = header_of(*m);
-  if (!compare(*c.route, c.call, m->source, h.signature, h.history)) return release(m);
-  c.arrived.push_back(m);
+/// Does one number come before another? They go around.
+bool precedes(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
+
+/// The first of the team's collectives by messages that has this number, or where it would be.
+auto find_open(team_data& team, std::uint32_t number) {
+  return std::lower_bound(
+      team.open.begin(), team.open.end(), number,
+      [](collective const* c, std::uint32_t wanted) { return precedes(c->call.number, wanted); });
+}
+
+void add_open(collective* c) {
+  auto& open = c->route->open;
+  auto at = find_open(*c->route, c->call.number + 1);
+  open.insert(at, c);
+}
+
+void remove_open(collective* c) {
+  auto& open = c->route->open;
+  open.erase(std::find(find_open(*c->route, c->call.number), open.end(), c));
 }
 
 /// Its receiver has come to an array that went ahead, in a collective that has ended here.
@@ -53,36 +68,6 @@ bool heard_late(team_data& team, message* m) {
   collectives_under_way::here().heard_of(h.more);
   release(m);
   return true;
-}
-
-void take_in_for(team_data& team, message* m) {
-  step_header const h = header_of(*m);
-  for (collective* c : team.open) {
-    if (c->call.number == h.number) return accept(*c, m);
-  }
-  for (collective* c : team.flat_queue) {
-    // It goes on by messages if there is no room for its data; a peer knows that already.
-    if (c->call.number == h.number) return accept(*c, m);
-  }
-  auto const ahead = static_cast<std::int32_t>(h.number - team.next_number);
-  if (ahead < 0 && heard_late(team, m)) return;
-  // A collective consumes all that is sent to it before it is complete here.
-  // So this rank called something else.
-  if (ahead < 0) {
-    noted_call const mine{team.called[h.number & (team_data::history_size - 1)], h.number, 0};
-    mismatch(team, mine, m->source, h.signature);
-    return release(m);
-  }
-  team.early.push_back(m);
-}
-
-/// What came for it before it started.
-void take_early(collective& c) {
-  auto& early = c.route->early;
-  if (early.empty()) return;
-  for (message* m : take_out(early, [&](message const& m) { return header_of(m).number == c.call.number; })) {
-    accept(c, m);
-  }
 }
 
 }  // namespace
@@ -110,8 +95,9 @@ void collectives_under_way::launch_rest(collective& flat, collective* rest) {
 }
 
 void collectives_under_way::enter(collective* c) {
-  c->route->open.push_back(c);
+  add_open(c);
   by_messages_.push_back(c);
+  c->polled = true;
   take_early(*c);
   count(1);
   show_open();
@@ -157,6 +143,54 @@ void collectives_under_way::queue(collective* c) {
   show_open();
 }
 
+void collectives_under_way::accept(collective& c, message* m) {
+  step_header const h = header_of(*m);
+  if (!compare(*c.route, c.call, m->source, h.signature, h.history)) return release(m);
+  c.arrived.push_back(m);
+  wake(c);
+}
+
+void collectives_under_way::wake(collective& c) {
+  if (!c.asleep) return;
+  c.asleep = false;
+  if (c.polled) return;
+  c.polled = true;
+  by_messages_.push_back(&c);
+}
+
+void collectives_under_way::take_in_for(team_data& team, message* m) {
+  step_header const h = header_of(*m);
+  if (auto const open = find_open(team, h.number);
+      open != team.open.end() && (*open)->call.number == h.number) {
+    return accept(**open, m);
+  }
+  for (collective* c : team.flat_queue) {
+    // It goes on by messages if there is no room for its data; a peer knows that already.
+    if (c->call.number == h.number) return accept(*c, m);
+  }
+  auto const ahead = static_cast<std::int32_t>(h.number - team.next_number);
+  if (ahead < 0 && heard_late(team, m)) return;
+  // A collective consumes all that is sent to it before it is complete here.
+  // So this rank called something else.
+  if (ahead < 0) {
+    noted_call const mine{team.called[h.number & (team_data::history_size - 1)], h.number, 0};
+    mismatch(team, mine, m->source, h.signature);
+    return release(m);
+  }
+  team.early[h.number].push_back(m);
+}
+
+/// What came for it before it started.
+void collectives_under_way::take_early(collective& c) {
+  auto& early = c.route->early;
+  if (early.empty()) return;
+  auto const found = early.find(c.call.number);
+  if (found == early.end()) return;
+  std::vector<message*> const messages = std::move(found->second);
+  early.erase(found);
+  for (message* m : messages) accept(c, m);
+}
+
 void collectives_under_way::take_in(message* m) {
   team_data* const team = team_registry::here().find(header_of(*m).team);
   if (team == nullptr) {
@@ -174,19 +208,29 @@ void collectives_under_way::adopt_orphans(team_data& team) {
 
 bool collectives_under_way::advance() {
   bool any = advance_all_flat();
-  for (std::size_t i = 0; i < by_messages_.size();) {
-    collective* const c = by_messages_[i];
-    if (!c->advance()) {
-      ++i;
-      continue;
-    }
-    by_messages_.erase(by_messages_.begin() + static_cast<std::ptrdiff_t>(i));
-    std::erase(c->route->open, c);
-    count(-1);
-    any = true;
-    finish(c);
-  }
+  any |= advance_by_messages();
   if (any) show_open();
+  return any;
+}
+
+bool collectives_under_way::advance_by_messages() {
+  bool any = false;
+  std::size_t kept = 0;
+  // Others may begin or wake meanwhile: they come behind.
+  for (std::size_t i = 0; i < by_messages_.size(); ++i) {
+    collective* const c = by_messages_[i];
+    if (!c->asleep && c->advance()) {
+      remove_open(c);
+      count(-1);
+      any = true;
+      finish(c);
+    } else if (c->asleep) {
+      c->polled = false;
+    } else {
+      by_messages_[kept++] = c;
+    }
+  }
+  by_messages_.resize(kept);
   return any;
 }
 
@@ -239,11 +283,16 @@ void collectives_under_way::show_open() const noexcept {
 }
 
 collectives_under_way::~collectives_under_way() {
-  for (collective* c : by_messages_) drop(c);
+  team_registry::here().for_each([](team_data& team) {
+    for (collective* c : team.open) drop(c);
+    team.open.clear();
+  });
   team_registry::here().for_each([](team_data& team) {
     for (collective* c : team.flat_queue) drop(c);
     team.flat_queue.clear();
-    for (message* m : team.early) release(m);
+    for (auto const& [number, messages] : team.early) {
+      for (message* m : messages) release(m);
+    }
     team.early.clear();
   });
   for (message* m : orphans_) release(m);

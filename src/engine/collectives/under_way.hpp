@@ -27,6 +27,8 @@ class collectives_under_way final : public single<collectives_under_way>, public
   void launch_flat(collective* c);
   /// The same of one among the members of this host, as a part of `whole`.
   void launch_inside(collective const& whole, collective* part);
+  /// A collective that fell asleep has something new.
+  void wake(collective& c);
   /// There is more for it to give.
   void go_on_inside(team_data& inside);
 
@@ -49,12 +51,16 @@ class collectives_under_way final : public single<collectives_under_way>, public
  private:
   bool advance() override;
   bool advance_all_flat();
+  bool advance_by_messages();
+  void accept(collective& c, transport::message* m);
+  void take_in_for(team_data& team, transport::message* m);
+  void take_early(collective& c);
   bool advance_flat(team_data& team);
   void enter(collective* c);
   void queue(collective* c);
   void show_open() const noexcept;
 
-  std::vector<collective*> by_messages_;
+  std::vector<collective*> by_messages_;      ///< those that polls advance
   std::vector<team_data*> flat_;              ///< teams whose flat queue is not empty
   std::vector<transport::message*> orphans_;  ///< for teams that do not exist here yet
   std::size_t kept_ = 0;                      ///< bytes, of what comes before it can be used

@@ -10,6 +10,8 @@
 #include <upcxx/experimental/collectives.hpp>
 
 #include "engine/collectives/tree.hpp"
+#include "engine/collectives/under_way.hpp"
+#include "engine/progress/guard.hpp"
 #include "several_hosts.hpp"
 
 using several_hosts::place;
@@ -30,6 +32,77 @@ TEST_F(hosts_test, barriers_and_small_reductions_cross_in_rounds_of_leaders) {
   EXPECT_EQ(crossing([&] { sum = upcxx::reduce_all(me + 1L, upcxx::op_fast_add).wait(); }),
             leads() ? rounds() : 0);
   EXPECT_EQ(sum, n * (n + 1L) / 2);
+}
+
+namespace {
+
+/// Wants to be looked at when it is woken only.
+class sleeper final : public atl::engine::collective {
+ public:
+  sleeper(int* looks, bool const* ready) : looks_(looks), ready_(ready) {}
+  void begin() override { asleep = true; }
+  bool advance() override {
+    ++*looks_;
+    asleep = !*ready_;
+    return *ready_;
+  }
+
+ private:
+  int* looks_;
+  bool const* ready_;
+};
+
+}  // namespace
+
+TEST_F(hosts_test, polls_leave_out_what_sleeps) {
+  using namespace atl::engine;
+  int looks = 0;
+  bool ready = false;
+  bool done = false;
+  collective* const c =
+      make<sleeper>(world_team(), atl::sign(atl::collective_kind::barrier), sets(done), &looks, &ready);
+  auto const wake = [c] {
+    guard const held;
+    collectives_under_way::here().wake(*c);
+  };
+  launch(c);
+  // Others come and go around it.
+  EXPECT_EQ(upcxx::reduce_all(1, upcxx::op_fast_add).wait(), n);
+  multirank::poll();
+  EXPECT_EQ(looks, 0);
+  for (int i = 1; i <= 3; ++i) {
+    wake();
+    wake();
+    multirank::poll();
+    EXPECT_EQ(looks, i);
+  }
+  ready = true;
+  multirank::poll();
+  EXPECT_FALSE(done);
+  wake();
+  multirank::poll();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(looks, 4);
+}
+
+// More numbers are open than steps that come early, on two teams, and they end in another order.
+TEST_F(hosts_test, many_are_open) {
+  upcxx::team all = upcxx::world().split(0, -me);
+  int const count = 2000;
+  int right_ones = 0;
+  upcxx::future<> done = upcxx::make_future();
+  if (me == n - 1) multirank::poll(1000);
+  for (int i = 0; i < count; ++i) {
+    upcxx::team const& t = i % 3 == 0 ? all : upcxx::world();
+    upcxx::future<long> const sum = i % 2 == 0 ? upcxx::reduce_all(1L * i, upcxx::op_fast_add, t)
+                                               : upcxx::broadcast(1L * n * i, i % n, t);
+    done = upcxx::when_all(
+        done, sum.then([&right_ones, i, this](long s) { right_ones += s == 1L * n * i ? 1 : 0; }));
+    if (i % 5 == 0) done = upcxx::when_all(done, upcxx::barrier_async(t));
+  }
+  done.wait();
+  EXPECT_EQ(right_ones, count);
+  all.destroy();
 }
 
 TEST_F(hosts_test, a_value_crosses_once_to_each_other_host) {
