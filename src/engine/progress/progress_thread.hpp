@@ -1,7 +1,7 @@
 #pragma once
 
 /// A thread that makes internal progress while the program computes (ATOLL_PROGRESS_THREAD): it answers what a network brings for
-/// this rank, and goes on with what this rank has started. It runs nothing of the program's.
+/// this rank, and goes on with what this rank has started. It runs no callbacks, but operations of reductions and serialization of values of collectives.
 ///
 /// It is one more thread that polls, under the engine's lock, as those of `par` programs are; so that lock is used in jobs with
 /// it, in the seq thread mode too.
