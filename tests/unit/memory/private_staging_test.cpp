@@ -6,11 +6,11 @@
 namespace atl::memory {
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t piece = 512 * 1024;
-constexpr std::size_t buffers = 6;
+constexpr std::size_t whole_page = 4096;
+constexpr std::size_t staged_piece = 512 * 1024;
+constexpr std::size_t staged_pieces = 6;
 
-std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
+std::vector<std::byte> staged_values(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> values(bytes);
   for (std::size_t i = 0; i < bytes; ++i) values[i] = static_cast<std::byte>(i * 7 + i / 253 + seed);
   return values;
@@ -39,7 +39,7 @@ class private_staging_test : public cuda_test {
 TEST_F(private_staging_test, the_source_may_change_when_the_call_returns) {
   auto const kind = open();
   auto const segment = kind->create(0, 4 * mib, nullptr);
-  auto const values = pattern(3 * piece + 12345, 1);
+  auto const values = staged_values(3 * staged_piece + 12345, 1);
   auto source = values;
   fake_->hold(true);
   std::uint64_t const before = fake_->copies;
@@ -54,17 +54,17 @@ TEST_F(private_staging_test, the_source_may_change_when_the_call_returns) {
 TEST_F(private_staging_test, buffers_are_used_again_when_they_have_been_read) {
   auto const kind = open();
   auto const segment = kind->create(0, 32 * mib, nullptr);
-  auto const long_one = pattern(2 * buffers * piece + 1, 2);
-  auto const short_one = pattern(gpu::private_staging::least, 3);
+  auto const long_one = staged_values(2 * staged_pieces * staged_piece + 1, 2);
+  auto const short_one = staged_values(gpu::private_staging::least, 3);
   for (std::size_t const shift : {std::size_t{0}, std::size_t{3}}) {
     std::vector<std::byte> source(shift);
     source.insert(source.end(), long_one.begin(), long_one.end());
     start(*kind, *segment, 0, source.data() + shift, long_one.size());
-    for (std::size_t i = 0; i < 3 * buffers; ++i)
+    for (std::size_t i = 0; i < 3 * staged_pieces; ++i)
       start(*kind, *segment, 16 * mib + i * short_one.size(), short_one.data(), short_one.size());
     finish_all(*kind);
     expect_there(*kind, *segment, 0, long_one);
-    for (std::size_t i = 0; i < 3 * buffers; ++i)
+    for (std::size_t i = 0; i < 3 * staged_pieces; ++i)
       expect_there(*kind, *segment, 16 * mib + i * short_one.size(), short_one);
   }
 }
@@ -77,23 +77,23 @@ TEST_F(private_staging_test, what_is_short_or_pinned_is_the_drivers) {
     start(*kind, *segment, 0, from, bytes);
     return fake_->copies - before;
   };
-  std::vector<std::byte> memory(5 * piece);
+  std::vector<std::byte> memory(5 * staged_piece);
   auto* const begin = reinterpret_cast<std::byte*>(
-      (reinterpret_cast<std::uintptr_t>(memory.data()) + page - 1) / page * page);
-  EXPECT_EQ(copies_of(begin, 2 * piece), 2U);
+      (reinterpret_cast<std::uintptr_t>(memory.data()) + whole_page - 1) / whole_page * whole_page);
+  EXPECT_EQ(copies_of(begin, 2 * staged_piece), 2U);
   EXPECT_EQ(copies_of(begin, gpu::private_staging::least - 1), 1U);
-  memory_range const middle{begin + piece, piece};
+  memory_range const middle{begin + staged_piece, staged_piece};
   ASSERT_EQ(kind->pin(middle, middle), "");
-  EXPECT_EQ(copies_of(middle.begin, piece), 1U);
-  EXPECT_EQ(copies_of(begin, 4 * piece), 1U + 1 + 2);
+  EXPECT_EQ(copies_of(middle.begin, staged_piece), 1U);
+  EXPECT_EQ(copies_of(begin, 4 * staged_piece), 1U + 1 + 2);
   finish_all(*kind);
   ASSERT_TRUE(kind->unpin(middle));
   // By somebody else, of whom only the driver knows.
   cuda::context current = nullptr;
   ASSERT_EQ(cu_.primary_retain(&current, 0), cuda::success);
   ASSERT_EQ(cu_.context_push(current), cuda::success);
-  ASSERT_EQ(cu_.host_register(begin, 4 * piece, 0), cuda::success);
-  EXPECT_EQ(copies_of(begin, 4 * piece), 1U);
+  ASSERT_EQ(cu_.host_register(begin, 4 * staged_piece, 0), cuda::success);
+  EXPECT_EQ(copies_of(begin, 4 * staged_piece), 1U);
   finish_all(*kind);
   ASSERT_EQ(cu_.host_unregister(begin), cuda::success);
   ASSERT_EQ(cu_.context_pop(&current), cuda::success);
@@ -103,7 +103,7 @@ TEST_F(private_staging_test, what_is_short_or_pinned_is_the_drivers) {
 TEST_F(private_staging_test, without_buffers_the_driver_does_all) {
   auto const kind = open("refuse=register");
   auto const segment = kind->create(0, 4 * mib, nullptr);
-  auto const values = pattern(3 * piece, 4);
+  auto const values = staged_values(3 * staged_piece, 4);
   std::uint64_t const before = fake_->copies;
   start(*kind, *segment, 0, values.data(), values.size());
   EXPECT_EQ(fake_->copies - before, 1U);
@@ -112,11 +112,11 @@ TEST_F(private_staging_test, without_buffers_the_driver_does_all) {
 }
 
 TEST(CopyStreaming, WritesWhatItReadsAndNoMore) {
-  constexpr std::size_t most = 5 * 4 * page;
-  alignas(page) static std::byte to[most + 64];
-  auto const from = pattern(most + 64, 5);
-  for (std::size_t const bytes :
-       {std::size_t{0}, std::size_t{1}, 4 * page - 1, 4 * page, 4 * page + 1, 9 * page + 77, most}) {
+  constexpr std::size_t most = 5 * 4 * whole_page;
+  alignas(whole_page) static std::byte to[most + 64];
+  auto const from = staged_values(most + 64, 5);
+  for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, 4 * whole_page - 1, 4 * whole_page,
+                                  4 * whole_page + 1, 9 * whole_page + 77, most}) {
     for (std::size_t const shift : {0U, 1U, 8U, 63U}) {
       std::fill(std::begin(to), std::end(to), std::byte{0xee});
       copy_streaming(to, from.data() + shift, bytes);
