@@ -50,14 +50,6 @@ struct network_messages::fetching final : transport::operation {
   }
 };
 
-[[noreturn]] ATOLL_COLD void no_memory_at_all(std::size_t bytes, std::int32_t source) {
-  fatal(
-      "network",
-      "the system has no memory for a message of %zu bytes from rank %d. Give the ranks more memory, or send less "
-      "at a time.",
-      bytes, source);
-}
-
 /// A record with room behind it, which is not counted as arrived yet.
 message* network_messages::make_pooled(frame const& f, std::int32_t source, std::size_t bytes) const {
   message* const m = transport::take_message(bytes);
@@ -70,11 +62,18 @@ message* network_messages::make_pooled(frame const& f, std::int32_t source, std:
   return m;
 }
 
-/// A record with room for the message; null: there is no memory.
+/// A record with room for the message; null: it is not admitted. Where it has to be, and there is no memory, the rank ends.
 message* network_messages::make_arrival(announced_message const& what, admission how) {
   frame const f{what.token, what.kind, what.alignment_log2, form::whole, 0};
   if (is_pooled(what.bytes, what.alignment_log2)) return make_pooled(f, what.source, what.bytes);
   std::byte* const base = memory_.take_for_arrival(what.bytes, std::size_t{1} << what.alignment_log2, how);
+  if (base == nullptr && how == admission::always) {
+    fatal(
+        "network",
+        "the system has no memory for a message of %zu bytes from rank %d. Give the ranks more memory, or send less "
+        "at a time.",
+        what.bytes, what.source);
+  }
   if (base == nullptr) return nullptr;
   message* const m = make_pooled(f, what.source, 0);
   m->where = storage::privately;
@@ -138,7 +137,6 @@ message* network_messages::take(transport::taking how) {
 /// False: no memory, or no room for the question.
 bool network_messages::ask_for(announced_message const& what, admission how) {
   message* const m = make_arrival(what, how);
-  if (m == nullptr && how == admission::always) no_memory_at_all(what.bytes, what.source);
   if (m == nullptr) return false;
   bool asked = false;
   if (what.late) {
@@ -146,6 +144,7 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
     started const s = network_->fetch(what.handle, {m->payload(), nullptr}, op);
     asked = s == started::under_way || s == started::source_free || s == started::complete;
     if (!asked || s == started::complete) delete op;
+    if (asked) --peer(what.source).unfetched;
     if (s == started::complete) deliver(m);
     if (!asked && s != started::no_room) lost(what.source, network_->last_error());
   } else {
@@ -171,12 +170,10 @@ bool network_messages::ask_for_announced(bool soon) {
       continue;
     }
     if (answer) soon = false;
-    if (next.late) --peer(next.source).unfetched;
     announced_.erase(announced_.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
   }
   if (soon && !any && !announced_.empty() && ask_for(announced_.front(), admission::always)) {
-    if (announced_.front().late) --peer(announced_.front().source).unfetched;
     announced_.pop_front();
     any = true;
   }
@@ -225,7 +222,6 @@ taken network_messages::arrived(arrival const& what) {
     if (whole.bytes == 0) return taken::consumed;
   }
   message* const m = make_arrival(whole, admission::always);
-  if (m == nullptr) no_memory_at_all(whole.bytes, whole.source);
   std::memcpy(m->payload(), what.payload, whole.bytes - header_bytes);
   deliver(m);
   return taken::consumed;

@@ -63,10 +63,9 @@ struct network_peer {
   std::uint64_t last_use = 0;                        ///< of the connection, by the count of all uses
   transport::message_sizes sizes[transport::lanes];  ///< of the connection
   waiting_messages waiting[transport::lanes];
-  std::vector<outgoing_pieces> pieces;  ///< of messages that the peer has asked for
-  std::uint32_t late[transport::lanes] =
-      {};                       ///< payloads of ours that the peer has not fetched, as far as is known
-  std::uint32_t unfetched = 0;  ///< of the peer's, for which there has been no memory
+  std::vector<outgoing_pieces> pieces;     ///< of messages that the peer has asked for
+  std::uint32_t late[transport::lanes]{};  ///< late payloads of ours that the peer has not fetched
+  std::uint32_t unfetched = 0;             ///< and of the peer's, for which there has been no memory
   message_bundle bundles[transport::lanes];
   bool bundling = false;  ///< among those that advance() visits for their bundles
   last_acknowledged lately = last_acknowledged::nothing;  ///< if it is anything, `bundling` is true

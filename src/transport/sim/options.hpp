@@ -28,7 +28,7 @@ struct options {
   std::size_t packet = 16384;   ///< bytes of data in a packet
   std::uint32_t packets = 16;   ///< of each queue of a rank; at most 64
   std::size_t eager = 0;        ///< longest message that does not go late; 0: one packet
-  std::uint32_t window = 1024;  ///< operations under way to one peer
+  std::uint32_t window = 1024;  ///< operations under way to one peer, but for late messages
   std::uint32_t pieces = 16;    ///< of vector forms
   std::size_t longest = std::size_t{1} << 40;  ///< put or get
 
