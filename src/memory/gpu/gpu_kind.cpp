@@ -220,8 +220,7 @@ bool gpu_kind::is_direct(copy_end end, std::size_t bytes) noexcept {
 
 /// Host memory that is not the job's, in copies for which buffers of ours pay.
 bool gpu_kind::is_staged(copy_end from, std::size_t bytes) const noexcept {
-  return from.segment == nullptr && bytes >= private_staging::least && driver_->is_slow_from_private() &&
-         access_to(from.address) == host_access::staged;
+  return from.segment == nullptr && staging_.pays(bytes) && access_to(from.address) == host_access::staged;
 }
 
 /// `alone`: a copy that is announced by itself. In one stream each of those waits until the word of the one before is written, so

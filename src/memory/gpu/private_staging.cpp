@@ -41,8 +41,7 @@ void private_staging::prepare() {
 void private_staging::copy(int device, stream s, address to, address from, std::size_t bytes,
                            pinned_ranges& pinned) {
   pinned.for_each_part(from, bytes, [&](pinned_ranges::part p, std::size_t offset) {
-    bool const ours = memory_ != nullptr && p.in == nullptr && p.bytes >= least &&
-                      !driver_.is_pinned(pointer_to(from + offset)) &&
+    bool const ours = p.in == nullptr && pays(p.bytes) && !driver_.is_pinned(pointer_to(from + offset)) &&
                       !driver_.is_pinned(pointer_to(from + offset + p.bytes - 1));
     if (ours) {
       copy_part(device, s, to + offset, from + offset, p.bytes);

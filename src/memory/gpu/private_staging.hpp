@@ -25,6 +25,8 @@ class private_staging {
 
   /// Gets the buffers, or else the driver does all: to get them later would wait for kernels, which may wait for just that.
   void prepare();
+  /// Whether there are buffers, and a copy of so many bytes gains by them.
+  [[nodiscard]] bool pays(std::size_t bytes) const noexcept { return memory_ != nullptr && bytes >= least; }
   /// Starts a copy on a stream of `device`, on which nothing waits for this process; the source may change when the call returns. What the device reaches directly, `pinned` by us or by others, is the driver's.
   void copy(int device, stream s, address to, address from, std::size_t bytes, pinned_ranges& pinned);
 
