@@ -102,7 +102,9 @@ class staged_reduce final : public flat_collective {
           now_ = state::piece_done;
           break;
         case state::piece_done:
-          leave_piece();
+          // Also where all wait for all: this rank's block may be the only one there is room for, so that others
+          // must wait for it in the next step.
+          leave();
           begin_ += piece_;
           if (there_ != nullptr) *there_ = begin_;
           if (begin_ == r_.count) return true;
@@ -275,12 +277,8 @@ class staged_reduce final : public flat_collective {
     }
   }
 
-  /// Also where all wait for all: this rank's block may be the only one there is room for, so that others
-  /// must wait for it in the next step.
-  void leave_piece() { leave(); }
-
   bool go_on_by_messages() {
-    leave_piece();
+    leave();
     collectives_under_way::here().launch_rest(*this,
                                               make_reduce(*team, call.signature, done, r_.rest(begin_)));
     return true;
