@@ -1,4 +1,4 @@
-// What the user hears of ranks: which host explains a mistake of several, and what all are doing when the time is up.
+// What the user hears of ranks: which host explains a mistake of several, and what all are doing when somebody asks or the time is up.
 
 #include <algorithm>
 #include <atomic>
@@ -52,7 +52,7 @@ void keeper::draw(std::int32_t number, neighbour const* from) {
   if (number <= pictures_) return;
   pictures_ = number;
   picture_asked_ = now_ms();
-  picture_at_ = now_ms() + std::min<std::int64_t>(20 * orders_.host, 500);
+  picture_at_ = picture_asked_ + std::min<std::int64_t>(20 * orders_.host, 500);
   tell_all(news::picture, orders_.host, number, "", from);
 }
 

@@ -109,8 +109,13 @@ void write_words(host_words& into, std::string_view words) {
   words.substr(0, into.size() - 1).copy(into.data(), into.size() - 1);
 }
 
+/// Where the keeper's program may lie.
+std::vector<std::string> program_places() {
+  return places_beside_library(std::string("atoll/") + program_name);
+}
+
 std::string program() {
-  std::vector<std::string> const places = places_beside_library("atoll/atoll-keeper");
+  std::vector<std::string> const places = program_places();
   auto const there = std::find_if(places.begin(), places.end(),
                                   [](std::string const& each) { return ::access(each.c_str(), X_OK) == 0; });
   return there == places.end() ? "" : *there;
@@ -134,8 +139,7 @@ post open_post(std::string_view host, std::string_view ranks, std::string_view d
 
 std::string start_keeper(orders const& what, int board, std::vector<os::unique_fd> const& listeners) {
   std::string file = program();
-  if (file.empty())
-    return "its program is not installed: there is no " + places_beside_library("atoll/atoll-keeper").front();
+  if (file.empty()) return "its program is not installed: there is no " + program_places().front();
   os::unique_fd const memory = os::make_sealed_memfd("atoll keeper's orders", sizeof what);
   if (::pwrite(memory.get(), &what, sizeof what, 0) != ::ssize_t{sizeof what})
     return std::string("its orders cannot be written: ") + std::strerror(errno);
