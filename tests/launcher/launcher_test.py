@@ -58,6 +58,12 @@ def forbid_memfd_create():
         raise OSError(ctypes.get_errno(), "no filter of system calls")
 
 
+def own_terminal():
+    """In a new process: its standard input is the terminal of a session of its own."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Outcome:
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds
@@ -434,10 +440,6 @@ class OutputAndInput(LauncherTest):
     def test_input_from_a_terminal(self):
         master, slave = pty.openpty()
 
-        def own_terminal():
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
         process = self.start("-n", 2, PROGRAM, "cat", stdin=slave, preexec_fn=own_terminal)
         os.close(slave)
         os.write(master, b"typed\n\x04")
@@ -448,10 +450,6 @@ class OutputAndInput(LauncherTest):
 
     def test_control_c_at_a_terminal_ends_the_job(self):
         master, slave = pty.openpty()
-
-        def own_terminal():
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
         process, _ = self.start_hanging(2, stdin=slave, preexec_fn=own_terminal)
         os.close(slave)
@@ -1022,9 +1020,8 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
     def quit_job(self, by_terminal=False):
         """Sends SIGQUIT to a job by mpirun as it runs; what it said."""
         master, slave = pty.openpty()
-        own_terminal = {"stdin": slave, "preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), "start_new_session": True}
         job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.PIPE, text=True,
-                               **(own_terminal if by_terminal else {"stdin": subprocess.DEVNULL}))
+                               **({"stdin": slave, "preexec_fn": own_terminal} if by_terminal else {"stdin": subprocess.DEVNULL}))
         os.close(slave)
         while not os.path.exists(self.told):
             time.sleep(0.01)

@@ -1,7 +1,6 @@
 // `atoll picture`: has jobs on several hosts say what their ranks are doing. They go on.
 
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <string_view>
 

@@ -12,7 +12,6 @@
 #include "run/descendants.hpp"
 
 namespace atl::tools {
-
 namespace {
 
 /// What `atoll run` has called the job of a keeper; empty: it was started by another launcher.
@@ -40,10 +39,12 @@ int ask_keepers(std::string const& job) {
     std::string const name = job_of(process);
     if (!job.empty() && name != job) continue;
     if (::kill(process, SIGQUIT) != 0) continue;
-    if (name.empty()) ++nameless;
-    jobs.insert(name);
+    if (name.empty()) {
+      ++nameless;
+    } else {
+      jobs.insert(name);
+    }
   }
-  jobs.erase("");
   return static_cast<int>(jobs.size()) + nameless;
 }
 

@@ -37,64 +37,56 @@ constexpr char const* footer =
     "Ctrl-C, SIGTERM and SIGHUP end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, "
     "then ends them.";
 
-struct spelling {
+/// By its long name, without dashes.
+struct option {
   std::string_view name;
-  std::string_view ours;
   bool takes_value;
 };
 
 /// What a word before the program means. Long names may have one dash, as those of other launchers of this kind.
-spelling const* find_spelling(std::string_view word) {
-  static constexpr std::array shorts{
-      spelling{"-np", "--ranks", true}, spelling{"-n", "--ranks", true}, spelling{"-N", "--nodes", true},
-      spelling{"-E", "--env", true},    spelling{"-i", "--info", false}, spelling{"-t", "--tag", false},
-      spelling{"-h", "--help", false},
+option const* find_option(std::string_view word) {
+  static constexpr std::array options{
+      option{"ranks", true},      option{"nodes", true},      option{"hosts", true},
+      option{"hostfile", true},   option{"launcher", true},   option{"tag", false},
+      option{"timeout", true},    option{"env", true},        option{"shared-heap", true},
+      option{"bind", true},       option{"stdin", true},      option{"pty", false},
+      option{"show", false},      option{"info", false},      option{"help", false},
+      option{"backtrace", false}, option{"localhost", false}, option{"ssh-servers", true},
   };
-  static constexpr std::array longs{
-      spelling{"ranks", "--ranks", true},
-      spelling{"nodes", "--nodes", true},
-      spelling{"hosts", "--hosts", true},
-      spelling{"hostfile", "--hostfile", true},
-      spelling{"launcher", "--launcher", true},
-      spelling{"tag", "--tag", false},
-      spelling{"timeout", "--timeout", true},
-      spelling{"env", "--env", true},
-      spelling{"shared-heap", "--shared-heap", true},
-      spelling{"bind", "--bind", true},
-      spelling{"stdin", "--stdin", true},
-      spelling{"pty", "--pty", false},
-      spelling{"show", "--show", false},
-      spelling{"info", "--info", false},
-      spelling{"help", "--help", false},
-      spelling{"backtrace", "--backtrace", false},
-      spelling{"localhost", "--localhost", false},
-      spelling{"ssh-servers", "--ssh-servers", true},
+  struct abbreviation {
+    std::string_view word;
+    std::string_view name;
   };
-  auto const among = [](auto const& all, std::string_view name) {
-    auto const found =
-        std::find_if(all.begin(), all.end(), [&](spelling const& s) { return s.name == name; });
-    return found == all.end() ? nullptr : &*found;
+  static constexpr std::array abbreviations{
+      abbreviation{"-np", "ranks"}, abbreviation{"-n", "ranks"}, abbreviation{"-N", "nodes"},
+      abbreviation{"-E", "env"},    abbreviation{"-i", "info"},  abbreviation{"-t", "tag"},
+      abbreviation{"-h", "help"},
   };
-  if (spelling const* const found = among(shorts, word)) return found;
-  return among(longs, word.substr(word.starts_with("--") ? 2 : 1));
+  auto const* const shorter = std::find_if(abbreviations.begin(), abbreviations.end(),
+                                           [&](abbreviation const& a) { return a.word == word; });
+  std::string_view const name =
+      shorter != abbreviations.end() ? shorter->name : word.substr(word.starts_with("--") ? 2 : 1);
+  auto const* const found =
+      std::find_if(options.begin(), options.end(), [&](option const& o) { return o.name == name; });
+  return found == options.end() ? nullptr : found;
 }
 
 /// One word of options, without a value that stands behind it.
 struct option_word {
   std::string name;  ///< as it was written
-  spelling const* meaning = nullptr;
+  option const* meaning = nullptr;
   std::optional<std::string> value;  ///< "-n=4", "-n4"
 };
 
 option_word read_option(std::string const& word) {
   std::size_t const equals = word.find('=');
-  option_word one{word.substr(0, equals), find_spelling(word.substr(0, equals)), std::nullopt};
+  option_word one{word.substr(0, equals), find_option(word.substr(0, equals)), std::nullopt};
   if (one.meaning != nullptr) {
     if (equals != std::string::npos) one.value = word.substr(equals + 1);
     return one;
   }
   // A short option and its value in one word.
-  spelling const* const begin = word[1] == '-' ? nullptr : find_spelling(word.substr(0, 2));
+  option const* const begin = word[1] == '-' ? nullptr : find_option(word.substr(0, 2));
   if (begin != nullptr && begin->takes_value) return {word.substr(0, 2), begin, word.substr(2)};
   // Short options without values in one word; of others, none may be taken for such.
   bool const flags = word[1] != '-' && word.find_first_not_of("tvih", 1) == std::string::npos;
@@ -119,7 +111,7 @@ std::vector<std::string> normalise(int argc, char** argv) {
       words.push_back(word);
       continue;
     }
-    std::string const ours(one.meaning->ours);
+    std::string const ours = "--" + std::string(one.meaning->name);
     if (!one.meaning->takes_value) {
       words.push_back(one.value ? ours + "=" + *one.value : ours);
       continue;

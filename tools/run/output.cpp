@@ -54,7 +54,7 @@ void line_splitter::add(std::string_view bytes, sink& to) {
     auto const end = bytes.find('\n');
     if (end == std::string_view::npos) {
       partial_ += bytes;
-      if (partial_.size() > longest) finish(to);
+      if (partial_.size() > longest_line) finish(to);
       return;
     }
     to.add(prefix_);

@@ -40,6 +40,9 @@ class sink {
 /// What the user hears when standard output has a failure(): a line.
 std::string lost_output(sink const& output);
 
+/// A "line" longer than this is cut, so that a program that writes binary data cannot exhaust our memory.
+inline constexpr std::size_t longest_line = std::size_t{64} << 20;
+
 /// Cuts what a rank writes to one of its streams into lines.
 class line_splitter {
  public:
@@ -52,9 +55,6 @@ class line_splitter {
   void finish(sink& to);
 
  private:
-  /// A "line" longer than this is cut, so that a program that writes binary data cannot exhaust our memory.
-  static constexpr std::size_t longest = std::size_t{64} << 20;
-
   std::string prefix_;
   std::string partial_;
   bool whole_;

@@ -46,14 +46,6 @@ void set(std::vector<std::string>& environment, std::string const& line) {
   environment.push_back(line);
 }
 
-std::vector<char*> pointers(std::vector<std::string> const& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (auto const& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
 /// In the new process, between fork and exec. Everything that allocates has been done before.
 [[noreturn]] void become_rank(run_options const& options, rank_start const& how, int board_descriptor,
                               int launcher, char* const* arguments, char* const* environment) {
@@ -91,6 +83,14 @@ std::vector<char*> pointers(std::vector<std::string> const& texts) {
 
 }  // namespace
 
+std::vector<char*> pointers_to(std::vector<std::string> const& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (auto const& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
 std::vector<std::string> rank_environment(run_options const& options) {
   bool const under_pmix = std::getenv("PMIX_NAMESPACE") != nullptr;
   std::vector<std::string> environment;
@@ -111,8 +111,8 @@ int spawn(run_options const& options, bootstrap::board const& board,
   own.push_back(format("%s=%d", bootstrap::rank_variable, how.rank));
   std::vector<std::string> words{options.program};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
-  auto const argument_pointers = pointers(words);
-  auto const environment_pointers = pointers(own);
+  auto const argument_pointers = pointers_to(words);
+  auto const environment_pointers = pointers_to(own);
   int const launcher = ::getpid();
   int const pid = ::fork();
   if (pid < 0) {

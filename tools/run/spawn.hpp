@@ -30,6 +30,9 @@ struct exec_failure {
 /// Environment of a rank: ours, without what belongs to other launchers, with the user's additions.
 std::vector<std::string> rank_environment(run_options const& options);
 
+/// As exec takes words and environments; valid as long as the texts are.
+std::vector<char*> pointers_to(std::vector<std::string> const& texts);
+
 /// Starts a rank as leader of a process group of its own; returns its pid. It dies with the launcher.
 /// Throws startup_error when the system has no process left.
 int spawn(run_options const& options, bootstrap::board const& board,

@@ -27,6 +27,7 @@
 #include "run/input.hpp"
 #include "run/output.hpp"
 #include "run/signals.hpp"
+#include "run/spawn.hpp"
 
 namespace atl::tools {
 namespace {
@@ -37,13 +38,6 @@ using milliseconds = std::chrono::milliseconds;
 constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end, or to ask
 /// Until keepers have said what ranks are doing, each its own.
 constexpr milliseconds pictures_take{1500};
-
-std::vector<char*> pointers_to(std::vector<std::string> const& words) {
-  std::vector<char*> found;
-  for (std::string const& each : words) found.push_back(const_cast<char*>(each.c_str()));
-  found.push_back(nullptr);
-  return found;
-}
 
 /// Of the job that is being run.
 class watch {

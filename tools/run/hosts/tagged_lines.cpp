@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
+
+#include "run/output.hpp"
 
 namespace atl::tools {
 namespace {
@@ -158,7 +161,7 @@ void tagged_lines::add_text(std::string_view text) {
   if (begins_) {
     pass_on(now_, line, "");
     now_ = launcher;
-  } else if (line.size() > longest) {
+  } else if (line.size() > longest_line) {
     pass_on(now_, line, "\n");
   }
 }

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,9 +32,6 @@ class tagged_lines {
 
  private:
   static constexpr int launcher = -1;
-  /// A "line" longer than this is cut, as those of one host are.
-  static constexpr std::size_t longest = std::size_t{64} << 20;
-
   void add_text(std::string_view text);
   void pass_on(int rank, std::string& line, std::string_view end);
 
