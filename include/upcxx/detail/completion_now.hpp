@@ -32,8 +32,7 @@ void fulfil_later(promise<T...> const& target, U&&... values) {
   }
 }
 
-/// Another of a value that an operation brings. Of types that can only be moved these are bytes, and so there may be one: who asks for several
-/// notifications of one is told elsewhere.
+/// Another of a value that an operation brings. Values of types that can only be moved are brought as bytes, and so are taken as bytes.
 template <class V>
 V another(V const& value) {
   if constexpr (std::is_copy_constructible_v<V>) {

@@ -94,6 +94,7 @@ void hold_call(std::int32_t target, rpc_item<F, Args...> const& item, atl::rt::h
     auto const& f = function_wire::send(item.function);
     std::apply(
         [&](auto const&... args) {
+          (check_named(target, args), ...);
           [&](auto const&... wire) {
             alignas(message_alignment) std::byte scratch[256];
             heap_buffer memory;
