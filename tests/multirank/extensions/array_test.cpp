@@ -175,6 +175,7 @@ TEST_F(array_test, views_address_restrict_translate_and_slice) {
   EXPECT_EQ(plane.domain(), (domain<2>{{-1, 5}, {3, 9}}));
   EXPECT_EQ(&plane[(point<2>{2, 8})], &a[(point<3>{2, 0, 8})]);
   EXPECT_EQ(&a.moved(3)[(point<3>{-1, -2, 5})], a.data_handle() + 3);
+  EXPECT_FALSE((array<double, 3>().moved(3).data()));
   array<double const, 3> const constant = a;
   EXPECT_EQ(constant[(point<3>{0, -2, 6})], 17);
   auto const other = atl::make_array<double>(domain<3>{{0, 0, 6}, {2, 2, 8}}, order::last_fastest);

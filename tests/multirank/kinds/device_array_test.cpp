@@ -259,6 +259,29 @@ TEST_F(device_array_test, distributed_arrays_may_have_no_ghosts_and_ranks_no_blo
   upcxx::barrier();
 }
 
+TEST_F(device_array_test, nothing_is_copied_where_a_rank_has_no_block) {
+  static int arrived;
+  arrived = 0;
+  domain<2> const whole{{2, 3}, {8, 8}};
+  atl::dist_array<int, 2, gpu_kind> of_first(gpu_, whole, {.grid = {1, 1}, .depth = 1});
+  auto const filling = atl::make_array<int>(whole);
+  for (point<2> const& p : whole) filling[p] = value_at(p, 3);
+  // All ranks do the same, as programs do; only rank 0 has something to copy.
+  auto const cx = upcxx::operation_cx::as_future() | upcxx::remote_cx::as_rpc([] { ++arrived; });
+  atl::copy(filling, of_first.local(), cx).wait();
+  array<int, 2, memory_kind::any> const any = of_first.local();
+  auto const back = atl::make_array<int>(of_first.block());
+  upcxx::when_all(atl::copy(of_first.local(), back), atl::copy(any, back),
+                  atl::copy(any.restrict_to({}), any, cx))
+      .wait();
+  auto const s = atl::make_stream(gpu_);
+  if (me != 0) atl::copy(filling, of_first.local(), atl::on_stream(s));
+  atl::wait(s);
+  multirank::spin_until([&] { return arrived == 2; });
+  for (point<2> const& p : of_first.block()) EXPECT_EQ(back[p], filling[p]);
+  upcxx::barrier();
+}
+
 TEST_F(device_array_test, no_room_on_one_rank_is_an_error_on_all) {
   // Of the last rank, which may be the only one.
   upcxx::device_allocator<upcxx::gpu_default_device> nowhere;

@@ -150,7 +150,8 @@ class array {
   }
   /// The same indices over memory `elements` farther: another field of the same shape.
   [[nodiscard]] array moved(std::ptrdiff_t elements) const {
-    return array(data_ + elements, domain_, strides_);
+    // Of an array without memory there is no other field either.
+    return array(data_ ? data_ + elements : data_, domain_, strides_);
   }
 
 #if defined(__cpp_lib_mdspan)
@@ -306,9 +307,11 @@ auto copy_anywhere(array<T, N, From> const& from, array<U, N, To> const& to, atl
       box[d].from = -box[d].from;
     }
   }
+  // An array without points may have no memory, where no offset leads anywhere.
+  bool const nothing = common.empty();
   return copy_box<U, static_cast<std::size_t>(N)>(
-      "atl::copy", upcxx::global_ptr<U const, From>(from.data() + from.offset(first)),
-      to.data() + to.offset(first), box, to.data() ? to.where() : upcxx::rank_me(),
+      "atl::copy", upcxx::global_ptr<U const, From>(from.data() + (nothing ? 0 : from.offset(first))),
+      to.data() + (nothing ? 0 : to.offset(first)), box, to.data() ? to.where() : upcxx::rank_me(),
       std::forward<Cx>(completions));
 }
 
