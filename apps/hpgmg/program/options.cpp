@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace hpgmg {
@@ -133,7 +134,9 @@ parsed parse_options(int argc, char const* const* argv) {
 
   if (!apps::read(app, apps::words_of(argc, argv), result)) return result;
   auto const built = communication_names();
-  if (std::ranges::find(built, o.communication) == built.end()) {
+  if (std::isnan(o.seconds)) {  // which is neither below nor above a range
+    result.error = "--seconds nan: expected a number";
+  } else if (std::ranges::find(built, o.communication) == built.end()) {
     result.error = "--comm " + o.communication + ": unknown; this build has " + joined(built);
   }
   return result;

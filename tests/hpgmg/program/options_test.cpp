@@ -74,6 +74,7 @@ TEST(options, mistakes_are_one_line_that_names_them) {
       {{"4", "1", "--comm", "pigeon"}, "this build has baseline"},
       {{"4", "1", "--warmup", "0"}, "--warmup"},
       {{"4", "1", "--seconds", "-1"}, "--seconds"},
+      {{"4", "1", "--seconds", "nan"}, "--seconds nan"},
       {{"4", "1", "--bogus"}, "--bogus"},
   };
   for (auto const& m : mistakes) {
