@@ -45,6 +45,9 @@ TEST(energy_ledger, rejects_what_is_not_a_number) {
   ledger.enter(1, std::numeric_limits<double>::quiet_NaN(), 0);
   ledger.enter(2, 0, 0);
   EXPECT_FALSE(ledger.result().passed());
+  // No heat was lost on the way: it is the step that is too wide. Where that began is not forgotten.
+  EXPECT_NE(ledger.result().detail.find("beyond all numbers: seen after 1 updates; -dt"), std::string::npos)
+      << ledger.result().detail;
 }
 
 TEST(mean_check, compares_only_where_a_closed_form_exists) {

@@ -29,7 +29,7 @@ void energy_ledger::enter(std::int64_t updates, double field, double radiated) {
                                    amplitude * static_cast<double>(problem_.cell_n())});
     double const difference = std::abs(change - (gained - lost));
     double const relative = difference == 0 ? 0 : difference / scale;
-    if (worse(residual_, relative) != residual_) worst_updates_ = updates;
+    if (!std::isnan(residual_) && worse(residual_, relative) != residual_) worst_updates_ = updates;
     residual_ = worse(residual_, relative);
     ++comparison_n_;
   }
@@ -42,6 +42,10 @@ void energy_ledger::enter(std::int64_t updates, double field, double radiated) {
 check_result energy_ledger::result() const {
   auto detail = std::to_string(comparison_n_) + " comparisons of heat in the domain with heat in and out";
   if (!(residual_ <= tolerance)) detail = at_updates("heat appeared or vanished: worst", worst_updates_);
+  if (std::isnan(residual_)) {
+    detail = at_updates("temperatures grew beyond all numbers: seen", worst_updates_) +
+             "; -dt may be 1/(6 q), and less with radiation, which takes temperatures that are not negative";
+  }
   return {"energy balance", residual_, tolerance, detail};
 }
 
@@ -52,7 +56,7 @@ void mean_check::enter(std::int64_t updates, double mean) {
       std::abs(*exact) + (problem_.start == initial::eigenmode ? std::abs(problem_.amplitude) : 0.0);
   double const difference = std::abs(mean - *exact);
   double const relative = difference == 0 ? 0 : difference / scale;
-  if (worse(error_, relative) != error_) worst_updates_ = updates;
+  if (!std::isnan(error_) && worse(error_, relative) != error_) worst_updates_ = updates;
   error_ = worse(error_, relative);
   ++comparison_n_;
 }
