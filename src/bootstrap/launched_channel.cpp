@@ -89,9 +89,11 @@ void launched_channel::meet() {
   waiting_words const for_others;
   join();
   met_ = true;
-  // On one host there is nobody to lose, but `atoll run` may be asked what ranks are doing.
+  // On one host there is no other to lose, but `atoll run` may be asked what ranks are doing, and srun by itself lets the others go on for ever
+  // when one is killed.
   bool const is_asked = std::getenv(keeping::job_variable) != nullptr;
-  if ((where_.hosts > 1 || is_asked) && settings::host_timeout_ms() != 0) find_keeper();
+  bool const is_slurm = where_.size > 1 && std::getenv("SLURM_PROCID") != nullptr;
+  if ((where_.hosts > 1 || is_asked || is_slurm) && settings::host_timeout_ms() != 0) find_keeper();
 }
 
 char const* launched_channel::console_env(char const* name) { return std::getenv(name); }

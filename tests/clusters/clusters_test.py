@@ -234,6 +234,11 @@ class Slurm(LauncherTest):
         self.assertIn("rank 1 on host h2 has ended without upcxx::finalize()", got.stderr)
         self.assertLess(time.monotonic() - begin, 25)
 
+    def test_a_rank_that_is_killed_on_a_single_host(self):
+        # With PMI-2 srun would wait for the other one for ever.
+        got = self.job("-n", 2, "--hosts", 1, self.program(), "kill", 1)
+        self.assertNotEqual(got.returncode, 0, got)
+
 
 class SlurmPmix(Slurm):
     """srun --mpi=pmix."""
