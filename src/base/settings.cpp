@@ -118,7 +118,7 @@ constexpr std::array table{
     entry{"ATOLL_HOST_TIMEOUT", kind::count, "10", "",
           "seconds in which all ranks have ended after a host of theirs is lost; 0: nobody watches"},
     entry{"ATOLL_CRASH_REPORTS", kind::boolean, "yes", "",
-          "under `atoll run`, ranks catch fatal signals to report a backtrace before they die"},
+          "ranks of a launcher catch fatal signals to report a backtrace before they die"},
     entry{"ATOLL_LEAKS", kind::choice, "summary", "no|summary|sites",
           "in checked builds, what finalize says of shared memory that was not freed; sites: where it was "
           "allocated"},

@@ -184,7 +184,7 @@ std::optional<bool> colorize_debug();
 /// ATOLL_LEAKS: "no", "summary" or "sites".
 std::string leaks();
 
-/// ATOLL_CRASH_REPORTS: whether ranks under the launcher catch fatal signals to report them.
+/// ATOLL_CRASH_REPORTS: whether ranks under a launcher catch fatal signals to report them.
 bool crash_reports();
 
 }  // namespace atl::settings

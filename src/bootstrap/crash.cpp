@@ -16,7 +16,7 @@
 #include <exception>
 #include <typeinfo>
 
-// What a dying rank leaves for the launcher.
+// What a dying rank leaves for the launcher; where that is not `atoll run`, for a program that puts it into words (last_words.cpp).
 //
 // A fatal signal arrives on an alternate stack (the ordinary one may be what overflowed). The handler writes
 // what needs no help first (signal, address), marks the report `writing`, then collects return addresses and
@@ -38,8 +38,10 @@
 namespace atl::bootstrap {
 namespace {
 
-board_header const* header_of_job = nullptr;
-rank_slot* slot_of_rank = nullptr;
+crash_report* report_of_rank = nullptr;
+void (*tell_report)() noexcept = nullptr;
+board_header const* header_of_job = nullptr;  ///< with the next one: who asks, under `atoll run` only
+live_report* answers = nullptr;
 ::pid_t rank_process = 0;  ///< the process that installed the handlers
 std::terminate_handler previous_terminate = nullptr;
 
@@ -134,7 +136,7 @@ void collect_maps(crash_report& into) noexcept {
 }
 
 void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
-  crash_report& report = slot_of_rank->crash;
+  crash_report& report = *report_of_rank;
   auto expected = crash_state::none;
   if (!is_forked_child() &&
       report.state.compare_exchange_strong(expected, crash_state::writing, std::memory_order_acq_rel)) {
@@ -157,13 +159,14 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
     collect_maps(report);
     ::alarm(0);
     report.state.store(crash_state::complete, std::memory_order_release);
+    if (tell_report != nullptr) tell_report();
   }
   die_by(signal);
 }
 
 void on_question(int signal, siginfo_t*, void* context) noexcept {
   int const saved = errno;
-  live_report& live = slot_of_rank->live;
+  live_report& live = *answers;
   std::uint32_t const number = header_of_job->question.load(std::memory_order_acquire);
   // Somebody else's, or a child's: what it always does.
   if (is_forked_child() || number == live.answered.load(std::memory_order_relaxed)) {
@@ -188,7 +191,7 @@ void copy_text(char* into, std::size_t room, char const* text) noexcept {
 }
 
 void record_exception() noexcept {
-  crash_report& report = slot_of_rank->crash;
+  crash_report& report = *report_of_rank;
   std::type_info const* const type = abi::__cxa_current_exception_type();
   if (type == nullptr) return;  // std::terminate without an exception: the abort says all there is
   if (is_forked_child()) return;
@@ -248,18 +251,25 @@ void die_by(int signal) noexcept {
   ::raise(signal);  // blocked while we are in its handler; delivered when the handler returns
 }
 
-void install_crash_handlers(board_header const& header, rank_slot& slot) {
-  header_of_job = &header;
-  slot_of_rank = &slot;
+void install_crash_handlers(crash_report& report, void (*tell)() noexcept) {
+  if (report_of_rank != nullptr) return;
+  report_of_rank = &report;
+  tell_report = tell;
   rank_process = ::getpid();
   // The first call loads the unwinder, which must not happen inside a handler.
   std::array<void*, 4> frames{};
   ::backtrace(frames.data(), static_cast<int>(frames.size()));
   ensure_alternate_stack();
   for (int const signal : fatal_signals) install(signal, on_fatal_signal, 0);
+  previous_terminate = std::set_terminate(on_terminate);
+}
+
+void install_crash_handlers(board_header const& header, rank_slot& slot) {
+  header_of_job = &header;
+  answers = &slot.live;
+  install_crash_handlers(slot.crash, nullptr);
   bool const listening = install(SIGQUIT, on_question, SA_RESTART);
   slot.live.listening.store(listening ? 1 : 0, std::memory_order_release);
-  previous_terminate = std::set_terminate(on_terminate);
 }
 
 }  // namespace atl::bootstrap

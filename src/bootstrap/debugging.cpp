@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/crash.hpp"
+#include "bootstrap/last_words.hpp"
 
 namespace atl::bootstrap {
 
@@ -94,16 +95,8 @@ void install_debugging() {
   if (settings::freeze()) freeze("GASNET_FREEZE");
 }
 
-void install_backtraces() {
-  if (!settings::backtrace()) return;
-  load_unwinder();
-  for (int const signal : crash_signals) {
-    if (!is_free(signal)) continue;
-    handle(signal, [](int which) {
-      print_backtrace(which);
-      die_by(which);
-    });
-  }
+void install_backtraces(placement const& where) {
+  if (settings::backtrace()) install_last_words(where.rank, where.size, {});
 }
 
 }  // namespace atl::bootstrap

@@ -23,6 +23,7 @@
 #include "base/os/signals_are_for_others.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/keeper/post.hpp"
+#include "bootstrap/last_words.hpp"
 
 namespace atl::bootstrap {
 namespace {
@@ -93,7 +94,12 @@ void launched_channel::meet() {
   // when one is killed.
   bool const is_asked = std::getenv(keeping::job_variable) != nullptr;
   bool const is_slurm = where_.size > 1 && std::getenv("SLURM_PROCID") != nullptr;
-  if ((where_.hosts > 1 || is_asked || is_slurm) && settings::host_timeout_ms() != 0) find_keeper();
+  last_words_place last_words;
+  if ((where_.hosts > 1 || is_asked || is_slurm) && settings::host_timeout_ms() != 0) {
+    keeping::place* const board = find_keeper();
+    if (board != nullptr) last_words = {board, kept_place_, where_.host};
+  }
+  if (settings::crash_reports()) install_last_words(where_.rank, where_.size, last_words);
 }
 
 char const* launched_channel::console_env(char const* name) { return std::getenv(name); }
@@ -110,6 +116,7 @@ void launched_channel::abort(int exit_code) {
 /// The process will abort, which must not look as if somebody had killed it. Ranks of one host have found out who of them speaks;
 /// keepers find out which host does.
 bool launched_channel::claim_failure() noexcept {
+  nothing_to_add_to_last_words();
   tell_keeper(keeping::standing::ends_job);
   if (kept_place_ == nullptr) return true;
   auto const explained = [this] { return kept_place_->explained.load(std::memory_order_acquire) != 0; };
@@ -187,8 +194,8 @@ void launched_channel::tell_keeper(keeping::standing how) noexcept {
   if (kept_place_ != nullptr) kept_place_->how.store(how, std::memory_order_release);
 }
 
-/// Every rank takes a place on the board of its host, whose first rank starts the keeper. Collective over the job.
-void launched_channel::find_keeper() {
+/// Every rank takes a place on the board of its host, whose first rank starts the keeper. Collective over the job. The board, or null.
+keeping::place* launched_channel::find_keeper() {
   std::size_t const bytes = sizeof(keeping::place) * static_cast<std::size_t>(where_.local_size);
   bool const leads = where_.local_rank == 0;
   os::unique_fd board = leads ? os::make_sealed_memfd("atoll keeper's board", bytes) : os::unique_fd();
@@ -197,9 +204,8 @@ void launched_channel::find_keeper() {
   if (leads) static_cast<void>(shared.release());
   void* const memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, leads ? board.get() : shared.get(), 0);
-  if (memory != MAP_FAILED) {
-    take_place(static_cast<keeping::place*>(memory) + where_.local_rank);
-  }
+  auto* const places = memory != MAP_FAILED ? static_cast<keeping::place*>(memory) : nullptr;
+  if (places != nullptr) take_place(places + where_.local_rank);
   if (leads) {
     std::string const problem = post_keeper(board.get());
     if (!problem.empty() && where_.rank == 0)
@@ -210,6 +216,7 @@ void launched_channel::find_keeper() {
   } else {
     meet_job();
   }
+  return places;
 }
 
 /// The keeper of this host hears of all that happens to ranks and hosts, and has ended its ranks by then.

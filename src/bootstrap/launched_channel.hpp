@@ -49,7 +49,7 @@ class launched_channel : public channel {
   virtual void leave_launcher() noexcept = 0;
 
   void at_exit(int status);
-  void find_keeper();
+  keeping::place* find_keeper();
   void take_place(keeping::place* mine);
   std::string post_keeper(int board);
   void tell_keeper(keeping::standing how) noexcept;

@@ -262,7 +262,7 @@ void start(bool threaded) {
   bootstrap::install_debugging();
   report_failures_to_job();
   bootstrap::channel& channel = bootstrap::attach();
-  bootstrap::install_backtraces();
+  bootstrap::install_backtraces(channel.where());
   bootstrap::placement const& place = channel.where();
   set_identity(place.rank, place.size, {});
   diagnostics = &channel.diagnostics();

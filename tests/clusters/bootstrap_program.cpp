@@ -140,6 +140,14 @@ int check(std::string const& folder, int rounds) {
   return faults == 0 ? 0 : 1;
 }
 
+int volatile written = 0;
+
+/// What backtraces must show.
+[[gnu::noinline]] void function_that_crashes(int volatile* where) {
+  *where = 42;
+  written = 1;
+}
+
 int run(std::vector<std::string> const& words) {
   auto const number = [&](std::size_t i) { return i < words.size() ? std::atoi(words[i].c_str()) : 0; };
   std::string const mode = words.empty() ? "" : words[0];
@@ -148,7 +156,9 @@ int run(std::vector<std::string> const& words) {
   job.mark(atl::rank_state::initialized);
   job.publish("here");
   for (int rank = 0; rank < job.where().size; ++rank) job.published_by(rank);
-  if (mode != "mistake" && job.where().rank == number(1)) {
+  if (mode == "crash") ::sleep(1);  // keepers meet
+  if (mode == "crash" && (number(1) < 0 || job.where().rank == number(1))) function_that_crashes(nullptr);
+  if (mode != "mistake" && mode != "crash" && job.where().rank == number(1)) {
     std::fprintf(stderr, "rank %d on %s ends\n", number(1), name_of_system().c_str());
     if (mode == "abort") job.abort(number(2));
     if (mode == "exit") std::exit(number(2));

@@ -180,6 +180,17 @@ class LauncherTest(unittest.TestCase):
     def test_a_rank_that_is_killed_ends_all_hosts(self):
         self.ends("kill", 1)
 
+    def test_a_crash_is_told_once_with_its_place(self):
+        # One rank, all of all hosts, and one on a single host, where Slurm alone has a keeper.
+        for who, ranks, hosts, named in ((3, 4, 2, "rank 3 of 4 on h2"), (-1, 4, 2, "rank . of 4 on h1"), (1, 2, 1, "rank 1 of 2 on h1")):
+            with self.subTest(who=who, hosts=hosts):
+                got = self.job("-n", ranks, "--hosts", hosts, self.program(), "crash", who)
+                self.assertNotEqual(got.returncode, 0, got)
+                told = re.findall(r"atoll: .*", got.stderr)
+                self.assertEqual(len(told), 1, got.stderr)
+                self.assertRegex(told[0], rf"^atoll: {named} \(pid \d+\) died of SIGSEGV \(Segmentation fault\) at address 0x0$")
+                self.assertRegex(got.stderr, r"#0 +\(?.*function_that_crashes\(int volatile\*\)")
+
 
 class Pmix(LauncherTest):
     """Open MPI's mpirun, which otherwise waits 2 s for ranks that it ends."""

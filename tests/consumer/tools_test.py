@@ -403,7 +403,7 @@ class Programs(ToolsTest):
     def test_backtrace(self):
         got = self.call("./hello", "k", env={"GASNET_BACKTRACE": "1"}, status=None)
         self.assertEqual(got.returncode, -signal.SIGABRT)
-        self.assertRegex(got.stderr, r"signal 6 \(ABRT\), backtrace:\n(.*\n)*.*main")
+        self.assertRegex(got.stderr, r"rank 0 of 1 on .* \(pid \d+\) called abort\(\)\n(.*\n)*.*main")
 
     def test_freeze(self):
         for variables, words, status in (({"GASNET_FREEZE": "1"}, [], 0),

@@ -171,8 +171,8 @@ void job::handle_signals() {
         break;
       default:
         if (phase_ == phase::running) {
-          tell(format("atoll run: got %s, ending %d rank%s\n", signal_name(signal).c_str(), options_.ranks,
-                      options_.ranks == 1 ? "" : "s"));
+          tell(format("atoll run: got %s, ending %d rank%s\n", bootstrap::signal_name(signal).c_str(),
+                      options_.ranks, options_.ranks == 1 ? "" : "s"));
           begin_end(exit_status::signal_base + signal, SIGTERM);
         } else if (kill_at_) {
           kill_at_ = clock::now();  // asked twice: no more patience
@@ -318,7 +318,7 @@ void job::fail(int rank, verdict const& v) {
         return board_.slot(static_cast<int>(&r - ranks_.data())).diagnostics.pid.load() == 0;
       });
       std::string const table = any_attached ? table_of_ranks(board_, views(), rank) : "";
-      tell(backtrace_text(board_.slot(rank).crash, names_));
+      tell(bootstrap::backtrace_text(board_.slot(rank).crash, names_));
       tell(table);
     }
   }

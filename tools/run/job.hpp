@@ -89,7 +89,7 @@ class job {
   sink& messages_;  ///< errors_, or output_ when both are the same file
   std::optional<input_relay> input_;
   std::vector<rank_process> ranks_;
-  symbolizer names_;
+  bootstrap::symbolizer names_;
   phase phase_ = phase::running;
   int status_ = 0;
   bool decided_ = false;  ///< status_ is final

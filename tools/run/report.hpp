@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bootstrap/board.hpp"
-#include "run/symbols.hpp"
+#include "bootstrap/crash_words.hpp"
 
 namespace atl::tools {
 
@@ -37,14 +37,9 @@ struct rank_view {
 /// A table with a line for each rank but `except` (-1: none): its state, last call, and what is outstanding.
 std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view> const& ranks, int except);
 
-/// The exception and backtrace of a report, indented, or an empty text.
-std::string backtrace_text(bootstrap::crash_report const& report, symbolizer& names);
-
 /// Where every rank is, from live reports to question number `question`; ranks in the same place
 /// are put together.
-std::string where_all_are(bootstrap::board const& board, std::uint32_t question, symbolizer& names);
-
-/// "SIGSEGV (Segmentation fault)".
-std::string signal_name(int signal);
+std::string where_all_are(bootstrap::board const& board, std::uint32_t question,
+                          bootstrap::symbolizer& names);
 
 }  // namespace atl::tools

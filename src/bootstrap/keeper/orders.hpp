@@ -53,7 +53,7 @@ struct orders {
   card previous;  ///< of the previous host, in the ring of all
   card next;
 };
-inline constexpr std::uint32_t orders_version = 2;
+inline constexpr std::uint32_t orders_version = 3;
 
 /// How a rank stands, for its keeper; written by the rank alone.
 enum class standing : std::uint32_t {
@@ -70,6 +70,8 @@ struct alignas(64) place {
   std::atomic<std::int32_t> rank;            ///< in the job
   std::atomic<std::uint64_t> pid_namespace;  ///< what pid means anything in
   std::atomic<std::uint32_t> explained;      ///< by the keeper: a rank of another host says why the job ends
+  std::atomic<std::uint32_t>
+      crash_told;  ///< of the host's first place: 1 while a rank tells of its crash, 2 when it has
   rank_diagnostics record;
 };
 static_assert(std::atomic<standing>::is_always_lock_free && sizeof(place) == 64 + sizeof(rank_diagnostics));

@@ -1,4 +1,4 @@
-#include "run/symbols.hpp"
+#include "bootstrap/crash_frames.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/os/unique_fd.hpp"
 
-namespace atl::tools {
+namespace atl::bootstrap {
 namespace {
 
 /// One line of /proc/<pid>/maps.
@@ -24,7 +24,7 @@ struct mapping {
   std::string path;
 };
 
-std::vector<mapping> read_maps(bootstrap::crash_report const& report) {
+std::vector<mapping> read_maps(crash_report const& report) {
   std::vector<mapping> maps;
   std::size_t const bytes = std::min<std::size_t>(report.maps_bytes, sizeof report.maps);
   std::istringstream in(std::string(report.maps, bytes));
@@ -106,9 +106,9 @@ std::vector<std::string> symbolizer::names_of(code_place const& place) const {
   return lines;
 }
 
-std::vector<std::string> symbolizer::describe(bootstrap::crash_report const& report) {
+std::vector<std::string> symbolizer::describe(crash_report const& report) {
   auto const maps = read_maps(report);
-  std::size_t const count = std::min<std::size_t>(report.frame_count, bootstrap::frame_limit);
+  std::size_t const count = std::min<std::size_t>(report.frame_count, frame_limit);
   std::vector<code_place> places;
   places.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -136,4 +136,4 @@ std::vector<std::string> symbolizer::describe(bootstrap::crash_report const& rep
   return lines;
 }
 
-}  // namespace atl::tools
+}  // namespace atl::bootstrap
