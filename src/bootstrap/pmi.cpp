@@ -11,6 +11,7 @@
 #include "bootstrap/board.hpp"
 #include "bootstrap/factories.hpp"
 #include "bootstrap/host_hub.hpp"
+#include "bootstrap/hydra_input.hpp"
 #include "bootstrap/launched_channel.hpp"
 #include "bootstrap/mpi_in_process.hpp"
 #include "bootstrap/pmi_store.hpp"
@@ -177,6 +178,7 @@ bool started_by_pmi(std::string& reason) noexcept {
 std::unique_ptr<channel> make_pmi() {
   std::string reason;
   if (!started_by_pmi(reason)) throw startup_error("ATOLL_BOOTSTRAP=pmi, but: " + reason);
+  end_input_that_hydra_keeps_open();
   try {
     return std::make_unique<pmi_channel>(connect());
   } catch (startup_error const& error) {

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -153,6 +154,14 @@ int run(std::vector<std::string> const& words) {
   std::string const mode = words.empty() ? "" : words[0];
   if (mode == "check" && words.size() > 1) return check(words[1], words.size() > 2 ? number(2) : 1);
   channel& job = attach();
+  if (mode == "read") {
+    std::string all;
+    for (std::string line; std::getline(std::cin, line);) all += line + ";";
+    std::printf("rank %d has read '%s'\n", job.where().rank, all.c_str());
+    job.exchange("");
+    job.mark(atl::rank_state::finalized);
+    return 0;
+  }
   job.mark(atl::rank_state::initialized);
   job.publish("here");
   for (int rank = 0; rank < job.where().size; ++rank) job.published_by(rank);

@@ -335,12 +335,12 @@ class Losses(unittest.TestCase):
         self.assertEqual(processes_called("atoll-keeper"), [])
 
 
-def start_atoll(*words, by=()):
+def start_atoll(*words, by=(), source=subprocess.DEVNULL):
     """On `head`, where users would be."""
     atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
     return subprocess.Popen([HOSTS_SH, "--set", SET, "launch", "env", "ATOLL_HOST_TIMEOUT=3", *by, atoll, *map(str, words)], text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean)
+                            stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean)
 
 
 class AtollRun(unittest.TestCase):
@@ -405,6 +405,21 @@ class AtollRun(unittest.TestCase):
             out, errors = self.run_job("", "-n", 4, self.program(), "check", folder, 1, by=("salloc", "-Q", "-N", "2"))
             self.assertIn("srun", errors)
             self.assertEqual(len({m[8] for m in LINE.finditer(out)}), 2)
+
+    def test_input_is_for_the_first_rank_and_ends_for_all(self):
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher), tempfile.TemporaryFile("w+") as source:
+                source.write("one\ntwo\n")
+                source.seek(0)
+                out, _ = self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "read", source=source)
+                read = dict(re.findall(r"rank (\d) has read '(.*)'", out))
+                self.assertEqual(read, {"0": "one;two;", "1": "", "2": "", "3": ""})
+
+    def test_input_that_a_script_gives_stays(self):
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher):
+                out, _ = self.run_job(launcher, "--hosts", "h1,h2", "-n", 4, "sh", "-c", f"echo mine | {self.program()} read")
+                self.assertEqual(sorted(re.findall(r"rank (\d) has read 'mine;'", out)), ["0", "1", "2", "3"], out)
 
     def test_status_of_a_rank(self):
         for launcher in self.launchers():
