@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/crash.hpp"
+#include "bootstrap/keeper/explained.hpp"
 
 // Launchers of clusters know of a crash that a process has died of a signal, and end the others at once. So the rank stays alive until it is
 // told of, with all its signals blocked, in the handler: it starts a program beside the library, which has a memory and locks of its own and may
@@ -120,7 +121,8 @@ bool is_first_to_tell() noexcept {
   last_words_place const& at = place_of_rank;
   if (at.mine == nullptr) return true;
   at.mine->how.store(keeping::standing::ends_job, std::memory_order_release);
-  constexpr int longest = keeping::explanation_travels_ms + static_cast<int>(teller_seconds) * 1000 + 500;
+  int const longest = static_cast<int>(at.patience_ms) + keeping::explanation_travels_ms +
+                      static_cast<int>(teller_seconds) * 1000 + 500;
   std::uint32_t nobody = 0;
   if (!at.first->crash_told.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) {
     for (int ms = 0; ms < longest && at.first->crash_told.load(std::memory_order_acquire) == 1; ms += 10)
@@ -128,15 +130,9 @@ bool is_first_to_tell() noexcept {
     pause_ms(words_travel_ms);
     return false;
   }
-  // Those of the first host need not ask.
-  for (int ms = 0; at.host != 0 && ms < keeping::explanation_travels_ms; ms += 10) {
-    if (at.mine->explained.load(std::memory_order_acquire) != 0) {
-      pause_ms(longest);
-      return false;
-    }
-    pause_ms(10);
-  }
-  return true;
+  if (!keeping::is_explained_by_another(*at.mine, at.host, at.patience_ms)) return true;
+  pause_ms(longest);
+  return false;
 }
 
 void tell_last_words() noexcept {

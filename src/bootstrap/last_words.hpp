@@ -33,6 +33,7 @@ struct last_words_place {
   keeping::place* first = nullptr;  ///< of the host's board; null: no keeper, and each rank speaks for itself
   keeping::place* mine = nullptr;
   std::int32_t host = 0;
+  std::uint32_t patience_ms = 0;  ///< of keepers
 };
 
 /// Has crashes of this process told. Handlers of others are left alone.

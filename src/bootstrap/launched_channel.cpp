@@ -22,6 +22,7 @@
 #include "base/os/memfd.hpp"
 #include "base/os/signals_are_for_others.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/keeper/explained.hpp"
 #include "bootstrap/keeper/post.hpp"
 #include "bootstrap/last_words.hpp"
 
@@ -97,7 +98,7 @@ void launched_channel::meet() {
   last_words_place last_words;
   if ((where_.hosts > 1 || is_asked || is_slurm) && settings::host_timeout_ms() != 0) {
     keeping::place* const board = find_keeper();
-    if (board != nullptr) last_words = {board, kept_place_, where_.host};
+    if (board != nullptr) last_words = {board, kept_place_, where_.host, settings::host_timeout_ms()};
   }
   if (settings::crash_reports()) install_last_words(where_.rank, where_.size, last_words);
 }
@@ -119,10 +120,7 @@ bool launched_channel::claim_failure() noexcept {
   nothing_to_add_to_last_words();
   tell_keeper(keeping::standing::ends_job);
   if (kept_place_ == nullptr) return true;
-  auto const explained = [this] { return kept_place_->explained.load(std::memory_order_acquire) != 0; };
-  for (int ms = 0; where_.host != 0 && !explained() && ms < keeping::explanation_travels_ms; ++ms)
-    ::usleep(1000);
-  return !explained();
+  return !keeping::is_explained_by_another(*kept_place_, where_.host, settings::host_timeout_ms());
 }
 
 void launched_channel::watch_exit() {

@@ -73,6 +73,7 @@ keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> list
 void keeper::run() {
   while (!all_ended() || has_news()) {
     look_at_board();
+    look_whether_met();
     look_for_mistakes();
     call_next();
     wait_and_work();
@@ -307,6 +308,7 @@ void keeper::take_previous() {
 
 void keeper::tell_again(neighbour& whom) {
   for (std::int32_t const rank : fallen_) whom.say(news::fallen, fall_host_, rank, told_, fall_words_);
+  for (std::uint32_t const host : explaining_) whom.say(news::explaining, host, -1, false, "");
   if (ending_) whom.say(news::ending, orders_.host, -1, told_, reason_);
 }
 
@@ -359,11 +361,11 @@ void keeper::watch_neighbours() {
   for (neighbour* const each : {&previous_, &next_}) {
     if (each->now() == neighbour::state::up) {
       if (now - each->said() >= beat_) each->say(news::alive, orders_.host, -1, false, "");
-      if (now - each->heard() < silence_) continue;
+      // Connections stay for the news: a host that stood still, and wakes up, does not tell of itself what others have told.
+      if (now - each->heard() < silence_ || ending_) continue;
+      alone_ = is_alone();
       std::uint32_t const interface = interface_of(own_end(each->descriptor()));
-      each->finish(neighbour::state::over);
-      if (!ending_) alone_ = is_alone();
-      end_job(orders_.host, words_of_silence(*each, interface), false, nullptr);
+      end_job(orders_.host, words_of_silence(*each, interface, is_heard_further(*each)), false, nullptr);
     } else if (each->now() == neighbour::state::broken && now - each->since() > launchers_turn_ms) {
       std::string const why = each->why();
       each->finish(neighbour::state::over);

@@ -55,7 +55,8 @@ class keeper {
   void watch_further_ways();
   [[nodiscard]] bool is_used(std::uint32_t interface) const;
   [[nodiscard]] bool is_heard_further(neighbour const& whom) const;
-  [[nodiscard]] std::string words_of_silence(neighbour const& whom, std::uint32_t interface) const;
+  [[nodiscard]] std::string words_of_silence(neighbour const& whom, std::uint32_t interface,
+                                             bool heard_by_another) const;
   [[nodiscard]] std::size_t addresses_of_next() const;
   void hear(neighbour& from, frame const& what);
   void tell_all(news what, std::uint32_t host, std::int32_t rank, std::string_view words,
@@ -64,6 +65,7 @@ class keeper {
   /// Of a rank of this host that ends the job; null if there is none.
   [[nodiscard]] place const* mistake() const;
   void look_for_mistakes();
+  void look_whether_met();
   void explains(std::uint32_t host, neighbour const* from);
   void draw(std::int32_t number, neighbour const* from);
   void look_for_pictures();
@@ -101,6 +103,7 @@ class keeper {
   int refused_ = 0;          ///< calls of strangers that were told of
 
   std::vector<std::uint32_t> explaining_;  ///< hosts
+  bool met_ = false;                       ///< ranks of this host have heard that news come from both sides
   bool explained_ = false;                 ///< ranks of this host have heard that they need not
   std::int32_t pictures_ = 0;              ///< that somebody has asked for
   std::int64_t picture_asked_ = 0;         ///< when the last one was

@@ -38,7 +38,8 @@ void keeper::watch_further_ways() {
                             (w.now.host() == previous_.host() && is_up(previous_));
     return now - w.now.heard() >= silence_ && host_is_up && is_used(w.interface);
   });
-  if (lost != nullptr) end_job(orders_.host, words_of_silence(lost->now, lost->interface), false, nullptr);
+  if (lost != nullptr)
+    end_job(orders_.host, words_of_silence(lost->now, lost->interface, true), false, nullptr);
 }
 
 /// By connections of ranks; by TCP, which is all that is cut with an interface of the system's. Looking costs a read of two tables and of the
@@ -59,11 +60,11 @@ bool keeper::is_heard_further(neighbour const& whom) const {
 }
 
 /// Of a host; or of a link, where the host is heard of by another one.
-std::string keeper::words_of_silence(neighbour const& whom, std::uint32_t interface) const {
+std::string keeper::words_of_silence(neighbour const& whom, std::uint32_t interface,
+                                     bool heard_by_another) const {
   auto const seconds = [](std::int64_t ms) { return static_cast<double>(ms) / 1000; };
-  bool const is_further = whom.now() != neighbour::state::over;
   std::string const what =
-      is_further || is_heard_further(whom)
+      heard_by_another
           ? format(
                 "the link %s between hosts %s and %s is lost: nothing has come over it for %.1f s, while "
                 "they hear each other over another; the job ends. Is a cable out?",

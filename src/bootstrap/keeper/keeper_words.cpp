@@ -30,6 +30,14 @@ place const* keeper::mistake() const {
   return found == board_ + wards_.size() ? nullptr : found;
 }
 
+/// From then on news of other hosts come within a moment, or never.
+void keeper::look_whether_met() {
+  auto const unmet = [](neighbour const& n) { return n.now() == neighbour::state::none; };
+  if (met_ || ((unmet(previous_) || unmet(next_)) && now_ms() - started_ < patience_)) return;
+  met_ = true;
+  for (std::size_t i = 0; i < wards_.size(); ++i) board_[i].met.store(1, std::memory_order_release);
+}
+
 /// A rank of this host says what ends the job, unless it has heard that one of another host does.
 void keeper::look_for_mistakes() {
   if (!explained_ && mistake() != nullptr) explains(orders_.host, nullptr);

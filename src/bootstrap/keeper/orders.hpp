@@ -70,13 +70,14 @@ struct alignas(64) place {
   std::atomic<std::int32_t> rank;            ///< in the job
   std::atomic<std::uint64_t> pid_namespace;  ///< what pid means anything in
   std::atomic<std::uint32_t> explained;      ///< by the keeper: a rank of another host says why the job ends
+  std::atomic<std::uint32_t> met;            ///< by the keeper: it hears of other hosts, or never will
   std::atomic<std::uint32_t>
       crash_told;  ///< of the host's first place: 1 while a rank tells of its crash, 2 when it has
   rank_diagnostics record;
 };
 static_assert(std::atomic<standing>::is_always_lock_free && sizeof(place) == 64 + sizeof(rank_diagnostics));
 
-/// Longest time in which a rank that ends the job hears, by `explained`, that others have said so: keepers look at their boards that often, and
+/// Longest time, when keepers have met, in which a rank that ends the job hears, by `explained`, that others have said so: keepers look at their boards that often, and
 /// tell all hosts. Those of the first host need not ask: where all make the same mistake they are the ones that tell.
 inline constexpr std::int32_t explanation_travels_ms = 1000;
 
