@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/os/cgroup.hpp"
@@ -170,6 +172,11 @@ class local_channel final : public channel {
     board_.record_abort(where_.rank, status);
     board_.end();
     ::_exit(status);
+  }
+
+  /// A network may hear that a process has ended before the launcher does, which says how it ended and ends the others.
+  void await_explanation() noexcept override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(settings::host_timeout_ms()));
   }
 
   void mark(rank_state state) override {

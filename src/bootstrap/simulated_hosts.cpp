@@ -53,6 +53,7 @@ class simulated_hosts final : public channel {
   rank_diagnostics& diagnostics() override { return real_.diagnostics(); }
   char const* console_env(char const* name) override { return real_.console_env(name); }
   bool claim_failure() noexcept override { return real_.claim_failure(); }
+  void await_explanation() noexcept override { real_.await_explanation(); }
   [[noreturn]] void abort(int exit_code) override {
     real_.abort(exit_code);
     __builtin_unreachable();  // the compiler does not take a virtual function at its word
