@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/os/descriptor_limit.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "engine/network/network_messages.hpp"
@@ -25,6 +26,17 @@ constexpr std::uint64_t shortest_pause_ns = 50'000;  ///< after a refusal
 constexpr std::uint64_t longest_pause_ns = 1'000'000'000;
 /// Where connections that are too many were all in use when they were made.
 constexpr std::uint64_t between_closes_ns = 1'000'000;
+
+/// Where a rank is never reached.
+std::string what_to_try() {
+  if (os::descriptors_are_used_up()) {
+    return format(
+        "This rank has as many files open as it may have, %llu: raise that limit (ulimit -n; -Hn where the hard one is as low)",
+        static_cast<unsigned long long>(os::descriptor_limit()));
+  }
+  return "Is a cable out, or a firewall between the hosts? ATOLL_NET_DEVICES names the interfaces that are to be used, and "
+         "ATOLL_HOST_TIMEOUT how long is tried";
+}
 
 bool is_open(network_peer const& p) { return p.link == link_state::open || p.link == link_state::closing; }
 
@@ -93,10 +105,9 @@ void network_messages::refused(network_peer& p, std::string_view words) {
     // Others find that, too, and one rank says so.
     check_failed(
         "network: rank %d cannot be reached over the network %s: %.*s. It was tried %u times, and for %.1f s after the "
-        "first one. Is a cable out, or a firewall between the hosts? ATOLL_NET_DEVICES names the interfaces "
-        "that are to be used, and ATOLL_HOST_TIMEOUT how long is tried",
+        "first one. %s",
         p.rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data(),
-        p.refusals, static_cast<double>(now - p.first_refusal_ns) / 1e9);
+        p.refusals, static_cast<double>(now - p.first_refusal_ns) / 1e9, what_to_try().c_str());
   }
   // Networks have words of their own for each attempt. What took long so far need not be tried often.
   p.try_again_ns = now + std::clamp((now - p.first_refusal_ns) / 4, shortest_pause_ns, longest_pause_ns);

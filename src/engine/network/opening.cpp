@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/descriptor_limit.hpp"
 #include "base/settings.hpp"
 #include "engine/network/agreement.hpp"
 #include "transport/gpu_places.hpp"
@@ -18,6 +19,11 @@ namespace {
 
 /// What a rank publishes at once (bootstrap::channel).
 constexpr std::size_t longest_card = 1024;
+
+/// Over TCP each connection is a descriptor, and libraries do badly where there is none for one that comes: UCX stops listening, libfabric
+/// lets the peer wait. What the program and the rest of the library need comes on top.
+constexpr std::uint64_t descriptors_beside_connections = 512;
+constexpr std::uint64_t descriptors_of_a_peer = 2;
 
 bool hosts_are_simulated(bootstrap::channel& channel) {
   return channel.where().hosts > 1 && channel.machine().hosts == 1;
@@ -79,6 +85,8 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
   if (machine != nullptr) {
     network = machine->open();
   } else {
+    auto const others = static_cast<std::uint64_t>(place.size - place.local_size);
+    os::want_descriptors(descriptors_beside_connections + descriptors_of_a_peer * others);
     std::vector<std::string> names = wanted_networks(hosts_are_simulated(channel));
     bool const simulated = std::erase(names, "sim") != 0;
     std::string const devices = settings::network_devices();
