@@ -100,7 +100,7 @@ memory::copy_record* device_copies::begin(copy_completion* completion, segment* 
   return t;
 }
 
-memory::copy_record* device_copies::begin_report(copy_completion* completion, void* stream) {
+memory::copy_record* device_copies::begin_report(copy_completion* completion, std::uint64_t stream) {
   auto* const t = static_cast<transfer*>(begin(completion, nullptr, nullptr));
   t->landed = &reached;
   t->until = {stream, segments_.uses()};

@@ -75,7 +75,7 @@ class device_copies final : public single<device_copies>, public work_source {
   /// What hears of the copy, which has begun.
   memory::copy_record* begin(copy_completion* completion, segment* target, segment* source);
   /// What hears that a stream of the program has come here.
-  memory::copy_record* begin_report(copy_completion* completion, void* stream);
+  memory::copy_record* begin_report(copy_completion* completion, std::uint64_t stream);
   static void reached(memory::copy_record* record) noexcept;
   static bool is_gathering() noexcept;
   /// Index 0 of a box, all of which is in a segment that is open; `stride`: of one of the ends.
@@ -89,12 +89,11 @@ class device_copies final : public single<device_copies>, public work_source {
   memory::stream_handle helping_stream(memory::kind& kind, int device, help with);
   /// Streams that stand still without polls count as open.
   void watch_streams();
-  /// For what is remembered of a stream: default ones of different devices have one handle. Null where threads have different ones of that
-  /// name, so that nothing is known of it when one of them has come by.
-  static void* known_as(memory::program_streams& streams, memory::stream_handle s);
+  /// For what is remembered of a stream: default ones of different devices have one handle, and so may have streams that were ended and
+  /// new ones. 0 where threads have different ones of that name, so that nothing is known of it when one of them has come by.
+  static std::uint64_t known_as(memory::kind& kind, memory::stream_handle s);
   /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
-  void note_uses(memory::program_streams& streams, stream_name s,
-                 std::initializer_list<copy_place const*> ends);
+  void note_uses(memory::kind& kind, stream_name s, std::initializer_list<copy_place const*> ends);
   static void landed(memory::copy_record* record) noexcept;
 
   progress_engine& engine_;

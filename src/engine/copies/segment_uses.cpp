@@ -51,7 +51,7 @@ void graph_uses::name(std::vector<std::uint64_t>& captures) const {
   for (use const& each : known_) captures.push_back(each.capture);
 }
 
-void segment_table::note_use(segment& used, void* stream) {
+void segment_table::note_use(segment& used, std::uint64_t stream) {
   ++uses_;
   if (used.known.name.rank == job.rank_me) return;  // its end waits for all streams
   auto const known = std::find_if(used.uses.begin(), used.uses.end(),
@@ -63,8 +63,8 @@ void segment_table::note_use(segment& used, void* stream) {
   }
 }
 
-void segment_table::note_passed(void* stream, std::uint64_t when) {
-  if (stream == nullptr) return;
+void segment_table::note_passed(std::uint64_t stream, std::uint64_t when) {
+  if (stream == 0) return;
   auto const known =
       std::find_if(passed_.begin(), passed_.end(), [&](stream_use const& u) { return u.stream == stream; });
   if (known == passed_.end()) {

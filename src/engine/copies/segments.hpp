@@ -41,8 +41,8 @@ struct segment_notice {
 
 /// When a stream of the program has used something; or until when it is known to have come by.
 struct stream_use {
-  void* stream;
-  std::uint64_t when;  ///< so many uses, of all streams
+  std::uint64_t stream;  ///< see device_copies::known_as
+  std::uint64_t when;    ///< so many uses, of all streams
 };
 
 struct segment {
@@ -128,12 +128,12 @@ class segment_table final : public single<segment_table> {
   /// Calls what has landed on devices of all kinds that have been used; true if there was anything.
   bool poll();
   /// A stream of the program is about to use the segment: a peer's stays until the stream is known to have come by, or all have.
-  void note_use(segment& used, void* stream);
+  void note_use(segment& used, std::uint64_t stream);
   /// A graph that is captured uses the segment, or host memory (null): both stay until it is gone. False if nobody would know of that.
   bool note_graph(segment* used, memory::program_streams& streams, void* stream, std::uint64_t capture);
   [[nodiscard]] std::uint64_t uses() const noexcept { return uses_; }
   /// The stream has come to where it was at the end of so many uses.
-  void note_passed(void* stream, std::uint64_t when);
+  void note_passed(std::uint64_t stream, std::uint64_t when);
   /// Whether streams of the program stand still unless poll() is called.
   [[nodiscard]] bool streams_need_polls();
   /// Starts the gathered copies of all kinds.

@@ -53,20 +53,25 @@ bool device_copies::is_for_streams(memory::kind& kind, copy_place const& end, st
   return end.device == nullptr ? is_pinned(kind, end, bytes) : end.device->kind == &kind;
 }
 
-void* device_copies::known_as(memory::program_streams& streams, memory::stream_handle s) {
+std::uint64_t device_copies::known_as(memory::kind& kind, memory::stream_handle s) {
+  if (memory::differs_by_thread(s)) return 0;
+  memory::program_streams& streams = *kind.streams();
+  // Neither numbers of the driver's nor addresses reach so far.
+  std::uint64_t const of_kind = (static_cast<std::uint64_t>(kind.id()) + 1) << 60;
   if (!memory::is_common(s)) [[likely]]
-    return s;
-  if (memory::differs_by_thread(s)) return nullptr;
-  // Odd, as no address of the driver's.
-  return reinterpret_cast<void*>(2 * static_cast<std::uintptr_t>(streams.device_of(s)) + 3);
+    return of_kind | streams.number_of(s);
+  return of_kind | std::uint64_t{1} << 59 | static_cast<std::uint64_t>(streams.device_of(s));
 }
 
-void device_copies::note_uses(memory::program_streams& streams, stream_name s,
+void device_copies::note_uses(memory::kind& kind, stream_name s,
                               std::initializer_list<copy_place const*> ends) {
+  memory::program_streams& streams = *kind.streams();
   std::uint64_t const capture = streams.capture_of(s.handle);
   for (copy_place const* const end : ends) {
     if (capture != 0 && segments_.note_graph(end->device, streams, s.handle, capture)) continue;
-    if (end->device != nullptr) segments_.note_use(*end->device, known_as(streams, s.handle));
+    if (end->device == nullptr) continue;
+    bool const own = end->device->known.name.rank == job.rank_me;
+    segments_.note_use(*end->device, own ? 0 : known_as(kind, s.handle));
   }
 }
 
@@ -75,7 +80,7 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   copy_place const target = segments_.resolve(to, bytes);
   copy_place const source = segments_.resolve(from, bytes);
   if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
-  note_uses(*kind.streams(), s, {&target, &source});
+  note_uses(kind, s, {&target, &source});
   kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();
   return true;
@@ -115,7 +120,7 @@ bool device_copies::box_in(stream_name s, memory_place to, memory_place from, pr
       !kind.streams()->copy_box(s.handle, target.end(), source.end(), shape_of(box))) {
     return false;
   }
-  note_uses(*kind.streams(), s, {&target, &source});
+  note_uses(kind, s, {&target, &source});
   watch_streams();
   return true;
 }
@@ -143,7 +148,7 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (!is_for_streams(kind, place, sizeof value) || !kind.streams()->write(s.handle, place.end(), value))
     return false;
-  note_uses(*kind.streams(), s, {&place});
+  note_uses(kind, s, {&place});
   watch_streams();
   return true;
 }
@@ -167,7 +172,7 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
         "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
         to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
   }
-  note_uses(streams, s, {&place});
+  note_uses(kind, s, {&place});
   watch_streams();
 }
 
@@ -176,7 +181,7 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
   memory::program_streams& streams = *kind.streams();
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (is_for_streams(kind, place, sizeof value) && streams.add(s.handle, place.end(), value)) {
-    note_uses(streams, s, {&place});
+    note_uses(kind, s, {&place});
     watch_streams();
     return true;
   }
@@ -217,7 +222,7 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
         streams == nullptr ? "streams of such devices cannot be used yet"
                            : "its driver does not take the library's kernels, or does not write in streams");
   }
-  streams->report(on, begin_report(done, on));
+  streams->report(on, begin_report(done, known_as(kind, on)));
   watch_streams();
 }
 
@@ -236,7 +241,8 @@ void device_copies::refuse_capture(stream_name s, needs_host what) {
 }
 
 void device_copies::report_in(stream_name s, copy_completion* done) {
-  memory::program_streams& streams = *kind_of_stream(s).streams();
+  memory::kind& kind = kind_of_stream(s);
+  memory::program_streams& streams = *kind.streams();
   streams.device_of(s.handle);  // says so if it is none
   if (streams.is_captured(s.handle)) {
     fatal(
@@ -244,7 +250,7 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
         "a stream that is captured into a graph never comes anywhere by itself: ask where it is (when, wait, operation_cx) after the "
         "capture's end, and after the graph's launch");
   }
-  streams.report(s.handle, begin_report(done, known_as(streams, s.handle)));
+  streams.report(s.handle, begin_report(done, known_as(kind, s.handle)));
   watch_streams();
 }
 

@@ -207,6 +207,7 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(stream_query, "cuStreamQuery", (stream))                                                              \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (capture_mode*))                          \
   X(stream_context, "cuStreamGetCtx", (stream, context*))                                                 \
+  X(stream_number, "cuStreamGetId", (stream, unsigned long long*))                                        \
   X(stream_is_capturing, "cuStreamIsCapturing", (stream, int*))                                           \
   X(stream_capture_info, "cuStreamGetCaptureInfo_v2",                                                     \
     (stream, int*, unsigned long long*, graph*, graph_node const**, std::size_t*))                        \

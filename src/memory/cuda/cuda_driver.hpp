@@ -61,6 +61,7 @@ class cuda_driver final : public gpu::driver {
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
   int device_of(gpu::stream s) override;
+  std::uint64_t number_of(gpu::stream s) override;
   bool is_captured(gpu::stream s) override;
   std::uint64_t capture_of(gpu::stream s) override;
   bool keep_for_graph(gpu::stream s, std::shared_ptr<void> held) override;

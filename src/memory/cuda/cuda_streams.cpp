@@ -217,6 +217,12 @@ int cuda_driver::device_of(gpu::stream s) {
       s.handle, code == success ? "" : ": ", code == success ? "" : words(code).c_str());
 }
 
+std::uint64_t cuda_driver::number_of(gpu::stream s) {
+  unsigned long long number = 0;
+  cu_result const code = cu_.stream_number(static_cast<stream>(s), &number);
+  return code == success ? number + 1 : reinterpret_cast<std::uintptr_t>(s.handle);
+}
+
 bool cuda_driver::is_captured(gpu::stream s) {
   int status = 0;
   cu_result const code = cu_.stream_is_capturing(static_cast<stream>(s), &status);

@@ -161,6 +161,8 @@ class driver {
   [[nodiscard]] virtual bool knows_streams_of_programs() const noexcept { return false; }
   /// Ends the job if it is none of a device of this process.
   virtual int device_of(stream /*s*/) { return 0; }
+  /// See program_streams.
+  virtual std::uint64_t number_of(stream s) { return reinterpret_cast<std::uintptr_t>(s.handle); }
   virtual bool is_captured(stream /*s*/) { return false; }
   virtual std::uint64_t capture_of(stream /*s*/) { return 0; }
   virtual bool keep_for_graph(stream /*s*/, std::shared_ptr<void> /*held*/) { return false; }

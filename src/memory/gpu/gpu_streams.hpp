@@ -25,6 +25,7 @@ class gpu_streams final : public program_streams {
   stream_handle make(int device) override;
   void drop(stream_handle s) override;
   int device_of(stream_handle s) override { return driver_.device_of(s); }
+  std::uint64_t number_of(stream_handle s) override { return driver_.number_of({s, true}); }
   bool is_captured(stream_handle s) override { return driver_.is_captured(s); }
   std::uint64_t capture_of(stream_handle s) override { return driver_.capture_of({s, true}); }
   bool keep_for_graph(stream_handle s, std::shared_ptr<void> held) override {

@@ -302,3 +302,61 @@ TEST_F(gpu_test, default_streams_of_two_devices_are_not_taken_for_each_other) {
   second.destroy();
   theirs.destroy();
 }
+
+TEST_F(gpu_test, a_stream_that_was_ended_is_not_taken_for_a_new_one_with_its_handle) {
+  // The driver does what is left in a stream that the program ends, and may give its handle to the next one. That one has come by does
+  // not mean that nobody uses the peer's segment any more, which is gone meanwhile.
+  int const least = upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_min).wait();
+  char const* const sharing = std::getenv("ATOLL_GPU_SHARING");
+  bool const shared = sharing == nullptr || std::string_view(sharing) != "no";
+  if (n < 2 || least == 0 || !shared) GTEST_SKIP() << "one rank, or copies by the segment's owner";
+  bool const waits = me == 0;
+  bool const ends = me == 1;
+  constexpr std::size_t count = 1000;
+  cuda::api& cu = driver();
+  cuda_device first(waits ? 0 : cuda_device::invalid_device_id);
+  cuda_device theirs(ends ? 0 : cuda_device::invalid_device_id);
+  allocator mine(first, mib);
+  allocator ended(theirs, mib);
+  gpu_ptr source;
+  if (ends) {
+    source = ended.allocate<int>(count);
+    std::vector<int> const sevens(count, 7);
+    upcxx::copy(sevens.data(), source, count).wait();
+  }
+  source = upcxx::broadcast(source, 1).wait();
+  cuda::context context = nullptr;
+  upcxx::global_ptr<std::uint64_t> word;
+  gpu_ptr target;
+  if (waits) {
+    ASSERT_EQ(cu.primary_retain(&context, 0), cuda::success);
+    cu.context_push(context);
+    target = mine.allocate<int>(count);
+    word = upcxx::new_<std::uint64_t>(0);
+    cuda::stream s = nullptr;
+    ASSERT_EQ(cu.stream_create(&s, 1), cuda::success);
+    atl::stream const left(reinterpret_cast<CUstream_st*>(s));
+    atl::wait(left, word, 1);
+    upcxx::copy(source, target, count, atl::on_stream(left));
+    ASSERT_EQ(cu.stream_destroy(s), cuda::success);
+  }
+  ended.destroy();
+  for (int i = 0; i < 50; ++i) upcxx::barrier();
+  if (waits) {
+    cuda::stream next = nullptr;
+    ASSERT_EQ(cu.stream_create(&next, 1), cuda::success);
+    atl::wait(atl::stream(reinterpret_cast<CUstream_st*>(next)));
+    std::atomic_ref<std::uint64_t>(*word.local()).store(1, std::memory_order_release);
+    ASSERT_EQ(cu.context_synchronize(), cuda::success);
+    std::vector<int> got(count);
+    upcxx::copy(target, got.data(), count).wait();
+    EXPECT_EQ(got, std::vector<int>(count, 7));
+    upcxx::delete_(word);
+    ASSERT_EQ(cu.stream_destroy(next), cuda::success);
+    cu.context_pop(&context);
+    cu.primary_release(0);
+  }
+  upcxx::barrier();
+  first.destroy();
+  theirs.destroy();
+}

@@ -182,6 +182,7 @@ struct capture {
 
 struct stream_state {
   device_state* device = nullptr;
+  unsigned long long number = 0;  ///< that no other stream of the process has had
   std::deque<task> tasks;
   bool busy = false;  ///< with a task that has left the queue
   std::unique_ptr<capture> captured;
@@ -204,6 +205,8 @@ struct state {
   memory_handle next_handle = 1;
   std::map<std::byte*, std::shared_ptr<registration>> registered;
   std::map<stream, std::shared_ptr<stream_state>> streams;
+  unsigned long long streams_ever = 0;
+  std::vector<std::shared_ptr<stream_state>> ended_streams;  ///< with what is left in them, which goes on
   std::map<event, std::shared_ptr<event_state>> events;
   struct captured_graph {
     std::vector<captured_task> tasks;  ///< of one stream, in its order
@@ -241,6 +244,8 @@ bool find_registration(pointer at, std::size_t bytes, std::shared_ptr<registrati
 void note_in_flight(task const& t, int more);
 /// Puts a stream in the place of a handle that every context has; fails if no context is current.
 cu_result name_stream(stream& on);
+/// Of this device; handles of streams that have ended are used again as soon as can be.
+stream add_stream(device_state* device);
 /// A copy at the end of a stream. Devices whose reach decides; null: the stream's.
 cu_result start_copy(stream on, pointer to, device_state const* to_device, pointer from,
                      device_state const* from_device, std::size_t bytes, bool of_box = false);

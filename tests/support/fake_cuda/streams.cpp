@@ -36,15 +36,17 @@ std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice, bool& watchi
   watching = false;
   if (s.held) return nullptr;
   std::vector<std::shared_ptr<stream_state>> ready;
-  for (auto const& [name, each] : s.streams) {
-    if (each->tasks.empty() || each->device->broken != success) continue;
-    if (s.boxes_held && each->tasks.front().of_box) continue;
+  auto const look = [&](std::shared_ptr<stream_state> const& each) {
+    if (each->tasks.empty() || each->device->broken != success) return;
+    if (s.boxes_held && each->tasks.front().of_box) return;
     if (must_wait(each->tasks.front())) {
       watching = true;
     } else {
       ready.push_back(each);
     }
-  }
+  };
+  for (auto const& [name, each] : s.streams) look(each);
+  for (auto const& each : s.ended_streams) look(each);
   return ready.empty() ? nullptr : ready[random(dice) % ready.size()];
 }
 
@@ -94,6 +96,7 @@ void execute(task const& t) {
       held.lock();
       on->busy = false;
     }
+    std::erase_if(s.ended_streams, [](auto const& each) { return each->idle(); });
     s.progress.notify_all();
     note_in_flight(now, -1);
   }
@@ -218,24 +221,26 @@ cu_result name_stream(stream& on) {
   if (device == nullptr) return invalid_context;
   // The default stream, as 0 or 1, and that of the thread, which is one here.
   stream& known = device->common[number == 2 ? 1 : 0];
-  if (known == nullptr) {
-    auto made = std::make_shared<stream_state>();
-    made->device = device;
-    known = reinterpret_cast<stream>(made.get());
-    all().streams[known] = std::move(made);
-  }
+  if (known == nullptr) known = add_stream(device);
   on = known;
   return success;
+}
+
+stream add_stream(device_state* device) {
+  std::uintptr_t handle = 0x10000;
+  while (all().streams.count(reinterpret_cast<stream>(handle)) != 0) handle += 0x100;
+  auto made = std::make_shared<stream_state>();
+  made->device = device;
+  made->number = ++all().streams_ever;
+  all().streams[reinterpret_cast<stream>(handle)] = std::move(made);
+  return reinterpret_cast<stream>(handle);
 }
 
 cu_result stream_create(stream* made, unsigned flags) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
   if (flags != stream_non_blocking) return invalid_value;
-  auto on = std::make_shared<stream_state>();
-  on->device = current();
-  *made = reinterpret_cast<stream>(on.get());
-  all().streams[*made] = std::move(on);
+  *made = add_stream(current());
   ++all().counts.streams;
   return success;
 }
@@ -245,9 +250,18 @@ cu_result stream_destroy(stream gone) {
   if (current() == nullptr) return invalid_context;
   auto const found = all().streams.find(gone);
   if (found == all().streams.end()) return invalid_handle;
-  for (task const& t : found->second->tasks) note_in_flight(t, -1);
+  if (!found->second->idle()) all().ended_streams.push_back(found->second);
   all().streams.erase(found);
   --all().counts.streams;
+  return success;
+}
+
+cu_result stream_number(stream on, unsigned long long* number) {
+  std::lock_guard const held(all().lock);
+  if (cu_result const code = name_stream(on); code != success) return code;
+  auto const found = all().streams.find(on);
+  if (found == all().streams.end()) return invalid_handle;
+  *number = found->second->number;
   return success;
 }
 
@@ -256,8 +270,10 @@ cu_result context_synchronize() {
   device_state const* const device = current();
   if (device == nullptr) return invalid_context;
   auto const all_of = [&](auto done) {
+    auto const is_so = [&](auto const& each) { return each->device != device || done(*each); };
     return std::all_of(all().streams.begin(), all().streams.end(),
-                       [&](auto const& each) { return each.second->device != device || done(*each.second); });
+                       [&](auto const& each) { return is_so(each.second); }) &&
+           std::all_of(all().ended_streams.begin(), all().ended_streams.end(), is_so);
   };
   bool const captured = !all_of([](stream_state& s) {
     if (s.captured != nullptr) s.captured->invalidated = true;
