@@ -15,6 +15,8 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/collectives/run_to_end.hpp"
+#include "engine/copies/copies.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
 #include "upcxx/runtime_state.hpp"
@@ -46,8 +48,10 @@ struct leak_totals {
   std::uint64_t ranks;  ///< that have any
   std::uint64_t most_bytes;
   std::int64_t most_rank;
-  std::uint64_t awaited;        ///< calls and futures that wait for objects that do not exist
-  std::int64_t one_that_waits;  ///< a rank that has such
+  std::uint64_t teams;           ///< of devices that were not destroyed
+  std::uint64_t ranks_of_teams;  ///< that have such
+  std::uint64_t awaited;         ///< calls and futures that wait for objects that do not exist
+  std::int64_t one_that_waits;   ///< a rank that has such
 };
 
 void add_totals(void* a, void const* b, std::size_t count, void const*) {
@@ -64,6 +68,8 @@ void add_totals(void* a, void const* b, std::size_t count, void const*) {
       x.one_that_waits = y.one_that_waits;
     }
     x.awaited += y.awaited;
+    x.teams += y.teams;
+    x.ranks_of_teams += y.ranks_of_teams;
     x.bytes += y.bytes;
     x.allocations += y.allocations;
     x.ranks += y.ranks;
@@ -71,11 +77,31 @@ void add_totals(void* a, void const* b, std::size_t count, void const*) {
   }
 }
 
-leak_totals totals_of_all() {
-  std::uint64_t const bytes = memory::host_heap().used();
+/// Memory of this rank that was not freed, but for what the library itself keeps.
+struct own_leaks {
+  std::uint64_t bytes = memory::host_heap().used();
+  std::uint64_t allocations = memory::host_heap().allocations();
+  std::uint64_t teams = 0;  ///< of devices that are open
+
+  /// Their kernels may use their mailboxes still, and the program knows of none.
+  own_leaks() {
+    if (!engine::device_copies::exists()) return;
+    engine::guard const held;
+    for (engine::kernel_mailbox const* const box : engine::device_copies::here().kernels().open_mailboxes()) {
+      auto const place = engine::hosts.from_address(box);
+      if (!place.has_value()) continue;
+      ++teams;
+      --allocations;
+      bytes -= memory::host_heap().size_of(place->offset);
+      forget_allocation(place->offset);
+    }
+  }
+};
+
+leak_totals totals_of_all(own_leaks const& own) {
   std::int32_t const me = engine::job.rank_me;
-  leak_totals totals{
-      bytes, memory::host_heap().allocations(), bytes != 0 ? 1U : 0U, bytes, me, objects_awaited(), me};
+  leak_totals totals{own.bytes, own.allocations,          own.bytes != 0 ? 1U : 0U, own.bytes, me,
+                     own.teams, own.teams != 0 ? 1U : 0U, objects_awaited(),        me};
   engine::run_to_end(&engine::poll, [&](engine::on_done done) {
     engine::start_reduce(engine::world_team(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
                          done);
@@ -138,7 +164,8 @@ void forget_allocation(std::uint64_t offset) noexcept {
 
 void report_leaks_of_all() {
   // Collective, so whatever this rank's setting is.
-  leak_totals const totals = totals_of_all();
+  own_leaks const own;
+  leak_totals const totals = totals_of_all(own);
   if (engine::job.rank_me == 0 && totals.bytes != 0 && settings::leaks() != "no") {
     std::string const most = totals.ranks == 1
                                  ? format("on rank %lld", static_cast<long long>(totals.most_rank))
@@ -151,13 +178,21 @@ void report_leaks_of_all() {
         most.c_str(),
         leak_sites_wanted ? "" : " ATOLL_LEAKS=sites shows where it was allocated, ATOLL_LEAKS=no is silent");
   }
+  if (engine::job.rank_me == 0 && totals.teams != 0 && settings::leaks() != "no") {
+    warn(
+        "finalize",
+        "device teams were not destroyed: %llu on %llu of %d ranks (stream_reduction has one, too). Call destroy() on "
+        "all members when their kernels have ended, before that of the allocator",
+        static_cast<unsigned long long>(totals.teams), static_cast<unsigned long long>(totals.ranks_of_teams),
+        engine::job.rank_n);
+  }
   if (engine::job.rank_me == 0 && totals.awaited != 0 && settings::leaks() != "no") {
     warn("finalize",
          "%llu calls or futures still wait for a distributed object or team that was never constructed "
          "where it is awaited (first on rank %lld); they end without having run",
          static_cast<unsigned long long>(totals.awaited), static_cast<long long>(totals.one_that_waits));
   }
-  if (leak_sites_wanted && memory::host_heap().used() != 0) {
+  if (leak_sites_wanted && own.bytes != 0) {
     warn("finalize", "shared memory was not freed:%s", places().c_str());
   }
   std::lock_guard const held(known_sites().lock);

@@ -168,6 +168,12 @@ bool kernel_service::is_listening(notice_listener const* listener) const {
                      [listener](auto const& box) { return box->listener == listener; });
 }
 
+std::vector<kernel_mailbox const*> kernel_service::open_mailboxes() const {
+  std::vector<kernel_mailbox const*> open;
+  for (auto const& box : boxes_) open.push_back(box->words);
+  return open;
+}
+
 bool kernel_service::advance() {
   bool moved = false;
   for (std::size_t i = 0; i < boxes_.size(); ++i) moved |= take(*boxes_[i]);

@@ -30,6 +30,8 @@ class kernel_service final : public single<kernel_service>, public work_source {
   void end(kernel_mailbox* words);
   [[nodiscard]] bool owes(kernel_mailbox* words);
   [[nodiscard]] bool is_listening(notice_listener const* listener) const;
+  /// Mailboxes that are open, which lie in this rank's heap.
+  [[nodiscard]] std::vector<kernel_mailbox const*> open_mailboxes() const;
 
   // Called by messages.
   void serve_word(message* m);

@@ -112,6 +112,12 @@ int misuse_kernels(char const* what) {
     upcxx::finalize();
     return 0;
   }
+  if (is("kernel_team_forgotten")) {
+    atl::make_device_team(gpu).destroy();
+    if (me == 0) upcxx::new_array<char>(100);  // what the program itself has forgotten is apart
+    upcxx::finalize();
+    return 3;
+  }
   if (is("kernel_team_left_open")) {  // no misuse: finalize ends teams, too
     on::launch(team, s, {2, 1}, wait_for{}, team, team.local(words), std::uint64_t{3});
     auto const kept = std::make_shared<int>(0);
