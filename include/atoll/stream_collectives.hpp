@@ -67,7 +67,8 @@ class collective_source {
 ///   written, or if the count does not fit what was bound.
 /// - In all code it ends so if ranks call different things, or with different counts, roots, types or
 ///   destinations, when one of them makes user-level progress next; or in destroy(), if one has made more calls.
-///   What is captured into graphs is not compared: a call is captured on all ranks or on none.
+///   Of what is captured into graphs each new call is compared, as ranks may part and repeat them: a call is
+///   captured on all ranks or on none, new ones in the same order.
 template <class T>
 class collective_destination {
  public:

@@ -307,8 +307,8 @@ inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, 
 /// Reductions over the ranks of a team, of arrays in an allocator's segments. All ranks make the same calls
 /// in the same order, each with whichever stream of the allocator's device, one after the other. The job ends,
 /// with a message, if numbers or sizes of elements differ, when a rank makes user-level progress next; or in
-/// destroy(), if one rank has made more calls. What is captured into graphs is not compared: a call is captured
-/// on all ranks or on none.
+/// destroy(), if one rank has made more calls. Of what is captured into graphs each new call is compared: a call
+/// is captured on all ranks or on none, new ones in the same order.
 template <class Device, class Compiler = device::this_compiler>
 class stream_reduction {
  public:
@@ -367,7 +367,7 @@ class stream_reduction {
     static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
                   "stream_reduction: elements have 4 or 8 bytes");
     ATOLL_CHECK(made_ != nullptr, "stream_reduction::reduce_all: the object was destroyed");
-    if (!s.is_captured()) made_->note({detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0});
+    made_->note({detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0}, s.is_captured());
     if (n == 0) return;
     check_array("source", in, n);
     check_array("destination", out, n);

@@ -79,6 +79,43 @@ TEST_F(graph_collectives_test, two_graphs_at_once_have_an_object_each) {
   halves.destroy();
 }
 
+TEST_F(graph_collectives_test, ranks_part_their_calls_among_graphs_as_they_like) {
+  auto const s = atl::make_stream(gpu_);
+  std::size_t const room = 10 * ranks_;
+  auto const source = filled(room, me);
+  atl::stream_collectives all(gpu_);
+  auto const to = all.bind(filled(room, -1), room);
+  auto const step = [&] {
+    to.broadcast(s, 0, source, room);
+    to.gather_all(s, source, 10);
+  };
+  auto const captured_steps = [&](int steps) {
+    return capture(s, cuda::capture_global, [&] {
+      for (int i = 0; i < steps; ++i) step();
+    });
+  };
+  // Two steps in a graph, or one that is launched twice; or each step's calls in graphs of their own.
+  void* const whole = me % 3 == 0 ? captured_steps(2) : me % 3 == 1 ? captured_steps(1) : nullptr;
+  void* parts[2] = {};
+  if (whole == nullptr) {
+    parts[0] = capture(s, cuda::capture_global, [&] { to.broadcast(s, 0, source, room); });
+    parts[1] = capture(s, cuda::capture_global, [&] { to.gather_all(s, source, 10); });
+  }
+  for (int round = 0; round < 5; ++round) {
+    if (whole != nullptr) {
+      for (int i = 0; i < (me % 3 == 0 ? 1 : 2); ++i) ASSERT_EQ(cu_.launch(whole, s.native()), cuda::success);
+    } else {
+      for (int i = 0; i < 4; ++i) ASSERT_EQ(cu_.launch(parts[i % 2], s.native()), cuda::success);
+    }
+    atl::wait(s);
+  }
+  for (void* const each : {whole, parts[0], parts[1]}) {
+    if (each == nullptr) continue;
+    EXPECT_EQ(cu_.destroy_executable(each), cuda::success);
+  }
+  all.destroy();
+}
+
 TEST_F(graph_collectives_test, neighbours_of_collectives_meet_again_with_every_launch) {
   auto const s = atl::make_stream(gpu_);
   auto const own = filled<int>(1, 0);

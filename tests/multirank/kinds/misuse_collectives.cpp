@@ -1,6 +1,9 @@
 // Misuse of collectives in streams; see misuse.cpp.
 
+#include <dlfcn.h>
+
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -10,6 +13,23 @@
 #include <atoll/stream_neighbors.hpp>
 #include <atoll/stream_reduction.cuh>
 #include <upcxx/upcxx.hpp>
+
+namespace {
+
+/// A graph of what `f` starts in the stream, over the fake CUDA driver.
+template <class F>
+void capture(atl::stream const& s, F&& f) {
+  void* const driver = dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW);
+  auto const begin = reinterpret_cast<int (*)(CUstream_st*, int)>(dlsym(driver, "cuStreamBeginCapture_v2"));
+  auto const end = reinterpret_cast<int (*)(CUstream_st*, void**)>(dlsym(driver, "cuStreamEndCapture"));
+  void* graph = nullptr;
+  begin(s.native(), 0);
+  f();
+  end(s.native(), &graph);
+  reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuGraphDestroy"))(graph);
+}
+
+}  // namespace
 
 int misuse_neighbours(char const* what) {
   auto const is = [what](char const* name) { return std::strcmp(what, name) == 0; };
@@ -102,6 +122,20 @@ int misuse_collectives(char const* what) {
   if (is("collective_destinations")) {
     auto const second = all->bind(source, 10 * ranks);
     (other ? to : second).gather_all(s, upcxx::new_array<int>(10), 10);
+  }
+  if (is("collective_captured_counts")) capture(s, [&] { to.gather_all(s, source, other ? 9 : 10); });
+  if (is("collective_captured_order")) {
+    // What is known already counts no more, so this one is no. 2.
+    capture(s, [&] {
+      for (int i = 0; i < (other ? 3 : 2); ++i) to.gather_all(s, source, 10);
+      to.broadcast(s, other ? 1 : 0, source, 10);
+    });
+  }
+  if (is("collective_captured_alone") && other) capture(s, [&] { to.gather_all(s, source, 10); });
+  if (is("collective_many")) {
+    for (int i = 0; i < 5000; ++i) {
+      other&& i == 3000 ? to.all_to_all(s, source, 0) : to.gather_all(s, source, 0);
+    }
   }
   if (is("collective_more") && other) to.gather_all(s, source, 10);
   if (!is("collective_more")) atl::wait(s);

@@ -87,10 +87,8 @@ class collective_links {
     own_ = pointer();
   }
 
-  /// Compares a call with those of the other ranks, unless graphs make it.
-  void note(stream const& s, stream_call const& call) const {
-    if (!s.is_captured()) calls_->note(call);
-  }
+  /// Compares a call with those of the other ranks.
+  void note(stream const& s, stream_call const& call) const { calls_->note(call, s.is_captured()); }
 
   /// Where all ranks receive: `mine` of this one. Ends the job if sizes differ. Collective over the team.
   [[nodiscard]] places gather_places(engine::memory_place mine, std::size_t count, std::size_t element,

@@ -5,20 +5,21 @@
 ///
 /// So each host tells the next one of the team what it has called, and compares what it hears with its own
 /// calls. All are the same if those of all neighbours are. A call itself only writes it down: what has come
-/// together is told at the next user-level progress, when the host has nothing better to do.
+/// together is told at the next user-level progress, when the host has nothing better to do; and no more before
+/// the last news were heard, so that nothing piles up at who makes no progress.
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <atoll/base/check.hpp>
+#include <atoll/extensions/stream/call_list.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/persona.hpp>
@@ -28,47 +29,20 @@
 
 namespace atl::inline UPCXX_MODE::detail {
 
-/// What all ranks say alike.
-struct stream_call {
-  enum class operation : std::uint32_t { broadcast, gather_all, all_to_all, reduce_all };
-  operation what;
-  std::uint32_t element;      ///< bytes
-  std::uint64_t count;        ///< of elements
-  std::int32_t root;          ///< -1: none
-  std::uint32_t destination;  ///< which of those that were bound, from 1 on; 0: none are
-
-  friend bool operator==(stream_call const&, stream_call const&) = default;
-};
-
-/// "broadcast of 10 elements of 4 bytes from rank 0 to destination no. 1", for messages.
-struct stream_call_text {
-  char text[160];
-
-  explicit stream_call_text(stream_call const& c) : text{} {
-    constexpr char const* names[] = {"broadcast", "gather_all", "all_to_all", "reduce_all"};
-    char root[32] = "";
-    char to[48] = "";
-    if (c.root >= 0) std::snprintf(root, sizeof root, " from rank %d", c.root);
-    if (c.destination != 0) std::snprintf(to, sizeof to, " to destination no. %u", c.destination);
-    std::snprintf(text, sizeof text, "%s of %llu elements of %u bytes%s%s",
-                  names[static_cast<std::uint32_t>(c.what)], static_cast<unsigned long long>(c.count),
-                  c.element, root, to);
-  }
-};
-
 class matching_calls {
  public:
   /// Collective over the team, which stays. `object`: for messages.
   matching_calls(char const* object, upcxx::team const& over)
       : told_(std::make_shared<teller>(object, over)) {}
 
-  /// A call that no graph makes: those of several ranks may hold different numbers of calls, and be launched
-  /// as much more or less often. By any thread that has a persona.
-  void note(stream_call const& call) {
-    if (told_->over->rank_n() == 1 || !told_->calls->add(call)) return;
+  /// By any thread that has a persona. Calls that graphs will make are compared apart, each the first time that it
+  /// is captured: graphs of several ranks may hold different numbers of calls, and be launched as much more or
+  /// less often.
+  void note(stream_call const& call, bool captured) {
+    if (told_->over->rank_n() == 1 || !told_->calls->add(call, captured)) return;
     // The first one since others were told.
     upcxx::current_persona().lpc_ff([told = told_] {
-      if (told->is_open) told->tell();
+      if (told->is_open) tell(told->calls);
     });
   }
 
@@ -78,129 +52,188 @@ class matching_calls {
   /// @progress  user.
   void close() {
     if (told_->over->rank_n() == 1) return;
-    told_->tell();
+    tell(told_->calls);
     told_->is_open = false;
-    told_->tell_end();
+    tell_end(told_->calls);
     while (!told_->calls->is_complete()) upcxx::progress();
     told_->calls->check_ends();
   }
 
  private:
+  enum sort : std::size_t { made, captured, sorts };
+  using news = std::array<std::vector<call_run>, sorts>;
+  using numbers = std::array<std::uint64_t, sorts>;
+
   /// What is known here of the own calls, and of those of the rank before.
   class known_calls {
    public:
     known_calls(char const* object, upcxx::intrank_t me, upcxx::intrank_t other)
         : object_(object), me_(me), other_(other) {}
 
-    /// True if it is the first one that has not been told.
-    bool add(stream_call const& mine) {
+    /// True if somebody is to tell(), who has not been asked to.
+    bool add(stream_call const& mine, bool in_graph) {
       std::lock_guard const held(lock_);
-      ++made_;
+      call_run const one(mine);
+      if (in_graph && !known_.insert(one.digest).second) return false;
+      order& of = orders_[in_graph ? captured : made];
+      ++of.own_n;
       check_more();
-      own_.push_back(mine);
-      untold_.push_back(mine);
+      of.own.add(one);
+      of.untold.add(one);
       compare();
-      return untold_.size() == 1;
+      return !std::exchange(telling_, true);
     }
-    std::pair<std::uint64_t, std::vector<stream_call>> take_untold() {
+    /// False if there is nothing to tell, or the last news have not been heard.
+    bool take_untold(news& all) {
       std::lock_guard const held(lock_);
-      return {made_ - untold_.size(), std::exchange(untold_, {})};
+      if (unheard_) return false;
+      telling_ = false;
+      for (std::size_t s = 0; s < sorts; ++s) {
+        all[s] = orders_[s].untold.take();
+        unheard_ |= !all[s].empty();
+      }
+      telling_ = unheard_;
+      return unheard_;
     }
-    /// Of the rank before, behind its first so many. Messages may overtake each other.
-    void hear(std::uint64_t before, std::vector<stream_call> const& theirs) {
+    /// The last news were.
+    void note_heard() {
       std::lock_guard const held(lock_);
-      early_.emplace(before, theirs);
-      for (auto next = early_.find(heard_); next != early_.end(); next = early_.find(heard_)) {
-        heard_ += next->second.size();
-        theirs_.insert(theirs_.end(), next->second.begin(), next->second.end());
-        early_.erase(next);
+      unheard_ = false;
+    }
+    /// Of the rank before.
+    void hear(news const& theirs) {
+      std::lock_guard const held(lock_);
+      for (std::size_t s = 0; s < sorts; ++s) {
+        for (call_run const& each : theirs[s]) {
+          orders_[s].heard_n += each.count;
+          orders_[s].theirs.add(each);
+        }
       }
       compare();
     }
-    void hear_end(std::uint64_t all) {
+    void hear_end(numbers const& all) {
       std::lock_guard const held(lock_);
-      expected_ = all;
+      for (std::size_t s = 0; s < sorts; ++s) orders_[s].expected_n = all[s];
       check_more();
     }
-    [[nodiscard]] std::uint64_t made() const {
+    [[nodiscard]] numbers own_n() const {
       std::lock_guard const held(lock_);
-      return made_;
+      return {orders_[made].own_n, orders_[captured].own_n};
     }
     [[nodiscard]] bool is_complete() const {
       std::lock_guard const held(lock_);
-      return heard_ == expected_;
+      bool all = !telling_;
+      for (order const& of : orders_) all = all && of.heard_n == of.expected_n;
+      return all;
     }
     /// For who makes no more.
     void check_ends() const {
       std::lock_guard const held(lock_);
-      if (made_ != expected_) refuse_numbers();
+      for (std::size_t s = 0; s < sorts; ++s) {
+        if (orders_[s].own_n != orders_[s].expected_n) refuse_numbers(s);
+      }
     }
 
    private:
+    static constexpr char const* rules[] = {
+        "All ranks make the same calls in the same order, with the same counts, types and roots",
+        "What one rank captures all do, each new call in the same order; graphs may part and repeat the calls"};
+
+    /// Calls of one sort.
+    struct order {
+      call_list own;     ///< not compared
+      call_list theirs;  ///< as well
+      call_list untold;
+      std::uint64_t own_n = 0;
+      std::uint64_t heard_n = 0;
+      std::uint64_t compared_n = 0;
+      std::uint64_t expected_n = ~std::uint64_t{0};
+    };
+
     void compare() {
-      for (; !own_.empty() && !theirs_.empty(); own_.pop_front(), theirs_.pop_front()) {
-        ++compared_;
-        if (own_.front() == theirs_.front()) continue;
-        check_failed(
-            "%s: the ranks' calls differ: no. %llu is %s on rank %d, and %s on rank %d. All ranks make the same "
-            "calls in the same order, with the same counts, types and roots",
-            object_, static_cast<unsigned long long>(compared_), stream_call_text(own_.front()).text, me_,
-            stream_call_text(theirs_.front()).text, other_);
+      for (std::size_t s = 0; s < sorts; ++s) {
+        order& of = orders_[s];
+        if (call_list::differ(of.own, of.theirs, of.compared_n)) refuse(s, of.own.front(), of.theirs.front());
       }
     }
-    void check_more() const {
-      if (made_ > expected_) refuse_numbers();
+    [[noreturn]] void refuse(std::size_t s, call_run const& mine, call_run const& theirs) const {
+      auto const number = static_cast<unsigned long long>(orders_[s].compared_n + 1);
+      if (mine.first == theirs.first) {
+        check_failed(
+            "%s: the ranks' calls differ: of nos. %llu to %llu%s at least one on rank %d is another one than on rank "
+            "%d. Which is not known of so many calls without user-level progress in between. %s",
+            object_, number, number + static_cast<unsigned long long>(mine.count - 1),
+            s == captured ? " that are captured" : "", me_, other_, rules[s]);
+      }
+      check_failed("%s: the ranks' calls differ: no. %llu%s is %s on rank %d, and %s on rank %d. %s", object_,
+                   number, s == captured ? " that is captured into graphs" : "",
+                   stream_call_text(mine.first).text, me_, stream_call_text(theirs.first).text, other_,
+                   rules[s]);
     }
-    [[noreturn]] void refuse_numbers() const {
+    void check_more() const {
+      for (std::size_t s = 0; s < sorts; ++s) {
+        if (orders_[s].own_n > orders_[s].expected_n) refuse_numbers(s);
+      }
+    }
+    [[noreturn]] void refuse_numbers(std::size_t s) const {
+      char const* const how = s == captured ? "captured" : "made";
       check_failed(
-          "%s: the ranks' calls differ: rank %d has made %llu, and rank %d made %llu before it called "
-          "destroy(). All ranks make the same calls in the same order",
-          object_, me_, static_cast<unsigned long long>(made_), other_,
-          static_cast<unsigned long long>(expected_));
+          "%s: the ranks' calls differ: rank %d has %s %llu%s, and rank %d %s %llu before it called destroy(). %s",
+          object_, me_, how, static_cast<unsigned long long>(orders_[s].own_n),
+          s == captured ? " different ones" : "", other_, how,
+          static_cast<unsigned long long>(orders_[s].expected_n), rules[s]);
     }
 
     char const* object_;
     upcxx::intrank_t me_;  ///< of the world, as the other
     upcxx::intrank_t other_;
     mutable std::mutex lock_;
-    // Neither has been compared.
-    std::deque<stream_call> own_;
-    std::deque<stream_call> theirs_;
-    std::vector<stream_call> untold_;
-    std::map<std::uint64_t, std::vector<stream_call>> early_;
-    std::uint64_t made_ = 0;
-    std::uint64_t heard_ = 0;
-    std::uint64_t compared_ = 0;
-    std::uint64_t expected_ = ~std::uint64_t{0};
+    std::array<order, sorts> orders_;
+    std::unordered_set<std::uint64_t> known_;  ///< digests of what was captured
+    bool telling_ = false;                     ///< somebody will tell what is untold
+    bool unheard_ = false;                     ///< news are under way
   };
+  using object = upcxx::dist_object<known_calls>;
 
   struct teller {
-    teller(char const* object, upcxx::team const& of)
-        : over(&of), calls(of, object, of[of.rank_me()], of[neighbour(of.rank_n() - 1)]) {}
-
-    [[nodiscard]] upcxx::intrank_t neighbour(upcxx::intrank_t reach) const {
-      return (over->rank_me() + reach) % over->rank_n();
-    }
-    void tell() {
-      auto const [before, untold] = calls->take_untold();
-      if (untold.empty()) return;
-      upcxx::rpc_ff(
-          *over, neighbour(1),
-          [](upcxx::dist_object<known_calls>& here, std::uint64_t first,
-             std::vector<stream_call> const& theirs) { here->hear(first, theirs); },
-          calls, before, untold);
-    }
-    void tell_end() {
-      upcxx::rpc_ff(
-          *over, neighbour(1),
-          [](upcxx::dist_object<known_calls>& here, std::uint64_t all) { here->hear_end(all); }, calls,
-          calls->made());
-    }
+    teller(char const* name, upcxx::team const& of)
+        : over(&of), calls(of, name, of[of.rank_me()], of[neighbour(of, of.rank_n() - 1)]) {}
 
     upcxx::team const* over;
-    upcxx::dist_object<known_calls> calls;
+    object calls;
     std::atomic<bool> is_open{true};
   };
+
+  static upcxx::intrank_t neighbour(upcxx::team const& over, upcxx::intrank_t reach) {
+    return (over.rank_me() + reach) % over.rank_n();
+  }
+  static void tell(object& calls) {
+    news all;
+    if (!calls->take_untold(all)) return;
+    upcxx::rpc_ff(
+        calls.team(), neighbour(calls.team(), 1),
+        [](object& here, std::vector<call_run> const& calls_made,
+           std::vector<call_run> const& calls_captured) {
+          here->hear({calls_made, calls_captured});
+          upcxx::rpc_ff(
+              here.team(), neighbour(here.team(), here.team().rank_n() - 1),
+              [](object& there) {
+                there->note_heard();
+                tell(there);
+              },
+              here);
+        },
+        calls, all[made], all[captured]);
+  }
+  static void tell_end(object& calls) {
+    auto const [calls_made, calls_captured] = calls->own_n();
+    upcxx::rpc_ff(
+        calls.team(), neighbour(calls.team(), 1),
+        [](object& here, std::uint64_t all_made, std::uint64_t all_captured) {
+          here->hear_end({all_made, all_captured});
+        },
+        calls, calls_made, calls_captured);
+  }
 
   std::shared_ptr<teller> told_;  ///< also of who is about to tell
 };

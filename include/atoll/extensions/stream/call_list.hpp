@@ -1,0 +1,126 @@
+#pragma once
+
+/// Calls of an object in streams, in their order, as one rank compares them with those of another.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include <upcxx/detail/config.hpp>
+
+namespace atl::inline UPCXX_MODE::detail {
+
+/// What all ranks say alike.
+struct stream_call {
+  enum class operation : std::uint32_t { broadcast, gather_all, all_to_all, reduce_all };
+  operation what;
+  std::uint32_t element;      ///< bytes
+  std::uint64_t count;        ///< of elements
+  std::int32_t root;          ///< -1: none
+  std::uint32_t destination;  ///< which of those that were bound, from 1 on; 0: none are
+
+  friend bool operator==(stream_call const&, stream_call const&) = default;
+};
+
+/// "broadcast of 10 elements of 4 bytes from rank 0 to destination no. 1", for messages.
+struct stream_call_text {
+  char text[160];
+
+  explicit stream_call_text(stream_call const& c) : text{} {
+    constexpr char const* names[] = {"broadcast", "gather_all", "all_to_all", "reduce_all"};
+    char root[32] = "";
+    char to[48] = "";
+    if (c.root >= 0) std::snprintf(root, sizeof root, " from rank %d", c.root);
+    if (c.destination != 0) std::snprintf(to, sizeof to, " to destination no. %u", c.destination);
+    std::snprintf(text, sizeof text, "%s of %llu elements of %u bytes%s%s",
+                  names[static_cast<std::uint32_t>(c.what)], static_cast<unsigned long long>(c.count),
+                  c.element, root, to);
+  }
+};
+
+/// One call, or several one after the other, of which nothing is left but the first and a digest of all.
+struct call_run {
+  stream_call first;
+  std::uint64_t count = 1;
+  std::uint64_t digest;
+
+  explicit call_run(stream_call const& one) : first(one), digest(digest_of(one)) {}
+  call_run() : call_run(stream_call{}) {}
+
+  friend bool operator==(call_run const&, call_run const&) = default;
+
+  /// Those of the other follow. The digest is the same however the calls were put together.
+  void join(call_run const& next) {
+    digest = digest * power(next.count) + next.digest;
+    count += next.count;
+  }
+
+ private:
+  static std::uint64_t mix(std::uint64_t x) {  // Steele, Lea and Flood's splitmix64
+    x += 0x9e3779b97f4a7c15U;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebU;
+    return x ^ x >> 31;
+  }
+  static std::uint64_t digest_of(stream_call const& c) {
+    std::uint64_t const head = static_cast<std::uint64_t>(c.what) << 32 | c.element;
+    std::uint64_t const tail =
+        static_cast<std::uint64_t>(c.destination) << 32 | static_cast<std::uint32_t>(c.root);
+    return mix(mix(mix(head) ^ c.count) ^ tail);
+  }
+  static std::uint64_t power(std::uint64_t n) {
+    std::uint64_t result = 1;
+    for (std::uint64_t base = 0xd1342543de82ef95U; n != 0; n /= 2, base *= base) {
+      if (n % 2 != 0) result *= base;
+    }
+    return result;
+  }
+};
+
+/// A rank's calls that have not been compared. Takes a bounded amount of memory, whatever the number of them.
+class call_list {
+ public:
+  static constexpr std::size_t most = 1024;
+
+  void add(call_run const& next) { runs_.size() < most ? runs_.push_back(next) : runs_.back().join(next); }
+  [[nodiscard]] bool empty() const { return runs_.empty(); }
+  [[nodiscard]] std::vector<call_run> take() {
+    std::deque<call_run> const all = std::exchange(runs_, {});
+    return {all.begin(), all.end()};
+  }
+
+  /// Takes from both what is equal. True if they differ: the first runs then do.
+  static bool differ(call_list& a, call_list& b, std::uint64_t& compared) {
+    while (!a.empty() && !b.empty()) {
+      std::uint64_t const n = a.front().count;
+      if (n == b.front().count) {
+        if (a.front() != b.front()) return true;
+        compared += n;
+        a.runs_.pop_front();
+        b.runs_.pop_front();
+      } else if (!(n < b.front().count ? a : b).join_first()) {
+        return false;  // more will come
+      }
+    }
+    return false;
+  }
+  [[nodiscard]] call_run const& front() const { return runs_.front(); }
+
+ private:
+  bool join_first() {
+    if (runs_.size() == 1) return false;
+    call_run const first = runs_.front();
+    runs_.pop_front();
+    call_run both = first;
+    both.join(runs_.front());
+    runs_.front() = both;
+    return true;
+  }
+
+  std::deque<call_run> runs_;
+};
+
+}  // namespace atl::inline UPCXX_MODE::detail
