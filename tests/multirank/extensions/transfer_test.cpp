@@ -146,6 +146,31 @@ TEST_F(transfer_test, one_rank_feeds_the_others_which_send_nothing_back) {
   upcxx::delete_array(memory);
 }
 
+TEST_F(transfer_test, nothing_is_under_way_to_a_sender_that_has_finished) {
+  static bool looked;
+  looked = false;
+  // Packed, also within a host: such data leave before the receivers have entered the run.
+  domain<1> const all{{0}, {1000}};
+  auto const mine = atl::make_array<double>(all);
+  for (point<1> const& p : all) mine[p] = me == 0 ? point_value(p, 1) : -1;
+  std::vector<array<double, 1>> const arrays{mine.view()};
+  std::vector<array<double, 1>> const none;
+  atl::transfer<double, 1> feed(me == 0 ? arrays : none, me == 0 ? none : arrays, {.pack_below = 1 << 20});
+  upcxx::barrier();
+  if (me == 0) {
+    feed.start();
+    // Their flags would find other memory when this object has ended.
+    for (int looks = 0; looks < 100; ++looks) EXPECT_EQ(feed.test(), n == 1);
+    for (int r = 1; r < n; ++r) upcxx::rpc(r, [] { looked = true; }).wait();
+    feed.finish();
+  } else {
+    multirank::spin_until([] { return looked; });
+    feed.run();
+    for (point<1> const& p : all) ASSERT_EQ(mine[p], point_value(p, 1));
+  }
+  upcxx::barrier();
+}
+
 TEST_F(transfer_test, many_small_pieces_find_each_other_over_a_team) {
   upcxx::team half = upcxx::world().split(me % 2, me);
   // Every rank has every n-th cell of a line, and wants those of the next rank and one more.

@@ -123,7 +123,8 @@ class transfer {
     atl::engine::poll_for_flags();
     return replay_.advance();
   }
-  /// Waits until everything has been sent and everything has come.
+  /// Waits until everything has been sent and everything has come, and until ranks that only receive from this one
+  /// have entered the run.
   ///
   /// @progress  internal; waits as neighbors::wait does.
   void finish() {

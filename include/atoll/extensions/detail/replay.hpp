@@ -104,6 +104,7 @@ class replay {
     dest_ = dest;
     under_way_ = true;
     next_ = 0;
+    begun_ = 0;
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
       if (l.receives && (!l.sends || (handshake && l.receives_straight)))
@@ -144,6 +145,11 @@ class replay {
       copy(l.unpacked, dest_, inbox_of_run(l.inbox_in));
     }
     if (!unsent_.empty()) return false;
+    // Whoever only receives has said that it has begun this run: nothing is on its way to the flags, whose memory may now be freed.
+    for (; begun_ < links_.size(); ++begun_) {
+      link const& l = links_[begun_];
+      if (!l.receives && flags_.value(begun_, ready_flag) < runs_.now()) return false;
+    }
     under_way_ = false;
     return true;
   }
@@ -192,7 +198,8 @@ class replay {
   std::vector<unsent> unsent_;
   heap_array<inbox_line> inbox_;
   range local_;
-  std::size_t next_ = 0;  ///< links before this one have received
+  std::size_t next_ = 0;   ///< links before this one have received
+  std::size_t begun_ = 0;  ///< the peers of links before this one have begun the run, where they only receive
   run_numbers runs_;
   std::ptrdiff_t source_ = 0;
   std::ptrdiff_t dest_ = 0;
