@@ -23,6 +23,7 @@ import heat  # noqa: E402
 import heat_pictures  # noqa: E402
 import hpgmg_pictures  # noqa: E402
 import page  # noqa: E402
+import report  # noqa: E402
 
 RUNS = ("run INTEGER PRIMARY KEY, date, host, cores, version, commit_id, x, y, z, ranks, devices, device, exchange, backend, grid, "
         "seconds, steps, median_s, p10_s, p90_s, comm_share, passed, residual")
@@ -83,6 +84,15 @@ class Heat(unittest.TestCase):
         self.results.add(8, 2, "rma", [1e-3] * 10)
         self.results.database.execute("DROP TABLE machines")
         self.assertNotIn("Processor", dict(heat.facts(heat.read(self.results.path))))
+
+    def test_files_that_were_cut_off_are_named(self):
+        self.results.add(100, 4, "rma", [0.01, 0.01])
+        whole = (self.folder / "runs.db").read_bytes()
+        part = self.folder / "part.db"
+        for length in (100, 1000, 4096, len(whole) - 4096):
+            part.write_bytes(whole[:length])
+            with self.assertRaisesRegex(drawing.NothingToDraw, "part.db: .*(malformed|not a database)"):
+                report.content_of(str(part)).read(str(part))
 
     def test_pictures_have_labels_words_and_points_inside_their_bars(self):
         slow = [1e-3] * 99 + [1.0]  # the mean is far above the ninetieth percentile

@@ -19,6 +19,9 @@ def connect(path):
             return database
         except sqlite3.OperationalError:
             database.close()
+        except sqlite3.DatabaseError as error:
+            database.close()
+            raise NothingToDraw(f"{path}: damaged, perhaps copied in part ({error})") from None
     raise NothingToDraw(f"{path}: cannot be read")
 
 
