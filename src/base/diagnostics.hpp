@@ -43,6 +43,7 @@ struct alignas(64) rank_diagnostics {
   std::atomic<std::uint64_t> messages_parked{0};  ///< sends that found no room and wait in private memory
   std::atomic<std::uint64_t> collectives_open{0};
   std::atomic<std::uint64_t> bytes_in_private{0};
+  std::atomic<std::uint64_t> streams_awaited{0};  ///< where the program waits for streams of its own to come
   // The collective that was started last; brought up to date when a wait gets long.
   std::atomic<std::uint64_t> collective_team{0};       ///< id; 0: none
   std::atomic<std::uint64_t> collective_signature{0};  ///< see collective_signature.hpp

@@ -60,6 +60,7 @@ std::string outstanding(rank_diagnostics const& d) {
   add(d.replies_awaited, "reply awaited", "replies awaited");
   add(d.messages_parked, "message parked", "messages parked");
   add(d.collectives_open, "collective open", "collectives open");
+  add(d.streams_awaited, "end of a stream awaited", "ends of streams awaited");
   if (text.empty()) text = "nothing";
   // Ranks that wait for each other in different collectives show it here.
   // It is noted by waits that get long: later ones may have come and gone.

@@ -53,6 +53,7 @@ device_copies::device_copies(progress_engine& engine)
       engine_(engine),
       life_(++lives),
       kernels_(engine, segments_) {
+  diagnostics->streams_awaited.store(0, std::memory_order_relaxed);
   engine.announced_sink = [](message* m) { here().keep_announced(m); };
   if (engine.network == nullptr) return;
   keys_ = std::make_unique<device_keys>(engine, segments_, *this);
@@ -100,18 +101,23 @@ memory::copy_record* device_copies::begin(copy_completion* completion, segment* 
   return t;
 }
 
+void device_copies::count_reports(int more) noexcept {
+  reports_ += static_cast<std::size_t>(more);
+  diagnostics->streams_awaited.store(reports_, std::memory_order_relaxed);
+}
+
 memory::copy_record* device_copies::begin_report(copy_completion* completion, std::uint64_t stream) {
   auto* const t = static_cast<transfer*>(begin(completion, nullptr, nullptr));
   t->landed = &reached;
   t->until = {stream, segments_.uses()};
-  ++reports_;
+  count_reports(1);
   return t;
 }
 
 void device_copies::reached(memory::copy_record* record) noexcept {
   auto* const t = static_cast<transfer*>(record);
   device_copies& all = here();
-  --all.reports_;
+  all.count_reports(-1);
   all.segments_.note_passed(t->until.stream, t->until.when);
   if (!all.deliver(t)) all.undelivered_.push_back(t);
 }

@@ -77,6 +77,7 @@ class device_copies final : public single<device_copies>, public work_source {
   /// What hears that a stream of the program has come here.
   memory::copy_record* begin_report(copy_completion* completion, std::uint64_t stream);
   static void reached(memory::copy_record* record) noexcept;
+  void count_reports(int more) noexcept;
   static bool is_gathering() noexcept;
   /// Index 0 of a box, all of which is in a segment that is open; `stride`: of one of the ends.
   copy_place resolve_box(memory_place place, prepared_box const& box,
