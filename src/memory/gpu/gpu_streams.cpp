@@ -29,6 +29,7 @@ void gpu_streams::drop(stream_handle s) {
   auto const found =
       std::find_if(made_.begin(), made_.end(), [s](made_stream const& each) { return each.handle == s; });
   if (found == made_.end()) return;
+  if (kept_for_ == s) submit();
   driver_.drop_stream(found->device, s);
   made_.erase(found);
 }
@@ -44,8 +45,14 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
                     bytes <= driver_.most_bytes_of_small() && !differs_by_thread(s);
   if (!keep || kept_for_ != s || kept_on_ != device) submit();
   if (keep) {
-    kept_for_ = s;
-    kept_on_ = device;
+    std::uint64_t const capture = driver_.capture_of({s, true});
+    if (kept_.empty()) {
+      kept_for_ = s;
+      kept_on_ = device;
+      kept_number_ = number_to_keep(s);
+      kept_capture_ = capture;
+    }
+    if (capture != kept_capture_) refuse_kept();
     kept_.push_back({target, source, bytes});
     return;
   }
@@ -67,8 +74,24 @@ bool gpu_streams::copy_box(stream_handle s, copy_end to, copy_end from, box_shap
   return driver_.copy_box(device, {s, true}, place_of(to), place_of(from), box);
 }
 
+/// Common streams do not end, and another device may be current when they are asked about.
+std::uint64_t gpu_streams::number_to_keep(stream_handle s) {
+  return is_common(s) ? 0 : driver_.number_of({s, true});
+}
+
+/// What was started there would be done at another time than the program has meant, or never.
+void gpu_streams::refuse_kept() const {
+  fatal(
+      "stream",
+      "copies in a stream (%zu) were kept for an atl::copy_batch, and meanwhile a capture of the stream into a graph has begun or ended, or "
+      "the stream has: end the batch before that",
+      kept_.size());
+}
+
 void gpu_streams::submit() {
   if (kept_.empty()) return;
+  if (number_to_keep(kept_for_) != kept_number_ || driver_.capture_of({kept_for_, true}) != kept_capture_)
+    refuse_kept();
   std::vector<copy_range> const all = std::exchange(kept_, {});
   stream const s(kept_for_, true);
   if (all.size() > 1 && driver_.copy_small(kept_on_, s, all)) return;

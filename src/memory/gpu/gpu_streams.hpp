@@ -59,6 +59,8 @@ class gpu_streams final : public program_streams {
   };
   /// Or ends the job.
   event take_event(int device);
+  std::uint64_t number_to_keep(stream_handle s);
+  [[noreturn]] void refuse_kept() const;
   [[nodiscard]] std::optional<address> word_of(int device, copy_end word);
 
   driver& driver_;
@@ -69,6 +71,8 @@ class gpu_streams final : public program_streams {
   std::vector<copy_range> kept_;
   stream_handle kept_for_ = nullptr;
   int kept_on_ = 0;
+  std::uint64_t kept_number_ = 0;   ///< of the stream
+  std::uint64_t kept_capture_ = 0;  ///< and of its capture
 
   std::vector<reported> waited_for_;
   gates gates_{driver_, events_};

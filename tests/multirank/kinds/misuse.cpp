@@ -174,6 +174,23 @@ int main(int argc, char** argv) {
         atl::signal(s, upcxx::new_<std::uint64_t>(), 1, atl::signal_op::add);
       upcxx::copy(p, &value, 1, atl::on_stream(s));
     }
+    if (is("stream_batch_captured") || is("stream_batch_not_captured") || is("stream_batch_ended")) {
+      void* const driver = dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW);
+      auto const begin =
+          reinterpret_cast<int (*)(CUstream_st*, int)>(dlsym(driver, "cuStreamBeginCapture_v2"));
+      auto const end = reinterpret_cast<int (*)(CUstream_st*, void**)>(dlsym(driver, "cuStreamEndCapture"));
+      auto const drop = reinterpret_cast<int (*)(CUstream_st*)>(dlsym(driver, "cuStreamDestroy_v2"));
+      void* graph = nullptr;
+      void* context = nullptr;
+      reinterpret_cast<int (*)(void**, int)>(dlsym(driver, "cuDevicePrimaryCtxRetain"))(&context, 0);
+      reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuCtxPushCurrent_v2"))(context);
+      atl::copy_batch const together;
+      if (is("stream_batch_captured")) begin(s.native(), 2);
+      upcxx::copy(p, p + 50, 10, atl::on_stream(s));
+      if (is("stream_batch_captured")) end(s.native(), &graph);
+      if (is("stream_batch_not_captured")) begin(s.native(), 2);
+      if (is("stream_batch_ended")) drop(s.native());
+    }
     if (is("stream_graph_left") || is("stream_graph_left_in_heap")) {
       void* const driver = dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW);
       auto const begin =
