@@ -46,6 +46,7 @@ class neighbors {
   ///               repetitions are ignored. If A lists B, B lists A, else the job ends with their names.
   ///
   /// Collective over `over`. Takes 64 bytes of the shared heap for each neighbour.
+  /// @throws    upcxx::bad_shared_alloc on all ranks if one has no room.
   /// @progress  user.
   explicit neighbors(std::span<upcxx::intrank_t const> ranks, upcxx::team const& over = upcxx::world())
       : state_(std::make_unique<state>(detail::distinct_ranks(ranks, over, "atl::neighbors"), over)) {}

@@ -1,6 +1,7 @@
 // Distributed arrays: blocks and owners, elements by point, whole parts by copy, ghosts.
 
 #include <atoll/array.hpp>
+#include <atoll/neighbors.hpp>
 
 #include "multirank/common.hpp"
 
@@ -70,5 +71,35 @@ TEST_F(dist_array_test, ghosts_are_exchanged_also_around_the_ends) {
   upcxx::barrier();
   auto const moved = std::move(a);
   EXPECT_EQ(moved.local()[moved.block().lower], value_at(moved.block().lower));
+  upcxx::barrier();
+}
+
+TEST_F(dist_array_test, no_room_on_one_rank_is_an_error_on_all) {
+  if (n == 1) return;  // who has no neighbours needs no flags
+  std::vector<upcxx::global_ptr<char>> taken;
+  auto const fill = [&taken] {
+    for (std::size_t bytes = std::size_t{1} << 20; bytes >= 8; bytes /= 2) {
+      while (auto const more = upcxx::new_array<char>(bytes, std::nothrow)) taken.push_back(more);
+    }
+  };
+  // The last rank has room for its block, but not for flags or inboxes.
+  if (me == n - 1) {
+    auto const hole = upcxx::new_array<char>(4096);
+    fill();
+    upcxx::delete_array(hole);
+  }
+  upcxx::barrier();
+  auto const used = upcxx::shared_segment_used();
+  domain<1> const whole{{0}, {1000 * n}};
+  EXPECT_THROW((dist_array<int, 1>(whole, {.depth = 1})), upcxx::bad_shared_alloc);
+  EXPECT_EQ(upcxx::shared_segment_used(), used);
+  if (me == n - 1) fill();
+  std::vector<int> const around{left, right};
+  EXPECT_THROW(atl::neighbors{around}, upcxx::bad_shared_alloc);
+  upcxx::barrier();
+  for (auto const& block : taken) upcxx::delete_array(block);
+  upcxx::barrier();
+  dist_array<int, 1> a(whole, {.depth = 1});
+  a.ghosts().run();
   upcxx::barrier();
 }

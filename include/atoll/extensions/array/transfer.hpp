@@ -90,6 +90,7 @@ class transfer {
   ///        layouts; the memory outlives the object. Where two sources have a point in common with one destination, which
   ///        of them arrives is not specified.
   /// @param options  the same on all ranks.
+  /// @throws    upcxx::bad_shared_alloc on all ranks if one has no room for its flags, or for what comes packed.
   /// @progress  user.
   transfer(std::span<array<T, N, Kind> const> sources, std::span<array<T, N, Kind> const> destinations,
            transfer_options options = {}, upcxx::team const& over = upcxx::world())

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <atoll/engine/flags.hpp>
+#include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/detail/heap_array.hpp>
 #include <atoll/extensions/detail/peer_exchange.hpp>
 #include <upcxx/collectives.hpp>
@@ -34,8 +35,12 @@ class flag_links {
   flag_links() = default;
   /// Collective over `over`; user-level progress. `peers`: team ranks, distinct, not the own one; if a peer
   /// does not list this rank, the job ends with a message that begins with `call`.
+  /// @throws upcxx::bad_shared_alloc on all ranks if one has no room.
   flag_links(std::vector<intrank_t> peers, std::size_t lines, upcxx::team const& over, char const* call)
-      : lines_(lines), own_(peers.size() * lines), in_(own_.get().local()) {
+      : lines_(lines) {
+    allocate_together([&] { own_ = heap_array<atl::engine::flag_line>(peers.size() * lines); }, over, call,
+                      "room for its flags");
+    in_ = own_.get().local();
     auto const theirs = peer_exchange<global_ptr<atl::engine::flag_line>>::with(
         peers, [&](std::size_t i) { return own_.get() + static_cast<std::ptrdiff_t>(i * lines); }, over,
         call);

@@ -14,6 +14,7 @@
 #include <atoll/engine/job.hpp>
 #include <atoll/engine/strided.hpp>
 #include <atoll/extensions/array/domain.hpp>
+#include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
 #include <atoll/extensions/detail/heap_array.hpp>
 #include <atoll/extensions/detail/planned_copy.hpp>
@@ -48,7 +49,8 @@ class replay_plan {
               owner != over.rank_me() && (t.piece(element_bytes) < how.pack_below || !addressed(over[owner]));
         }
       }
-      in.make(inbound, element_bytes);
+      allocate_together([&] { in.make(inbound, element_bytes); }, over, "atl::transfer",
+                        "room for its inbox");
     });
     return replay_of(agreed, in, element_bytes, how.always_ready, over);
   }
