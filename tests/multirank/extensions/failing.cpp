@@ -45,6 +45,14 @@ constexpr mistake mistakes[] = {
      [] {
        atl::dist_array<int, 2> a(domain<2>{{0, 0}, {5, 4}}, {.grid = point<2>{2, 2}});
      }},
+    {"negative_grid",
+     [] {
+       atl::dist_array<int, 2> a(domain<2>{{0, 0}, {5, 4}}, {.grid = point<2>{-1, -1}});
+     }},
+    {"negative_depth",
+     [] {
+       atl::dist_array<int, 1> a(domain<1>{{0}, {5}}, {.depth = -1});
+     }},
     {"outside",
      [] {
        auto const mine = atl::make_array<int>(domain<2>{{0, -1}, {4, 4}});

@@ -181,8 +181,18 @@ class dist_array {
   how_(how), ranks_(over.rank_n()), me_(over.rank_me()) {
     if (how_.grid == point<N>{}) how_.grid = balanced_grid(whole, ranks_);
     std::ptrdiff_t blocks = 1;
-    for (int d = 0; d < N; ++d) blocks *= how_.grid[d];
-    if (blocks < 1 || blocks > ranks_) {
+    for (int d = 0; d < N; ++d) {
+      if (how_.grid[d] < 1) {
+        atl::check_failed(
+            "atl::dist_array: a grid with %td blocks in dimension %d; there is one at least, or 0 in all dimensions",
+            how_.grid[d], d);
+      }
+      blocks *= how_.grid[d];
+    }
+    if (how_.depth < 0) {
+      atl::check_failed("atl::dist_array: a depth of %d ghosts; it is not negative", how_.depth);
+    }
+    if (blocks > ranks_) {
       atl::check_failed("atl::dist_array: a grid of %td blocks for %d ranks; there is at most one for each",
                         blocks, static_cast<int>(ranks_));
     }
