@@ -166,9 +166,14 @@ namespace {
 template <class Question>
 auto ask_kind(unsigned kind, Question question) {
   auto const id = static_cast<kind_id>(kind);
-  if (engine::segment_table::exists()) return question(engine::segment_table::here().find_kind(id));
-  for (auto const& each : memory::make_kinds()) {
-    if (each->id() == id) return question(each.get());
+  // The settings of devices are read here first, by calls that throw nothing.
+  try {
+    if (engine::segment_table::exists()) return question(engine::segment_table::here().find_kind(id));
+    for (auto const& each : memory::make_kinds()) {
+      if (each->id() == id) return question(each.get());
+    }
+  } catch (startup_error const& problem) {
+    check_failed("device: %s", problem.what());
   }
   return question(static_cast<memory::kind*>(nullptr));
 }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace {
 
 TEST(device_count, does_not_need_the_library_to_be_initialised) {
@@ -25,6 +27,15 @@ TEST(device_count, does_not_need_the_library_to_be_initialised) {
     upcxx::finalize();
   }
   EXPECT_EQ(upcxx::hip_device::device_n(), 0);
+}
+
+TEST(device_count, says_which_setting_is_wrong) {
+  EXPECT_DEATH(
+      {
+        setenv("ATOLL_SIM_DEVICES", "two", 1);
+        (void)upcxx::cuda_device::device_n();
+      },
+      "device: ATOLL_SIM_DEVICES=two: not a whole number");
 }
 
 }  // namespace
