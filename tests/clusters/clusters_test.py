@@ -818,6 +818,22 @@ class Agreement(unittest.TestCase):
                     got = hosts_sh("run", "-n", 4, "--hosts", 2, "sh", "-c", differing, ATOLL_TEST_SOCKETS=folder, UPCXX_SHARED_HEAP_SIZE="64M")
                     self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
 
+    def test_hosts_whose_packets_are_dropped(self):
+        # As a firewall does that answers nothing: what they send goes to an address of hardware that nobody has.
+        for host, other in (("h1", "198.18.0.2"), ("h2", "198.18.0.1")):
+            nowhere = ("ip", "neigh", "replace", other, "lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
+            self.assertEqual(hosts_sh("exec", host, *nowhere).returncode, 0)
+            self.addCleanup(hosts_sh, "exec", host, "ip", "neigh", "del", other, "dev", "eth0")
+        for network in ("ucx", "ofi"):
+            with self.subTest(network=network):
+                begin = time.monotonic()
+                got = hosts_sh("run", "-n", 2, "--hosts", 2, os.path.join(PROGRAMS, "cluster_traffic_program"), ATOLL_TRANSPORTS=network, ATOLL_HOST_TIMEOUT="3")
+                self.assertNotEqual(got.returncode, 0, got.stdout)
+                self.assertLess(time.monotonic() - begin, 30)
+                self.assertRegex(got.stderr, rf"rank [01] cannot be reached over the network {network}: for \d+\.\d s nobody has answered "
+                                             r"the call from 198\.18\.0\.(1 to 198\.18\.0\.2|2 to 198\.18\.0\.1) port \d+, which was not refused either")
+                self.assertRegex(got.stderr, r"host h\d: cannot reach the keeper of host h\d \(rank \d\) at 198\.18\.0\.\d: no answer")
+
     def test_info_says_what_pairs_use(self):
         library = re.search(r"libucp\.so\.0 .*=> (\S+)", subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout)[1]
         self.assertEqual(hosts_sh("exec", "h2", "mount", "--bind", "/dev/null", library).returncode, 0)

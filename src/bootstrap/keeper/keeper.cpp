@@ -262,7 +262,7 @@ void keeper::call_next() {
       std::string const why = calling_.why().empty() ? "no answer" : calling_.why();
       print(
           format("cannot reach the keeper of host %s: %s. The loss of a host may go unnoticed (a firewall?)",
-                 next_.words().c_str(), many == 0 ? "it has no address" : why.c_str()));
+                 words_with_addresses(orders_.next).c_str(), many == 0 ? "it has no address" : why.c_str()));
     }
     return;
   }

@@ -27,6 +27,9 @@ void ask_for_picture(int signal) noexcept;
 /// "h2 (ranks 2 to 3)"
 std::string words_of(card const& of);
 
+/// "h2 (ranks 2 to 3) at 198.18.0.2"
+std::string words_with_addresses(card const& of);
+
 class keeper {
  public:
   /// `pidfds`: ranks are watched by these where the system has them, and else by their numbers.

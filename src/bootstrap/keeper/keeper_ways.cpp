@@ -1,6 +1,9 @@
 // What a keeper makes of the ways by which it hears its neighbours, and of those by which it does not.
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_set>
 
@@ -15,6 +18,18 @@ namespace {
 constexpr std::int64_t between_looks_ms = 200;
 
 }  // namespace
+
+std::string words_with_addresses(card const& of) {
+  std::string all = words_of(of);
+  for (address const& each : of.addresses) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (each.family == 0 || ::inet_ntop(each.family == 4 ? AF_INET : AF_INET6, each.bytes.data(), text.data(),
+                                        text.size()) == nullptr)
+      continue;
+    all += (&each == of.addresses.data() ? " at " : ", ") + std::string(text.data());
+  }
+  return all;
+}
 
 std::size_t keeper::addresses_of_next() const {
   auto const& all = orders_.next.addresses;

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/os/descriptor_limit.hpp"
+#include "base/os/unanswered_call.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "engine/network/network_messages.hpp"
@@ -26,6 +27,7 @@ constexpr std::uint64_t shortest_pause_ns = 50'000;  ///< after a refusal
 constexpr std::uint64_t longest_pause_ns = 1'000'000'000;
 /// Where connections that are too many were all in use when they were made.
 constexpr std::uint64_t between_closes_ns = 1'000'000;
+constexpr std::uint64_t between_looks_ns = 500'000'000;
 
 /// Where a rank is never reached.
 std::string what_to_try() {
@@ -50,13 +52,14 @@ bool network_messages::connect(network_peer& p) {
   if (p.link != link_state::none) return false;
   if (p.refusals != 0 && now_ns() < p.try_again_ns) return false;
   std::string const address = shape_.address_of(p.rank);
+  if (p.refusals == 0) p.connecting_since_ns = now_ns();
   switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {
     case started::complete:
     case started::source_free:
       opened(p);
       return true;
     case started::under_way:
-      p.link = link_state::connecting;
+      become(p, link_state::connecting);
       return false;
     case started::no_room:
       return false;
@@ -71,7 +74,8 @@ bool network_messages::connect(network_peer& p) {
 void network_messages::opened(network_peer& p) {
   if (p.link == link_state::open) return;
   if (std::exchange(p.wanted, false)) --waiting_;
-  p.link = link_state::open;
+  become(p, link_state::open);
+  p.connecting_since_ns = 0;
   p.refusals = 0;
   for (lane const way : {lane::request, lane::control}) p.sizes[index_of(way)] = network_->sizes(p.rank, way);
   p.last_use = ++uses_;
@@ -96,11 +100,12 @@ void network_messages::close_least_used() {
 }
 
 /// Networks differ in how long an attempt takes: until a packet is back, or until nobody has answered for seconds. Time counts
-/// from the first refusal, as nobody may have looked for one before.
+/// from the first refusal, as nobody may have looked for one before; of what that took, some.
 void network_messages::refused(network_peer& p, std::string_view words) {
   std::uint64_t const now = now_ns();
-  if (++p.refusals == 1) p.first_refusal_ns = now;
   std::uint64_t const patience = std::uint64_t{settings::host_timeout_ms()} * 1'000'000;
+  std::uint64_t const took = p.connecting_since_ns != 0 ? now - p.connecting_since_ns : 0;
+  if (++p.refusals == 1) p.first_refusal_ns = now - std::min(took, patience / 3);
   if (patience != 0 ? now - p.first_refusal_ns > patience : p.refusals > most_refusals) {
     // Others find that, too, and one rank says so.
     check_failed(
@@ -111,6 +116,33 @@ void network_messages::refused(network_peer& p, std::string_view words) {
   }
   // Networks have words of their own for each attempt. What took long so far need not be tried often.
   p.try_again_ns = now + std::clamp((now - p.first_refusal_ns) / 4, shortest_pause_ns, longest_pause_ns);
+}
+
+void network_messages::become(network_peer& p, link_state now) noexcept {
+  if (p.link == link_state::connecting) --connecting_;
+  if (now == link_state::connecting) ++connecting_;
+  p.link = now;
+}
+
+/// Networks wait for as long as the system does when nobody answers, which is two minutes by TCP. A peer that computes has a system
+/// that answers, and is waited for; over networks without such connections nothing is found.
+void network_messages::look_for_silence() {
+  std::uint64_t const now = now_ns();
+  if (now < look_for_silence_ns_) return;
+  look_for_silence_ns_ = now + between_looks_ns;
+  std::uint64_t const patience = std::uint64_t{settings::host_timeout_ms()} * 1'000'000;
+  if (patience == 0) return;
+  for (auto const& [rank, p] : peers_) {
+    if (p->link != link_state::connecting || now - p->connecting_since_ns < patience) continue;
+    std::string const call = os::unanswered_call();
+    if (call.empty()) return;
+    check_failed(
+        "network: rank %d cannot be reached over the network %s: for %.1f s nobody has answered the call %s, which was not refused "
+        "either. Does a firewall between the hosts drop it, or do these interfaces not reach each other? ATOLL_NET_DEVICES names "
+        "the interfaces that are to be used, and ATOLL_HOST_TIMEOUT how long is waited",
+        rank, std::string(network_->name()).c_str(), static_cast<double>(now - p->connecting_since_ns) / 1e9,
+        call.c_str());
+  }
 }
 
 void network_messages::connection(transport::connection_event const& event) {
@@ -124,7 +156,7 @@ void network_messages::connection(transport::connection_event const& event) {
       [[fallthrough]];
     case connection_change::refused:
       if (p.link == link_state::open) break;  // the peer's own attempt was quicker
-      p.link = link_state::none;
+      become(p, link_state::none);
       refused(p, event.words);
       break;
     case connection_change::closing:
@@ -136,7 +168,7 @@ void network_messages::connection(transport::connection_event const& event) {
       break;
     case connection_change::closed:
       closes(p);
-      p.link = link_state::none;
+      become(p, link_state::none);
       for (auto const& tell : on_close) tell(p.rank);
       break;
   }
@@ -149,7 +181,7 @@ void network_messages::close_some() {
 
 void network_messages::closes(network_peer& p) noexcept {
   if (p.link == link_state::open) std::erase(connected_, &p);
-  p.link = link_state::closing;
+  become(p, link_state::closing);
 }
 
 void network_messages::close_all() {

@@ -340,6 +340,8 @@ bool network_messages::advance() {
   if (!bundling_.empty()) moved |= close_bundles();
   if (too_many_open()) [[unlikely]]
     close_some();
+  if (connecting_ != 0) [[unlikely]]
+    look_for_silence();
   if (moved || stirred_ || unsent() != 0) {
     unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
     stirred_ = false;

@@ -310,6 +310,8 @@ class network_messages final : public single<network_messages>, public transport
   [[nodiscard]] bool too_many_open() const noexcept { return connections() > most_open_ && !ending_; }
   void close_least_used();
   void close_some();
+  void become(network_peer& p, link_state now) noexcept;
+  void look_for_silence();
 
   // Receiving.
   transport::message* take(transport::taking how);
@@ -333,6 +335,8 @@ class network_messages final : public single<network_messages>, public transport
   std::uint64_t uses_ = 0;  ///< of connections, so far
   std::uint64_t next_close_ns_ = 0;
   std::unordered_map<std::int32_t, std::unique_ptr<network_peer>> peers_;
+  std::size_t connecting_ = 0;  ///< so many are being connected
+  std::uint64_t look_for_silence_ns_ = 0;
   std::vector<network_peer*> connected_;  ///< their connections stand, and are not being closed
   network_peer* recent_ = nullptr;        ///< the last one that was looked for
   std::vector<network_peer*> active_;     ///< something waits for them, or is owed to them

@@ -60,6 +60,7 @@ struct network_peer {
   std::uint32_t refusals = 0;                        ///< in a row
   std::uint64_t first_refusal_ns = 0;                ///< of these
   std::uint64_t try_again_ns = 0;                    ///< not before then
+  std::uint64_t connecting_since_ns = 0;             ///< 0: this side has not begun
   std::uint64_t last_use = 0;                        ///< of the connection, by the count of all uses
   transport::message_sizes sizes[transport::lanes];  ///< of the connection
   waiting_messages waiting[transport::lanes];

@@ -36,6 +36,10 @@ struct option {
 /// of 1 MiB move at a third of the speed.
 constexpr option of_tcp[] = {{"RX_SEG_SIZE", "1m"}, {"TX_SEG_SIZE", "256k"}};
 constexpr option of_newer_tcp[] = {{"TCP_RX_SEG_SIZE", "1m"}, {"TCP_TX_SEG_SIZE", "256k"}};
+/// As it comes, UCX waits in connect(): for two minutes where nobody answers, as behind a firewall, in which a rank does nothing else. (SYN_CNT,
+/// which is to shorten that, is refused by 1.13: "Invalid memory pool parameter(s)".) Not tried with older ones.
+constexpr option of_calls[] = {{"CONN_NB", "y"}, {"TCP_CONN_NB", "y"}};
+constexpr unsigned first_with_calls = 13;
 /// Atomic operations have to agree with those of processors. And a rank that is gone is noticed sooner than after 20 s.
 constexpr option of_all[] = {{"ATOMIC_MODE", "cpu"}, {"KEEPALIVE_INTERVAL", "2s"}};
 
@@ -109,6 +113,7 @@ std::string context::open_context(network_config const& config, char const* devi
   if (may_use_tcp(devices)) {
     auto const& names = ucp_minor() < 17 ? of_tcp : of_newer_tcp;
     std::for_each(std::begin(names), std::end(names), set);
+    if (ucp_minor() >= first_with_calls) set(of_calls[ucp_minor() < 17 ? 0 : 1]);
   }
   std::for_each(std::begin(of_all), std::end(of_all), set);
   if (config.one_machine) set({"TLS", transports_of_one_machine().c_str()});

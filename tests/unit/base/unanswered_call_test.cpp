@@ -1,0 +1,57 @@
+// Connections that nobody answers: here those to a listener whose queue is full, of which the system drops the first packets.
+
+#include "base/os/unanswered_call.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "base/os/unique_fd.hpp"
+
+namespace {
+
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(port);
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return at;
+}
+
+atl::os::unique_fd call(std::uint16_t port) {
+  atl::os::unique_fd made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in const at = loopback(port);
+  EXPECT_TRUE(::connect(made.get(), reinterpret_cast<sockaddr const*>(&at), sizeof at) == 0 ||
+              errno == EINPROGRESS);
+  return made;
+}
+
+TEST(unanswered_call, is_found_with_both_ends) {
+  atl::os::unique_fd const listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at = loopback(0);
+  ::socklen_t bytes = sizeof at;
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&at), bytes), 0);
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &bytes), 0);
+  std::uint16_t const port = ntohs(at.sin_port);
+  atl::os::unique_fd const answered = call(port);
+  ::usleep(50'000);
+  EXPECT_EQ(atl::os::unanswered_call(), "");
+  std::vector<atl::os::unique_fd> more;
+  for (int i = 0; i < 4; ++i) more.push_back(call(port));
+  // The system sends the first packet again after a second.
+  std::string found;
+  for (int ms = 0; found.empty() && ms < 20'000; ms += 50) {
+    ::usleep(50'000);
+    found = atl::os::unanswered_call();
+  }
+  EXPECT_EQ(found, "from 127.0.0.1 to 127.0.0.1 port " + std::to_string(port));
+  more.clear();
+  EXPECT_EQ(atl::os::unanswered_call(), "");
+}
+
+}  // namespace
