@@ -936,6 +936,21 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.start(*words, "-launcher", "hydra", PROGRAM)
             self.assertEqual(self.line()[:5], ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2"])
 
+    def test_hosts_as_people_write_them(self):
+        self.install("mpirun")
+        for written, expected in (("n[1-3]", "n1:1,n2:1,n3:1"), ("n[08-10,12]:2,m", "n08:2,n09:2,n10:2,n12:2,m:1"), ("r[1-2]n[1,3].x", "r1n1.x:1,r1n3.x:1,r2n1.x:1,r2n3.x:1")):
+            self.start("--hosts", written, PROGRAM)
+            self.assertEqual(self.line()[1:3], ["--host", expected])
+        for written, words in (("n[1-", "bracket that is not closed"), ("n[3-1]", "from a larger number to a smaller"), ("n[a-b]", "no range of numbers"),
+                               ("n[]", "no range of numbers"), ("n[0-99999999]", "too far"), ("n]", "no name of a host"), ("a,,b", "no name of a host")):
+            self.assertIn(words, self.start("--hosts", written, PROGRAM, status=2).stderr)
+        hosts = os.path.join(self.folder, "hosts")
+        for text, expected in (("\ufeffa slots = 2\r\nb\tslots= 3 max_slots =4\r\n", "a:2,b:3"), ("n[1-2]:4\n# more\nm[1-2] slots=1", "n1:4,n2:4,m1:1,m2:1"), ("a\na\nb\n", "a:2,b:1")):
+            with open(hosts, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            self.start("--hostfile", hosts, PROGRAM)
+            self.assertEqual(self.line()[1:3], ["--host", expected])
+
     def test_inside_an_allocation_of_slurm(self):
         self.install("mpirun", "srun")
         self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")

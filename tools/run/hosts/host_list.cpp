@@ -12,6 +12,7 @@ namespace atl::tools {
 namespace {
 
 constexpr int most_ranks_of_host = 1'000'000;
+constexpr std::size_t most_hosts = 20'000;
 
 int parse_share(std::string_view text, std::string const& where) {
   bool const digits =
@@ -24,7 +25,7 @@ int parse_share(std::string_view text, std::string const& where) {
 
 /// Names and addresses: letters, digits, and what stands between them. Launchers hand them to shells.
 void check_name(std::string_view name, std::string const& where) {
-  constexpr std::string_view others = "-._[]";
+  constexpr std::string_view others = "-._";
   bool const good = !name.empty() && name[0] != '-' && std::all_of(name.begin(), name.end(), [&](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            others.find(c) != std::string_view::npos;
@@ -43,23 +44,100 @@ void add(std::vector<host_share>& to, host_share one) {
   }
 }
 
-/// "a" or "a:4".
-host_share parse_host(std::string_view word, std::string const& where) {
+/// Words between commas, other than those in brackets.
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> words;
+  std::size_t begin = 0;
+  bool inside = false;
+  for (std::size_t at = 0; at <= list.size(); ++at) {
+    char const c = at < list.size() ? list[at] : ',';
+    if (c == '[' || c == ']') inside = c == '[';
+    if (c != ',' || (inside && at < list.size())) continue;
+    words.push_back(list.substr(begin, at - begin));
+    begin = at + 1;
+  }
+  return words;
+}
+
+/// The numbers of "01-12" or "7", each as wide as the first one is written.
+std::vector<std::string> numbers_of(std::string_view range, std::string const& where) {
+  auto const read = [&](std::string_view text) {
+    constexpr std::size_t most_digits = 9;
+    if (text.empty() || text.size() > most_digits ||
+        text.find_first_not_of("0123456789") != std::string_view::npos)
+      throw startup_error(where + ": `" + std::string(range) +
+                          "` is no range of numbers; write for example: node[01-12,20]");
+    return std::atoi(std::string(text).c_str());
+  };
+  std::size_t const dash = range.find('-');
+  std::string_view const first = range.substr(0, dash);
+  int const from = read(first);
+  int const to = dash == std::string_view::npos ? from : read(range.substr(dash + 1));
+  if (to < from || to - from >= static_cast<int>(most_hosts))
+    throw startup_error(where + ": `" + std::string(range) +
+                        "` goes from a larger number to a smaller one, or too far");
+  std::vector<std::string> all;
+  for (int number = from; number <= to; ++number)
+    all.push_back(format("%0*d", static_cast<int>(first.size()), number));
+  return all;
+}
+
+/// Slurm's way to write many: "node[01-12,20]" and "rack[1-2]-node[1-8]".
+std::vector<std::string> names_of(std::string_view word, std::string const& where) {
+  std::size_t const open = word.find('[');
+  if (open == std::string_view::npos) {
+    check_name(word, where);
+    return {std::string(word)};
+  }
+  std::size_t const close = word.find(']', open);
+  if (close == std::string_view::npos)
+    throw startup_error(where + ": `" + std::string(word) + "` has a bracket that is not closed");
+  std::vector<std::string> ends{""};
+  if (close + 1 < word.size()) {
+    // What follows may begin with what no name begins with.
+    ends = names_of("x" + std::string(word.substr(close + 1)), where);
+    for (std::string& each : ends) each.erase(0, 1);
+  }
+  std::vector<std::string> all;
+  for (std::string_view const range : split(word.substr(open + 1, close - open - 1))) {
+    for (std::string const& number : numbers_of(range, where)) {
+      for (std::string const& end : ends) {
+        all.push_back(std::string(word.substr(0, open)) + number + end);
+        check_name(all.back(), where);
+      }
+      if (all.size() > most_hosts)
+        throw startup_error(where + ": `" + std::string(word) + "` are too many hosts");
+    }
+  }
+  return all;
+}
+
+/// "a" or "a:4", or several as "a[1-3]:4".
+std::vector<host_share> parse_word(std::string_view word, std::string const& where) {
   std::size_t const colon = word.find(':');
-  host_share one{std::string(word.substr(0, colon))};
-  check_name(one.name, where);
-  if (colon != std::string_view::npos) one.ranks = parse_share(word.substr(colon + 1), where);
-  return one;
+  int const ranks = colon == std::string_view::npos ? 0 : parse_share(word.substr(colon + 1), where);
+  std::vector<host_share> all;
+  for (std::string& each : names_of(word.substr(0, colon), where)) all.push_back({std::move(each), ranks});
+  return all;
+}
+
+/// Open MPI's files may have some: "node1 slots = 4".
+std::string without_blanks_around_equals(std::string const& line) {
+  std::string text;
+  for (char const c : line) {
+    bool const blank = c == ' ' || c == '\t';
+    if (c == '=') text.resize(text.find_last_not_of(" \t") + 1);
+    if (!blank || !text.ends_with('=')) text += c;
+  }
+  return text;
 }
 
 }  // namespace
 
 std::vector<host_share> parse_hosts(std::string_view list, std::string const& where) {
   std::vector<host_share> all;
-  for (std::size_t at = 0; at <= list.size();) {
-    std::size_t const end = std::min(list.find(',', at), list.size());
-    add(all, parse_host(list.substr(at, end - at), where));
-    at = end + 1;
+  for (std::string_view const word : split(list)) {
+    for (host_share& each : parse_word(word, where)) add(all, std::move(each));
   }
   return all;
 }
@@ -72,18 +150,21 @@ std::vector<host_share> read_hostfile(std::string const& file) {
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     std::string const where = format("%s:%d", file.c_str(), number);
-    std::istringstream words(line.substr(0, line.find('#')));
+    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);  // of editors on Windows
+    std::istringstream words(without_blanks_around_equals(line.substr(0, line.find('#'))));
     std::string word;
     if (!(words >> word)) continue;
-    host_share one = parse_host(word, where);
+    std::vector<host_share> some = parse_word(word, where);
     while (words >> word) {
       std::size_t const equals = word.find('=');
       std::string const name = word.substr(0, equals);
       if (equals == std::string::npos || (name != "slots" && name != "max_slots" && name != "max-slots"))
         throw startup_error(where + ": `" + word + "` is not understood; write for example: node1 slots=4");
-      if (name == "slots") one.ranks = parse_share(word.substr(equals + 1), where);
+      if (name != "slots") continue;
+      int const ranks = parse_share(word.substr(equals + 1), where);
+      for (host_share& each : some) each.ranks = ranks;
     }
-    add(all, std::move(one));
+    for (host_share& each : some) add(all, std::move(each));
   }
   if (all.empty()) throw startup_error("--hostfile " + file + ": no host stands there");
   return all;

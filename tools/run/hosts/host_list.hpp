@@ -15,10 +15,10 @@ struct host_share {
   bool operator==(host_share const&) const = default;
 };
 
-/// "a,b" or "a:4,b:2"; `where` says in errors where that stood. A host that comes again has its numbers added. Throws startup_error.
+/// "a,b" or "a:4,b:2", also as Slurm writes many, "node[01-12,20]:4"; `where` says in errors where that stood. A host that comes again has its numbers added. Throws startup_error.
 std::vector<host_share> parse_hosts(std::string_view list, std::string const& where);
 
-/// A host a line: "a", "a:4" or "a slots=4"; `#` begins a comment. Throws startup_error with file and line.
+/// A host a line: "a", "a:4" or "a slots=4", or several of one number as above; `#` begins a comment. Throws startup_error with file and line.
 std::vector<host_share> read_hostfile(std::string const& file);
 
 /// Gives each of the first `count` hosts (0: all) its ranks: what was said of it, else equal shares, the first ones one more if that does
