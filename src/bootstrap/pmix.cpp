@@ -192,7 +192,12 @@ class pmix_channel final : public launched_channel {
 
   static void fence(std::vector<api::proc> const& among) {
     api::info const collect = flag(api::key_collect_data);
-    require(library().fence(among.data(), among.size(), &collect, 1), "PMIx_Fence");
+    api::status const code = library().fence(among.data(), among.size(), &collect, 1);
+    // "PARTIAL SUCCESS", "LOST CONNECTION" and the like are no words for that.
+    if (code != api::success)
+      throw bootstrap_error(
+          format("meeting the other ranks failed, of which one may have ended: PMIx_Fence: %s",
+                 library().error_string(code)));
   }
 
   static std::uint32_t number(api::proc const& of, char const* key) {
