@@ -1,6 +1,7 @@
 #include "bootstrap/crash.hpp"
 
 #include <cxxabi.h>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <string_view>
 #include <typeinfo>
 
 // What a dying rank leaves for the launcher; where that is not `atoll run`, for a program that puts it into words (last_words.cpp).
@@ -231,10 +233,23 @@ void ensure_alternate_stack() noexcept {
   ::sigaltstack(&stack, nullptr);
 }
 
+/// Handlers that an MPI library or UCX have installed without being asked, when they were initialised first: they print bare addresses, and
+/// know neither rank nor exception.
+bool is_of_library(struct sigaction const& have) noexcept {
+  Dl_info where{};
+  if (have.sa_handler == SIG_IGN || ::dladdr(reinterpret_cast<void const*>(have.sa_handler), &where) == 0 ||
+      where.dli_fname == nullptr)
+    return false;
+  char const* const slash = std::strrchr(where.dli_fname, '/');
+  std::string_view const file = slash != nullptr ? slash + 1 : where.dli_fname;
+  return file.starts_with("libopen-pal.") || file.starts_with("libucs.");
+}
+
 /// False when somebody else has a handler.
 bool install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) noexcept {
   struct sigaction have {};
-  if (::sigaction(signal, nullptr, &have) != 0 || have.sa_handler != SIG_DFL) return false;
+  if (::sigaction(signal, nullptr, &have) != 0 || (have.sa_handler != SIG_DFL && !is_of_library(have)))
+    return false;
   struct sigaction ours {};
   ours.sa_sigaction = handler;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;

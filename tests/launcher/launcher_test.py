@@ -871,6 +871,19 @@ class Pmix(LauncherTest):
             self.assertEqual(got.returncode, 0, order + got.stdout + got.stderr)
             self.assertEqual(got.stdout.count("ranks agree"), 3, order + got.stdout + got.stderr)
 
+    def test_a_crash_is_told_beside_mpi(self):
+        # Open MPI, and UCX that it uses, catch signals when they are initialised.
+        program = os.path.join(os.path.dirname(PROGRAM), "launcher_mpi_program")
+        if not os.path.exists(program):
+            self.skipTest("built without MPI")
+        if os.environ.get("ATOLL_TEST_SANITIZED"):
+            self.skipTest("sanitizers report crashes themselves")
+        for order in ("mpi-first", "mpi-last", "mpi-never"):
+            got = self.mpi(3, program, order, "crash")
+            self.assertNotEqual(got.returncode, 0, got)
+            self.assertRegex(got.stderr, r"atoll: rank 1 of 3 on \S+ \(pid \d+\) died of SIGSEGV \(Segmentation fault\), which it raised itself\n    #0 ")
+            self.assertNotIn("*** Process received signal ***", got.stderr)
+
     def test_abort_ends_the_job(self):
         got = self.mpi(2, PROGRAM, "job-abort", "1", "9")
         self.assertNotEqual(got.returncode, 0)

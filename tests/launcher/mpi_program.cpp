@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
   channel.exchange("first");
   channel.mark(atl::rank_state::initialized);
   if (order == "mpi-last") MPI_Init(&argc, &argv);
+  if (argc > 2 && channel.where().rank == 1) std::raise(SIGSEGV);
   auto const& where = channel.where();
   int rank = where.rank;
   int size = where.size;
