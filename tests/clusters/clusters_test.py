@@ -384,8 +384,12 @@ class AtollRun(unittest.TestCase):
 
     def test_shares_that_differ(self):
         with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
-            out, _ = self.run_job("mpirun", "--hosts", "h2:1,h1:3", self.program(), "check", folder, 1)
-            self.assertEqual([m[8] for m in sorted(LINE.finditer(out), key=lambda m: int(m[1]))], ["h2", "h1", "h1", "h1"])
+            for launcher in self.launchers():
+                with self.subTest(launcher=launcher):
+                    out, _ = self.run_job(launcher, "--hosts", "h2:1,h1:3", self.program(), "check", folder, 1)
+                    self.assertEqual([m[8] for m in sorted(LINE.finditer(out), key=lambda m: int(m[1]))], ["h2", "h1", "h1", "h1"])
+                    out, _ = self.run_job(launcher, "--hosts", "h[1-4]", "-n", 5, self.program(), "check", folder, 1)
+                    self.assertEqual([m[8] for m in sorted(LINE.finditer(out), key=lambda m: int(m[1]))], ["h1", "h1", "h2", "h3", "h4"])
 
     def test_measuring_between_two_hosts(self):
         atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")

@@ -29,8 +29,11 @@ TEST(Hosts, Lists) {
   EXPECT_EQ(parse_hosts("a,b-1.example.org:12,10.0.0.7", "x"),
             (shares{{"a", 0}, {"b-1.example.org", 12}, {"10.0.0.7", 0}}));
   EXPECT_EQ(parse_hosts("a,b,a,a:3", "x"), (shares{{"a", 5}, {"b", 0}}));
+  EXPECT_EQ(parse_hosts("n[08-10,12]:2,m", "x"),
+            (shares{{"n08", 2}, {"n09", 2}, {"n10", 2}, {"n12", 2}, {"m", 0}}));
   for (std::string const bad :
-       {"", "a,", ",a", "a b", "a;b", "$(x)", "-a", "a:", "a:0", "a:-1", "a:x", "a:99999999", "a:4:4"})
+       {"",    "n[1", "n]",   "n[]", "n[2-1]", "n[1-2]]", "n[a]", "n[0-99999999]", "a,",         ",a",
+        "a b", "a;b", "$(x)", "-a",  "a:",     "a:0",     "a:-1", "a:x",           "a:99999999", "a:4:4"})
     EXPECT_EQ(complaint([&] { parse_hosts(bad, "--hosts"); }).find("--hosts: `"), 0U) << bad;
 }
 
@@ -111,9 +114,16 @@ TEST_F(LauncherWords, OfOptions) {
       "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -N 3 --label --input=none --cpu-bind=ldoms /bin/it -x 1");
 }
 
+TEST_F(LauncherWords, OfSharesThatDiffer) {
+  start.hosts = {{"b", 1}, {"a", 3}};
+  EXPECT_EQ(
+      words(launcher_kind::srun),
+      "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -m arbitrary -w b,a,a,a -n 4 --input=0 /bin/it -x 1");
+  EXPECT_EQ(words(launcher_kind::hydra), "L -hosts b:1,a:3 -n 4 /bin/it -x 1");
+}
+
 TEST_F(LauncherWords, WhatIsRefused) {
   start.hosts = {{"a", 3}, {"b", 1}};
-  EXPECT_EQ(complaint([&] { words(launcher_kind::srun); }).find("srun gives hosts equal shares"), 0U);
   options.input = input_mode::all;
   EXPECT_EQ(words(launcher_kind::hydra, "intel"), "L -hosts a:3,b:1 -n 4 -s all /bin/it -x 1");
   EXPECT_EQ(complaint([&] { words(launcher_kind::hydra); }).find("--stdin all: MPICH's Hydra hands input"),

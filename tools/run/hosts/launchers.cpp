@@ -132,11 +132,16 @@ void add_srun(std::vector<std::string>& words, launcher const& which, cluster_st
   if (!start.hosts.empty()) {
     bool const equal = std::all_of(start.hosts.begin(), start.hosts.end(),
                                    [&](host_share const& h) { return h.ranks == start.hosts.front().ranks; });
-    if (!equal)
-      throw startup_error(
-          "srun gives hosts equal shares; leave the numbers of ranks out, or make them equal");
-    add(words, {"-w", hosts_as_words(start.hosts, false), "-N", std::to_string(start.hosts.size()),
-                "--ntasks-per-node", std::to_string(start.hosts.front().ranks), "-m", "block"});
+    if (equal) {
+      add(words, {"-w", hosts_as_words(start.hosts, false), "-N", std::to_string(start.hosts.size()),
+                  "--ntasks-per-node", std::to_string(start.hosts.front().ranks), "-m", "block"});
+    } else {
+      // The one way to shares that differ: a host for each rank, in their order.
+      std::vector<host_share> of_ranks;
+      for (host_share const& each : start.hosts)
+        of_ranks.insert(of_ranks.end(), static_cast<std::size_t>(each.ranks), each);
+      add(words, {"-m", "arbitrary", "-w", hosts_as_words(of_ranks, false)});
+    }
   } else if (start.host_count != 0) {
     add(words, {"-N", std::to_string(start.host_count)});
   }
