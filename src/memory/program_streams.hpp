@@ -40,7 +40,7 @@ class program_streams {
   virtual void drop(stream_handle s) = 0;
   virtual int device_of(stream_handle s) = 0;
   /// A number that no other stream of the process has had, as far as the driver tells; not 0. Handles may be used again, also while what
-  /// was left in a stream that the program has ended goes on.
+  /// was left in a stream that the program has ended goes on. Not while it is captured, which a driver may end then.
   virtual std::uint64_t number_of(stream_handle s) { return reinterpret_cast<std::uintptr_t>(s); }
   /// Whether calls go into a graph, which will be executed later, perhaps several times.
   virtual bool is_captured(stream_handle s) = 0;

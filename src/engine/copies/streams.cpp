@@ -70,8 +70,8 @@ void device_copies::note_uses(memory::kind& kind, stream_name s,
   for (copy_place const* const end : ends) {
     if (capture != 0 && segments_.note_graph(end->device, streams, s.handle, capture)) continue;
     if (end->device == nullptr) continue;
-    bool const own = end->device->known.name.rank == job.rank_me;
-    segments_.note_use(*end->device, own ? 0 : known_as(kind, s.handle));
+    bool const peers = end->device->known.name.rank != job.rank_me;
+    segments_.note_use(*end->device, peers && capture == 0 ? known_as(kind, s.handle) : 0);
   }
 }
 

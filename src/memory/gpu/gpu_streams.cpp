@@ -49,7 +49,7 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
     if (kept_.empty()) {
       kept_for_ = s;
       kept_on_ = device;
-      kept_number_ = number_to_keep(s);
+      kept_number_ = number_to_keep(s, capture);
       kept_capture_ = capture;
     }
     if (capture != kept_capture_) refuse_kept();
@@ -75,8 +75,8 @@ bool gpu_streams::copy_box(stream_handle s, copy_end to, copy_end from, box_shap
 }
 
 /// Common streams do not end, and another device may be current when they are asked about.
-std::uint64_t gpu_streams::number_to_keep(stream_handle s) {
-  return is_common(s) ? 0 : driver_.number_of({s, true});
+std::uint64_t gpu_streams::number_to_keep(stream_handle s, std::uint64_t capture) {
+  return is_common(s) || capture != 0 ? 0 : driver_.number_of({s, true});
 }
 
 /// What was started there would be done at another time than the program has meant, or never.
@@ -90,8 +90,8 @@ void gpu_streams::refuse_kept() const {
 
 void gpu_streams::submit() {
   if (kept_.empty()) return;
-  if (number_to_keep(kept_for_) != kept_number_ || driver_.capture_of({kept_for_, true}) != kept_capture_)
-    refuse_kept();
+  std::uint64_t const capture = driver_.capture_of({kept_for_, true});
+  if (capture != kept_capture_ || number_to_keep(kept_for_, capture) != kept_number_) refuse_kept();
   std::vector<copy_range> const all = std::exchange(kept_, {});
   stream const s(kept_for_, true);
   if (all.size() > 1 && driver_.copy_small(kept_on_, s, all)) return;

@@ -59,7 +59,7 @@ class gpu_streams final : public program_streams {
   };
   /// Or ends the job.
   event take_event(int device);
-  std::uint64_t number_to_keep(stream_handle s);
+  std::uint64_t number_to_keep(stream_handle s, std::uint64_t capture);
   [[noreturn]] void refuse_kept() const;
   [[nodiscard]] std::optional<address> word_of(int device, copy_end word);
 

@@ -261,6 +261,11 @@ cu_result stream_number(stream on, unsigned long long* number) {
   if (cu_result const code = name_stream(on); code != success) return code;
   auto const found = all().streams.find(on);
   if (found == all().streams.end()) return invalid_handle;
+  // A driver of CUDA 13 ends the capture.
+  if (capture* const c = found->second->captured.get(); c != nullptr) {
+    c->invalidated = true;
+    return capture_unsupported;
+  }
   *number = found->second->number;
   return success;
 }
