@@ -54,34 +54,18 @@ void graph_uses::name(std::vector<std::uint64_t>& captures) const {
 void segment_table::note_use(segment& used, std::uint64_t stream) {
   ++uses_;
   if (used.known.name.rank == job.rank_me) return;  // its end waits for all streams
-  auto const known = std::find_if(used.uses.begin(), used.uses.end(),
-                                  [&](stream_use const& u) { return u.stream == stream; });
-  if (known == used.uses.end()) {
-    used.uses.push_back({stream, uses_});
-  } else {
-    known->when = uses_;
-  }
+  passes_.note_use({stream, uses_});
+  passes_.add(used.uses, {stream, uses_});
 }
 
 void segment_table::note_passed(std::uint64_t stream, std::uint64_t when) {
-  if (stream == 0) return;
-  auto const known =
-      std::find_if(passed_.begin(), passed_.end(), [&](stream_use const& u) { return u.stream == stream; });
-  if (known == passed_.end()) {
-    passed_.push_back({stream, when});
-  } else if (known->when < when) {
-    known->when = when;
-  }
+  passes_.note_passed({stream, when});
 }
 
 bool segment_table::must_stay(segment& peers) const {
   return peers.copies != 0 || peers.kernels != 0 || peers.graphs.any() ||
-         std::any_of(peers.uses.begin(), peers.uses.end(), [this](stream_use const& use) {
-           return use.when > all_passed_ &&
-                  std::none_of(passed_.begin(), passed_.end(), [&](stream_use const& p) {
-                    return p.stream == use.stream && p.when >= use.when;
-                  });
-         });
+         !std::all_of(peers.uses.begin(), peers.uses.end(),
+                      [this](stream_use const& use) { return passes_.has_passed(use); });
 }
 
 /// Segments that only waited for copies, and for streams and graphs of the program, to end.

@@ -196,8 +196,7 @@ void segment_table::destroy(segment_name own, bool (*progress)()) {
   std::uint64_t const until = wait_for_uses(own, progress);
   wait_for_graphs(key, progress);
   guard const held;
-  all_passed_ = std::max(all_passed_, until);
-  std::erase_if(passed_, [this](stream_use const& p) { return p.when <= all_passed_; });
+  passes_.note_all_passed(until);
   erase_outlived(true);
   segment* const gone = look_up(key);
   if (gone == nullptr) return;

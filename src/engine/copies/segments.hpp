@@ -19,6 +19,7 @@
 #include "base/single.hpp"
 #include "engine/copies/graph_uses.hpp"
 #include "engine/copies/pins.hpp"
+#include "engine/copies/stream_passes.hpp"
 #include "memory/kind.hpp"
 
 namespace atl::engine {
@@ -37,12 +38,6 @@ struct segment_notice {
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
   memory::export_record sharing;
-};
-
-/// When a stream of the program has used something; or until when it is known to have come by.
-struct stream_use {
-  std::uint64_t stream;  ///< see device_copies::known_as
-  std::uint64_t when;    ///< so many uses, of all streams
 };
 
 struct segment {
@@ -180,8 +175,7 @@ class segment_table final : public single<segment_table> {
   graph_uses of_host_;  ///< graphs that use host memory
   // Streams of the program.
   std::uint64_t uses_ = 0;
-  std::uint64_t all_passed_ = 0;    ///< until then all have come by
-  std::vector<stream_use> passed_;  ///< of each, beyond that
+  stream_passes passes_;
   std::uint16_t last_number_ = 0;
 };
 
