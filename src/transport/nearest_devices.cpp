@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <sstream>
 
@@ -95,6 +96,32 @@ int bridges_above(fs::path const& one, fs::path const& other) {
   }));
 }
 
+/// Is an interface on a bus, or one of those that are joined in it? `deep`: so many times.
+bool leads_to_device(fs::path const& interfaces, std::string const& name, int deep) {
+  constexpr std::string_view joined = "lower_";
+  if (!place_on_bus(interfaces / name).empty()) return true;
+  std::error_code error;
+  for (fs::directory_entry const& each : fs::directory_iterator(interfaces / name, error)) {
+    std::string const file = each.path().filename();
+    if (deep != 0 && file.starts_with(joined) &&
+        leads_to_device(interfaces, file.substr(joined.size()), deep - 1))
+      return true;
+  }
+  return false;
+}
+
+/// `routes`: lines of interface, target, gateway, …, the mask eighth.
+bool has_default_route(std::string_view interface, std::string const& routes) {
+  std::ifstream in(routes);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::array<std::string, 8> word;
+    for (std::string& each : word) words >> each;
+    if (word[0] == interface && word[1] == "00000000" && word[7] == "00000000") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<device_place> attached_devices(std::string const& sys) {
@@ -146,6 +173,13 @@ std::uint64_t interface_speed(std::string_view interface, std::string const& sys
 bool is_bridge(std::string_view interface, std::string const& sys) {
   std::error_code error;
   return fs::exists(fs::path(sys) / "class/net" / interface / "bridge", error);
+}
+
+bool joins_guests_only(std::string_view interface, std::string const& sys, std::string const& routes) {
+  constexpr int deep = 4;  // a bridge of a VLAN of a bond
+  return is_bridge(interface, sys) &&
+         !leads_to_device(fs::path(sys) / "class/net", std::string(interface), deep) &&
+         !has_default_route(interface, routes);
 }
 
 std::vector<int> cpus_of_this_process() {

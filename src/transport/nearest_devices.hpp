@@ -45,6 +45,11 @@ std::uint64_t interface_speed(std::string_view interface, std::string const& sys
 /// It joins other interfaces of this machine, as those of containers do.
 bool is_bridge(std::string_view interface, std::string const& sys = "/sys");
 
+/// A bridge that joins containers or virtual machines and leads no farther, like docker0 and virbr0: below it is nothing on a bus, and
+/// the host reaches others without it. It mostly has the same address on each host, so that who connects to it finds itself.
+bool joins_guests_only(std::string_view interface, std::string const& sys = "/sys",
+                       std::string const& routes = "/proc/net/route");
+
 /// Hardware threads that this process may run on.
 std::vector<int> cpus_of_this_process();
 

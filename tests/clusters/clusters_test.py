@@ -556,6 +556,17 @@ class Network:
         self.check("mpirun", [program], "-n", 4, "--hosts", 2, **settings)
         self.check("mpirun", [program], "-n", 6, "--hosts", 3, "--by-node", **settings)
 
+    def test_bridges_of_guests_are_left_out(self):
+        # As Docker makes them, with a container in each: up, and of the same address on all hosts.
+        for host in ("h1", "h2"):
+            bridge = "ip link add docker0 type bridge && ip addr add 172.17.0.1/16 dev docker0 && ip link add port type veth peer name guest"
+            made = hosts_sh("exec", host, "sh", "-c", f"{bridge} && ip link set port master docker0 && for i in port guest docker0; do ip link set $i up; done")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            self.addCleanup(hosts_sh, "exec", host, "sh", "-c", "ip link del docker0; ip link del port")
+        self.check("mpirun", ["multirank.rpc"], "-n", 2, "--hosts", 2, arguments=["--gtest_filter=rpc.*"], device=r"tcp/eth0[,)]", ATOLL_HOST_TIMEOUT="3")
+        got = hosts_sh("exec", "h1", "env", f"ATOLL_TRANSPORTS={self.NAME}", os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll"), "info")
+        self.assertNotIn("docker0", "".join(line for line in got.stdout.splitlines() if self.LIBRARY in line), got.stdout)
+
 
 class Ofi(Network, unittest.TestCase):
     NAME = "ofi"

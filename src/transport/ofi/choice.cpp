@@ -16,6 +16,10 @@
 namespace atl::transport::ofi {
 namespace {
 
+/// Of rank_of(), from here on: bridges of guests, which a host may yet share with its virtual machines; and what leads to the own host only.
+constexpr int bridges = 3;
+constexpr int loops = 6;
+
 /// The lower, the better: what others can reach, IPv4 first. Negative: of no use, as it needs to be told a device.
 int rank_of(fi_info const& info) {
   auto const* const address = static_cast<sockaddr const*>(info.src_addr);
@@ -23,14 +27,20 @@ int rank_of(fi_info const& info) {
   if (address->sa_family == AF_INET && info.src_addrlen >= sizeof(sockaddr_in)) {
     std::uint32_t const host = ntohl(reinterpret_cast<sockaddr_in const*>(address)->sin_addr.s_addr);
     if (host >> 16 == 0xa9fe) return -1;  // 169.254/16
-    return host >> 24 == 127 ? 3 : 0;
+    return host >> 24 == 127 ? loops : 0;
   }
   if (address->sa_family == AF_INET6 && info.src_addrlen >= sizeof(sockaddr_in6)) {
     in6_addr const& host = reinterpret_cast<sockaddr_in6 const*>(address)->sin6_addr;
     if (IN6_IS_ADDR_LINKLOCAL(&host)) return -1;
-    return IN6_IS_ADDR_LOOPBACK(&host) ? 4 : 1;
+    return IN6_IS_ADDR_LOOPBACK(&host) ? loops + 1 : 1;
   }
   return 2;
+}
+
+int rank_of(fi_info const& info, surroundings const& here) {
+  int const rank = rank_of(info);
+  bool const outside = rank >= 0 && rank < bridges;
+  return outside && joins_guests_only(info.domain_attr->name, here.sys, here.routes) ? rank + bridges : rank;
 }
 
 /// Bits a second; 0: unknown.
@@ -69,14 +79,13 @@ fi_info const* best_of(fi_info const* list, std::string const& devices, surround
   };
   fi_info const* best = nullptr;
   for (fi_info const* each = list; each != nullptr; each = each->next) {
-    int const rank = rank_of(*each);
+    int const rank = rank_of(*each, here);
     if (rank < 0 || !is_named(*each, devices)) continue;
-    bool const loops = rank >= 3;
-    bool const best_loops = best != nullptr && rank_of(*best) >= 3;
-    if (best == nullptr || (best_loops && !loops)) {
+    int const best_rank = best != nullptr ? rank_of(*best, here) : 0;
+    if (best == nullptr || (best_rank >= bridges && rank < bridges) || (best_rank >= loops && rank < loops)) {
       best = each;
-    } else if (same_provider(*best, *each) && rank <= rank_of(*best)) {
-      if (rank < rank_of(*best) || distance(*each) < distance(*best)) best = each;
+    } else if (same_provider(*best, *each) && rank <= best_rank) {
+      if (rank < best_rank || distance(*each) < distance(*best)) best = each;
     }
   }
   return best;
@@ -94,14 +103,15 @@ std::vector<candidate> as_good_as(fi_info const& best, fi_info const* list, std:
     return candidate{&info, nearness_to_gpu(info.domain_attr->name, here.gpu, here.sys)};
   };
   std::vector<candidate> found{with_nearness(best)};
-  if (rank_of(best) >= 3) return found;
+  int const rank = rank_of(best, here);
+  if (rank >= loops) return found;
   std::uint64_t const speed = speed_of(best, here);
   int const distance = distance_of(best.domain_attr->name, here.cpus, here.sys);
   for (fi_info const* each = list; each != nullptr; each = each->next) {
     std::string_view const name = each->domain_attr->name;
     auto const has_it = [&](candidate const& other) { return name == other.info->domain_attr->name; };
     if (std::any_of(found.begin(), found.end(), has_it)) continue;
-    bool const good = rank_of(*each) == rank_of(best) && same_provider(*each, best) &&
+    bool const good = rank_of(*each, here) == rank && same_provider(*each, best) &&
                       is_named(*each, devices) && speed_of(*each, here) == speed &&
                       !is_bridge(name, here.sys) && distance_of(name, here.cpus, here.sys) == distance;
     if (good) found.push_back(with_nearness(*each));

@@ -24,6 +24,7 @@ struct surroundings {
   std::vector<int> cpus;  ///< hardware threads that this process may run on
   std::string gpu;        ///< bus address of the rank's; empty: it has none, or nobody knows
   std::string sys = "/sys";
+  std::string routes = "/proc/net/route";
 };
 
 struct choice {

@@ -9,8 +9,10 @@
 #include <sstream>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "transport/common/module.hpp"
+#include "transport/nearest_devices.hpp"
 
 namespace atl::transport::ucx {
 namespace {
@@ -79,6 +81,8 @@ std::string context::open(network_config const& config) {
   std::string problem = open_context(config, devices.c_str());
   if (!problem.empty()) return problem;
   list_devices();
+  if (devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) problem = leave_guests_out(config);
+  if (!problem.empty()) return problem;
   if (devices_.empty()) {
     if (devices.empty()) return "UCX finds no network device on this host";
     context any;
@@ -140,6 +144,28 @@ std::string context::open_context(network_config const& config, char const* devi
     }
   }
   ucp.config_release(settings);
+  return problem;
+}
+
+/// UCX takes any interface that has an address, and cannot know that the other host has the same one. Where nobody has named devices it
+/// is opened anew with those that lead outside, if there are any.
+std::string context::leave_guests_out(network_config const& config) {
+  std::string rest;
+  bool any_left_out = false;
+  bool any_outside = false;
+  for (device const& each : devices_) {
+    if (joins_guests_only(each.name)) {
+      any_left_out = true;
+      continue;
+    }
+    any_outside = any_outside || each.name != "lo";
+    rest += (rest.empty() ? "" : ",") + each.name;
+  }
+  if (!any_left_out || !any_outside) return {};
+  ucp.cleanup(std::exchange(context_, nullptr));
+  devices_.clear();
+  std::string problem = open_context(config, rest.c_str());
+  if (problem.empty()) list_devices();
   return problem;
 }
 

@@ -75,6 +75,44 @@ TEST_F(nearest_devices, speeds_are_those_that_the_system_says) {
   EXPECT_FALSE(is_bridge("eth0", sys_));
 }
 
+TEST_F(nearest_devices, bridges_of_guests_lead_nowhere) {
+  auto const bridge = [this](std::string const& name) {
+    fs::create_directories(fs::path(sys_) / "class/net" / name / "bridge");
+  };
+  auto const join = [this](std::string const& name, std::string const& port) {
+    fs::create_directories(fs::path(sys_) / "class/net" / port);
+    fs::create_directories(fs::path(sys_) / "class/net" / name / ("lower_" + port));
+  };
+  auto const leads_nowhere = [this](char const* name) {
+    return joins_guests_only(name, sys_, sys_ + "/routes");
+  };
+  bridge("docker0");
+  EXPECT_TRUE(leads_nowhere("docker0"));
+  join("docker0", "veth1");
+  EXPECT_TRUE(leads_nowhere("docker0"));
+  EXPECT_FALSE(leads_nowhere("veth1"));
+  EXPECT_FALSE(leads_nowhere("nothing"));
+
+  // By a VLAN of a bond of two adapters.
+  bridge("br0");
+  join("br0", "veth2");
+  join("br0", "bond0.7");
+  join("bond0.7", "bond0");
+  join("bond0", "eth5");
+  EXPECT_TRUE(leads_nowhere("br0"));
+  fs::create_directories(fs::path(sys_) / "class/net/eth5/device");
+  EXPECT_FALSE(leads_nowhere("br0"));
+
+  // In a container the host's network may come by one that is virtual.
+  write("routes",
+        "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n"
+        "docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
+        "lxcbr0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0");
+  bridge("lxcbr0");
+  EXPECT_FALSE(leads_nowhere("lxcbr0"));
+  EXPECT_TRUE(leads_nowhere("docker0"));
+}
+
 class nearest_to_gpu : public testing::Test {
  protected:
   [[nodiscard]] gpu_nearness of(std::string_view device, std::string_view gpu) const {

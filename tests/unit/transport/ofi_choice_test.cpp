@@ -174,5 +174,18 @@ TEST_F(ofi_choice, addresses_come_before_places) {
   EXPECT_THAT(chosen(list, "0000:13:00.0", {0}, "mlx5_3"), IsEmpty());
 }
 
+TEST_F(ofi_choice, bridges_of_guests_are_the_last_resort) {
+  machine_.write("sys/class/net/docker0/bridge/bridge_id", "8000.0242ac110001");
+  device_list list;
+  list.add("lo", "127.0.0.0/8", 0, "127.0.0.1")
+      .add("docker0", "172.17.0.0/16", 10, "172.17.0.1")
+      .add("eth0", "10.0.0.0/8", 1, "10.0.0.1");
+  EXPECT_THAT(chosen(list, ""), ElementsAre("eth0"));
+  EXPECT_THAT(chosen(list, "", {0}, "docker0"), ElementsAre("docker0"));
+  device_list others;
+  others.add("lo", "127.0.0.0/8", 0, "127.0.0.1").add("docker0", "172.17.0.0/16", 10, "172.17.0.1");
+  EXPECT_THAT(chosen(others, ""), ElementsAre("docker0"));
+}
+
 }  // namespace
 }  // namespace atl::transport::ofi
