@@ -31,15 +31,14 @@ namespace atl::inline UPCXX_MODE::detail {
 
 class matching_calls {
  public:
-  /// Collective over the team, which stays. `object`: for messages.
-  matching_calls(char const* object, upcxx::team const& over)
-      : told_(std::make_shared<teller>(object, over)) {}
+  /// Collective over the team, which stays. `name`: of the object, for messages.
+  matching_calls(char const* name, upcxx::team const& over) : told_(std::make_shared<teller>(name, over)) {}
 
   /// By any thread that has a persona. Calls that graphs will make are compared apart, each the first time that it
   /// is captured: graphs of several ranks may hold different numbers of calls, and be launched as much more or
   /// less often.
-  void note(stream_call const& call, bool captured) {
-    if (told_->over->rank_n() == 1 || !told_->calls->add(call, captured)) return;
+  void note(stream_call const& call, bool in_graph) {
+    if (told_->over->rank_n() == 1 || !told_->calls->add(call, in_graph)) return;
     // The first one since others were told.
     upcxx::current_persona().lpc_ff([told = told_] {
       if (told->is_open) tell(told->calls);
