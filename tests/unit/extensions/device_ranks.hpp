@@ -126,7 +126,7 @@ class ranks {
   void serve() {
     while (!end_.load(std::memory_order_relaxed)) {
       for (auto const& r : each_) take(*r);
-      std::this_thread::yield();
+      atl::words::between_looks();
     }
   }
   /// Takes all that is there, and ends with what it was asked first: as copies do, which end in any order.
@@ -153,7 +153,7 @@ class ranks {
     std::atomic_ref(c.answer).store(before, std::memory_order_relaxed);
     std::atomic_ref(c.answered).store(c.number, std::memory_order_release);
     // The place may be used again when the kernel has read it.
-    while (std::atomic_ref(c.answered).load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    while (std::atomic_ref(c.answered).load(std::memory_order_acquire) != 0) atl::words::between_looks();
   }
   /// A device writes 8 bytes at once; stamped values are looked at meanwhile.
   static void write(char* to, char const* from, std::size_t bytes) {

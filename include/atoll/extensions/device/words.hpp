@@ -172,7 +172,27 @@ ATOLL_ANYWHERE inline std::uint64_t now_ns() {
   return ns;
 }
 
-/// Between two looks at a word: threads of the host let others have the core.
-ATOLL_ANYWHERE inline void between_looks() { ATOLL_ON_HOST(sched_yield();) }
+#ifndef __CUDA_ARCH__
+/// Lets others have the core. A yield that lasts long has given it to somebody who computes, and who keeps it for
+/// milliseconds after each of the next ones, too; whoever sleeps instead has it back at once, since it has used less
+/// than its share.
+inline void yield_or_sleep() {
+  constexpr std::uint64_t long_yield_ns = 1'000'000;
+  constexpr std::uint64_t wary_ns = 100'000'000;
+  static thread_local std::uint64_t wary_until_ns = 0;
+  if (wary_until_ns == 0 || now_ns() > wary_until_ns) {
+    std::uint64_t const before = now_ns();
+    sched_yield();
+    std::uint64_t const after = now_ns();
+    wary_until_ns = after - before > long_yield_ns ? after + wary_ns : 0;
+  } else {
+    timespec const moment{0, 20'000};
+    nanosleep(&moment, nullptr);
+  }
+}
+#endif
+
+/// Between two looks at a word.
+ATOLL_ANYWHERE inline void between_looks() { ATOLL_ON_HOST(yield_or_sleep();) }
 
 }  // namespace atl::words
