@@ -75,10 +75,10 @@ struct symbol_table {
     }
   }
 
-  std::string name_at(std::uint64_t address) const {
+  std::string name_at(std::uint64_t place) const {
     for (std::uint64_t i = 0; symbols != nullptr && i < count; ++i) {
       Elf64_Sym const& s = symbols[i];
-      if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || address < s.st_value || address >= s.st_value + s.st_size ||
+      if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || place < s.st_value || place >= s.st_value + s.st_size ||
           s.st_name >= names_bytes) {
         continue;
       }
