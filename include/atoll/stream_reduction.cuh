@@ -223,7 +223,8 @@ struct reduce_many {
     for (std::size_t i = begin + all.rank(); i < end; i += all.size()) {
       Piece total{};
       for (std::int32_t r = 0; r < ranks; r += ranks_at_once) {
-        Piece got[ranks_at_once];
+        // GCC does not see that what is read was set, and warns.
+        Piece got[ranks_at_once] ATOLL_ON_HOST({});
         for (std::int32_t j = 0; j < ranks_at_once; ++j) {
           if (r + j < ranks) got[j] = reinterpret_cast<Piece const*>(places[2 * (r + j)])[i];
         }

@@ -161,7 +161,7 @@ struct shared_reply : atl::rt::pending_rpc {
  private:
   template <class... Wire>
   auto read(type_list<Wire...>) const {
-    reader r = read_from(reply, with_cookie);
+    [[maybe_unused]] reader r = read_from(reply, with_cookie);  // for no values it is not read
     return std::tuple<deserialized_type_t<Wire>...>{read_value<Wire>(r)...};
   }
 };

@@ -249,7 +249,8 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   template <std::size_t Count>
   void fulfil(std::array<void*, Count> const& states, std::size_t count) {
     std::array<void*, Count> copies;
-    std::copy_n(states.data(), count, copies.data());
+    // GCC 13 does not see that there are no more than Count, and warns.
+    std::copy_n(states.data(), std::min(count, Count), copies.data());
     drop();
     std::for_each_n(copies.data(), count, [](void* state) { cell_fulfill_and_release(state); });
   }
