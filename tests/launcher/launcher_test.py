@@ -769,6 +769,7 @@ class Mistakes(LauncherTest):
     def test_program_that_cannot_be_run(self):
         self.assert_refused(127, "cannot find no-such-program", "-n", 2, "no-such-program")
         self.assert_refused(127, "cannot find ./no-such-program", "-n", 2, "./no-such-program")
+        self.assert_refused(127, "the program's name is empty", "-n", 2, "")
         self.assert_refused(126, "directory", "-n", 2, "/tmp/")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "file")

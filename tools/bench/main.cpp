@@ -250,9 +250,15 @@ int bench_main(int argc, char** argv) {
   auto options = parse_bench_options(argc, argv, status);
   if (!options) return status;
   programs found = find_programs();
-  if (found.atoll.empty() || found.ranks.empty()) {
-    std::fprintf(stderr, "atoll bench: not part of this installation (no %s beside %s)\n",
-                 found.atoll.empty() ? "atoll" : "../libexec/atoll/atoll-bench-ranks", argv[0]);
+  auto const asks_for = [&](char const* suite) {
+    return std::find(options->suites.begin(), options->suites.end(), suite) != options->suites.end();
+  };
+  char const* const missing = found.atoll.empty()                    ? "atoll"
+                              : found.ranks.empty()                  ? "../libexec/atoll/atoll-bench-ranks"
+                              : asks_for("net") && found.net.empty() ? "../libexec/atoll/atoll-bench-net"
+                                                                     : nullptr;
+  if (missing != nullptr) {
+    std::fprintf(stderr, "atoll bench: not part of this installation (no %s beside %s)\n", missing, argv[0]);
     return 127;
   }
   check_writable(options->json);

@@ -130,6 +130,11 @@ int spawn(run_options const& options, bootstrap::board const& board,
 }
 
 std::string find_program(std::string const& name, int& status) {
+  if (name.empty()) {
+    std::fprintf(stderr, "atoll run: the program's name is empty: is it a variable that is not set?\n");
+    status = exit_status::not_found;
+    return {};
+  }
   auto const usable = [](std::string const& path) {
     struct stat info {};
     return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
