@@ -112,7 +112,7 @@ class ghost_exchange : public transfer<T, N, Kind> {
   /// @param which     ghosts in which directions; the same on all ranks.
   /// @param periodic  the whole domain, if it is periodic; dimensions in which it has no points are not.
   /// @param over      boxes of its members are exchanged.
-  /// @throws          upcxx::bad_shared_alloc, as transfer.
+  /// @throws          upcxx::bad_shared_alloc where transfer does.
   /// @progress        user.
   ghost_exchange(std::span<array<T, N, Kind> const> boxes, int depth, shape which = shape::all,
                  std::optional<domain<N>> const& periodic = {}, upcxx::team const& over = upcxx::world(),
