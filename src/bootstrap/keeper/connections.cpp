@@ -3,34 +3,26 @@
 
 #include "bootstrap/keeper/connections.hpp"
 
+#include <netinet/tcp.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/os/tcp_table.hpp"
 #include "bootstrap/keeper/own_link.hpp"
 
 namespace atl::keeping {
 namespace {
 
-/// "0100007F:1F90", or four such words: as the processor has them.
-address read_address(std::string_view text) {
+address address_of(os::tcp_end const& end) {
   address where{};
-  text = text.substr(0, text.find(':'));
-  constexpr std::size_t digits = 8;
-  std::array<std::uint32_t, 4> words{};
-  for (std::size_t i = 0; i < words.size() && text.size() >= digits; ++i) {
-    std::from_chars(text.data(), text.data() + digits, words[i], 16);
-    text.remove_prefix(digits);
-    where.family = i == 0 ? 4 : 6;
-  }
-  std::memcpy(where.bytes.data(), words.data(), sizeof words);
+  where.family = end.family;
+  where.bytes = end.bytes;
   // Sockets for both families have addresses of the older one inside those of the newer.
   constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (where.family == 6 && std::equal(mapped.begin(), mapped.end(), where.bytes.begin())) {
@@ -46,21 +38,12 @@ address read_address(std::string_view text) {
 std::unordered_set<std::uint64_t> connections_over(std::uint32_t interface) {
   std::unordered_set<std::uint64_t> sockets;
   std::vector<address> const own = addresses_of(interface);
-  for (char const* const table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
-    std::ifstream file(table);
-    std::string line;
-    std::getline(file, line);  // what the columns are
-    while (std::getline(file, line)) {
-      std::istringstream words(line);
-      std::string number, local, remote, state, queues, timer, retries, user, timeout;
-      std::uint64_t socket = 0;
-      words >> number >> local >> remote >> state >> queues >> timer >> retries >> user >> timeout >> socket;
-      bool const connected = state == "01" || state == "02";  // ESTABLISHED, SYN_SENT
-      address const at = read_address(local);
-      if (connected && socket != 0 &&
-          std::any_of(own.begin(), own.end(), [&](address const& a) { return is_same(a, at); }))
-        sockets.insert(socket);
-    }
+  for (os::tcp_socket const& each : os::tcp_sockets()) {
+    bool const connected = each.state == TCP_ESTABLISHED || each.state == TCP_SYN_SENT;
+    address const at = address_of(each.local);
+    if (connected && each.inode != 0 &&
+        std::any_of(own.begin(), own.end(), [&](address const& a) { return is_same(a, at); }))
+      sockets.insert(each.inode);
   }
   return sockets;
 }

@@ -1,13 +1,11 @@
 // What a keeper makes of the ways by which it hears its neighbours, and of those by which it does not.
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
 #include <string>
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "base/os/tcp_table.hpp"
 #include "bootstrap/keeper/connections.hpp"
 #include "bootstrap/keeper/keeper.hpp"
 #include "bootstrap/keeper/own_link.hpp"
@@ -22,11 +20,8 @@ constexpr std::int64_t between_looks_ms = 200;
 std::string words_with_addresses(card const& of) {
   std::string all = words_of(of);
   for (address const& each : of.addresses) {
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    if (each.family == 0 || ::inet_ntop(each.family == 4 ? AF_INET : AF_INET6, each.bytes.data(), text.data(),
-                                        text.size()) == nullptr)
-      continue;
-    all += (&each == of.addresses.data() ? " at " : ", ") + std::string(text.data());
+    if (each.family == 0) continue;
+    all += (&each == of.addresses.data() ? " at " : ", ") + os::text_of_address(each.family, each.bytes);
   }
   return all;
 }
