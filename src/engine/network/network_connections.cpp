@@ -40,6 +40,9 @@ std::string what_to_try() {
          "ATOLL_HOST_TIMEOUT how long is tried";
 }
 
+/// 0: without end.
+std::uint64_t patience_ns() { return std::uint64_t{settings::host_timeout_ms()} * 1'000'000; }
+
 bool is_open(network_peer const& p) { return p.link == link_state::open || p.link == link_state::closing; }
 
 }  // namespace
@@ -103,7 +106,7 @@ void network_messages::close_least_used() {
 /// from the first refusal, as nobody may have looked for one before; of what that took, some.
 void network_messages::refused(network_peer& p, std::string_view words) {
   std::uint64_t const now = now_ns();
-  std::uint64_t const patience = std::uint64_t{settings::host_timeout_ms()} * 1'000'000;
+  std::uint64_t const patience = patience_ns();
   std::uint64_t const took = p.connecting_since_ns != 0 ? now - p.connecting_since_ns : 0;
   if (++p.refusals == 1) p.first_refusal_ns = now - std::min(took, patience / 3);
   if (patience != 0 ? now - p.first_refusal_ns > patience : p.refusals > most_refusals) {
@@ -130,7 +133,7 @@ void network_messages::look_for_silence() {
   std::uint64_t const now = now_ns();
   if (now < look_for_silence_ns_) return;
   look_for_silence_ns_ = now + between_looks_ns;
-  std::uint64_t const patience = std::uint64_t{settings::host_timeout_ms()} * 1'000'000;
+  std::uint64_t const patience = patience_ns();
   if (patience == 0) return;
   for (auto const& [rank, p] : peers_) {
     if (p->link != link_state::connecting || now - p->connecting_since_ns < patience) continue;
