@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <map>
 #include <string_view>
 

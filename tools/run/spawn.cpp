@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/os/descriptor_limit.hpp"
 #include "run/signals.hpp"
 
 extern char** environ;
@@ -175,9 +176,7 @@ std::string find_program(std::string const& name, int& status) {
 
 void raise_file_limit() {
   ::getrlimit(RLIMIT_NOFILE, &file_limit_before);
-  rlimit higher = file_limit_before;
-  higher.rlim_cur = higher.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &higher);
+  os::want_descriptors(RLIM_INFINITY);
 }
 
 int most_ranks() {
