@@ -12,6 +12,13 @@ std::string at_updates(char const* what, std::int64_t updates) {
   return std::string(what) + " after " + std::to_string(updates) + " updates";
 }
 
+/// Keeps the worst value and when that was; nothing is worse than the first NaN.
+void note(double value, std::int64_t updates, double& worst, std::int64_t& worst_updates) {
+  if (std::isnan(worst) || worse(worst, value) == worst) return;
+  worst = value;
+  worst_updates = updates;
+}
+
 }  // namespace
 
 double worse(double a, double b) { return b > a || std::isnan(b) ? b : a; }
@@ -29,8 +36,7 @@ void energy_ledger::enter(std::int64_t updates, double field, double radiated) {
                                    amplitude * static_cast<double>(problem_.cell_n())});
     double const difference = std::abs(change - (gained - lost));
     double const relative = difference == 0 ? 0 : difference / scale;
-    if (!std::isnan(residual_) && worse(residual_, relative) != residual_) worst_updates_ = updates;
-    residual_ = worse(residual_, relative);
+    note(relative, updates, residual_, worst_updates_);
     ++comparison_n_;
   }
   has_entry_ = true;
@@ -56,8 +62,7 @@ void mean_check::enter(std::int64_t updates, double mean) {
       std::abs(*exact) + (problem_.start == initial::eigenmode ? std::abs(problem_.amplitude) : 0.0);
   double const difference = std::abs(mean - *exact);
   double const relative = difference == 0 ? 0 : difference / scale;
-  if (!std::isnan(error_) && worse(error_, relative) != error_) worst_updates_ = updates;
-  error_ = worse(error_, relative);
+  note(relative, updates, error_, worst_updates_);
   ++comparison_n_;
 }
 
