@@ -43,6 +43,22 @@ class gpu_test : public multirank::fixture {
     int const most = upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_max).wait();
     if (driver().init == nullptr || most == 0) GTEST_SKIP() << cuda_device::kind_info();
   }
+
+  /// Whether ranks copy from memory of others by themselves, not by its owner.
+  static bool is_shared() {
+    char const* const sharing = std::getenv("ATOLL_GPU_SHARING");
+    return sharing == nullptr || std::string_view(sharing) != "no";
+  }
+  /// In rank 1's memory, known to all.
+  gpu_ptr sevens_of_rank_1(allocator& memory, std::size_t count) const {
+    gpu_ptr source;
+    if (me == 1) {
+      source = memory.allocate<int>(count);
+      std::vector<int> const sevens(count, 7);
+      upcxx::copy(sevens.data(), source, count).wait();
+    }
+    return upcxx::broadcast(source, 1).wait();
+  }
 };
 
 TEST_F(gpu_test, an_initiator_that_computes_delays_no_notified_copy) {
@@ -243,9 +259,7 @@ TEST_F(gpu_test, memory_that_the_program_allocated_is_shared_and_stays_its_own) 
 /// They have one name. That one of them has come by says nothing of the other, which still needs a segment whose owner has ended it.
 TEST_F(gpu_test, default_streams_of_two_devices_are_not_taken_for_each_other) {
   int const most = upcxx::broadcast(cuda_device::device_n(), 0).wait();
-  char const* const sharing = std::getenv("ATOLL_GPU_SHARING");
-  bool const shared = sharing == nullptr || std::string_view(sharing) != "no";
-  if (n < 2 || most < 2 || !shared)
+  if (n < 2 || most < 2 || !is_shared())
     GTEST_SKIP() << "one device, or one rank, or copies by the segment's owner";
   constexpr std::size_t count = 1000;
   cuda::api& cu = driver();
@@ -257,13 +271,7 @@ TEST_F(gpu_test, default_streams_of_two_devices_are_not_taken_for_each_other) {
   allocator mine(first, mib);
   allocator other(second, mib);
   allocator ended(theirs, mib);
-  gpu_ptr source;
-  if (ends) {
-    source = ended.allocate<int>(count);
-    std::vector<int> const sevens(count, 7);
-    upcxx::copy(sevens.data(), source, count).wait();
-  }
-  source = upcxx::broadcast(source, 1).wait();
+  gpu_ptr const source = sevens_of_rank_1(ended, count);
   cuda::context contexts[2] = {};
   cuda::context gone = nullptr;
   upcxx::global_ptr<std::uint64_t> word;
@@ -307,9 +315,7 @@ TEST_F(gpu_test, a_stream_that_was_ended_is_not_taken_for_a_new_one_with_its_han
   // The driver does what is left in a stream that the program ends, and may give its handle to the next one. That one has come by does
   // not mean that nobody uses the peer's segment any more, which is gone meanwhile.
   int const least = upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_min).wait();
-  char const* const sharing = std::getenv("ATOLL_GPU_SHARING");
-  bool const shared = sharing == nullptr || std::string_view(sharing) != "no";
-  if (n < 2 || least == 0 || !shared) GTEST_SKIP() << "one rank, or copies by the segment's owner";
+  if (n < 2 || least == 0 || !is_shared()) GTEST_SKIP() << "one rank, or copies by the segment's owner";
   bool const waits = me == 0;
   bool const ends = me == 1;
   constexpr std::size_t count = 1000;
@@ -318,13 +324,7 @@ TEST_F(gpu_test, a_stream_that_was_ended_is_not_taken_for_a_new_one_with_its_han
   cuda_device theirs(ends ? 0 : cuda_device::invalid_device_id);
   allocator mine(first, mib);
   allocator ended(theirs, mib);
-  gpu_ptr source;
-  if (ends) {
-    source = ended.allocate<int>(count);
-    std::vector<int> const sevens(count, 7);
-    upcxx::copy(sevens.data(), source, count).wait();
-  }
-  source = upcxx::broadcast(source, 1).wait();
+  gpu_ptr const source = sevens_of_rank_1(ended, count);
   cuda::context context = nullptr;
   upcxx::global_ptr<std::uint64_t> word;
   gpu_ptr target;
