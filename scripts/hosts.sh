@@ -142,7 +142,9 @@ up() {
     die "the set $set_name has $(host_count) hosts already or what is left of them; hosts.sh down first"
   fi
   down_quietly
-  mkdir -p "$state" && chmod 711 /run/atoll-hosts "$state"
+  # A set that goes down just now may take the folder of all sets away before this one's lies in it.
+  for ((i = 1; i <= 20; i++)); do mkdir -p "$state" 2> /dev/null && break; done
+  chmod 711 /run/atoll-hosts "$state" || die "cannot make $state"
   trap 'down_quietly' EXIT
   {
     echo '127.0.0.1 localhost'
