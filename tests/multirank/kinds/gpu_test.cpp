@@ -335,9 +335,9 @@ TEST_F(gpu_test, a_stream_that_was_ended_is_not_taken_for_a_new_one_with_its_han
     word = upcxx::new_<std::uint64_t>(0);
     cuda::stream s = nullptr;
     ASSERT_EQ(cu.stream_create(&s, 1), cuda::success);
-    atl::stream const left(reinterpret_cast<CUstream_st*>(s));
-    atl::wait(left, word, 1);
-    upcxx::copy(source, target, count, atl::on_stream(left));
+    atl::stream const given_up(reinterpret_cast<CUstream_st*>(s));
+    atl::wait(given_up, word, 1);
+    upcxx::copy(source, target, count, atl::on_stream(given_up));
     ASSERT_EQ(cu.stream_destroy(s), cuda::success);
   }
   ended.destroy();
