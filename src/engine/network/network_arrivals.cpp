@@ -202,24 +202,24 @@ taken network_messages::arrived(arrival const& what) {
     take_by_host(what, f.token);
     return taken::consumed;
   }
-  std::size_t const bytes = header_bytes + what.bytes;
+  std::size_t bytes = header_bytes + what.bytes;
+  if (f.kind() == message_kind::active && !what.late && on_active != nullptr) {
+    bytes = on_active(what.peer, f.token, what.payload - header_bytes, bytes);
+    if (bytes == 0) return taken::consumed;
+  }
   if (!what.late && is_pooled(bytes, f.alignment_log2())) [[likely]] {
     message* const m = make_pooled(f, what.peer, bytes);
-    if (what.bytes != 0) std::memcpy(m->payload(), what.payload, what.bytes);
+    if (what.bytes != 0) std::memcpy(m->payload(), what.payload, bytes - header_bytes);
     deliver(m);
     return taken::consumed;
   }
-  announced_message whole{what.peer, f.kind(), f.alignment_log2(), f.token, bytes, 0, what.handle, what.late};
+  announced_message const whole{what.peer, f.kind(), f.alignment_log2(), f.token,
+                                bytes,     0,        what.handle,        what.late};
   if (what.late) {
     announced_.push_back(whole);
     ++p.unfetched;
     static_cast<void>(ask_for_announced(false));
     return taken::kept;
-  }
-  if (f.kind() == message_kind::active && on_long) {
-    // Nobody looks at what is in front of the payload.
-    whole.bytes = on_long(what.peer, f.token, what.payload - header_bytes, bytes);
-    if (whole.bytes == 0) return taken::consumed;
   }
   message* const m = make_arrival(whole, admission::always);
   std::memcpy(m->payload(), what.payload, whole.bytes - header_bytes);
@@ -228,19 +228,24 @@ taken network_messages::arrived(arrival const& what) {
 }
 
 /// Messages of a bundle are small, and so pooled. Returns how much room that one takes there.
-std::size_t network_messages::take_entry(std::byte const* at, std::int32_t source) {
+std::size_t network_messages::take_entry(std::byte* at, std::int32_t source) {
   entry e;
   std::memcpy(&e, at, sizeof e);
   if (e.bytes == entry::given_up) return e.room;
   if (std::size_t const credit = e.head.credit(); credit != 0) peer(source).in_use -= credit;
-  message* const m = make_pooled(e.head, source, header_bytes + e.bytes);
-  if (e.bytes != 0) std::memcpy(m->payload(), at + sizeof e, e.bytes);
+  std::size_t bytes = header_bytes + e.bytes;
+  if (e.head.kind() == message_kind::active && on_active != nullptr) {
+    bytes = on_active(source, e.head.token, at + sizeof e - header_bytes, bytes);
+    if (bytes == 0) return e.room;
+  }
+  message* const m = make_pooled(e.head, source, bytes);
+  if (e.bytes != 0) std::memcpy(m->payload(), at + sizeof e, bytes - header_bytes);
   deliver(m);
   return e.room;
 }
 
 void network_messages::take_bundle(arrival const& what, std::uint64_t messages) {
-  std::byte const* at = what.payload;
+  std::byte* at = what.payload;
   for (std::uint64_t i = 0; i < messages; ++i) at += take_entry(at, what.peer);
 }
 

@@ -126,7 +126,7 @@ void network_messages::take_by_host(arrival const& what, std::uint64_t token) {
   auto const messages = static_cast<std::uint32_t>(token);
   // Those for one rank together, and in order.
   others_.clear();
-  std::byte const* at = what.payload;
+  std::byte* at = what.payload;
   for (std::uint32_t i = 0; i < messages; ++i) {
     entry e;
     std::memcpy(&e, at, sizeof e);
@@ -176,7 +176,7 @@ bool network_messages::tell_passed() {
   return passing_on_.size() != before;
 }
 
-void network_messages::take_passed(std::span<std::byte const> part) {
+void network_messages::take_passed(std::span<std::byte> part) {
   passed_head head;
   std::memcpy(&head, part.data(), sizeof head);
   for (std::size_t at = sizeof head; at < part.size();)

@@ -118,7 +118,7 @@ class network_messages final : public single<network_messages>, public transport
   /// A whole message of that kind, of the engine's. False: it has to go otherwise.
   bool send_by_host(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
   /// What a neighbour has passed on.
-  void take_passed(std::span<std::byte const> part);
+  void take_passed(std::span<std::byte> part);
 
   /// The same, and counts it in `kept_back` until its target gets it without this rank's progress.
   void send_counted(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload,
@@ -180,11 +180,11 @@ class network_messages final : public single<network_messages>, public transport
   bool connect(network_peer& p);
   /// Told when a connection has ended, under the engine's lock: keys of that rank are invalid.
   std::vector<std::function<void(std::int32_t rank)>> on_close;
-  /// Shown messages of the engine's that are too long for a pooled block, before memory is taken for them: uses of what begins
-  /// at `begin` (header included; aligned to nothing) what it can now, and returns how many bytes are left there as a shorter
-  /// message. 0: none. May be empty.
-  std::function<std::size_t(std::int32_t source, std::uint64_t token, std::byte* begin, std::size_t bytes)>
-      on_long;
+  /// Shown the engine's messages where they lie, before memory is taken for them: uses of what begins at `begin` (header
+  /// included, which is not to be looked at; aligned to nothing) what it can now, and returns how many bytes are left there as a
+  /// shorter message. 0: none. Null: nobody looks.
+  std::size_t (*on_active)(std::int32_t source, std::uint64_t token, std::byte* begin,
+                           std::size_t bytes) = nullptr;
   /// Told when the data of a notified put of that rank are in memory. May be empty.
   std::function<void(std::int32_t rank, std::uint64_t tag)> on_notified;
   /// Ends the job: what that rank has to do with cannot go on.
@@ -266,7 +266,7 @@ class network_messages final : public single<network_messages>, public transport
   void look_after_bundles(network_peer& p);
   bool close_bundles();
   void take_bundle(transport::arrival const& what, std::uint64_t messages);
-  std::size_t take_entry(std::byte const* at, std::int32_t source);
+  std::size_t take_entry(std::byte* at, std::int32_t source);
 
   // Bundles by host.
   /// Messages of a bundle for others of this host.

@@ -25,10 +25,7 @@ std::uint64_t (*atomic_applier)(void*, atomic_request const&) noexcept = nullptr
 namespace {
 
 // Handlers.
-void serve_put(message* m) { remote_memory::here().serve_put(m); }
 void serve_put_with_notice(message* m) { remote_memory::here().serve_put_with_notice(m); }
-void serve_get(message* m) { remote_memory::here().serve_get(m); }
-void serve_atomic(message* m) { remote_memory::here().serve_atomic(m); }
 void notice_announced(message* m) { remote_memory::here().notices().announced(m); }
 
 copy_completion* completion_of(std::uint64_t cookie) noexcept {
@@ -49,7 +46,7 @@ put_layout::put_layout(piece_head const& head_written, arrival_notice const* not
 function_token write_put(std::byte* begin, put_layout const& layout, piece_head const& head,
                          arrival_notice const* notice) noexcept {
   write_at(begin + layout.head, head);
-  if (notice == nullptr) return put_token();
+  if (notice == nullptr) return token_for<&remote_memory::serve_put>();
   bool const call = notice->what == arrival_notice::sort::call;
   if (call) std::memcpy(begin + header_bytes, notice->payload, notice->bytes - header_bytes);
   write_at(begin + layout.end - sizeof(notice_trailer),
@@ -57,31 +54,36 @@ function_token write_put(std::byte* begin, put_layout const& layout, piece_head 
   return put_with_notice_token();
 }
 
-function_token put_token() noexcept { return token_cache<&engine::serve_put>::get(); }
 function_token put_with_notice_token() noexcept { return token_cache<&engine::serve_put_with_notice>::get(); }
-function_token get_token() noexcept { return token_cache<&engine::serve_get>::get(); }
-function_token atomic_token() noexcept { return token_cache<&engine::serve_atomic>::get(); }
 
 }  // namespace remote
+
+template <auto Handle>
+remote_memory::brief remote_memory::brief_of() {
+  return {remote::token_for<Handle>(), Handle};
+}
 
 remote_memory::remote_memory(progress_engine& engine)
     : single(this),
       work_source(engine.open, ending::silent),
       engine_(engine),
       keys_(engine.network == nullptr ? nullptr : std::make_unique<key_exchange>(engine)),
-      direct_(engine, *this, keys_.get()) {
+      direct_(engine, *this, keys_.get()),
+      briefs_{brief_of<&remote_memory::serve_put>(),    brief_of<&remote_memory::acknowledged>(),
+              brief_of<&remote_memory::serve_get>(),    brief_of<&remote_memory::fetched>(),
+              brief_of<&remote_memory::serve_atomic>(), brief_of<&remote_memory::changed>()} {
   if (keys_ == nullptr) return;
   keys_->on_news = [this] { direct_.keys_changed(); };
   atomics_ = std::make_unique<network_atomics>(engine, *this, *keys_);
   notices_ = std::make_unique<expected_notices>(engine, *this);
-  engine.network->on_long = [this](std::int32_t source, std::uint64_t token, std::byte* begin,
-                                   std::size_t bytes) {
-    return serve_where_it_lies(source, token, begin, bytes);
+  engine.network->on_active = [](std::int32_t source, std::uint64_t token, std::byte* begin,
+                                 std::size_t bytes) {
+    return here().serve_where_it_lies(source, token, begin, bytes);
   };
 }
 
 remote_memory::~remote_memory() {
-  if (engine_.network != nullptr) engine_.network->on_long = nullptr;
+  if (engine_.network != nullptr) engine_.network->on_active = nullptr;
 }
 
 void remote_memory::begin(std::size_t charged) noexcept {
@@ -151,7 +153,7 @@ void remote_memory::send_piece(stream& s) noexcept {
     am_begin(out, s.what.from().rank, bytes, pressure::always);
     remote::write_at(out.begin + header_bytes, head);
     s.what.write_description(shape::side::from, at, head, out.begin + header_bytes + sizeof head);
-    am_commit(out, message_kind::active, remote::get_token(), bytes);
+    am_commit(out, message_kind::active, remote::token_for<&remote_memory::serve_get>(), bytes);
   }
   s.pieces[slot] = {at, true};
   s.next.reset();
@@ -194,7 +196,8 @@ void remote_memory::send_notice(copy_completion* completion, transfer_end const&
 void remote_memory::send_atomic(copy_completion* completion, host_address const& cell,
                                 atomic_request const& what) noexcept {
   remote::atomic_order const order{reinterpret_cast<std::uintptr_t>(completion), cell.offset, what};
-  am_short_unordered(static_cast<std::int32_t>(cell.rank), remote::atomic_token(), &order, sizeof order);
+  am_short_unordered(static_cast<std::int32_t>(cell.rank), remote::token_for<&remote_memory::serve_atomic>(),
+                     &order, sizeof order);
 }
 
 void remote_memory::piece_done(stream* s, unsigned slot) noexcept {
@@ -220,9 +223,8 @@ void remote_memory::deliver(copy_completion* completion) noexcept {
   }
 }
 
-void remote_memory::acknowledged(message* m) {
-  auto const head = remote::read_at<remote::answer_head>(m->payload());
-  release(m);
+void remote_memory::acknowledged(std::int32_t /*source*/, std::byte const* payload) {
+  auto const head = remote::read_at<remote::answer_head>(payload);
   copy_completion* const completion = completion_of(head.cookie);
   remote::operation_state const state = remote::state_of(completion);
   if (state.pieces != nullptr && state.pieces->direct) {
@@ -234,14 +236,13 @@ void remote_memory::acknowledged(message* m) {
   }
 }
 
-void remote_memory::fetched(message* m) {
-  auto const head = remote::read_at<remote::answer_head>(m->payload());
-  std::byte const* const data = m->payload() + sizeof head;
+void remote_memory::fetched(std::int32_t /*source*/, std::byte const* payload) {
+  auto const head = remote::read_at<remote::answer_head>(payload);
+  std::byte const* const data = payload + sizeof head;
   copy_completion* const completion = completion_of(head.cookie);
   remote::operation_state const state = remote::state_of(completion);
   if (state.pieces == nullptr) {
     std::memcpy(state.result, data, state.bytes);
-    release(m);
     window_used_ -= state.charged;
     deliver(completion);
     if (!sending_.empty()) pump();
@@ -251,17 +252,14 @@ void remote_memory::fetched(message* m) {
   auto const slot = static_cast<unsigned>(head.slot);
   if (s.relays()) {
     send_on(s, slot, data);
-    release(m);
     return;
   }
   s.what.scatter(s.pieces[slot].at, data);
-  release(m);
   piece_done(&s, slot);
 }
 
-void remote_memory::changed(message* m) {
-  auto const answer = remote::read_at<remote::atomic_answer>(m->payload());
-  release(m);
+void remote_memory::changed(std::int32_t /*source*/, std::byte const* payload) {
+  auto const answer = remote::read_at<remote::atomic_answer>(payload);
   copy_completion* const completion = completion_of(answer.cookie);
   remote::operation_state const& state = remote::state_of(completion);
   if (state.result != nullptr) std::memcpy(state.result, &answer.value, state.bytes);

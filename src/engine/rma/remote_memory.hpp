@@ -3,6 +3,7 @@
 /// Transfers and atomic operations on memory of ranks that this process does not address, by engine messages (and, of
 /// direct.hpp, by the network itself): what this rank has begun, and what it owes to others that have.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -65,18 +66,18 @@ class remote_memory final : public single<remote_memory>, public work_source {
   /// The network forgets the own heap, of which nobody has keys any more.
   void end_of_heap();
 
-  // Called by messages: answers to this rank …
-  void acknowledged(message* m);
-  void fetched(message* m);
-  void changed(message* m);
+  // Called by messages, of which they keep nothing: answers to this rank …
+  void acknowledged(std::int32_t source, std::byte const* payload);
+  void fetched(std::int32_t source, std::byte const* payload);
+  void changed(std::int32_t source, std::byte const* payload);
   // … and what it does for others.
-  void serve_put(message* m);
+  void serve_put(std::int32_t source, std::byte const* payload);
+  void serve_get(std::int32_t source, std::byte const* payload);
+  void serve_atomic(std::int32_t source, std::byte const* payload);
   void serve_put_with_notice(message* m);
-  /// A message that lies with the network: data of a put go from there to their place. As network_messages::on_long.
+  /// The same of messages that lie with the network, before memory is taken for them. As network_messages::on_active.
   std::size_t serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
                                   std::size_t bytes);
-  void serve_get(message* m);
-  void serve_atomic(message* m);
 
  private:
   /// Bytes of pieces under way.
@@ -90,7 +91,7 @@ class remote_memory final : public single<remote_memory>, public work_source {
   };
 
   /// Puts data into place, if the places may be touched.
-  bool put(std::int32_t source, remote::piece_head const& head, std::byte* description);
+  bool put(std::int32_t source, remote::piece_head const& head, std::byte const* description);
   bool advance() override;
   bool acknowledge_late();
   void pump() noexcept;
@@ -108,6 +109,15 @@ class remote_memory final : public single<remote_memory>, public work_source {
   direct_transfers direct_;
   std::unique_ptr<network_atomics> atomics_;
   std::unique_ptr<expected_notices> notices_;
+
+  /// What messages are handled where they lie, the most frequent first.
+  struct brief {
+    function_token token;
+    void (remote_memory::*handle)(std::int32_t source, std::byte const* payload);
+  };
+  template <auto Handle>
+  static brief brief_of();
+  std::array<brief, 6> briefs_;
 };
 
 namespace remote {
@@ -139,10 +149,18 @@ struct put_layout {
 /// Writes the head and the notice of a put into a buffer with that layout; the token to send it with.
 function_token write_put(std::byte* begin, put_layout const& layout, piece_head const& head,
                          arrival_notice const* notice) noexcept;
-function_token put_token() noexcept;
 function_token put_with_notice_token() noexcept;
-function_token get_token() noexcept;
-function_token atomic_token() noexcept;
+
+template <auto Handle>
+void handle(message* m) {
+  (remote_memory::here().*Handle)(m->source, m->payload());
+  release(m);
+}
+/// Of messages that a function of remote_memory handles and keeps nothing of.
+template <auto Handle>
+function_token token_for() {
+  return token_cache<&handle<Handle>>::get();
+}
 
 }  // namespace remote
 }  // namespace atl::engine

@@ -70,7 +70,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
     message_bytes_ = header_bytes + sizeof head;
     am_begin_unordered(out_, from.rank, message_bytes_, when_full_);
     remote::write_at(out_.begin + header_bytes, head);
-    token_ = remote::get_token();
+    token_ = remote::token_for<&remote_memory::serve_get>();
     head_at_ = header_bytes;
     result_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(to.at));
     charges_ = true;
@@ -116,7 +116,7 @@ void remote_start::atomic(host_address const& cell, atomic_request const& what) 
   message_bytes_ = header_bytes + sizeof(remote::atomic_order);
   am_begin_unordered(out_, rank, message_bytes_, when_full_);
   remote::write_at(out_.begin + header_bytes, remote::atomic_order{0, cell.offset, what});
-  token_ = remote::atomic_token();
+  token_ = remote::token_for<&remote_memory::serve_atomic>();
   head_at_ = header_bytes;
   engaged_ = true;
 }

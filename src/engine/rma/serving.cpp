@@ -13,8 +13,10 @@
 #include "base/error.hpp"
 #include "engine/progress/flags.hpp"
 #include "engine/progress/messages.hpp"
+#include "engine/progress/peer_order.hpp"
 #include "engine/rma/remote_memory.hpp"
 #include "memory/host/host_heap.hpp"
+#include "transport/message_pool.hpp"
 
 namespace atl::engine {
 
@@ -25,12 +27,7 @@ using remote::refusal;
 
 namespace {
 
-// Handlers.
-void acknowledged(message* m) { remote_memory::here().acknowledged(m); }
-void fetched(message* m) { remote_memory::here().fetched(m); }
-void changed(message* m) { remote_memory::here().changed(m); }
-
-/// Ends the job: the owner of the memory has refused.
+/// Handler. Ends the job: the owner of the memory has refused.
 void refused(message* m) {
   auto const no = remote::read_at<refusal>(m->payload());
   auto* const completion = reinterpret_cast<copy_completion*>(static_cast<std::uintptr_t>(no.to.cookie));
@@ -57,6 +54,9 @@ void refused(message* m) {
             job.rank_me, no.bytes, no.offset, m->source);
   }
 }
+
+/// Data of a put with a call that is longer are put in place before memory is taken for the call.
+constexpr std::size_t shortest_apart = transport::pooled_room[2];
 
 /// Why [offset, offset + bytes) of this rank must not be touched, if so.
 std::optional<refusal> look_at(std::uint64_t offset, std::uint64_t bytes) {
@@ -101,7 +101,7 @@ void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no) {
 
 void acknowledge(std::int32_t initiator, remote::answer_head const& answer) {
   if (answer.cookie == remote::nobody_waits) return;
-  am_acknowledge(initiator, token_cache<&acknowledged>::get(), &answer, sizeof answer);
+  am_acknowledge(initiator, remote::token_for<&remote_memory::acknowledged>(), &answer, sizeof answer);
 }
 
 /// Ends the job: what the network alone may do it cannot do, and the place is a good one.
@@ -122,7 +122,7 @@ std::byte* own_memory(std::uint64_t offset) noexcept {
   return host.at(host.me(), offset);
 }
 
-/// Moves data between the places of a piece in this rank's memory and their packed form.
+/// Moves data between the places of a piece in this rank's memory and their packed form, which is only read if they go in.
 void move(piece_head const& head, std::byte const* description, std::byte* packed, bool in) {
   auto const copy = [in](std::byte* mine, std::byte* beside, std::size_t bytes) {
     copy_watched(in ? mine : beside, in ? beside : mine, bytes);
@@ -167,21 +167,18 @@ void move(piece_head const& head, std::byte const* description, std::byte* packe
 
 }  // namespace
 
-bool remote_memory::put(std::int32_t source, piece_head const& head, std::byte* description) {
+bool remote_memory::put(std::int32_t source, piece_head const& head, std::byte const* description) {
   if (auto const no = look_at_all(head, description)) {
     refuse(source, head.cookie, *no);
     return false;
   }
-  move(head, description, description + remote::description_bytes(head), true);
+  move(head, description, const_cast<std::byte*>(description) + remote::description_bytes(head), true);
   return true;
 }
 
-void remote_memory::serve_put(message* m) {
-  auto const head = remote::read_at<piece_head>(m->payload());
-  std::int32_t const source = m->source;
-  bool const done = put(source, head, m->payload() + sizeof head);
-  release(m);
-  if (done) acknowledge(source, {head.cookie, head.slot});
+void remote_memory::serve_put(std::int32_t source, std::byte const* payload) {
+  auto const head = remote::read_at<piece_head>(payload);
+  if (put(source, head, payload + sizeof head)) acknowledge(source, {head.cookie, head.slot});
 }
 
 void remote_memory::serve_put_with_notice(message* m) {
@@ -211,15 +208,22 @@ void remote_memory::serve_put_with_notice(message* m) {
 
 std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
                                                std::size_t bytes) {
-  bool const with_notice = token == remote::put_with_notice_token();
-  if (!with_notice && token != remote::put_token()) return bytes;
-  notice_trailer trailer{header_bytes, 0, 0};
-  std::byte* const trailer_at = begin + bytes - sizeof trailer;
-  if (with_notice) trailer = remote::read_at<notice_trailer>(trailer_at);
+  for (brief const& each : briefs_) {
+    if (each.token != token) continue;
+    came_from_peers();
+    (this->*each.handle)(source, begin + header_bytes);
+    return 0;
+  }
+  if (token != remote::put_with_notice_token()) return bytes;
+  std::byte* const trailer_at = begin + bytes - sizeof(notice_trailer);
+  auto const trailer = remote::read_at<notice_trailer>(trailer_at);
   std::byte* const head_at = begin + trailer.head;
   auto head = remote::read_at<piece_head>(head_at);
+  // A short one becomes the call as it is.
+  if (trailer.flag == 0 && head.bytes <= shortest_apart) return bytes;
+  came_from_peers();
   if (!put(source, head, head_at + sizeof head)) return 0;
-  if (with_notice && trailer.flag == 0) {
+  if (trailer.flag == 0) {
     // What is left is a put of nothing.
     head.bytes = head.count = 0;
     head.shape = form::contiguous;
@@ -227,7 +231,7 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
     std::memmove(head_at + sizeof head, trailer_at, sizeof trailer);
     return trailer.head + sizeof head + sizeof trailer;
   }
-  if (with_notice) raise_own_flag(trailer.flag);
+  raise_own_flag(trailer.flag);
   acknowledge(source, {head.cookie, head.slot});
   return 0;
 }
@@ -240,27 +244,24 @@ bool remote_memory::acknowledge_late() {
   return true;
 }
 
-void remote_memory::serve_get(message* m) {
-  auto const head = remote::read_at<piece_head>(m->payload());
-  std::byte const* const description = m->payload() + sizeof head;
+void remote_memory::serve_get(std::int32_t source, std::byte const* payload) {
+  auto const head = remote::read_at<piece_head>(payload);
+  std::byte const* const description = payload + sizeof head;
   if (auto const no = look_at_all(head, description)) {
-    refuse(m->source, head.cookie, *no);
+    refuse(source, head.cookie, *no);
   } else {
     remote::answer_head const answer{head.cookie, head.slot};
     std::size_t const bytes = header_bytes + sizeof answer + head.bytes;
     outgoing out;
-    am_begin_unordered(out, m->source, bytes, pressure::always);
+    am_begin_unordered(out, source, bytes, pressure::always);
     remote::write_at(out.begin + header_bytes, answer);
     move(head, description, out.begin + header_bytes + sizeof answer, false);
-    am_commit(out, message_kind::active, token_cache<&engine::fetched>::get(), bytes);
+    am_commit(out, message_kind::active, remote::token_for<&remote_memory::fetched>(), bytes);
   }
-  release(m);
 }
 
-void remote_memory::serve_atomic(message* m) {
-  auto const order = remote::read_at<remote::atomic_order>(m->payload());
-  std::int32_t const source = m->source;
-  release(m);
+void remote_memory::serve_atomic(std::int32_t source, std::byte const* payload) {
+  auto const order = remote::read_at<remote::atomic_order>(payload);
   auto no = look_at(order.offset, order.what.bytes);
   if (!no && order.offset % order.what.bytes != 0) {
     no = refusal{{}, order.offset, order.what.bytes, 0, 0, refusal::why::misaligned};
@@ -268,7 +269,7 @@ void remote_memory::serve_atomic(message* m) {
   if (no) return refuse(source, order.cookie, *no);
   if (order.what.by == atomics_by::network_alone) no_key_for_atomic(*engine_.network, *keys_, source, order);
   remote::atomic_answer const answer{order.cookie, atomic_applier(own_memory(order.offset), order.what)};
-  am_short_unordered(source, token_cache<&engine::changed>::get(), &answer, sizeof answer);
+  am_short_unordered(source, remote::token_for<&remote_memory::changed>(), &answer, sizeof answer);
 }
 
 }  // namespace atl::engine
