@@ -17,7 +17,8 @@
 #   atoll_add_script_test(name COMMAND ... [LABELS ...] [TIMEOUT s] [ENVIRONMENT ...] [PROCESSORS n])
 #       Anything else. The build tree's programs come first on PATH.
 #
-# Two labels have a meaning here. `extra`: under a sanitizer only on demand, since the same code runs there in another test
+# Three labels have a meaning here and in test.sh. `variant`: continuous integration leaves it out, as another test shows the same
+# in another guise. `extra`: under a sanitizer only on demand, since the same code runs there in another test
 # already (built by extra_tests, not by the target of its sort); runs with 4 ranks beside those with 5 get it by themselves.
 # `threads`: several threads in a process, so that
 # ThreadSanitizer has something to see (built by threads_tests, too).
@@ -40,7 +41,7 @@ else()
 endif()
 
 set(_atoll_test_environment
-  "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1:abort_on_error=0"
+  "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1:abort_on_error=0:handle_sigill=1"
   "UBSAN_OPTIONS=print_stacktrace=1"
   "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${ATOLL_TEST_SUPPORT}/tsan.supp"
   "LSAN_OPTIONS=suppressions=${ATOLL_TEST_SUPPORT}/lsan.supp:print_suppressions=0")
