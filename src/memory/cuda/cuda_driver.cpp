@@ -35,6 +35,7 @@ std::unique_ptr<cuda_driver> cuda_driver::open(std::string const& library, std::
   }
   made->contexts_.resize(static_cast<std::size_t>(count));
   made->kernels_.resize(static_cast<std::size_t>(count));
+  for (int device = 0; device < count; ++device) made->abilities_.push_back(made->ask_abilities(device));
   return made;
 }
 
@@ -119,13 +120,18 @@ bool cuda_driver::reaches(int device, int other) const noexcept {
   return device == other || (cu_.device_can_access_peer(&can, device, other) == success && can != 0);
 }
 
-bool cuda_driver::is_atomic_on(int device, int other) const noexcept {
-  int is = 0;
-  return cu_.device_peer_attribute(&is, peer_attribute_native_atomics, device, other) == success && is != 0;
-}
-
-bool cuda_driver::is_atomic_on_host(int device) const noexcept {
-  return attribute(device, attribute_host_native_atomics) != 0;
+cuda_driver::abilities cuda_driver::ask_abilities(int device) const {
+  abilities found;
+  found.writes = attribute(device, attribute_stream_memory_operations_64) != 0;
+  found.reduces = attribute(device, attribute_stream_reductions) != 0;
+  found.is_atomic_on_host = attribute(device, attribute_host_native_atomics) != 0;
+  for (int other = 0; other < device_n(); ++other) {
+    int is = 0;
+    found.is_atomic_on.push_back(
+        other != device &&
+        cu_.device_peer_attribute(&is, peer_attribute_native_atomics, device, other) == success && is != 0);
+  }
+  return found;
 }
 
 // Memory

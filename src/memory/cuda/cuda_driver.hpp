@@ -54,10 +54,14 @@ class cuda_driver final : public gpu::driver {
   void copy_all(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
   void copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
                    int from_device, std::size_t bytes) override;
-  [[nodiscard]] bool is_atomic_on(int device, int other) const noexcept override;
-  [[nodiscard]] bool is_atomic_on_host(int device) const noexcept override;
+  [[nodiscard]] bool is_atomic_on(int device, int other) const noexcept override {
+    return device == other || abilities_of(device).is_atomic_on[static_cast<std::size_t>(other)];
+  }
+  [[nodiscard]] bool is_atomic_on_host(int device) const noexcept override {
+    return abilities_of(device).is_atomic_on_host;
+  }
   [[nodiscard]] bool is_slow_from_private() const noexcept override { return true; }
-  [[nodiscard]] bool can_write(int device) const noexcept override;
+  [[nodiscard]] bool can_write(int device) const noexcept override { return abilities_of(device).writes; }
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
   int device_of(gpu::stream s) override;
@@ -89,6 +93,14 @@ class cuda_driver final : public gpu::driver {
     function box = nullptr;
   };
 
+  /// What streams ask of a device again and again; the driver is asked once.
+  struct abilities {
+    bool writes = false;
+    bool reduces = false;  ///< in streams, without a kernel
+    bool is_atomic_on_host = false;
+    std::vector<bool> is_atomic_on;  ///< by other device
+  };
+
   class use;
   class no_context;
   class beside_captures;
@@ -98,6 +110,10 @@ class cuda_driver final : public gpu::driver {
   /// A device whose context is open, else device 0.
   [[nodiscard]] int any_open() const noexcept;
   [[nodiscard]] int attribute(int device, int which) const noexcept;
+  [[nodiscard]] abilities ask_abilities(int device) const;
+  [[nodiscard]] abilities const& abilities_of(int device) const noexcept {
+    return abilities_[static_cast<std::size_t>(device)];
+  }
   [[nodiscard]] std::string words(cu_result code) const;
   void check(cu_result code, char const* what, std::uint64_t bytes = 0) const;
   void check_copy(cu_result code, char const* what) const {
@@ -119,10 +135,11 @@ class cuda_driver final : public gpu::driver {
   std::vector<pointer> batch_to_;  ///< scratch of copy_all, as are the next two
   std::vector<pointer> batch_from_;
   std::vector<std::size_t> batch_bytes_;
-  bool graphs_keep_ = true;        ///< it was not said yet that they do not
-  bool streams_suffice_ = true;    ///< for calls on streams no context need be current
-  std::vector<context> contexts_;  ///< by device; null until it is used
-  std::vector<loaded> kernels_;    ///< by device
+  bool graphs_keep_ = true;           ///< it was not said yet that they do not
+  bool streams_suffice_ = true;       ///< for calls on streams no context need be current
+  std::vector<context> contexts_;     ///< by device; null until it is used
+  std::vector<loaded> kernels_;       ///< by device
+  std::vector<abilities> abilities_;  ///< by device
   /// Ends before the contexts do.
   std::unique_ptr<gpu::device_waits> waits_ = std::make_unique<gpu::device_waits>();
 };

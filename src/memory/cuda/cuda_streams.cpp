@@ -90,10 +90,6 @@ void cuda_driver::copy_across(int device, gpu::stream s, gpu::address to, int to
       "starting a copy between devices");
 }
 
-bool cuda_driver::can_write(int device) const noexcept {
-  return attribute(device, attribute_stream_memory_operations_64) != 0;
-}
-
 void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
   cu_result const code =
       on_stream(device, s, [&] { return cu_.stream_write64(static_cast<stream>(s), word, value, 0); });
@@ -176,7 +172,7 @@ bool cuda_driver::copy_box(int device, gpu::stream s, gpu::address to, gpu::addr
 
 bool cuda_driver::add(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
   use const current(*this, device);
-  if (attribute(device, attribute_stream_reductions) != 0) {
+  if (abilities_of(device).reduces) {
     // Of a reduction alone the driver does not say what it is ordered after.
     stream_operation both[2] = {};
     both[0].barrier = {operation_barrier, barrier_for_system};

@@ -19,6 +19,7 @@ struct control {
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> records{0};
   std::atomic<std::uint64_t> flushes{0};
+  std::atomic<std::uint64_t> attributes{0};    ///< of devices
   std::atomic<std::uint64_t> for_networks{0};  ///< memory objects that adapters may reach
   std::atomic<int> contexts_ever{0};           ///< primary contexts that were opened
   // What there is now in this process.

@@ -188,6 +188,7 @@ cu_result device_total(std::size_t* bytes, cu_device ordinal) {
 }
 
 cu_result device_attribute(int* value, int attribute, cu_device ordinal) {
+  ++all().counts.attributes;
   if (device_at(ordinal) == nullptr) return invalid_device;
   settings const& chosen = all().chosen;
   switch (attribute) {
@@ -224,6 +225,7 @@ cu_result device_can_access_peer(int* can, cu_device ordinal, cu_device other) {
 }
 
 cu_result device_peer_attribute(int* value, int attribute, cu_device ordinal, cu_device other) {
+  ++all().counts.attributes;
   if (device_at(ordinal) == nullptr || device_at(other) == nullptr) return invalid_device;
   if (attribute != peer_attribute_native_atomics || ordinal == other) return invalid_value;
   *value = !all().chosen.refuses("peer") && !all().chosen.refuses("atomics") ? 1 : 0;

@@ -43,6 +43,24 @@ TEST_F(cuda_signals_test, a_wait_and_a_reset_are_one_call) {
   finish(*kind, other);
 }
 
+TEST_F(cuda_signals_test, what_devices_can_do_is_asked_once) {
+  auto const kind = open("reductions");
+  auto const own = kind->create(0, mib, nullptr);
+  auto const theirs = kind->create(1, mib, nullptr);
+  program_streams& streams = *kind->streams();
+  stream_handle const on = streams.make(0);
+  std::uint64_t const before = fake_->attributes;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(streams.write(on, end(*own), 1));
+    EXPECT_TRUE(streams.add(on, end(*own), 1));
+    EXPECT_TRUE(streams.add(on, end(*theirs), 1));
+    EXPECT_TRUE(streams.wait(on, end(*own), 2, comparison::equal));
+    EXPECT_TRUE(streams.wait_and_write(on, end(*own), 2, comparison::equal, 0));
+  }
+  finish(*kind, on);
+  EXPECT_EQ(fake_->attributes, before);
+}
+
 TEST_F(cuda_signals_test, devices_add_where_their_atomics_reach) {
   alignas(4096) static std::uint64_t word[512];
   struct form {
