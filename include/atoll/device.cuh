@@ -383,12 +383,14 @@ class device_team {
                                Args const&... args) const;
 
   /// What notify() with that number calls on this rank, with the world rank whose kernel it was, and the
-  /// argument. To be given before kernels may call it.
-  /// @progress  user-level progress of the persona that made the team makes the calls.
+  /// argument. To be given before kernels may call it; may be given anew, also by what is called.
+  ///
+  /// @progress  user-level progress of the persona that made the team makes the calls; destroy() returns after them
+  ///            if that is active in its thread, else they may come later.
   void on_notice(std::uint32_t number, std::function<void(std::int32_t, std::uint64_t)> call) const {
     device::check_open(state_);
     ATOLL_CHECK(call != nullptr, "device_team::on_notice: an empty function for number %u", number);
-    state_->handlers[number] = std::move(call);
+    state_->handlers->set(number, std::move(call));
   }
 
   /// Ends the team; kernels that use it have ended, the allocator has not. Collective. finalize() ends teams,

@@ -432,6 +432,23 @@ TEST_F(kernels_test, hosts_hear_of_notices) {
   upcxx::barrier();
 }
 
+/// What is called lives until it has returned.
+TEST_F(kernels_test, a_notice_may_give_another_call_for_its_number) {
+  int later = 0;
+  int wrong = 0;
+  team_->on_notice(4, [](std::int32_t, std::uint64_t) {});
+  team_->on_notice(5, [&, own = std::vector<int>(100, 7)](std::int32_t, std::uint64_t) {
+    team_->on_notice(5, [&](std::int32_t, std::uint64_t) { ++later; });
+    wrong += static_cast<int>(own.size()) - static_cast<int>(std::count(own.begin(), own.end(), 7));
+  });
+  upcxx::barrier();
+  for (int i = 0; i < 2; ++i) run({1, 32}, notices{}, upcxx::rank_n());
+  while (later < 2 * upcxx::rank_n() - 1) upcxx::progress();
+  EXPECT_EQ(later, 2 * upcxx::rank_n() - 1);
+  EXPECT_EQ(wrong, 0);
+  upcxx::barrier();
+}
+
 TEST_F(kernels_test, more_is_asked_for_than_the_mailbox_holds) {
   constexpr std::uint64_t values = 3000;
   auto const numbers = filled<std::uint64_t>(values, 0);

@@ -350,6 +350,24 @@ TEST(device_waits, nothing_is_waited_for_if_there_are_no_signals) {
   });
 }
 
+/// A team may end before its persona is taken up again.
+TEST(device_notices, come_also_when_the_team_has_ended) {
+  atl::rt::persona_state persona;
+  auto team = std::make_unique<on::team_state>();
+  team->persona = &persona;
+  std::vector<std::uint64_t> heard;
+  team->handlers->set(4, [&heard](std::int32_t from, std::uint64_t argument) {
+    heard.push_back(argument + static_cast<std::uint64_t>(from));
+  });
+  team->told(team.get(), 3, 4, 50);
+  team.reset();
+  atl::rt::task* const notice = persona.inbox.load();
+  ASSERT_NE(notice, nullptr);
+  EXPECT_TRUE(heard.empty());
+  notice->run(notice);
+  EXPECT_EQ(heard, std::vector<std::uint64_t>{53});
+}
+
 TEST_P(device_orders, no_objects_are_copied_and_signals_come_all_the_same) {
   ranks_.run(1, [&](device_team team, int r) {
     auto const block = on::this_block();

@@ -13,13 +13,13 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/kernels.hpp>
 #include <atoll/extensions/device/launch.hpp>
+#include <atoll/extensions/device/notice_handlers.hpp>
 #include <atoll/extensions/device/team_calls.hpp>
 #include <atoll/extensions/device/view.hpp>
 #include <upcxx/allocate.hpp>
@@ -42,7 +42,7 @@ struct team_state : engine::notice_listener {
   std::vector<std::uint64_t> owners;  ///< of ranges
   std::function<void()> give_back;    ///< what lies in the device's segment
   atl::rt::persona_state* persona = nullptr;
-  std::unordered_map<std::uint32_t, std::function<void(std::int32_t, std::uint64_t)>> handlers;
+  std::shared_ptr<notice_handlers> handlers = std::make_shared<notice_handlers>();
   int device = -1;
   int sharers = 1;       ///< ranks of the team on this device
   bool by_host = false;  ///< threads play its kernels
@@ -60,33 +60,26 @@ struct team_state : engine::notice_listener {
 
   /// A notice on its way to the persona.
   struct notice : atl::rt::task {
-    team_state* to;
+    std::shared_ptr<notice_handlers const> to;
     std::int32_t from;
     std::uint32_t number;
     std::uint64_t argument;
   };
   static void hear(engine::notice_listener* self, std::int32_t from, std::uint32_t number,
                    std::uint64_t argument) noexcept {
+    auto const& team = *static_cast<team_state const*>(self);
     auto* const heard = new notice;
-    heard->to = static_cast<team_state*>(self);
+    heard->to = team.handlers;
     heard->from = from;
     heard->number = number;
     heard->argument = argument;
     heard->run = [](atl::rt::task* t) {
       std::unique_ptr<notice> const n(static_cast<notice*>(t));
-      if (!engine::is_listening(n->to)) return;  // the team has ended meanwhile
-      auto const handler = n->to->handlers.find(n->number);
-      if (handler == n->to->handlers.end()) no_handler(n->from, n->number);
-      handler->second(n->from, n->argument);
+      n->to->run(n->from, n->number, n->argument);
     };
-    atl::rt::enqueue(*heard->to->persona, heard);
+    atl::rt::enqueue(*team.persona, heard);
   }
   static void end(engine::notice_listener* self) noexcept { delete static_cast<team_state*>(self); }
-  [[noreturn]] static void no_handler(std::int32_t from, std::uint32_t number) {
-    check_failed(
-        "device_team: a kernel of rank %d calls notify() with the number %u, for which on_notice() was given nothing here",
-        from, number);
-  }
 };
 
 /// Handles are copied, and know of no end.
