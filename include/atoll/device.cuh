@@ -234,10 +234,12 @@ class device_team {
   /// is 0. By this thread.
   ATOLL_ANYWHERE std::size_t wait_some(std::uint64_t const* words_begin, std::size_t n, std::uint64_t value,
                                        std::size_t* which, signal_cmp how = signal_cmp::at_least) const {
+    std::size_t const first = wait_any(words_begin, n, value, 0, how);
+    if (first == n) return 0;
     std::size_t count = 0;
-    if (wait_any(words_begin, n, value, 0, how) == n) return count;
     for (std::size_t i = 0; i < n; ++i) {
-      if (test(words_begin + i, value, how)) which[count++] = i;
+      // That one has come, whatever its word is now.
+      if (i == first || test(words_begin + i, value, how)) which[count++] = i;
     }
     return count;
   }

@@ -339,6 +339,27 @@ TEST(device_waits, what_the_host_does_not_do_is_said) {
   EXPECT_EQ(given_up, 9);
 }
 
+/// Zero would mean that the wait was given up.
+TEST(device_waits, one_that_has_come_counts_also_if_it_is_overwritten_then) {
+  ranks some(1, reach::all);
+  constexpr std::size_t n = 2000;  // the one that comes is looked at last, a while after it was seen
+  std::atomic<bool> ended{false};
+  int none = 0;
+  some.run(2, [&](device_team team, int r) {
+    std::uint64_t* const word = some.here(r, signals) + n - 1;
+    if (on::block::index() == 0) {
+      for (std::uint64_t i = 0; !ended.load(std::memory_order_relaxed); ++i)
+        atl::words::store_release(word, i % 2);
+      return;
+    }
+    std::vector<std::size_t> which(n);
+    for (int i = 0; i < 2000; ++i)
+      none += team.wait_some(word + 1 - n, n, 1, which.data(), atl::signal_cmp::equal) == 1 ? 0 : 1;
+    ended.store(true, std::memory_order_relaxed);
+  });
+  EXPECT_EQ(none, 0);
+}
+
 TEST(device_waits, nothing_is_waited_for_if_there_are_no_signals) {
   ranks some(1, reach::all);
   some.run(1, [&](device_team team, int r) {
