@@ -485,6 +485,19 @@ TEST_F(kernels_test, as_many_blocks_as_are_there_at_once) {
   upcxx::barrier();
 }
 
+/// A kernel keeps what it was allowed when somebody asks about less.
+TEST_F(kernels_test, memory_of_blocks_is_asked_about_in_any_order) {
+  auto const by_block = filled<std::uint64_t>(1, 0);
+  constexpr std::size_t much = 64 << 10;
+  constexpr std::size_t less = 50 << 10;
+  auto const sums = here(by_block);
+  ASSERT_GE(team_->max_blocks(reduction_by_all{}, 32, much, *team_, sums), 1);
+  ASSERT_GE(team_->max_blocks(reduction_by_all{}, 32, less, *team_, sums), 1);
+  run({1, 32, much}, reduction_by_all{}, sums);
+  EXPECT_EQ(content(by_block, 1)[0], ranks());
+  upcxx::barrier();
+}
+
 /// Data in memory that the device does not reach by the team, a signal that it adds to by itself.
 struct add_behind_hosts_data {
   ATOLL_ANYWHERE void operator()(device_team team, int const* from, upcxx::global_ptr<int> to, words_ptr word,

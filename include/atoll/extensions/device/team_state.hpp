@@ -55,6 +55,7 @@ struct team_state : engine::notice_listener {
     int most_blocks;
   };
   mutable std::vector<kernel_size> kernel_sizes;
+  mutable std::mutex sizes_lock;  ///< threads may launch at once
 
   team_state() : engine::notice_listener{&hear, &end} {}
 
@@ -244,20 +245,29 @@ class on_device {
   int before_ = 0;
 };
 
+/// Allows a kernel so much dynamic shared memory on the current device: without that it may have 48 KiB, its static memory
+/// among them. Others, such as another team, may have allowed it more, and have launches to come.
+template <class Function>
+void allow_shared_bytes(Function kernel, std::size_t shared_bytes) {
+  if (shared_bytes == 0) return;
+  cudaFuncAttributes now{};
+  check_call(cudaFuncGetAttributes(&now, kernel), "device_team::max_blocks");
+  if (shared_bytes <= static_cast<std::size_t>(now.maxDynamicSharedSizeBytes)) return;
+  check_call(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(shared_bytes)),
+             "device_team::max_blocks");
+}
+
 template <class Function>
 int resident_blocks(team_state const& t, Function kernel, unsigned threads, std::size_t shared_bytes) {
   auto const* const code = reinterpret_cast<void const*>(kernel);
+  std::lock_guard const held(t.sizes_lock);
   for (team_state::kernel_size const& known : t.kernel_sizes) {
     if (known.code == code && known.threads == threads && known.shared_bytes == shared_bytes)
       return known.most_blocks;
   }
   on_device const current(t.device);
-  constexpr std::size_t without_asking = 48 << 10;
-  if (shared_bytes > without_asking) {
-    check_call(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared_bytes)),
-               "device_team::max_blocks");
-  }
+  allow_shared_bytes(kernel, shared_bytes);
   int each = 0;
   int processors = 0;
   check_call(
