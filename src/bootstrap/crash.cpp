@@ -34,6 +34,9 @@
 // answers in the same form and does not return before the launcher's SIGTERM has arrived: a signal that is
 // handled ends a sleep() early, and the program would go on with what it does after it.
 //
+// Of several threads that crash at once, as those of a parallel loop do, the first makes the report. The others wait in the handler: each
+// would take the process along, and with it who is still writing or telling.
+//
 // Processes that the program forks inherit the handlers and the mapped report. They are not the rank: their
 // crashes are theirs and their parent's affair, and leave the report alone.
 
@@ -46,6 +49,9 @@ board_header const* header_of_job = nullptr;  ///< with the next one: who asks, 
 live_report* answers = nullptr;
 ::pid_t rank_process = 0;  ///< the process that installed the handlers
 std::terminate_handler previous_terminate = nullptr;
+/// The thread of this process that makes the report, and then dies; 0: none yet. Not the report's own state: that is shared, and may be of an
+/// earlier process.
+std::atomic<::pid_t> reporting{0};
 
 constexpr std::array fatal_signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -137,31 +143,43 @@ void collect_maps(crash_report& into) noexcept {
   ::close(fd);
 }
 
+void make_report(crash_report& report, int signal, siginfo_t const* info, void const* context) noexcept {
+  report.signal = signal;
+  report.code = info->si_code;
+  report.pid = ::getpid();
+  report.sender = info->si_code == SI_USER || info->si_code == SI_TKILL ? info->si_pid : 0;
+  bool const by_hardware = info->si_code > 0 && signal != SIGABRT;
+  report.address = by_hardware ? reinterpret_cast<std::uint64_t>(info->si_addr) : 0;
+  // If unwinding hangs (a lock that this thread holds), the alarm ends the process all the same.
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(SIGALRM, &standard, nullptr);
+  sigset_t alarm_only;
+  ::sigemptyset(&alarm_only);
+  ::sigaddset(&alarm_only, SIGALRM);
+  ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+  ::alarm(1);
+  collect_frames(report, instruction_of(context));
+  collect_maps(report);
+  ::alarm(0);
+  report.state.store(crash_state::complete, std::memory_order_release);
+}
+
 void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
-  crash_report& report = *report_of_rank;
-  auto expected = crash_state::none;
-  if (!is_forked_child() &&
-      report.state.compare_exchange_strong(expected, crash_state::writing, std::memory_order_acq_rel)) {
-    report.signal = signal;
-    report.code = info->si_code;
-    report.pid = ::getpid();
-    report.sender = info->si_code == SI_USER || info->si_code == SI_TKILL ? info->si_pid : 0;
-    bool const by_hardware = info->si_code > 0 && signal != SIGABRT;
-    report.address = by_hardware ? reinterpret_cast<std::uint64_t>(info->si_addr) : 0;
-    // If unwinding hangs (a lock that this thread holds), the alarm ends the process all the same.
-    struct sigaction standard {};
-    standard.sa_handler = SIG_DFL;
-    ::sigaction(SIGALRM, &standard, nullptr);
-    sigset_t alarm_only;
-    ::sigemptyset(&alarm_only);
-    ::sigaddset(&alarm_only, SIGALRM);
-    ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
-    ::alarm(1);
-    collect_frames(report, instruction_of(context));
-    collect_maps(report);
-    ::alarm(0);
-    report.state.store(crash_state::complete, std::memory_order_release);
-    if (tell_report != nullptr) tell_report();
+  if (!is_forked_child()) {
+    // That thread comes again where its report crashes, or its first signal was ignored, as abort()'s is in the first process of a
+    // PID namespace: then the next one is to end it.
+    ::pid_t const me = ::gettid();
+    ::pid_t who = 0;
+    if (!reporting.compare_exchange_strong(who, me, std::memory_order_acq_rel) && who != me) {
+      for (;;) ::pause();
+    }
+    crash_report& report = *report_of_rank;
+    auto expected = crash_state::none;
+    if (report.state.compare_exchange_strong(expected, crash_state::writing, std::memory_order_acq_rel)) {
+      make_report(report, signal, info, context);
+      if (tell_report != nullptr) tell_report();
+    }
   }
   die_by(signal);
 }

@@ -4,12 +4,15 @@
 //   bootstrap_program exit RANK STATUS      the same by leaving without the end of its job
 //   bootstrap_program kill RANK
 //   bootstrap_program leave RANK            by _exit(0)
+//   bootstrap_program crash RANK [THREADS]  so many of its threads at once; RANK -1: all
 //   bootstrap_program wait -1               nobody does anything
 //   bootstrap_program mistake HOST          that host and those behind it find out at once that the job cannot go on
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <barrier>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +21,7 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/os/memfd.hpp"
@@ -149,6 +153,20 @@ int volatile written = 0;
   written = 1;
 }
 
+/// As threads of a parallel loop do that all follow the same wrong pointer.
+void crash(int threads) {
+  std::barrier together(threads);
+  std::vector<std::jthread> others;
+  for (int i = 1; i < threads; ++i) {
+    others.emplace_back([&] {
+      together.arrive_and_wait();
+      function_that_crashes(nullptr);
+    });
+  }
+  together.arrive_and_wait();
+  function_that_crashes(nullptr);
+}
+
 int run(std::vector<std::string> const& words) {
   auto const number = [&](std::size_t i) { return i < words.size() ? std::atoi(words[i].c_str()) : 0; };
   std::string const mode = words.empty() ? "" : words[0];
@@ -166,7 +184,7 @@ int run(std::vector<std::string> const& words) {
   job.publish("here");
   for (int rank = 0; rank < job.where().size; ++rank) job.published_by(rank);
   if (mode == "crash") ::sleep(1);  // keepers meet
-  if (mode == "crash" && (number(1) < 0 || job.where().rank == number(1))) function_that_crashes(nullptr);
+  if (mode == "crash" && (number(1) < 0 || job.where().rank == number(1))) crash(std::max(number(2), 1));
   if (mode != "mistake" && mode != "crash" && job.where().rank == number(1)) {
     std::fprintf(stderr, "rank %d on %s ends\n", number(1), name_of_system().c_str());
     if (mode == "abort") job.abort(number(2));
