@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -90,6 +91,7 @@ channel* attached() noexcept { return made; }
 
 std::int32_t rank_in_environment() {
   for (char const* const name : {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "ATOLL_RANK"}) {
+    if (std::strcmp(name, "PMIX_RANK") == 0 && !started_by_pmix()) continue;  // MPI's, of a job of one rank
     if (char const* const text = std::getenv(name); text != nullptr) return std::atoi(text);
   }
   auto const task = foreign_task_here();

@@ -7,11 +7,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/factories.hpp"
+#include "bootstrap/foreign.hpp"
 #include "bootstrap/launched_channel.hpp"
 #include "bootstrap/pmix_api.hpp"
 
@@ -261,21 +265,29 @@ class pmix_channel final : public launched_channel {
 
 namespace {
 
-/// Whether the environment had the variable when the program began; true where that cannot be read.
-bool was_started_with(std::string_view assignment) noexcept {
+/// The environment that the process was started with; empty where it cannot be read.
+std::vector<std::string> environment_at_start() {
   std::ifstream file("/proc/self/environ", std::ios::binary);
-  std::string const text{std::istreambuf_iterator<char>(file), {}};
-  return text.empty() || text.starts_with(assignment) ||
-         text.find('\0' + std::string(assignment)) != std::string::npos;
+  std::vector<std::string> all;
+  for (std::string line; std::getline(file, line, '\0');) all.push_back(std::move(line));
+  return all;
 }
 
 }  // namespace
 
+/// MPI_Init without a launcher of its own makes a job of one rank, and sets the variables of a PMIx launcher for itself. So where
+/// the process was started by another launcher, what that has set counts.
 bool started_by_pmix() noexcept {
   if (std::getenv("PMIX_NAMESPACE") == nullptr || std::getenv("PMIX_RANK") == nullptr) return false;
-  // MPI_Init without a launcher of its own makes a job of one rank and sets these for itself: under `atoll run`, only
-  // what the process was started with tells of a launcher.
-  return std::getenv("ATOLL_JOB") == nullptr || was_started_with("PMIX_NAMESPACE=");
+  std::vector<std::string> const at_start = environment_at_start();
+  auto const value = [&](std::string_view name) -> char const* {
+    auto const found = std::find_if(at_start.begin(), at_start.end(), [&](std::string const& line) {
+      return line.starts_with(name) && line.size() > name.size() && line[name.size()] == '=';
+    });
+    return found == at_start.end() ? nullptr : found->c_str() + name.size() + 1;
+  };
+  return value("PMIX_NAMESPACE") != nullptr ||
+         (value("ATOLL_JOB") == nullptr && !find_foreign_task(value).has_value());
 }
 
 bool pmix_available(std::string& reason) {

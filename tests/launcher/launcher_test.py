@@ -872,6 +872,17 @@ class Pmix(LauncherTest):
             self.assertEqual(got.returncode, 0, order + got.stdout + got.stderr)
             self.assertEqual(got.stdout.count("ranks agree"), 3, order + got.stdout + got.stderr)
 
+    def test_mpi_of_another_launcher_is_no_launcher(self):
+        # Open MPI under MPICH's Hydra makes each process a job of its own, and sets the variables of PMIx as if somebody had started that.
+        hydra = shutil.which("mpiexec.hydra")
+        program = os.path.join(os.path.dirname(PROGRAM), "launcher_mpi_program")
+        if not hydra or not os.path.exists(program):
+            self.skipTest("MPICH's Hydra is not installed" if not hydra else "built without MPI")
+        got = subprocess.run([hydra, "-n", "3", program, "mpi-first"], text=True, capture_output=True, timeout=60, env=self.environment(),
+                             stdin=subprocess.DEVNULL)
+        for rank in range(3):
+            self.assertIn(f"rank {rank} of 3 by pmi", got.stdout, got.stderr)
+
     def test_a_crash_is_told_beside_mpi(self):
         # Open MPI, and UCX that it uses, catch signals when they are initialised.
         program = os.path.join(os.path.dirname(PROGRAM), "launcher_mpi_program")

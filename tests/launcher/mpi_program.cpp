@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
     channel.exchange("third");
     channel.mark(atl::rank_state::finalized);
   }
-  std::puts(agree ? "ranks agree" : "ranks differ");
+  std::printf("rank %d of %d by %s: %s\n", where.rank, where.size, std::string(channel.name()).c_str(),
+              agree ? "ranks agree" : "ranks differ");
   return agree ? 0 : 1;
 }
