@@ -146,10 +146,14 @@ std::string start_keeper(orders const& what, int board, std::vector<os::unique_f
 
   // Descriptors of the right numbers, of which none may be one that is still to be put in its place.
   std::vector<os::unique_fd> high;
-  auto const raise = [&](int descriptor) { high.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 64)); };
-  raise(memory.get());
-  raise(board);
-  for (os::unique_fd const& each : listeners) raise(each.get());
+  constexpr int above_all = first_listener + static_cast<int>(most_addresses);
+  auto const raise = [&](int descriptor) {
+    high.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, above_all));
+    return static_cast<bool>(high.back());
+  };
+  bool raised = raise(memory.get()) && raise(board);
+  for (os::unique_fd const& each : listeners) raised = raised && raise(each.get());
+  if (!raised) return std::string("its files cannot be handed on: ") + std::strerror(errno) + " (ulimit -n)";
   ::posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   for (std::size_t i = 0; i < high.size(); ++i)
