@@ -18,8 +18,10 @@ struct agreement {
 };
 
 /// `open` opens a network here, instead of the one it has opened before, and returns why that cannot be, or nothing. It is called with one name
-/// after the other until all ranks have succeeded with one. Collective over the job; each attempt is one channel::agree().
-agreement agree_on_network(bootstrap::channel& channel, std::vector<std::string> const& names,
+/// after the other until all ranks have succeeded with one. `build`: of this library, without blanks; where ranks have different ones they agree on
+/// nothing. Collective over the job; each attempt is one channel::agree().
+agreement agree_on_network(bootstrap::channel& channel, std::string const& build,
+                           std::vector<std::string> const& names,
                            std::function<std::string(std::string const& name)> const& open);
 
 }  // namespace atl::engine

@@ -62,6 +62,7 @@ struct outcome {
 struct wishes {
   std::vector<std::string> names{"ucx", "ofi"};
   std::map<std::string, std::string> broken;
+  std::string build = "1";
 };
 
 std::vector<outcome> agree(std::vector<wishes> const& ranks) {
@@ -71,7 +72,7 @@ std::vector<outcome> agree(std::vector<wishes> const& ranks) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     threads.emplace_back([&, r] {
       channel_of_thread channel(shared, r);
-      all[r].found = agree_on_network(channel, ranks[r].names, [&](std::string const& name) {
+      all[r].found = agree_on_network(channel, ranks[r].build, ranks[r].names, [&](std::string const& name) {
         all[r].tried.push_back(name);
         auto const found = ranks[r].broken.find(name);
         return found == ranks[r].broken.end() ? std::string() : found->second;
@@ -121,6 +122,16 @@ TEST(agreement, ranks_that_want_different_ones_are_told_so) {
     EXPECT_EQ(each.found.name, "");
     EXPECT_THAT(each.found.passed_over,
                 AllOf(HasSubstr("ATOLL_TRANSPORTS"), HasSubstr("ucx,ofi"), HasSubstr("some ofi")));
+    EXPECT_EQ(each.tried.size(), 1U);
+  }
+}
+
+TEST(agreement, ranks_with_another_library_are_told_so) {
+  std::vector<wishes> ranks(3);
+  ranks[2].build = "2";
+  for (outcome const& each : agree(ranks)) {
+    EXPECT_EQ(each.found.name, "");
+    EXPECT_THAT(each.found.passed_over, HasSubstr("have different builds of libatoll (1, 2)"));
     EXPECT_EQ(each.tried.size(), 1U);
   }
 }
