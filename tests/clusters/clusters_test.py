@@ -751,8 +751,25 @@ class Cables(ThreeInterfaces, unittest.TestCase):
             got = self.short_job(10)
             self.assertEqual(got.returncode, 0, got.stdout)
 
-    def short_job(self, seconds):
-        return hosts_sh("run", "-n", 2, os.path.join(PROGRAMS, self.PROGRAM), 16, 1 << 20, ATOLL_TRANSPORTS="ucx", ATOLL_HOST_TIMEOUT=str(seconds))
+    def short_job(self, seconds, **more):
+        return hosts_sh("run", "-n", 2, os.path.join(PROGRAMS, self.PROGRAM), 16, 1 << 20, ATOLL_TRANSPORTS="ucx", ATOLL_HOST_TIMEOUT=str(seconds), **more)
+
+    def test_one_with_ipv6_alone_is_used_where_it_is_named(self):
+        # Beside others UCX ends both hosts if it takes such a one on one of them, which depends on the order in which the system lists them.
+        def address(host, number, back):
+            ways = [f"ip addr flush dev eth1; sysctl -qw net.ipv6.conf.eth1.disable_ipv6={1 if back else 0}",
+                    f"ip addr add 198.19.1.{number}/24 dev eth1" if back else f"ip addr add fd00::{number}/64 dev eth1 nodad"]
+            done = hosts_sh("exec", host, "sh", "-c", "; ".join(ways))
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+        for number, host in enumerate(("h1", "h2"), 1):
+            self.addCleanup(address, host, number, True)
+            address(host, number, False)
+        for named, used in ((None, "tcp/eth0, tcp/eth2, tcp/lo"), ("eth1", "tcp/eth1")):
+            got = self.short_job(10, UPCXX_VERBOSE="1", **({"ATOLL_NET_DEVICES": named} if named else {}))
+            words = got.stdout + got.stderr
+            self.assertEqual(got.returncode, 0, words)
+            self.assertRegex(words, rf"network between hosts: ucx \(libucp [0-9.]+: {used}\)")
 
     @unittest.skipUnless(WHOLE, "for scripts/clusters.sh")
     def test_all_of_a_host(self):

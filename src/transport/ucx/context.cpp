@@ -1,11 +1,17 @@
 #include "transport/ucx/context.hpp"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <tuple>
@@ -63,6 +69,22 @@ bool is_network(std::string_view transport) {
   return true;
 }
 
+/// Names of interfaces that have an address which others may reach; no link-local ones.
+std::set<std::string> interfaces_with_ipv4() {
+  std::set<std::string> names;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return names;
+  for (ifaddrs const* at = all; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    sockaddr_in v4{};
+    std::memcpy(&v4, at->ifa_addr, sizeof v4);
+    constexpr std::uint32_t link_local = 0xa9fe;
+    if (ntohl(v4.sin_addr.s_addr) >> 16 != link_local) names.insert(at->ifa_name);
+  }
+  ::freeifaddrs(all);
+  return names;
+}
+
 std::string list(std::vector<device> const& devices) {
   std::string text;
   for (device const& each : devices) text += (text.empty() ? "" : ", ") + each.transport + "/" + each.name;
@@ -81,7 +103,7 @@ std::string context::open(network_config const& config) {
   std::string problem = open_context(config, devices.c_str());
   if (!problem.empty()) return problem;
   list_devices();
-  if (devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) problem = leave_guests_out(config);
+  if (devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) problem = leave_some_out(config);
   if (!problem.empty()) return problem;
   if (devices_.empty()) {
     if (devices.empty()) return "UCX finds no network device on this host";
@@ -147,14 +169,21 @@ std::string context::open_context(network_config const& config, char const* devi
   return problem;
 }
 
-/// UCX takes any interface that has an address, and cannot know that the other host has the same one. Where nobody has named devices it
-/// is opened anew with those that lead outside, if there are any.
-std::string context::leave_guests_out(network_config const& config) {
+/// UCX takes any interface that has an address. It cannot know that the other host has the same one; and where two hosts, which list their
+/// interfaces in different orders, take one of IPv4 and one of IPv6 to each other, UCX 1.13 ends both ("endpoint reconfiguration not
+/// supported yet"). So where nobody has named devices it is opened anew with those that lead outside, by IPv4, if there are any.
+std::string context::leave_some_out(network_config const& config) {
+  std::set<std::string> const by_ipv4 = interfaces_with_ipv4();
+  auto const is_tcp = [](device const& d) { return d.transport == "tcp" && d.name != "lo"; };
+  auto const leads_outside = [](device const& d) { return !joins_guests_only(d.name); };
+  bool const any_by_ipv4 = std::any_of(devices_.begin(), devices_.end(), [&](device const& d) {
+    return is_tcp(d) && leads_outside(d) && by_ipv4.contains(d.name);
+  });
   std::string rest;
   bool any_left_out = false;
   bool any_outside = false;
   for (device const& each : devices_) {
-    if (joins_guests_only(each.name)) {
+    if (!leads_outside(each) || (any_by_ipv4 && is_tcp(each) && !by_ipv4.contains(each.name))) {
       any_left_out = true;
       continue;
     }
