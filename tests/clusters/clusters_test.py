@@ -840,6 +840,13 @@ class Agreement(unittest.TestCase):
         self.assertNotEqual(got.returncode, 0, got.stdout)
         self.assertEqual(got.stderr.count("no network can be used by all ranks: ucx: not on rank 2 of 4 (h2): /nowhere"), 1, got.stderr)
 
+    def test_a_host_whose_name_is_too_long_for_ucx(self):
+        self.assertEqual(hosts_sh("exec", "h2", "hostname", "h" * 64).returncode, 0)
+        self.addCleanup(hosts_sh, "exec", "h2", "hostname", "h2")
+        got = hosts_sh("run", "-n", 2, "--hosts", 2, os.path.join(PROGRAMS, "cluster_traffic_program"), UPCXX_VERBOSE="1")
+        self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+        self.assertRegex(got.stderr, r"between hosts the job uses ofi, .*: ucx: not on rank 1 of 2 \(h{64}\): this host's name has 64 characters")
+
     def test_settings_of_a_job_are_those_of_the_first_rank(self):
         # As with mpirun where a variable is in the environment of one host only.
         program = os.path.join(PROGRAMS, "multirank.rpc")

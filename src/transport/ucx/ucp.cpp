@@ -7,8 +7,10 @@
 #include "transport/ucx/ucp.hpp"
 
 #include <dlfcn.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -23,9 +25,19 @@ namespace {
 
 constexpr unsigned oldest_minor = 12;
 
+/// UCX 1.13 copies the name of the host into an array that has no room for the end of a string behind the longest one, when it is loaded:
+/// "buffer overflow detected", and the process is gone.
+bool name_is_too_long() {
+  utsname names{};
+  return ::uname(&names) == 0 && std::strlen(names.nodename) >= HOST_NAME_MAX;
+}
+
 std::string load(char const* file) {
   char const* const usual = "libucp.so.0";
   void* found = ::dlopen(usual, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);  // MPI's, for example
+  if (found == nullptr && name_is_too_long())
+    return "this host's name has " + std::to_string(HOST_NAME_MAX) +
+           " characters, at which UCX ends the program; one that is shorter by a character will do";
   if (found == nullptr) {
     kept_signals const keep;
     bool const left_open = std::getenv("UCX_MEMTYPE_CACHE") == nullptr;
