@@ -257,13 +257,7 @@ void keeper::call_next() {
   std::size_t const many = addresses_of_next();
   if (!met && (many == 0 || now - started_ > patience_)) {
     next_.finish(neighbour::state::over);
-    // Then that is all that is lost.
-    if (has_survivors() && fell_ < 0 && !ending_) {
-      std::string const why = calling_.why().empty() ? "no answer" : calling_.why();
-      print(
-          format("cannot reach the keeper of host %s: %s. The loss of a host may go unnoticed (a firewall?)",
-                 words_with_addresses(orders_.next).c_str(), many == 0 ? "it has no address" : why.c_str()));
-    }
+    unreached_why_ = many == 0 ? "it has no address" : calling_.why().empty() ? "no answer" : calling_.why();
     return;
   }
   if (!met && std::exchange(called_, true)) ++address_;
@@ -383,6 +377,7 @@ void keeper::watch_neighbours() {
 void keeper::look_at_clock() {
   std::int64_t const now = now_ms();
   look_for_pictures();
+  tell_of_unreached();
   if (!ending_ && fell_ >= 0 && now - fell_ > launchers_turn_ms && has_survivors())
     end_job(fall_host_, fall_words_, false, nullptr);
   if (!ending_) return;

@@ -51,6 +51,7 @@ class keeper {
   void wait_and_work();
   void take_calls(int listener);
   void call_next();
+  void tell_of_unreached();
   void take_next();
   void take_previous();
   void tell_again(neighbour& whom);
@@ -100,10 +101,11 @@ class keeper {
   std::int64_t beat_;
   further_ways ways_;
   std::int64_t looked_at_ways_ = 0;
-  std::size_t address_ = 0;  ///< of the next one: that which is tried, or has answered
-  bool called_ = false;      ///< that address
-  bool was_silent_ = false;  ///< the next one, and is called anew
-  int refused_ = 0;          ///< calls of strangers that were told of
+  std::size_t address_ = 0;    ///< of the next one: that which is tried, or has answered
+  bool called_ = false;        ///< that address
+  std::string unreached_why_;  ///< the next one could not be, which has not been told yet
+  bool was_silent_ = false;    ///< the next one, and is called anew
+  int refused_ = 0;            ///< calls of strangers that were told of
 
   std::vector<std::uint32_t> explaining_;  ///< hosts
   bool met_ = false;                       ///< ranks of this host have heard that news come from both sides

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/os/tcp_table.hpp"
@@ -14,6 +15,8 @@ namespace atl::keeping {
 namespace {
 
 constexpr std::int64_t between_looks_ms = 200;
+/// Beside half the patience: for ranks to find what a keeper has found, and to be ended over it.
+constexpr std::int64_t ranks_turn_ms = 3000;
 
 }  // namespace
 
@@ -30,6 +33,19 @@ std::size_t keeper::addresses_of_next() const {
   auto const& all = orders_.next.addresses;
   return static_cast<std::size_t>(
       std::count_if(all.begin(), all.end(), [](address const& a) { return a.family != 0; }));
+}
+
+/// That the next one could not be reached. Ranks that want to talk to each other mostly find the same, and end the job in words, which are all
+/// that is wanted then. And where nobody has called, the host before this one has said so already, unless this is the first.
+void keeper::tell_of_unreached() {
+  std::int64_t const now = now_ms();
+  if (unreached_why_.empty() || now - next_.since() < patience_ / 2 + std::min(ranks_turn_ms, patience_))
+    return;
+  std::string const why = std::exchange(unreached_why_, {});
+  bool const told_by_previous = orders_.host != 0 && previous_.now() == neighbour::state::none;
+  if (told_by_previous || !has_survivors() || fell_ >= 0 || ending_) return;
+  print(format("cannot reach the keeper of host %s: %s. The loss of a host may go unnoticed (a firewall?)",
+               words_with_addresses(orders_.next).c_str(), why.c_str()));
 }
 
 /// A way that the ranks' network uses, and by which nothing comes any more, although its host is heard of by the first one. Where

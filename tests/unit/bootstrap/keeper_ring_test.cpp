@@ -28,7 +28,7 @@ namespace {
 
 using namespace atl::keeping;
 
-constexpr std::uint32_t patience_ms = 2000;
+constexpr std::uint32_t usual_patience_ms = 2000;
 constexpr std::size_t frames_in_patience = 20;
 
 /// What lies between a keeper and the next one: a link that can become silent, as TCP is after a cut, for the connections of that time.
@@ -181,7 +181,7 @@ class KeeperRing : public testing::Test {
     what.host = h;
     what.hosts = static_cast<std::uint32_t>(hosts_.size());
     what.local_ranks = 2;
-    what.patience_ms = patience_ms;
+    what.patience_ms = patience_ms_;
     what.picture_ms = picture_ms_;
     what.secret.fill(7);
     what.mine = hosts_[h].at.mine;
@@ -264,6 +264,7 @@ class KeeperRing : public testing::Test {
 
   bool pidfds_ = true;
   std::uint32_t picture_ms_ = 0;
+  std::uint32_t patience_ms_ = usual_patience_ms;
   /// Two hosts that have a further way between them, which is `link`; the ranks of the first use it, or not.
   void start_with_further_way(link_between& link, bool used) {
     atl::os::unique_fd const connection(used ? connection_over_lo() : -1);
@@ -325,7 +326,7 @@ TEST_F(KeeperRing, AJobThatIsStoppedAsAWholeGoesOn) {
   std::vector<::pid_t> all = keepers_but({});
   for (::pid_t const rank : ranks_but({})) all.push_back(rank);
   for (::pid_t const each : all) ::kill(each, SIGSTOP);
-  ::usleep(patience_ms * 1500);
+  ::usleep(patience_ms_ * 1500);
   for (::pid_t const each : all) ::kill(each, SIGCONT);
   settle();
   expect_good_end();
@@ -496,6 +497,25 @@ TEST_F(KeeperRing, TheJobEndsBeforeKeepersMeet) {
   EXPECT_EQ(said(), "");
 }
 
+TEST_F(KeeperRing, OneHostSaysThatNoneCanBeReached) {
+  patience_ms_ = 200;
+  start_ranks(3);
+  for (host& each : hosts_) each.at.mine.addresses = {};
+  for (std::uint32_t h = 0; h < 3; ++h) start_keeper(h);
+  std::string text;
+  for (int tries = 0; tries < 200 && text.empty(); ++tries) {
+    ::usleep(50'000);
+    text = said();
+  }
+  ::usleep(patience_ms_ * 1000);  // others would say so at about the same time
+  text += said();
+  EXPECT_EQ(
+      text,
+      "atoll: host host0: cannot reach the keeper of host host1 (ranks 2 to 3): it has no address. The loss of a host may go "
+      "unnoticed (a firewall?)\n");
+  expect_good_end();
+}
+
 TEST_F(KeeperRing, AHostIsSilent) {
   for (std::uint32_t const hosts : {2U, 4U}) {
     hosts_.clear();
@@ -505,7 +525,7 @@ TEST_F(KeeperRing, AHostIsSilent) {
     for (::pid_t const pid : {hosts_[1].keeper, hosts_[1].ranks[0], hosts_[1].ranks[1]}) ::kill(pid, SIGSTOP);
     EXPECT_EQ(ended(ranks_but({2, 3})), std::vector<int>(2 * hosts - 2, SIGTERM));
     EXPECT_EQ(ended(keepers_but({1})), std::vector<int>(hosts - 1, 0));
-    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(patience_ms / 2));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(patience_ms_ / 2));
     EXPECT_EQ(
         said(),
         "atoll: host host0: host host1 (ranks 2 to 3) is lost: nothing has been heard of it for 1.4 s; the "
@@ -536,7 +556,7 @@ TEST_F(KeeperRing, AFurtherWayIsCut) {
   link.silence();
   EXPECT_EQ(ended(ranks_but({})), std::vector<int>(4, SIGTERM));
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(2, 0));
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(patience_ms / 2));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(patience_ms_ / 2));
   EXPECT_EQ(
       said(),
       "atoll: host host0: the link lo between hosts host0 (ranks 0 to 1) and host1 (ranks 2 to 3) is lost: "
@@ -556,7 +576,7 @@ TEST_F(KeeperRing, AFurtherWayThatIsNotUsedIsNotMissed) {
   link_between link;
   start_with_further_way(link, false);
   link.silence();
-  ::usleep(patience_ms * 1000);
+  ::usleep(patience_ms_ * 1000);
   expect_good_end();
 }
 
