@@ -66,13 +66,13 @@ template <class Events, class T, template <class> class DestEnd, template <class
 ATOLL_COLD auto move_runs_remotely(char const* call, intrank_t target, SrcIter src_begin, SrcIter src_end,
                                    Runs src_runs, DestIter dest_begin, DestIter dest_end, Runs dest_runs,
                                    Cx&& completions) {
-  listed_runs dest =
+  listed_runs const dest =
       detail::list_runs(DestEnd<T>{call, "destination"}, std::move(dest_begin), dest_end, dest_runs);
-  listed_runs source =
+  listed_runs const source =
       detail::list_runs(SourceEnd<T const>{call, "source"}, std::move(src_begin), src_end, src_runs);
   check_lists(call, source, dest);
-  return transfer_runs_remotely<Events>(call, dest.owner, std::move(dest.runs), source.owner,
-                                        std::move(source.runs), target, std::forward<Cx>(completions));
+  return transfer_runs_remotely<Events>(call, dest.owner, dest.runs, source.owner, source.runs, target,
+                                        std::forward<Cx>(completions));
 }
 
 template <class Runs, class SrcIter, class DestIter, class Cx>

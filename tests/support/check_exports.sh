@@ -1,5 +1,6 @@
 #!/bin/bash
-# The shared library offers namespace atl and nothing else: no standard-library leftovers, no C names.
+# The shared library offers namespace atl and nothing else: no standard-library leftovers, no C names. And it takes no containers
+# from programs, which have others with _GLIBCXX_DEBUG: these would not link.
 #   check_exports.sh <nm> <library>
 set -u
 nm=$1 library=$2
@@ -13,6 +14,12 @@ foreign=$(printf '%s\n' "$names" |
 if [ -n "$foreign" ]; then
   echo "$library exports what is not of namespace atl:"
   printf '%s\n' "$foreign"
+  exit 1
+fi
+containers=$(printf '%s\n' "$names" | grep -E 'std::(__[a-z]+::)?(vector|deque|list|forward_list|(unordered_)?(multi)?(map|set))<')
+if [ -n "$containers" ]; then
+  echo "programs that are compiled with _GLIBCXX_DEBUG cannot call:"
+  printf '%s\n' "$containers"
   exit 1
 fi
 echo "$(printf '%s\n' "$names" | wc -l) symbols, all of namespace atl"

@@ -12,7 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include <atoll/base/config.hpp>
 #include <atoll/engine/am.hpp>
@@ -132,8 +132,9 @@ class remote_start {
   ATOLL_EXPORT void contiguous(transfer_end to, transfer_end from, std::size_t bytes,
                                arrival_notice const& notice = {});
   /// What the one list names goes, in order, to what the other does; equally many bytes. Ends' `at` is not used.
-  ATOLL_EXPORT void runs(transfer_end to, std::vector<transfer_run> to_runs, transfer_end from,
-                         std::vector<transfer_run> from_runs, arrival_notice const& notice = {});
+  /// No containers of the standard pass from programs to the library: they are others with _GLIBCXX_DEBUG.
+  ATOLL_EXPORT void runs(transfer_end to, std::span<transfer_run const> to_runs, transfer_end from,
+                         std::span<transfer_run const> from_runs, arrival_notice const& notice = {});
   /// See copy_strided(). The box is not empty.
   ATOLL_EXPORT void box(transfer_end to, std::ptrdiff_t const* to_strides, transfer_end from,
                         std::ptrdiff_t const* from_strides, std::size_t const* extents,

@@ -175,15 +175,16 @@ ATOLL_COLD auto put_value_remotely(char const* call, std::uint64_t owner, std::u
 /// A transfer of runs of objects.
 template <class Events, class Cx>
 ATOLL_COLD auto transfer_runs_remotely(char const* call, std::int32_t to,
-                                       std::vector<atl::engine::transfer_run>&& to_runs, std::int32_t from,
-                                       std::vector<atl::engine::transfer_run>&& from_runs,
+                                       std::vector<atl::engine::transfer_run> const& to_runs,
+                                       std::int32_t from,
+                                       std::vector<atl::engine::transfer_run> const& from_runs,
                                        std::int32_t target, Cx&& cx) {
   return hand_out_result_of([&] {
     if (to_runs.empty() || from_runs.empty()) return transfer_nothing<Events>(target, std::forward<Cx>(cx));
     return transfer_later<Events>(
         call, target, from == atl::engine::transfer_end::here, false,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const& notice) {
-          start.runs({to, 0}, std::move(to_runs), {from, 0}, std::move(from_runs), notice);
+          start.runs({to, 0}, to_runs, {from, 0}, from_runs, notice);
         },
         std::forward<Cx>(cx));
   });

@@ -79,10 +79,11 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
   engaged_ = true;
 }
 
-void remote_start::runs(transfer_end to, std::vector<transfer_run> to_runs, transfer_end from,
-                        std::vector<transfer_run> from_runs, arrival_notice const& notice) {
+void remote_start::runs(transfer_end to, std::span<transfer_run const> to_runs, transfer_end from,
+                        std::span<transfer_run const> from_runs, arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
-  in_pieces(shape::of_runs(to, std::move(to_runs), from, std::move(from_runs)), notice);
+  in_pieces(shape::of_runs(to, {to_runs.begin(), to_runs.end()}, from, {from_runs.begin(), from_runs.end()}),
+            notice);
 }
 
 void remote_start::box(transfer_end to, std::ptrdiff_t const* to_strides, transfer_end from,
