@@ -147,12 +147,12 @@ class notifications<Events, completions<Items...>> {
       : waiting_(register_all(std::forward<Cx>(cx), parts, std::index_sequence_for<Items...>{})) {
     out = std::apply([](auto&... part) { return std::tuple_cat(std::move(part)...); }, parts);
   }
-  template <class Cx, class Parts, std::size_t... I>
-  static auto register_all(Cx&& cx, Parts& parts, std::index_sequence<I...>) {
+  template <class Cx, class Parts, std::size_t... Indices>
+  static auto register_all(Cx&& cx, Parts& parts, std::index_sequence<Indices...>) {
     return apply_items(
         [&]<class... Item>(Item&&... items) {
           return std::tuple<waiting_of<Events, Items>...>{detail::make_waiting(
-              typename Events::values{}, std::forward<Item>(items), std::get<I>(parts))...};
+              typename Events::values{}, std::forward<Item>(items), std::get<Indices>(parts))...};
         },
         std::forward<Cx>(cx).items);
   }

@@ -88,12 +88,13 @@ class incoming_call {
     return cookie;
   }
 
-  template <std::size_t... I>
-  static result_type invoke(objects_type& objects, std::index_sequence<I...>) {
+  template <std::size_t... Indices>
+  static result_type invoke(objects_type& objects, std::index_sequence<Indices...>) {
     if constexpr (is_function_pointer_v<F>) {
-      return function_wire::receive(element_at<0>(objects))(parameter<Args>(element_at<I + 1>(objects))...);
+      return function_wire::receive(element_at<0>(objects))(
+          parameter<Args>(element_at<Indices + 1>(objects))...);
     } else {
-      return call_once(element_at<0>(objects), parameter<Args>(element_at<I + 1>(objects))...);
+      return call_once(element_at<0>(objects), parameter<Args>(element_at<Indices + 1>(objects))...);
     }
   }
   static result_type invoke(objects_type& objects) {
@@ -153,11 +154,11 @@ class incoming_call {
       }
     }
 
-    template <std::size_t... I>
-    void await(std::index_sequence<I...>) {
+    template <std::size_t... Indices>
+    void await(std::index_sequence<Indices...>) {
       // The futures' references are looked up again at the call; what counts here is that all are there. If
       // one never is, the callback goes, and the call with it.
-      upcxx::when_all(here_future<Args>(element_at<I + 1>(objects))...)
+      upcxx::when_all(here_future<Args>(element_at<Indices + 1>(objects))...)
           .then([self = owner(this)](auto const&...) mutable { std::exchange(self.call, nullptr)->go(); });
     }
     template <class Arg, class Object>

@@ -24,9 +24,9 @@ namespace upcxx::inline UPCXX_MODE::detail {
 /// std::get, or the get of a program's own type.
 namespace run_parts {
 using std::get;
-template <std::size_t I, class Run>
+template <std::size_t Index, class Run>
 constexpr decltype(auto) part(Run&& run) {
-  return get<I>(std::forward<Run>(run));
+  return get<Index>(std::forward<Run>(run));
 }
 }  // namespace run_parts
 

@@ -83,7 +83,7 @@ struct point {
   }
 };
 
-template <std::convertible_to<std::ptrdiff_t>... I>
-point(I...) -> point<static_cast<int>(sizeof...(I))>;
+template <std::convertible_to<std::ptrdiff_t>... Index>
+point(Index...) -> point<static_cast<int>(sizeof...(Index))>;
 
 }  // namespace atl::inline UPCXX_MODE

@@ -126,8 +126,8 @@ class array {
   }
   [[nodiscard]] T& at(point<N> const& p) const { return (*this)[p]; }
   /// The same by one index for each dimension: `a(i, j, k)`.
-  template <std::convertible_to<std::ptrdiff_t>... I>
-  requires(sizeof...(I) == N) [[nodiscard]] T& operator()(I... indices) const {
+  template <std::convertible_to<std::ptrdiff_t>... Index>
+  requires(sizeof...(Index) == N) [[nodiscard]] T& operator()(Index... indices) const {
     return (*this)[point<N>{static_cast<std::ptrdiff_t>(indices)...}];
   }
 
@@ -222,8 +222,10 @@ class owned_array {
   [[nodiscard]] T* data_handle() const { return view_.data_handle(); }
   [[nodiscard]] T& operator[](point<N> const& p) const { return view_[p]; }
   [[nodiscard]] T& at(point<N> const& p) const { return view_[p]; }
-  template <std::convertible_to<std::ptrdiff_t>... I>
-  requires(sizeof...(I) == N) [[nodiscard]] T& operator()(I... indices) const { return view_(indices...); }
+  template <std::convertible_to<std::ptrdiff_t>... Index>
+  requires(sizeof...(Index) == N) [[nodiscard]] T& operator()(Index... indices) const {
+    return view_(indices...);
+  }
 
  private:
   // Only one of the two is named: the other may not exist.

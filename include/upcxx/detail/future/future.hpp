@@ -72,37 +72,39 @@ class future {
   std::tuple<T...> result_tuple() const noexcept {
     check_readable();
     check_copyable<T...>();
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::tuple<T...>(get<I>()...); }
+    return [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
+      return std::tuple<T...>(get<Indices>()...);
+    }
     (std::index_sequence_for<T...>{});
   }
 
-  /// A copy of result `I`. Without `I`: nothing, the only result, or a tuple, depending on their number.
-  /// Any other `I` returns void. The future must be ready.
-  template <int I = -1>
-  typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type result()
+  /// A copy of result `Index`. Without `Index`: nothing, the only result, or a tuple, depending on their number.
+  /// Any other `Index` returns void. The future must be ready.
+  template <int Index = -1>
+  typename decltype(detail::element_result<Index, detail::element_value_t, T...>())::type result()
       const noexcept {
     check_readable();
-    if constexpr (I >= 0 && I < element_count) {
-      check_copyable<detail::nth_t<static_cast<std::size_t>(I), T...>>();
-      return get<I>();
-    } else if constexpr (I == -1 && element_count == 1) {
+    if constexpr (Index >= 0 && Index < element_count) {
+      check_copyable<detail::nth_t<static_cast<std::size_t>(Index), T...>>();
+      return get<Index>();
+    } else if constexpr (Index == -1 && element_count == 1) {
       check_copyable<T...>();
       return get<0>();
-    } else if constexpr (I == -1 && element_count > 1) {
+    } else if constexpr (Index == -1 && element_count > 1) {
       return result_tuple();
     }
   }
 
   /// As `result`, but without a copy: `U const&` for a value, the reference itself for a reference.
-  template <int I = -1>
-  typename decltype(detail::element_result<I, detail::element_ref_t, T...>())::type result_reference()
+  template <int Index = -1>
+  typename decltype(detail::element_result<Index, detail::element_ref_t, T...>())::type result_reference()
       const noexcept {
     check_readable();
-    if constexpr (I >= 0 && I < element_count) {
-      return get<I>();
-    } else if constexpr (I == -1 && element_count == 1) {
+    if constexpr (Index >= 0 && Index < element_count) {
+      return get<Index>();
+    } else if constexpr (Index == -1 && element_count == 1) {
       return get<0>();
-    } else if constexpr (I == -1 && element_count > 1) {
+    } else if constexpr (Index == -1 && element_count > 1) {
       return [&]<std::size_t... K>(std::index_sequence<K...>) {
         return std::tuple<detail::element_ref_t<T>...>(get<K>()...);
       }
@@ -117,27 +119,28 @@ class future {
     wait_ready();
     return result_tuple();
   }
-  /// As `wait_tuple`, returning `result<I>()`.
-  template <int I = -1>
-  typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type wait() const& noexcept {
+  /// As `wait_tuple`, returning `result<Index>()`.
+  template <int Index = -1>
+  typename decltype(detail::element_result<Index, detail::element_value_t, T...>())::type wait()
+      const& noexcept {
     wait_ready();
-    return result<I>();
+    return result<Index>();
   }
   /// The same for a temporary, which is given up. What is ready at once, and nobody else's, then never meets what is
   /// not, and compilers see through all of it.
-  template <int I = -1>
-  typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type wait() && noexcept {
+  template <int Index = -1>
+  typename decltype(detail::element_result<Index, detail::element_value_t, T...>())::type wait() && noexcept {
     if (!detail::is_lone<T...>(bits_)) [[unlikely]]
-      return wait_apart<I>(std::exchange(bits_, detail::never_state));
+      return wait_apart<Index>(std::exchange(bits_, detail::never_state));
     future const taken(adopt_t{}, std::exchange(bits_, detail::never_state));
-    return taken.template result<I>();
+    return taken.template result<Index>();
   }
-  /// As `wait_tuple`, returning `result_reference<I>()`, which must not outlive the last handle.
-  template <int I = -1>
-  typename decltype(detail::element_result<I, detail::element_ref_t, T...>())::type wait_reference()
+  /// As `wait_tuple`, returning `result_reference<Index>()`, which must not outlive the last handle.
+  template <int Index = -1>
+  typename decltype(detail::element_result<Index, detail::element_ref_t, T...>())::type wait_reference()
       const noexcept {
     wait_ready();
-    return result_reference<I>();
+    return result_reference<Index>();
   }
 
   /// Calls `callback` with the results: at once when they are there, else inside the call that fulfils them.
@@ -186,9 +189,9 @@ class future {
 
   future(adopt_t, detail::state_bits bits) noexcept : bits_(bits) {}
 
-  template <std::size_t I>
+  template <std::size_t Index>
   decltype(auto) get() const noexcept {
-    return detail::results_of<T...>(detail::certain_cell(bits_)).template get<I>();
+    return detail::results_of<T...>(detail::certain_cell(bits_)).template get<Index>();
   }
 
   template <class... U>
@@ -199,12 +202,12 @@ class future {
         "wait_reference, or then with a callback that takes `U const&`");
   }
 
-  template <int I>
+  template <int Index>
   [[gnu::noinline]] static auto wait_apart(detail::state_bits bits) noexcept ->
-      typename decltype(detail::element_result<I, detail::element_value_t, T...>())::type {
+      typename decltype(detail::element_result<Index, detail::element_value_t, T...>())::type {
     future const apart(adopt_t{}, bits);
     apart.wait_ready();
-    return apart.template result<I>();
+    return apart.template result<Index>();
   }
 
   void check_readable() const noexcept {

@@ -10,15 +10,15 @@
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
-/// Type of element `I`.
-template <std::size_t I, class First, class... Rest>
-struct nth_type : nth_type<I - 1, Rest...> {};
+/// Type of element `Index`.
+template <std::size_t Index, class First, class... Rest>
+struct nth_type : nth_type<Index - 1, Rest...> {};
 template <class First, class... Rest>
 struct nth_type<0, First, Rest...> {
   using type = First;
 };
-template <std::size_t I, class... T>
-using nth_t = typename nth_type<I, T...>::type;
+template <std::size_t Index, class... T>
+using nth_t = typename nth_type<Index, T...>::type;
 
 /// How an element is seen by readers: references as they are, values as `U const&`.
 template <class U>
@@ -27,7 +27,7 @@ using element_ref_t = std::conditional_t<std::is_reference_v<U>, U, std::add_lva
 /// Asks for construction from the value of a call, without a move.
 struct from_call_t {};
 
-template <std::size_t I, class T>
+template <std::size_t Index, class T>
 struct result_slot {
   template <class U>
   explicit result_slot(U&& source) : value(static_cast<U&&>(source)) {}
@@ -40,12 +40,13 @@ struct result_slot {
 template <class Indices, class... T>
 struct result_pack;
 
-template <std::size_t... I, class... T>
-struct result_pack<std::index_sequence<I...>, T...> : result_slot<I, T>... {
+template <std::size_t... Indices, class... T>
+struct result_pack<std::index_sequence<Indices...>, T...> : result_slot<Indices, T>... {
   template <class... U>
-  explicit result_pack(std::in_place_t, U&&... values) : result_slot<I, T>(static_cast<U&&>(values))... {}
+  explicit result_pack(std::in_place_t, U&&... values)
+      : result_slot<Indices, T>(static_cast<U&&>(values))... {}
   template <class F>
-  result_pack(from_call_t tag, F&& call) : result_slot<I, T>(tag, static_cast<F&&>(call))... {}
+  result_pack(from_call_t tag, F&& call) : result_slot<Indices, T>(tag, static_cast<F&&>(call))... {}
 
   /// Element `N` as readers see it.
   template <std::size_t N>

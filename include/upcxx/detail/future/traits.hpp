@@ -36,13 +36,13 @@ inline constexpr bool is_future_v = false;
 template <class... T>
 inline constexpr bool is_future_v<future<T...>> = true;
 
-/// What `result<I>()` returns, when elements are seen through `View`.
-template <int I, template <class> class View, class... T>
+/// What `result<Index>()` returns, when elements are seen through `View`.
+template <int Index, template <class> class View, class... T>
 constexpr auto element_result() {
   constexpr int count = static_cast<int>(sizeof...(T));
-  if constexpr (I >= 0 && I < count) {
-    return std::type_identity<View<nth_t<static_cast<std::size_t>(I), T...>>>{};
-  } else if constexpr (I != -1 || count == 0) {
+  if constexpr (Index >= 0 && Index < count) {
+    return std::type_identity<View<nth_t<static_cast<std::size_t>(Index), T...>>>{};
+  } else if constexpr (Index != -1 || count == 0) {
     return std::type_identity<void>{};
   } else if constexpr (count == 1) {
     return std::type_identity<View<nth_t<0, T...>>>{};
@@ -117,9 +117,9 @@ struct callback_traits {
   }
 
  private:
-  template <class Results, std::size_t... I>
-  static decltype(auto) run_with(Fn& callback, Results const& arguments, std::index_sequence<I...>) {
-    return call(static_cast<callee>(callback), arguments.template get<I>()...);
+  template <class Results, std::size_t... Indices>
+  static decltype(auto) run_with(Fn& callback, Results const& arguments, std::index_sequence<Indices...>) {
+    return call(static_cast<callee>(callback), arguments.template get<Indices>()...);
   }
 };
 

@@ -77,9 +77,9 @@ struct when_all_input<future<U...>> {
       return all_of(results_of<U...>(ready), std::index_sequence_for<U...>{});
     }
   }
-  template <class Results, std::size_t... I>
-  static parts all_of(Results const& values, std::index_sequence<I...>) noexcept {
-    return parts(values.template get<I>()...);
+  template <class Results, std::size_t... Indices>
+  static parts all_of(Results const& values, std::index_sequence<Indices...>) noexcept {
+    return parts(values.template get<Indices>()...);
   }
 
   state_bits bits;  ///< of the argument; valid until `attach` only
@@ -89,8 +89,8 @@ struct when_all_input<future<U...>> {
 /// Constructs concatenated results in `c` from a tuple of references to the parts.
 template <class Cell, class Parts>
 void construct_from_parts(Cell* c, Parts&& parts) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    c->construct(std::in_place, std::get<I>(std::forward<Parts>(parts))...);
+  [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
+    c->construct(std::in_place, std::get<Indices>(std::forward<Parts>(parts))...);
   }
   (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<Parts>>>{});
 }
@@ -125,7 +125,9 @@ struct when_all_cell<Carrier, future<R...>, Input...> : value_cell<R...> {
 
   template <class F>
   void for_each_input(F&& visit) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(inputs.template slot<I>()), ...); }
+    [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
+      (visit(inputs.template slot<Indices>()), ...);
+    }
     (std::index_sequence_for<Input...>{});
   }
 
@@ -134,9 +136,9 @@ struct when_all_cell<Carrier, future<R...>, Input...> : value_cell<R...> {
     if constexpr (Carrier >= 0) {
       self->forward_to(self->inputs.template slot<static_cast<std::size_t>(Carrier)>().node.source);
     } else if constexpr (sizeof...(R) != 0) {
-      [self]<std::size_t... I>(std::index_sequence<I...>) {
+      [self]<std::size_t... Indices>(std::index_sequence<Indices...>) {
         construct_from_parts(static_cast<base*>(self),
-                             std::tuple_cat(self->inputs.template slot<I>().get()...));
+                             std::tuple_cat(self->inputs.template slot<Indices>().get()...));
       }
       (std::index_sequence_for<Input...>{});
     }

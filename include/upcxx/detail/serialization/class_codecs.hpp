@@ -116,13 +116,13 @@ requires(!is_base_ref<std::remove_cv_t<T>>) T const& wire_object(T const& object
 
 template <typename Class, typename Indices>
 struct field_visitors;
-template <typename Class, std::size_t... I>
-struct field_visitors<Class, std::index_sequence<I...>> {
+template <typename Class, std::size_t... Indices>
+struct field_visitors<Class, std::index_sequence<Indices...>> {
   template <typename M, std::size_t Index>
   using field = serialized_field<Class, Index, M>;
 
   template <typename... M>
-  static constexpr bool ok = (field<M, I>::ok && ...);
+  static constexpr bool ok = (field<M, Indices>::ok && ...);
 
   struct write {
     writer& w;
@@ -165,7 +165,8 @@ struct field_visitors<Class, std::index_sequence<I...>> {
   template <typename... M>
   static constexpr std::size_t static_bound(type_list<M...>) {
     std::size_t sum = 0;
-    if constexpr (ok<M...>) ((sum = add_bounds(sum, any_static_bound<typename field<M, I>::wire>())), ...);
+    if constexpr (ok<M...>)
+      ((sum = add_bounds(sum, any_static_bound<typename field<M, Indices>::wire>())), ...);
     return sum;
   }
 };

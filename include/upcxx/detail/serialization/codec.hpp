@@ -444,7 +444,7 @@ std::size_t write_range(writer& w, Iter begin, Iter end, std::size_t count) {
 // --- Packs of arguments
 // -----------------------------------------------------------------------------------------------
 
-template <std::size_t I, typename T>
+template <std::size_t Index, typename T>
 class deserialized_element {
  public:
   using type = deserialized_t<T>;
@@ -463,19 +463,20 @@ class deserialized_element {
   alignas(object) std::byte bytes_[sizeof(object)];
 };
 
-/// Element `I` of a deserialized_tuple. Not a member, so that it is the same function for all tuples.
-template <std::size_t I, typename T>
-auto& element_at(deserialized_element<I, T>& element) noexcept {
+/// Element `Index` of a deserialized_tuple. Not a member, so that it is the same function for all tuples.
+template <std::size_t Index, typename T>
+auto& element_at(deserialized_element<Index, T>& element) noexcept {
   return element.get();
 }
 
 template <typename Indices, typename... T>
 class deserialized_elements;
-template <std::size_t... I, typename... T>
-class deserialized_elements<std::index_sequence<I...>, T...> : public deserialized_element<I, T>... {
+template <std::size_t... Indices, typename... T>
+class deserialized_elements<std::index_sequence<Indices...>, T...>
+    : public deserialized_element<Indices, T>... {
  public:
   // Bases are initialised from left to right, which is the order of the message.
-  explicit deserialized_elements([[maybe_unused]] reader& r) : deserialized_element<I, T>(r)... {}
+  explicit deserialized_elements([[maybe_unused]] reader& r) : deserialized_element<Indices, T>(r)... {}
 
   template <std::size_t Index>
   auto& get() noexcept {
@@ -485,13 +486,13 @@ class deserialized_elements<std::index_sequence<I...>, T...> : public deserializ
   /// Calls `function` with the objects as rvalues.
   template <typename Function>
   decltype(auto) apply(Function&& function) {
-    return std::forward<Function>(function)(static_cast<typename deserialized_element<I, T>::type&&>(
-        static_cast<deserialized_element<I, T>&>(*this).get())...);
+    return std::forward<Function>(function)(static_cast<typename deserialized_element<Indices, T>::type&&>(
+        static_cast<deserialized_element<Indices, T>&>(*this).get())...);
   }
 };
 
 /// The objects that a pack of types arrives as, constructed in their places in the order of the message,
-/// without moves and without default construction; `get<I>()` is the I-th as an lvalue.
+/// without moves and without default construction; `get<Index>()` is the element at it as an lvalue.
 template <typename... T>
 using deserialized_tuple = deserialized_elements<std::index_sequence_for<T...>, T...>;
 

@@ -174,17 +174,18 @@ struct std_codec<std::variant<T...>>
   }
 
  private:
-  template <std::size_t I>
+  template <std::size_t Index>
   static deserialized_type make(reader& r) {
-    return deserialized_type(std::in_place_index<I>, read_value<std::variant_alternative_t<I, variant>>(r));
+    return deserialized_type(std::in_place_index<Index>,
+                             read_value<std::variant_alternative_t<Index, variant>>(r));
   }
-  template <std::size_t... I>
-  static deserialized_type read_alternative(reader& r, std::size_t index, std::index_sequence<I...>) {
+  template <std::size_t... Indices>
+  static deserialized_type read_alternative(reader& r, std::size_t index, std::index_sequence<Indices...>) {
     ATOLL_CHECK(
         index < sizeof...(T),
         "deserialize: alternative %zu of a std::variant that has %zu: what was written is not what is read",
         index, sizeof...(T));
-    static constexpr deserialized_type (*makers[])(reader&) = {&make<I>...};
+    static constexpr deserialized_type (*makers[])(reader&) = {&make<Indices>...};
     return makers[index](r);
   }
 };
