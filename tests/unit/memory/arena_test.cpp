@@ -150,6 +150,20 @@ TEST(arena, rest_ends_when_memory_is_wanted) {
   }
 }
 
+TEST(arena, half_may_be_reserved_after_reservations_of_odd_sizes) {
+  auto const memory = std::make_unique<page_aligned>();
+  arena a(memory->bytes, arena_bytes);
+  for (std::size_t bytes = 1; bytes < 3000; bytes += 7) {
+    std::uint64_t const block = a.reserve(bytes);
+    ASSERT_NE(block, arena::npos) << "of " << bytes << " bytes";
+    a.unreserve(block);
+  }
+  std::uint64_t const half = a.reserve(arena_bytes / 2);
+  ASSERT_NE(half, arena::npos);
+  EXPECT_EQ(a.reserve(64), arena::npos);
+  a.unreserve(half);
+}
+
 TEST(arena, another_thread_hands_back) {
   auto const memory = std::make_unique<page_aligned>();
   arena a(memory->bytes, arena_bytes);

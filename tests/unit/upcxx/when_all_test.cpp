@@ -176,6 +176,29 @@ TEST(when_all, with_an_input_that_is_dropped) {
   EXPECT_EQ(counted::alive, 0);
 }
 
+/// Its copies look at a future.
+struct watcher {
+  future<int, watcher> const* watched = nullptr;
+  int* seen_ready;
+
+  watcher(future<int, watcher> const* what, int* count) : watched(what), seen_ready(count) {}
+  watcher(watcher const& other) : watched(other.watched), seen_ready(other.seen_ready) {
+    if (watched->ready()) ++*seen_ready;
+  }
+};
+
+TEST(when_all, is_not_ready_while_results_are_being_copied_into_it) {
+  int seen_ready = 0;
+  future<int, watcher> all;
+  promise<int> number;
+  promise<watcher> value;
+  all = when_all(number.get_future(), value.get_future());
+  value.fulfill_result(watcher(&all, &seen_ready));
+  number.fulfill_result(1);
+  EXPECT_TRUE(all.ready());
+  EXPECT_EQ(seen_ready, 0);
+}
+
 TEST(when_all, accumulates_in_a_loop) {
   future<> all = make_future();
   promise<> p;
