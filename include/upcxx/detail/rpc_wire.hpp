@@ -42,9 +42,13 @@ inline constexpr bool is_function_pointer_v =
 
 template <class F>
 struct wire_function {
-  static constexpr bool ok = is_serializable<F>::value;
   static_assert(
-      ok,
+      !std::is_member_pointer_v<F>,
+      "rpc: a pointer to a member cannot be the function, as it means nothing in another process: pass a "
+      "lambda that takes the object as an argument");
+  static constexpr bool ok = is_serializable<F>::value && !std::is_member_pointer_v<F>;
+  static_assert(
+      ok || std::is_member_pointer_v<F>,
       "rpc: this function object cannot be sent. A lambda may capture only trivially copyable values by "
       "value; pass everything else (strings, vectors, ...) as arguments of the rpc");
   using type = F;
