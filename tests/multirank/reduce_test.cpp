@@ -1,6 +1,8 @@
 // reduce_one and reduce_all of values and arrays (parallel digest, 3.3).
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -345,6 +347,29 @@ TEST_F(reduce_test, elements_keep_their_alignment) {
       EXPECT_EQ(s.lanes[6], 6L * n);
       EXPECT_EQ(s.lanes[7], n * (n - 1L) / 2);
     }
+  }
+}
+
+struct spectrum {  // larger than the pieces that arrays are combined in
+  std::array<double, 20000> power;
+};
+
+TEST_F(reduce_test, elements_may_be_larger_than_the_pieces_of_arrays) {
+  auto const add = [](spectrum const& a, spectrum const& b) {
+    spectrum sum;
+    std::transform(a.power.begin(), a.power.end(), b.power.begin(), sum.power.begin(), std::plus<>());
+    return sum;
+  };
+  std::vector<spectrum> data(3);
+  for (spectrum& s : data) s.power.fill(10.0 * static_cast<double>(&s - data.data()) + me);
+  std::vector<spectrum> sum(3);
+  upcxx::reduce_all(data.data(), sum.data(), data.size(), add).wait();
+  upcxx::reduce_one(data.data(), data.data(), data.size(), add, n - 1).wait();
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::array<double, 20000> all;
+    all.fill(10.0 * static_cast<double>(i) * n + n * (n - 1) / 2.0);
+    EXPECT_EQ(sum[i].power, all) << i;
+    EXPECT_TRUE(me != n - 1 || data[i].power == all) << i;
   }
 }
 
