@@ -72,6 +72,16 @@ TEST_F(init_test, nested_init_and_finalize_only_count) {
   upcxx::delete_(kept);
 }
 
+TEST_F(init_test, nested_finalize_makes_progress_and_nested_init_none) {
+  static bool ran;
+  ran = false;
+  upcxx::master_persona().lpc_ff([] { ran = true; });
+  upcxx::init();
+  EXPECT_FALSE(ran);
+  upcxx::finalize();
+  EXPECT_TRUE(ran);
+}
+
 TEST_F(init_test, rank_and_size_are_stable_and_in_range) {
   EXPECT_GE(me, 0);
   EXPECT_LT(me, n);
