@@ -4,9 +4,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include <sched.h>
 
 #include "../common.hpp"
 
@@ -205,6 +208,39 @@ TEST_F(flow_control_test, answers_that_were_left_for_later_are_not_forgotten) {
   upcxx::discharge();
   multirank::spin_until([&] { return answered >= sent; });
   EXPECT_EQ(answered, sent);
+}
+
+TEST_F(flow_control_test, calls_that_were_set_aside_wait_for_the_answers_before_them_too) {
+  // Rank 1 makes internal progress only while calls arrive, and may then keep as many answers as otherwise: rank 0,
+  // which takes none meanwhile, has asked for many times the memory that there is.
+  char const* const limit = std::getenv("ATOLL_MESSAGE_MEMORY");
+  if (limit == nullptr || std::atoi(limit) > 16) GTEST_SKIP() << "much memory";
+  if (n == 1 || upcxx::local_team().rank_n() != n) GTEST_SKIP() << "not two ranks of one host";
+  constexpr long calls = 1500;
+  multirank::shared_array<long> turn(1);
+  *turn.local() = 0;
+  upcxx::barrier_async().wait();
+  std::atomic_ref<long> const now(*turn.at(0).local());
+  auto const come_to = [&](long what, auto const& meanwhile) {
+    while (now.load(std::memory_order_acquire) < what) meanwhile();
+  };
+  int answered = 0;
+  if (me == 0) {
+    for (long i = 0; i < calls; ++i) {
+      upcxx::rpc(1, [] { return ++arrived, words(8192); }).then([&](words const&) { ++answered; });
+    }
+    upcxx::discharge();
+    now.store(1, std::memory_order_release);
+    come_to(2, [] { sched_yield(); });
+  }
+  if (me == 1) {
+    come_to(1, [] { upcxx::progress(upcxx::progress_level::internal); });
+    for (int i = 0; i < 100; ++i) upcxx::progress();
+    EXPECT_LT(arrived, calls / 2);
+    now.store(2, std::memory_order_release);
+  }
+  multirank::spin_until([&] { return me != 0 || answered == calls; });
+  upcxx::barrier_async().wait();
 }
 
 TEST_F(flow_control_test, a_call_that_ends_the_keeping_of_arguments_comes_through) {
