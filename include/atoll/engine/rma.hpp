@@ -116,7 +116,7 @@ class remote_start {
   /// reads, or wants to be told when it has been read.
   remote_start(char const* call, pressure when_full, bool source_awaited = false) noexcept
       : call_(call), when_full_(when_full), source_awaited_(source_awaited) {}
-  /// What finds no room leaves later, and bad_shared_alloc is not thrown.
+  /// Never waits for room.
   explicit remote_start(char const* call) noexcept : call_(call), in_pieces_(true) {}
   remote_start(remote_start const&) = delete;
   remote_start& operator=(remote_start const&) = delete;
@@ -126,7 +126,7 @@ class remote_start {
       give_up();
   }
 
-  // All may throw atl::bad_shared_alloc, and leave the object as it was. There is at least one byte to transfer. A notice is for puts: from
+  // What finds no memory for messages is not refused: it leaves later. There is at least one byte to transfer. A notice is for puts: from
   // here to elsewhere.
 
   ATOLL_EXPORT void contiguous(transfer_end to, transfer_end from, std::size_t bytes,
@@ -150,6 +150,7 @@ class remote_start {
   ATOLL_EXPORT void start(copy_completion* completion, void* result = nullptr) noexcept;
 
  private:
+  bool begin_message(std::int32_t rank, std::size_t bytes, std::size_t alignment);
   void in_pieces(remote::shape&& what, arrival_notice const& notice);
   bool begin_directly(remote::shape& what, arrival_notice const& notice, bool more);
   ATOLL_EXPORT void give_up() noexcept;

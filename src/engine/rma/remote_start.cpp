@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include <atoll/base/exceptions.hpp>
 #include <atoll/engine/rma.hpp>
 
 #include "engine/progress/guard.hpp"
@@ -39,6 +40,20 @@ bool leaves_whole(std::int32_t rank, std::size_t bytes, arrival_notice const& no
 
 }  // namespace
 
+/// The one place where "no memory now" is heard of: puts, gets and atomics are not refused, as no program expects that of them.
+/// What is small is kept all the same: the record of who waits for it is larger, so a limit on messages would not bound what
+/// such operations take. False for others: their data wait where they are, for their turn in the window.
+bool remote_start::begin_message(std::int32_t rank, std::size_t bytes, std::size_t alignment) {
+  constexpr std::size_t small_bytes = 256;
+  try {
+    am_begin_unordered(out_, rank, bytes, when_full_, alignment);
+  } catch (bad_shared_alloc const&) {
+    if (bytes > small_bytes) return false;
+    am_begin_unordered(out_, rank, bytes, pressure::always, alignment);
+  }
+  return true;
+}
+
 void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t bytes,
                               arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
@@ -59,7 +74,10 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
   if (put) {
     arrival_notice const* const trailer = told ? &notice : nullptr;
     remote::put_layout const layout(head, trailer);
-    am_begin_unordered(out_, to.rank, layout.end, when_full_, notice.alignment);
+    if (!begin_message(to.rank, layout.end, notice.alignment)) {
+      stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
+      return;
+    }
     token_ = remote::write_put(out_.begin, layout, head, trailer);
     std::memcpy(out_.begin + layout.data,
                 reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
@@ -68,7 +86,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
     source_left_ = true;
   } else {
     message_bytes_ = header_bytes + sizeof head;
-    am_begin_unordered(out_, from.rank, message_bytes_, when_full_);
+    static_cast<void>(begin_message(from.rank, message_bytes_, buffer_alignment));  // small
     remote::write_at(out_.begin + header_bytes, head);
     token_ = remote::token_for<&remote_memory::serve_get>();
     head_at_ = header_bytes;
@@ -115,7 +133,7 @@ void remote_start::atomic(host_address const& cell, atomic_request const& what) 
     if (by_network_ != nullptr) return;
   }
   message_bytes_ = header_bytes + sizeof(remote::atomic_order);
-  am_begin_unordered(out_, rank, message_bytes_, when_full_);
+  static_cast<void>(begin_message(rank, message_bytes_, buffer_alignment));  // small
   remote::write_at(out_.begin + header_bytes, remote::atomic_order{0, cell.offset, what});
   token_ = remote::token_for<&remote_memory::serve_atomic>();
   head_at_ = header_bytes;

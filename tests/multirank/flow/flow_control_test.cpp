@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sched.h>
@@ -301,6 +302,68 @@ TEST_F(flow_control_test, large_calls_and_large_answers_both_ways) {
   }
   multirank::spin_until([&] { return answered >= sent; });
   EXPECT_EQ(answered, sent);
+}
+
+TEST_F(flow_control_test, memory_operations_out_of_callbacks_are_not_refused) {
+  // A callback cannot wait for room, and only calls may throw where there is none left.
+  constexpr int operations = 100;
+  constexpr std::size_t bytes = std::size_t{16} << 10;
+  words const given = make_words(bytes, 8);
+  words seen(given.size());
+  long before = 0;
+  auto const mine = upcxx::new_array<std::uint64_t>(given.size());
+  auto const counter = upcxx::new_<std::uint64_t>(0);
+  upcxx::dist_object<std::pair<decltype(mine), decltype(counter)>> places({mine, counter});
+  auto const [theirs, their_counter] = places.fetch(right).wait();
+  upcxx::atomic_domain<std::uint64_t> atomics({upcxx::atomic_op::fetch_add, upcxx::atomic_op::load});
+  upcxx::promise<> done;
+  long sent = 0;
+  upcxx::master_persona()
+      .lpc([&, to = theirs, count = their_counter] {
+        try {
+          for (; sent < 600; ++sent) send(right, std::size_t{32} << 10, 3);
+        } catch (upcxx::bad_shared_alloc const&) {
+        }
+        for (int i = 0; i < operations; ++i) {
+          auto const told = upcxx::operation_cx::as_promise(done);
+          upcxx::rput(given.data(), to, given.size(), told);
+          upcxx::rput(given[0], to, told);
+          done.require_anonymous(1);
+          atomics.fetch_add(count, 1, std::memory_order_relaxed).then([&](std::uint64_t was) {
+            before += static_cast<long>(was);
+            done.fulfill_anonymous(1);
+          });
+        }
+      })
+      .wait();
+  upcxx::future<> const all = done.finalize();
+  multirank::spin_until([&] { return all.is_ready(); });
+  EXPECT_EQ(before, operations * (operations - 1) / 2);
+  upcxx::future<> fetched;
+  upcxx::master_persona()
+      .lpc([&, from = theirs] {
+        long more = 0;
+        try {
+          for (; more < 600; ++more) send(right, std::size_t{32} << 10, 3);
+        } catch (upcxx::bad_shared_alloc const&) {
+        }
+        sent += more;
+        fetched = upcxx::rget(from, seen.data(), seen.size());
+        for (int i = 0; i < operations; ++i) {
+          fetched = upcxx::when_all(fetched, upcxx::rget(from + i).then([&, i](std::uint64_t word) {
+            damaged += word == given[static_cast<std::size_t>(i)] ? 0 : 1;
+          }));
+        }
+      })
+      .wait();
+  multirank::spin_until([&] { return fetched.is_ready(); });
+  EXPECT_EQ(seen, given);
+  long const expected = upcxx::reduce_all(sent, upcxx::op_fast_add).wait();
+  while (upcxx::reduce_all(arrived, upcxx::op_fast_add).wait() < expected) upcxx::progress();
+  EXPECT_EQ(damaged, 0);
+  atomics.destroy();
+  upcxx::delete_array(mine);
+  upcxx::delete_(counter);
 }
 
 #if UPCXX_THREADMODE
