@@ -82,7 +82,14 @@ over_hosts() {
     bad=yes,misses=40,longest=10000B bad=yes,coherent=no latency=20us)
   seed=$(random_seed)
   case $1 in
-    *soak_test*) set -- "$@" --seed "$seed" --seconds 10 ;;
+    *soak_test*)
+      # It knows nothing of what travels, so it may have everything that other tests are too curious for.
+      network=$(pick "$network" "$network" message=5us bad=yes,message=5us bad=yes,connections=1 \
+        ring=128,packet=1KB,packets=2,window=2,pieces=2)
+      settings+=("ATOLL_PROGRESS_THREAD=$(pick no yes)" "ATOLL_BUNDLES_BY_HOST=$(pick no yes)"
+        "ATOLL_FLAT_COLLECTIVES=$(pick yes yes no)")
+      [[ $1 == *.par ]] && set -- "$@" --threads $((RANDOM % 4))
+      set -- "$@" --seed "$seed" --seconds 10 ;;
     *cases.py) set -- "$@" --hosts "$layout" --ranks $ranks "$(pick reference devices)" ;;
   esac
   settings+=("ATOLL_SIM_NETWORK=$network" "ATOLL_SIM_SEED=$seed" "ATOLL_NETWORK_ATOMICS=$(pick '' yes)")
