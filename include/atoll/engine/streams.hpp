@@ -30,7 +30,8 @@ ATOLL_EXPORT int stream_device(stream_name s);
 ATOLL_EXPORT bool is_captured(stream_name s);
 
 /// Starts a copy at the stream's end; the places stay until the stream has come by. False, and nothing was done, if the stream's device cannot
-/// do it alone: an end is another kind's, another host's, in memory that only its owner reaches, or in private memory that is not pinned.
+/// do it alone: an end is another kind's, another host's, in memory that only its owner reaches, or in private memory that is not pinned; or
+/// both are in memory of this host, unless the stream is captured.
 ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes);
 /// The same for the runs of a box, whose ends, at index 0, are those given here, as one thing that the device does. False, and nothing was
 /// done, if the device cannot; or not by one thing.

@@ -80,6 +80,9 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   copy_place const target = segments_.resolve(to, bytes);
   copy_place const source = segments_.resolve(from, bytes);
   if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
+  // Between two places of the host drivers wait for the stream within the call, pinned or not. In graphs they do not.
+  bool const on_host = target.device == nullptr && source.device == nullptr;
+  if (on_host && !kind.streams()->is_captured(s.handle)) return false;
   note_uses(kind, s, {&target, &source});
   kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();

@@ -72,6 +72,25 @@ TEST_F(stream_test, copies_between_heaps_and_private_memory_are_in_order_too) {
   upcxx::delete_array(*room);
 }
 
+TEST_F(stream_test, a_copy_within_the_hosts_memory_does_not_wait_in_the_call) {
+  auto const s = atl::make_stream(gpu_);
+  auto const word = filled<std::uint64_t>(1, 0);
+  auto const heap = upcxx::new_array<int>(200);
+  std::iota(heap.local(), heap.local() + 100, me);
+  std::fill(heap.local() + 100, heap.local() + 200, -1);
+  pinned<int> const apart(100, -2);
+  atl::wait(s, word, 1);
+  upcxx::copy(heap, heap + 100, 100, atl::on_stream(s));
+  upcxx::copy(heap + 100, apart.data(), 100, atl::on_stream(s));
+  EXPECT_EQ(heap.local()[100], -1);
+  std::uint64_t const one = 1;
+  upcxx::copy(&one, word, 1).wait();
+  atl::wait(s);
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(apart[i], me + static_cast<int>(i));
+  EXPECT_EQ(heap.local()[199], me + 99);
+  upcxx::delete_array(heap);
+}
+
 TEST_F(stream_test, a_ring_of_signals_needs_no_host) {
   constexpr std::uint64_t rounds = 20;
   auto const s = atl::make_stream(gpu_);

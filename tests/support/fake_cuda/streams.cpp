@@ -200,6 +200,8 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   cu_result code = resolve(to, bytes, to_device == nullptr ? device : *to_device, ends[0]);
   if (code == success) code = resolve(from, bytes, from_device == nullptr ? device : *from_device, ends[1]);
   if (code != success) return code;
+  if (ends[0].memory == nullptr && ends[1].memory == nullptr && found->second->captured == nullptr)
+    misused("a copy from host memory to host memory, in which a driver would wait for the stream");
   task t;
   t.to = ends[0].at;
   t.from = ends[1].at;
