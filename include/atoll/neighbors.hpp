@@ -21,9 +21,9 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/flags.hpp>
-#include <atoll/engine/team.hpp>
 #include <atoll/extensions/detail/distinct_ranks.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
+#include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/detail/pair_flags.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/completion.hpp>
@@ -138,7 +138,7 @@ class neighbors {
   ///
   /// @progress  user.
   void destroy() {
-    state_->links.settle(state_->sent, upcxx::detail_team_access::object(*state_->over));
+    state_->links.settle(state_->sent, *state_->over);
     state_.reset();
   }
 
@@ -148,13 +148,13 @@ class neighbors {
         : links(std::move(ranks), 1, team, "atl::neighbors"),
           sent(links.size()),
           taken(links.size()),
-          over(&upcxx::detail_team_access::view(team)) {}
+          over(team) {}
     ~state() { ATOLL_CHECK(watched == 0, "atl::neighbors: it ends while a sync_async is not complete"); }
 
     detail::flag_links links;
     std::vector<std::uint64_t> sent;   ///< signals to each neighbour
     std::vector<std::uint64_t> taken;  ///< signals of each that were waited for
-    atl::engine::team_view* over;
+    detail::kept_team over;
     std::atomic<int> watched{0};
   };
   /// Waiting for all: those before `next` have signalled.

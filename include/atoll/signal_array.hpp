@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
+#include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/collectives.hpp>
@@ -87,7 +88,7 @@ class signal_array {
   /// `own`: null if there was no room; `inactive`: or no device. Throws on all ranks if that is so on one.
   signal_array(pointer own, bool inactive, std::size_t n, upcxx::heap_allocator* from,
                upcxx::team const& over)
-      : over_(&over), from_(from), count_(n) {
+      : over_(over), from_(from), count_(n) {
     using access = upcxx::detail::global_ptr_access;
     std::uint64_t const place = access::address(own) | std::uint64_t{access::segment(own)} << address_bits;
     if (access::address(own) >> address_bits != 0) {
@@ -139,7 +140,7 @@ class signal_array {
     }
   }
 
-  upcxx::team const* over_;
+  detail::kept_team over_;
   upcxx::heap_allocator* from_;  ///< null: the shared heap
   std::size_t count_;
   /// Of the team's members, address and segment in one word; or one for all. Empty: destroyed, or moved from.

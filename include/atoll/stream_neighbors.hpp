@@ -18,6 +18,7 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/extensions/detail/distinct_ranks.hpp>
+#include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/detail/signal_links.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
@@ -46,7 +47,7 @@ class stream_neighbors {
   /// @progress  user.
   stream_neighbors(upcxx::device_allocator<Device>& gpu, std::span<upcxx::intrank_t const> ranks,
                    upcxx::team const& over = upcxx::world())
-      : over_(&over),
+      : over_(over),
         ranks_(detail::distinct_ranks(ranks, over, name)),
         links_(gpu, ranks_, words, over, name),
         sent_(ranks_.size()),
@@ -128,7 +129,7 @@ class stream_neighbors {
     }
   }
 
-  upcxx::team const* over_;
+  detail::kept_team over_;
   std::vector<upcxx::intrank_t> ranks_;
   detail::signal_links<Device::kind> links_;
   std::vector<std::uint64_t> sent_;   ///< signals to each neighbour

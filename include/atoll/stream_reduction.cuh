@@ -25,6 +25,7 @@
 
 #include <atoll/device.cuh>
 #include <atoll/extensions/detail/allocate_together.hpp>
+#include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/stream/matching_calls.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/check_range.hpp>
@@ -326,7 +327,7 @@ class stream_reduction {
   explicit stream_reduction(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world(),
                             std::size_t few = 8192, double patience = 0)
       : gpu_(&gpu),
-        over_(&over),
+        over_(over),
         team_(make_device_team(gpu, over, patience)),
         made_(std::make_unique<detail::matching_calls>("stream_reduction", over)) {
     detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
@@ -476,7 +477,7 @@ class stream_reduction {
   }
 
   upcxx::device_allocator<Device>* gpu_;
-  upcxx::team const* over_;
+  detail::kept_team over_;
   device_team team_;
   std::unique_ptr<detail::matching_calls> made_;
   pointer<char> own_;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <atoll/stream_reduction.cuh>
 
@@ -463,8 +464,9 @@ TEST_F(kernels_test, more_is_asked_for_than_the_mailbox_holds) {
 }
 
 TEST_F(kernels_test, teams_of_some_ranks) {
-  auto half = upcxx::world().split(me % 2, me);
-  auto team = atl::make_device_team(gpu_, half, 60);
+  auto split = upcxx::world().split(me % 2, me);
+  auto team = atl::make_device_team(gpu_, split, 60);
+  auto half = std::move(split);  // it still has that team's ranks
   auto const sums = filled<double>(20, -1);
   auto const least = filled<std::int64_t>(20, -1);
   on::launch(team, *stream_, {1, 1}, reductions{}, team, here(sums), here(least));

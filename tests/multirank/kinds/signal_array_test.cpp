@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <atoll/signal_array.hpp>
 
@@ -98,8 +99,9 @@ TEST_F(signal_array_test, wherever_they_are) {
 }
 
 TEST_F(signal_array_test, of_a_part_of_the_ranks) {
-  upcxx::team halves = upcxx::world().split(me % 2, -me);
-  auto signals = atl::make_signals(gpu_, 3, halves);
+  upcxx::team split = upcxx::world().split(me % 2, -me);
+  auto signals = atl::make_signals(gpu_, 3, split);
+  upcxx::team halves = std::move(split);  // they are still that team's
   expect_places(signals, halves);
   expect_exchange(signals, halves);
   signals.destroy();

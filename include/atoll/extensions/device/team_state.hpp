@@ -13,11 +13,13 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/kernels.hpp>
+#include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/device/launch.hpp>
 #include <atoll/extensions/device/notice_handlers.hpp>
 #include <atoll/extensions/device/team_calls.hpp>
@@ -37,7 +39,7 @@ struct team_state : engine::notice_listener {
   team_view view;             ///< for kernels
   team_view view_of_host;     ///< finds the same, by tables of the host
   std::vector<range> ranges;  ///< its
-  upcxx::team const* over = nullptr;
+  std::optional<atl::detail::kept_team> over;
   upcxx::global_ptr<engine::kernel_mailbox> box;
   std::vector<std::uint64_t> owners;  ///< of ranges
   std::function<void()> give_back;    ///< what lies in the device's segment
@@ -105,7 +107,7 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   if (!(patience >= 0)) check_failed("make_device_team: a patience of %g s; 0 is one without end", patience);
   auto made = std::make_unique<team_state>();
   team_state& t = *made;
-  t.over = &over;
+  t.over.emplace(over);
   t.persona = atl::rt::this_thread().current;
   t.device = gpu.device_id();
   auto const kind = static_cast<unsigned>(Device::kind);
@@ -212,9 +214,9 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
 
 inline void end_team(team_state* t) {
   check_open(t);
-  upcxx::barrier(*t->over);
+  upcxx::barrier(**t->over);
   while (engine::owes_kernels(t->box.local())) upcxx::progress();
-  upcxx::barrier(*t->over);
+  upcxx::barrier(**t->over);
   upcxx::progress();  // notices that have come
   engine::end_service(t->box.local());
   for (std::uint64_t const owner : t->owners) engine::forget_range(owner);

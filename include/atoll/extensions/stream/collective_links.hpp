@@ -19,6 +19,7 @@
 #include <atoll/base/check.hpp>
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/streams.hpp>
+#include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/stream/matching_calls.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
@@ -64,7 +65,7 @@ class collective_links {
   /// `signals`: words() of each rank. Collective over the team.
   template <class Signals>
   collective_links(Signals const& signals, upcxx::team const& over, std::size_t step_bytes)
-      : over_(&over),
+      : over_(over),
         links_(count(over)),
         step_bytes_(step_bytes),
         calls_(std::make_unique<matching_calls>("stream_collectives", over)) {
@@ -213,7 +214,7 @@ class collective_links {
     }
   }
 
-  upcxx::team const* over_;
+  kept_team over_;
   std::size_t links_;
   std::size_t step_bytes_;
   std::unique_ptr<matching_calls> calls_;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
+#include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/stream/call_list.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/dist_object.hpp>
@@ -196,9 +197,9 @@ class matching_calls {
 
   struct teller {
     teller(char const* name, upcxx::team const& of)
-        : over(&of), calls(of, name, of[of.rank_me()], of[neighbour(of, of.rank_n() - 1)]) {}
+        : over(of), calls(of, name, of[of.rank_me()], of[neighbour(of, of.rank_n() - 1)]) {}
 
-    upcxx::team const* over;
+    kept_team over;
     object calls;
     std::atomic<bool> is_open{true};
   };
