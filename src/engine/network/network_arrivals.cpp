@@ -180,6 +180,13 @@ bool network_messages::ask_for_announced(bool soon) {
   return any;
 }
 
+/// Shows a message of so many bytes, header included, to whom it may concern where it lies; what is left of them is to be delivered.
+std::size_t network_messages::left_of(frame const& f, std::int32_t source, std::byte* payload,
+                                      std::size_t bytes) const {
+  if (f.kind() != message_kind::active || on_active == nullptr) return bytes;
+  return on_active(source, f.token, payload - header_bytes, bytes);
+}
+
 taken network_messages::arrived(arrival const& what) {
   network_peer& p = peer(what.peer);
   p.last_use = ++uses_;
@@ -202,11 +209,9 @@ taken network_messages::arrived(arrival const& what) {
     take_by_host(what, f.token);
     return taken::consumed;
   }
-  std::size_t bytes = header_bytes + what.bytes;
-  if (f.kind() == message_kind::active && !what.late && on_active != nullptr) {
-    bytes = on_active(what.peer, f.token, what.payload - header_bytes, bytes);
-    if (bytes == 0) return taken::consumed;
-  }
+  std::size_t const all = header_bytes + what.bytes;
+  std::size_t const bytes = what.late ? all : left_of(f, what.peer, what.payload, all);
+  if (bytes == 0) return taken::consumed;
   if (!what.late && is_pooled(bytes, f.alignment_log2())) [[likely]] {
     message* const m = make_pooled(f, what.peer, bytes);
     if (what.bytes != 0) std::memcpy(m->payload(), what.payload, bytes - header_bytes);
@@ -233,11 +238,8 @@ std::size_t network_messages::take_entry(std::byte* at, std::int32_t source) {
   std::memcpy(&e, at, sizeof e);
   if (e.bytes == entry::given_up) return e.room;
   if (std::size_t const credit = e.head.credit(); credit != 0) peer(source).in_use -= credit;
-  std::size_t bytes = header_bytes + e.bytes;
-  if (e.head.kind() == message_kind::active && on_active != nullptr) {
-    bytes = on_active(source, e.head.token, at + sizeof e - header_bytes, bytes);
-    if (bytes == 0) return e.room;
-  }
+  std::size_t const bytes = left_of(e.head, source, at + sizeof e, header_bytes + e.bytes);
+  if (bytes == 0) return e.room;
   message* const m = make_pooled(e.head, source, bytes);
   if (e.bytes != 0) std::memcpy(m->payload(), at + sizeof e, bytes - header_bytes);
   deliver(m);

@@ -319,6 +319,7 @@ class network_messages final : public single<network_messages>, public transport
   transport::message* make_arrival(announced_message const& what, transport::admission how);
   void drop_arrival(transport::message* m) noexcept;
   void charge(transport::message& m) noexcept;
+  std::size_t left_of(frame const& f, std::int32_t source, std::byte* payload, std::size_t bytes) const;
   void deliver(transport::message* m);
   void owe(transport::message const& m);
   bool ask_for(announced_message const& what, transport::admission how);

@@ -58,20 +58,12 @@ function_token put_with_notice_token() noexcept { return token_cache<&engine::se
 
 }  // namespace remote
 
-template <auto Handle>
-remote_memory::brief remote_memory::brief_of() {
-  return {remote::token_for<Handle>(), Handle};
-}
-
 remote_memory::remote_memory(progress_engine& engine)
     : single(this),
       work_source(engine.open, ending::silent),
       engine_(engine),
       keys_(engine.network == nullptr ? nullptr : std::make_unique<key_exchange>(engine)),
-      direct_(engine, *this, keys_.get()),
-      briefs_{brief_of<&remote_memory::serve_put>(),    brief_of<&remote_memory::acknowledged>(),
-              brief_of<&remote_memory::serve_get>(),    brief_of<&remote_memory::fetched>(),
-              brief_of<&remote_memory::serve_atomic>(), brief_of<&remote_memory::changed>()} {
+      direct_(engine, *this, keys_.get()) {
   if (keys_ == nullptr) return;
   keys_->on_news = [this] { direct_.keys_changed(); };
   atomics_ = std::make_unique<network_atomics>(engine, *this, *keys_);
@@ -223,7 +215,7 @@ void remote_memory::deliver(copy_completion* completion) noexcept {
   }
 }
 
-void remote_memory::acknowledged(std::int32_t /*source*/, std::byte const* payload) {
+void remote_memory::acknowledged(std::int32_t /*source*/, std::byte* payload) {
   auto const head = remote::read_at<remote::answer_head>(payload);
   copy_completion* const completion = completion_of(head.cookie);
   remote::operation_state const state = remote::state_of(completion);
@@ -236,7 +228,7 @@ void remote_memory::acknowledged(std::int32_t /*source*/, std::byte const* paylo
   }
 }
 
-void remote_memory::fetched(std::int32_t /*source*/, std::byte const* payload) {
+void remote_memory::fetched(std::int32_t /*source*/, std::byte* payload) {
   auto const head = remote::read_at<remote::answer_head>(payload);
   std::byte const* const data = payload + sizeof head;
   copy_completion* const completion = completion_of(head.cookie);
@@ -258,7 +250,7 @@ void remote_memory::fetched(std::int32_t /*source*/, std::byte const* payload) {
   piece_done(&s, slot);
 }
 
-void remote_memory::changed(std::int32_t /*source*/, std::byte const* payload) {
+void remote_memory::changed(std::int32_t /*source*/, std::byte* payload) {
   auto const answer = remote::read_at<remote::atomic_answer>(payload);
   copy_completion* const completion = completion_of(answer.cookie);
   remote::operation_state const& state = remote::state_of(completion);

@@ -3,7 +3,6 @@
 /// Transfers and atomic operations on memory of ranks that this process does not address, by engine messages (and, of
 /// direct.hpp, by the network itself): what this rank has begun, and what it owes to others that have.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -67,13 +66,13 @@ class remote_memory final : public single<remote_memory>, public work_source {
   void end_of_heap();
 
   // Called by messages, of which they keep nothing: answers to this rank …
-  void acknowledged(std::int32_t source, std::byte const* payload);
-  void fetched(std::int32_t source, std::byte const* payload);
-  void changed(std::int32_t source, std::byte const* payload);
+  void acknowledged(std::int32_t source, std::byte* payload);
+  void fetched(std::int32_t source, std::byte* payload);
+  void changed(std::int32_t source, std::byte* payload);
   // … and what it does for others.
-  void serve_put(std::int32_t source, std::byte const* payload);
-  void serve_get(std::int32_t source, std::byte const* payload);
-  void serve_atomic(std::int32_t source, std::byte const* payload);
+  void serve_put(std::int32_t source, std::byte* payload);
+  void serve_get(std::int32_t source, std::byte* payload);
+  void serve_atomic(std::int32_t source, std::byte* payload);
   void serve_put_with_notice(message* m);
   /// The same of messages that lie with the network, before memory is taken for them. As network_messages::on_active.
   std::size_t serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
@@ -91,7 +90,10 @@ class remote_memory final : public single<remote_memory>, public work_source {
   };
 
   /// Puts data into place, if the places may be touched.
-  bool put(std::int32_t source, remote::piece_head const& head, std::byte const* description);
+  bool put(std::int32_t source, remote::piece_head const& head, std::byte* description);
+  /// Calls the one of these functions whose message it is, if it is one's.
+  template <auto... Handle>
+  bool handled_by(function_token token, std::int32_t source, std::byte* payload);
   bool advance() override;
   bool acknowledge_late();
   void pump() noexcept;
@@ -109,15 +111,6 @@ class remote_memory final : public single<remote_memory>, public work_source {
   direct_transfers direct_;
   std::unique_ptr<network_atomics> atomics_;
   std::unique_ptr<expected_notices> notices_;
-
-  /// What messages are handled where they lie, the most frequent first.
-  struct brief {
-    function_token token;
-    void (remote_memory::*handle)(std::int32_t source, std::byte const* payload);
-  };
-  template <auto Handle>
-  static brief brief_of();
-  std::array<brief, 6> briefs_;
 };
 
 namespace remote {

@@ -122,7 +122,7 @@ std::byte* own_memory(std::uint64_t offset) noexcept {
   return host.at(host.me(), offset);
 }
 
-/// Moves data between the places of a piece in this rank's memory and their packed form, which is only read if they go in.
+/// Moves data between the places of a piece in this rank's memory and their packed form.
 void move(piece_head const& head, std::byte const* description, std::byte* packed, bool in) {
   auto const copy = [in](std::byte* mine, std::byte* beside, std::size_t bytes) {
     copy_watched(in ? mine : beside, in ? beside : mine, bytes);
@@ -167,16 +167,16 @@ void move(piece_head const& head, std::byte const* description, std::byte* packe
 
 }  // namespace
 
-bool remote_memory::put(std::int32_t source, piece_head const& head, std::byte const* description) {
+bool remote_memory::put(std::int32_t source, piece_head const& head, std::byte* description) {
   if (auto const no = look_at_all(head, description)) {
     refuse(source, head.cookie, *no);
     return false;
   }
-  move(head, description, const_cast<std::byte*>(description) + remote::description_bytes(head), true);
+  move(head, description, description + remote::description_bytes(head), true);
   return true;
 }
 
-void remote_memory::serve_put(std::int32_t source, std::byte const* payload) {
+void remote_memory::serve_put(std::int32_t source, std::byte* payload) {
   auto const head = remote::read_at<piece_head>(payload);
   if (put(source, head, payload + sizeof head)) acknowledge(source, {head.cookie, head.slot});
 }
@@ -206,14 +206,18 @@ void remote_memory::serve_put_with_notice(message* m) {
   acknowledge(source, {head.cookie, head.slot});
 }
 
+template <auto... Handle>
+bool remote_memory::handled_by(function_token token, std::int32_t source, std::byte* payload) {
+  return ((token == remote::token_for<Handle>() && ((this->*Handle)(source, payload), true)) || ...);
+}
+
 std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
                                                std::size_t bytes) {
-  for (brief const& each : briefs_) {
-    if (each.token != token) continue;
-    came_from_peers();
-    (this->*each.handle)(source, begin + header_bytes);
+  came_from_peers();
+  if (handled_by<&remote_memory::serve_put, &remote_memory::acknowledged, &remote_memory::serve_get,
+                 &remote_memory::fetched, &remote_memory::serve_atomic, &remote_memory::changed>(
+          token, source, begin + header_bytes))
     return 0;
-  }
   if (token != remote::put_with_notice_token()) return bytes;
   std::byte* const trailer_at = begin + bytes - sizeof(notice_trailer);
   auto const trailer = remote::read_at<notice_trailer>(trailer_at);
@@ -221,7 +225,6 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
   auto head = remote::read_at<piece_head>(head_at);
   // A short one becomes the call as it is.
   if (trailer.flag == 0 && head.bytes <= shortest_apart) return bytes;
-  came_from_peers();
   if (!put(source, head, head_at + sizeof head)) return 0;
   if (trailer.flag == 0) {
     // What is left is a put of nothing.
@@ -244,7 +247,7 @@ bool remote_memory::acknowledge_late() {
   return true;
 }
 
-void remote_memory::serve_get(std::int32_t source, std::byte const* payload) {
+void remote_memory::serve_get(std::int32_t source, std::byte* payload) {
   auto const head = remote::read_at<piece_head>(payload);
   std::byte const* const description = payload + sizeof head;
   if (auto const no = look_at_all(head, description)) {
@@ -260,7 +263,7 @@ void remote_memory::serve_get(std::int32_t source, std::byte const* payload) {
   }
 }
 
-void remote_memory::serve_atomic(std::int32_t source, std::byte const* payload) {
+void remote_memory::serve_atomic(std::int32_t source, std::byte* payload) {
   auto const order = remote::read_at<remote::atomic_order>(payload);
   auto no = look_at(order.offset, order.what.bytes);
   if (!no && order.offset % order.what.bytes != 0) {
