@@ -35,7 +35,6 @@
 #include "engine/start_report.hpp"
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
-#include "engine/tokens/token.hpp"
 #include "memory/host/host_heap.hpp"
 
 namespace atl::engine {
@@ -144,15 +143,10 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   region.populate(0, config.layout.ring_offset);
 }
 
-/// Which libatoll this is: what stands in the tokens of all its functions, by which ranks call each other.
-std::string own_build() {
-  return format("%08x", static_cast<unsigned>(token_of(reinterpret_cast<void const*>(&own_build)) >> 32));
-}
-
 std::unique_ptr<network_messages> open_messages(bootstrap::channel& channel, simulated_machine* machine,
                                                 shm::endpoint const& neighbours,
                                                 transport::message_memory& memory) {
-  std::unique_ptr<transport::network> network = open_network(channel, own_build(), machine);
+  std::unique_ptr<transport::network> network = open_network(channel, machine);
   if (network == nullptr) return nullptr;
   network_messages::shape what;
   what.address_of = [&channel, name = network->name()](std::int32_t rank) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/engine/token.hpp>
+
 #include "base/error.hpp"
 #include "base/os/descriptor_limit.hpp"
 #include "base/settings.hpp"
@@ -47,15 +49,20 @@ bool chosen_in_vain(std::vector<std::string> const& names, std::string const& us
   return false;
 }
 
+/// Which libatoll this is: what stands in the tokens of all its functions, by which ranks call each other.
+std::string own_build() {
+  return format("%08x", static_cast<unsigned>(token_of(reinterpret_cast<void const*>(&own_build)) >> 32));
+}
+
 /// Opens the network that the job agrees on. Later periods of the process find the same without meeting again.
 transport::opened_network open_among(
-    bootstrap::channel& channel, std::string const& build, std::vector<std::string> const& names,
+    bootstrap::channel& channel, std::vector<std::string> const& names,
     std::function<transport::opened_network(std::string const&)> const& open) {
   static std::vector<std::string> among;
   static std::string agreed;
   if (!agreed.empty() && names == among) return open(agreed);
   transport::opened_network result;
-  agreement found = agree_on_network(channel, build, names, [&](std::string const& name) {
+  agreement found = agree_on_network(channel, own_build(), names, [&](std::string const& name) {
     result.network.reset();
     result = open(name);
     return result.network != nullptr ? std::string() : result.why_not;
@@ -78,8 +85,7 @@ std::unique_ptr<simulated_machine> join_simulated(bootstrap::channel& channel) {
   return std::make_unique<simulated_machine>(channel);
 }
 
-std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, std::string const& build,
-                                                 simulated_machine* machine) {
+std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, simulated_machine* machine) {
   bootstrap::placement const& place = channel.where();
   if (place.hosts == 1) return nullptr;
   static_cast<void>(
@@ -107,7 +113,7 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, st
       config.library = library.c_str();
       return transport::open_plugin(name, config);
     };
-    transport::opened_network opened = open_among(channel, build, names, open);
+    transport::opened_network opened = open_among(channel, names, open);
     if (opened.network == nullptr) {
       if (simulated) opened.why_not += opened.why_not.empty() ? "" : "; ";
       if (simulated) opened.why_not += "sim: only between simulated hosts";

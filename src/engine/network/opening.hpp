@@ -16,10 +16,8 @@ namespace atl::engine {
 /// Collective over the machine. Throws startup_error.
 std::unique_ptr<simulated_machine> join_simulated(bootstrap::channel& channel);
 
-/// The network of this rank, null in jobs on one host; leaves its address for the others. `build`: of this library, see agree_on_network(). Throws
-/// startup_error.
-std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, std::string const& build,
-                                                 simulated_machine* machine);
+/// The network of this rank, null in jobs on one host; leaves its address for the others. Throws startup_error.
+std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, simulated_machine* machine);
 
 /// How a rank of the job is reached by `network`, as that has left it. Ends the job if that uses another network.
 std::string address_of(bootstrap::channel& channel, std::int32_t rank, std::string_view network);
