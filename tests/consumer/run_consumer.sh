@@ -79,9 +79,10 @@ case $way in
       echo "a project that adds the library as a subdirectory gets more than the library"
       exit 1
     fi
-    # Building it twice is not worth the time: built as a static library, and that installed as well; files in groups.
+    # Building it twice is not worth the time: built as a static library, and that installed as well; files in groups; without
+    # the modules of networks, which are the same beside a shared one.
     configure "$here/add_subdirectory" "${options[@]}" -DBUILD_SHARED_LIBS=OFF -DATOLL_INSTALL=ON \
-      -DATOLL_BUILD_TOOLS=ON -DATOLL_CLI11=OFF -DCMAKE_UNITY_BUILD=ON
+      -DATOLL_BUILD_TOOLS=ON -DATOLL_CLI11=OFF -DATOLL_UCX=OFF -DATOLL_OFI=OFF -DCMAKE_UNITY_BUILD=ON
     "$cmake" --build "$work"
     check "$2" "$work/hello"
     prefix=$work/prefix
