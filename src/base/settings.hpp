@@ -48,6 +48,13 @@ struct current {
 };
 current look_up(entry const& what);
 
+/// A variable of the environment that is no setting, and the one whose name it almost has.
+struct misspelt {
+  std::string name;
+  char const* meant;
+};
+std::vector<misspelt> all_misspelt();
+
 /// Settings that ranks of a job have to have alike, for follow(). Launchers do not see to it: Open MPI's mpirun hands variables to ranks
 /// of its own host, and to others those that it is told to.
 std::string shared_by_job();

@@ -315,6 +315,11 @@ void start(bool threaded) {
                {heap_bytes, cores, !w.progress.waiting.spare_cores, oversubscribed.has_value(),
                 w.shm.config().read_peers, w.network != nullptr ? &w.network->transport() : nullptr},
                settings::verbosity());
+  if (place.rank == 0 && periods_ended() == 0) {
+    for (auto const& each : settings::all_misspelt()) {
+      warn("init", "%s is set, but is no setting: is %s meant?", each.name.c_str(), each.meant);
+    }
+  }
   channel.mark(rank_state::initialized);
   bootstrap::look_for_mpi_singletons(channel);
 }

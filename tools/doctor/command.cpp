@@ -150,6 +150,10 @@ void check_settings(report& to) {
     to.add(finding::problem, "settings", now.problem);
     good = false;
   }
+  for (auto const& each : settings::all_misspelt()) {
+    to.add(finding::note, "settings",
+           format("%s is set, but is no setting: is %s meant?", each.name.c_str(), each.meant));
+  }
   if (good) to.add(finding::good, "settings", "all values can be used");
 }
 

@@ -99,6 +99,9 @@ void print_settings() {
                 now.origin.c_str(), item.help);
     if (!now.problem.empty()) std::printf("    ! %s\n", now.problem.c_str());
   }
+  for (auto const& each : settings::all_misspelt()) {
+    std::printf("    ! %s is set, but is no setting: is %s meant?\n", each.name.c_str(), each.meant);
+  }
 }
 
 }  // namespace

@@ -150,6 +150,30 @@ TEST(settings, every_entry_has_a_default_that_is_valid_and_a_help_text) {
   }
 }
 
+TEST(settings, names_that_are_almost_those_of_settings_are_found) {
+  auto const meant = [](char const* name) -> std::string {
+    scoped_variable const variable(name, "1");
+    for (auto const& each : settings::all_misspelt()) {
+      if (each.name == name) return each.meant;
+    }
+    return "";
+  };
+  EXPECT_EQ(meant("ATOLL_TRANSPORT"), "ATOLL_TRANSPORTS");
+  EXPECT_EQ(meant("ATOLL_SIM_HOST"), "ATOLL_SIM_HOSTS");
+  EXPECT_EQ(meant("ATOLL_HSOT"), "ATOLL_HOST");
+  EXPECT_EQ(meant("UPCXX_SHARED_HEAP"), "UPCXX_SHARED_HEAP_SIZE");
+  // Settings; what others read; what could be several; what others named.
+  for (char const* const name : {"ATOLL_HOST",     "UPCXX_VERBOSE",      "ATOLL_JOB",
+                                 "ATOLL_RANK",     "ATOLL_JOB_ENDS",     "ATOLL_CLUSTER_JOB",
+                                 "ATOLL_TERMINAL", "ATOLL_PYTHON",       "ATOLL_CXX",
+                                 "ATOLL_CC",       "ATOLL_TEST_SOCKETS", "ATOLL_HEAT3D_FAULT",
+                                 "UPCXX_NETWORK",  "UPCXX_CODEMODE",     "UPCXX_THREADMODE",
+                                 "UPCXX_INSTALL",  "UPCXX_LINK_CUDA",    "UPCXX_GASNET_CONDUIT",
+                                 "ATOLL_SIM",      "MY_ATOLL_HOSTS"}) {
+    EXPECT_EQ(meant(name), "") << name;
+  }
+}
+
 TEST(settings_deathtest, those_of_a_job_are_the_first_ranks) {
   scoped_variable const timeout("ATOLL_HOST_TIMEOUT", "4");
   scoped_variable const bundles("ATOLL_BUNDLES_BY_HOST", "yes");
