@@ -55,9 +55,7 @@ slice=()
 
 say "Heat on $ranks ranks, one-sided communication"
 printf '    $'; printf ' %s' atoll run -n "$ranks" "${simulation[@]##*/}" --exchange rma; echo
-live=()
-[ -t 1 ] && live=(--pty)  # the progress line that overwrites itself needs a terminal
-"$bin/atoll" run "${live[@]}" -n "$ranks" "${simulation[@]}" --exchange rma "${slice[@]}" || die "the simulation failed"
+"$bin/atoll" run -n "$ranks" "${simulation[@]}" --exchange rma "${slice[@]}" || die "the simulation failed"
 
 if command -v mpirun > /dev/null && grep -q '^ATOLL_MPI_AVAILABLE:INTERNAL=TRUE' build/release/CMakeCache.txt; then
   say "The same with message passing, under MPI's launcher"

@@ -1,5 +1,6 @@
 #include "common/console.hpp"
 
+#include <array>
 #include <cstdarg>
 #include <cstdio>
 
@@ -30,11 +31,13 @@ bool console::live_is_due(double seconds) {
 }
 
 void console::live_line(char const* format, ...) {
-  std::fputs(clear_line, stdout);
+  std::array<char, 256> text{};
   std::va_list values;
   va_start(values, format);
-  std::vprintf(format, values);
+  std::vsnprintf(text.data(), text.size(), format, values);
   va_end(values);
+  // What goes on in the next row of a narrow terminal cannot be overwritten.
+  std::printf("%s%.*s", clear_line, terminal_columns() - 1, text.data());
   std::fflush(stdout);
   live_shown_ = true;
 }

@@ -1,12 +1,16 @@
 #include "common/host.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <functional>
@@ -26,7 +30,21 @@ double number_in(char const* path) {
 
 }  // namespace
 
-bool at_terminal() { return isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0; }
+bool at_terminal() {
+  if (isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0) return true;
+  char const* const seen = std::getenv("ATOLL_TERMINAL");
+  struct stat output {};
+  return seen != nullptr && fstat(STDOUT_FILENO, &output) == 0 &&
+         seen == std::to_string(output.st_dev) + ":" + std::to_string(output.st_ino);
+}
+
+int terminal_columns() {
+  int const terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  winsize size{};
+  bool const known = terminal >= 0 && ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  if (terminal >= 0) close(terminal);
+  return known ? size.ws_col : 80;
+}
 
 std::string utc_now() {
   std::time_t const t = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

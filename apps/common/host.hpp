@@ -22,8 +22,11 @@ std::optional<std::string> memory_shortage(std::string const& what, double neede
 double number_of(std::string_view name);
 
 /// Whether a person sees what is printed, rather than a file. Open MPI's mpirun lends rank 0 a terminal as
-/// standard output, wherever it sends that, but not as standard error.
+/// standard output, wherever it sends that, but not as standard error. `atoll run` passes on what comes out of a pipe, and
+/// says of which if that is seen.
 bool at_terminal();
+/// How many characters stand in a row of it.
+int terminal_columns();
 
 /// "1.2 s", "12 min", "3.4 h".
 std::string duration(double seconds);

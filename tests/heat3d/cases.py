@@ -5,15 +5,20 @@ The values come from an independent serial program with compensated sums; means 
 """
 
 import argparse
+import fcntl
 import math
 import os
+import pty
 import re
+import select
 import shutil
 import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 
 SKIPPED = 77
 
@@ -401,6 +406,29 @@ def results(bench):
     require(lines[0] == "step,max_s,rank0_s" and len(lines) == 12, f"{times}: {lines[:2]}, {len(lines)} lines")
 
 
+def progress(bench):
+    """At a terminal a line says how far the run is, which fits in one row."""
+    def own_terminal():
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    words = ["-X", "4", "-Y", "4", "-Z", "4", "-I", "5000000", "-N", "5000000"]  # nobody waits for the end
+    for ranks in (1, 2):
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+        job = subprocess.Popen([bench.launcher, "run", "-n", str(ranks), bench.heat3d, *words], stdin=slave, stdout=slave, stderr=slave,
+                               preexec_fn=own_terminal)
+        os.close(slave)
+        seen = b""
+        while not re.search(rb"\x1b\[Kstep \d+ of 5000000[^\r]*\r", seen):
+            require(select.select([master], [], [], 60)[0], f"no line says how far the run is: {seen}")
+            seen += os.read(master, 4096)
+        require(max(map(len, re.findall(rb"step \d+ of [^\r\n]*", seen))) < 30, f"a line is longer than a row: {seen}")
+        os.write(master, b"\x03")
+        require(job.wait(timeout=60) == 130, f"Ctrl-C: {job.returncode}")
+        os.close(master)
+
+
 def errors(bench):
     """What users do wrong gets one line from one rank, and a status that says so."""
     small = ["-X", "4", "-Y", "4", "-Z", "4", "-N", "3", "--quiet"]
@@ -555,7 +583,7 @@ def report(bench):
     require("python3-matplotlib" in output.errors, f"no advice: {output.errors}")
 
 
-GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, graph, kernel, faults, results, errors, mpi, study, report)}
+GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, graph, kernel, faults, results, progress, errors, mpi, study, report)}
 
 
 def main():

@@ -64,6 +64,17 @@ def own_terminal():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
+def read_until(terminal, words):
+    """What comes out of a terminal, up to these words; all of it where they do not come."""
+    seen = b""
+    while words not in seen and select.select([terminal], [], [], PATIENCE)[0]:
+        try:
+            seen += os.read(terminal, 4096)
+        except OSError:  # nobody writes any more
+            break
+    return seen
+
+
 class Outcome:
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds
@@ -460,6 +471,26 @@ class OutputAndInput(LauncherTest):
         os.close(master)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("typed\n", out)
+
+    def test_questions_of_several_ranks_are_seen_at_a_terminal(self):
+        master, slave = pty.openpty()
+        ask = "if [ $ATOLL_RANK = 1 ]; then printf 'n? '; until [ -e \"$1\" ]; do sleep 0.01; done; else read n; fi; echo \"$ATOLL_RANK has $n\""
+        with tempfile.TemporaryDirectory() as folder:
+            go = os.path.join(folder, "go")
+            process = subprocess.Popen([ATOLL, "run", "-n", "2", "sh", "-c", ask, "sh", go], env=self.environment(), stdin=slave, stdout=slave,
+                                       stderr=slave, preexec_fn=own_terminal)
+            os.close(slave)
+            seen = read_until(master, b"n? ")
+            os.write(master, b"5\n")
+            seen += read_until(master, b"0 has 5")
+            with open(go, "w"):
+                pass
+            seen += read_until(master, b"1 has ")
+            self.assertEqual(process.wait(timeout=PATIENCE), 0, seen)
+        os.close(master)
+        # The question stands below what others say, and is a whole line in the end.
+        self.assertIn(b"\r\x1b[K0 has 5\r\nn? ", seen)
+        self.assertIn(b"\r\x1b[Kn? 1 has ", seen)
 
     def test_control_c_at_a_terminal_ends_the_job(self):
         master, slave = pty.openpty()

@@ -58,7 +58,7 @@ job::job(run_options const& options)
     : options_(options),
       host_(host_name()),
       board_(bootstrap::board::create(options.ranks, os::random_hex(16), options.environment)),
-      output_(STDOUT_FILENO),
+      output_(STDOUT_FILENO, ::isatty(STDOUT_FILENO) != 0 && same_file(STDOUT_FILENO, STDERR_FILENO)),
       errors_(STDERR_FILENO),
       messages_(same_file(STDOUT_FILENO, STDERR_FILENO) ? output_ : errors_),
       started_(clock::now()) {}

@@ -25,7 +25,10 @@ bool job::drain(stream& from) {
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return false;
+    if (got < 0 && errno == EAGAIN) {
+      from.lines.pause(*from.to);
+      return false;
+    }
     // End; a terminal reports it as EIO.
     from.lines.finish(*from.to);
     from.end.reset();

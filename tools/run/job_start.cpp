@@ -80,7 +80,8 @@ void job::start_rank(int rank, std::vector<std::string> const& environment, std:
   make_pipe(made.errors.end, errors);
   ::fcntl(made.output.end.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(made.errors.end.get(), F_SETFL, O_NONBLOCK);
-  rank_start const how{rank, input_->descriptor_for(rank), output.get(), errors.get(), cores, failure_pipe};
+  rank_start const how{rank,         input_->descriptor_for(rank), output.get(), errors.get(), cores,
+                       failure_pipe, output_.is_screen()};
   made.pid = spawn(options_, board_, environment, how);
   made.running = true;
   board_.slot(rank).spawned_pid.store(made.pid, std::memory_order_release);

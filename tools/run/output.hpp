@@ -13,10 +13,14 @@ namespace atl::tools {
 class sink {
  public:
   /// `descriptor` stays the caller's and stays as it is (it may be shared with other programs,
-  /// so it is not made non-blocking).
-  explicit sink(int descriptor) noexcept : descriptor_(descriptor) {}
+  /// so it is not made non-blocking). `screen`: somebody looks at it while lines are being written.
+  explicit sink(int descriptor, bool screen = false) noexcept : descriptor_(descriptor), screen_(screen) {}
 
   void add(std::string_view text);
+  /// On a screen: the beginning of somebody's line, below all others until he hides it or another's is shown.
+  void show(std::string_view beginning, void const* whose);
+  void hide(void const* whose);
+  bool is_screen() const noexcept { return screen_; }
   /// Writes what can be written at once.
   void flush();
   bool empty() const noexcept { return text_.size() == written_; }
@@ -30,7 +34,13 @@ class sink {
 
  private:
   static constexpr std::size_t limit = 1 << 20;
+  void clear_last_row();
+
   int descriptor_;
+  bool screen_;
+  std::string shown_;  ///< the beginning of a line
+  void const* whose_ = nullptr;
+  bool in_last_row_ = false;  ///< where it stands but while a line is added
   std::string text_;
   std::size_t written_ = 0;
   bool broken_ = false;
@@ -39,6 +49,9 @@ class sink {
 
 /// What the user hears when standard output has a failure(): a line.
 std::string lost_output(sink const& output);
+
+/// As much of the beginning of a line as stands in so many columns of a terminal.
+std::string_view fitting(std::string_view beginning, std::size_t columns);
 
 /// A "line" longer than this is cut, so that a program that writes binary data cannot exhaust our memory.
 inline constexpr std::size_t longest_line = std::size_t{64} << 20;
@@ -51,13 +64,19 @@ class line_splitter {
   line_splitter(std::string prefix, bool whole) : prefix_(std::move(prefix)), whole_(whole) {}
 
   void add(std::string_view bytes, sink& to);
+  /// Nothing more is there now: what there is of a line is shown on a screen, such as a question, or how far a run is.
+  void pause(sink& to);
   /// The stream has ended: passes on a last line without an end, and ends it.
   void finish(sink& to);
 
  private:
+  /// Of a line that is written again and again (`\r`), only what stands on the screen in the end is wanted there.
+  void keep_last_version();
+
   std::string prefix_;
   std::string partial_;
   bool whole_;
+  bool unseen_ = false;  ///< there is more of partial_ than was shown
 };
 
 }  // namespace atl::tools

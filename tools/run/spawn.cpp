@@ -30,8 +30,8 @@ rlimit file_limit_before{};
 /// Variables by which PMIx servers and MPI launchers recognise their own processes. A rank of ours is none of
 /// those, even when `atoll run` itself was started by one.
 bool belongs_to_other_launcher(std::string_view line, bool under_pmix) {
-  for (std::string_view const prefix :
-       {"PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "ATOLL_JOB=", "ATOLL_RANK="}) {
+  for (std::string_view const prefix : {"PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_",
+                                        "ATOLL_JOB=", "ATOLL_RANK=", "ATOLL_TERMINAL="}) {
     if (line.starts_with(prefix)) return true;
   }
   if (!under_pmix) return false;
@@ -110,6 +110,11 @@ int spawn(run_options const& options, bootstrap::board const& board,
   own.push_back(format("%s=%d:%d:%s", bootstrap::job_variable, board.descriptor(),
                        static_cast<int>(::getpid()), board.header().job_id));
   own.push_back(format("%s=%d", bootstrap::rank_variable, how.rank));
+  struct stat output {};
+  if (how.on_screen && ::fstat(how.output, &output) == 0) {
+    own.push_back(format("%s=%llu:%llu", terminal_variable, static_cast<unsigned long long>(output.st_dev),
+                         static_cast<unsigned long long>(output.st_ino)));
+  }
   std::vector<std::string> words{options.program};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   auto const argument_pointers = pointers_to(words);

@@ -19,7 +19,11 @@ struct rank_start {
   int errors = -1;
   std::vector<int> cores;  ///< to bind to; none: not bound
   int failure_pipe = -1;   ///< close-on-exec; gets an exec_failure when the program cannot be run
+  bool on_screen = false;  ///< somebody looks at what goes to `output`, also at lines that are not complete
 };
+
+/// Tells a rank which file it is, "<device>:<inode>", behind which a terminal is: it may have been redirected since.
+inline constexpr char const* terminal_variable = "ATOLL_TERMINAL";
 
 /// Sent through the failure pipe.
 struct exec_failure {

@@ -63,6 +63,69 @@ TEST_F(output, job_of_one_rank_passes_bytes_on_as_they_come) {
   EXPECT_TRUE(to.empty());
 }
 
+// Where nobody knows how wide it is, a screen has 80 columns.
+TEST_F(output, beginnings_of_lines_stand_below_all_others_on_a_screen) {
+  sink to(writing_.get(), true);
+  line_splitter one("[1] ", true);
+  line_splitter two("[2] ", true);
+  one.add("n? ", to);
+  one.pause(to);
+  one.pause(to);
+  two.add("hello\n", to);
+  to.flush();
+  EXPECT_EQ(read_all(), "[1] n? \r\033[K[2] hello\n[1] n? ");
+  one.add("5\n", to);
+  two.add("end", to);
+  two.finish(to);
+  to.flush();
+  EXPECT_EQ(read_all(), "\r\033[K[1] n? 5\n[2] end\n");
+}
+
+TEST_F(output, lines_that_are_written_again_and_again_are_seen_on_a_screen) {
+  sink to(writing_.get(), true);
+  line_splitter one("", true);
+  line_splitter two("", true);
+  one.add("\r\033[K10 %", to);
+  one.pause(to);
+  one.add("\r\033[K20 %", to);
+  one.pause(to);
+  two.add("11 %\r", to);
+  two.pause(to);
+  one.add("\r\033[Kdone\r\n", to);
+  two.add("22 %\r", to);
+  two.finish(to);
+  to.flush();
+  EXPECT_EQ(read_all(),
+            "\033[K10 %"
+            "\r\033[K\033[K20 %"
+            "\r\033[K11 %\r"
+            "\r\033[K\033[Kdone\r\n11 %\r"
+            "\r\033[K22 %\r\n");
+}
+
+TEST_F(output, beginnings_of_lines_stay_in_one_row) {
+  sink to(writing_.get(), true);
+  line_splitter one("", true);
+  one.add("\033[1m" + std::string(100, 'x'), to);
+  one.pause(to);
+  to.flush();
+  EXPECT_EQ(read_all(), "\033[1m" + std::string(79, 'x'));
+  one.add("\n", to);
+  to.flush();
+  EXPECT_EQ(read_all(), "\r\033[K\033[1m" + std::string(100, 'x') + "\n");
+  EXPECT_EQ(atl::tools::fitting("\xc3\xa4\xc3\xb6\xc3\xbc", 2), "\xc3\xa4\xc3\xb6");
+}
+
+TEST_F(output, elsewhere_nothing_is_seen_of_lines_before_they_are_whole) {
+  sink to(writing_.get());
+  line_splitter one("", true);
+  one.add("10 %\r", to);
+  one.pause(to);
+  one.add("20 %\n", to);
+  to.flush();
+  EXPECT_EQ(read_all(), "10 %\r20 %\n");
+}
+
 TEST_F(output, full_pipe_does_not_block) {
   sink to(writing_.get());
   std::string const text(3 << 20, 'x');
