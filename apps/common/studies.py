@@ -3,6 +3,7 @@
 import argparse
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -103,7 +104,9 @@ class Study:
         """On a terminal, until say() prints what came of it."""
         if sys.stdout.isatty():
             minutes = (time.monotonic() - self.began) / 60
-            sys.stdout.write(f"\r\033[K{what} ...  ({minutes:.1f} min so far)")
+            # What goes on in the next row of a narrow terminal cannot be overwritten.
+            columns = shutil.get_terminal_size().columns - 1
+            sys.stdout.write(f"\r\033[K{f'{what} ...  ({minutes:.1f} min so far)'[:columns]}")
             sys.stdout.flush()
 
     def say(self, line):
@@ -140,6 +143,7 @@ def draw(launcher, database, folder):
 
 def run_study(name, make, options):
     """Runs a study to its end, draws what it found, and exits: 1 if a run failed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # else the run that goes on would outlive the study
     try:
         study = make(options)
         study.run_all()

@@ -482,6 +482,23 @@ def mpi(bench):
     require("mpirun" in output.errors, f"no advice: {output.errors}")
 
 
+def command_lines():
+    """Of all processes."""
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/cmdline", encoding="utf-8", errors="replace") as file:
+                yield file.read()
+        except OSError:  # it has ended
+            pass
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + 60
+    while not condition():
+        require(time.monotonic() < deadline, f"waited in vain: {what}")
+        time.sleep(0.02)
+
+
 def study(bench):
     """The study at sizes that say nothing: all variants in turn, until the memory is full; interrupted ones go on."""
     def run(words, env=None, status=0):
@@ -523,6 +540,14 @@ def study(bench):
         job = subprocess.run([bench.launcher, "heat-study", "-o", folder, *words], capture_output=True, text=True, check=False,
                              env={**os.environ, "ATOLL_SIM_DEVICES": "0"})
         require(job.returncode != 0 and mentioned in job.stderr and "Traceback" not in job.stderr, f"{words}: {job.stderr}")
+    # What is running when the study is asked to end ends with it.
+    folder = bench.path("ended")
+    job = subprocess.Popen([bench.launcher, "heat-study", "--sizes", "64", "--ranks", "1", "--steps", "1000000", "-o", folder],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: os.path.exists(os.path.join(folder, "runs.db")), "a run begins")
+    job.terminate()
+    require("goes on from here" in job.communicate(timeout=60)[1], "the study does not say that it was interrupted")
+    wait_for(lambda: not any(folder in words for words in command_lines()), "nothing of the study is left")
     # A run that fails is said, and the study with it; the others go on.
     text = run(["--backend", "device-sim", "--ranks", "2", "--sizes", "6", "-o", bench.path("broken")],
                {"ATOLL_SIM_DEVICES": "2", "ATOLL_HEAT3D_FAULT": "device"}, status=1)
