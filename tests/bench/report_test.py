@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What `atoll report` makes of results: which runs count, what is drawn of them, what is said of pictures. Skipped without matplotlib."""
 
+import contextlib
+import io
 import os
 import sqlite3
 import sys
@@ -8,6 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "report"))
 try:
@@ -21,12 +24,23 @@ import curves  # noqa: E402
 import drawing  # noqa: E402
 import heat  # noqa: E402
 import heat_pictures  # noqa: E402
+import hpgmg  # noqa: E402
 import hpgmg_pictures  # noqa: E402
 import page  # noqa: E402
 import report  # noqa: E402
 
 RUNS = ("run INTEGER PRIMARY KEY, date, host, cores, version, commit_id, x, y, z, ranks, devices, device, exchange, backend, grid, "
         "seconds, steps, median_s, p10_s, p90_s, comm_share, passed, residual")
+HPGMG = {
+    "hpgmg_runs": {"run": 1, "date": "2026-01-31T12:00:00Z", "host": "here", "cores": 4, "version": "1", "commit_id": "c0ffee", "ranks": 2, "threads": 1,
+                   "log2_box": 4, "boxes_per_rank": 4, "cells": 32, "boxes": 2, "operator": "7pt", "smoother": "cheby", "cycle": "f", "box_order": "lex",
+                   "periodic": 0, "helmholtz": 0, "comm": "bulk", "comm_lines": 99, "triad_bytes_per_s": 1e10, "bytes_per_cell": 64, "sweep_s": 1e-4,
+                   "error": 1e-3, "passed": 1},
+    "hpgmg_sizes": {"run": 1, "level": 0, "cells": 32, "best_s": 1e-2, "mean_s": 2e-2},
+    "hpgmg_solves": {"run": 1, "level": 0, "seconds": 2e-2},
+    "hpgmg_phases": {"run": 1, "start": 0, "level": 0, "cells": 32, "phase": "smooth", "seconds": 1e-2},
+    "hpgmg_messages": {"run": 1, "form": "rank", "least_bytes": 1024, "messages": 8},
+}
 MACHINES = "runs, run, processor, processors, memory_bytes, system, compiler, mpi, load, waited, disturbed, hosts, placement"
 
 
@@ -38,6 +52,14 @@ class Results:
         self.database = sqlite3.connect(path)
         self.database.executescript(f"CREATE TABLE runs ({RUNS}); CREATE TABLE machines ({MACHINES}); "
                                     "CREATE TABLE steps (run, step, max_s, rank0_s)")
+
+    def add_hpgmg(self, with_run=True):
+        """What the other application adds; without a run, what one leaves that could not be done."""
+        with self.database:
+            for name, row in HPGMG.items():
+                self.database.execute(f"CREATE TABLE {name} ({', '.join(row)})")
+                if with_run:
+                    self.database.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", list(row.values()))
 
     def add(self, edge, ranks, exchange, steps, disturbed=0, hosts=1):
         with self.database:
@@ -55,7 +77,7 @@ class Heat(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.results = Results(self.folder / "runs.db")
+        self.results = Results(str(self.folder / "runs.db"))
         self.addCleanup(self.results.database.close)
 
     def test_disturbed_runs_are_left_out_or_marked(self):
@@ -92,7 +114,36 @@ class Heat(unittest.TestCase):
         for length in (100, 1000, 4096, len(whole) - 4096):
             part.write_bytes(whole[:length])
             with self.assertRaisesRegex(drawing.NothingToDraw, "part.db: .*(malformed|not a database)"):
-                report.content_of(str(part)).read(str(part))
+                report.contents_of(str(part))
+
+    def test_runs_of_both_applications_in_one_file_are_shown(self):
+        self.results.add(8, 2, "rma", [1e-3] * 10)
+        self.results.add_hpgmg()
+        output = self.folder / "page"
+        with contextlib.ExitStack() as changed:
+            for module in (heat, hpgmg):  # drawn is what both have
+                changed.enter_context(mock.patch.object(module, "pictures", lambda plt, data: [("sizes", plt.figure(), "caption")]))
+            changed.enter_context(mock.patch.object(sys, "argv", ["report.py", self.results.path, "-o", str(output)]))
+            printed = changed.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            report.main()
+        text = (output / "index.html").read_text(encoding="utf-8")
+        for each in (printed.getvalue(), text.split("<body>")[1]):
+            self.assertTrue(each.index("heat3d results") < each.index("8³") < each.index("hpgmg results") < each.index("32³"), each)
+        for name in ("heat-sizes", "hpgmg-sizes"):
+            self.assertTrue((output / f"{name}.png").exists(), name)
+            self.assertIn(f'href="{name}.svg"', text)
+
+    def test_tables_without_runs_are_left_out(self):
+        self.results.add_hpgmg(with_run=False)
+        with self.assertRaisesRegex(drawing.NothingToDraw, "holds no runs"):
+            report.contents_of(self.results.path)
+        self.results.add(8, 2, "rma", [1e-3] * 10)
+        self.assertEqual([module for module, _ in report.contents_of(self.results.path)], [heat])
+        other = sqlite3.connect(self.folder / "other.db")
+        other.execute("CREATE TABLE addresses (name)")
+        other.close()
+        with self.assertRaisesRegex(drawing.NothingToDraw, "no results file of heat3d or hpgmg"):
+            report.contents_of(str(self.folder / "other.db"))
 
     def test_pictures_have_labels_words_and_points_inside_their_bars(self):
         slow = [1e-3] * 99 + [1.0]  # the mean is far above the ninetieth percentile
@@ -115,7 +166,7 @@ class Heat(unittest.TestCase):
                         self.assertTrue(any(p[0] == x and low <= p[1] <= high for p in points), name)
             if name == "scaling":
                 path = drawing.save_all(figure, str(self.folder / name))
-                page.write(str(self.folder / "index.html"), "t", [], [(path, caption, words)], ["cells"], [], "")
+                page.write(str(self.folder / "index.html"), [page.Section("t", [], [(path, caption, words)], ["cells"], [], "")])
                 self.assertIn(f'alt="{words.split(".")[0]}', (self.folder / "index.html").read_text(encoding="utf-8"))
                 begins = [(self.folder / f"{name}.{kind}").read_bytes()[:4] for kind in ("png", "svg", "pdf")]
                 self.assertEqual(begins, [b"\x89PNG", b"<?xm", b"%PDF"])

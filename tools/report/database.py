@@ -35,6 +35,16 @@ def has_table(path, name):
         database.close()
 
 
+def has_rows(path, table):
+    database = connect(path)
+    try:
+        return database.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None
+    except sqlite3.DatabaseError as error:
+        raise NothingToDraw(f"{path}: damaged ({error})") from None
+    finally:
+        database.close()
+
+
 def machines_of(connection, table):
     """What each run of a table of runs was made on. Files of earlier versions do not say."""
     if not connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'machines'").fetchone()[0]:

@@ -9,6 +9,7 @@ from drawing import NothingToDraw
 from heat_pictures import pictures  # noqa: F401, used by report.py
 
 TITLE = "heat3d results"
+TABLE = "runs"
 NOTE = ("ms/step is the time loop divided by its steps, and throughput is what follows from it. Beyond: the same less that "
         "of the kernels alone (exchange off). Median and percentiles are of single steps on rank 0; they are missing where "
         "nobody waits for the device in a step, so that only the time of starting kernels was seen. Communication is the share of "

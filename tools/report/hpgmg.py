@@ -9,6 +9,7 @@ from drawing import NothingToDraw
 from hpgmg_pictures import pictures  # noqa: F401, used by report.py
 
 TITLE = "hpgmg results"
+TABLE = "hpgmg_runs"
 NOTE = ("Times are of one solve of the finest grid, on rank 0: the best of all solves, the median and the mean. DOF/s is the number of cells over "
         "the mean. Ratio: the best solve over that of bulk on the same grid and ranks. Communication is rank 0's share of a solve "
         "in ghost exchanges, transfers between levels and collectives, waiting included. A sweep is one of the smoother over the finest "

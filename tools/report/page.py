@@ -3,6 +3,7 @@
 import base64
 import html
 import os
+from dataclasses import dataclass
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
@@ -40,21 +41,37 @@ def row(cells, heading, tag):
     return f"<tr>{''.join(parts)}</tr>"
 
 
-def write(path, title, facts, pictures, heading, rows, note):
-    """`facts`: pairs of texts. `pictures`: files, captions and what is read to those who do not see them. `note`: how to read the table."""
+@dataclass
+class Section:
+    """What one application, or one measurement, has to show."""
+
+    title: str
+    facts: list     # pairs of texts
+    pictures: list  # files, captions, and what is read to those who do not see them
+    heading: list
+    rows: list      # of the table, as texts
+    note: str       # how to read the table
+
+    def parts(self):
+        return [
+            f"<h1>{html.escape(self.title)}</h1><table>",
+            *[f'<tr><td>{html.escape(k)}</td><td class="fact">{html.escape(v)}</td></tr>' for k, v in self.facts],
+            "</table><h2>Pictures</h2>",
+            *[picture(*each) for each in self.pictures],
+            '<h2>Table</h2><div class="wide"><table>',
+            row(self.heading, self.heading, "th"),
+            *[row(cells, self.heading, "td") for cells in self.rows],
+            f"</table></div><p>{html.escape(self.note)}</p>",
+        ]
+
+
+def write(path, sections):
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>",
-        f"<h1>{html.escape(title)}</h1><table>",
-        *[f'<tr><td>{html.escape(k)}</td><td class="fact">{html.escape(v)}</td></tr>' for k, v in facts],
-        "</table><h2>Pictures</h2>",
-        *[picture(*each) for each in pictures],
-        '<h2>Table</h2><div class="wide"><table>',
-        row(heading, heading, "th"),
-        *[row(cells, heading, "td") for cells in rows],
-        f"</table></div><p>{html.escape(note)}</p>",
+        f"<title>{html.escape(', '.join(each.title for each in sections))}</title><style>{STYLE}</style></head><body>",
+        *[part for each in sections for part in each.parts()],
         "</body></html>",
     ]
     partial = f"{path}.{os.getpid()}.part"

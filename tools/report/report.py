@@ -16,15 +16,34 @@ import hpgmg
 import page
 
 
-def content_of(path):
-    """The module that understands the file."""
+def contents_of(path):
+    """What the file holds: modules that understand it, each with what it has read. Both applications may have added to one file."""
     if not os.path.isfile(path):
         raise drawing.NothingToDraw(f"{path}: no such file; atoll-heat3d --results, atoll-hpgmg --results and atoll bench gpu --json write "
                                     "some")
     with open(path, "rb") as file:
         if file.read(15) != b"SQLite format 3":
-            return copies
-    return hpgmg if database.has_table(path, "hpgmg_runs") else heat
+            return [(copies, copies.read(path))]
+    modules = [each for each in (heat, hpgmg) if database.has_table(path, each.TABLE)]
+    if not modules:
+        raise drawing.NothingToDraw(f"{path}: no results file of heat3d or hpgmg, though one of SQLite: it has no table of runs")
+    filled = [each for each in modules if database.has_rows(path, each.TABLE)]
+    if not filled:
+        raise drawing.NothingToDraw(f"{path}: holds no runs")
+    return [(each, each.read(path)) for each in filled]
+
+
+def section_of(content, data, path, output, prefix):
+    """Draws the pictures of one content, and makes its part of the page."""
+    plt = drawing.load()
+    pictures = []
+    for name, figure, caption in content.pictures(plt, data):
+        file = drawing.save_all(figure, os.path.join(output, prefix + name))
+        pictures.append((file, caption, drawing.describe(figure)))
+        plt.close(figure)
+    heading, rows = content.table(data)
+    facts = [("File", os.path.abspath(path)), *content.facts(data)]
+    return page.Section(content.TITLE, facts, pictures, heading, rows, content.NOTE)
 
 
 def main():
@@ -37,25 +56,23 @@ def main():
     arguments = parser.parse_args()
 
     try:
-        content = content_of(arguments.file)
-        data = content.read(arguments.file)
+        contents = contents_of(arguments.file)
     except drawing.NothingToDraw as problem:
         sys.stderr.write(f"atoll report: {problem}\n")
         sys.exit(2)
     os.makedirs(arguments.output, exist_ok=True)
-    plt = drawing.load()
-    pictures = []
-    for name, figure, caption in content.pictures(plt, data):
-        path = drawing.save_all(figure, os.path.join(arguments.output, name))
-        pictures.append((path, caption, drawing.describe(figure)))
-        plt.close(figure)
-    heading, rows = content.table(data)
+    # Pictures of both applications have the same names.
+    sections = [section_of(content, data, arguments.file, arguments.output, f"{content.__name__}-" if len(contents) > 1 else "")
+                for content, data in contents]
     index = os.path.join(arguments.output, "index.html")
-    facts = [("File", os.path.abspath(arguments.file)), *content.facts(data)]
-    page.write(index, content.TITLE, facts, pictures, heading, rows, content.NOTE)
-    page.print_table(heading, rows)
-    for path, *_ in pictures:
-        print(f"wrote {path}, .svg, .pdf")
+    page.write(index, sections)
+    for number, section in enumerate(sections):
+        if len(sections) > 1:
+            print(f"{chr(10) if number else ''}{section.title}")
+        page.print_table(section.heading, section.rows)
+    for section in sections:
+        for path, *_ in section.pictures:
+            print(f"wrote {path}, .svg, .pdf")
     print(f"wrote {index}")
     sys.stdout.flush()
     if arguments.open:
