@@ -65,8 +65,8 @@ splitting draw_teams(random_numbers& r, int ranks) {
   return s;
 }
 
-std::vector<operation> draw(random_numbers& r, model& m, std::uint32_t phase, std::uint32_t operations) {
-  std::uint32_t const written = phase % 2 * half_words;
+std::vector<operation> draw(random_numbers& r, model& m, std::uint32_t at_phase, std::uint32_t operations) {
+  std::uint32_t const written = at_phase % 2 * half_words;
   std::uint32_t const read = half_words - written;
   std::vector<std::uint32_t> next(static_cast<std::size_t>(m.ranks()), written);
   std::vector<operation> plan;

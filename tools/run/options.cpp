@@ -115,9 +115,9 @@ std::vector<std::string> added_environment(command_line const& line, std::vector
 }
 
 int parse_count(char const* option, std::string const& text) {
-  bool const digits =
+  bool const is_number =
       !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
-  if (!digits || std::atoi(text.c_str()) < 1)
+  if (!is_number || std::atoi(text.c_str()) < 1)
     throw startup_error(std::string(option) + " " + text + ": not a number of 1 or more");
   return std::atoi(text.c_str());
 }

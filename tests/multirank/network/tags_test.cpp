@@ -57,7 +57,9 @@ TEST_F(tags_test, those_in_use_are_not_taken_again) {
   done.finalize().wait();
   while (me == 1 && called < 2 * few) upcxx::progress();
   upcxx::barrier();
-  if (me == 1) EXPECT_EQ(called, 2 * few);
+  if (me == 1) {
+    EXPECT_EQ(called, 2 * few);
+  }
   upcxx::delete_array(mine);
 }
 

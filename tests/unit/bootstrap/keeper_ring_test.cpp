@@ -37,10 +37,10 @@ class link_between {
   link_between() {
     listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in at = loopback(0);
-    ::socklen_t bytes = sizeof at;
-    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&at), bytes), 0);
+    ::socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&at), size), 0);
     EXPECT_EQ(::listen(listener_.get(), 8), 0);
-    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &bytes);
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&at), &size);
     port_ = ntohs(at.sin_port);
   }
 
@@ -64,7 +64,7 @@ class link_between {
   void silence() { pairs_.clear(), kept_ = std::move(all_); }
 
   /// Carries what there is to carry, until so many bytes have gone both ways over one connection; false: not in time.
-  bool carry(std::size_t bytes) {
+  bool carry(std::size_t least) {
     auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (std::chrono::steady_clock::now() < end) {
       std::vector<pollfd> found{{listener_.get(), POLLIN, 0}};
@@ -85,7 +85,7 @@ class link_between {
       }
       if (found[0].revents != 0) take_call();
       for (std::size_t i = 0; i + 1 < carried_.size(); i += 2) {
-        if (carried_[i] >= bytes && carried_[i + 1] >= bytes && pairs_[i].first >= 0) return true;
+        if (carried_[i] >= least && carried_[i + 1] >= least && pairs_[i].first >= 0) return true;
       }
     }
     return false;
