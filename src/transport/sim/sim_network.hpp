@@ -194,7 +194,6 @@ class sim_network final : public network {
   // Remote memory, this side (memory.cpp).
   started start_put(std::int32_t rank, std::span<remote_piece const> to, std::span<local_piece const> from,
                     std::uint64_t const* tag, operation* events);
-  started put_in_cells(peer_record& to, job& what, operation* events);
   started start_get(std::int32_t rank, std::span<local_piece const> to, std::span<remote_piece const> from,
                     operation* events);
   bool start_flush(peer_record& to, operation* events, std::uint32_t whole);
