@@ -26,7 +26,8 @@ struct subcommand {
 };
 
 constexpr std::array subcommands{
-    subcommand{"run", atl::tools::run_command, "start a program on several ranks of this machine"},
+    subcommand{"run", atl::tools::run_command,
+               "start a program on several ranks, of this machine or of several hosts"},
     subcommand{"info", atl::tools::info_command,
                "what the library finds here: launchers, cores, memory, settings"},
     subcommand{"bench", nullptr, "measure latency, rate and bandwidth"},

@@ -103,8 +103,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
       ->type_name("SIZES");
   app.add_option(
          "--ranks", ranks,
-         "numbers of ranks; barrier, allreduce, broadcast and alltoall take any, other suites 2 [2,8,16]; gpu: 2, "
-         "and for collectives as many as there are devices [2,4]")
+         "numbers of ranks; barrier, allreduce, broadcast, alltoall and neighbors take any, other suites 2 [2,8,16]; gpu: "
+         "2, and for collectives as many as there are devices [2,4]")
       ->type_name("COUNTS");
   app.add_option("--blocks", o.blocks, "undisturbed blocks that a figure is the median of")
       ->capture_default_str()
@@ -135,7 +135,7 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
   }
   if (list) {
     for (auto const& s : all_suites()) {
-      std::printf("%-10.*s %.*s\n", static_cast<int>(s.name.size()), s.name.data(),
+      std::printf("%-13.*s %.*s\n", static_cast<int>(s.name.size()), s.name.data(),
                   static_cast<int>(s.help.size()), s.help.data());
     }
     status = 0;

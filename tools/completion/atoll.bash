@@ -94,7 +94,7 @@ _upcxx() {
     *)
       if [[ $word == -* ]]; then
         compopt -o nospace 2> /dev/null
-        _atoll_words "-codemode= -threadmode= -network= -info -help -O -g -c -o -std= -Wc,"
+        _atoll_words "-codemode= -threadmode= -network= -with-cuda -info -help -O -g -c -o -std= -Wc,"
       elif [[ $1 == *upcxx-meta ]]; then
         _atoll_words "$("$1" ALL 2> /dev/null | sed -n 's/^\([A-Z_]*\)=.*/\1/p') ALL"
       else
