@@ -1,0 +1,231 @@
+"""Jobs on several hosts: what launchers are told, by ones that only write that down. tests/clusters starts real ones."""
+
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from support import ATOLL, own_terminal, PROGRAM
+
+
+class Hosts(unittest.TestCase):
+    VERSIONS = {"mpirun": "mpirun (Open MPI) 4.1.4", "mpiexec.hydra": "HYDRA build details:", "prterun": "prterun (PRRTE) 3.0", "srun": "slurm"}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.told = os.path.join(self.folder, "told")
+
+    def install(self, *names, act="exit 0"):
+        for name in names:
+            file = os.path.join(self.folder, name)
+            with open(file, "w", encoding="utf-8") as script:
+                script.write(f"""#!/bin/sh
+case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo 'MPI plugin types are... pmi2 pmix'; exit 0 ;; esac
+{{ printf '%s|' {name} "$@"; echo; /usr/bin/env; }} > {self.told}
+{act}
+""")
+            os.chmod(file, 0o755)
+
+    def start(self, *words, status=0, **environment):
+        # Only what these tests install is on the path; a shell's own words need none.
+        done = subprocess.run([ATOLL, "run", *map(str, words)], env={"PATH": f"{self.folder}:/nowhere", "HOME": "/", **environment}, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done)
+        return done
+
+    def line(self):
+        with open(self.told, encoding="utf-8") as file:
+            return file.readline().rstrip("|\n").split("|")
+
+    def test_the_first_that_is_there(self):
+        self.assertIn("none is installed", self.start("--hosts", "a,b", PROGRAM, status=2).stderr)
+        for name in ("mpiexec.hydra", "mpirun", "prterun"):
+            self.install(name, act="/usr/bin/env > /dev/null")
+            self.assertIn(f"atoll run: starting by ", self.start("--hosts", "a,b", PROGRAM).stderr)
+            self.assertEqual(self.line()[0], name)
+        self.start("--hosts", "a,b", "--launcher", "hydra", PROGRAM)
+        self.assertEqual(self.line(), ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2", "-prepend-pattern", "<atoll:%r>", PROGRAM])
+        # Hydra's own spellings.
+        hosts = os.path.join(self.folder, "hosts")
+        with open(hosts, "w", encoding="utf-8") as file:
+            file.write("a\nb\n")
+        for words in (("-hosts", "a,b"), ("-hosts=a,b",), ("-hostfile", hosts), ("-ssh-servers", "a,b")):
+            self.start(*words, "-launcher", "hydra", PROGRAM)
+            self.assertEqual(self.line()[:5], ["mpiexec.hydra", "-hosts", "a:1,b:1", "-n", "2"])
+
+    def test_hosts_as_people_write_them(self):
+        self.install("mpirun")
+        for written, expected in (("n[1-3]", "n1:1,n2:1,n3:1"), ("n[08-10,12]:2,m", "n08:2,n09:2,n10:2,n12:2,m:1"), ("r[1-2]n[1,3].x", "r1n1.x:1,r1n3.x:1,r2n1.x:1,r2n3.x:1")):
+            self.start("--hosts", written, PROGRAM)
+            self.assertEqual(self.line()[1:3], ["--host", expected])
+        for written, words in (("n[1-", "bracket that is not closed"), ("n[3-1]", "from a larger number to a smaller"), ("n[a-b]", "no range of numbers"),
+                               ("n[]", "no range of numbers"), ("n[0-99999999]", "too far"), ("n]", "no name of a host"), ("a,,b", "no name of a host")):
+            self.assertIn(words, self.start("--hosts", written, PROGRAM, status=2).stderr)
+        hosts = os.path.join(self.folder, "hosts")
+        for text, expected in (("\ufeffa slots = 2\r\nb\tslots= 3 max_slots =4\r\n", "a:2,b:3"), ("n[1-2]:4\n# more\nm[1-2] slots=1", "n1:4,n2:4,m1:1,m2:1"), ("a\na\nb\n", "a:2,b:1")):
+            with open(hosts, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            self.start("--hostfile", hosts, PROGRAM)
+            self.assertEqual(self.line()[1:3], ["--host", expected])
+
+    def test_inside_an_allocation_of_slurm(self):
+        self.install("mpirun", "srun")
+        self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")
+        words = self.line()
+        self.assertEqual((words[0], words[1], "-w" in words), ("srun", "--mpi=pmix", False))
+        # One of its tasks, and who asks for one host, start ranks here.
+        for environment, more in (({"SLURM_STEP_ID": "0"}, ()), ({}, ("-N", 1))):
+            os.remove(self.told)
+            self.start("-n", 1, *more, "/bin/true", SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2", **environment)
+            self.assertFalse(os.path.exists(self.told))
+            self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")
+
+    def test_environment_of_ranks(self):
+        self.install("mpirun")
+        self.start("--hosts", "a", "-E", "MINE=a b", "--shared-heap", "1G", PROGRAM, UPCXX_OTHER="1", PRIVATE="2", PMIX_RANK="0", ATOLL_JOB="1:2:3")
+        words = self.line()
+        forwarded = {words[i + 1] for i, word in enumerate(words) if word == "-x"}
+        self.assertLessEqual({"MINE", "UPCXX_SHARED_HEAP_SIZE", "UPCXX_OTHER", "PATH"}, forwarded)
+        self.assertFalse(forwarded & {"PRIVATE", "PMIX_RANK", "ATOLL_JOB", "HOME"})
+        with open(self.told, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("\nMINE=a b\n", text)
+        self.assertNotIn("PMIX_RANK", text)
+
+    def test_status_and_output_of_the_launcher(self):
+        self.install("mpirun", act="echo '[1,1]<stdout>:out'; echo '[1,0]<stderr>:err' >&2; exit 7")
+        got = self.start("--hosts", "a", "--tag", PROGRAM, status=7)
+        self.assertEqual(got.stdout, "[1] out\n")
+        self.assertIn("[0] err\n", got.stderr)
+        self.assertEqual(self.start("--hosts", "a,b", PROGRAM, status=7).stdout, "out\n")
+        # A job of one rank is passed on as it comes.
+        self.assertEqual(self.start("--hosts", "a", PROGRAM, status=7).stdout, "[1,1]<stdout>:out\n")
+
+    def test_lines_that_launchers_cut(self):
+        self.install("mpirun", act="printf '[1,0]<stdout>:one [1,1]<stdout>:three'; printf '[1,0]<stdout>:two\\n[1,1]<stdout>: four'; exit 0")
+        self.assertEqual(self.start("--hosts", "a,b", PROGRAM).stdout, "one two\nthree four\n")
+        self.assertEqual(self.start("--hosts", "a,b", "--tag", PROGRAM).stdout, "[0] one two\n[1] three four\n")
+
+    def test_nobody_reads_the_output(self):
+        self.install("mpirun", act=f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do echo '[1,0]<stdout>:words'; /bin/sleep 0.01; done")
+        job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual(job.stdout.readline(), b"words\n")
+        job.stdout.close()
+        self.assertEqual(job.wait(30), 128 + signal.SIGPIPE)
+        with open(self.told, encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith("ended\n"))
+
+    def test_output_that_cannot_be_written(self):
+        for act in ("trap 'exit 5' TERM; while :; do echo '[1,0]<stdout>:words'; /bin/sleep 0.01; done", "echo '[1,0]<stdout>:words'; exit 0"):
+            self.install("mpirun", act=act)
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                got = subprocess.run([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdin=subprocess.DEVNULL, stdout=full,
+                                     stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+            self.assertEqual(got.returncode, 1, got)
+            self.assertEqual(got.stderr.count("cannot write standard output: No space left on device\n"), 1, got)
+
+    def test_a_launcher_that_hangs(self):
+        self.install("mpirun", act="trap 'exit 3' TERM; while :; do /bin/sleep 0.05; done")
+        got = self.start("--hosts", "a", "--timeout", "0.3", PROGRAM, status=124)
+        self.assertIn("the time is up", got.stderr)
+        # It waits for a host that is gone: its ranks have been ended.
+        self.install("mpirun", act="echo 'atoll: host a: host b (rank 1) is lost: nothing has been heard of it for 7.0 s' >&2; exec /bin/sleep 60")
+        begin = time.monotonic()
+        self.start("--hosts", "a,b", PROGRAM, status=1)
+        self.assertLess(time.monotonic() - begin, 50)
+
+    def test_signals_are_handed_on(self):
+        self.install("mpirun", act=self.hangs())
+        job = subprocess.Popen([ATOLL, "run", "--hosts", "a", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.DEVNULL)
+        while not os.path.exists(self.told):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        job.terminate()
+        self.assertEqual(job.wait(30), 128 + signal.SIGTERM)
+        with open(self.told, encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith("ended\n"))
+
+    def hangs(self):
+        """A launcher that tells when it is asked to end, not when a terminal kills it."""
+        return f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do /bin/sleep 0.05; done"
+
+    def quit_job(self, by_terminal=False):
+        """Sends SIGQUIT to a job by mpirun as it runs; what it said."""
+        master, slave = pty.openpty()
+        job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.PIPE, text=True,
+                               **({"stdin": slave, "preexec_fn": own_terminal} if by_terminal else {"stdin": subprocess.DEVNULL}))
+        os.close(slave)
+        while not os.path.exists(self.told):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        if by_terminal:
+            os.write(master, b"\x1c")
+        else:
+            job.send_signal(signal.SIGQUIT)
+        _, errors = job.communicate(timeout=30)
+        os.close(master)
+        self.assertEqual(job.returncode, 128 + signal.SIGQUIT, errors)
+        self.assertIn("got SIGQUIT", errors)
+        return errors
+
+    def test_on_sigquit_ranks_are_asked(self):
+        asked = os.path.join(self.folder, "asked")
+        for by_terminal in (False, True):
+            with self.subTest(by_terminal=by_terminal):
+                self.install("mpirun", act=f"""case "$*" in *' picture '*) echo "$@" $ATOLL_CLUSTER_JOB > {asked}; exit 0 ;; esac; {self.hangs()}""")
+                self.assertNotIn("has failed", self.quit_job(by_terminal))
+                with open(self.told, encoding="utf-8") as file:
+                    self.assertIn("\nended\n", file.read())
+                with open(asked, encoding="utf-8") as file:
+                    words = file.read().split()
+                self.assertEqual((words[:4], words[-4:-2]), (["--host", "a:1", "-n", "1"], [os.path.realpath(ATOLL), "picture"]))
+                self.assertRegex(words[-1], "^[0-9a-f]{16}$")
+                self.assertEqual(words[-1], words[-2])
+                os.remove(asked)
+                os.remove(self.told)
+
+    def test_nobody_can_be_asked(self):
+        self.install("mpirun", act=f"""case "$*" in *' picture '*) exit 1 ;; esac; {self.hangs()}""")
+        self.assertIn("picture` has failed", self.quit_job())
+
+    def test_picture_counts_jobs(self):
+        keeper = os.path.join(self.folder, "atoll-keeper")
+        shutil.copy("/bin/sleep", keeper)
+        job = f"{time.monotonic_ns():016x}"
+        keepers = [subprocess.Popen([keeper, "60"], env={"ATOLL_CLUSTER_JOB": name}) for name in (job, job, job + "0")]
+        got = subprocess.run([ATOLL, "picture", job], text=True, capture_output=True, check=False)
+        self.assertEqual((got.returncode, got.stderr), (0, ""), got)
+        self.assertRegex(got.stdout, "^1 job asked")
+        self.assertEqual([each.wait(30) for each in keepers[:2]], [-signal.SIGQUIT] * 2)
+        self.assertIsNone(keepers[2].poll())
+        keepers[2].kill()
+        keepers[2].wait(30)
+
+    def test_verbose_tells_the_name_for_picture(self):
+        self.install("mpirun")
+        said = re.search("^atoll run: job ([0-9a-f]{16}), as `atoll picture` knows it$", self.start("-v", "--hosts", "a", PROGRAM).stderr, flags=re.M)
+        with open(self.told, encoding="utf-8") as file:
+            self.assertIn(f"\nATOLL_CLUSTER_JOB={said[1]}\n", file.read())
+
+    def test_picture_without_a_job(self):
+        got = subprocess.run([ATOLL, "picture", "0" * 16], text=True, capture_output=True, check=False)
+        self.assertEqual((got.returncode, got.stdout), (1, ""))
+        self.assertIn(f"no job {'0' * 16} on several hosts has ranks of yours here", got.stderr)
+        for words, said in ((("--all",), "--all is no option"), (("a", "b"), "one JOB, or none"), (("",), "JOB is empty")):
+            got = subprocess.run([ATOLL, "picture", *words], text=True, capture_output=True, check=False)
+            self.assertEqual((got.returncode, got.stdout), (2, ""))
+            self.assertRegex(got.stderr, f"^atoll picture: {said}.*\n\nusage: atoll picture")
+        self.assertIn("usage: atoll picture", subprocess.run([ATOLL, "picture", "--help"], text=True, capture_output=True, check=True).stdout)
+
+    def test_show(self):
+        self.install("mpirun")
+        got = self.start("--hosts", "a:2,b", "--show", "-E", "A=1 2", PROGRAM, "x y")
+        self.assertRegex(got.stdout, r"^A='1 2' \S*/mpirun --host a:2,b:1 -n 3 .*'x y'\n$")
+        self.assertFalse(os.path.exists(self.told))

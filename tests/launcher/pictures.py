@@ -1,0 +1,62 @@
+"""What all ranks are doing, as a table."""
+
+import os
+import signal
+
+from support import LauncherTest, PATIENCE, PROGRAM
+
+
+class Pictures(LauncherTest):
+    def assert_picture(self, err, ranks):
+        for rank in range(ranks):
+            self.assertRegex(err, rf"(?m)^ +{rank} +\d+ +running +in barrier for .* 3 replies awaited")
+        self.assertRegex(err, r"#\d+ .*function_that_hangs")
+
+    def test_timeout(self):
+        got = self.run_job("--timeout", "1.5", "-n", 3, PROGRAM, "hang")
+        self.assertEqual(got.status, 124, got)
+        self.assertIn("time is up after 1.5 s", got.err)
+        self.assert_picture(got.err, 3)
+        self.assertGreater(got.seconds, 1.4)
+
+    def test_timeout_of_a_program_without_the_library(self):
+        got = self.run_job("--timeout", "0.3", "-n", 2, "sleep", "60")
+        self.assertEqual(got.status, 124, got)
+        self.assertIn("not attached", got.err)
+
+    def test_timeout_that_is_not_reached(self):
+        got = self.run_job("--timeout", "1m", "-n", 2, PROGRAM, "ranks")
+        self.assertEqual((got.status, got.err), (0, ""))
+
+    def test_sigquit(self):
+        process, _ = self.start_hanging(3)
+        process.send_signal(signal.SIGQUIT)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 131, err)
+        self.assertIn("got SIGQUIT", err)
+        self.assert_picture(err, 3)
+
+    def test_the_picture_does_not_wake_a_program_that_sleeps(self):
+        for options, ask, status in (([], lambda process: process.send_signal(signal.SIGQUIT), 131),
+                                     (["--timeout", "3"], lambda process: None, 124)):
+            process, _ = self.start_hanging(2, mode="sleep", launcher_options=options)
+            ask(process)
+            out, err = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, status, err)
+            self.assertRegex(err, r"#\d+ .*nanosleep|#\d+ .*sleep")
+            self.assertNotIn("woke up", out)
+
+    def test_sigquit_to_a_rank_is_not_the_launchers_question(self):
+        process, pids = self.start_hanging(2)
+        os.kill(pids[1], signal.SIGQUIT)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 131, err)
+        self.assertRegex(err, r"rank 1 of 2 .* died of SIGQUIT")
+
+    def test_stopped_ranks_do_not_hold_up_the_picture(self):
+        process, pids = self.start_hanging(2)
+        os.kill(pids[1], signal.SIGSTOP)
+        process.send_signal(signal.SIGQUIT)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 131, err)
+        self.assertRegex(err, r"rank 0:")
