@@ -105,6 +105,11 @@ def points(axes, x, spreads, disturbed=(), **style):
 HOLLOW = " Hollow points: others took cores from all runs of it."
 
 
+def plain(value, digits):
+    """A number of few digits, which is easier to read than one with an exponent where it is large."""
+    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+
+
 def unit_of(seconds):
     """Unit in which a duration has few digits, and its factor."""
     return ("µs", 1e6) if seconds < 1e-3 else ("ms", 1e3) if seconds < 1 else ("s", 1.0)
@@ -141,7 +146,7 @@ def histogram(axes, series, bins=60):
         weights = [100 / len(values)] * len(values)
         axes.hist(values, bins=edges, histtype="stepfilled", color=color, alpha=0.30, weights=weights)
         axes.hist(values, bins=edges, histtype="step", color=color, linewidth=1.3, weights=weights,
-                  label=f"{label}\nmedian {median:.3g} {unit}")
+                  label=f"{label}\nmedian {plain(median, 3)} {unit}")
         axes.axvline(median, color=color, linestyle=":", linewidth=1.8)
     axes.set_xlabel(f"two consecutive steps ({unit}); outer bars: and beyond")
     axes.set_ylabel("share of windows (%)")

@@ -5,6 +5,7 @@ import statistics
 from dataclasses import dataclass, field
 
 import database
+import drawing
 from drawing import NothingToDraw
 from heat_pictures import pictures  # noqa: F401, used by report.py
 
@@ -170,11 +171,11 @@ def table(groups):
             g.exchange,
             g.backend,
             str(len(g.runs)) if len(g.runs) == len(g.every) else f"{len(g.runs)}/{len(g.every)}",
-            f"{'~' if g.disturbed else ''}{1e3 * g.step():.4g}",
+            f"{'~' if g.disturbed else ''}{drawing.plain(1e3 * g.step(), 4)}",
             f"{1e6 * (g.step() - alone):.1f}" if alone is not None else "",
-            f"{1e3 * statistics.median(run['median_s'] for run in g.runs):.4g}" if steps else "",
-            f"{1e3 * steps[int(0.1 * (len(steps) - 1))]:.4g}" if steps else "",
-            f"{1e3 * steps[int(0.9 * (len(steps) - 1))]:.4g}" if steps else "",
+            drawing.plain(1e3 * statistics.median(run['median_s'] for run in g.runs), 4) if steps else "",
+            drawing.plain(1e3 * steps[int(0.1 * (len(steps) - 1))], 4) if steps else "",
+            drawing.plain(1e3 * steps[int(0.9 * (len(steps) - 1))], 4) if steps else "",
             f"{g.cells / g.step() * 1e-6:.1f}",
             f"{100 * statistics.median(run['comm_share'] for run in g.runs):.1f}" if g.exchange not in WITHOUT_HOST else "",
             f"{max(residuals):.1e}" if residuals else "",

@@ -166,7 +166,7 @@ def draw_levels(plt, groups):
         work = [1e3 * g.seconds(level, communicating=False) for level, _ in levels]
         sent = [1e3 * g.seconds(level, communicating=True) for level, _ in levels]
         axes.bar(at, work, width * 0.92, color=color_of(g.comm), alpha=0.35)
-        axes.bar(at, sent, width * 0.92, bottom=work, color=color_of(g.comm), label=f"{g.comm}: {sum(work) + sum(sent):.3g} ms")
+        axes.bar(at, sent, width * 0.92, bottom=work, color=color_of(g.comm), label=f"{g.comm}: {drawing.plain(sum(work) + sum(sent), 3)} ms")
     axes.set_xticks(range(len(levels)), [f"{cells}³" for _, cells in levels])
     axes.set_ylabel("ms of a solve, on rank 0")
     axes.set_xlabel("cells of the level")
