@@ -86,7 +86,7 @@ def run_facts(runs):
     loads = sorted(run["load"] for run in runs if run.get("load") is not None)
     if loads:
         found.append(("Load before", f"{loads[0]:.1f} to {loads[-1]:.1f} processes in the minute before a run"))
-    known = [run for run in runs if run.get("disturbed") is not None]
+    known = [run for run in runs if None not in (run.get("disturbed"), run.get("waited"))]
     if known:
         waited = max(run["waited"] for run in known)
         found.append(("Disturbed by others", f"{sum(map(is_disturbed, known))} of {len(known)} runs; rank 0 waited for its core up to "

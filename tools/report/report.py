@@ -7,6 +7,7 @@ Writes pictures (PNG, and SVG and PDF beside it) and index.html, a page that nee
 import argparse
 import os
 import sys
+import traceback
 
 import copies
 import database
@@ -57,13 +58,18 @@ def main():
 
     try:
         contents = contents_of(arguments.file)
+        os.makedirs(arguments.output, exist_ok=True)
+        # Pictures of both applications have the same names.
+        sections = [section_of(content, data, arguments.file, arguments.output, f"{content.__name__}-" if len(contents) > 1 else "")
+                    for content, data in contents]
     except drawing.NothingToDraw as problem:
         sys.stderr.write(f"atoll report: {problem}\n")
         sys.exit(2)
-    os.makedirs(arguments.output, exist_ok=True)
-    # Pictures of both applications have the same names.
-    sections = [section_of(content, data, arguments.file, arguments.output, f"{content.__name__}-" if len(contents) > 1 else "")
-                for content, data in contents]
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        sys.stderr.write(f"atoll report: {arguments.file}: holds values that no run writes; was it changed by hand? ({error}, at "
+                         f"{os.path.basename(place.filename)}:{place.lineno})\n")
+        sys.exit(2)
     index = os.path.join(arguments.output, "index.html")
     page.write(index, sections)
     for number, section in enumerate(sections):
