@@ -38,13 +38,30 @@ CREATE TABLE IF NOT EXISTS machines (
   disturbed INTEGER,             -- 1: by others; null: not known
   hosts INTEGER,                 -- that the ranks are on; null: not known
   placement TEXT,                -- which ranks are on which
+  network TEXT,                  -- settings of what is between them, and between simulated ones
   PRIMARY KEY (runs, run)
 ) WITHOUT ROWID;
 )sql";
 
 /// Files of earlier versions lack these columns.
 constexpr char const* later[] = {"ALTER TABLE machines ADD COLUMN hosts INTEGER",
-                                 "ALTER TABLE machines ADD COLUMN placement TEXT"};
+                                 "ALTER TABLE machines ADD COLUMN placement TEXT",
+                                 "ALTER TABLE machines ADD COLUMN network TEXT"};
+
+/// Settings without which a run on several hosts, or on simulated ones, would be another. On one host they do nothing.
+std::string network_settings(int hosts) {
+  auto const value = [](char const* name) {
+    char const* const set = std::getenv(name);
+    return std::string(set != nullptr ? set : "");
+  };
+  std::string text;
+  if (hosts == 1 && value("ATOLL_SIM_HOSTS").empty()) return text;
+  for (char const* const name :
+       {"ATOLL_SIM_HOSTS", "ATOLL_SIM_NETWORK", "ATOLL_TRANSPORTS", "ATOLL_NET_DEVICES"}) {
+    if (!value(name).empty()) text += (text.empty() ? "" : " ") + std::string(name) + "=" + value(name);
+  }
+  return text;
+}
 
 /// Cores that the job may use, although each of its ranks may be bound to one: its launcher is not.
 int cores_of_job() {
@@ -113,12 +130,12 @@ void machine::add(database& to, char const* runs, std::int64_t run, int busy, do
   bool const known = waited != core_watch::unknown;
   std::optional<std::int64_t> disturbed;
   if (known && busy <= cores_of_job()) disturbed = waited > tolerated ? 1 : 0;
-  statement row(to, "INSERT INTO machines VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  statement row(to, "INSERT INTO machines VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   row.bind(std::string(runs)).bind(run);
   row.bind(processor_model()).bind(known_cores()).bind(available_bytes());
   row.bind(system_name()).bind(compiler()).bind(mpi_library());
   row.bind(load_).bind(known ? waited : NAN).bind(disturbed);  // NAN becomes null
-  row.bind(where.hosts).bind(where.text).run();
+  row.bind(where.hosts).bind(where.text).bind(network_settings(where.hosts)).run();
 }
 
 }  // namespace apps

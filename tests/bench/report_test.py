@@ -41,7 +41,7 @@ HPGMG = {
     "hpgmg_phases": {"run": 1, "start": 0, "level": 0, "cells": 32, "phase": "smooth", "seconds": 1e-2},
     "hpgmg_messages": {"run": 1, "form": "rank", "least_bytes": 1024, "messages": 8},
 }
-MACHINES = "runs, run, processor, processors, memory_bytes, system, compiler, mpi, load, waited, disturbed, hosts, placement"
+MACHINES = "runs, run, processor, processors, memory_bytes, system, compiler, mpi, load, waited, disturbed, hosts, placement, network"
 
 
 class Results:
@@ -61,15 +61,15 @@ class Results:
                 if with_run:
                     self.database.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", list(row.values()))
 
-    def add(self, edge, ranks, exchange, steps, disturbed=0, hosts=1):
+    def add(self, edge, ranks, exchange, steps, disturbed=0, hosts=1, network=""):
         with self.database:
             row = ("2026-01-31T12:00:00Z", "here", 4, "1", "c0ffee", edge, edge, edge, ranks, 0, "", exchange, "plain", "1x1x1",
                    sum(steps), len(steps), sorted(steps)[len(steps) // 2], min(steps), max(steps), 0.1, 1, 1e-15)
             run = self.database.execute(f"INSERT INTO runs VALUES (null{',?' * len(row)})", row).lastrowid
             self.database.executemany("INSERT INTO steps VALUES (?,?,?,?)", [(run, i, s, s) for i, s in enumerate(steps)])
-            self.database.execute(f"INSERT INTO machines VALUES (?{',?' * 12})",
+            self.database.execute(f"INSERT INTO machines VALUES (?{',?' * 13})",
                                   ("runs", run, "Abacus 9", 4, 1e9, "Linux", "GCC 12", "Open MPI", 0.5, 0.3 * disturbed, disturbed,
-                                   hosts, "; ".join(f"h{h}: rank {h}" for h in range(hosts))))
+                                   hosts, "; ".join(f"h{h}: rank {h}" for h in range(hosts)), network))
 
 
 class Heat(unittest.TestCase):
@@ -101,6 +101,28 @@ class Heat(unittest.TestCase):
         self.assertEqual([(row[heading.index("hosts")], row[heading.index("ms/step")]) for row in rows], [("1", "1"), ("2", "3")])
         self.assertEqual([group.setup_name for group in groups], ["2 ranks", "2 ranks on 2 hosts"])
         self.assertIn("h0: rank 0; h1: rank 1", dict(heat.facts(groups))["Ranks"])
+
+    def test_networks_are_told_apart(self):
+        for network in ("", "ATOLL_SIM_HOSTS=2x1", "ATOLL_SIM_HOSTS=2x1 ATOLL_SIM_NETWORK=latency=20us"):
+            self.results.add(8, 2, "rma", [1e-3] * 10, network=network)
+        groups = heat.read(self.results.path)
+        self.assertEqual([group.setup_name for group in groups], ["2 ranks", "2 ranks on 1 host (ATOLL_SIM_HOSTS=2x1)",
+                                                                  "2 ranks on 1 host (ATOLL_SIM_HOSTS=2x1 ATOLL_SIM_NETWORK=latency=20us)"])
+        self.results.database.execute("ALTER TABLE machines DROP COLUMN network")  # an earlier version
+        self.assertEqual([len(group.every) for group in heat.read(self.results.path)], [3])
+
+    def test_values_that_no_run_writes_are_told_in_words(self):
+        self.results.add(8, 2, "rma", [1e-3] * 10)
+        with self.results.database:
+            self.results.database.execute("UPDATE runs SET steps = 0")
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended, \
+                mock.patch.object(sys, "argv", ["report.py", self.results.path, "-o", str(self.folder / "page")]):
+            report.main()
+        self.assertEqual(ended.exception.code, 2)
+        self.assertRegex(said.getvalue(), r"^atoll report: .*runs\.db: holds values that no run writes; was it changed by hand\? \(.*heat.*py:\d+\)\n$")
+
+    def test_numbers_have_no_exponents(self):
+        self.assertEqual([drawing.plain(value, 3) for value in (0.01234, 12.34, 1050.4, 123456)], ["0.0123", "12.3", "1050", "123456"])
 
     def test_files_without_machines_are_read(self):
         self.results.add(8, 2, "rma", [1e-3] * 10)

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import urllib.parse
+from dataclasses import dataclass
 
 from drawing import NothingToDraw
 
@@ -58,9 +59,27 @@ def with_machine(run, machines):
     return {**(dict(machine) if machine else {}), **dict(run)}
 
 
+@dataclass(frozen=True, order=True)
+class Hosts:
+    """What ranks of a run were on."""
+
+    count: int
+    network: str  # settings of what was between them, or between simulated ones
+
+    def __str__(self):
+        return f"{self.count} ({self.network})" if self.network else str(self.count)
+
+    @property
+    def words(self):
+        """Nothing where ranks were on one host, as usual."""
+        if not self.network and self.count == 1:
+            return ""
+        return f"{self.count} host{'s' if self.count > 1 else ''}{f' ({self.network})' if self.network else ''}"
+
+
 def hosts_of(run):
-    """How many hosts its ranks were on; files of earlier versions do not say."""
-    return run.get("hosts") or 1
+    """Files of earlier versions do not say."""
+    return Hosts(run.get("hosts") or 1, run.get("network") or "")
 
 
 def is_disturbed(run):
@@ -78,7 +97,7 @@ def run_facts(runs):
     """When, where and on what runs were made: pairs of texts."""
     dates = sorted(run["date"] for run in runs)
     found = [("Runs", f"{len(runs)}, from {dates[0]} to {dates[-1]}")]
-    for title, column in (("Hosts", "host"), ("Ranks", "placement"), ("Processor", "processor"), ("Usable cores", "cores"), ("Devices", "device"),
+    for title, column in (("Hosts", "host"), ("Ranks", "placement"), ("Network", "network"), ("Processor", "processor"), ("Usable cores", "cores"), ("Devices", "device"),
                           ("System", "system"), ("Compiler", "compiler"), ("MPI", "mpi"), ("Version", "version"), ("Commit", "commit_id")):
         values = dict.fromkeys(str(run[column]) for run in runs if run.get(column) not in (None, ""))
         if values:

@@ -42,7 +42,7 @@ class Group:
     devices: int  # 0: on the host
     exchange: str
     backend: str
-    hosts: int
+    hosts: database.Hosts
     every: list = field(default_factory=list)  # run of it, failed and disturbed ones too
     runs: list = field(default_factory=list)   # that figures are taken from
     steps: list = field(default_factory=list)  # step durations of each run, in seconds
@@ -73,7 +73,7 @@ class Group:
     @property
     def setup_name(self):
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
-        hosts = f" on {self.hosts} hosts" if self.hosts > 1 else ""
+        hosts = f" on {self.hosts.words}" if self.hosts.words else ""
         return f"{ranks} on {self.devices} GPU{'s' if self.devices > 1 else ''}{hosts}" if self.devices else ranks + hosts
 
     @property

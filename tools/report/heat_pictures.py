@@ -179,7 +179,7 @@ def draw_scaling(plt, groups):
     if len(places) > 1:
         handles += [Line2D([], [], color="#444444", linestyle="", marker=MARKERS[i % len(MARKERS)],
                            label=backend + (f", {per:g} rank{'s' if per > 1 else ''} a GPU" if per else "") +
-                           (f", {hosts} hosts" if hosts > 1 else ""))
+                           (f", {hosts.words}" if hosts.words else ""))
                     for i, (backend, per, hosts) in enumerate(places)]
     all_axes.flat[-1].legend(handles=handles, fontsize=8.5, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure

@@ -47,7 +47,7 @@ class Group:
         parts += ["periodic"] if periodic else []
         parts += ["Helmholtz"] if helmholtz else []
         parts += [f"{threads} threads each"] if threads > 1 else []
-        parts += [f"{hosts} hosts"] if hosts > 1 else []
+        parts += [hosts.words] if hosts.words else []
         return ", ".join(parts)
 
     def best(self, level=0):
