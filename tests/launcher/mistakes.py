@@ -16,6 +16,13 @@ class Mistakes(LauncherTest):
         self.assertRegex(got.err, pattern)
         self.assertEqual(got.out, "")
 
+    def test_hosts_beside_this_one(self):
+        self.assert_refused(2, "--localhost has all ranks on this host", "-n", 2, "-N", 2, PROGRAM)
+        self.assert_refused(2, "no others can be named", "-localhost", "--hosts", "a,b", PROGRAM)
+        for words in (("-n", 2, "-N", 2, "-localhost"), ("-np2", "--localhost")):
+            got = self.run_job(*words, PROGRAM, "exchange", env=self.environment(SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2"))
+            self.assertEqual((got.status, got.out.count("of 2 by local")), (0, 2), got)
+
     def test_wrong_options(self):
         self.assert_refused(2, "no program", "-n", 2)
         self.assert_refused(2, "no program")

@@ -86,6 +86,8 @@ option_word read_option(std::string const& word) {
     return one;
   }
   // A short option and its value in one word.
+  if (word.starts_with("-np") && word.find_first_not_of("0123456789", 3) == std::string::npos)
+    return {"-np", find_option("-np"), word.substr(3)};
   option const* const begin = word[1] == '-' ? nullptr : find_option(word.substr(0, 2));
   if (begin != nullptr && begin->takes_value) return {word.substr(0, 2), begin, word.substr(2)};
   // Short options without values in one word; of others, none may be taken for such.
@@ -186,7 +188,8 @@ void declare_options(CLI::App& app, command_line& line) {
                "say more: job layout (-v), each rank and the library's report (-vv), its details (-vvv)");
   app.add_flag("--backtrace", line.backtrace, "accepted for compatibility: backtraces are always printed")
       ->group("");
-  app.add_flag("--localhost", line.localhost, "accepted for compatibility")->group("");
+  app.add_flag("--localhost", line.localhost,
+               "all ranks are on this host, whatever -N and an allocation of Slurm say");
   app.add_option("--ssh-servers", line.servers, "another name of --hosts")->group("");
   app.add_option("program", line.words, "program and its arguments")->group("");
   app.positionals_at_end();

@@ -130,6 +130,11 @@ std::optional<cluster_request> cluster_of(command_line const& line) {
       (line.hosts.empty() ? 0 : 1) + (line.hostfile.empty() ? 0 : 1) + (line.servers.empty() ? 0 : 1);
   if (ways > 1)
     throw startup_error("hosts are named twice: give one of --hosts, --hostfile and --ssh-servers");
+  if (line.localhost) {
+    if (ways != 0 || !line.launcher.empty())
+      throw startup_error("--localhost: all ranks are on this host then, and no others can be named");
+    return std::nullopt;  // also with -N 2: other launchers play two hosts on one then
+  }
   if (!line.hosts.empty()) asked.hosts = parse_hosts(line.hosts, "--hosts " + line.hosts);
   if (!line.servers.empty()) asked.hosts = parse_hosts(line.servers, "--ssh-servers " + line.servers);
   if (!line.hostfile.empty()) asked.hosts = read_hostfile(line.hostfile);

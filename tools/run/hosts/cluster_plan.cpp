@@ -83,7 +83,7 @@ cluster_plan plan_cluster(run_options const& options) {
     plan.start.host_count = asked.count;
   } else {
     throw startup_error(format(
-        "-N %d: which hosts? Name them: --hosts a,b or --hostfile FILE; inside an allocation of Slurm that is not needed",
+        "-N %d: which hosts? Name them: --hosts a,b or --hostfile FILE; inside an allocation of Slurm that is not needed. --localhost has all ranks on this host",
         asked.count));
   }
   plan.environment = rank_environment(options);
