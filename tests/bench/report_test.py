@@ -209,6 +209,24 @@ class Others(unittest.TestCase):
         rows = [{"key": "allreduce", "bytes": size, "ranks": ranks, "median_ns": 1.0} for ranks in (4, 2) for size in (8, 64)]
         self.assertEqual([(r["bytes"], r["ranks"]) for r in curves.series(rows, "allreduce")], [(8, 2), (64, 2)])
 
+    def test_ratios_stand_below_the_times_of_the_same_ranks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results = Results(os.path.join(folder, "runs.db"))
+            self.addCleanup(results.database.close)
+            results.add_hpgmg()
+            with results.database:
+                for run, ranks, comm in ((2, 8, "array"), (3, 2, "array")):  # bulk was run on 2 ranks only
+                    for name, row in HPGMG.items():
+                        changed = {**row, "run": run, **({"ranks": ranks, "comm": comm} if name == "hpgmg_runs" else {})}
+                        results.database.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", list(changed.values()))
+            plt = drawing.load()
+            groups = hpgmg.read(results.path)
+            times, ratios, _ = hpgmg_pictures.draw_variants(plt, groups).axes
+            self.assertEqual(times.get_xlim(), ratios.get_xlim())
+            without = hpgmg_pictures.draw_variants(plt, [g for g in groups if g.comm == "array"]).axes[1]
+            self.assertEqual([text.get_text() for text in without.texts], ["bulk was not run here"])
+            plt.close("all")
+
     def test_bench_curves_show_their_spread_and_what_was_disturbed(self):
         row = {"suite": "gpu", "key": "gpu.put.time", "median_ns": 10.0, "p10_ns": 9.0, "p90_ns": 30.0, "ranks": 2}
         plt = drawing.load()

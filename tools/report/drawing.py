@@ -2,6 +2,7 @@
 
 import os
 import sys
+import textwrap
 
 # One colour per problem size or variant, told apart also by readers who do not see all colours (Okabe and Ito).
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
@@ -108,6 +109,11 @@ HOLLOW = " Hollow points: others took cores from all runs of it."
 def plain(value, digits):
     """A number of few digits, which is easier to read than one with an exponent where it is large."""
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+
+
+def wrapped(text, width):
+    """In lines that are no wider than a panel or a legend, where there are spaces for that."""
+    return "\n".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
 
 
 def unit_of(seconds):

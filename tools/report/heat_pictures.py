@@ -58,7 +58,7 @@ def draw_histogram(plt, groups):
     for axes, panel in zip(all_axes.flat, panels):
         drawing.histogram(axes, [(name, color_of(name, variants), g.windows())
                                  for g in panel for name in [name_of(g, shown)]])
-        axes.set_title(f"{panel[0].size_name} cells, {panel[0].setup_name}", fontsize=11)
+        axes.set_title(drawing.wrapped(f"{panel[0].size_name} cells, {panel[0].setup_name}", 56), fontsize=11)
     return figure
 
 
@@ -113,7 +113,7 @@ def draw_sizes(plt, groups):
                 row[1].set_yscale("symlog", linthresh=max(1.0, statistics.median(values)))
             row[1].set_ylabel("beyond the kernels alone (µs a step)")
             row[1].set_title("less the kernels alone", fontsize=11)
-        axes.set_title(f"{here[0].setup_name}, back end {place[0]}", fontsize=11)
+        axes.set_title(drawing.wrapped(f"{here[0].setup_name}, back end {place[0]}", 56), fontsize=11)
         axes.legend(fontsize=8)
         edges = sorted({g.size[0] for g in [*here, *single]})
         for each in row:
@@ -178,8 +178,8 @@ def draw_scaling(plt, groups):
                 unique((g.exchange, g.variant) for g in shown)]
     if len(places) > 1:
         handles += [Line2D([], [], color="#444444", linestyle="", marker=MARKERS[i % len(MARKERS)],
-                           label=backend + (f", {per:g} rank{'s' if per > 1 else ''} a GPU" if per else "") +
-                           (f", {hosts.words}" if hosts.words else ""))
+                           label=drawing.wrapped(backend + (f", {per:g} rank{'s' if per > 1 else ''} a GPU" if per else "") +
+                                                 (f", {hosts.words}" if hosts.words else ""), 32))
                     for i, (backend, per, hosts) in enumerate(places)]
     all_axes.flat[-1].legend(handles=handles, fontsize=8.5, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure

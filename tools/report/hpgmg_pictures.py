@@ -108,7 +108,8 @@ def draw_variants(plt, groups):
     figure = plt.figure(figsize=(max(8.6, 5.0 * len(panels) + 0.6), 8.4), layout="constrained")
     grid = figure.add_gridspec(3, len(panels), height_ratios=[3.4, 2.0, 1.7])
     for column, (title, members) in enumerate(panels):
-        axes, below = figure.add_subplot(grid[0, column]), figure.add_subplot(grid[1, column])
+        axes = figure.add_subplot(grid[0, column])
+        below = figure.add_subplot(grid[1, column], sharex=axes)  # bulk may not have been run on as many ranks
         ranks = sorted({g.ranks for g in members})
         bulk = {g.ranks: g.spread()[0] for g in members if g.comm == "bulk"}
         for variant in variants:
@@ -119,14 +120,18 @@ def draw_variants(plt, groups):
             drawing.points(below, [g.ranks for g in compared], [[s / bulk[g.ranks] for s in g.spread()] for g in compared],
                            [g.disturbed for g in compared], **line_style(variant))
         drawing.set_log_scale(axes.yaxis, axes.set_yscale, *axes.dataLim.intervaly)
-        axes.set_title(title, fontsize=10.5)
+        axes.set_title(drawing.wrapped(title, 60), fontsize=10.5)
         axes.set_ylabel("median solve (ms); bars: p10 to p90")
         axes.set_xlabel("ranks")
         if column == 0:
             axes.legend(fontsize=8.5, ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
         below.set_ylabel("over bulk's median")
         below.set_xlabel("ranks")
-        below.set_ylim(bottom=min(0.9, below.get_ylim()[0]))
+        if bulk:
+            below.set_ylim(bottom=min(0.9, below.get_ylim()[0]))
+        else:
+            below.set_yticks([])
+            below.text(0.5, 0.5, "bulk was not run here", transform=below.transAxes, ha="center", color=drawing.GREY)
         for each in (axes, below):
             rank_axis(each, ranks)
         cores = max(run["cores"] for g in groups for run in g.runs)
@@ -170,8 +175,8 @@ def draw_levels(plt, groups):
     axes.set_xticks(range(len(levels)), [f"{cells}³" for _, cells in levels])
     axes.set_ylabel("ms of a solve, on rank 0")
     axes.set_xlabel("cells of the level")
-    axes.set_title(f"{members[0].cells}³ cells, {members[0].ranks} rank{'s' if members[0].ranks > 1 else ''}, {members[0].problem_name}; "
-                   "pale: computing, full: communicating and waiting", fontsize=10, loc="left")
+    axes.set_title(drawing.wrapped(f"{members[0].cells}³ cells, {members[0].ranks} rank{'s' if members[0].ranks > 1 else ''}, "
+                                   f"{members[0].problem_name}; pale: computing, full: communicating and waiting", 110), fontsize=10, loc="left")
     axes.legend(fontsize=8.5, ncols=2)
     return figure
 
@@ -210,8 +215,8 @@ def draw_messages(plt, groups):
     axes.set_ylabel("messages of a solve, all ranks together")
     axes.grid(True, axis="y", which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.set_title(f"{members[0].cells}³ cells, {members[0].ranks} rank{'s' if members[0].ranks > 1 else ''}, {members[0].problem_name}; "
-                   "a message is", fontsize=10, loc="left")
+    axes.set_title(drawing.wrapped(f"{members[0].cells}³ cells, {members[0].ranks} rank{'s' if members[0].ranks > 1 else ''}, "
+                                   f"{members[0].problem_name}; a message is", 110), fontsize=10, loc="left")
     axes.legend(fontsize=8.5)
     return figure
 
@@ -241,7 +246,7 @@ def draw_sizes(plt, groups):
         axes.minorticks_off()
         axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
         axes.set_xlabel("cells of the finest grid")
-        axes.set_title(f"{ranks} rank{'s' if ranks > 1 else ''}, {here[0].problem_name}", fontsize=10)
+        axes.set_title(drawing.wrapped(f"{ranks} rank{'s' if ranks > 1 else ''}, {here[0].problem_name}", 56), fontsize=10)
     first = all_axes.flat[0]
     low = min(axes.dataLim.intervaly[0] for axes in all_axes.flat)
     high = max(axes.dataLim.intervaly[1] for axes in all_axes.flat)
