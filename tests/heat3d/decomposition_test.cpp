@@ -68,6 +68,17 @@ TEST(decomposition, more_ranks_than_cells_are_refused_with_a_grid_that_works) {
   EXPECT_FALSE(grid_problem({2, 2, 2}, {2, 2, 2}, 8));
 }
 
+TEST(decomposition, thin_domains_get_a_grid_that_divides_them) {
+  EXPECT_EQ(choose_grid({100, 100, 100}, 4), default_grid(4));
+  EXPECT_EQ(choose_grid({5, 1, 9}, 4), (process_grid{2, 1, 2}));
+  EXPECT_EQ(choose_grid({1, 1, 9}, 8), (process_grid{1, 1, 8}));
+  EXPECT_EQ(choose_grid({2, 2, 2}, 11), default_grid(11));  // there is none
+  for (int ranks = 1; ranks <= 24; ++ranks) {
+    triple const domain{24, 1, 24};
+    EXPECT_FALSE(grid_problem(domain, choose_grid(domain, ranks), ranks)) << ranks;
+  }
+}
+
 TEST(decomposition, a_grid_for_another_number_of_ranks_is_refused) {
   auto const problem = grid_problem({100, 100, 100}, {2, 2, 2}, 4);
   ASSERT_TRUE(problem);

@@ -56,6 +56,11 @@ process_grid default_grid(int ranks) {
   return {x, y, rest / y};
 }
 
+process_grid choose_grid(triple const& domain, int ranks) {
+  auto const usual = default_grid(ranks);
+  return fits(domain, usual) ? usual : fitting_grid(domain, ranks).value_or(usual);
+}
+
 std::optional<std::string> grid_problem(triple const& domain, process_grid const& grid, int ranks) {
   // Each number is at most 10^6, so that 64 bits hold the product.
   auto const product = static_cast<std::int64_t>(grid[0]) * grid[1] * grid[2];

@@ -29,6 +29,9 @@ struct block {
 /// ny the first divisor of n / nx from its square root upwards.
 process_grid default_grid(int ranks);
 
+/// That grid or, where the domain cannot be divided by it, the most cubic one by which it can; that again if there is none.
+process_grid choose_grid(triple const& domain, int ranks);
+
 /// Says what is wrong with dividing the domain by this grid, and what to try; nothing when it is fine.
 std::optional<std::string> grid_problem(triple const& domain, process_grid const& grid, int ranks);
 

@@ -129,7 +129,7 @@ auto make_on_all(communicator& ranks, char const* what, Make make) {
 /// The back end, or nothing on every rank.
 std::unique_ptr<backend> make_engine(options const& o, block const& own, communicator& ranks,
                                      device_memory* device) {
-  auto const grid = o.grid.value_or(default_grid(ranks.size()));
+  auto const grid = o.grid.value_or(choose_grid(o.physics.domain, ranks.size()));
   auto const problem = memory_problem(o.physics.domain, grid, ranks, device != nullptr);
   if (ranks.any(problem.has_value())) {
     if (problem) self.complain(*problem);
@@ -175,7 +175,7 @@ std::optional<exchange> make_exchange(options const& o, block const& own, commun
 }
 
 int simulate(options const& o, communicator& ranks) {
-  auto const grid = o.grid.value_or(default_grid(ranks.size()));
+  auto const grid = o.grid.value_or(choose_grid(o.physics.domain, ranks.size()));
   if (auto const problem = grid_problem(o.physics.domain, grid, ranks.size())) {
     if (ranks.rank() == 0) self.complain(*problem);
     return 2;
