@@ -255,11 +255,15 @@ void by_host(stream const& s, Start&& start) {
 
 inline void write_signal(stream const& s, engine::memory_place word, std::uint64_t value) {
   if (engine::stream_write(name_of(s), word, value)) return;
-  auto const from = upcxx::new_<std::uint64_t>(value);
+  // Of the shared heap, since devices reach it. Goes as well if there is no room for what follows.
+  std::shared_ptr<std::uint64_t> const from(
+      upcxx::new_<std::uint64_t>(value).local(),
+      [](std::uint64_t* sent) { upcxx::delete_(upcxx::to_global_ptr(sent)); });
   by_host(s, [word, from] {
-    return upcxx::detail::copy_later(word, place_of_signal(from, "signal"), sizeof value,
-                                     static_cast<std::int32_t>(word.owner), upcxx::operation_cx::as_future())
-        .then([from] { upcxx::delete_(from); });
+    return upcxx::detail::copy_later(word, place_of_signal(upcxx::to_global_ptr(from.get()), "signal"),
+                                     sizeof value, static_cast<std::int32_t>(word.owner),
+                                     upcxx::operation_cx::as_future())
+        .then([from] {});
   });
 }
 

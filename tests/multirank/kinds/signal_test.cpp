@@ -125,3 +125,39 @@ TEST_F(signal_test, additions_come_after_the_data_before_them) {
   atl::wait(s);
   upcxx::barrier();
 }
+
+TEST_F(signal_test, no_room_for_a_signal_of_the_hosts_takes_none) {
+  auto const s = atl::make_stream(gpu_);
+  signals_of_all const words = of_all(filled<std::uint64_t>(1, 0));
+  int far = (me + 1) % n;
+  while (far != me && upcxx::local_team_contains(far)) far = (far + 1) % n;
+  if (far == me) GTEST_SKIP() << "devices write all signals";
+  // Room for one word, and two are needed: for the value, and for the stream to wait for.
+  std::vector<upcxx::global_ptr<char>> taken;
+  auto const fill = [&](std::size_t size) {
+    for (;;) {
+      auto const more = upcxx::allocate<char>(size, alignof(std::uint64_t));
+      if (more.is_null()) return;
+      taken.push_back(more);
+    }
+  };
+  auto const free_one = [&] {
+    upcxx::deallocate(taken.back());
+    taken.pop_back();
+  };
+  for (std::size_t size = mib; size >= sizeof(std::uint64_t); size /= 2) fill(size);
+  free_one();
+  fill(sizeof(std::uint64_t));
+  free_one();
+  std::int64_t const used = upcxx::shared_segment_used();
+  EXPECT_THROW(atl::signal(s, words[static_cast<std::size_t>(far)], 1), upcxx::bad_shared_alloc);
+  EXPECT_EQ(upcxx::shared_segment_used(), used);
+  for (auto const each : taken) upcxx::deallocate(each);
+  atl::wait(s);
+  upcxx::barrier();
+  EXPECT_EQ(now(s, words[static_cast<std::size_t>(me)]), 0u);
+  upcxx::barrier();
+  atl::signal(s, words[static_cast<std::size_t>(far)], 1);
+  atl::wait(s);
+  upcxx::barrier();
+}
