@@ -95,17 +95,26 @@ class stream {
   friend engine::stream_name name_of(stream const& s) { return s.name_; }
 };
 
-/// A stream that ends with its object, when nothing is left to be done there, or with the library.
+/// A stream that ends with its object, when nothing is left to be done there, or with the library. One that was
+/// default-constructed or moved from is none.
 class owned_stream : public stream {
  public:
+  owned_stream() noexcept : stream(engine::stream_name()) {}
   owned_stream(owned_stream&& other) noexcept : stream(std::exchange(other.name_, {})) {}
-  owned_stream& operator=(owned_stream&&) = delete;
-  ~owned_stream() {
-    if (name_.handle != nullptr) engine::drop_stream(name_);
+  owned_stream& operator=(owned_stream&& other) noexcept {
+    if (this != &other) {
+      end();
+      name_ = std::exchange(other.name_, {});
+    }
+    return *this;
   }
+  ~owned_stream() { end(); }
 
  private:
   explicit owned_stream(engine::stream_name made) : stream(made) {}
+  void end() noexcept {
+    if (name_.handle != nullptr) engine::drop_stream(name_);
+  }
   template <class Device>
   friend owned_stream make_stream(upcxx::device_allocator<Device> const& gpu);
 };

@@ -20,7 +20,9 @@ using memory::kind_id;
 memory::kind& device_copies::kind_of_stream(stream_name s) {
   auto const id = static_cast<kind_id>(s.kind);
   if (s.kind == stream_name().kind)
-    fatal("stream", "the stream was moved from: use the object that it was moved to");
+    fatal(
+        "stream",
+        "the stream is none: it was never made (atl::make_stream makes one), or moved from: use the object that it was moved to");
   memory::kind* const kind = segments_.find_kind(id);
   if (kind == nullptr) {
     fatal("stream", "this process has no device whose streams could be used: %s; see `atoll info`",

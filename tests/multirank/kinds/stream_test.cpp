@@ -169,6 +169,24 @@ TEST_F(stream_test, signals_in_the_shared_heap_are_seen_by_hosts) {
   upcxx::barrier();
 }
 
+TEST_F(stream_test, an_owned_stream_may_get_another_ones) {
+  std::vector<atl::owned_stream> all(2);
+  auto const p = filled(4, 1);
+  pinned<int> const found(4, -1);
+  for (int round = 0; round < 2; ++round) {
+    for (auto& each : all) {
+      each = atl::make_stream(gpu_);  // the last one's has nothing left to do
+      upcxx::copy(p, found.data(), 4, atl::on_stream(each));
+      atl::wait(each);
+    }
+  }
+  EXPECT_EQ(found.values(), std::vector<int>(4, 1));
+  void* const second = all[1].native();
+  all.erase(all.begin());
+  EXPECT_EQ(all[0].native(), second);
+  atl::wait(all[0]);
+}
+
 TEST_F(stream_test, a_stream_waits_for_a_future) {
   auto const s = atl::make_stream(gpu_);
   auto const p = filled(4, 1);
