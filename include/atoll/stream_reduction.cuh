@@ -317,8 +317,8 @@ class stream_reduction {
   template <class T>
   using pointer = upcxx::global_ptr<T, Device::kind>;
 
-  /// Takes 32 bytes for each of `few` elements and rank from the allocator, which must be active and stay.
-  /// Collective over the team.
+  /// Takes 32 bytes for each of `few` elements and rank from the allocator, unless hosts do the reductions; it must
+  /// be active and stay. Collective over the team.
   ///
   /// @throws          upcxx::bad_shared_alloc on all ranks if one has no room.
   /// @param few       up to so many elements go the fastest way; the same on all ranks.
@@ -331,23 +331,22 @@ class stream_reduction {
         team_(make_device_team(gpu, over, patience)),
         made_(std::make_unique<detail::matching_calls>("stream_reduction", over)) {
     detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
+    // The hosts do it if any of the devices does not reach all others, and need no memory there.
+    by_kernels_ = upcxx::reduce_all(reaches_all() ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
+    if (!by_kernels_) {
+      hosts_ = std::make_unique<upcxx::dist_object<device::host_reductions>>(over, over.rank_n());
+      return;
+    }
     auto const ranks = static_cast<std::size_t>(over.rank_n());
     std::size_t const bytes = device::reduction_view::bytes(ranks, few);
     std::vector<char> image(bytes + ranks * sizeof(std::uint64_t));
     allocate(image.size());
     upcxx::dist_object<pointer<char>> const all(own_, over);
-    bool reached = ranks <= static_cast<std::size_t>(device::reduce_many<double, device::plus>::most_ranks);
     auto* const peers = reinterpret_cast<std::uint64_t*>(image.data() + bytes);
-    for (std::size_t r = 0; reached && r < ranks; ++r) {
+    for (std::size_t r = 0; r < ranks; ++r) {
       auto const theirs = all.fetch(static_cast<upcxx::intrank_t>(r)).wait();
-      auto* const here = team_.local(theirs, bytes);
-      reached = here != nullptr;
-      peers[r] = reinterpret_cast<std::uint64_t>(here);
+      peers[r] = reinterpret_cast<std::uint64_t>(team_.local(theirs, bytes));
     }
-    // The hosts do it if any of the devices does not reach all others.
-    by_kernels_ = upcxx::reduce_all(reached ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
-    if (!by_kernels_)
-      hosts_ = std::make_unique<upcxx::dist_object<device::host_reductions>>(over, over.rank_n());
     upcxx::copy(image.data(), own_, image.size()).wait();
     auto* const here = team_.local(own_, image.size());
     view_.peers = reinterpret_cast<std::uint64_t const*>(here + bytes);
@@ -356,7 +355,7 @@ class stream_reduction {
   }
   stream_reduction(stream_reduction const&) = delete;
   stream_reduction& operator=(stream_reduction const&) = delete;
-  ~stream_reduction() { ATOLL_CHECK(own_.is_null(), "atl::stream_reduction: destroy() it before it goes"); }
+  ~stream_reduction() { ATOLL_CHECK(made_ == nullptr, "atl::stream_reduction: destroy() it before it goes"); }
 
   /// What follows in the stream finds in `out` the reduction of all ranks' `in`, in the order of the ranks:
   /// equal bits on all, in every run. Both are n elements of the allocator's memory, or the same array. Where
@@ -404,7 +403,7 @@ class stream_reduction {
     upcxx::barrier(*over_);
     made_.reset();
     hosts_.reset();
-    gpu_->deallocate(std::exchange(own_, pointer<char>()));
+    if (!own_.is_null()) gpu_->deallocate(std::exchange(own_, pointer<char>()));
     team_.destroy();
   }
 
@@ -413,6 +412,16 @@ class stream_reduction {
   static constexpr std::size_t most_threads = 512;
   static constexpr std::size_t most_few_blocks = 32;
 
+  /// Whether kernels of this rank's device reach the segments of all ranks, and are made for so many.
+  [[nodiscard]] bool reaches_all() const {
+    device::team_state const& t = team_.state();
+    bool reached = over_->rank_n() <= device::reduce_many<double, device::plus>::most_ranks &&
+                   t.view.local_n == static_cast<std::uint32_t>(over_->rank_n());
+    for (device::range const& r : t.ranges) {
+      reached = reached && (r.here != 0 || device::team_view::is_heap({r.owner, r.begin}));
+    }
+    return reached;
+  }
   /// What is left of the object goes if one rank has no room.
   void allocate(std::size_t bytes) {
     try {
@@ -480,7 +489,7 @@ class stream_reduction {
   detail::kept_team over_;
   device_team team_;
   std::unique_ptr<detail::matching_calls> made_;
-  pointer<char> own_;
+  pointer<char> own_;  ///< null where hosts reduce
   device::reduction_view view_;
   bool by_kernels_ = false;
   std::uint64_t calls_ = 0;  ///< that hosts do
