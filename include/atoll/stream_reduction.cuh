@@ -112,11 +112,17 @@ ATOLL_ANYWHERE inline void end_reduction(std::uint64_t* own, std::uint64_t numbe
   words::store_relaxed(own, number);
 }
 
+/// Who stores the result of a reduction.
+ATOLL_ANYWHERE inline bool has_result(std::int32_t rank, std::int32_t root) {
+  return root < 0 || rank == root;
+}
+
 /// Few elements: each is sent to all with the number of the reduction, so that one way is all there is.
+/// `root`: the one rank that stores the result; negative: all do.
 template <class T, class Op>
 struct reduce_few {
   ATOLL_ANYWHERE void operator()(device_team team, reduction_view view, T const* in, T* out, std::size_t n,
-                                 Op op) const {
+                                 std::int32_t root, Op op) const {
     std::int32_t const me = team.rank_me();
     std::int32_t const ranks = team.rank_n();
     std::uint64_t* const own = view.words(me);
@@ -135,14 +141,14 @@ struct reduce_few {
             r == me ? in[i] : team.template wait_stamped<T>(view.values(me, number, ranks, r) + i, number);
         total = r == 0 ? next : op(total, next);
       }
-      out[i] = total;
+      if (has_result(me, root)) out[i] = total;
     }
     this_block().sync();
     if (this_block().rank() == 0 && is_last_block(own)) end_reduction(own, number);
   }
 };
 
-/// Many: each rank reduces its part of all ranks' arrays, and writes the result to all.
+/// Many: each rank reduces its part of all ranks' arrays, and writes the result to all, or to the root.
 template <class T, class Op>
 struct reduce_many {
   static constexpr std::size_t together = 16 / sizeof(T);  ///< elements of a pack
@@ -152,7 +158,7 @@ struct reduce_many {
   static constexpr std::int32_t most_ranks = 16;
 
   ATOLL_ANYWHERE void operator()(device_team team, reduction_view view, std::uint64_t in, std::uint64_t out,
-                                 std::size_t n, Op op) const {
+                                 std::size_t n, std::int32_t root, Op op) const {
     std::int32_t const me = team.rank_me();
     std::int32_t const ranks = team.rank_n();
     std::uint64_t* const own = view.words(me);
@@ -186,11 +192,11 @@ struct reduce_many {
     std::size_t const begin = least{}(share * static_cast<std::size_t>(me), packs);
     std::size_t const end = least{}(begin + share, packs);
     if (all_bits % sizeof(pack) == 0) {
-      reduce<pack>(places, me, ranks, begin, end, all, op);
+      reduce<pack>(places, me, ranks, root, begin, end, all, op);
     } else {
-      reduce<T>(places, me, ranks, begin * together, end * together, all, op);
+      reduce<T>(places, me, ranks, root, begin * together, end * together, all, op);
     }
-    if (me == ranks - 1) reduce<T>(places, me, ranks, packs * together, n, all, op);
+    if (me == ranks - 1) reduce<T>(places, me, ranks, root, packs * together, n, all, op);
     // The last block tells all ranks, and waits for theirs. What each block has written is in place before it is
     // counted.
     mine.sync();
@@ -217,7 +223,8 @@ struct reduce_many {
   /// `places`: of each rank's two arrays.
   template <class Piece>
   ATOLL_ANYWHERE static void reduce(std::uint64_t const* places, std::int32_t me, std::int32_t ranks,
-                                    std::size_t begin, std::size_t end, grid all, Op const& op) {
+                                    std::int32_t root, std::size_t begin, std::size_t end, grid all,
+                                    Op const& op) {
     // A thread reads of several ranks at a time: what crosses a link is long on its way, and if all read of one rank after the
     // other, they share the links of one at a time. More under way than this is slower again (four H200).
     constexpr std::int32_t ranks_at_once = 4;
@@ -232,6 +239,10 @@ struct reduce_many {
         for (std::int32_t j = 0; j < ranks_at_once; ++j) {
           if (r + j < ranks) total = r + j == 0 ? got[j] : combine(total, got[j], op);
         }
+      }
+      if (root >= 0) {
+        reinterpret_cast<Piece*>(places[2 * root + 1])[i] = total;
+        continue;
       }
       for (std::int32_t k = 1; k <= ranks; ++k) {
         reinterpret_cast<Piece*>(places[2 * ((me + k) % ranks) + 1])[i] = total;
@@ -248,6 +259,7 @@ struct host_reductions {
     std::vector<std::vector<char>> parts;
     std::size_t come = 0;
     combination combine;
+    std::int32_t root = -1;  ///< negative: all want the result
   };
   std::size_t ranks;
   std::unordered_map<std::uint64_t, gathered> open;                             ///< by number, at rank 0
@@ -268,6 +280,7 @@ inline void finish_by_hosts(shared_reductions& all, std::uint64_t number) {
         static_cast<int>(all.team()[static_cast<upcxx::intrank_t>(r)]), g.parts[r].size());
   }
   std::vector<char> const result = g.combine(g.parts);
+  std::int32_t const root = g.root;
   all->open.erase(found);
   for (std::int32_t r = 0; r < static_cast<std::int32_t>(all->ranks); ++r) {
     upcxx::rpc_ff(
@@ -278,17 +291,19 @@ inline void finish_by_hosts(shared_reductions& all, std::uint64_t number) {
           here->wanted.erase(asked);
           answer.fulfill_result(bytes);
         },
-        all, number, result);
+        all, number, has_result(r, root) ? result : std::vector<char>());
   }
 }
 
+/// Nothing where the result is not wanted.
 inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, std::uint64_t number,
-                                                        std::vector<char> part,
+                                                        std::int32_t root, std::vector<char> part,
                                                         host_reductions::combination combine) {
   upcxx::promise<std::vector<char>> const answer;
   all->wanted.emplace(number, answer);
   if (all.team().rank_me() == 0) {
     all->open[number].combine = std::move(combine);
+    all->open[number].root = root;
     all->open[number].parts.resize(all->ranks);
   }
   upcxx::rpc_ff(
@@ -306,7 +321,7 @@ inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, 
 
 }  // namespace device
 
-/// Reductions over the ranks of a team, of arrays in an allocator's segments. All ranks make the same calls
+/// Reductions over the ranks of a team, of arrays in an allocator's segments, for all or for one. All ranks make the same calls
 /// in the same order, each with whichever stream of the allocator's device, one after the other. The job ends,
 /// with a message, if numbers or sizes of elements differ, when a rank makes user-level progress next; or in
 /// destroy(), if one rank has made more calls. Of what is captured into graphs each new call is compared: a call
@@ -365,33 +380,24 @@ class stream_reduction {
   /// @param op  associative, for kernels: device::plus, least, greatest, or the like.
   template <class T, class Op>
   void reduce_all(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
-    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
-                  "stream_reduction: elements have 4 or 8 bytes");
-    ATOLL_CHECK(made_ != nullptr, "stream_reduction::reduce_all: the object was destroyed");
+    constexpr char const* call = "stream_reduction::reduce_all";
+    ATOLL_CHECK(made_ != nullptr, "%s: the object was destroyed", call);
     made_->note({detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0}, s.is_captured());
-    if (n == 0) return;
-    check_array("source", in, n);
-    check_array("destination", out, n);
-    ATOLL_CHECK(
-        in == out || out - in >= static_cast<std::ptrdiff_t>(n) || in - out >= static_cast<std::ptrdiff_t>(n),
-        "stream_reduction::reduce_all: source and destination overlap; they may be the same, or apart");
-    if (!by_kernels_) return by_hosts(s, in, out, n, op);
-    if (n <= view_.few) {
-      // As few threads as there is work for: they start sooner, and one block does not have to be counted.
-      auto const threads = std::min<std::size_t>((n + warp - 1) / warp * warp, most_threads);
-      start(s, std::min((n + threads - 1) / threads, most_few_blocks), static_cast<unsigned>(threads),
-            device::reduce_few<T, Op>{}, view_, static_cast<T const*>(team_.local(in, n)),
-            team_.local(out, n), n, op);
-    } else {
-      using access = upcxx::detail::global_ptr_access;
-      using kernel = device::reduce_many<T, Op>;
-      constexpr std::size_t packs_of_thread = 2;
-      auto const of_block =
-          packs_of_thread * most_threads * kernel::together * static_cast<std::size_t>(over_->rank_n());
-      std::uint64_t const begin = access::address(own_);
-      start(s, (n + of_block - 1) / of_block, most_threads, kernel{}, view_, access::address(in) - begin,
-            access::address(out) - begin, n, op);
-    }
+    reduce(call, s, -1, in, out, n, op);
+  }
+  /// The same for one rank: what follows in the root's stream finds the reduction in `out`. Others' `out` is not used,
+  /// and may be null.
+  ///
+  /// @param root  a rank of the team, the same on all.
+  template <class T, class Op>
+  void reduce_one(stream const& s, upcxx::intrank_t root, pointer<T> in, pointer<T> out, std::size_t n,
+                  Op op) {
+    constexpr char const* call = "stream_reduction::reduce_one";
+    ATOLL_CHECK(made_ != nullptr, "%s: the object was destroyed", call);
+    ATOLL_CHECK(root >= 0 && root < over_->rank_n(), "%s: rank %d is outside the team of %d ranks", call,
+                static_cast<int>(root), static_cast<int>(over_->rank_n()));
+    made_->note({detail::stream_call::operation::reduce_one, sizeof(T), n, root, 0}, s.is_captured());
+    reduce(call, s, root, in, over_->rank_me() == root ? out : in, n, op);
   }
 
   /// Ends the object. Collective over the team; no stream is in it any more.
@@ -412,6 +418,36 @@ class stream_reduction {
   static constexpr std::size_t most_threads = 512;
   static constexpr std::size_t most_few_blocks = 32;
 
+  /// `root`: as for kernels.
+  template <class T, class Op>
+  void reduce(char const* call, stream const& s, std::int32_t root, pointer<T> in, pointer<T> out,
+              std::size_t n, Op op) {
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "stream_reduction: elements have 4 or 8 bytes");
+    if (n == 0) return;
+    check_array(call, "source", in, n);
+    check_array(call, "destination", out, n);
+    ATOLL_CHECK(
+        in == out || out - in >= static_cast<std::ptrdiff_t>(n) || in - out >= static_cast<std::ptrdiff_t>(n),
+        "%s: source and destination overlap; they may be the same, or apart", call);
+    if (!by_kernels_) return by_hosts(s, root, in, out, n, op);
+    if (n <= view_.few) {
+      // As few threads as there is work for: they start sooner, and one block does not have to be counted.
+      auto const threads = std::min<std::size_t>((n + warp - 1) / warp * warp, most_threads);
+      start(s, std::min((n + threads - 1) / threads, most_few_blocks), static_cast<unsigned>(threads),
+            device::reduce_few<T, Op>{}, view_, static_cast<T const*>(team_.local(in, n)),
+            team_.local(out, n), n, root, op);
+    } else {
+      using access = upcxx::detail::global_ptr_access;
+      using kernel = device::reduce_many<T, Op>;
+      constexpr std::size_t packs_of_thread = 2;
+      auto const of_block =
+          packs_of_thread * most_threads * kernel::together * static_cast<std::size_t>(over_->rank_n());
+      std::uint64_t const begin = access::address(own_);
+      start(s, (n + of_block - 1) / of_block, most_threads, kernel{}, view_, access::address(in) - begin,
+            access::address(out) - begin, n, root, op);
+    }
+  }
   /// Whether kernels of this rank's device reach the segments of all ranks, and are made for so many.
   [[nodiscard]] bool reaches_all() const {
     device::team_state const& t = team_.state();
@@ -439,8 +475,7 @@ class stream_reduction {
     }
   }
   template <class T>
-  void check_array(char const* what, pointer<T> array, std::size_t n) const {
-    constexpr char const* call = "stream_reduction::reduce_all";
+  void check_array(char const* call, char const* what, pointer<T> array, std::size_t n) const {
     upcxx::detail::check_range(array, n, call, what);
     ATOLL_CHECK(array.where() == upcxx::rank_me(), "%s: the %s is memory of rank %d; each rank gives its own",
                 call, what, static_cast<int>(array.where()));
@@ -455,7 +490,7 @@ class stream_reduction {
     device::launch<Compiler>(team_, s, {enough, threads, 0, true}, kernel, team_, args...);
   }
   template <class T, class Op>
-  void by_hosts(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
+  void by_hosts(stream const& s, std::int32_t root, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
     std::uint64_t const number = ++calls_;
     auto const combine = [n, op](std::vector<std::vector<char>> const& all) {
       std::vector<T> total(n);
@@ -471,13 +506,16 @@ class stream_reduction {
       std::memcpy(bytes.data(), total.data(), bytes.size());
       return bytes;
     };
-    detail::by_host(s, [in, out, n, number, combine, &hosts = *hosts_] {
+    detail::by_host(s, [root, in, out, n, number, combine, &hosts = *hosts_] {
       auto const values = std::make_shared<std::vector<char>>(n * sizeof(T));
       auto const from = upcxx::reinterpret_pointer_cast<char>(in);
       auto const to = upcxx::reinterpret_pointer_cast<char>(out);
       return upcxx::copy(from, values->data(), values->size())
-          .then([=, &hosts] { return device::reduce_by_hosts(hosts, number, std::move(*values), combine); })
+          .then([=, &hosts] {
+            return device::reduce_by_hosts(hosts, number, root, std::move(*values), combine);
+          })
           .then([=](std::vector<char> const& result) {
+            if (result.empty()) return upcxx::make_future();
             *values = result;
             return upcxx::copy(values->data(), to, values->size());
           })

@@ -592,6 +592,37 @@ TEST_F(kernels_test, arrays_for_several_blocks_are_reduced_in_streams) {
   sums.destroy();
 }
 
+TEST_F(kernels_test, arrays_are_reduced_for_one_rank_in_streams) {
+  atl::stream_reduction sums(gpu_, upcxx::world(), 100, 60);
+  for (std::size_t const length : {1, 99, 101, 4097}) {
+    auto const in = filled<std::int64_t>(length, 0);
+    auto const out = filled<std::int64_t>(length, -1);
+    std::int64_t const all = static_cast<std::int64_t>(n) * (n + 1) / 2;
+    for (int root = 0; root < n; ++root) {
+      std::vector<std::int64_t> values(length);
+      for (std::size_t i = 0; i < length; ++i) values[i] = (me + 1) * static_cast<std::int64_t>(i + 1);
+      upcxx::copy(values.data(), in, length).wait();
+      bool const mine = me == root;
+      sums.reduce_one(*stream_, root, in, mine ? out : gpu_ptr<std::int64_t>(), length, on::plus{});
+      // Of what the first one has made at the root, in place.
+      sums.reduce_one(*stream_, root, mine ? out : in, mine ? out : in, length, on::greatest{});
+      sums.reduce_all(*stream_, in, in, length, on::least{});
+      atl::wait(*stream_);
+      auto const found = content(out, length);
+      auto const kept = content(in, length);
+      for (std::size_t i = 0; i < length; ++i) {
+        ASSERT_EQ(found[i], me <= root ? all * static_cast<std::int64_t>(i + 1) : -1)
+            << i << " of " << length << ", root " << root;
+        ASSERT_EQ(kept[i], static_cast<std::int64_t>(i + 1));
+      }
+      upcxx::barrier();
+    }
+    gpu_.deallocate(in);
+    gpu_.deallocate(out);
+  }
+  sums.destroy();
+}
+
 TEST_F(kernels_test, arrays_are_reduced_in_streams) {
   atl::stream_reduction sums(gpu_, upcxx::world(), 100, 60);
   for (std::size_t const length : {1, 2, 99, 100, 101, 102, 1000, 4097}) {

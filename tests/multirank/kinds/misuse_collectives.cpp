@@ -67,6 +67,8 @@ int misuse_reductions(char const* what) {
     other ? all->reduce_all(s, values, values, 10, sum) : all->reduce_all(s, wide, wide, 10, sum);
   }
   upcxx::dist_object<upcxx::global_ptr<float, upcxx::gpu_default_device::kind>> places(values);
+  if (is("reduction_roots")) all->reduce_one(s, other ? 1 : 0, values, values, 10, sum);
+  if (is("reduction_nobody")) all->reduce_one(s, 7, values, values, 10, sum);
   if (is("reduction_theirs")) {
     all->reduce_all(s, places.fetch((upcxx::rank_me() + 1) % upcxx::rank_n()).wait(), values, 10, sum);
   }

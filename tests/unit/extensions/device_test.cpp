@@ -311,7 +311,7 @@ TEST(device_waits, arrays_are_not_reduced_without_all_ranks) {
   some.run(2, [&](device_team team, int r) {
     if (r == 0) return;
     auto const place = [&](std::size_t i) { return access::address(some.word(r, i)) - peers[r]; };
-    on::reduce_many<std::uint64_t, on::plus>()(team, view, place(source), place(landing), n, on::plus{});
+    on::reduce_many<std::uint64_t, on::plus>()(team, view, place(source), place(landing), n, -1, on::plus{});
   });
   EXPECT_EQ(some.box(1).trouble.what,
             static_cast<std::uint64_t>(atl::engine::kernel_trouble::sort::timed_out));

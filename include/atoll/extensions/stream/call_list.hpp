@@ -15,7 +15,7 @@ namespace atl::inline UPCXX_MODE::detail {
 
 /// What all ranks say alike.
 struct stream_call {
-  enum class operation : std::uint32_t { broadcast, gather_all, all_to_all, reduce_all };
+  enum class operation : std::uint32_t { broadcast, gather_all, all_to_all, reduce_all, reduce_one };
   operation what;
   std::uint32_t element;      ///< bytes
   std::uint64_t count;        ///< of elements
@@ -30,10 +30,12 @@ struct stream_call_text {
   char text[160];
 
   explicit stream_call_text(stream_call const& c) : text{} {
-    constexpr char const* names[] = {"broadcast", "gather_all", "all_to_all", "reduce_all"};
+    constexpr char const* names[] = {"broadcast", "gather_all", "all_to_all", "reduce_all", "reduce_one"};
     char root[32] = "";
     char to[48] = "";
-    if (c.root >= 0) std::snprintf(root, sizeof root, " from rank %d", c.root);
+    if (c.root >= 0)
+      std::snprintf(root, sizeof root,
+                    c.what == stream_call::operation::reduce_one ? " to rank %d" : " from rank %d", c.root);
     if (c.destination != 0) std::snprintf(to, sizeof to, " to destination no. %u", c.destination);
     std::snprintf(text, sizeof text, "%s of %llu elements of %u bytes%s%s",
                   names[static_cast<std::uint32_t>(c.what)], static_cast<unsigned long long>(c.count),
