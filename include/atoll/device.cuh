@@ -163,28 +163,31 @@ class device_team {
       return true;
     }
     s.sync();
-    bool come = true;
-    if (s.rank() == 0) {
-      device::place const into = view_.name_of(to, n * sizeof(T));
-      if (into.owner == 0) {
-        view_.report({0, static_cast<std::uint64_t>(device::call::get), 0,
-                      reinterpret_cast<std::uint64_t>(to), n * sizeof(T), 0, 0},
-                     engine::kernel_trouble::sort::not_nameable);
-        come = false;
-      } else {
-        device::place const source = name_of(from);
-        engine::kernel_request r{};
-        r.call = engine::kernel_call::get;
-        r.to_owner = into.owner;
-        r.to = into.address;
-        r.from_owner = source.owner;
-        r.from = source.address;
-        r.bytes = n * sizeof(T);
-        std::uint64_t const number = view_.ask(r);
-        come = view_.look_for(device::call::get, &view_.box->completed, number);
-      }
+    return s.sync_and(s.rank() != 0 || view_.get_by_host(name_of(from), 0, to, 0, n * sizeof(T), 1));
+  }
+  /// The same with `rows` runs of n objects, at distances of so many objects from each other.
+  template <class Scope, class T, upcxx::memory_kind Kind>
+  ATOLL_ANYWHERE bool get_strided(Scope s, upcxx::global_ptr<T, Kind> from, std::ptrdiff_t from_stride,
+                                  std::remove_const_t<T>* to, std::ptrdiff_t to_stride, std::size_t n,
+                                  std::size_t rows) const {
+    if (rows == 0 || n == 0) {
+      s.sync();
+      return true;
     }
-    return s.sync_and(come);
+    auto const* const here = local(from);
+    if (here != nullptr && local(from + static_cast<std::ptrdiff_t>(rows - 1) * from_stride, n) != nullptr) {
+      for (std::size_t i = s.rank(); i < rows * n; i += s.size()) {
+        auto const row = static_cast<std::ptrdiff_t>(i / n);
+        auto const column = static_cast<std::ptrdiff_t>(i % n);
+        to[row * to_stride + column] = here[row * from_stride + column];
+      }
+      s.sync();
+      return true;
+    }
+    s.sync();
+    auto const bytes = [](std::ptrdiff_t stride) { return stride * static_cast<std::ptrdiff_t>(sizeof(T)); };
+    return s.sync_and(s.rank() != 0 || view_.get_by_host(name_of(from), bytes(from_stride), to,
+                                                         bytes(to_stride), n * sizeof(T), rows));
   }
   /// A value of at most 8 bytes, by this thread. What a signal that was seen before has announced is read. Where
   /// the device does not reach it the host fetches it, one by one: take many by the other get().

@@ -73,6 +73,14 @@ struct strided {
   }
 };
 
+/// 10 rows of 7 of each rank, every other one; what is between them stays.
+struct strided_of_all {
+  ATOLL_ANYWHERE void operator()(device_team team, pointers<any_ptr<int const>> from, int* into) const {
+    for (int r = 0; r < team.rank_n(); ++r)
+      team.get_strided(on::this_block(), from.of[r] + 3, 20, into + 250 * r, 24, 7, 10);
+  }
+};
+
 struct values_around {
   ATOLL_ANYWHERE void operator()(device_team team, gpu_ptr<double> to, gpu_ptr<short> small,
                                  words_ptr their_news, std::uint64_t const* news) const {
@@ -319,6 +327,32 @@ TEST_F(kernels_test, put_strided_rows) {
     ASSERT_EQ(found[static_cast<std::size_t>(i)], inside ? 1000 * left + i / 31 * 20 + i % 31 : -1) << i;
   }
   upcxx::barrier();
+}
+
+TEST_F(kernels_test, get_strided_rows) {
+  // Of devices, and of the heaps.
+  auto const from = filled<int>(200, 0);
+  auto const heap = upcxx::new_array<int>(200);
+  std::vector<int> values(200);
+  std::iota(values.begin(), values.end(), 1000 * me);
+  upcxx::copy(values.data(), from, 200).wait();
+  std::copy(values.begin(), values.end(), heap.local());
+  auto const room = 250 * static_cast<std::size_t>(n);
+  for (bool const on_heap : {false, true}) {
+    auto const into = filled<int>(room, -1);
+    any_ptr<int const> const mine = on_heap ? any_ptr<int const>(heap) : any_ptr<int const>(from);
+    run({1, 96}, strided_of_all{}, of_ranks(mine), here(into));
+    auto const found = content(into, room);
+    for (int i = 0; i < static_cast<int>(room); ++i) {
+      int const place = i % 250;
+      bool const inside = place / 24 < 10 && place % 24 < 7;
+      ASSERT_EQ(found[static_cast<std::size_t>(i)],
+                inside ? 1000 * (i / 250) + 3 + place / 24 * 20 + place % 24 : -1)
+          << i;
+    }
+    upcxx::barrier();
+  }
+  upcxx::delete_array(heap);
 }
 
 TEST_F(kernels_test, put_values) {

@@ -91,6 +91,26 @@ TEST_P(device_orders, strided_rows) {
   EXPECT_EQ(wrong_, 0);
 }
 
+TEST_P(device_orders, rows_that_a_signal_announced) {
+  ranks_.run(2, [this](device_team team, int r) {
+    auto const grid = on::this_grid();
+    std::uint64_t* const into = ranks_.here(r, landing);
+    for (std::uint64_t step = 1; step <= 5; ++step) {
+      if (grid.rank() == 0)
+        for (std::size_t i = 0; i < count; ++i) ranks_.here(r, source)[i] = step * 1000 + i;
+      team.signal(grid, ranks_.word(right_of(r), signals), step);
+      team.wait(grid, ranks_.here(r, signals), step);
+      // From the last row to the first.
+      team.get_strided(grid, ranks_.word(left_of(r), source) + 4 * 20, -20, into, 31, 7, 5);
+      grid.sync();
+      for (std::size_t i = grid.rank(); i < 35; i += grid.size())
+        count_if(into[i / 7 * 31 + i % 7] != step * 1000 + (4 - i / 7) * 20 + i % 7);
+      team.barrier(grid);
+    }
+  });
+  EXPECT_EQ(wrong_, 0);
+}
+
 TEST_P(device_orders, get_what_a_signal_announced) {
   ranks_.run(1, [this](device_team team, int r) {
     auto const block = on::this_block();
@@ -398,6 +418,8 @@ TEST_P(device_orders, no_objects_are_copied_and_signals_come_all_the_same) {
     EXPECT_TRUE(team.get(block, nowhere, nothing, 0));
     team.put_strided(block, nothing, 1, nowhere, 1, 0, 5);
     team.put_strided(block, nothing, 1, nowhere, 1, 5, 0);
+    EXPECT_TRUE(team.get_strided(block, nowhere, 1, nothing, 1, 0, 5));
+    EXPECT_TRUE(team.get_strided(block, nowhere, 1, nothing, 1, 5, 0));
     team.put_signal(block, nothing, nowhere, 0, ranks_.word(right_of(r), signals), 3);
     EXPECT_TRUE(team.wait(block, ranks_.here(r, signals), 3));
   });

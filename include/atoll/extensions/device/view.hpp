@@ -200,6 +200,30 @@ struct team_view {
     r.operand = operand;
     return r;
   }
+  /// Rows from elsewhere, asked for at once, and waited for. False: given up.
+  ATOLL_ANYWHERE bool get_by_host(place from, std::ptrdiff_t from_stride, void* to, std::ptrdiff_t to_stride,
+                                  std::size_t bytes, std::size_t rows) const {
+    std::uint64_t number = 0;
+    for (std::size_t row = 0; row < rows; ++row) {
+      char* const here = static_cast<char*>(to) + static_cast<std::ptrdiff_t>(row) * to_stride;
+      place const into = name_of(here, bytes);
+      if (into.owner == 0) {
+        report(
+            {0, static_cast<std::uint64_t>(call::get), 0, reinterpret_cast<std::uint64_t>(here), bytes, 0, 0},
+            engine::kernel_trouble::sort::not_nameable);
+        return false;
+      }
+      engine::kernel_request r{};
+      r.call = engine::kernel_call::get;
+      r.to_owner = into.owner;
+      r.to = into.address;
+      r.from_owner = from.owner;
+      r.from = from.address + static_cast<std::uint64_t>(static_cast<std::int64_t>(row) * from_stride);
+      r.bytes = bytes;
+      number = ask(r);
+    }
+    return look_for(call::get, &box->completed, number);
+  }
   /// All commands so far have been done. False: given up.
   ATOLL_ANYWHERE bool wait_for_host() const {
     std::uint64_t const number = words::load_seen(&own->commands);
