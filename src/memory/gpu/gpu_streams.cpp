@@ -1,6 +1,7 @@
 #include "memory/gpu/gpu_streams.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -16,7 +17,9 @@ bool reaches(int device, copy_end end) noexcept {
 }  // namespace
 
 gpu_streams::~gpu_streams() {
-  for (reported const& each : waited_for_) driver_.drop_event(each.device, each.happened);
+  for (report_line const& line : waited_for_) {
+    for (reported const& each : line.left) driver_.drop_event(line.device, each.happened);
+  }
   for (made_stream const& each : made_) driver_.drop_stream(each.device, each.handle);
 }
 
@@ -194,27 +197,41 @@ bool gpu_streams::add_at_home(stream_handle s, copy_end word, std::uint64_t valu
   return true;
 }
 
+std::uint64_t gpu_streams::line_name(stream_handle s) {
+  auto const handle = reinterpret_cast<std::uintptr_t>(s);
+  // Numbers begin above 0, and a common stream's handle is one of a device.
+  if (is_common(s)) return differs_by_thread(s) ? 0 : ~std::uint64_t{handle};
+  std::uint64_t const number = driver_.number_of({s, true});
+  return number == handle ? 0 : number;
+}
+
 void gpu_streams::report(stream_handle s, copy_record* record) {
   submit();
   int const device = device_of(s);
   event const mark = take_event(device);
   driver_.record(device, mark, {s, true});
-  waited_for_.push_back({record, mark, device});
+  std::uint64_t const name = line_name(s);
+  auto line = name == 0 ? waited_for_.end()
+                        : std::find_if(waited_for_.begin(), waited_for_.end(), [&](report_line const& each) {
+                            return each.name == name && each.device == device;
+                          });
+  if (line == waited_for_.end()) line = waited_for_.insert(line, {name, device, {}});
+  line->left.push_back({record, mark});
 }
 
 bool gpu_streams::poll() {
   submit();
   bool moved = gates_.poll();
-  for (std::size_t i = 0; i < waited_for_.size();) {
-    reported const each = waited_for_[i];
-    if (!driver_.happened(each.happened)) {
-      ++i;
-      continue;
+  for (auto line = waited_for_.begin(); line != waited_for_.end();) {
+    while (!line->left.empty() &&
+           driver_.happened(line->left.front().happened)) {
+      reported const first = line->left.front();
+      line->left.pop_front();
+      events_.give_back(line->device, first.happened);
+      moved = true;
+      first.record->landed(first.record);  // may start something, here too
     }
-    waited_for_.erase(waited_for_.begin() + static_cast<std::ptrdiff_t>(i));
-    events_.give_back(each.device, each.happened);
-    moved = true;
-    each.record->landed(each.record);  // may start something, here too
+    line = line->left.empty() ? waited_for_.erase(line) : std::next(line);
   }
   return moved;
 }

@@ -3,6 +3,8 @@
 /// Streams of the program on GPUs of any vendor.
 
 #include <cstdint>
+#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -51,7 +53,12 @@ class gpu_streams final : public program_streams {
   struct reported {
     copy_record* record;
     event happened;
+  };
+  /// What is to be reported of one stream, whose events happen in order, so that only the first is asked for.
+  struct report_line {
+    std::uint64_t name;    ///< see line_name
     int device;
+    std::deque<reported> left;
   };
   struct made_stream {
     stream_handle handle;
@@ -59,6 +66,8 @@ class gpu_streams final : public program_streams {
   };
   /// Or ends the job.
   event take_event(int device);
+  /// Of a stream that no other has, also after its end; 0 if the driver tells of none.
+  std::uint64_t line_name(stream_handle s);
   std::uint64_t number_to_keep(stream_handle s, std::uint64_t capture);
   [[noreturn]] void refuse_kept() const;
   [[nodiscard]] std::optional<address> word_of(int device, copy_end word);
@@ -74,7 +83,7 @@ class gpu_streams final : public program_streams {
   std::uint64_t kept_number_ = 0;   ///< of the stream
   std::uint64_t kept_capture_ = 0;  ///< and of its capture
 
-  std::vector<reported> waited_for_;
+  std::list<report_line> waited_for_;
   gates gates_{driver_, events_};
 };
 

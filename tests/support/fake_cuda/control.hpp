@@ -18,6 +18,7 @@ struct control {
   std::atomic<std::uint64_t> operations{0};  ///< calls with several on words
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> records{0};
+  std::atomic<std::uint64_t> queries{0};  ///< of events
   std::atomic<std::uint64_t> flushes{0};
   std::atomic<std::uint64_t> attributes{0};    ///< of devices
   std::atomic<std::uint64_t> for_networks{0};  ///< memory objects that adapters may reach

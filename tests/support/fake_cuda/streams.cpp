@@ -414,6 +414,7 @@ cu_result event_query(event mark) {
   if (what == all().events.end()) return invalid_handle;
   if (cu_result const code = admit_waiting(); code != success) return code;
   if (what->second->device->broken != success) return what->second->device->broken;
+  ++all().counts.queries;
   return what->second->happened == what->second->wanted ? success : error_not_ready;
 }
 

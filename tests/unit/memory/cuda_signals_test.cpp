@@ -61,6 +61,43 @@ TEST_F(cuda_signals_test, what_devices_can_do_is_asked_once) {
   EXPECT_EQ(fake_->attributes, before);
 }
 
+TEST_F(cuda_signals_test, of_many_reports_in_a_stream_the_first_alone_is_asked_for) {
+  auto const kind = open();
+  auto const memory = kind->create(0, mib, nullptr);
+  program_streams& streams = *kind->streams();
+  stream_handle const on = streams.make(0);
+  stream_handle const other = streams.make(0);
+  EXPECT_TRUE(streams.write(on, end(*memory), 0));
+  EXPECT_TRUE(streams.wait(on, end(*memory), 1, comparison::equal));
+  constexpr int count = 200;
+  std::vector<int> order;
+  std::vector<watched> all(count + 2);
+  auto const report = [&](stream_handle s, int number) {
+    auto& record = all[static_cast<std::size_t>(number)];
+    record.number = number;
+    record.order = &order;
+    streams.report(s, &record);
+  };
+  for (int i = 0; i < count; ++i) report(on, i);
+  report(other, count);
+  wait(*kind, order, 1);
+  EXPECT_EQ(order, std::vector<int>(1, count)) << "another stream's is behind them";
+  constexpr int polls = 10;
+  std::uint64_t const before = fake_->queries;
+  for (int i = 0; i < polls; ++i) kind->poll();
+  EXPECT_LE(fake_->queries - before, 2U * polls);
+  // What is left in a stream that has ended is not in the way of the next one, which may have its handle.
+  streams.drop(on);
+  stream_handle const next = streams.make(0);
+  report(next, count + 1);
+  wait(*kind, order, 2);
+  EXPECT_EQ(order.back(), count + 1);
+  EXPECT_TRUE(streams.write(other, end(*memory), 1));
+  wait(*kind, order, count + 2);
+  for (int i = 0; i < count; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i) + 2], i);
+  finish(*kind, other);
+}
+
 TEST_F(cuda_signals_test, devices_add_where_their_atomics_reach) {
   alignas(4096) static std::uint64_t word[512];
   struct form {
