@@ -66,16 +66,20 @@ void cuda_driver::check(cu_result code, char const* what, std::uint64_t bytes) c
                                           settings::format_bytes(bytes).c_str(), words(code).c_str()));
 }
 
+namespace {
+
+constexpr char const* earlier_kernel =
+    "An error that the driver reports here may come from an earlier kernel of the program; compute-sanitizer finds those";
+
+}  // namespace
+
 void cuda_driver::fail_copy(cu_result code, char const* what) const {
-  fatal("copy",
-        "CUDA: %s failed: %s. An error that the driver reports here may come from an earlier kernel of the "
-        "program; compute-sanitizer finds those",
-        what, words(code).c_str());
+  fatal("copy", "CUDA: %s failed: %s. %s", what, words(code).c_str(), earlier_kernel);
 }
 
 void cuda_driver::fail_stream(cu_result code, char const* what, gpu::stream s, int device) const {
-  fatal("stream", "CUDA: %s in stream %p of device %d failed: %s", what, s.handle, device,
-        words(code).c_str());
+  fatal("stream", "CUDA: %s in stream %p of device %d failed: %s. %s", what, s.handle, device,
+        words(code).c_str(), earlier_kernel);
 }
 
 context cuda_driver::primary(int device) {

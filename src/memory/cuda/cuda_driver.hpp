@@ -82,6 +82,7 @@ class cuda_driver final : public gpu::driver {
   void check_stream(gpu::stream s) override;
   void record(int device, gpu::event e, gpu::stream s) override;
   bool happened(gpu::event e) override;
+  bool has_come(gpu::event e, int device, gpu::stream s) override;
 
  private:
   /// The library's kernels on a device.
@@ -122,6 +123,14 @@ class cuda_driver final : public gpu::driver {
   }
   [[noreturn]] ATOLL_COLD void fail_copy(cu_result code, char const* what) const;
   [[noreturn]] ATOLL_COLD void fail_stream(cu_result code, char const* what, gpu::stream s, int device) const;
+  /// Whose stream it is decides what there is to tell.
+  void check_start(cu_result code, char const* what, gpu::stream s, int device) const {
+    if (code == success) [[likely]]
+      return;
+    if (s.programs) fail_stream(code, what, s, device);
+    fail_copy(code, what);
+  }
+  cu_result query(gpu::event e) const;
   template <class Call>
   cu_result on_stream(int device, gpu::stream s, Call&& call);
   /// Whether the whole range lies in memory that somebody registered.

@@ -53,8 +53,8 @@ void cuda_driver::drop_event(int device, gpu::event e) noexcept {
 }
 
 void cuda_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
-  check_copy(on_stream(device, s, [&] { return cu_.copy_async(to, from, bytes, static_cast<stream>(s)); }),
-             "starting a copy");
+  check_start(on_stream(device, s, [&] { return cu_.copy_async(to, from, bytes, static_cast<stream>(s)); }),
+              "starting a copy", s, device);
 }
 
 void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) {
@@ -85,9 +85,9 @@ void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range 
 void cuda_driver::copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
                               int from_device, std::size_t bytes) {
   use const current(*this, device);
-  check_copy(
+  check_start(
       cu_.copy_peer_async(to, primary(to_device), from, primary(from_device), bytes, static_cast<stream>(s)),
-      "starting a copy between devices");
+      "starting a copy between devices", s, device);
 }
 
 void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
@@ -296,16 +296,27 @@ void cuda_driver::check_stream(gpu::stream s) {
 }
 
 void cuda_driver::record(int device, gpu::event e, gpu::stream s) {
-  check_copy(
+  check_start(
       on_stream(device, s, [&] { return cu_.event_record(static_cast<event>(e), static_cast<stream>(s)); }),
-      "marking a copy");
+      s.programs ? "a mark" : "marking a copy", s, device);
+}
+
+cu_result cuda_driver::query(gpu::event e) const {
+  beside_captures const allowed(cu_);
+  return cu_.event_query(static_cast<event>(e));
 }
 
 bool cuda_driver::happened(gpu::event e) {
-  beside_captures const allowed(cu_);
-  cu_result const code = cu_.event_query(static_cast<event>(e));
+  cu_result const code = query(e);
   if (code == error_not_ready) return false;
   check_copy(code, "a copy");
+  return true;
+}
+
+bool cuda_driver::has_come(gpu::event e, int device, gpu::stream s) {
+  cu_result const code = query(e);
+  if (code == error_not_ready) return false;
+  if (code != success) fail_stream(code, "what was started", s, device);
   return true;
 }
 

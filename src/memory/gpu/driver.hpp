@@ -203,6 +203,8 @@ class driver {
   virtual void record(int device, event e, stream s) = 0;
   /// Whether everything before the event's last record has happened.
   virtual bool happened(event e) = 0;
+  /// The same of one in a stream of the program, which errors are told with.
+  virtual bool has_come(event e, int /*device*/, stream /*s*/) { return happened(e); }
 
  protected:
   driver() = default;

@@ -130,7 +130,7 @@ bool gates::poll() {
   }
   for (line_name each = lines_.begin(); each != lines_.end(); ++each) {
     awaited const& first = each->waits.front();
-    if (!each->has_come) each->has_come = driver_.happened(first.come);
+    if (!each->has_come) each->has_come = driver_.has_come(first.come, each->device, {each->on, true});
     if (!each->has_come) continue;
     if (first.word.segment != nullptr) {
       watch& by = watch_on(segment_of(first.word)->device());

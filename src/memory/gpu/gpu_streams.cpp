@@ -215,7 +215,7 @@ void gpu_streams::report(stream_handle s, copy_record* record) {
                         : std::find_if(waited_for_.begin(), waited_for_.end(), [&](report_line const& each) {
                             return each.name == name && each.device == device;
                           });
-  if (line == waited_for_.end()) line = waited_for_.insert(line, {name, device, {}});
+  if (line == waited_for_.end()) line = waited_for_.insert(line, {name, s, device, {}});
   line->left.push_back({record, mark});
 }
 
@@ -224,7 +224,7 @@ bool gpu_streams::poll() {
   bool moved = gates_.poll();
   for (auto line = waited_for_.begin(); line != waited_for_.end();) {
     while (!line->left.empty() &&
-           driver_.happened(line->left.front().happened)) {
+           driver_.has_come(line->left.front().happened, line->device, {line->stream, true})) {
       reported const first = line->left.front();
       line->left.pop_front();
       events_.give_back(line->device, first.happened);

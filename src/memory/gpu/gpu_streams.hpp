@@ -57,6 +57,7 @@ class gpu_streams final : public program_streams {
   /// What is to be reported of one stream, whose events happen in order, so that only the first is asked for.
   struct report_line {
     std::uint64_t name;    ///< see line_name
+    stream_handle stream;  ///< it may have ended
     int device;
     std::deque<reported> left;
   };

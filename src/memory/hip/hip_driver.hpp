@@ -62,6 +62,7 @@ class hip_driver final : public gpu::driver {
   void wait(int device, gpu::stream s, gpu::address gate, std::uint64_t value, comparison c) override;
   void record(int device, gpu::event e, gpu::stream s) override;
   bool happened(gpu::event e) override;
+  bool has_come(gpu::event e, int device, gpu::stream s) override;
   void check_stream(gpu::stream s) override;
 
  private:
@@ -79,6 +80,8 @@ class hip_driver final : public gpu::driver {
       fail_copy(code, what);
   }
   [[noreturn]] ATOLL_COLD void fail_copy(hip_result code, char const* what) const;
+  /// Whose stream it is decides what there is to tell.
+  void check_start(hip_result code, char const* what, gpu::stream s, int device) const;
   [[noreturn]] ATOLL_COLD void fail_stream(hip_result code, char const* what, gpu::stream s,
                                            int device) const;
   void need_streams() const;

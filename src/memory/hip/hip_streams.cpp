@@ -11,6 +11,13 @@ void hip_driver::fail_stream(hip_result code, char const* what, gpu::stream s, i
         words(code).c_str());
 }
 
+void hip_driver::check_start(hip_result code, char const* what, gpu::stream s, int device) const {
+  if (code == success) [[likely]]
+    return;
+  if (s.programs) fail_stream(code, what, s, device);
+  fail_copy(code, what);
+}
+
 gpu::stream hip_driver::make_stream(int device) {
   note_used(device);
   use const current(*this, device);
@@ -38,16 +45,16 @@ void hip_driver::drop_event(int device, gpu::event e) noexcept {
 
 void hip_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
   use const current(*this, device);
-  check_copy(hip_.copy_async(place(to), place(from), bytes, copy_any, static_cast<stream>(s)),
-             "starting a copy");
+  check_start(hip_.copy_async(place(to), place(from), bytes, copy_any, static_cast<stream>(s)),
+              "starting a copy", s, device);
 }
 
 void hip_driver::copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
                              int from_device, std::size_t bytes) {
   use const current(*this, device);
-  check_copy(
+  check_start(
       hip_.copy_peer_async(place(to), to_device, place(from), from_device, bytes, static_cast<stream>(s)),
-      "starting a copy between devices");
+      "starting a copy between devices", s, device);
 }
 
 bool hip_driver::can_write(int device) const noexcept {
@@ -133,7 +140,8 @@ void hip_driver::wait(int device, gpu::stream s, gpu::address gate, std::uint64_
 
 void hip_driver::record(int device, gpu::event e, gpu::stream s) {
   use const current(*this, device);
-  check_copy(hip_.event_record(static_cast<event>(e), static_cast<stream>(s)), "marking a copy");
+  check_start(hip_.event_record(static_cast<event>(e), static_cast<stream>(s)),
+              s.programs ? "a mark" : "marking a copy", s, device);
 }
 
 bool hip_driver::happened(gpu::event e) {
@@ -141,6 +149,13 @@ bool hip_driver::happened(gpu::event e) {
   if (code == success) return true;
   good(code);
   if (code != error_not_ready) fail_copy(code, "a copy");
+  return false;
+}
+
+bool hip_driver::has_come(gpu::event e, int device, gpu::stream s) {
+  hip_result const code = hip_.event_query(static_cast<event>(e));
+  if (good(code)) return true;
+  if (code != error_not_ready) fail_stream(code, "what was started", s, device);
   return false;
 }
 

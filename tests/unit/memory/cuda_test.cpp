@@ -417,6 +417,19 @@ TEST_F(cuda_death_test, a_copy_that_fails_ends_the_job_with_the_drivers_words) {
   EXPECT_DEATH(fail("fail_copy=1", false), "CUDA: a copy failed: an illegal memory access was encountered");
   EXPECT_DEATH(fail("fail_copy=1", true), "CUDA: a copy failed: an illegal memory access was encountered");
   EXPECT_DEATH(fail("refuse=submit", false), "CUDA: starting a copy failed: operation not supported");
+  // In a stream of the program, with that and its device.
+  auto const fail_in_stream = [&](char const* what) {
+    auto const kind = open(what);
+    auto const segment = kind->create(1, mib, nullptr);
+    program_streams& streams = *kind->streams();
+    stream_handle const on = streams.make(1);
+    streams.copy(on, end(*segment), end(*segment, 64), 4, false);
+    finish(*kind, on);
+  };
+  EXPECT_DEATH(fail_in_stream("fail_copy=1"),
+               "CUDA: what was started in stream 0x.* of device 1 failed: an illegal memory access");
+  EXPECT_DEATH(fail_in_stream("refuse=submit"),
+               "CUDA: starting a copy in stream 0x.* of device 1 failed: operation not supported");
 }
 
 }  // namespace
