@@ -35,7 +35,7 @@ std::unique_ptr<cuda_driver> cuda_driver::open(std::string const& library, std::
   }
   made->contexts_.resize(static_cast<std::size_t>(count));
   made->kernels_.resize(static_cast<std::size_t>(count));
-  for (int device = 0; device < count; ++device) made->abilities_.push_back(made->ask_abilities(device));
+  made->abilities_.resize(static_cast<std::size_t>(count));
   return made;
 }
 

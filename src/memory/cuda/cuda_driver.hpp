@@ -4,6 +4,7 @@
 /// shares, and leaves every thread's current context as it was.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,8 +113,11 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] int any_open() const noexcept;
   [[nodiscard]] int attribute(int device, int which) const noexcept;
   [[nodiscard]] abilities ask_abilities(int device) const;
-  [[nodiscard]] abilities const& abilities_of(int device) const noexcept {
-    return abilities_[static_cast<std::size_t>(device)];
+  [[nodiscard]] abilities const& abilities_of(int device) const {
+    auto& known = abilities_[static_cast<std::size_t>(device)];
+    if (!known) [[unlikely]]
+      known = ask_abilities(device);
+    return *known;
   }
   [[nodiscard]] std::string words(cu_result code) const;
   void check(cu_result code, char const* what, std::uint64_t bytes = 0) const;
@@ -144,11 +148,11 @@ class cuda_driver final : public gpu::driver {
   std::vector<pointer> batch_to_;  ///< scratch of copy_all, as are the next two
   std::vector<pointer> batch_from_;
   std::vector<std::size_t> batch_bytes_;
-  bool graphs_keep_ = true;           ///< it was not said yet that they do not
-  bool streams_suffice_ = true;       ///< for calls on streams no context need be current
-  std::vector<context> contexts_;     ///< by device; null until it is used
-  std::vector<loaded> kernels_;       ///< by device
-  std::vector<abilities> abilities_;  ///< by device
+  bool graphs_keep_ = true;        ///< it was not said yet that they do not
+  bool streams_suffice_ = true;    ///< for calls on streams no context need be current
+  std::vector<context> contexts_;  ///< by device; null until it is used
+  std::vector<loaded> kernels_;    ///< by device
+  mutable std::vector<std::optional<abilities>> abilities_;  ///< by device; none until it is used
   /// Ends before the contexts do.
   std::unique_ptr<gpu::device_waits> waits_ = std::make_unique<gpu::device_waits>();
 };

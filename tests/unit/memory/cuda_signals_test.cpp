@@ -49,7 +49,11 @@ TEST_F(cuda_signals_test, what_devices_can_do_is_asked_once) {
   auto const theirs = kind->create(1, mib, nullptr);
   program_streams& streams = *kind->streams();
   stream_handle const on = streams.make(0);
-  std::uint64_t const before = fake_->attributes;
+  // Of a device when it is used.
+  std::uint64_t before = fake_->attributes;
+  EXPECT_TRUE(streams.write(on, end(*own), 1));
+  EXPECT_GT(fake_->attributes, before);
+  before = fake_->attributes;
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(streams.write(on, end(*own), 1));
     EXPECT_TRUE(streams.add(on, end(*own), 1));
