@@ -20,6 +20,7 @@ inline constexpr hip_result success = 0;
 inline constexpr hip_result error_out_of_memory = 2;
 inline constexpr hip_result error_no_device = 100;
 inline constexpr hip_result error_not_ready = 600;
+inline constexpr hip_result error_host_memory_already_registered = 712;
 inline constexpr hip_result error_capture_unsupported = 900;
 
 /// Since HIP 6, as is the layout of allocation_properties.
@@ -46,6 +47,8 @@ inline constexpr int capture_is_none = 0;
 
 inline constexpr int pointer_memory_type = 2;
 inline constexpr int pointer_device_ordinal = 9;
+inline constexpr int pointer_range_begin = 11;
+inline constexpr int pointer_range_bytes = 12;
 /// Of memory that is not registered, where that is not refused.
 inline constexpr unsigned memory_type_none = 0;
 inline constexpr unsigned memory_type_device = 2;

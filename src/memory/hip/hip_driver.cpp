@@ -340,9 +340,19 @@ std::uint64_t hip_driver::begin_waiting() {
 
 // Host memory
 
+bool hip_driver::is_registered(void* memory, std::size_t bytes) const noexcept {
+  pointer begin = nullptr;
+  std::size_t length = 0;
+  return good(hip_.pointer_attribute(&begin, pointer_range_begin, memory)) &&
+         good(hip_.pointer_attribute(&length, pointer_range_bytes, memory)) &&
+         bytes <= length - (number(memory) - number(begin));
+}
+
 gpu::host_access hip_driver::register_host(void* memory, std::size_t bytes, std::string& why_not) noexcept {
   hip_result const code = hip_.host_register(memory, bytes, host_register_portable | host_register_mapped);
   if (good(code)) return gpu::host_access::ours;
+  if (code == error_host_memory_already_registered && is_registered(memory, bytes))
+    return gpu::host_access::others;
   why_not = words(code);
   return gpu::host_access::staged;
 }

@@ -80,6 +80,8 @@ class hip_driver final : public gpu::driver {
       fail_copy(code, what);
   }
   [[noreturn]] ATOLL_COLD void fail_copy(hip_result code, char const* what) const;
+  /// Whether the whole range lies in memory that somebody registered.
+  [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
   /// Whose stream it is decides what there is to tell.
   void check_start(hip_result code, char const* what, gpu::stream s, int device) const;
   [[noreturn]] ATOLL_COLD void fail_stream(hip_result code, char const* what, gpu::stream s,

@@ -199,6 +199,28 @@ TEST_F(hip_streams_test, additions_are_made_where_the_word_is) {
   EXPECT_EQ(value(*kind, *own, 8), 42u);
 }
 
+TEST_F(hip_streams_test, host_memory_that_others_have_registered_is_theirs) {
+  alignas(4096) static std::byte memory[2 * 4096];
+  memory_range const whole{memory, sizeof memory};
+  memory_range const first{memory, 4096};
+  auto const kind = open();
+  auto const segment = kind->create(0, mib, nullptr);
+  ASSERT_EQ(hip_.host_register(memory, sizeof memory, 0), hip::success);
+  int const before = fake_->registrations;
+  EXPECT_EQ(kind->pin(whole, whole), "");
+  EXPECT_TRUE(kind->is_pinned(whole));
+  move(*kind, end(*segment), host(memory), sizeof memory);
+  EXPECT_TRUE(kind->unpin(whole));
+  EXPECT_EQ(fake_->registrations, before);
+  ASSERT_EQ(hip_.host_unregister(memory), hip::success);
+  // A part of it.
+  ASSERT_EQ(hip_.host_register(memory, 4096, 0), hip::success);
+  expect_words(kind->pin(whole, whole), "already mapped");
+  EXPECT_EQ(kind->pin(first, first), "");
+  EXPECT_TRUE(kind->unpin(first));
+  ASSERT_EQ(hip_.host_unregister(memory), hip::success);
+}
+
 TEST_F(hip_streams_test, segments_outlive_what_streams_do) {
   auto const kind = open();
   auto const own = kind->create(0, mib, nullptr);
