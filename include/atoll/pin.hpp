@@ -60,8 +60,9 @@ class [[nodiscard]] pinned_memory {
 
 /// Pins private memory that is copied to and from devices again and again: for all devices of this rank, also
 /// those that it opens later. It takes about as long as one copy of the memory unpinned, so it is not worth
-/// it for memory that is copied once. Without a device, and for memory of shared heaps, which is pinned
-/// anyway, it costs nothing. What a driver refuses to pin is copied all the same, more slowly.
+/// it for memory that is copied once. A driver may wait meanwhile, as at the end of a pin, until streams and
+/// kernels that wait for signals go on: pin before they do. Without a device, and for memory of shared heaps,
+/// which is pinned anyway, it costs nothing. What a driver refuses to pin is copied all the same, more slowly.
 ///
 /// @param memory  stays allocated while the object lives: devices would go on reaching the old pages, not
 ///                what is allocated there next. Whole pages are pinned; what lies beside it on them is so in
