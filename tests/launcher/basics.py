@@ -126,6 +126,20 @@ class Basics(LauncherTest):
         got = self.run_job("-n", 3, PROGRAM, "plain")
         self.assertEqual((got.status, got.out, got.err), (0, "plain program\n" * 3, ""))
 
+    def test_a_rank_that_ends_before_it_initialises_is_missed(self):
+        # The others would wait for it for ever: at their first init, and at a further one.
+        for missing in (f"[ $ATOLL_RANK = 1 ] || exec '{PROGRAM}' ranks", f"'{PROGRAM}' ranks && [ $ATOLL_RANK = 1 ] || exec '{PROGRAM}' ranks"):
+            with self.subTest(missing=missing):
+                got = self.run_job("-n", 3, "sh", "-c", missing)
+                self.assertEqual(got.status, 1, got)
+                self.assertRegex(got.err, r"rank 1 of 3 on .* has ended with status 0, and others wait for it in upcxx::init\(\)")
+
+    def test_a_program_that_a_wrapper_leaves_behind_is_waited_for(self):
+        slow = f"[ $ATOLL_RANK = 1 ] || exec '{PROGRAM}' ranks; (sleep 1.5; exec '{PROGRAM}' ranks) & exit 0"
+        got = self.run_job("-n", 3, "sh", "-c", slow)
+        self.assertEqual(got.status, 0, got)
+        self.assertEqual(len(got.out.splitlines()), 3, got)
+
     def test_launchers_can_be_nested(self):
         got = self.run_job("-n", 2, ATOLL, "run", "-n", 3, PROGRAM, "exchange")
         self.assertEqual(got.status, 0, got)

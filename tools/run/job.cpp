@@ -28,9 +28,9 @@
 //
 // How it starts is in job_start.cpp, how output is passed on in job_output.cpp.
 //
-// Nothing here polls on a timer, with one exception: until a rank's program has attached to the board, we
+// Nothing here polls on a timer, with two exceptions. Until a rank's program has attached to the board, we
 // look four times a second whether it has, because the program may be the child of a wrapper, whose end would
-// tell us nothing.
+// tell us nothing. And when a rank has ended, whether others wait on the board for all, as they would for ever.
 
 namespace atl::tools {
 namespace {
@@ -39,6 +39,7 @@ using namespace std::chrono_literals;
 
 constexpr auto grace = 1s;
 constexpr auto look_for_programs_every = 250ms;
+constexpr auto missed_for = 1s;  ///< a rank, before that is told
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -98,7 +99,8 @@ int job::poll_limit() const {
   if (phase_ == phase::running && options_.timeout) consider(started_ + *options_.timeout);
   if (kill_at_) consider(*kill_at_);
   bool const terminal_in_background = input_ && input_->active() && !input_->wants_input();
-  if (anyone_unattached() || terminal_in_background) consider(clock::now() + look_for_programs_every);
+  if (anyone_unattached() || terminal_in_background || ended_rank() >= 0)
+    consider(clock::now() + look_for_programs_every);
   if (!next) return -1;
   auto const left = std::chrono::ceil<std::chrono::milliseconds>(*next - clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
@@ -260,6 +262,7 @@ void job::check_clocks() {
     draw_picture(format("time is up after %g s", seconds));
     begin_end(exit_status::timeout, SIGTERM);
   }
+  if (phase_ == phase::running) look_for_missed();
   if (kill_at_ && now >= *kill_at_) {
     if (killed_) {
       tell("atoll run: some ranks do not even end by SIGKILL; leaving them\n");
@@ -274,6 +277,32 @@ void job::check_clocks() {
     killed_ = true;
     kill_at_ = now + 5s;
   }
+}
+
+/// A rank of which no process is left, or -1.
+int job::ended_rank() const {
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    if (!ranks_[static_cast<std::size_t>(rank)].running && program_of(rank) == 0) return rank;
+  }
+  return -1;
+}
+
+/// A rank that has ended well is no failure, unless others come to upcxx::init, or come there again: they wait for all.
+void job::look_for_missed() {
+  int const rank = ended_rank();
+  // Relaxed: nothing else is read.
+  if (rank < 0 || board_.header().arrived.load(std::memory_order_relaxed) == 0) {
+    missed_since_.reset();
+    return;
+  }
+  if (!missed_since_) missed_since_ = clock::now();
+  if (clock::now() - *missed_since_ < missed_for) return;
+  // A wrapper may have left the program behind.
+  std::string const its_own = format("%s=%d", bootstrap::rank_variable, rank) + '\0';
+  for (int const pid : children_of_self()) {
+    if (has_in_environment(pid, its_own)) return;
+  }
+  fail(rank, {true, true, false, 1, "has ended with status 0, and others wait for it in upcxx::init()"});
 }
 
 // --- failures and pictures ---

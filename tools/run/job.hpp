@@ -59,6 +59,7 @@ class job {
   void find_programs_behind_wrappers();
   void note_vanished(int rank);
   void check_clocks();
+  void look_for_missed();
 
   void fail(int rank, verdict const& v);
   int program_of(int rank) const;
@@ -79,6 +80,7 @@ class job {
   std::vector<rank_view> views() const;
   bool anyone_running() const;
   bool anyone_unattached() const;
+  int ended_rank() const;
 
   run_options const& options_;
   std::string host_;
@@ -95,7 +97,8 @@ class job {
   bool decided_ = false;  ///< status_ is final
   bool told_lost_output_ = false;
   time_point started_;
-  std::optional<time_point> kill_at_;  ///< when patience with ending ranks ends
+  std::optional<time_point> kill_at_;       ///< when patience with ending ranks ends
+  std::optional<time_point> missed_since_;  ///< a rank that has ended, by others that wait for it
   bool killed_ = false;
   core_plan cores_;
 };
