@@ -8,23 +8,21 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"
-#include "base/os/signals_are_for_others.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/keeper/explained.hpp"
 #include "bootstrap/keeper/post.hpp"
 #include "bootstrap/last_words.hpp"
+#include "bootstrap/late_ranks.hpp"
 
 namespace atl::bootstrap {
 namespace {
@@ -44,52 +42,13 @@ std::uint32_t time_left_ms() {
   return static_cast<std::uint32_t>(std::min(left > 0 && left <= whole ? left : whole, most));
 }
 
-/// For a scope in which a rank waits for all others: a thread that says so when that takes long. One that never comes is all that
-/// launchers wait for.
-class waiting_words {
- public:
-  waiting_words() {
-    std::int32_t const rank = rank_in_environment();
-    if (rank >= speakers) return;
-    os::signals_are_for_others const masked;
-    thread_ = std::thread([this, rank] {
-      std::unique_lock held(lock_);
-      auto const longest = first_words * (1 + rank);
-      if (changed_.wait_for(held, longest, [this] { return over_; })) return;
-      warn(
-          "bootstrap",
-          "for %lld s the other ranks have been waited for, which have to come to upcxx::init: has one ended before that, or "
-          "could one not be started? Ranks wait on",
-          static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(longest).count()));
-    });
-  }
-  ~waiting_words() {
-    if (!thread_.joinable()) return;
-    {
-      std::lock_guard const held(lock_);
-      over_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-  waiting_words(waiting_words const&) = delete;
-  waiting_words& operator=(waiting_words const&) = delete;
-
- private:
-  static constexpr std::int32_t speakers = 2;  ///< the first ranks: one of them may be who does not come
-  static constexpr std::chrono::seconds first_words{10};
-
-  std::mutex lock_;
-  std::condition_variable changed_;
-  bool over_ = false;
-  std::thread thread_;
-};
-
 }  // namespace
 
 void launched_channel::meet() {
-  waiting_words const for_others;
+  late_ranks late;
+  late_ = &late;
   join();
+  late_ = nullptr;
   met_ = true;
   // On one host there is no other to lose, but `atoll run` may be asked what ranks are doing, and srun by itself lets the others go on for ever
   // when one is killed.
@@ -141,7 +100,10 @@ void launched_channel::at_exit(int status) {
   leave_launcher();
 }
 
-void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_identity const& mine) {
+void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_identity const& mine,
+                                   std::vector<std::int32_t> const& node, char const* rank_variable) {
+  set_identity(rank, size, {});
+  late_->watch(rank, node, rank_variable, [this] { abort(1); });
   leave("host", {reinterpret_cast<char const*>(&mine), sizeof mine});
   if (rank == 0) {
     job_id_ = os::random_hex(16);

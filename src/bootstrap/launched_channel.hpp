@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/host_identity.hpp"
 #include "bootstrap/keeper/orders.hpp"
 
 namespace atl::bootstrap {
+
+class late_ranks;
 
 class launched_channel : public channel {
  public:
@@ -32,8 +35,10 @@ class launched_channel : public channel {
   launched_channel() = default;
   /// From here on the end of the process is seen to. Once; the object stays to the end.
   void watch_exit();
-  /// Finds where(), and a job_id() of rank 0's making. Collective over the job. Throws bootstrap_error.
-  void find_places(std::int32_t rank, std::int32_t size, host_identity const& mine);
+  /// Finds where(), and a job_id() of rank 0's making. Collective over the job. Throws bootstrap_error. `node`: ranks that the launcher has started where
+  /// this one is, in their order, or empty; `rank_variable` tells a process its rank.
+  void find_places(std::int32_t rank, std::int32_t size, host_identity const& mine,
+                   std::vector<std::int32_t> const& node, char const* rank_variable);
 
  private:
   /// All of meet(), find_places() included.
@@ -59,6 +64,7 @@ class launched_channel : public channel {
   rank_diagnostics diagnostics_;  ///< unless a keeper looks at it
   unsigned agreements_ = 0;
   bool met_ = false;                      ///< meet() is done
+  late_ranks* late_ = nullptr;            ///< while ranks join
   keeping::place* kept_place_ = nullptr;  ///< null: nobody watches
 };
 

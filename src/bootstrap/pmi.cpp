@@ -90,12 +90,11 @@ class pmi_channel final : public launched_channel {
     std::int32_t const rank = store_->rank();
     std::int32_t const size = store_->size();
     auto const nodes = pmi::read_process_mapping(store_->process_mapping(), size);
-    std::int64_t node = -1;
-    if (!nodes.empty()) {
-      std::int32_t const mine = nodes[static_cast<std::size_t>(rank)];
-      for (node = 0; nodes[static_cast<std::size_t>(node)] != mine;) ++node;
+    std::vector<std::int32_t> of_node;
+    for (std::int32_t r = 0; !nodes.empty() && r < size; ++r) {
+      if (nodes[static_cast<std::size_t>(r)] == nodes[static_cast<std::size_t>(rank)]) of_node.push_back(r);
     }
-    find_places(rank, size, own_host_identity(node));
+    find_places(rank, size, own_host_identity(of_node.empty() ? -1 : of_node.front()), of_node, "PMI_RANK");
     meet_host();
   }
 

@@ -82,19 +82,20 @@ api::info flag(char const* key) {
   return set;
 }
 
-/// Of a list like "4,5,7"; -1 for anything else.
-std::int64_t lowest_number(std::string_view list) {
-  std::int64_t lowest = -1;
+/// Of a list like "4,5,7", in their order; empty for anything else.
+std::vector<std::int32_t> numbers_in(std::string_view list) {
+  std::vector<std::int32_t> all;
   char const* at = list.data();
   char const* const end = at + list.size();
   while (at < end) {
     std::int32_t value = 0;
     auto const read = std::from_chars(at, end, value);
-    if (read.ec != std::errc{} || value < 0 || (read.ptr < end && *read.ptr != ',')) return -1;
-    if (lowest < 0 || value < lowest) lowest = value;
+    if (read.ec != std::errc{} || value < 0 || (read.ptr < end && *read.ptr != ',')) return {};
+    all.push_back(value);
     at = read.ptr + 1;
   }
-  return lowest;
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 class pmix_channel final : public launched_channel {
@@ -156,9 +157,10 @@ class pmix_channel final : public launched_channel {
   }
 
   void join() override {
+    std::vector<std::int32_t> const node = ranks_of_node();
     find_places(static_cast<std::int32_t>(self_.rank),
                 static_cast<std::int32_t>(number(everyone_, api::key_job_size)),
-                own_host_identity(first_of_node()));
+                own_host_identity(node.empty() ? -1 : node.front()), node, "PMIX_RANK");
     one_node_ = settings::host().empty();
     host_.assign(1, everyone_);
     if (where().hosts == 1) return;
@@ -180,18 +182,18 @@ class pmix_channel final : public launched_channel {
   }
   void leave_launcher() noexcept override { library().finalize(nullptr, 0); }
 
-  /// The lowest rank of the launcher's node, or -1 if it does not say who is there. The launcher's own numbers of
+  /// The ranks of the launcher's node, or none if it does not say who is there. The launcher's own numbers of
   /// ranks in a node are something else: they may follow the mapping to cores.
-  [[nodiscard]] std::int64_t first_of_node() const {
+  [[nodiscard]] std::vector<std::int32_t> ranks_of_node() const {
     api::value* result = nullptr;
-    if (library().get(&everyone_, api::key_local_peers, nullptr, 0, &result) != api::success) return -1;
-    std::int64_t first = -1;
+    if (library().get(&everyone_, api::key_local_peers, nullptr, 0, &result) != api::success) return {};
+    std::vector<std::int32_t> all;
     if (result->type == api::type_string && result->data.text != nullptr) {
-      first = lowest_number(result->data.text);
+      all = numbers_in(result->data.text);
       std::free(result->data.text);
     }
     std::free(result);
-    return first;
+    return all;
   }
 
   static void fence(std::vector<api::proc> const& among) {

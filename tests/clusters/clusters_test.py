@@ -180,6 +180,15 @@ class LauncherTest(unittest.TestCase):
     def test_a_rank_that_is_killed_ends_all_hosts(self):
         self.ends("kill", 1)
 
+    def check_missed(self):
+        """A rank that ends well before the others meet: launchers would wait for it."""
+        script = f"[ ${{PMIX_RANK:-$PMI_RANK}} = 1 ] || exec {self.program()} wait -1"
+        begin = time.monotonic()
+        got = self.job("-n", 4, "--hosts", 2, "sh", "-c", script)
+        self.assertNotEqual(got.returncode, 0, got)
+        self.assertLess(time.monotonic() - begin, 30)
+        return got
+
     def test_a_crash_is_told_once_with_its_place(self):
         # One rank, all of all hosts, and several threads of one on a single host, where Slurm alone has a keeper.
         for who, threads, ranks, hosts, named in ((3, 1, 4, 2, "rank 3 of 4 on h2"), (-1, 1, 4, 2, "rank . of 4 on h[12]"), (1, 6, 2, 1, "rank 1 of 2 on h1")):
@@ -203,6 +212,12 @@ class Hydra(LauncherTest):
 
     LAUNCHER = ("hydra",)
     BOOTSTRAP = "pmi"
+
+    def test_a_rank_that_ends_before_it_joins_is_missed(self):
+        got = self.check_missed()
+        self.assertEqual(re.findall(r"atoll: .*", got.stderr),
+                         ["atoll: rank 0 of 4 (h1): bootstrap: rank 1, of this host, has ended without having come to upcxx::init(), "
+                          "in which the others wait; the job ends"])
 
     def test_a_host_that_a_rank_has_left_without_a_word_is_not_lost(self):
         # Hydra then kills the groups of that host's ranks at once, so that the one killed may be told of, or all of the job before anybody is.
