@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <unordered_set>
 
 #include "base/error.hpp"
 #include "base/os/tcp_table.hpp"
@@ -22,29 +24,42 @@ bool is_unanswered(int socket) {
          about.tcpi_state == TCP_SYN_SENT && about.tcpi_retransmits != 0;
 }
 
-std::string ends_of(::ino_t socket) {
-  for (tcp_socket const& each : tcp_sockets()) {
-    if (each.inode != socket) continue;
-    return format("from %s to %s port %u", text_of_address(each.local.family, each.local.bytes).c_str(),
-                  text_of_address(each.remote.family, each.remote.bytes).c_str(), unsigned{each.remote.port});
-  }
-  return {};
-}
-
 }  // namespace
 
-std::string unanswered_call() {
+bool unanswered_call::is_to_one_of(std::string_view addresses) const noexcept {
+  constexpr std::size_t of_v4 = 4;
+  // A socket for both families has an address of the older one at the end of its own.
+  constexpr std::string_view mapped("\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+  std::string_view bytes(reinterpret_cast<char const*>(to.bytes.data()), to.bytes.size());
+  if (to.family == 4) {
+    bytes = bytes.substr(0, of_v4);
+  } else if (bytes.starts_with(mapped)) {
+    bytes.remove_prefix(mapped.size());
+  }
+  return addresses.find(bytes) != std::string_view::npos;
+}
+
+std::vector<unanswered_call> unanswered_calls() {
+  std::vector<unanswered_call> calls;
   std::unique_ptr<::DIR, int (*)(::DIR*)> const all(::opendir("/proc/self/fd"), &::closedir);
-  if (all == nullptr) return {};
+  if (all == nullptr) return calls;
+  std::unordered_set<std::uint64_t> sockets;
   while (dirent const* const each = ::readdir(all.get())) {
     int const descriptor = std::atoi(each->d_name);
     struct stat about {};
-    if (each->d_name[0] == '.' || ::fstat(descriptor, &about) != 0 || !S_ISSOCK(about.st_mode) ||
-        !is_unanswered(descriptor))
-      continue;
-    if (std::string const ends = ends_of(about.st_ino); !ends.empty()) return ends;
+    if (each->d_name[0] != '.' && ::fstat(descriptor, &about) == 0 && S_ISSOCK(about.st_mode) &&
+        is_unanswered(descriptor))
+      sockets.insert(about.st_ino);
   }
-  return {};
+  if (sockets.empty()) return calls;
+  for (tcp_socket const& each : tcp_sockets()) {
+    if (!sockets.contains(each.inode)) continue;
+    calls.push_back(
+        {each.remote,
+         format("from %s to %s port %u", text_of_address(each.local.family, each.local.bytes).c_str(),
+                text_of_address(each.remote.family, each.remote.bytes).c_str(), unsigned{each.remote.port})});
+  }
+  return calls;
 }
 
 }  // namespace atl::os

@@ -1,14 +1,26 @@
 #pragma once
 
-/// Connections that this process makes by TCP and that nobody answers, as behind a firewall that drops what it forbids: the system
-/// goes on for two minutes, and libraries of networks have no words meanwhile.
+/// Connections by TCP that do not come about. One that this process makes may be answered by nobody, as behind a firewall that drops what it forbids: the
+/// system goes on for two minutes, and libraries of networks have no words meanwhile.
 
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/os/tcp_table.hpp"
 
 namespace atl::os {
 
-/// "from 10.0.0.1 to 10.0.0.2 port 4711" of one whose first packet was sent at least twice and had no answer, not even a refusal; empty: there is
-/// none, or the system does not show it. Reads /proc; takes some hundred microseconds.
-std::string unanswered_call();
+/// One whose first packet was sent at least twice and had no answer, not even a refusal.
+struct unanswered_call {
+  tcp_end to;
+  std::string words;  ///< "from 10.0.0.1 to 10.0.0.2 port 4711"
+
+  /// Is the host that is called, by its address in network order, named somewhere in these bytes?
+  [[nodiscard]] bool is_to_one_of(std::string_view addresses) const noexcept;
+};
+
+/// All that the system shows. Reads /proc; takes some hundred microseconds.
+std::vector<unanswered_call> unanswered_calls();
 
 }  // namespace atl::os

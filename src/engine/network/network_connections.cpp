@@ -1,7 +1,9 @@
 // Connections to ranks of other hosts: begun at first use, from either side or both, and closed when there are too many.
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <atoll/base/check.hpp>
 
@@ -135,16 +137,25 @@ void network_messages::look_for_silence() {
   look_for_silence_ns_ = now + between_looks_ns;
   std::uint64_t const patience = patience_ns();
   if (patience == 0) return;
+  std::vector<std::int32_t> ranks;
   for (auto const& [rank, p] : peers_) {
-    if (p->link != link_state::connecting || now - p->connecting_since_ns < patience) continue;
-    std::string const call = os::unanswered_call();
-    if (call.empty()) return;
+    if (p->link == link_state::connecting && now - p->connecting_since_ns >= patience) ranks.push_back(rank);
+  }
+  if (ranks.empty()) return;
+  std::vector<os::unanswered_call> const calls = os::unanswered_calls();
+  if (calls.empty()) return;
+  for (std::int32_t const rank : ranks) {
+    std::string const addresses = shape_.address_of(rank);
+    // The program may call others, who do not answer either.
+    auto const call = std::find_if(calls.begin(), calls.end(),
+                                   [&](os::unanswered_call const& c) { return c.is_to_one_of(addresses); });
+    if (call == calls.end()) continue;
     check_failed(
         "network: rank %d cannot be reached over the network %s: for %.1f s nobody has answered the call %s, which was not refused "
         "either. Does a firewall between the hosts drop it, or do these interfaces not reach each other? ATOLL_NET_DEVICES names "
         "the interfaces that are to be used, and ATOLL_HOST_TIMEOUT how long is waited",
-        rank, std::string(network_->name()).c_str(), static_cast<double>(now - p->connecting_since_ns) / 1e9,
-        call.c_str());
+        rank, std::string(network_->name()).c_str(),
+        static_cast<double>(now - peer(rank).connecting_since_ns) / 1e9, call->words.c_str());
   }
 }
 

@@ -40,18 +40,35 @@ TEST(unanswered_call, is_found_with_both_ends) {
   std::uint16_t const port = ntohs(at.sin_port);
   atl::os::unique_fd const answered = call(port);
   ::usleep(50'000);
-  EXPECT_EQ(atl::os::unanswered_call(), "");
+  EXPECT_TRUE(atl::os::unanswered_calls().empty());
   std::vector<atl::os::unique_fd> more;
   for (int i = 0; i < 4; ++i) more.push_back(call(port));
   // The system sends the first packet again after a second.
-  std::string found;
+  std::vector<atl::os::unanswered_call> found;
   for (int ms = 0; found.empty() && ms < 20'000; ms += 50) {
     ::usleep(50'000);
-    found = atl::os::unanswered_call();
+    found = atl::os::unanswered_calls();
   }
-  EXPECT_EQ(found, "from 127.0.0.1 to 127.0.0.1 port " + std::to_string(port));
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].words, "from 127.0.0.1 to 127.0.0.1 port " + std::to_string(port));
+  // As addresses of a network may begin, and end.
+  std::string const zeros(2, '\0');
+  EXPECT_TRUE(found[0].is_to_one_of("ADDR\x7f\x7f" + zeros + "\x01more"));
+  EXPECT_FALSE(found[0].is_to_one_of("ADDR\x7f" + zeros + "\x02"));
   more.clear();
-  EXPECT_EQ(atl::os::unanswered_call(), "");
+  EXPECT_TRUE(atl::os::unanswered_calls().empty());
+}
+
+TEST(unanswered_call, is_to_a_host_of_either_family) {
+  atl::os::unanswered_call one{{}, ""};
+  one.to.family = 6;
+  one.to.bytes = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  std::string addresses = "x";
+  addresses.append(one.to.bytes.begin(), one.to.bytes.end());
+  EXPECT_TRUE(one.is_to_one_of(addresses));
+  EXPECT_FALSE(one.is_to_one_of(addresses.substr(0, 16)));
+  one.to.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3};
+  EXPECT_TRUE(one.is_to_one_of("x\x0a\x01\x02\x03"));
 }
 
 }  // namespace
