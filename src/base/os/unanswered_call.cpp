@@ -6,12 +6,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "base/os/descriptor_limit.hpp"
 #include "base/os/tcp_table.hpp"
 
 namespace atl::os {
@@ -60,6 +63,19 @@ std::vector<unanswered_call> unanswered_calls() {
                 text_of_address(each.remote.family, each.remote.bytes).c_str(), unsigned{each.remote.port})});
   }
   return calls;
+}
+
+bool has_untaken_calls() noexcept {
+  auto const limit = static_cast<int>(std::min<std::uint64_t>(descriptor_limit(), INT_MAX));
+  for (int descriptor = 0; descriptor < limit; ++descriptor) {
+    tcp_info about{};
+    ::socklen_t bytes = sizeof about;
+    // Of a listener the system tells here how many are in its queue.
+    if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &about, &bytes) == 0 &&
+        about.tcpi_state == TCP_LISTEN && about.tcpi_unacked != 0)
+      return true;
+  }
+  return false;
 }
 
 }  // namespace atl::os

@@ -23,4 +23,8 @@ struct unanswered_call {
 /// All that the system shows. Reads /proc; takes some hundred microseconds.
 std::vector<unanswered_call> unanswered_calls();
 
+/// Does somebody wait by TCP for this process to take a connection? Where it has as many files open as it may have, libraries cannot, and say nothing.
+/// Looks at all descriptors up to the limit, and needs none.
+bool has_untaken_calls() noexcept;
+
 }  // namespace atl::os

@@ -159,6 +159,23 @@ void network_messages::look_for_silence() {
   }
 }
 
+/// Who has no descriptor for those that call lets them wait, and would wait for them.
+void network_messages::look_for_untaken(std::uint64_t now) {
+  look_for_untaken_ns_ = now + between_looks_ns;
+  std::uint64_t const patience = patience_ns();
+  bool const all_are_connected = connected_.size() + 1 >= static_cast<std::size_t>(shape_.ranks);
+  if (patience == 0 || all_are_connected || !os::descriptors_are_used_up() || !os::has_untaken_calls()) {
+    untaken_since_ns_ = 0;
+    return;
+  }
+  if (untaken_since_ns_ == 0) untaken_since_ns_ = now;
+  if (now - untaken_since_ns_ < patience) return;
+  check_failed(
+      "network: this rank cannot be reached over the network %s: for %.1f s it has not taken the calls of others. %s",
+      std::string(network_->name()).c_str(), static_cast<double>(now - untaken_since_ns_) / 1e9,
+      what_to_try().c_str());
+}
+
 void network_messages::connection(transport::connection_event const& event) {
   network_peer& p = peer(event.peer);
   switch (event.what) {

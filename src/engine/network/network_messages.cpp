@@ -327,8 +327,11 @@ bool network_messages::look() {
     return false;
   bool const moved = network_->poll(*this) != 0;
   stirred_ |= moved;
-  if (!looks_.are_free()) [[unlikely]]
-    looks_.looked(moved, now_ns(), from_neighbours());
+  if (!looks_.are_free()) [[unlikely]] {
+    std::uint64_t const now = now_ns();
+    looks_.looked(moved, now, from_neighbours());
+    if (now >= look_for_untaken_ns_) look_for_untaken(now);
+  }
   return moved;
 }
 

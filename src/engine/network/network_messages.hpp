@@ -312,6 +312,7 @@ class network_messages final : public single<network_messages>, public transport
   void close_some();
   void become(network_peer& p, link_state now) noexcept;
   void look_for_silence();
+  void look_for_untaken(std::uint64_t now);
 
   // Receiving.
   transport::message* take(transport::taking how);
@@ -336,7 +337,9 @@ class network_messages final : public single<network_messages>, public transport
   std::uint64_t uses_ = 0;  ///< of connections, so far
   std::uint64_t next_close_ns_ = 0;
   std::unordered_map<std::int32_t, std::unique_ptr<network_peer>> peers_;
-  std::size_t connecting_ = 0;  ///< so many are being connected
+  std::size_t connecting_ = 0;          ///< so many are being connected
+  std::uint64_t untaken_since_ns_ = 0;  ///< calls of others, for want of descriptors; 0: none
+  std::uint64_t look_for_untaken_ns_ = 0;
   std::uint64_t look_for_silence_ns_ = 0;
   std::vector<network_peer*> connected_;  ///< their connections stand, and are not being closed
   network_peer* recent_ = nullptr;        ///< the last one that was looked for

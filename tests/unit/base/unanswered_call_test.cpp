@@ -71,4 +71,21 @@ TEST(unanswered_call, is_to_a_host_of_either_family) {
   EXPECT_TRUE(one.is_to_one_of("x\x0a\x01\x02\x03"));
 }
 
+TEST(untaken_calls, are_those_that_wait_for_a_listener) {
+  EXPECT_FALSE(atl::os::has_untaken_calls());
+  atl::os::unique_fd const listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at = loopback(0);
+  ::socklen_t bytes = sizeof at;
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&at), bytes), 0);
+  ASSERT_EQ(::listen(listener.get(), 4), 0);
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&at), &bytes), 0);
+  EXPECT_FALSE(atl::os::has_untaken_calls());
+  atl::os::unique_fd const caller = call(ntohs(at.sin_port));
+  for (int ms = 0; !atl::os::has_untaken_calls() && ms < 10'000; ms += 5) ::usleep(5'000);
+  EXPECT_TRUE(atl::os::has_untaken_calls());
+  atl::os::unique_fd const taken(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(taken);
+  EXPECT_FALSE(atl::os::has_untaken_calls());
+}
+
 }  // namespace
