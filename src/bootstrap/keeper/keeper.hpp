@@ -21,6 +21,9 @@
 
 namespace atl::keeping {
 
+/// After a rank has fallen, or a neighbour: most launchers end the job then.
+inline constexpr std::int64_t launchers_turn_ms = 1000;
+
 /// Has the keeper of this process, and so all of the job, say what ranks are doing. Handles a signal.
 void ask_for_picture(int signal) noexcept;
 
