@@ -18,6 +18,7 @@
 
 #include "base/beside_library.hpp"
 #include "base/error.hpp"
+#include "base/os/link_local.hpp"
 #include "base/os/memfd.hpp"
 
 namespace atl::keeping {
@@ -51,15 +52,13 @@ std::vector<candidate> own_addresses(std::string_view devices) {
   std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> const owner(list, &::freeifaddrs);
   std::vector<candidate> all;
   for (ifaddrs const* at = list; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0 || os::is_link_local(*at->ifa_addr))
+      continue;
     candidate c;
     if (at->ifa_addr->sa_family == AF_INET) {
       std::memcpy(&c.where, at->ifa_addr, sizeof(sockaddr_in));
-      std::uint32_t const v4 = ntohl(reinterpret_cast<sockaddr_in&>(c.where).sin_addr.s_addr);
-      if (v4 >> 16 == 0xa9fe) continue;  // link-local
     } else if (at->ifa_addr->sa_family == AF_INET6) {
       std::memcpy(&c.where, at->ifa_addr, sizeof(sockaddr_in6));
-      if (IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<sockaddr_in6&>(c.where).sin6_addr)) continue;
       c.rank = 1;
     } else {
       continue;

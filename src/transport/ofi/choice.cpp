@@ -11,6 +11,7 @@
 
 #include <rdma/fi_domain.h>
 
+#include "base/os/link_local.hpp"
 #include "transport/nearest_devices.hpp"
 
 namespace atl::transport::ofi {
@@ -26,12 +27,12 @@ int rank_of(fi_info const& info) {
   if (address == nullptr) return 2;
   if (address->sa_family == AF_INET && info.src_addrlen >= sizeof(sockaddr_in)) {
     std::uint32_t const host = ntohl(reinterpret_cast<sockaddr_in const*>(address)->sin_addr.s_addr);
-    if (host >> 16 == 0xa9fe) return -1;  // 169.254/16
+    if (os::is_link_local(*address)) return -1;
     return host >> 24 == 127 ? loops : 0;
   }
   if (address->sa_family == AF_INET6 && info.src_addrlen >= sizeof(sockaddr_in6)) {
     in6_addr const& host = reinterpret_cast<sockaddr_in6 const*>(address)->sin6_addr;
-    if (IN6_IS_ADDR_LINKLOCAL(&host)) return -1;
+    if (os::is_link_local(*address)) return -1;
     return IN6_IS_ADDR_LOOPBACK(&host) ? loops + 1 : 1;
   }
   return 2;

@@ -1,8 +1,6 @@
 #include "transport/ucx/context.hpp"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/os/link_local.hpp"
 #include "transport/common/module.hpp"
 #include "transport/nearest_devices.hpp"
 
@@ -75,11 +74,8 @@ std::set<std::string> interfaces_with_ipv4() {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return names;
   for (ifaddrs const* at = all; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
-    sockaddr_in v4{};
-    std::memcpy(&v4, at->ifa_addr, sizeof v4);
-    constexpr std::uint32_t link_local = 0xa9fe;
-    if (ntohl(v4.sin_addr.s_addr) >> 16 != link_local) names.insert(at->ifa_name);
+    bool const is_ipv4 = at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET;
+    if (is_ipv4 && !os::is_link_local(*at->ifa_addr)) names.insert(at->ifa_name);
   }
   ::freeifaddrs(all);
   return names;
