@@ -99,7 +99,8 @@ std::string context::open(network_config const& config) {
   std::string problem = open_context(config, devices.c_str());
   if (!problem.empty()) return problem;
   list_devices();
-  if (devices.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) problem = leave_some_out(config);
+  bool const is_named = !devices.empty();
+  if (is_named || std::getenv("UCX_NET_DEVICES") == nullptr) problem = leave_some_out(config, is_named);
   if (!problem.empty()) return problem;
   if (devices_.empty()) {
     if (devices.empty()) return "UCX finds no network device on this host";
@@ -167,11 +168,12 @@ std::string context::open_context(network_config const& config, char const* devi
 
 /// UCX takes any interface that has an address. It cannot know that the other host has the same one; and where two hosts, which list their
 /// interfaces in different orders, take one of IPv4 and one of IPv6 to each other, UCX 1.13 ends both ("endpoint reconfiguration not
-/// supported yet"). So where nobody has named devices it is opened anew with those that lead outside, by IPv4, if there are any.
-std::string context::leave_some_out(network_config const& config) {
+/// supported yet"), whether somebody has named both or nobody any. So it is opened anew with those by IPv4, if there are any; and with those that lead outside,
+/// unless others are named.
+std::string context::leave_some_out(network_config const& config, bool is_named) {
   std::set<std::string> const by_ipv4 = interfaces_with_ipv4();
   auto const is_tcp = [](device const& d) { return d.transport == "tcp" && d.name != "lo"; };
-  auto const leads_outside = [](device const& d) { return !joins_guests_only(d.name); };
+  auto const leads_outside = [&](device const& d) { return is_named || !joins_guests_only(d.name); };
   bool const any_by_ipv4 = std::any_of(devices_.begin(), devices_.end(), [&](device const& d) {
     return is_tcp(d) && leads_outside(d) && by_ipv4.contains(d.name);
   });

@@ -55,7 +55,7 @@ class context {
 
  private:
   std::string open_context(network_config const& config, char const* devices);
-  std::string leave_some_out(network_config const& config);
+  std::string leave_some_out(network_config const& config, bool is_named);
   std::string open_worker();
   void list_devices();
 
