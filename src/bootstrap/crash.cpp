@@ -5,6 +5,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -68,6 +69,35 @@ std::uint64_t instruction_of(void const* context) noexcept {
 #endif
 }
 
+/// For a scope in which frames are collected. Where the program has called what is no function, as by a null pointer for one, nothing is known of that place
+/// and the unwinder ends there: so the call is taken back meanwhile.
+class call_taken_back {
+ public:
+  explicit call_taken_back(void* context) noexcept
+      : context_(static_cast<ucontext_t*>(context)), before_(context_->uc_mcontext) {
+#if defined(__x86_64__)
+    auto& registers = context_->uc_mcontext.gregs;
+    std::uint64_t caller = 0;
+    auto const stack = static_cast<std::uintptr_t>(registers[REG_RSP]);
+    // Who jumps to nowhere may have no stack either.
+    iovec const into{&caller, sizeof caller};
+    iovec const from{reinterpret_cast<void*>(stack), sizeof caller};
+    if (::process_vm_readv(::getpid(), &into, 1, &from, 1, 0) != ::ssize_t{sizeof caller}) return;
+    registers[REG_RIP] = static_cast<greg_t>(caller);
+    registers[REG_RSP] += static_cast<greg_t>(sizeof caller);
+#elif defined(__aarch64__)
+    context_->uc_mcontext.pc = context_->uc_mcontext.regs[30];
+#endif
+  }
+  ~call_taken_back() { context_->uc_mcontext = before_; }
+  call_taken_back(call_taken_back const&) = delete;
+  call_taken_back& operator=(call_taken_back const&) = delete;
+
+ private:
+  ucontext_t* context_;
+  mcontext_t before_;
+};
+
 /// Fills `frames`; the faulting instruction comes first when the unwinder found it,
 /// without the handler's own frames.
 void collect_frames(crash_report& into, std::uint64_t instruction) noexcept {
@@ -79,7 +109,6 @@ void collect_frames(crash_report& into, std::uint64_t instruction) noexcept {
     if (reinterpret_cast<std::uint64_t>(raw[static_cast<std::size_t>(i)]) == instruction) first = i;
   }
   into.first_is_exact = 1;
-  into.frame_count = 0;
   if (first == 0) into.frames[into.frame_count++] = instruction;  // not found: name it anyway
   for (int i = first; i < found && into.frame_count < frame_limit; ++i) {
     into.frames[into.frame_count++] = reinterpret_cast<std::uint64_t>(raw[static_cast<std::size_t>(i)]);
@@ -143,7 +172,7 @@ void collect_maps(crash_report& into) noexcept {
   ::close(fd);
 }
 
-void make_report(crash_report& report, int signal, siginfo_t const* info, void const* context) noexcept {
+void make_report(crash_report& report, int signal, siginfo_t const* info, void* context) noexcept {
   report.signal = signal;
   report.code = info->si_code;
   report.pid = ::getpid();
@@ -159,7 +188,15 @@ void make_report(crash_report& report, int signal, siginfo_t const* info, void c
   ::sigaddset(&alarm_only, SIGALRM);
   ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
   ::alarm(1);
-  collect_frames(report, instruction_of(context));
+  std::uint64_t const instruction = instruction_of(context);
+  report.frame_count = 0;
+  if (signal == SIGSEGV && by_hardware && report.address == instruction) {
+    report.frames[report.frame_count++] = instruction;
+    call_taken_back const meanwhile(context);
+    collect_frames(report, instruction_of(context));
+  } else {
+    collect_frames(report, instruction);
+  }
   collect_maps(report);
   ::alarm(0);
   report.state.store(crash_state::complete, std::memory_order_release);
@@ -193,6 +230,7 @@ void on_question(int signal, siginfo_t*, void* context) noexcept {
     die_by(signal);
     return;
   }
+  live.where.frame_count = 0;
   collect_frames(live.where, instruction_of(context));
   collect_maps(live.where);
   live.answered.store(number, std::memory_order_release);  // pairs with the launcher's acquire

@@ -94,6 +94,12 @@ class Failures(LauncherTest):
         self.assert_failure(got, 139, r"rank 0 of 2 .* died of SIGSEGV", r"the same \d+ more times")
 
     @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
+    def test_a_call_by_a_null_pointer_shows_the_caller(self):
+        got = self.run_job("-n", 2, PROGRAM, "null-call", 1)
+        self.assert_failure(got, 139, r"rank 1 of 2 .* died of SIGSEGV \(Segmentation fault\) at address 0x0\n +#0 +0x0\n"
+                                      r" +#1 .*function_that_calls_nothing\(\).*\n +#2 +main")
+
+    @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
     def test_crash_behind_a_wrapper(self):
         got = self.run_job("-n", 2, "sh", "-c", f"'{PROGRAM}' segv 1; exit $?")
         self.assert_failure(got, 139, r"rank 1 of 2 .* died of SIGSEGV")

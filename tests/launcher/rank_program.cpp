@@ -35,6 +35,11 @@ int volatile sink_of_values = 0;
   sink_of_values = 1;
 }
 
+[[gnu::noinline]] int function_that_calls_nothing() {
+  int (*volatile nothing)() = nullptr;
+  return nothing() + sink_of_values;
+}
+
 [[gnu::noinline]] int function_that_recurses(int depth) {
   char volatile block[4096];
   block[0] = static_cast<char>(depth);
@@ -218,12 +223,14 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "the rank's own message\n");
       c.abort(number(2));
     }
-  } else if (rank == chosen && (mode == "segv" || mode == "abort" || mode == "throw" || mode == "throw-int" ||
-                                mode == "overflow" || mode == "exit" || mode == "job-abort" ||
-                                mode == "fpe" || mode == "thread-segv" || mode == "kill")) {
+  } else if (rank == chosen &&
+             (mode == "segv" || mode == "null-call" || mode == "abort" || mode == "throw" ||
+              mode == "throw-int" || mode == "overflow" || mode == "exit" || mode == "job-abort" ||
+              mode == "fpe" || mode == "thread-segv" || mode == "kill")) {
     c.exchange("together");
     ::usleep(100'000);  // the others are in their "barrier" by then
     if (mode == "segv") function_that_crashes(reinterpret_cast<int*>(0x10));
+    if (mode == "null-call") sink_of_values = function_that_calls_nothing();
     if (mode == "abort") std::abort();
     if (mode == "throw") throw std::runtime_error("the text of the exception");
     if (mode == "throw-int") throw 42;
