@@ -71,23 +71,35 @@ void check_named([[maybe_unused]] std::int32_t target, [[maybe_unused]] Arg cons
 
 /// One way. `Args` are decayed: only their types matter to the target.
 template <class F, class... Args>
-void send_call(std::int32_t target, F const& function, Args const&... args) {
+void send_call(std::int32_t target, atl::engine::pressure when_full, F const& function, Args const&... args) {
   using function_wire = wire_function<F>;
   check_target(target);
   (check_named(target, args), ...);
   auto const& f = function_wire::send(function);
   std::size_t bound = detail::bound_after(without_cookie, f);
   ((bound = detail::bound_after(bound, wire_of<Args>::send(args))), ...);
-  outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
+  outgoing_message m(target, bound, when_full, atl::engine::lane::request);
   m.write(without_cookie, true, f, wire_of<Args>::send(args)...);
   m.commit(atl::engine::message_kind::request, call_token<false, F, Args...>::get());
   atl::rt::note_rpc(target, false);
 }
 
+/// The data are there already, and no program expects a put to be refused: where calls would be, for want of memory,
+/// this one is kept all the same.
 template <class F, class... Args>
 void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& item) {
   if constexpr (check_call<F, Args...>()) {
-    std::apply([&](auto const&... args) { send_call(target, item.function, args...); }, item.arguments);
+    auto const send = [&](atl::engine::pressure when_full) {
+      std::apply([&](auto const&... args) { send_call(target, when_full, item.function, args...); },
+                 item.arguments);
+    };
+    for (atl::engine::pressure when_full = current_pressure();; when_full = atl::engine::pressure::always) {
+      try {
+        return send(when_full);
+      } catch (bad_shared_alloc const&) {
+        if (when_full == atl::engine::pressure::always) throw;  // out of the program's serialization
+      }
+    }
   }
 }
 
@@ -221,7 +233,7 @@ using rpc_ff_events = operation_events<true, false, false>;
 template <class Cx, class F, class... Args>
 auto call_one_way(std::int32_t target, Cx&& cx, F&& function, Args&&... args) {
   if constexpr (check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>()) {
-    send_call<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, function, args...);
+    send_call<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, current_pressure(), function, args...);
   }
   return complete_now<rpc_ff_events>(std::forward<Cx>(cx));
 }

@@ -36,6 +36,7 @@ bool are_words(Words const& all, std::size_t bytes, std::uint64_t salt) {
 
 long arrived;
 long damaged;
+std::size_t notices;
 
 void take(upcxx::view<std::uint64_t> const& all, std::size_t bytes, std::uint64_t salt) {
   ++arrived;
@@ -65,6 +66,7 @@ class flow_control_test : public multirank::fixture {
     multirank::fixture::SetUp();
     upcxx::barrier();
     arrived = damaged = 0;
+    notices = 0;
     upcxx::barrier();
   }
   void send(int to, std::size_t bytes, std::uint64_t salt) {
@@ -305,7 +307,7 @@ TEST_F(flow_control_test, large_calls_and_large_answers_both_ways) {
 }
 
 TEST_F(flow_control_test, memory_operations_out_of_callbacks_are_not_refused) {
-  // A callback cannot wait for room, and only calls may throw where there is none left.
+  // A callback cannot wait for room, and only calls may throw where there is none left; not those that tell of data.
   constexpr int operations = 100;
   constexpr std::size_t bytes = std::size_t{16} << 10;
   words const given = make_words(bytes, 8);
@@ -327,7 +329,8 @@ TEST_F(flow_control_test, memory_operations_out_of_callbacks_are_not_refused) {
         for (int i = 0; i < operations; ++i) {
           auto const told = upcxx::operation_cx::as_promise(done);
           upcxx::rput(given.data(), to, given.size(), told);
-          upcxx::rput(given[0], to, told);
+          upcxx::rput(given[0], to,
+                      told | upcxx::remote_cx::as_rpc([](words const& w) { notices += w.size(); }, given));
           done.require_anonymous(1);
           atomics.fetch_add(count, 1, std::memory_order_relaxed).then([&](std::uint64_t was) {
             before += static_cast<long>(was);
@@ -361,6 +364,7 @@ TEST_F(flow_control_test, memory_operations_out_of_callbacks_are_not_refused) {
   long const expected = upcxx::reduce_all(sent, upcxx::op_fast_add).wait();
   while (upcxx::reduce_all(arrived, upcxx::op_fast_add).wait() < expected) upcxx::progress();
   EXPECT_EQ(damaged, 0);
+  multirank::spin_until([&] { return notices == operations * given.size(); });
   atomics.destroy();
   upcxx::delete_array(mine);
   upcxx::delete_(counter);
