@@ -202,7 +202,8 @@ constexpr void check_reduction() {
 }
 
 template <class T, class Op, class Cx>
-auto reduce_value(T value, Op&& op, intrank_t root, team const& team, Cx&& completions, char const* what) {
+auto reduce_value(T const& value, Op&& op, intrank_t root, team const& team, Cx&& completions,
+                  char const* what) {
   check_reduction<T, Op>();
   check_collective(what);
   using buffer = reduce_buffer<T, std::decay_t<Op>>;

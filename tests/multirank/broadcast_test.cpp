@@ -13,6 +13,13 @@ struct record {
   double values[30];
   char tag;
 };
+/// Bytes that can be moved, but not copied.
+struct ticket {
+  long number;
+  explicit ticket(long n) : number(n) {}
+  ticket(ticket&&) = default;
+  ticket& operator=(ticket&&) = default;
+};
 template <class T, class Make>
 void expect_from_every_root(Make const& value_of) {
   auto make = [&](int rank) -> T { return value_of(rank); };
@@ -48,6 +55,19 @@ TEST_F(broadcast_test, large_values_arrive_whole) {
   EXPECT_EQ(got.id, n - 1);
   EXPECT_EQ(got.values[29], n - 1 + 29);
   EXPECT_EQ(got.tag, 'A' + n - 1);
+}
+
+TEST_F(broadcast_test, and_reductions_take_values_that_can_only_be_moved) {
+  static_assert(!std::is_copy_constructible_v<ticket>);
+  auto const add = [](ticket const& a, ticket const& b) { return ticket(a.number + b.number); };
+  long const total = n * (n - 1L) / 2;
+  EXPECT_EQ(upcxx::reduce_all(ticket(me), add).wait_reference().number, total);
+  auto const at_root = upcxx::reduce_one(ticket(me), add, n - 1);
+  at_root.wait_reference();
+  if (me == n - 1) {
+    EXPECT_EQ(at_root.result_reference().number, total);
+  }
+  EXPECT_EQ(upcxx::broadcast(ticket(me), n - 1).wait_reference().number, n - 1);
 }
 
 TEST_F(broadcast_test, a_raw_pointer_with_a_root_is_a_value) {

@@ -166,6 +166,7 @@ TEST_F(persona_test, results_of_all_kinds_come_back) {
   auto rvalue = self.lpc([]() -> int&& { return std::move(object); });
   auto owned = self.lpc([] { return std::make_unique<int>(8); });
   auto flattened = self.lpc([] { return upcxx::make_future(1, std::string("two")); });
+  auto owned_later = self.lpc([] { return upcxx::make_future(2, std::make_unique<int>(9)); });
   auto waits = self.lpc([&] { return self.lpc([] { return 3; }); });
   expect_future<upcxx::future<>>(nothing);
   expect_future<upcxx::future<std::string>>(value);
@@ -173,6 +174,7 @@ TEST_F(persona_test, results_of_all_kinds_come_back) {
   expect_future<upcxx::future<int>>(rvalue);
   expect_future<upcxx::future<std::unique_ptr<int>>>(owned);
   expect_future<upcxx::future<int, std::string>>(flattened);
+  expect_future<upcxx::future<int, std::unique_ptr<int>>>(owned_later);
   expect_future<upcxx::future<int>>(waits);
   nothing.wait();
   EXPECT_EQ(value.wait(), "v");
@@ -180,6 +182,7 @@ TEST_F(persona_test, results_of_all_kinds_come_back) {
   EXPECT_EQ(rvalue.wait(), 5);
   EXPECT_EQ(*owned.wait_reference(), 8);
   EXPECT_EQ(flattened.wait<1>(), "two");
+  EXPECT_EQ(*owned_later.wait_reference<1>(), 9);
   EXPECT_EQ(waits.wait(), 3);
 }
 

@@ -114,6 +114,19 @@ struct lpc_result<future<V...>> {
   using future_type = future<V...>;
 };
 
+/// A value of the future that an lpc's function returned, for the caller. Others may hold that future, so its values
+/// are copied. Those that can only be moved are moved: nothing else brings them to the caller.
+template <class V, class U>
+decltype(auto) passed_on(U& value) {
+  if constexpr (std::is_reference_v<V>) {
+    return static_cast<V&&>(value);
+  } else if constexpr (std::is_copy_constructible_v<V>) {
+    return (value);
+  } else {
+    return std::move(value);
+  }
+}
+
 /// Travels to the target persona with the function and back to the initiator with the values.
 template <class F, class R>
 struct lpc_round_trip final : atl::rt::task {
@@ -141,13 +154,18 @@ struct lpc_round_trip final : atl::rt::task {
     } else if constexpr (is_future_v<std::remove_cvref_t<R>>) {
       std::remove_cvref_t<R> pending = call_once(*self->function);
       pending.then([self](auto const&... v) {
-        self->results.emplace(const_cast<std::remove_const_t<std::remove_reference_t<decltype(v)>>&>(v)...);
+        self->keep(static_cast<values*>(nullptr), v...);
         self->go_back();
       });
     } else {
       self->results.emplace(call_once(*self->function));
       self->go_back();
     }
+  }
+
+  template <class... V, class... U>
+  void keep(std::tuple<V...>*, U const&... v) {
+    results.emplace(passed_on<V>(const_cast<U&>(v))...);
   }
 
   void go_back() {
