@@ -25,14 +25,14 @@ Installs the Debian packages that are missing (as root or with sudo), builds, an
   --quick      only what takes seconds: leaves out slow tests, consumer projects and the header check;
                can be combined with the others
   --no-install do not install packages; go on with what is there
-  -j N         ranks of tests that run side by side (default: three more than there are cores, as many wait for others)
+  -j N         ranks of tests that run side by side (default: five more than there are cores, as many wait for others)
   --help       this text
 
 examples: ./test.sh -- -R rput        ./test.sh --asan -- -L unit        ./test.sh --tsan --whole
 END
 }
 
-passes=() quick=no whole=no install=yes jobs=$(($(nproc) + 3)) ctest_options=()
+passes=() quick=no whole=no install=yes jobs=$(($(nproc) + 5)) ctest_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --asan | --tsan | --release | --dev | --gpu) passes+=("${1#--}") ;;
