@@ -36,9 +36,9 @@ class launched_channel : public channel {
   /// From here on the end of the process is seen to. Once; the object stays to the end.
   void watch_exit();
   /// Finds where(), and a job_id() of rank 0's making. Collective over the job. Throws bootstrap_error. `node`: ranks that the launcher has started where
-  /// this one is, in their order, or empty; `rank_variable` tells a process its rank.
+  /// this one is, in their order, or empty; `variable` tells a process its rank.
   void find_places(std::int32_t rank, std::int32_t size, host_identity const& mine,
-                   std::vector<std::int32_t> const& node, char const* rank_variable);
+                   std::vector<std::int32_t> const& node, char const* variable);
 
  private:
   /// All of meet(), find_places() included.

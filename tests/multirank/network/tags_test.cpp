@@ -19,9 +19,9 @@ class tags_test : public multirank::fixture {
                 upcxx::operation_cx::as_promise(done) | upcxx::remote_cx::as_rpc([] { ++called; }));
   }
   void put_and_wait(upcxx::global_ptr<char> to, int count) const {
-    for (int left = count; left > 0;) {
+    for (int begun = 0; begun < count;) {
       upcxx::promise<> some;
-      for (int i = 0; i < 16 && left > 0; ++i, --left) put(to, some);
+      for (int i = 0; i < 16 && begun < count; ++i, ++begun) put(to, some);
       some.finalize().wait();
     }
   }
