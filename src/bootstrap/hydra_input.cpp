@@ -5,14 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/os/processes.hpp"
 
 // MPICH's Hydra hands input to rank 0 alone, and leaves the others with a pipe into which it neither writes nor which it closes: who reads waits
 // for ever, where all other launchers have an end of input. What makes it safe to take that pipe away is that its other end is found in Hydra's own
@@ -21,22 +20,15 @@
 namespace atl::bootstrap {
 namespace {
 
-/// The value of a line "PPid:\t17" of /proc/<process>/status.
-std::string status_word(::pid_t process, std::string_view name) {
-  std::ifstream file(format("/proc/%d/status", static_cast<int>(process)));
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(name)) return line.substr(std::min(line.size(), name.size() + 2));
-  }
-  return {};
-}
-
 /// The proxy of Hydra among the ancestors of this process; there may be wrappers between. -1: none.
 ::pid_t proxy_of_hydra() {
   constexpr int most_wrappers = 8;
   ::pid_t at = ::getppid();
   for (int i = 0; i < most_wrappers && at > 1; ++i) {
-    if (status_word(at, "Name").starts_with("hydra_pmi_proxy")) return at;
-    at = static_cast<::pid_t>(std::atoi(status_word(at, "PPid").c_str()));
+    auto const process = os::find_process(at);
+    if (!process) return -1;
+    if (process->name == "hydra_pmi_proxy") return at;
+    at = process->parent;
   }
   return -1;
 }

@@ -68,7 +68,7 @@ void late_ranks::run(std::int32_t rank, std::vector<std::int32_t> const& node,
     std::optional<std::vector<std::int32_t>> missing;
     if (!node.empty() && second >= first_look_s) {
       held.unlock();
-      missing = call_roll(list_processes(), ::getpid(), rank_variable, node, &read_environment);
+      missing = call_roll(os::list_processes(), ::getpid(), rank_variable, node, &os::read_environment);
       held.lock();
       if (over_) return;
       alike = missing && !missing->empty() ? (*missing == before ? alike + 1 : 1) : 0;

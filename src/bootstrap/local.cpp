@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/os/cgroup.hpp"
+#include "base/os/processes.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/board.hpp"
 #include "bootstrap/crash.hpp"
@@ -200,7 +200,7 @@ class local_channel final : public channel {
   void load_console() {
     if (console_loaded_) return;
     console_loaded_ = true;
-    auto const text = os::read_small_file(format("/proc/%d/environ", board_.header().launcher_pid));
+    auto const text = os::read_environment(board_.header().launcher_pid);
     if (!text) return;
     for (std::size_t at = 0; at < text->size();) {
       std::string const line = text->c_str() + at;

@@ -1,41 +1,18 @@
 #include "run/descendants.hpp"
 
-#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <memory>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/os/cgroup.hpp"
+#include "base/os/processes.hpp"
 
 namespace atl::tools {
-namespace {
-
-/// Parent of a process, or 0. The command name in the stat line may contain anything, even parentheses.
-int parent_of(int pid) {
-  auto const text = os::read_small_file(format("/proc/%d/stat", pid));
-  if (!text) return 0;
-  auto const end = text->rfind(')');
-  if (end == std::string::npos || end + 4 >= text->size()) return 0;
-  return std::atoi(text->c_str() + end + 4);
-}
-
-}  // namespace
-
-std::vector<int> all_processes() {
-  std::vector<int> found;
-  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir("/proc"), ::closedir);
-  if (!folder) return found;
-  while (dirent const* const item = ::readdir(folder.get())) {
-    if (item->d_name[0] >= '1' && item->d_name[0] <= '9') found.push_back(std::atoi(item->d_name));
-  }
-  return found;
-}
 
 std::vector<int> children_of_self() {
   int const self = ::getpid();
@@ -49,8 +26,8 @@ std::vector<int> children_of_self() {
       at = rest;
     }
   }
-  for (int const pid : all_processes()) {
-    if (parent_of(pid) == self) children.push_back(pid);
+  for (os::listed_process const& each : os::list_processes()) {
+    if (each.parent == self) children.push_back(each.number);
   }
   return children;
 }
@@ -71,14 +48,14 @@ void end_children(int spared) {
 }
 
 bool has_in_environment(int pid, std::string_view text) {
-  auto const environment = os::read_small_file(format("/proc/%d/environ", pid));
+  auto const environment = os::read_environment(pid);
   return environment && environment->find(text) != std::string::npos;
 }
 
 int kill_by_environment(std::string_view variable) {
   int found = 0;
   int const self = ::getpid();
-  for (int const pid : all_processes()) {
+  for (int const pid : os::process_numbers()) {
     if (pid == self || !has_in_environment(pid, variable)) continue;
     ++found;
     ::kill(pid, SIGKILL);

@@ -8,9 +8,6 @@
 
 namespace atl::tools {
 
-/// All process numbers that there are.
-std::vector<int> all_processes();
-
 /// Processes whose parent is this process.
 std::vector<int> children_of_self();
 

@@ -13,7 +13,7 @@
 namespace {
 
 using atl::bootstrap::call_roll;
-using atl::bootstrap::listed_process;
+using atl::os::listed_process;
 using ranks = std::vector<std::int32_t>;
 
 /// A launcher's process, 10, with ranks 4 to 7 as 104 to 107; this one is 104.
@@ -111,14 +111,14 @@ TEST(roll_call, nothing_is_sure_without_a_launcher_in_sight) {
 }
 
 TEST(roll_call, this_process_is_listed) {
-  auto const all = atl::bootstrap::list_processes();
+  auto const all = atl::os::list_processes();
   int found = 0;
   for (listed_process const& each : all) {
     found +=
         each.number == ::getpid() && each.parent == ::getppid() && !each.ended && !each.name.empty() ? 1 : 0;
   }
   EXPECT_EQ(found, 1);
-  auto const environment = atl::bootstrap::read_environment(::getpid());
+  auto const environment = atl::os::read_environment(::getpid());
   EXPECT_TRUE(environment && environment->find("PATH=") != std::string::npos);
 }
 

@@ -1,0 +1,60 @@
+#include "base/os/processes.hpp"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/os/cgroup.hpp"
+
+namespace atl::os {
+
+std::vector<int> process_numbers() {
+  std::vector<int> found;
+  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir("/proc"), ::closedir);
+  if (!folder) return found;
+  while (dirent const* const item = ::readdir(folder.get())) {
+    if (item->d_name[0] >= '1' && item->d_name[0] <= '9') found.push_back(std::atoi(item->d_name));
+  }
+  return found;
+}
+
+std::optional<listed_process> find_process(int number) {
+  // "4711 (name) S 4700 ...", and a name may contain anything, even parentheses.
+  auto const text = read_small_file(format("/proc/%d/stat", number));
+  if (!text) return std::nullopt;
+  std::size_t const begin = text->find('(');
+  std::size_t const end = text->rfind(')');
+  if (begin == std::string::npos || end == std::string::npos || end + 4 >= text->size()) return std::nullopt;
+  char const state = (*text)[end + 2];
+  return listed_process{number, std::atoi(text->c_str() + end + 4), state == 'Z' || state == 'X',
+                        text->substr(begin + 1, end - begin - 1)};
+}
+
+std::vector<listed_process> list_processes() {
+  std::vector<listed_process> all;
+  for (int const number : process_numbers()) {
+    if (auto one = find_process(number)) all.push_back(*std::move(one));
+  }
+  return all;
+}
+
+std::optional<std::string> read_environment(int number) {
+  return read_small_file(format("/proc/%d/environ", number));
+}
+
+std::optional<std::string_view> value_in(std::string_view environment, std::string_view variable) {
+  while (!environment.empty()) {
+    std::string_view line = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(environment.size(), line.size() + 1));
+    if (!line.starts_with(variable)) continue;
+    line.remove_prefix(variable.size());
+    if (line.starts_with('=')) return line.substr(1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace atl::os
