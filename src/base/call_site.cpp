@@ -83,7 +83,8 @@ bool is_of_program(code_line const& line) {
     }
     return true;
   }
-  if (!mangled) return !symbol.empty();
+  // Clang puts the runtime of its sanitizers, which stand in for functions of libc, into the program.
+  if (!mangled) return !symbol.empty() && symbol != "backtrace" && !contains(symbol, "__interceptor_");
   // A name cannot begin with a substitution other than those of namespace std.
   for (std::string_view const prefix : {"5upcxx", "S", "9__gnu_cxx", "10__cxxabiv1"}) {
     if (symbol.starts_with(prefix)) return false;
