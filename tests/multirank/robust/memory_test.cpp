@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../common.hpp"
+#include "support/sanitized.hpp"
 
 namespace {
 
@@ -35,9 +36,7 @@ class memory_test : public multirank::fixture {
  protected:
   void SetUp() override {
     multirank::fixture::SetUp();
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "sanitizers keep freed memory";
-#endif
+    if (atoll_test::sanitized) GTEST_SKIP() << "sanitizers keep freed memory";
   }
   /// Memory in use after `rounds` of `body` may be at most `slack` above the one after the first rounds.
   /// Resident memory also holds what the heap keeps of the largest round so far, of up to `round_bytes`.
