@@ -40,10 +40,21 @@ else()
   set(ATOLL_TEST_TIME_FACTOR 1)
 endif()
 
+# Clang's sanitizers ask a program where an address lies, which Debian calls by its version; suppressions need it.
+set(_atoll_symbolizer "")
+if(ATOLL_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  string(REGEX MATCH "^[0-9]+" _version ${CMAKE_CXX_COMPILER_VERSION})
+  find_program(ATOLL_SYMBOLIZER NAMES llvm-symbolizer-${_version} llvm-symbolizer)
+  mark_as_advanced(ATOLL_SYMBOLIZER)
+  if(ATOLL_SYMBOLIZER)
+    set(_atoll_symbolizer ":external_symbolizer_path=${ATOLL_SYMBOLIZER}")
+  endif()
+endif()
+
 set(_atoll_test_environment
-  "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1:abort_on_error=0:handle_sigill=1"
-  "UBSAN_OPTIONS=print_stacktrace=1"
-  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${ATOLL_TEST_SUPPORT}/tsan.supp"
+  "ASAN_OPTIONS=detect_stack_use_after_return=0:strict_string_checks=1:abort_on_error=0:handle_sigill=1${_atoll_symbolizer}"
+  "UBSAN_OPTIONS=print_stacktrace=1${_atoll_symbolizer}"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${ATOLL_TEST_SUPPORT}/tsan.supp${_atoll_symbolizer}"
   "LSAN_OPTIONS=suppressions=${ATOLL_TEST_SUPPORT}/lsan.supp:print_suppressions=0")
 
 # ThreadSanitizer of older compilers cannot start where the kernel randomises addresses with more bits than
