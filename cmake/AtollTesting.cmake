@@ -14,7 +14,7 @@
 #   atoll_add_compile_fail_test(name SOURCE f.cpp EXPECT "regex" [INCLUDE folders ...])
 #       The file must be refused with a diagnostic that matches, and accepted with -DCONTROL.
 #
-#   atoll_add_script_test(name COMMAND ... [LABELS ...] [TIMEOUT s] [ENVIRONMENT ...] [PROCESSORS n])
+#   atoll_add_script_test(name COMMAND ... [LABELS ...] [TIMEOUT s] [ENVIRONMENT ...] [PROCESSORS n] [SANITIZED])
 #       Anything else. The build tree's programs come first on PATH.
 #
 # Three labels have a meaning here and in test.sh. `variant`: continuous integration leaves it out, as another test shows the same
@@ -24,7 +24,8 @@
 # ThreadSanitizer has something to see (built by threads_tests, too).
 #
 # UNSANITIZED: runs without sanitizers in any case. It matters with ATOLL_TEST_ONCE, by which continuous integration leaves out
-# what it runs under AddressSanitizer as well, but for scripts; programs of which no run is left are not even built then.
+# what it runs under AddressSanitizer as well, but for scripts that do not say SANITIZED; programs of which no run is left are not
+# even built then.
 #
 # Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer.
 
@@ -102,7 +103,7 @@ function(_atoll_group_test name sort)
 endfunction()
 
 macro(_atoll_parse_test)
-  cmake_parse_arguments(arg "OWN_MAIN;UNSANITIZED" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS;LIBRARY"
+  cmake_parse_arguments(arg "OWN_MAIN;SANITIZED;UNSANITIZED" "TIMEOUT;HEAP;CODEMODE;THREADMODE;SOURCE;EXPECT;PROCESSORS;LIBRARY"
                         "SOURCES;LIBS;LABELS;ENVIRONMENT;ARGS;RANKS;COMMAND" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${CMAKE_CURRENT_FUNCTION}(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -311,6 +312,10 @@ endfunction()
 
 function(atoll_add_script_test name)
   _atoll_parse_test(${ARGN})
+  _atoll_left_to_sanitizer(elsewhere)
+  if(arg_SANITIZED AND elsewhere)
+    return()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -318,7 +323,7 @@ function(atoll_add_script_test name)
     set(arg_PROCESSORS 1)
   endif()
   math(EXPR timeout "${arg_TIMEOUT} * ${ATOLL_TEST_TIME_FACTOR}")
-  # It is run in any case, so its programs are built.
+  # It is run, so its programs are built.
   string(REGEX MATCHALL "TARGET_FILE:[^>]+" programs "${arg_COMMAND};${arg_ENVIRONMENT}")
   foreach(program IN LISTS programs)
     string(REPLACE "TARGET_FILE:" "" program ${program})
