@@ -47,3 +47,45 @@ TEST_F(atomic_threads_test, any_thread_may_use_a_domain_and_is_notified_itself) 
   EXPECT_EQ(upcxx::reduce_all(arrived, upcxx::op_fast_add).wait(), all * (all - 1) / 2);
   domain.destroy();
 }
+
+TEST_F(atomic_threads_test, floods_of_several_threads_with_a_promise_each) {
+  using upcxx::operation_cx;
+  constexpr int threads = 3;
+  constexpr int rounds = 5;
+  constexpr long count = 400;
+  upcxx::atomic_domain<long> domain({upcxx::atomic_op::fetch_add, upcxx::atomic_op::load});
+  multirank::shared_array<long> words(static_cast<std::size_t>(threads * count + 1));
+  words.local()[threads * count] = 0;
+  upcxx::barrier();
+  std::vector<long> sums(threads);
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      std::vector<long> before(static_cast<std::size_t>(count));
+      for (int round = 0; round < rounds; ++round) {
+        upcxx::promise<> all;
+        for (long i = 0; i < count; ++i) {
+          upcxx::rput(me + round + i, words.at(right) + t * count + i, operation_cx::as_promise(all));
+        }
+        for (long& each : before) {
+          domain.fetch_add(words.at(right) + threads * count, 1, &each, std::memory_order_relaxed,
+                           operation_cx::as_promise(all));
+        }
+        all.finalize().wait();
+        for (long const each : before) sums[static_cast<std::size_t>(t)] += each;
+      }
+    });
+  }
+  for (auto& w : workers) w.join();
+  upcxx::barrier();
+  long total = 0;
+  for (long const sum : sums) total += sum;
+  constexpr long all = long{threads} * rounds * count;
+  EXPECT_EQ(total, all * (all - 1) / 2);
+  for (long i = 0; i < threads * count; ++i) {
+    ASSERT_EQ(words.local()[i], left + rounds - 1 + i % count) << i;
+  }
+  EXPECT_EQ(words.local()[threads * count], all);
+  upcxx::barrier();
+  domain.destroy();
+}

@@ -173,4 +173,25 @@ class remote_start {
   remote::network_atomic* by_network_ = nullptr;  ///< an atomic operation
 };
 
+// ---- operations that share a completion ------------------------------------------------------------
+//
+// Many small operations of one completion, of which none has news of its own (`source`, a notice): they are counted, and it hears
+// `arrived` when none is under way. Those that wait to leave together share a message and an answer.
+
+enum class joined : std::uint8_t {
+  no,                ///< nothing has happened: this one had better be started alone
+  needs_completion,  ///< the same, but it may join a fresh completion
+  yes,               ///< it is under way, and `all` stays until it has arrived
+};
+
+/// Longest put that joins others.
+inline constexpr std::size_t longest_joined = 64;
+
+/// `all`: a completion that has not arrived yet, or null; `fresh`: it has no operations yet. Of another `call` than its first one it takes none.
+ATOLL_EXPORT joined join_put(copy_completion* all, bool fresh, char const* call, host_address const& to,
+                             void const* data, std::size_t bytes) noexcept;
+/// `result`: where the value before goes; may be null.
+ATOLL_EXPORT joined join_atomic(copy_completion* all, bool fresh, char const* call, host_address const& cell,
+                                atomic_request const& what, void* result) noexcept;
+
 }  // namespace atl::engine

@@ -17,6 +17,7 @@ namespace atl::rt {
 using transport::task;
 
 struct thread_state;
+struct promise_series;
 
 /// State of one persona. At most one thread holds it (has it on its stack).
 struct persona_state {
@@ -26,6 +27,7 @@ struct persona_state {
   task* first = nullptr;       ///< the holder's own list
   task* last = nullptr;
   std::atomic<task*> inbox{nullptr};  ///< newest first; pushed by other threads
+  promise_series* series = nullptr;   ///< the last one begun, while it is there; the holder's
 
   constexpr persona_state() = default;
   persona_state(persona_state const&) = delete;

@@ -69,6 +69,13 @@ template <class T, class Cx>
 ATOLL_COLD auto atomic_remotely(atomic_op op, atl::engine::atomics_by by, std::uint32_t rank,
                                 std::uint64_t offset, std::memory_order order, T a, T b, T* dst, Cx&& cx) {
   return hand_out_result_of([&] {
+    if constexpr (wants_only_promise<Cx>) {
+      if (join_others(cx, [&](auto* all, bool fresh) {
+            return atl::engine::join_atomic(all, fresh, atl::rt::atomic_call_name(static_cast<int>(op)),
+                                            {rank, offset}, atomic_request_for(op, by, order, a, b), dst);
+          }))
+        return;
+    }
     return transfer_later<operation_events<false, false, true>>(
         atl::rt::atomic_call_name(static_cast<int>(op)), static_cast<std::int32_t>(rank), false, false,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const&) {

@@ -18,6 +18,7 @@
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/future/raw.hpp>
 #include <upcxx/detail/late_copy.hpp>
+#include <upcxx/detail/promise_series.hpp>
 #include <upcxx/detail/send.hpp>
 #include <upcxx/global_ptr.hpp>
 
@@ -154,6 +155,14 @@ ATOLL_COLD auto transfer_remotely(char const* call, std::uint64_t to_owner, std:
   atl::engine::transfer_end const from = end_of(from_owner, from_address);
   return hand_out_result_of([&] {
     if (bytes == 0) return transfer_nothing<Events>(target, std::forward<Cx>(cx));
+    if constexpr (wants_only_promise<Cx>) {
+      if (from.is_here() && !to.is_here() && bytes <= atl::engine::longest_joined &&
+          join_others(cx, [&](auto* all, bool fresh) {
+            return atl::engine::join_put(all, fresh, call, {static_cast<std::uint32_t>(to.rank), to.at},
+                                         reinterpret_cast<void const*>(from.at), bytes);
+          }))
+        return;
+    }
     return transfer_later<Events>(
         call, target, from.is_here(), by_value,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const& notice) {

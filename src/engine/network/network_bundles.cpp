@@ -67,6 +67,7 @@ void network_messages::begin_entry(message_bundle& b, outgoing& out, std::size_t
                                    std::size_t alignment) {
   std::size_t const room = room_of(bytes);
   std::byte* const at = b.buffer.payload + b.used;
+  b.last = b.used;
   entry const e{{}, entry::given_up, static_cast<std::uint16_t>(room), out.target};
   std::memcpy(at, &e, sizeof e);
   b.used += room;
@@ -123,6 +124,50 @@ void network_messages::commit_bundled(network_peer& p, outgoing& out, message_ki
                                       std::size_t bytes) {
   commit_entry(p.bundles[index_of(out.way)], out, frame(token, kind, out.alignment_log2, form::whole, 0),
                bytes);
+}
+
+bool network_messages::would_wait(std::int32_t target, std::size_t bytes) {
+  if (!bundles_ || by_host_) return false;
+  network_peer const& p = peer(target);
+  message_bundle const& b = p.bundles[index_of(lane::control)];
+  return b.in_burst && !b.waits && p.lately == last_acknowledged::nothing &&
+         may_leave(p, lane::control, bytes);
+}
+
+std::byte* network_messages::write_bundled(std::int32_t target, std::uint64_t token, std::size_t payload) {
+  network_peer& p = peer(target);
+  outgoing out;
+  out.target = target;
+  out.way = lane::control;
+  std::size_t const bytes = header_bytes + payload;
+  if (!begin_bundled(p, out, bytes, transport::buffer_alignment)) return nullptr;
+  p.last_use = ++uses_;
+  commit_bundled(p, out, message_kind::active, token, bytes);
+  return out.begin + header_bytes;
+}
+
+std::byte* network_messages::last_bundled(std::int32_t target, std::uint64_t token) {
+  message_bundle const& b = peer(target).bundles[index_of(lane::control)];
+  if (!b.begun || b.waits || b.used == 0) return nullptr;
+  std::byte* const at = b.buffer.payload + b.last;
+  entry e;
+  std::memcpy(&e, at, sizeof e);
+  return e.bytes != entry::given_up && e.head.token == token ? at + sizeof e : nullptr;
+}
+
+std::byte* network_messages::lengthen_last(std::int32_t target, std::size_t bytes) {
+  message_bundle& b = peer(target).bundles[index_of(lane::control)];
+  std::byte* const at = b.buffer.payload + b.last;
+  entry e;
+  std::memcpy(&e, at, sizeof e);
+  // What arrives in a bundle has room in a pooled block.
+  if (b.used + bytes > b.buffer.capacity || header_bytes + e.bytes + bytes > most_in_place) return nullptr;
+  std::byte* const more = at + sizeof e + e.bytes;
+  e.bytes = static_cast<std::uint16_t>(e.bytes + bytes);
+  e.room = static_cast<std::uint16_t>(e.room + bytes);
+  std::memcpy(at, &e, sizeof e);
+  b.used += bytes;
+  return more;
 }
 
 /// Its entry stays, and says that there is nothing in it.

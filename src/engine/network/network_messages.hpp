@@ -109,6 +109,18 @@ class network_messages final : public single<network_messages>, public transport
   /// rank's next progress at any level (network_acknowledgements.cpp). Until then it counts as unsent.
   bool acknowledge(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
 
+  // A message of the engine's that grows where it lies with others that wait to leave, so that what many of a burst have in common
+  // travels once. It has a multiple of 8 bytes, and is complete again when the lock is given up.
+
+  /// Would a message of so many bytes, header included, lie with others now?
+  [[nodiscard]] bool would_wait(std::int32_t target, std::size_t bytes);
+  /// Its payload's place. Null: there is no room.
+  std::byte* write_bundled(std::int32_t target, std::uint64_t token, std::size_t payload);
+  /// The payload of the last message that waits to leave for that rank, if it is one with that token; else null.
+  std::byte* last_bundled(std::int32_t target, std::uint64_t token);
+  /// Place for so many bytes more at its end. Null: there is no room.
+  std::byte* lengthen_last(std::int32_t target, std::size_t bytes);
+
   /// Is there this? Else the following two need not be tried.
   [[nodiscard]] bool bundles_by_host() const noexcept { return by_host_; }
   /// begin_in_place() of a message that needs no place in the order of its lane: it may go by way of another rank.

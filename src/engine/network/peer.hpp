@@ -40,6 +40,7 @@ struct message_bundle {
   bool in_burst = false;       ///< a message of this lane has left since the last advance()
   bool waits = false;          ///< only acknowledgements are in it, which leave with what comes next
   std::size_t used = 0;        ///< bytes of the buffer
+  std::size_t last = 0;        ///< where in it the last message begins
   std::uint32_t messages = 0;  ///< that are written
   std::uint32_t open = 0;      ///< that are being written
 };

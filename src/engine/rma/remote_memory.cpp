@@ -218,13 +218,13 @@ void remote_memory::deliver(copy_completion* completion) noexcept {
 void remote_memory::acknowledged(std::int32_t /*source*/, std::byte* payload) {
   auto const head = remote::read_at<remote::answer_head>(payload);
   copy_completion* const completion = completion_of(head.cookie);
-  remote::operation_state const state = remote::state_of(completion);
-  if (state.pieces != nullptr && state.pieces->direct) {
+  remote::operation_state const& state = remote::state_of(completion);
+  if (state.pieces == nullptr) {
+    done(completion, head.count);
+  } else if (state.pieces->direct) {
     direct_.notice_given(state.pieces);
-  } else if (state.pieces != nullptr) {
-    piece_done(state.pieces, static_cast<unsigned>(head.slot));
   } else {
-    deliver(completion);
+    piece_done(state.pieces, head.slot);
   }
 }
 
@@ -241,7 +241,7 @@ void remote_memory::fetched(std::int32_t /*source*/, std::byte* payload) {
     return;
   }
   stream& s = *state.pieces;
-  auto const slot = static_cast<unsigned>(head.slot);
+  unsigned const slot = head.slot;
   if (s.relays()) {
     send_on(s, slot, data);
     return;

@@ -48,6 +48,11 @@ class remote_memory final : public single<remote_memory>, public work_source {
   void send_atomic(copy_completion* completion, host_address const& cell,
                    atomic_request const& what) noexcept;
   void deliver(copy_completion* completion) noexcept;
+  // As join_put() and join_atomic() (series.cpp).
+  joined join_put(copy_completion* all, bool fresh, char const* call, host_address const& to,
+                  void const* data, std::size_t bytes) noexcept;
+  joined join_atomic(copy_completion* all, bool fresh, char const* call, host_address const& cell,
+                     atomic_request const& what, void* result) noexcept;
   direct_transfers& direct() noexcept { return direct_; }
 
   // In jobs with a network only:
@@ -69,10 +74,13 @@ class remote_memory final : public single<remote_memory>, public work_source {
   void acknowledged(std::int32_t source, std::byte* payload);
   void fetched(std::int32_t source, std::byte* payload);
   void changed(std::int32_t source, std::byte* payload);
+  void changed_series(std::int32_t source, std::byte* payload);
   // … and what it does for others.
   void serve_put(std::int32_t source, std::byte* payload);
   void serve_get(std::int32_t source, std::byte* payload);
   void serve_atomic(std::int32_t source, std::byte* payload);
+  void serve_put_series(std::int32_t source, std::byte* payload);
+  void serve_atomic_series(std::int32_t source, std::byte* payload);
   void serve_put_with_notice(message* m);
   /// The same of messages that lie with the network, before memory is taken for them. As network_messages::on_active.
   std::size_t serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,
@@ -89,6 +97,13 @@ class remote_memory final : public single<remote_memory>, public work_source {
     remote::answer_head answer;
   };
 
+  /// May an operation to that rank, alone a message of so many bytes, be one of `all`? `yes`: as far as this tells.
+  joined may_join(copy_completion const* all, bool fresh, char const* call, std::int32_t rank,
+                  std::size_t bytes) noexcept;
+  /// An operation more of `all`, the first one if that is fresh.
+  void add(copy_completion* all, bool fresh, char const* call, std::int32_t rank) noexcept;
+  /// So many operations of it are over.
+  void done(copy_completion* completion, std::uint32_t count) noexcept;
   /// Puts data into place, if the places may be touched.
   bool put(std::int32_t source, remote::piece_head const& head, std::byte* description);
   /// Calls the one of these functions whose message it is, if it is one's.
@@ -123,11 +138,15 @@ struct operation_state {
   std::uint32_t bytes;
   std::uint32_t charged;
   std::int32_t rank;
+  std::uint32_t open = 1;  ///< of several operations that have this completion: those under way
 };
 static_assert(sizeof(operation_state) <= sizeof(copy_completion::under_way));
 
 inline operation_state& state_of(copy_completion* completion) noexcept {
   return *reinterpret_cast<operation_state*>(completion->under_way);
+}
+inline operation_state const& state_of(copy_completion const* completion) noexcept {
+  return *reinterpret_cast<operation_state const*>(completion->under_way);
 }
 
 /// Where the message of a put has its parts.

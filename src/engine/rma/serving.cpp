@@ -69,6 +69,13 @@ std::optional<refusal> look_at(std::uint64_t offset, std::uint64_t bytes) {
   return std::nullopt;
 }
 
+/// The same for a cell of so many bytes.
+std::optional<refusal> look_at_cell(std::uint64_t offset, std::uint8_t bytes) {
+  auto no = look_at(offset, bytes);
+  if (!no && offset % bytes != 0) no = refusal{{}, offset, bytes, 0, 0, refusal::why::misaligned};
+  return no;
+}
+
 /// The same for a box, whose index 0 is at the head's offset.
 std::optional<refusal> look_at_box(piece_head const& head, std::byte const* description) {
   __extension__ using wide = __int128;
@@ -181,6 +188,18 @@ void remote_memory::serve_put(std::int32_t source, std::byte* payload) {
   if (put(source, head, payload + sizeof head)) acknowledge(source, {head.cookie, head.slot});
 }
 
+void remote_memory::serve_put_series(std::int32_t source, std::byte* payload) {
+  auto const head = remote::read_at<remote::put_series>(payload);
+  std::byte const* items = payload + sizeof head;
+  for (std::uint32_t i = 0; i < head.count; ++i) {
+    auto const offset = remote::read_at<std::uint64_t>(items);
+    if (auto const no = look_at(offset, head.bytes)) return refuse(source, head.cookie, *no);
+    copy_watched(own_memory(offset), items + sizeof offset, head.bytes);
+    items += remote::series_item_bytes(head.bytes);
+  }
+  acknowledge(source, {head.cookie, 0, head.count});
+}
+
 void remote_memory::serve_put_with_notice(message* m) {
   auto const trailer = remote::read_at<notice_trailer>(m->base + m->bytes - sizeof(notice_trailer));
   auto const head = remote::read_at<piece_head>(m->base + trailer.head);
@@ -215,8 +234,9 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
                                                std::size_t bytes) {
   came_from_peers();
   if (handled_by<&remote_memory::serve_put, &remote_memory::acknowledged, &remote_memory::serve_get,
-                 &remote_memory::fetched, &remote_memory::serve_atomic, &remote_memory::changed>(
-          token, source, begin + header_bytes))
+                 &remote_memory::fetched, &remote_memory::serve_atomic, &remote_memory::changed,
+                 &remote_memory::serve_put_series, &remote_memory::serve_atomic_series,
+                 &remote_memory::changed_series>(token, source, begin + header_bytes))
     return 0;
   if (token != remote::put_with_notice_token()) return bytes;
   std::byte* const trailer_at = begin + bytes - sizeof(notice_trailer);
@@ -265,14 +285,31 @@ void remote_memory::serve_get(std::int32_t source, std::byte* payload) {
 
 void remote_memory::serve_atomic(std::int32_t source, std::byte* payload) {
   auto const order = remote::read_at<remote::atomic_order>(payload);
-  auto no = look_at(order.offset, order.what.bytes);
-  if (!no && order.offset % order.what.bytes != 0) {
-    no = refusal{{}, order.offset, order.what.bytes, 0, 0, refusal::why::misaligned};
-  }
-  if (no) return refuse(source, order.cookie, *no);
+  if (auto const no = look_at_cell(order.offset, order.what.bytes)) return refuse(source, order.cookie, *no);
   if (order.what.by == atomics_by::network_alone) no_key_for_atomic(*engine_.network, *keys_, source, order);
   remote::atomic_answer const answer{order.cookie, atomic_applier(own_memory(order.offset), order.what)};
   am_short_unordered(source, remote::token_for<&remote_memory::changed>(), &answer, sizeof answer);
+}
+
+void remote_memory::serve_atomic_series(std::int32_t source, std::byte* payload) {
+  auto const head = remote::read_at<remote::atomic_series>(payload);
+  std::byte const* items = payload + sizeof head;
+  atomic_request what = head.what;
+  std::byte answer[sizeof(remote::answer_head) + remote::most_atomics * sizeof(remote::fetched_item)];
+  std::byte* value_at = answer + sizeof(remote::answer_head);
+  for (std::uint32_t i = 0; i < head.count; ++i, items += sizeof(remote::atomic_item)) {
+    auto const item = remote::read_at<remote::atomic_item>(items);
+    if (auto const no = look_at_cell(item.offset, what.bytes)) return refuse(source, head.cookie, *no);
+    std::memcpy(what.operands, item.operands, sizeof what.operands);
+    std::uint64_t const value = atomic_applier(own_memory(item.offset), what);
+    remote::write_at(value_at, remote::fetched_item{item.result, value});
+    value_at += sizeof(remote::fetched_item);
+  }
+  remote::answer_head const done{head.cookie, what.bytes, head.count};
+  if (head.fetches == 0) return acknowledge(source, done);
+  remote::write_at(answer, done);
+  am_short_unordered(source, remote::token_for<&remote_memory::changed_series>(), answer,
+                     static_cast<std::size_t>(value_at - answer));
 }
 
 }  // namespace atl::engine

@@ -7,6 +7,8 @@
 ///   notice    data, trailer                       that the message becomes the request
 ///   get       head, description                   answered by the data
 ///   atomic    its order                           answered by the value before
+///   series    what they have in common, then      answered by one acknowledgement, or the values before
+///             each put or atomic operation
 
 #include <cstddef>
 #include <cstdint>
@@ -61,8 +63,10 @@ struct notice_trailer {
 
 struct answer_head {
   std::uint64_t cookie;
-  std::uint64_t slot;
+  std::uint32_t slot;
+  std::uint32_t count = 1;  ///< operations of a series that it answers
 };
+static_assert(sizeof(answer_head) == 16);
 
 /// The owner cannot do it: nothing of the places may be touched.
 struct refusal {
@@ -82,6 +86,39 @@ struct atomic_order {
 
 struct atomic_answer {
   std::uint64_t cookie;
+  std::uint64_t value;
+};
+
+/// Of puts of one completion that have equally many bytes: in front of `count` of them, each an offset with the data behind it, rounded up to
+/// words.
+struct put_series {
+  std::uint64_t cookie;
+  std::uint32_t count;
+  std::uint32_t bytes;
+};
+constexpr std::size_t series_item_bytes(std::size_t data) noexcept {
+  return sizeof(std::uint64_t) + (data + 7) / 8 * 8;
+}
+
+/// Of atomic operations of one completion that differ in their cells and operands only: in front of `count` of atomic_item.
+struct atomic_series {
+  std::uint64_t cookie;
+  std::uint32_t count;
+  std::uint32_t fetches;  ///< 1: the values before are wanted
+  atomic_request what;    ///< without operands
+};
+struct atomic_item {
+  std::uint64_t offset;
+  std::uint64_t result;  ///< where the initiator wants the value before
+  std::uint64_t operands[2];
+};
+
+/// In a series at most, so that its answer may leave together with others.
+inline constexpr std::uint32_t most_atomics = 30;
+
+/// Answers a series that fetches: `count` of it are behind an answer_head whose slot is the bytes of a value.
+struct fetched_item {
+  std::uint64_t result;
   std::uint64_t value;
 };
 

@@ -44,6 +44,19 @@ void make_mistake(std::string const& which, global_ptr<long> there,
     upcxx::copy(there + far, there, 3).wait();
   } else if (which == "atomic") {
     domain.fetch_add(there + far, 1, std::memory_order_relaxed).wait();
+  } else if (which == "put_among_others") {
+    upcxx::promise<> all;
+    for (int i = 0; i < 5; ++i)
+      upcxx::rput(5L, there + (i == 3 ? far : i), upcxx::operation_cx::as_promise(all));
+    all.finalize().wait();
+  } else if (which == "atomic_among_others") {
+    upcxx::promise<> all;
+    for (int i = 0; i < 5; ++i) {
+      upcxx::rput(5L, there, upcxx::operation_cx::as_promise(all));
+      domain.fetch_add(there + (i == 3 ? far : i), 1, values.data(), std::memory_order_relaxed,
+                       upcxx::operation_cx::as_promise(all));
+    }
+    all.finalize().wait();
   } else if (which == "misaligned") {
     auto const odd = upcxx::reinterpret_pointer_cast<long>(upcxx::reinterpret_pointer_cast<char>(there) + 3);
     domain.fetch_add(odd, 1, std::memory_order_relaxed).wait();
