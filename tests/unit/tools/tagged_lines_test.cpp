@@ -65,6 +65,20 @@ TEST(TaggedLines, LastLinesGetAnEnd) {
   EXPECT_EQ(taken(tag_style::label, "   "), "   \n");
 }
 
+/// srun cuts at 1024 characters, and shows each piece as a line; a whole line has at most one less.
+TEST(TaggedLines, SrunsPiecesBecomeLinesAgain) {
+  std::string const piece(1024, 'x');
+  std::string const whole(1023, 'y');
+  std::string const output = "0: " + piece + "\n1: " + piece + "\n1: \n0: " + piece +
+                             "\n0: end\n1: " + whole + "\n1: z\n" + "srun: " + std::string(1018, '-') +
+                             "\n0: " + piece + "\n";
+  std::string const expected = "[1] " + piece + "\n[0] " + piece + piece + "end\n[1] " + whole +
+                               "\n[1] z\nsrun: " + std::string(1018, '-') + "\n[0] " + piece + "\n";
+  EXPECT_EQ(taken(tag_style::label, output), expected);
+  for (std::size_t const size : {1U, 7U, 1000U, 1027U, 1028U})
+    EXPECT_EQ(taken(tag_style::label, output, size), expected);
+}
+
 /// Launchers may write, and pipes give, pieces that end anywhere.
 TEST(TaggedLines, AnyPiecesGiveTheSame) {
   std::mt19937 random(7);

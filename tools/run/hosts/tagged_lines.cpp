@@ -84,7 +84,7 @@ finding pattern(std::string_view text) {
   return {finding::tag, at.at(), *rank};
 }
 
-/// " 3: ", only before lines: srun keeps pieces back until these are whole.
+/// " 3: ", only before lines: srun keeps pieces back until these are whole, or longer than it can keep.
 finding label(std::string_view text) {
   reader at(text);
   if (!at.pass_all(" ", 9)) return at.no_tag();
@@ -108,6 +108,9 @@ finding tag_at(tag_style style, std::string_view text) {
   }
   return {};
 }
+
+/// With labels srun cuts longer lines into lines of this many characters, and calls only others whole, whose own end counts (Slurm 22.05).
+constexpr std::size_t srun_cuts_at = 1024;
 
 /// With what a tag begins inside of a line; 0: nothing does.
 char begins_tag(tag_style style) {
@@ -141,6 +144,7 @@ void tagged_lines::add(std::string_view bytes) {
       if (found.what == finding::tag) {
         now_ = found.rank;
         begins_ = false;
+        since_tag_ = 0;
         rest.remove_prefix(found.bytes);
         continue;
       }
@@ -156,14 +160,17 @@ void tagged_lines::add(std::string_view bytes) {
 /// Of one rank, with the end of a line at most at its own.
 void tagged_lines::add_text(std::string_view text) {
   std::string& line = open_[now_];
-  line += text;
   begins_ = text.back() == '\n';
-  if (begins_) {
+  since_tag_ += text.size() - (begins_ ? 1 : 0);
+  bool const goes_on =
+      !begins_ || (style_ == tag_style::label && now_ != launcher && since_tag_ == srun_cuts_at);
+  line += text.substr(0, text.size() - (begins_ && goes_on ? 1 : 0));
+  if (!goes_on) {
     pass_on(now_, line, "");
-    now_ = launcher;
   } else if (line.size() > longest_line) {
     pass_on(now_, line, "\n");
   }
+  if (begins_) now_ = launcher;
 }
 
 void tagged_lines::pass_on(int rank, std::string& line, std::string_view end) {

@@ -3,7 +3,8 @@
 /// Whole lines of each rank, out of what a launcher has merged.
 ///
 /// Launchers read the pipes of ranks in pieces and write these one behind the other, so that lines are cut where pieces end, and go on behind
-/// those of others. They put a tag before each piece and each line, if asked to: with it the lines come together again.
+/// those of others. They put a tag before each piece and each line, if asked to: with it the lines come together again. srun makes lines of pieces,
+/// which are known by their length.
 
 #include <cstddef>
 #include <functional>
@@ -38,9 +39,10 @@ class tagged_lines {
   tag_style style_;
   bool named_;
   taker take_;
-  int now_ = launcher;  ///< whose bytes come
-  bool begins_ = true;  ///< with the next byte a line of the stream
-  std::string held_;    ///< what may become a tag
+  int now_ = launcher;         ///< whose bytes come
+  bool begins_ = true;         ///< with the next byte a line of the stream
+  std::size_t since_tag_ = 0;  ///< characters
+  std::string held_;           ///< what may become a tag
   std::map<int, std::string> open_;
 };
 
