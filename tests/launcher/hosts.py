@@ -141,6 +141,12 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.start("--hosts", "a,b", PROGRAM, status=1)
         self.assertLess(time.monotonic() - begin, 50)
 
+    def test_hydra_waits_for_a_host_without_a_way(self):
+        # It does not look at agents that have ended.
+        self.install("mpiexec.hydra", act="/bin/sleep 60 & (exit 255) & exec /bin/sleep 60")
+        errors = self.start("--hosts", "a,b", PROGRAM, status=1).stderr
+        self.assertIn("way to b (ssh, unless it was told another) has ended with status 255 before ranks were started there", errors)
+
     def test_signals_are_handed_on(self):
         self.install("mpirun", act=self.hangs())
         job = subprocess.Popen([ATOLL, "run", "--hosts", "a", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.DEVNULL)

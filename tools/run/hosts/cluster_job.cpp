@@ -23,6 +23,7 @@
 #include "base/error.hpp"
 #include "base/os/unique_fd.hpp"
 #include "picture/keepers.hpp"
+#include "run/hosts/hydra_agents.hpp"
 #include "run/hosts/tagged_lines.hpp"
 #include "run/input.hpp"
 #include "run/output.hpp"
@@ -35,7 +36,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 using milliseconds = std::chrono::milliseconds;
 
-constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end, or to ask
+constexpr std::chrono::seconds patience{5};    ///< with a launcher that is to end, or to ask
+constexpr std::chrono::seconds look_every{1};  ///< at Hydra's agents
 /// Until keepers have said what ranks are doing, each its own.
 constexpr milliseconds pictures_take{1500};
 
@@ -45,7 +47,14 @@ class watch {
   watch(cluster_plan const& plan, run_options const& options)
       : plan_(plan),
         options_(options),
-        input_(options.input == input_mode::none ? input_mode::none : input_mode::first, 1) {}
+        input_(options.input == input_mode::none ? input_mode::none : input_mode::first, 1) {
+    // Intel's has trees of agents, and has not been tried.
+    if (plan.by.kind != launcher_kind::hydra || !plan.by.mpi.empty() || plan.start.hosts.empty()) return;
+    std::vector<std::string> hosts;
+    for (host_share const& each : plan.start.hosts) hosts.push_back(each.name);
+    agents_.emplace(std::move(hosts));
+    look_at_ = clock::now() + look_every;
+  }
 
   int run() {
     signals_ = watch_signals();
@@ -133,16 +142,29 @@ class watch {
     errors_.out.flush();
     // `| head`: nobody listens any more.
     if (output_.out.broken()) end_now(output_.out.failure() != 0 ? 1 : exit_status::signal_base + SIGPIPE);
+    if (looks() && clock::now() >= look_at_) look_at_agents();
     if (end_at_ && clock::now() >= *end_at_) time_is_up();
+  }
+
+  [[nodiscard]] bool looks() const { return agents_ && agents_->wanted() && pid_ > 0 && !end_at_chosen_; }
+
+  void look_at_agents() {
+    look_at_ = clock::now() + look_every;
+    auto const failure = agents_->look(pid_);
+    if (!failure) return;
+    std::fprintf(stderr, "atoll run: %s; Hydra would wait for it, so the job ends\n", failure->c_str());
+    end_now(1);
   }
 
   [[nodiscard]] int poll_limit() const {
     // What the ranks have not taken, and a terminal while we are in the background, say nothing.
     long long limit = input_.active() && (!input_.wants_input() || !input_.congested().empty()) ? 100 : -1;
-    if (end_at_) {
-      auto const left = std::chrono::duration_cast<milliseconds>(*end_at_ - clock::now()).count();
+    auto const until = [&limit](clock::time_point at) {
+      auto const left = std::chrono::duration_cast<milliseconds>(at - clock::now()).count();
       limit = std::min(limit < 0 ? 1'000'000 : limit, std::max<long long>(left + 1, 0));
-    }
+    };
+    if (end_at_) until(*end_at_);
+    if (looks()) until(look_at_);
     return static_cast<int>(std::min<long long>(limit, 1'000'000));
   }
 
@@ -283,6 +305,8 @@ class watch {
   stream output_{*this, STDOUT_FILENO};
   stream errors_{*this, STDERR_FILENO};
   int status_ = 0;
+  std::optional<hydra_agents> agents_;  ///< of Hydra, until all hosts have answered
+  clock::time_point look_at_;
   std::optional<clock::time_point> end_at_;
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
   bool killed_ = false;

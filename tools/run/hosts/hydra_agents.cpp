@@ -1,0 +1,125 @@
+#include "run/hosts/hydra_agents.hpp"
+
+#include <dirent.h>
+#include <netinet/tcp.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "base/os/cgroup.hpp"
+#include "base/os/processes.hpp"
+#include "base/os/tcp_table.hpp"
+
+namespace atl::tools {
+namespace {
+
+constexpr int looks_alike = 2;  ///< before a failure is believed
+
+/// Nothing if it is gone.
+std::optional<hydra_agent> find_agent(int number) {
+  auto const text = os::read_small_file(format("/proc/%d/stat", number));
+  std::size_t const end = text ? text->rfind(')') : std::string::npos;
+  if (end == std::string::npos) return std::nullopt;
+  // From the third field on.
+  std::istringstream words(text->substr(end + 1));
+  std::vector<std::string> fields;
+  for (std::string word; words >> word;) fields.push_back(word);
+  constexpr std::size_t third = 3;
+  constexpr std::size_t start_time = 22;
+  constexpr std::size_t exit_code = 52;
+  if (fields.size() <= exit_code - third) return std::nullopt;
+  hydra_agent found;
+  found.number = number;
+  found.started = std::strtoull(fields[start_time - third].c_str(), nullptr, 10);
+  found.ended = fields[0] == "Z" || fields[0] == "X";
+  found.how = std::atoi(fields[exit_code - third].c_str());
+  return found;
+}
+
+std::vector<hydra_agent> agents_of(int hydra) {
+  std::vector<hydra_agent> all;
+  for (os::listed_process const& each : os::list_processes()) {
+    if (each.parent != hydra) continue;
+    if (auto const one = find_agent(each.number)) all.push_back(*one);
+  }
+  std::sort(all.begin(), all.end(), [](hydra_agent const& a, hydra_agent const& b) {
+    return std::tie(a.started, a.number) < std::tie(b.started, b.number);
+  });
+  return all;
+}
+
+/// Connections that others have made with a process. Nothing if its descriptors are not in sight.
+std::optional<std::size_t> callers_of(int process) {
+  std::string const name = format("/proc/%d/fd", process);
+  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir(name.c_str()), ::closedir);
+  if (!folder) return std::nullopt;
+  std::set<std::uint64_t> sockets;
+  while (dirent const* const item = ::readdir(folder.get())) {
+    struct stat about {};
+    if (::stat((name + "/" + item->d_name).c_str(), &about) == 0 && S_ISSOCK(about.st_mode))
+      sockets.insert(about.st_ino);
+  }
+  std::vector<os::tcp_socket> const all = os::tcp_sockets();
+  std::set<std::uint16_t> listening;
+  for (os::tcp_socket const& each : all) {
+    if (each.state == TCP_LISTEN && sockets.contains(each.inode)) listening.insert(each.local.port);
+  }
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](os::tcp_socket const& each) {
+    return each.state != TCP_LISTEN && sockets.contains(each.inode) && listening.contains(each.local.port);
+  }));
+}
+
+bool has_failed(hydra_agent const& who) { return who.ended && who.how != 0; }
+
+}  // namespace
+
+hydra_start judge_start(std::vector<hydra_agent> const& agents, std::size_t hosts, std::size_t connected) {
+  auto const count = [&](auto const& which) {
+    return static_cast<std::size_t>(std::count_if(agents.begin(), agents.end(), which));
+  };
+  // Short programs have ended where others are still being started.
+  std::size_t const done = count([](hydra_agent const& a) { return a.ended && a.how == 0; });
+  if (connected + done >= hosts) return hydra_start::complete;
+  std::size_t const alive = count([](hydra_agent const& a) { return !a.ended; });
+  // An agent that ends later, as its connection breaks, leaves a process behind that has called.
+  return count(&has_failed) > 0 && connected <= alive ? hydra_start::failed : hydra_start::goes_on;
+}
+
+std::optional<std::string> hydra_agents::look(int hydra) {
+  std::vector<hydra_agent> const agents = agents_of(hydra);
+  auto const connected = callers_of(hydra);
+  if (!connected) {
+    wanted_ = false;
+    return std::nullopt;
+  }
+  hydra_start const state = judge_start(agents, hosts_.size(), *connected);
+  failures_ = state == hydra_start::failed ? failures_ + 1 : 0;
+  wanted_ = state != hydra_start::complete && failures_ < looks_alike;
+  if (failures_ < looks_alike) return std::nullopt;
+  return words_of(agents);
+}
+
+std::string hydra_agents::words_of(std::vector<hydra_agent> const& agents) const {
+  // In the order of hosts, if there is one for each.
+  bool const known = agents.size() == hosts_.size();
+  std::string names;
+  int how = 0;
+  for (std::size_t i = 0; i < agents.size(); ++i) {
+    if (!has_failed(agents[i])) continue;
+    how = agents[i].how;
+    if (known) names += (names.empty() ? "" : ", ") + hosts_[i];
+  }
+  std::string const end =
+      WIFEXITED(how) ? format("with status %d", WEXITSTATUS(how)) : format("by signal %d", WTERMSIG(how));
+  return format(
+      "Hydra's way to %s (ssh, unless it was told another) has ended %s before ranks were started there",
+      names.empty() ? "a host" : names.c_str(), end.c_str());
+}
+
+}  // namespace atl::tools
