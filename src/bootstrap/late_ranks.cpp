@@ -22,14 +22,25 @@ constexpr int first_look_s = 5;  ///< launchers have started all by then
 constexpr int looks_alike = 2;   ///< before one is believed
 constexpr int second_turn = 2;   ///< further looks of a node's second rank
 constexpr int most_turn_ms = 2000;
+constexpr std::size_t most_named = 8;
 
 std::string words_of(std::vector<std::int32_t> const& ranks) {
   std::string all = ranks.size() == 1 ? "rank" : "ranks";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i == 8) return all + ", ...";
+    if (i == most_named) return all + ", ...";
     all += format("%s %d", i == 0 ? "" : ",", static_cast<int>(ranks[i]));
   }
   return all;
+}
+
+/// Where all ranks of this node are there.
+std::string words_of_others(std::int32_t size, std::vector<std::int32_t> const& node) {
+  std::vector<std::int32_t> others;
+  for (std::int32_t rank = 0; rank < size && others.size() <= most_named; ++rank) {
+    if (std::find(node.begin(), node.end(), rank) == node.end()) others.push_back(rank);
+  }
+  return " (those of this host are running; of others there " +
+         std::string(others.size() == 1 ? "is " : "are ") + words_of(others) + ")";
 }
 
 }  // namespace
@@ -44,19 +55,19 @@ late_ranks::~late_ranks() {
   thread_.join();
 }
 
-void late_ranks::watch(std::int32_t rank, std::vector<std::int32_t> node, std::string rank_variable,
-                       std::function<void()> end_job) {
+void late_ranks::watch(std::int32_t rank, std::int32_t size, std::vector<std::int32_t> node,
+                       std::string rank_variable, std::function<void()> end_job) {
   auto const place = std::find(node.begin(), node.end(), rank) - node.begin();
   char const* const told = std::getenv(rank_variable.c_str());
   bool const is_known = told != nullptr && std::to_string(rank) == told;
   if (!is_known || place == static_cast<std::ptrdiff_t>(node.size()) || place >= speakers) node.clear();
   if (rank >= speakers && node.empty()) return;
   os::signals_are_for_others const masked;
-  thread_ = std::thread([this, rank, of_node = std::move(node), variable = std::move(rank_variable),
-                         end = std::move(end_job)] { run(rank, of_node, variable, end); });
+  thread_ = std::thread([this, rank, size, of_node = std::move(node), variable = std::move(rank_variable),
+                         end = std::move(end_job)] { run(rank, size, of_node, variable, end); });
 }
 
-void late_ranks::run(std::int32_t rank, std::vector<std::int32_t> const& node,
+void late_ranks::run(std::int32_t rank, std::int32_t size, std::vector<std::int32_t> const& node,
                      std::string const& rank_variable, std::function<void()> const& end_job) {
   bool const is_second = !node.empty() && node.front() != rank;
   int const enough = looks_alike + (is_second ? second_turn : 0);
@@ -91,7 +102,7 @@ void late_ranks::run(std::int32_t rank, std::vector<std::int32_t> const& node,
           "bootstrap",
           "for %d s the other ranks have been waited for, which have to come to upcxx::init: has one ended before that, or "
           "could one not be started%s? Ranks wait on",
-          second, missing && missing->empty() ? " (those of this host are running)" : "");
+          second, missing && missing->empty() ? words_of_others(size, node).c_str() : "");
     }
     if (node.empty() && second >= first_words_s * speakers) return;
   }

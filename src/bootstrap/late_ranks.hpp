@@ -20,14 +20,14 @@ class late_ranks {
   late_ranks(late_ranks const&) = delete;
   late_ranks& operator=(late_ranks const&) = delete;
 
-  /// Once. `node`: ranks that the launcher has started where this one is, in their order; empty if that is not known. `rank_variable` tells a process
+  /// Once. `size`: of the job. `node`: ranks that the launcher has started where this one is, in their order; empty if that is not known. `rank_variable` tells a process
   /// its rank. `end_job` is called by the thread and does not return.
-  void watch(std::int32_t rank, std::vector<std::int32_t> node, std::string rank_variable,
+  void watch(std::int32_t rank, std::int32_t size, std::vector<std::int32_t> node, std::string rank_variable,
              std::function<void()> end_job);
 
  private:
-  void run(std::int32_t rank, std::vector<std::int32_t> const& node, std::string const& rank_variable,
-           std::function<void()> const& end_job);
+  void run(std::int32_t rank, std::int32_t size, std::vector<std::int32_t> const& node,
+           std::string const& rank_variable, std::function<void()> const& end_job);
 
   std::mutex lock_;
   std::condition_variable changed_;

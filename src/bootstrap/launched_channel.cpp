@@ -103,7 +103,7 @@ void launched_channel::at_exit(int status) {
 void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_identity const& mine,
                                    std::vector<std::int32_t> const& node, char const* variable) {
   set_identity(rank, size, {});
-  late_->watch(rank, node, variable, [this] { abort(1); });
+  late_->watch(rank, size, node, variable, [this] { abort(1); });
   leave("host", {reinterpret_cast<char const*>(&mine), sizeof mine});
   if (rank == 0) {
     job_id_ = os::random_hex(16);
