@@ -38,7 +38,7 @@ std::string what_to_try() {
         "This rank has as many files open as it may have, %llu: raise that limit (ulimit -n; -Hn where the hard one is as low)",
         static_cast<unsigned long long>(os::descriptor_limit()));
   }
-  return "Is a cable out, or a firewall between the hosts? ATOLL_NET_DEVICES names the interfaces that are to be used, and "
+  return "Is a cable out, a firewall between the hosts, or has one IPv4 addresses and the other IPv6 alone? ATOLL_NET_DEVICES names the interfaces that are to be used, and "
          "ATOLL_HOST_TIMEOUT how long is tried";
 }
 
