@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -143,9 +144,15 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
 
     def test_hydra_waits_for_a_host_without_a_way(self):
         # It does not look at agents that have ended.
-        self.install("mpiexec.hydra", act="/bin/sleep 60 & (exit 255) & exec /bin/sleep 60")
+        self.install("mpiexec.hydra", act="/bin/sleep 20 & (exit 255) & exec /bin/sleep 60")
         errors = self.start("--hosts", "a,b", PROGRAM, status=1).stderr
         self.assertIn("way to b (ssh, unless it was told another) has ended with status 255 before ranks were started there", errors)
+
+    def test_hydra_waits_for_a_host_whose_ranks_have_ended(self):
+        said = "atoll: rank 0 of 2 (a): bootstrap: for 10 s the other ranks have been waited for"
+        says_so = f'import sys, time\nfor _ in range(400): print("{said}", file=sys.stderr, flush=True), time.sleep(0.05)'
+        self.install("mpiexec.hydra", act=f"/bin/sleep 20 & (exit 0) & exec {sys.executable} -c '{says_so}'")
+        self.assertIn("all ranks of b have ended without having come to upcxx::init()", self.start("--hosts", "a,b", PROGRAM, status=1).stderr)
 
     def test_signals_are_handed_on(self):
         self.install("mpirun", act=self.hangs())

@@ -146,10 +146,27 @@ class watch {
     if (end_at_ && clock::now() >= *end_at_) time_is_up();
   }
 
-  [[nodiscard]] bool looks() const { return agents_ && agents_->wanted() && pid_ > 0 && !end_at_chosen_; }
+  [[nodiscard]] bool looks() const {
+    return agents_ && (agents_->wanted() || missing_looks_ > 0) && pid_ > 0 && !end_at_chosen_;
+  }
+
+  /// Ranks of other hosts cannot see who has ended there, and Hydra minds no status of those that have not come to it.
+  void look_for_missing() {
+    std::string const hosts = agents_->ended_hosts(pid_);
+    missing_looks_ = hosts.empty() ? 0 : missing_looks_ - 1;
+    if (hosts.empty() || missing_looks_ > 0) return;
+    std::fprintf(
+        stderr,
+        "atoll run: all ranks of %s have ended without having come to upcxx::init(), in which the others "
+        "wait; the job ends\n",
+        hosts.c_str());
+    end_now(1);
+  }
 
   void look_at_agents() {
     look_at_ = clock::now() + look_every;
+    if (missing_looks_ > 0) look_for_missing();
+    if (!agents_->wanted() || end_at_chosen_) return;
     auto const failure = agents_->look(pid_);
     if (!failure) return;
     std::fprintf(stderr, "atoll run: %s; Hydra would wait for it, so the job ends\n", failure->c_str());
@@ -185,6 +202,12 @@ class watch {
     // Hydra tells, and has the other ranks wait for one that will never come.
     if (plan_.by.kind == launcher_kind::hydra && line.find("execvp error on file ") != std::string_view::npos)
       end_in_a_while(exit_status::not_found);
+    // What rank 0 says, as nobody has come out of init yet.
+    if (agents_ && missing_looks_ == 0 &&
+        line.find("the other ranks have been waited for") != std::string_view::npos) {
+      missing_looks_ = 2;
+      look_at_ = clock::now();
+    }
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
     if (line.find("atoll: host ") != std::string_view::npos &&
         line.find(" is lost: ") != std::string_view::npos)
@@ -307,6 +330,7 @@ class watch {
   int status_ = 0;
   std::optional<hydra_agents> agents_;  ///< of Hydra, until all hosts have answered
   clock::time_point look_at_;
+  int missing_looks_ = 0;  ///< for hosts whose ranks have all ended; each a second after the one before
   std::optional<clock::time_point> end_at_;
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
   bool killed_ = false;

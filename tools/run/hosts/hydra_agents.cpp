@@ -105,18 +105,27 @@ std::optional<std::string> hydra_agents::look(int hydra) {
   return words_of(agents);
 }
 
-std::string hydra_agents::words_of(std::vector<hydra_agent> const& agents) const {
-  // In the order of hosts, if there is one for each.
-  bool const known = agents.size() == hosts_.size();
+template <class Which>
+std::string hydra_agents::names_of(std::vector<hydra_agent> const& agents, Which const& which) const {
   std::string names;
-  int how = 0;
-  for (std::size_t i = 0; i < agents.size(); ++i) {
-    if (!has_failed(agents[i])) continue;
-    how = agents[i].how;
-    if (known) names += (names.empty() ? "" : ", ") + hosts_[i];
+  for (std::size_t i = 0; agents.size() == hosts_.size() && i < agents.size(); ++i) {
+    if (which(agents[i])) names += (names.empty() ? "" : ", ") + hosts_[i];
   }
+  return names;
+}
+
+std::string hydra_agents::ended_hosts(int hydra) const {
+  std::vector<hydra_agent> const agents = agents_of(hydra);
+  bool const any_left =
+      std::any_of(agents.begin(), agents.end(), [](hydra_agent const& a) { return !a.ended; });
+  return any_left ? names_of(agents, [](hydra_agent const& a) { return a.ended; }) : "";
+}
+
+std::string hydra_agents::words_of(std::vector<hydra_agent> const& agents) const {
+  int const how = std::find_if(agents.begin(), agents.end(), &has_failed)->how;
   std::string const end =
       WIFEXITED(how) ? format("with status %d", WEXITSTATUS(how)) : format("by signal %d", WTERMSIG(how));
+  std::string const names = names_of(agents, &has_failed);
   return format(
       "Hydra's way to %s (ssh, unless it was told another) has ended %s before ranks were started there",
       names.empty() ? "a host" : names.c_str(), end.c_str());

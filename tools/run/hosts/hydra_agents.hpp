@@ -29,8 +29,13 @@ class hydra_agents {
   /// Once a second, as long as it is wanted. In words, what has failed.
   std::optional<std::string> look(int hydra);
   [[nodiscard]] bool wanted() const { return wanted_; }
+  /// In words, hosts of which all ranks have ended; empty if there are none, or if all hosts are such ones, or that cannot be known.
+  [[nodiscard]] std::string ended_hosts(int hydra) const;
 
  private:
+  /// Of those that are so, if there is an agent for each host.
+  template <class Which>
+  [[nodiscard]] std::string names_of(std::vector<hydra_agent> const& agents, Which const& which) const;
   [[nodiscard]] std::string words_of(std::vector<hydra_agent> const& agents) const;
 
   std::vector<std::string> hosts_;
