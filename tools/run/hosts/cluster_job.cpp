@@ -36,8 +36,9 @@ namespace {
 using clock = std::chrono::steady_clock;
 using milliseconds = std::chrono::milliseconds;
 
-constexpr std::chrono::seconds patience{5};    ///< with a launcher that is to end, or to ask
-constexpr std::chrono::seconds look_every{1};  ///< at Hydra's agents
+constexpr std::chrono::seconds patience{5};  ///< with a launcher that is to end, or to ask
+constexpr milliseconds first_look{200};
+constexpr milliseconds look_every{500};  ///< at Hydra's agents
 /// Until keepers have said what ranks are doing, each its own.
 constexpr milliseconds pictures_take{1500};
 
@@ -53,7 +54,7 @@ class watch {
     std::vector<std::string> hosts;
     for (host_share const& each : plan.start.hosts) hosts.push_back(each.name);
     agents_.emplace(std::move(hosts));
-    look_at_ = clock::now() + look_every;
+    look_at_ = clock::now() + first_look;
   }
 
   int run() {
@@ -205,7 +206,7 @@ class watch {
     // What rank 0 says, as nobody has come out of init yet.
     if (agents_ && missing_looks_ == 0 &&
         line.find("the other ranks have been waited for") != std::string_view::npos) {
-      missing_looks_ = 2;
+      missing_looks_ = 3;
       look_at_ = clock::now();
     }
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
@@ -330,7 +331,7 @@ class watch {
   int status_ = 0;
   std::optional<hydra_agents> agents_;  ///< of Hydra, until all hosts have answered
   clock::time_point look_at_;
-  int missing_looks_ = 0;  ///< for hosts whose ranks have all ended; each a second after the one before
+  int missing_looks_ = 0;  ///< for hosts whose ranks have all ended; still to be taken
   std::optional<clock::time_point> end_at_;
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
   bool killed_ = false;

@@ -19,7 +19,8 @@
 namespace atl::tools {
 namespace {
 
-constexpr int looks_alike = 2;  ///< before a failure is believed
+/// Before a failure is believed. Agents fail as well where Hydra ends a job over a rank, which takes it a while on busy machines.
+constexpr int looks_alike = 8;
 
 /// Nothing if it is gone.
 std::optional<hydra_agent> find_agent(int number) {

@@ -26,7 +26,7 @@ hydra_start judge_start(std::vector<hydra_agent> const& agents, std::size_t host
 class hydra_agents {
  public:
   explicit hydra_agents(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
-  /// Once a second, as long as it is wanted. In words, what has failed.
+  /// Twice a second, as long as it is wanted. In words, what has failed.
   std::optional<std::string> look(int hydra);
   [[nodiscard]] bool wanted() const { return wanted_; }
   /// In words, hosts of which all ranks have ended; empty if there are none, or if all hosts are such ones, or that cannot be known.
