@@ -49,9 +49,9 @@ struct arrival_notice {
   std::byte const* payload = nullptr;
   std::size_t bytes = 0;
   std::size_t alignment = buffer_alignment;
-  /// A flag (flags.hpp) of that rank, and the value that it is raised to.
+  /// A flag (flags.hpp) of that rank, and by how much it is raised.
   std::uint64_t flag = 0;
-  std::uint64_t value = 0;
+  std::uint64_t raise = 1;
 };
 
 /// Who does the atomic operations of a domain: on one word always the same.
@@ -83,10 +83,17 @@ inline constexpr std::size_t remote_piece_bytes = std::size_t{64} << 10;
 /// told: it is for who hears from the owner that the flag has been seen. Begun, it must be sent.
 class flagged_put {
  public:
-  /// More is better sent in pieces.
+  /// More is better sent by remote_start.
   static constexpr std::size_t longest = std::size_t{256} << 10;
+  /// So much, or any part of it, is a unit: the flag is raised by one for each, so that its owner need not know how many messages
+  /// have brought them.
+  static constexpr std::size_t unit = remote_piece_bytes;
+  static constexpr std::size_t units(std::size_t bytes) noexcept { return (bytes + unit - 1) / unit; }
+  /// Should so much to that rank travel in messages of a unit each? So it is where the network takes such as they are, and its targets
+  /// fetch longer ones: of these nothing leaves before the sender makes progress.
+  ATOLL_EXPORT static bool best_cut(std::uint32_t rank, std::size_t bytes);
 
-  /// `bytes` to `to`, to whose rank the flag belongs; it is raised by one. What finds no room leaves later.
+  /// `bytes` to `to`, to whose rank the flag belongs. What finds no room leaves later.
   ATOLL_EXPORT flagged_put(host_address const& to, std::size_t bytes, host_address const& flag);
   flagged_put(flagged_put const&) = delete;
   flagged_put& operator=(flagged_put const&) = delete;

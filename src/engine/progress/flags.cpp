@@ -18,17 +18,17 @@ void flag_arrived(message* m) {
   std::uint64_t offset = 0;
   std::memcpy(&offset, m->payload(), sizeof offset);
   release(m);
-  raise_own_flag(offset);
+  raise_own_flag(offset, 1);
 }
 
 }  // namespace
 
-void raise_own_flag(std::uint64_t offset) {
+void raise_own_flag(std::uint64_t offset, std::uint64_t by) {
   host_domain const& host = progress_engine::here().host;
   auto* const line = reinterpret_cast<flag_line*>(host.at(host.me(), offset));
   leaves_for_peers();
   // Whoever waits for the flag reads it (acquire). Only the engine writes here, one thread at a time.
-  line->value.store(line->value.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  line->value.store(line->value.load(std::memory_order_relaxed) + by, std::memory_order_release);
 }
 
 void raise_flag(host_address const& flag, std::uint64_t value) {

@@ -12,8 +12,8 @@
 
 namespace atl::engine {
 
-/// A message for the flag_line at `offset` in this rank's heap has come. Under the engine's lock.
-void raise_own_flag(std::uint64_t offset);
+/// What the flag_line at `offset` in this rank's heap waits for has come, in a message. Under the engine's lock.
+void raise_own_flag(std::uint64_t offset, std::uint64_t by);
 
 class watched_flags final : public single<watched_flags>, public work_source {
  public:

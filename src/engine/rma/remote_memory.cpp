@@ -50,7 +50,7 @@ function_token write_put(std::byte* begin, put_layout const& layout, piece_head 
   bool const call = notice->what == arrival_notice::sort::call;
   if (call) std::memcpy(begin + header_bytes, notice->payload, notice->bytes - header_bytes);
   write_at(begin + layout.end - sizeof(notice_trailer),
-           notice_trailer{layout.head, call ? 0 : notice->flag, call ? notice->token : notice->value});
+           notice_trailer{layout.head, call ? 0 : notice->flag, call ? notice->token : notice->raise});
   return put_with_notice_token();
 }
 

@@ -171,12 +171,22 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
   am_commit(out_, message_kind::active, token_, message_bytes_);
 }
 
+bool flagged_put::best_cut(std::uint32_t rank, std::size_t bytes) {
+  progress_engine& engine = progress_engine::here();
+  auto const target = static_cast<std::int32_t>(rank);
+  if (bytes <= unit || engine.network == nullptr || engine.shm.reaches(target)) return false;
+  guard const held;
+  std::size_t const whole = engine.network->transport().sizes(target, transport::lane::control).in_place;
+  return whole >= most_beside_data + unit && whole < most_beside_data + bytes;
+}
+
 flagged_put::flagged_put(host_address const& to, std::size_t bytes, host_address const& flag) {
   auto const rank = static_cast<std::int32_t>(to.rank);
   note_call(activity::copy, rank);
   arrival_notice notice;
   notice.what = arrival_notice::sort::flag;
   notice.flag = flag.offset;
+  notice.raise = units(bytes);
   piece_head const head{remote::nobody_waits, to.offset, static_cast<std::uint32_t>(bytes), 0, 0,
                         form::contiguous};
   remote::put_layout const layout(head, &notice);

@@ -210,7 +210,7 @@ void remote_memory::serve_put_with_notice(message* m) {
   }
   if (trailer.flag != 0) {
     release(m);
-    raise_own_flag(trailer.flag);
+    raise_own_flag(trailer.flag, trailer.value);
   } else {
     m->kind = message_kind::request;
     m->token = trailer.value;
@@ -254,7 +254,7 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
     std::memmove(head_at + sizeof head, trailer_at, sizeof trailer);
     return trailer.head + sizeof head + sizeof trailer;
   }
-  raise_own_flag(trailer.flag);
+  raise_own_flag(trailer.flag, trailer.value);
   acknowledge(source, {head.cookie, head.slot});
   return 0;
 }

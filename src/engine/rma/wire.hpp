@@ -58,7 +58,7 @@ inline std::size_t description_bytes(piece_head const& head) noexcept {
 struct notice_trailer {
   std::uint64_t head;   ///< position of the head in the message
   std::uint64_t flag;   ///< 0: a call
-  std::uint64_t value;  ///< of the flag; token of the call
+  std::uint64_t value;  ///< by how much the flag is raised; token of the call
 };
 
 struct answer_head {

@@ -2,6 +2,8 @@
 // barrier has left it. Here ranks take turns between barriers and a meeting in memory of which the library knows nothing, over
 // networks on which nothing moves by itself, and whose connections are made anew again and again.
 
+#include <atoll/array.hpp>
+
 #include "../common.hpp"
 #include "elsewhere.hpp"
 
@@ -45,6 +47,39 @@ TEST_F(leaving_test, nobody_waits_for_answers_of_who_has_passed) {
     other.meet();
     upcxx::when_all(put, get).wait();
     upcxx::barrier();
+  }
+}
+
+/// Of a network that takes messages of a unit as they are, and has targets fetch longer ones: who has started a transfer may compute
+/// for as long as it likes.
+class leaving_data_test : public multirank::fixture {};
+
+TEST_F(leaving_data_test, nobody_needs_who_has_started_a_transfer) {
+  elsewhere other;
+  constexpr auto unit = static_cast<std::ptrdiff_t>(atl::engine::flagged_put::unit / sizeof(int));
+  for (std::ptrdiff_t const columns : {unit / 2, unit, unit + 1, 3 * unit, 4 * unit}) {
+    // Each rank has a row, and wants that of the next one.
+    auto const row = upcxx::new_array<int>(columns);
+    auto const wanted = upcxx::new_array<int>(columns);
+    std::ptrdiff_t const next = (me + 1) % n;
+    std::vector<atl::array<int, 2>> const sources{{row, atl::domain<2>{{me, 0}, {me + 1, columns}}}};
+    std::vector<atl::array<int, 2>> const places{{wanted, atl::domain<2>{{next, 0}, {next + 1, columns}}}};
+    atl::transfer<int, 2> ring(sources, places);
+    for (int step = 1; step <= 6; ++step) {
+      for (std::ptrdiff_t i = 0; i < columns; ++i) row.local()[i] = static_cast<int>(me * columns + i) * step;
+      ring.start();
+      // Connections are there from the second run on.
+      bool const computes = step > 2 && (me + step) % 2 == 0;
+      if (computes) other.meet();
+      ring.finish();
+      for (std::ptrdiff_t i = 0; i < columns; ++i) {
+        ASSERT_EQ(wanted.local()[i], static_cast<int>(next * columns + i) * step) << columns << ", " << step;
+      }
+      if (step > 2 && !computes) other.meet();
+      upcxx::barrier();
+    }
+    upcxx::delete_array(wanted);
+    upcxx::delete_array(row);
   }
 }
 

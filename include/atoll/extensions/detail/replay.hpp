@@ -78,6 +78,7 @@ class replay {
     bool receives = false;           ///< the peer writes to this rank
     bool receives_straight = false;  ///< and some of it into destinations
     remote_inbox remote;             ///< of a peer whose memory is not addressed here, if it is sent to
+    std::uint64_t raises = 1;        ///< by how much the flag of data rises with a run
   };
 
   replay() = default;
@@ -141,7 +142,7 @@ class replay {
     for (; next_ < links_.size(); ++next_) {
       link const& l = links_[next_];
       if (!l.receives) continue;
-      if (flags_.value(next_, runs_.data_flag()) < runs_.of_its_kind()) return false;
+      if (flags_.value(next_, runs_.data_flag()) < runs_.of_its_kind() * l.raises) return false;
       copy(l.unpacked, dest_, inbox_of_run(l.inbox_in));
     }
     if (!unsent_.empty()) return false;
@@ -177,7 +178,7 @@ class replay {
   void send(std::size_t i) {
     link const& l = links_[i];
     if (l.remote) {
-      l.remote.send(inbox_of_run(l.inbox_out), flags_.place(i, runs_.data_flag()), runs_.of_its_kind(),
+      l.remote.send(inbox_of_run(l.inbox_out), flags_.place(i, runs_.data_flag()),
                     [&](std::ptrdiff_t moved) { copy(l.packed, moved, source_); });
       return;
     }

@@ -152,6 +152,7 @@ class replay_plan {
       l.receives = true;
       l.receives_straight = std::any_of(tasks.begin(), tasks.end(), [](task const& t) { return !t.packed; });
       l.inbox_in = inbox_bytes(tasks, element_bytes);
+      if (!addressed(over[sender])) l.raises = remote_inbox::raises(l.inbox_in);
       l.unpacked = append(in.unpacking[sender], false, region_of(over[me]));
     }
     return replay(flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer"), std::move(links),
