@@ -33,7 +33,7 @@ if [ $check = yes ] && ! head -1 $file | grep -qF "nvcc $version,"; then
   echo "kernels.sh: $file is of another nvcc than $version: $(head -1 $file)" >&2
   exit 77
 fi
-"$nvcc" -O3 -std=c++17 -Isrc -arch=compute_75 -ptx src/memory/cuda/kernels.cu -o "$folder/kernels.ptx"
+"$nvcc" -O3 -std=c++20 -Isrc -Iinclude -arch=compute_75 -ptx src/memory/cuda/kernels.cu -o "$folder/kernels.ptx"
 {
   echo '.version 6.4'
   echo '.target sm_70'

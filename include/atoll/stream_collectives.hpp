@@ -1,8 +1,9 @@
 #pragma once
 
-/// Broadcast, gather to all and all-to-all of memory of devices, in the order of streams: copies straight into
-/// the destinations of all ranks, and no host in between. No kernels are needed; what computes, such as a
-/// reduction, is in <atoll/stream_reduction.cuh>. Not part of upcxx.hpp.
+/// Broadcast, gather to all and all-to-all of memory of devices, in the order of streams: straight into the
+/// destinations of all ranks, by kernels of the library or copies, and no host in between. Programs need no
+/// compiler of CUDA for it; what computes, such as a reduction, is in <atoll/stream_reduction.cuh>. Not part of
+/// upcxx.hpp.
 ///
 ///     atl::stream_collectives all(gpu);          // collective, once
 ///     auto const table = all.bind(parts, n);     // collective: where each rank wants to receive
@@ -62,7 +63,7 @@ class collective_source {
 /// - Counts are in elements; 0 does nothing, and orders nothing. What lies beyond is left alone.
 /// - The call returns at once, and makes internal progress at most. Copies that a stream's device does not do by
 ///   itself (on_stream() says which) are done by this rank's user-level progress when the stream comes there;
-///   while that is captured they end the job. Small ones are done by a kernel, as those of copy_batch.
+///   while that is captured they end the job.
 /// - In checked code the job ends, with a message, if a source is null or not the rank's own, overlaps what is
 ///   written, or if the count does not fit what was bound.
 /// - In all code it ends so if ranks call different things, or with different counts, roots, types or
@@ -129,10 +130,10 @@ class collective_destination {
   using stream_call = detail::stream_call;
   static constexpr std::size_t nowhere = ~std::size_t{0};
 
-  collective_destination(std::shared_ptr<links const> over, links::places all, std::size_t n,
+  collective_destination(std::shared_ptr<links const> over, detail::collective_places all, std::size_t n,
                          std::uint32_t number)
       : links_(std::move(over)),
-        all_(std::make_shared<links::places const>(std::move(all))),
+        all_(std::make_shared<detail::collective_places const>(std::move(all))),
         size_(n),
         number_(number) {}
 
@@ -176,7 +177,7 @@ class collective_destination {
   }
 
   std::shared_ptr<links const> links_;
-  std::shared_ptr<links::places const> all_;
+  std::shared_ptr<detail::collective_places const> all_;
   std::size_t size_;
   std::uint32_t number_;
 };
@@ -186,19 +187,34 @@ class collective_destination {
 template <class Device>
 class stream_collectives {
  public:
+  /// For the constructor: whatever is faster between H200 linked by NVLink.
+  static constexpr std::size_t fastest = detail::collective_kernels::fastest;
+
   /// Takes four words for each doubling of the ranks from the allocator, which must be active and stay, as must
-  /// the team. Collective over the team.
+  /// the team; where kernels do calls 512 bytes a rank more, and, if all ranks have room, 320 KiB in which little
+  /// data come sooner. Collective over the team.
   ///
   /// @param step_bytes  for broadcasts, the same on all ranks: what a link carries in the time that it takes to
   ///                    start a copy and to signal. Ones that are long beside it go in pieces along a chain of
   ///                    the ranks, others down a tree.
+  /// @param kernels_to  up to so many bytes that a rank sends, the same on all ranks, a kernel of the library on each
+  ///                    rank's device does a call, if it can; more are copied. 0: copies alone, which need no place
+  ///                    on a multiprocessor.
   /// @throws            upcxx::bad_shared_alloc on all ranks, as make_signals().
   /// @progress          user.
   explicit stream_collectives(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world(),
-                              std::size_t step_bytes = std::size_t{1} << 20)
-      : signals_(make_signals(gpu, std::max<std::size_t>(detail::collective_links::words(over), 1), over)),
-        links_(std::make_shared<detail::collective_links>(signals_, over, step_bytes)) {
+                              std::size_t step_bytes = std::size_t{1} << 20, std::size_t kernels_to = fastest)
+      : signals_(make_signals(gpu,
+                              std::max<std::size_t>(detail::collective_links::words(over) +
+                                                        detail::collective_kernels::words(over, kernels_to),
+                                                    1),
+                              over)),
+        links_(std::make_shared<detail::collective_links>(
+            signals_, over, step_bytes, kernels_to,
+            detail::device_name{static_cast<unsigned>(Device::kind), gpu.device_id(),
+                                Device::uuid(gpu.device_id())})) {
     ATOLL_CHECK(step_bytes != 0, "atl::stream_collectives: a step of no bytes");
+    links_->make_landing(gpu);
   }
   stream_collectives(stream_collectives const&) = delete;
   stream_collectives& operator=(stream_collectives const&) = delete;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "memory/kind.hpp"
+#include "memory/rank_exchange.hpp"
 
 namespace atl::memory {
 
@@ -22,6 +23,14 @@ inline bool is_common(stream_handle s) noexcept {
 inline bool differs_by_thread(stream_handle s) noexcept {
   return reinterpret_cast<std::uintptr_t>(s) == last_common_stream;
 }
+
+/// Where an exchange of ranks has its places, which its addresses are of.
+struct exchange_ends {
+  copy_end to[rank_exchange::most_ranks];
+  copy_end words[rank_exchange::most_ranks];
+  copy_end landing[rank_exchange::most_ranks];  ///< if they have some
+  copy_end from;
+};
 
 /// When a word lets a stream go on that waits for it.
 enum class comparison : std::uint8_t { at_least, equal };
@@ -64,6 +73,10 @@ class program_streams {
   virtual bool copy_box(stream_handle /*s*/, copy_end /*to*/, copy_end /*from*/, box_shape const& /*box*/) {
     return false;
   }
+  /// Whether kernels of the library on a device, or what plays them, can do exchanges of ranks with memory there.
+  virtual bool can_exchange(int /*device*/, copy_end /*end*/) { return false; }
+  /// What a rank does in one, whose places it can. `how`: without addresses, which this sets.
+  virtual void exchange(stream_handle /*s*/, rank_exchange /*how*/, exchange_ends const& /*ends*/) {}
   /// A word of 8 bytes that is a multiple of 8; all that the stream has written before is visible to who sees the value.
   /// False, and nothing was done, where the stream's device cannot.
   virtual bool write(stream_handle s, copy_end word, std::uint64_t value) = 0;

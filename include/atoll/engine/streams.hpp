@@ -36,6 +36,32 @@ ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from,
 /// The same for the runs of a box, whose ends, at index 0, are those given here, as one thing that the device does. False, and nothing was
 /// done, if the device cannot; or not by one thing.
 ATOLL_EXPORT bool stream_copy_box(stream_name s, memory_place to, memory_place from, prepared_box const& box);
+/// One call of a collective that moves data: what this rank does in it by a kernel of the library, which stores into the memory of the others.
+struct stream_exchange {
+  static constexpr std::size_t most_ranks = 16;
+  /// Words of 8 bytes that each rank has for all calls, one after the other; 0 at first.
+  ATOLL_EXPORT static std::size_t words_for(std::size_t ranks) noexcept;
+
+  /// Bytes of a landing, in which each rank may get what is little, sooner than without; 0 at first.
+  ATOLL_EXPORT static std::size_t landing_bytes() noexcept;
+  /// Whether such calls use landings. `root`: as below.
+  ATOLL_EXPORT static bool is_little(std::size_t bytes, std::int32_t ranks, std::int32_t root) noexcept;
+
+  memory_place const* to;       ///< by rank: where it receives
+  memory_place const* words;    ///< by rank: its words
+  memory_place const* landing;  ///< by rank; null: there are none
+  memory_place from;  ///< what this rank sends; as places of exchanges must be, unless the host copies
+  std::size_t bytes;  ///< to one rank
+  std::int32_t me;
+  std::int32_t ranks;
+  std::int32_t root;  ///< the one that sends; negative: all do
+  bool in_parts;      ///< each rank is sent a part of its own
+};
+/// Whether kernels of the library on a device can do exchanges, and reach what lies here; or whether they are played.
+ATOLL_EXPORT bool can_exchange(unsigned kind, int device, memory_place place, std::size_t bytes);
+/// The whole of it; or the beginning, up to where all may be written to, and the end, which tells the others.
+enum class exchange_part : std::uint8_t { all, begin, end };
+ATOLL_EXPORT void start_exchange(stream_name s, stream_exchange const& what, exchange_part part);
 /// What takes the host's help, so that no graph can hold it.
 enum class needs_host : std::uint8_t { memory, future };
 /// Ends the job if the stream is captured: the host is about to help.

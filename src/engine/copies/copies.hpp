@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <atoll/engine/memory_copy.hpp>
@@ -40,6 +40,8 @@ class device_copies final : public single<device_copies>, public work_source {
   // Of streams of the program; see atoll/engine/streams.hpp.
   bool copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes);
   bool box_in(stream_name s, memory_place to, memory_place from, prepared_box const& box);
+  bool can_exchange(memory::kind& kind, int device, memory_place place, std::size_t bytes);
+  void exchange_in(stream_name s, stream_exchange const& what, exchange_part part);
   bool write_in(stream_name s, memory_place word, std::uint64_t value);
   /// What the word gets then, if anything.
   void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal,
@@ -94,7 +96,7 @@ class device_copies final : public single<device_copies>, public work_source {
   /// new ones. 0 where threads have different ones of that name, so that nothing is known of it when one of them has come by.
   static std::uint64_t known_as(memory::kind& kind, memory::stream_handle s);
   /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
-  void note_uses(memory::kind& kind, stream_name s, std::initializer_list<copy_place const*> ends);
+  void note_uses(memory::kind& kind, stream_name s, std::span<copy_place const* const> ends);
   static void landed(memory::copy_record* record) noexcept;
 
   progress_engine& engine_;

@@ -1,5 +1,6 @@
 // Work in streams of the program: which kind's they are, and whether their devices reach what is named.
 
+#include <array>
 #include <atomic>
 #include <tuple>
 
@@ -65,15 +66,16 @@ std::uint64_t device_copies::known_as(memory::kind& kind, memory::stream_handle 
   return of_kind | std::uint64_t{1} << 59 | static_cast<std::uint64_t>(streams.device_of(s));
 }
 
-void device_copies::note_uses(memory::kind& kind, stream_name s,
-                              std::initializer_list<copy_place const*> ends) {
+void device_copies::note_uses(memory::kind& kind, stream_name s, std::span<copy_place const* const> ends) {
   memory::program_streams& streams = *kind.streams();
   std::uint64_t const capture = streams.capture_of(s.handle);
+  std::optional<std::uint64_t> known;  // asks the driver
   for (copy_place const* const end : ends) {
     if (capture != 0 && segments_.note_graph(end->device, streams, s.handle, capture)) continue;
     if (end->device == nullptr) continue;
-    bool const peers = end->device->known.name.rank != job.rank_me;
-    segments_.note_use(*end->device, peers && capture == 0 ? known_as(kind, s.handle) : 0);
+    bool const peers = end->device->known.name.rank != job.rank_me && capture == 0;
+    if (peers && !known) known = known_as(kind, s.handle);
+    segments_.note_use(*end->device, peers ? *known : 0);
   }
 }
 
@@ -85,7 +87,7 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   // Between two places of the host drivers wait for the stream within the call, pinned or not. In graphs they do not.
   bool const on_host = target.device == nullptr && source.device == nullptr;
   if (on_host && !kind.streams()->is_captured(s.handle)) return false;
-  note_uses(kind, s, {&target, &source});
+  note_uses(kind, s, std::array<copy_place const*, 2>{&target, &source});
   kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();
   return true;
@@ -125,7 +127,7 @@ bool device_copies::box_in(stream_name s, memory_place to, memory_place from, pr
       !kind.streams()->copy_box(s.handle, target.end(), source.end(), shape_of(box))) {
     return false;
   }
-  note_uses(kind, s, {&target, &source});
+  note_uses(kind, s, std::array<copy_place const*, 2>{&target, &source});
   watch_streams();
   return true;
 }
@@ -153,7 +155,7 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (!is_for_streams(kind, place, sizeof value) || !kind.streams()->write(s.handle, place.end(), value))
     return false;
-  note_uses(kind, s, {&place});
+  note_uses(kind, s, std::array<copy_place const*, 1>{&place});
   watch_streams();
   return true;
 }
@@ -177,7 +179,7 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
         "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
         to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
   }
-  note_uses(kind, s, {&place});
+  note_uses(kind, s, std::array<copy_place const*, 1>{&place});
   watch_streams();
 }
 
@@ -186,7 +188,7 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
   memory::program_streams& streams = *kind.streams();
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (is_for_streams(kind, place, sizeof value) && streams.add(s.handle, place.end(), value)) {
-    note_uses(kind, s, {&place});
+    note_uses(kind, s, std::array<copy_place const*, 1>{&place});
     watch_streams();
     return true;
   }

@@ -73,6 +73,8 @@ class cuda_driver final : public gpu::driver {
   bool copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
   bool copy_box(int device, gpu::stream s, gpu::address to, gpu::address from, box_shape const& box) override;
   [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }
+  bool can_exchange(int device) override;
+  void exchange(int device, gpu::stream s, rank_exchange const& what) override;
   bool is_pinned(void const* memory) override;
   void prepare(int device) override;
   void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
@@ -93,6 +95,8 @@ class cuda_driver final : public gpu::driver {
     function copies = nullptr;  ///< null: the driver did not take them
     function add = nullptr;
     function box = nullptr;
+    function exchange = nullptr;
+    function exchange_few = nullptr;
   };
 
   /// What streams ask of a device again and again; the driver is asked once.

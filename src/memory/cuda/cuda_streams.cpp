@@ -107,6 +107,8 @@ cuda_driver::loaded const& cuda_driver::kernels_on(int device) {
   if (code == success) code = cu_.module_function(&known.add, known.whole, "atoll_add");
   if (code == success) code = cu_.module_function(&known.copies, known.whole, "atoll_copies");
   if (code == success) code = cu_.module_function(&known.box, known.whole, "atoll_box");
+  if (code == success) code = cu_.module_function(&known.exchange, known.whole, "atoll_exchange");
+  if (code == success) code = cu_.module_function(&known.exchange_few, known.whole, "atoll_exchange_few");
   if (code != success) {
     warn(
         "device",
@@ -168,6 +170,21 @@ bool cuda_driver::copy_box(int device, gpu::stream s, gpu::address to, gpu::addr
                                            static_cast<stream>(s), parameters, nullptr);
   if (code != success) fail_stream(code, "a kernel that copies a box", s, device);
   return true;
+}
+
+bool cuda_driver::can_exchange(int device) {
+  prepare(device);
+  return kernels_[static_cast<std::size_t>(device)].exchange_few != nullptr;
+}
+
+void cuda_driver::exchange(int device, gpu::stream s, rank_exchange const& what) {
+  use const current(*this, device);
+  void* parameters[] = {const_cast<rank_exchange*>(&what)};
+  loaded const& kernels = kernels_on(device);
+  cu_result const code =
+      cu_.launch_kernel(what.few ? kernels.exchange_few : kernels.exchange, what.blocks, 1, 1,
+                        rank_exchange::threads, 1, 1, 0, static_cast<stream>(s), parameters, nullptr);
+  if (code != success) fail_stream(code, "a kernel of a collective", s, device);
 }
 
 bool cuda_driver::add(int device, gpu::stream s, gpu::address word, std::uint64_t value) {

@@ -77,6 +77,21 @@ bool gpu_streams::copy_box(stream_handle s, copy_end to, copy_end from, box_shap
   return driver_.copy_box(device, {s, true}, place_of(to), place_of(from), box);
 }
 
+bool gpu_streams::can_exchange(int device, copy_end end) {
+  return end.segment != nullptr && reaches(device, end) && driver_.can_exchange(device);
+}
+
+void gpu_streams::exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) {
+  how.from = place_of(ends.from);
+  for (std::int32_t r = 0; r < how.ranks; ++r) {
+    how.to[r] = place_of(ends.to[r]);
+    how.words[r] = place_of(ends.words[r]);
+    if (how.few) how.landing[r] = place_of(ends.landing[r]);
+  }
+  submit();
+  driver_.exchange(device_of(s), {s, true}, how);
+}
+
 /// Common streams do not end, and another device may be current when they are asked about.
 std::uint64_t gpu_streams::number_to_keep(stream_handle s, std::uint64_t capture) {
   return is_common(s) || capture != 0 ? 0 : driver_.number_of({s, true});

@@ -38,6 +38,8 @@ class gpu_streams final : public program_streams {
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   bool copy_box(stream_handle s, copy_end to, copy_end from, box_shape const& box) override;
+  bool can_exchange(int device, copy_end end) override;
+  void exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;
   bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,

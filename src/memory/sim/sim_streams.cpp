@@ -6,6 +6,7 @@
 
 #include "base/copy_watched.hpp"
 #include "base/error.hpp"
+#include "memory/played_exchange.hpp"
 #include "memory/sim/random.hpp"
 #include "memory/sim/sim_segment.hpp"
 
@@ -62,7 +63,7 @@ void sim_streams::refuse_unpin(memory_range range) const {
 void sim_streams::start(stream_handle s, task t) {
   queue& on = find(s);
   t.started = ++started_;
-  on.tasks.push_back(t);
+  on.tasks.push_back(std::move(t));
 }
 
 bool sim_streams::has_ended(std::uint64_t number) const noexcept {
@@ -73,6 +74,23 @@ bool sim_streams::has_ended(std::uint64_t number) const noexcept {
 
 void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool /*gathered*/) {
   start(s, {task::sort::copy, place_of(to), place_of(from), bytes});
+}
+
+void sim_streams::exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) {
+  auto const at = [](copy_end end) { return reinterpret_cast<std::uintptr_t>(place_of(end)); };
+  how.from = at(ends.from);
+  for (std::int32_t r = 0; r < how.ranks; ++r) {
+    how.to[r] = at(ends.to[r]);
+    how.words[r] = at(ends.words[r]);
+    if (how.few) how.landing[r] = at(ends.landing[r]);
+  }
+  auto const kept = std::make_shared<rank_exchange const>(how);
+  for (int step = 0; step < played_exchange::steps; ++step) {
+    task t{task::sort::exchange};
+    t.number = static_cast<std::uint64_t>(step);
+    t.exchange = kept;
+    start(s, std::move(t));
+  }
 }
 
 bool sim_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
@@ -104,6 +122,8 @@ void sim_streams::report(stream_handle s, copy_record* record) {
 bool sim_streams::stands_still(queue const& q) noexcept {
   if (q.tasks.empty()) return true;
   task const& next = q.tasks.front();
+  if (next.what == task::sort::exchange)
+    return !played_exchange::is_ready(*next.exchange, static_cast<int>(next.number));
   if (next.what != task::sort::wait) return false;
   std::uint64_t const now = word_at(next.from).load(std::memory_order_acquire);
   // As devices compare: the difference counts, so that values may wrap around.
@@ -132,6 +152,9 @@ bool sim_streams::poll() {
       word_at(now.to).fetch_add(now.number, std::memory_order_acq_rel);
       break;
     case task::sort::wait:
+      break;
+    case task::sort::exchange:
+      played_exchange::take(*now.exchange, static_cast<int>(now.number));
       break;
     case task::sort::report:
       now.record->landed(now.record);

@@ -29,6 +29,8 @@ class sim_streams final : public program_streams {
   void refuse_unpin(memory_range range) const;
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
+  bool can_exchange(int /*device*/, copy_end end) override { return end.segment != nullptr; }
+  void exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;
   bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
@@ -44,13 +46,14 @@ class sim_streams final : public program_streams {
 
  private:
   struct task {
-    enum class sort { copy, write, add, wait, report } what;
+    enum class sort { copy, write, add, wait, report, exchange } what;
     std::byte* to = nullptr;
     std::byte const* from = nullptr;
-    std::uint64_t number = 0;  ///< bytes, or a value
+    std::uint64_t number = 0;  ///< bytes, or a value, or the step of an exchange
     comparison how{};
     std::uint64_t started = 0;  ///< so many had been started, this one included
     copy_record* record = nullptr;
+    std::shared_ptr<rank_exchange const> exchange = nullptr;
   };
   struct queue {
     int device;

@@ -113,7 +113,7 @@ int misuse_collectives(char const* what) {
   if (is("collective_no_source")) to.gather_all(s, nullptr, 10);
   if (is("collective_no_root_source")) to.broadcast(s, upcxx::rank_me(), static_cast<int*>(nullptr), 10);
   if (is("collective_theirs")) to.gather_all(s, theirs, 10);
-  if (is("collective_loose_source")) to.all_to_all(s, source + 10000, 10);
+  if (is("collective_loose_source")) to.all_to_all(s, source + 200'000, 10);
   if (is("collective_too_many")) to.gather_all(s, source, 11);
   if (is("collective_root")) to.broadcast(s, upcxx::rank_n(), source, 10);
   if (is("collective_overlaps")) to.all_to_all(s, destination, 10);

@@ -158,6 +158,13 @@ TEST_F(stream_collectives_test, sources_are_any_memory_of_the_rank_and_places_in
   to.broadcast(s, root, me == root ? loose.data() : nullptr, count);
   atl::wait(s);
   EXPECT_EQ(content(destination, count), std::vector<int>(count, 10 + root));
+  // Others' is not looked at.
+  auto gone = upcxx::make_gpu_allocator<upcxx::gpu_default_device>(mib);
+  auto const stale = gone.allocate<int>(count);
+  gone.destroy();
+  to.broadcast(s, root, me == root ? device : stale, count);
+  atl::wait(s);
+  EXPECT_EQ(content(destination, count), std::vector<int>(count, 40 + root));
   all.destroy();
 }
 
@@ -210,4 +217,72 @@ TEST_F(stream_collectives_test, nobody_writes_before_a_stream_has_come) {
     }
   }
   all.destroy();
+}
+
+TEST_F(stream_collectives_test, long_and_short_ones_take_turns_by_kernels_and_copies) {
+  auto gpu = upcxx::make_gpu_allocator<upcxx::gpu_default_device>(8 * mib);
+  auto const s = atl::make_stream(gpu);
+  // From three ranks on long broadcasts are passed on; of 64 KiB on nothing is little.
+  std::size_t const most = 300'007 * 2;
+  auto const destination = gpu.allocate<int>(most);
+  auto const source = gpu.allocate<int>(most);
+  auto const whole = [&](int round, int rank, std::size_t count) {
+    std::vector<int> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = (round * 17 + rank) << 20 | static_cast<int>(i);
+    return values;
+  };
+  for (std::size_t const kernels_to : {std::size_t{0}, std::size_t{4096}, 64 * mib}) {
+    atl::stream_collectives all(gpu, upcxx::world(), mib, kernels_to);
+    auto const to = all.bind(destination, most);
+    int round = 0;
+    for (std::size_t const count : {most, std::size_t{3}, std::size_t{1000}, most, std::size_t{16'384}}) {
+      int const root = ++round % upcxx::rank_n();
+      upcxx::copy(whole(round, me, count).data(), source, count).wait();
+      to.broadcast(s, root, source, count);
+      atl::wait(s);
+      EXPECT_TRUE(content(destination, count) == whole(round, root, count)) << kernels_to << ' ' << count;
+      std::size_t const each = count / ranks_;
+      if (each == 0) continue;
+      to.gather_all(s, source, each);
+      atl::wait(s);
+      auto const found = content(destination, each * ranks_);
+      for (int r = 0; r < upcxx::rank_n(); ++r) {
+        auto const wanted = whole(round, r, each);
+        EXPECT_TRUE(
+            std::equal(wanted.begin(), wanted.end(), found.data() + static_cast<std::size_t>(r) * each))
+            << kernels_to << ' ' << count << " of " << r;
+      }
+    }
+    all.destroy();
+  }
+  gpu.destroy();
+}
+
+TEST_F(stream_collectives_test, parts_for_all_lie_in_any_memory_too) {
+  auto gpu = upcxx::make_gpu_allocator<upcxx::gpu_default_device>(8 * mib);
+  auto const s = atl::make_stream(gpu);
+  atl::stream_collectives all(gpu);
+  auto const mine = static_cast<std::size_t>(me);
+  for (std::size_t const count : {std::size_t{7}, std::size_t{20'000}}) {
+    auto const destination = gpu.allocate<int>(count * ranks_);
+    auto const to = all.bind(destination, count * ranks_);
+    std::vector<int> loose(count * ranks_);
+    for (std::size_t i = 0; i < loose.size(); ++i) loose[i] = me << 20 | static_cast<int>(i);
+    pinned<int> const shared(count * ranks_, 0);
+    std::copy(loose.begin(), loose.end(), shared.data());
+    for (bool const is_private : {true, false}) {
+      // Not in the same kind of memory everywhere.
+      bool const from_private = is_private == (me % 2 == 0);
+      from_private ? to.all_to_all(s, loose.data(), count)
+                   : to.all_to_all(s, upcxx::to_global_ptr(shared.data()), count);
+      atl::wait(s);
+      auto const found = content(destination, count * ranks_);
+      for (std::size_t i = 0; i < found.size(); ++i)
+        ASSERT_EQ(found[i], static_cast<int>(i / count) << 20 | static_cast<int>(mine * count + i % count))
+            << i;
+    }
+    gpu.deallocate(destination);
+  }
+  all.destroy();
+  gpu.destroy();
 }

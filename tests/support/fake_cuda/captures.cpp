@@ -89,6 +89,10 @@ cu_result graph_launch(graph_exec what, stream on) {
       t.ends[i] = each.ends[i].lock();
       if (each.on_device[i] && t.ends[i] == nullptr) return illegal_address;
     }
+    for (auto const& end : each.more_ends) {
+      t.more_ends.push_back(end.lock());
+      if (t.more_ends.back() == nullptr) return illegal_address;
+    }
     enqueue(on, std::move(t));
   }
   return success;

@@ -3,13 +3,15 @@
 #include <cstring>
 
 #include "memory/cuda/kernels.hpp"
+#include "memory/played_exchange.hpp"
 #include "support/fake_cuda/state.hpp"
 
 namespace fake_cuda {
 namespace {
 
-constexpr char const* names[] = {"atoll_copies", "atoll_add", "atoll_box"};
-constexpr std::uintptr_t known = 3;
+constexpr char const* names[] = {"atoll_copies", "atoll_add", "atoll_box", "atoll_exchange",
+                                 "atoll_exchange_few"};
+constexpr std::uintptr_t known = 5;
 
 }  // namespace
 
@@ -18,7 +20,8 @@ cu_result module_load(module* made, void const* image) {
   if (current() == nullptr) return invalid_context;
   if (all().chosen.refuses("kernels")) return not_supported;
   for (char const* const entry :
-       {".visible .entry atoll_copies(", ".visible .entry atoll_add(", ".visible .entry atoll_box("}) {
+       {".visible .entry atoll_copies(", ".visible .entry atoll_add(", ".visible .entry atoll_box(",
+        ".visible .entry atoll_exchange(", ".visible .entry atoll_exchange_few("}) {
     if (std::strstr(static_cast<char const*>(image), entry) == nullptr) return invalid_value;
   }
   // Measured on a driver of CUDA 13: the call waits for such streams, though what it loads may be what they wait for.
@@ -71,6 +74,43 @@ cu_result start_box(stream on, box_copy const& box) {
   return success;
 }
 
+/// In the steps that a host can play, each of which waits for other ranks' in the stream.
+cu_result start_exchange(stream on, atl::memory::rank_exchange x) {
+  if (x.ranks < 2 || x.ranks > atl::memory::rank_exchange::most_ranks) return invalid_value;
+  auto const stream_of = all().streams.find(on);
+  if (stream_of == all().streams.end()) return invalid_handle;
+  std::vector<std::shared_ptr<mapping>> used;
+  // Other memory than that of devices the kernel is not given.
+  auto const find = [&](std::uint64_t& place, std::size_t bytes) {
+    end_of_copy end;
+    cu_result const code = resolve(place, bytes, *stream_of->second->device, end);
+    if (code != success || end.memory == nullptr) return false;
+    place = reinterpret_cast<std::uintptr_t>(end.at);
+    used.push_back(end.memory);
+    return true;
+  };
+  auto const ranks = static_cast<std::size_t>(x.ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    if (!find(x.to[r], (x.root < 0 ? ranks : 1) * x.bytes) ||
+        !find(x.words[r], atl::memory::rank_exchange::words_for(ranks) * sizeof(std::uint64_t)) ||
+        (x.few && !find(x.landing[r], atl::memory::rank_exchange::landing_bytes)))
+      return illegal_address;
+  }
+  bool const reads = (x.steps & atl::memory::rank_exchange::moves) != 0 && (x.root < 0 || x.root == x.me);
+  if (reads && !find(x.from, (x.in_parts ? ranks : 1) * x.bytes)) return illegal_address;
+  auto const kept = std::make_shared<atl::memory::rank_exchange const>(x);
+  for (int step = 0; step < atl::memory::played_exchange::steps; ++step) {
+    task t;
+    t.what = task::sort::exchange;
+    t.value = static_cast<std::uint64_t>(step);
+    t.more_ends = used;
+    t.exchange = kept;
+    enqueue(on, std::move(t));
+  }
+  ++all().counts.kernels;
+  return success;
+}
+
 }  // namespace
 
 cu_result launch_kernel(function what, unsigned blocks, unsigned y, unsigned z, unsigned threads,
@@ -91,6 +131,13 @@ cu_result launch_kernel(function what, unsigned blocks, unsigned y, unsigned z, 
   if (std::strcmp(name, "atoll_box") == 0) {
     if (threads != threads_of_copy || blocks == 0 || blocks > most_blocks_of_box) return invalid_value;
     return start_box(on, *static_cast<box_copy const*>(parameters[0]));
+  }
+  if (bool const few = std::strcmp(name, "atoll_exchange_few") == 0;
+      few || std::strcmp(name, "atoll_exchange") == 0) {
+    auto const& x = *static_cast<atl::memory::rank_exchange const*>(parameters[0]);
+    if (x.few != few) return invalid_value;
+    if (threads != atl::memory::rank_exchange::threads || blocks != x.blocks) return invalid_value;
+    return start_exchange(on, x);
   }
   if (threads != threads_of_copy || blocks == 0 || blocks > unsigned{small_copies::most})
     return invalid_value;

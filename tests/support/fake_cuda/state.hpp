@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "memory/cuda/api.hpp"
+#include "memory/rank_exchange.hpp"
 #include "support/fake_cuda/control.hpp"
 
 namespace fake_cuda {
@@ -147,14 +148,16 @@ struct user_object_state {
 using user_objects = std::vector<std::shared_ptr<user_object_state>>;
 
 struct task {
-  enum class sort { copy, write, add, wait, record } what = sort::copy;
+  enum class sort { copy, write, add, wait, record, exchange } what = sort::copy;
   std::byte* to = nullptr;
   std::byte const* from = nullptr;
   std::size_t bytes = 0;
-  std::uint64_t value = 0;
-  unsigned how = 0;                    ///< flags of a wait
-  std::shared_ptr<mapping> ends[2];    ///< in flight once the task is in a queue
-  std::shared_ptr<registration> host;  ///< as well
+  std::uint64_t value = 0;                                     ///< or the step of an exchange
+  unsigned how = 0;                                            ///< flags of a wait
+  std::shared_ptr<mapping> ends[2];                            ///< in flight once the task is in a queue
+  std::vector<std::shared_ptr<mapping>> more_ends;             ///< of an exchange, alike
+  std::shared_ptr<atl::memory::rank_exchange const> exchange;  ///< by addresses of the host
+  std::shared_ptr<registration> host;                          ///< as well
   std::shared_ptr<event_state> mark;
   bool fails = false;
   bool of_box = false;                 ///< a unit of a kernel that copies a box
@@ -166,6 +169,7 @@ struct captured_task {
   task what;  ///< without its ends
   bool on_device[2] = {};
   std::weak_ptr<mapping> ends[2];
+  std::vector<std::weak_ptr<mapping>> more_ends;
 };
 
 /// A stream's calls on their way into a graph.

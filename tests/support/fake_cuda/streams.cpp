@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/copy_watched.hpp"
+#include "memory/played_exchange.hpp"
 #include "support/fake_cuda/state.hpp"
 
 namespace fake_cuda {
@@ -24,7 +25,11 @@ std::uint64_t random(std::uint64_t& s) {
   return x ^ x >> 31;
 }
 
+using atl::memory::played_exchange;
+
 bool must_wait(task const& t) {
+  if (t.what == task::sort::exchange)
+    return !played_exchange::is_ready(*t.exchange, static_cast<int>(t.value));
   if (t.what != task::sort::wait) return false;
   auto const now =
       std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to)).load(std::memory_order_acquire);
@@ -52,6 +57,7 @@ std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice, bool& watchi
 
 void execute(task const& t) {
   if (t.what == task::sort::copy) atl::copy_watched(t.to, t.from, t.bytes);
+  if (t.what == task::sort::exchange) played_exchange::take(*t.exchange, static_cast<int>(t.value));
   if (t.what == task::sort::write) {
     // Release: everything before it on the stream is visible to who reads the word.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to))
@@ -151,6 +157,7 @@ void note_in_flight(task const& t, int more) {
   for (auto const& end : t.ends) {
     if (end != nullptr) end->in_flight += more;
   }
+  for (auto const& end : t.more_ends) end->in_flight += more;
   if (t.host != nullptr) t.host->in_flight += more;
 }
 
@@ -164,6 +171,7 @@ void enqueue(stream on, task t) {
       node.on_device[i] = t.ends[i] != nullptr;
       node.ends[i] = std::exchange(t.ends[i], nullptr);
     }
+    for (auto const& end : std::exchange(t.more_ends, {})) node.more_ends.emplace_back(end);
     node.what = std::move(t);
     queue.captured->tasks.push_back(std::move(node));
     return;

@@ -6,6 +6,8 @@
 /// tree from any root, and for a chain (the first link alone). Each link has four words at its further end,
 /// or its nearer one, that always the same rank sets and always the same one uses up: so they hold constants,
 /// as nodes of graphs must, and what is captured and what is not may take turns.
+///
+/// Where all devices reach each other, a kernel of the library on each of them does up to so many bytes; see collective_kernels.hpp.
 
 #include <algorithm>
 #include <bit>
@@ -17,9 +19,9 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
-#include <atoll/copy_batch.hpp>
 #include <atoll/engine/streams.hpp>
 #include <atoll/extensions/detail/kept_team.hpp>
+#include <atoll/extensions/stream/collective_kernels.hpp>
 #include <atoll/extensions/stream/matching_calls.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
@@ -47,29 +49,26 @@ inline broadcast_way choose_way(std::size_t bytes, upcxx::intrank_t ranks, std::
   return {true, ((bytes + n - 1) / n + line - 1) / line * line};
 }
 
-inline bool same(engine::memory_place a, engine::memory_place b) {
-  return a.owner == b.owner && a.address == b.address;
-}
-
 /// A rank's end of the links, without types.
 class collective_links {
  public:
-  /// By rank of the team: where each receives.
-  using places = std::vector<engine::memory_place>;
-
   static std::size_t count(upcxx::team const& over) {
     return std::bit_width(static_cast<unsigned>(over.rank_n() - 1));
   }
   static std::size_t words(upcxx::team const& over) { return kinds_of_words * count(over); }
 
-  /// `signals`: words() of each rank. Collective over the team.
+  /// `signals`: words() of each rank, and then those of kernels. Collective over the team.
   template <class Signals>
-  collective_links(Signals const& signals, upcxx::team const& over, std::size_t step_bytes)
+  collective_links(Signals const& signals, upcxx::team const& over, std::size_t step_bytes,
+                   std::size_t kernels_to, device_name device)
       : over_(over),
         links_(count(over)),
         step_bytes_(step_bytes),
         calls_(std::make_unique<matching_calls>("stream_collectives", over)) {
     check_same("atl::stream_collectives", "bytes for a step", step_bytes, over);
+    check_same("atl::stream_collectives", "bytes up to which kernels do it", kernels_to, over);
+    if (collective_kernels::words(over, kernels_to) != 0)
+      kernels_ = std::make_unique<collective_kernels>(signals, words(over), over, kernels_to, device);
     upcxx::intrank_t const me = over.rank_me();
     upcxx::intrank_t const ranks = over.rank_n();
     own_ = signals.mine();
@@ -84,16 +83,23 @@ class collective_links {
   /// Collective over the team.
   void close() {
     if (is_open()) calls_->close();
+    if (kernels_ != nullptr) kernels_->drop_landing();
     calls_.reset();
     own_ = pointer();
+  }
+
+  /// Takes memory for little calls of kernels, if all ranks have some. Collective over the team, and ends with close().
+  template <class Device>
+  void make_landing(upcxx::device_allocator<Device>& gpu) {
+    if (kernels_ != nullptr) kernels_->make_landing(gpu);
   }
 
   /// Compares a call with those of the other ranks.
   void note(stream const& s, stream_call const& call) const { calls_->note(call, s.is_captured()); }
 
   /// Where all ranks receive: `mine` of this one. Ends the job if sizes differ. Collective over the team.
-  [[nodiscard]] places gather_places(engine::memory_place mine, std::size_t count, std::size_t element,
-                                     char const* call) const {
+  [[nodiscard]] collective_places gather_places(engine::memory_place mine, std::size_t count,
+                                                std::size_t element, char const* call) const {
     struct told {
       std::uint64_t owner, address, count, element;
     };
@@ -108,7 +114,7 @@ class collective_links {
         },
         *over_)
         .wait();
-    places found;
+    collective_places found;
     for (told const& each : all) {
       if (each.count != count || each.element != element) {
         check_failed(
@@ -118,16 +124,18 @@ class collective_links {
             static_cast<int>(static_cast<std::uint32_t>(each.owner)),
             static_cast<unsigned long long>(each.count), static_cast<unsigned long long>(each.element));
       }
-      found.push_back({each.owner, each.address});
+      found.of.push_back({each.owner, each.address});
     }
+    found.by_kernels = kernels_ != nullptr && kernels_->reach(found.of, count * element, *over_);
     return found;
   }
 
   /// `bytes` from `from`, of the root, to all.
-  void broadcast(stream const& s, places const& to, upcxx::intrank_t root, engine::memory_place from,
-                 std::size_t bytes) const {
+  void broadcast(stream const& s, collective_places const& to, upcxx::intrank_t root,
+                 engine::memory_place from, std::size_t bytes) const {
     upcxx::intrank_t const ranks = over_->rank_n();
     upcxx::intrank_t const me = over_->rank_me();
+    if (to.by_kernels && kernels_->are_for(bytes)) return kernels_->broadcast(s, to, root, from, bytes);
     auto const turn = static_cast<std::size_t>((me - root + ranks) % ranks);  // the root's is 0
     auto const& own = to[static_cast<std::size_t>(me)];
     broadcast_way const way = choose_way(bytes, ranks, step_bytes_);
@@ -161,25 +169,13 @@ class collective_links {
 
   /// To each rank, at the place of this one, `bytes` from `from`; or, if each has a part of its own, from the
   /// part that is meant for it.
-  void exchange(stream const& s, places const& to, engine::memory_place from, std::size_t bytes,
+  void exchange(stream const& s, collective_places const& to, engine::memory_place from, std::size_t bytes,
                 bool in_parts) const {
     auto const ranks = static_cast<std::size_t>(over_->rank_n());
-    auto const me = static_cast<std::size_t>(over_->rank_me());
+    if (to.by_kernels && kernels_->are_for((ranks - 1) * bytes))
+      return kernels_->exchange(s, to, from, bytes, in_parts);
     pass(s, coming);
-    auto const part = static_cast<std::ptrdiff_t>(bytes);
-    stream_copies all(s);
-    {
-      copy_batch const together;
-      // First to the next one, so that not all write to one at a time; to itself last.
-      for (std::size_t k = 1; k <= ranks; ++k) {
-        std::size_t const peer = (me + k) % ranks;
-        engine::memory_place const target = to[peer].moved_by(static_cast<std::ptrdiff_t>(me) * part);
-        engine::memory_place const source =
-            in_parts ? from.moved_by(static_cast<std::ptrdiff_t>(peer) * part) : from;
-        if (!same(target, source)) all(target, source, bytes);
-      }
-    }
-    all.finish();
+    put_to_all(s, to, *over_, from, bytes, in_parts);
     pass(s, leaving);
   }
 
@@ -218,9 +214,10 @@ class collective_links {
   std::size_t links_;
   std::size_t step_bytes_;
   std::unique_ptr<matching_calls> calls_;
-  pointer own_;                  ///< the first word; null: destroyed
-  std::vector<pointer> ahead_;   ///< by link, of the rank so far on
-  std::vector<pointer> behind_;  ///< of the rank so far back
+  std::unique_ptr<collective_kernels> kernels_;  ///< null: copies do all
+  pointer own_;                                  ///< the first word; null: destroyed
+  std::vector<pointer> ahead_;                   ///< by link, of the rank so far on
+  std::vector<pointer> behind_;                  ///< of the rank so far back
 };
 
 }  // namespace atl::inline UPCXX_MODE::detail
