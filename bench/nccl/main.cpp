@@ -22,7 +22,7 @@ namespace atl::bench {
 namespace {
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
-constexpr int sums_per_graph = 16;  // as in suites/gpu_collectives.cpp
+constexpr int calls_per_graph = 16;  // as in suites/gpu_collectives.cpp
 
 using nccl_meeting = meeting<ncclUniqueId>;
 
@@ -89,7 +89,7 @@ class communicator {
   }
   cudaGraphExec_t capture_sums(std::size_t n) {
     return capture([&] {
-      for (int i = 0; i < sums_per_graph; ++i) sum(n);
+      for (int i = 0; i < calls_per_graph; ++i) sum(n);
     });
   }
   void launch(cudaGraphExec_t graph) { check(cudaGraphLaunch(graph, stream_), "cudaGraphLaunch"); }
@@ -146,7 +146,7 @@ void check_results(communicator& all) {
   constexpr std::size_t numbers = 100'003;
   check_sum(all, "NCCL sum", 0, numbers, [&] { all.sum(numbers); });
   cudaGraphExec_t const graph = all.capture_sums(numbers);
-  check_sum(all, "NCCL sums in a graph", sums_per_graph - 1, numbers, [&] { all.launch(graph); });
+  check_sum(all, "NCCL sums in a graph", calls_per_graph - 1, numbers, [&] { all.launch(graph); });
   check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
 
   constexpr std::size_t each = 50'001;
@@ -170,30 +170,31 @@ void check_results(communicator& all) {
 void measure(group& g, communicator& all, std::vector<std::size_t> const& sizes) {
   // As in suites/gpu_collectives.cpp.
   for (std::size_t const bytes : sizes) {
-    auto const add_row = [&](char const* key, auto const& call) {
-      row r{.suite = "nccl", .key = key, .name = key, .bytes = bytes};
+    auto const add_rows = [&](std::string const& name, auto const& call) {
+      row r{.suite = "nccl", .key = "gpu.stream." + name, .name = name, .bytes = bytes};
       r.least = 16;
       g.symmetric(r, [&](std::uint64_t times) {
         for (std::uint64_t i = 0; i < times; ++i) call();
         all.wait();
       });
-    };
-    std::size_t const numbers = bytes / sizeof(double);
-    if (numbers > 0) add_row("gpu.stream.reduce", [&] { all.sum(numbers); });
-    if (numbers > 0 && bytes <= mebi) {
-      cudaGraphExec_t const graph = all.capture_sums(numbers);
-      row r{.suite = "nccl", .key = "gpu.graph.reduce", .name = "sums in a graph", .bytes = bytes};
-      r.parts = sums_per_graph;
-      r.least = 4;
-      g.symmetric(r, [&](std::uint64_t times) {
+      if (bytes > mebi) return;
+      cudaGraphExec_t const graph = all.capture([&] {
+        for (int i = 0; i < calls_per_graph; ++i) call();
+      });
+      row in_graph{.suite = "nccl", .key = "gpu.graph." + name, .name = name + " in a graph", .bytes = bytes};
+      in_graph.parts = calls_per_graph;
+      in_graph.least = 4;
+      g.symmetric(in_graph, [&](std::uint64_t times) {
         for (std::uint64_t i = 0; i < times; ++i) all.launch(graph);
         all.wait();
       });
       check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
-    }
-    add_row("gpu.stream.broadcast", [&] { all.broadcast(bytes); });
+    };
+    if (std::size_t const numbers = bytes / sizeof(double); numbers > 0)
+      add_rows("reduce", [&] { all.sum(numbers); });
+    add_rows("broadcast", [&] { all.broadcast(bytes); });
     if (std::size_t const each = bytes / static_cast<std::size_t>(all.ranks()); each > 0)
-      add_row("gpu.stream.gather_all", [&] { all.gather_all(each); });
+      add_rows("gather_all", [&] { all.gather_all(each); });
   }
 }
 

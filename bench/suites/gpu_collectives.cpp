@@ -7,13 +7,14 @@
 #include <atoll/stream_reduction.cuh>
 #include <upcxx/upcxx.hpp>
 
+#include "harness/pattern.hpp"
 #include "suites/gpu.hpp"
 
 namespace atl::bench {
 namespace {
 
 constexpr auto kind = upcxx::gpu_default_device::kind;
-constexpr int sums_per_graph = 16;
+constexpr int calls_per_graph = 16;
 
 using allocator = upcxx::device_allocator<upcxx::gpu_default_device>;
 using numbers = upcxx::global_ptr<double, kind>;
@@ -68,10 +69,10 @@ void run_reductions(setting const& s, allocator& gpu, numbers data, std::size_t 
         }));
     if (s.raw == nullptr || bytes > (std::size_t{1} << 20)) continue;
     raw_copies::graph const captured = s.raw->capture(stream.native(), [&] {
-      for (int i = 0; i < sums_per_graph; ++i) sum(n);
+      for (int i = 0; i < calls_per_graph; ++i) sum(n);
     });
     row g = s.make_row("graph.reduce", "the same, as nodes of a graph", bytes);
-    g.parts = sums_per_graph;
+    g.parts = calls_per_graph;
     g.least = 4;
     s.g.symmetric(g, [&](std::uint64_t times) {
       for (std::uint64_t i = 0; i < times; ++i) s.raw->launch(captured, stream.native());
@@ -83,14 +84,43 @@ void run_reductions(setting const& s, allocator& gpu, numbers data, std::size_t 
   sums.destroy();
 }
 
+/// Each rank finds what all have sent, before any is timed; long ones are passed on by ranks, from four on.
+template <class Destination>
+void check_copies(group const& g, Destination const& to, upcxx::global_ptr<char, kind> data, std::size_t room,
+                  stream const& s) {
+  auto const rank = static_cast<std::size_t>(g.config().rank);
+  auto const ranks = static_cast<std::size_t>(g.config().ranks);
+  for (std::size_t const bytes : {std::size_t{8}, std::size_t{50'001}, std::size_t{3'000'016}}) {
+    if (bytes > room) break;
+    std::vector<char> host(bytes);
+    fill_pattern(host.data(), bytes, g.config().rank);
+    upcxx::copy(host.data(), data, bytes).wait();
+    int const root = g.config().ranks - 1;
+    to.broadcast(s, root, data, bytes);
+    atl::wait(s);
+    upcxx::copy(data, host.data(), bytes).wait();
+    check_pattern(host.data(), bytes, root, "broadcast in streams");
+    std::size_t const each = bytes / ranks;
+    fill_pattern(host.data() + rank * each, each, g.config().rank, 1);
+    upcxx::copy(host.data(), data, bytes).wait();
+    upcxx::barrier();
+    to.gather_all(s, data + static_cast<std::ptrdiff_t>(rank * each), each);
+    atl::wait(s);
+    upcxx::copy(data, host.data(), bytes).wait();
+    for (std::size_t r = 0; r < ranks; ++r)
+      check_pattern(host.data() + r * each, each, static_cast<int>(r), "gather to all in streams", 1);
+  }
+}
+
 /// Collectives that copy; beside them the copy of as much as a rank sends.
 void run_copies(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> data, std::size_t room) {
   stream_collectives all(gpu);
   auto const to = all.bind(data, room);
   auto const stream = make_stream(gpu);
-  auto const add_row = [&](char const* key, char const* name, std::size_t bytes, std::size_t sent,
-                           bool of_both, auto&& call) {
-    row r = s.make_row(key, name, bytes);
+  check_copies(s.g, to, data, room, stream);
+  auto const add_rows = [&](std::string const& key, std::string const& name, std::size_t bytes,
+                            std::size_t sent, bool of_both, auto&& call) {
+    row r = s.make_row("stream." + key, name + " in streams, many in flight", bytes);
     r.least = 16;
     r.limit_of_both = of_both;
     s.g.symmetric(
@@ -103,16 +133,26 @@ void run_copies(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> 
           for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), sent);
           s.raw->wait();
         }));
+    if (s.raw == nullptr || bytes > (std::size_t{1} << 20)) return;
+    raw_copies::graph const captured = s.raw->capture(stream.native(), [&] {
+      for (int i = 0; i < calls_per_graph; ++i) call();
+    });
+    row g = s.make_row("graph." + key, "the same, as nodes of a graph", bytes);
+    g.parts = calls_per_graph;
+    g.least = 4;
+    s.g.symmetric(g, [&](std::uint64_t times) {
+      for (std::uint64_t i = 0; i < times; ++i) s.raw->launch(captured, stream.native());
+      atl::wait(stream);
+    });
+    s.raw->drop(captured);
   };
   for (std::size_t const bytes : s.options.device_sizes) {
-    add_row("stream.broadcast", "broadcast in streams, many in flight", bytes, bytes, false,
-            [&] { to.broadcast(stream, 0, data, bytes); });
+    add_rows("broadcast", "broadcast", bytes, bytes, false, [&] { to.broadcast(stream, 0, data, bytes); });
     // In place: each sends its part.
     std::size_t const each = bytes / static_cast<std::size_t>(s.g.config().ranks);
     if (each == 0) continue;
     auto const place = data + static_cast<std::ptrdiff_t>(each) * s.g.config().rank;
-    add_row("stream.gather_all", "gather to all in streams, many in flight", bytes, each, true,
-            [&] { to.gather_all(stream, place, each); });
+    add_rows("gather_all", "gather to all", bytes, each, true, [&] { to.gather_all(stream, place, each); });
   }
   upcxx::barrier();
   all.destroy();

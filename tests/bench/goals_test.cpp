@@ -53,6 +53,17 @@ TEST(goals, long_sums_reach_the_bandwidth_of_nccl_but_for_a_twentieth) {
   }
 }
 
+TEST(goals, collectives_that_copy_are_not_behind_nccl_and_clearly_ahead_in_graphs) {
+  for (std::string const key : {"broadcast", "gather_all"}) {
+    for (std::size_t const bytes : {std::size_t{8}, mib, 64 * mib}) {
+      EXPECT_EQ(judged(row_beside(peer::nccl, 1000, "gpu.stream." + key, bytes, 1019)), "<= 1.02 NCCL yes");
+      EXPECT_EQ(judged(row_beside(peer::nccl, 1000, "gpu.stream." + key, bytes, 1021)), "<= 1.02 NCCL no");
+    }
+    EXPECT_EQ(judged(row_beside(peer::nccl, 1000, "gpu.graph." + key, 8, 799)), "<= 0.8 NCCL yes");
+    EXPECT_EQ(judged(row_beside(peer::nccl, 1000, "gpu.graph." + key, 8, 801)), "<= 0.8 NCCL no");
+  }
+}
+
 TEST(goals, signals_in_streams_are_not_behind_nvshmem) {
   for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{65536}, mib}) {
     EXPECT_EQ(judged(row_beside(peer::nvshmem_stream, 1000, "gpu.stream.signal", bytes, 1019)),
