@@ -89,3 +89,30 @@ TEST_F(atomic_threads_test, floods_of_several_threads_with_a_promise_each) {
   upcxx::barrier();
   domain.destroy();
 }
+
+TEST_F(atomic_threads_test, a_promise_is_fulfilled_for_the_persona_that_was_current) {
+  multirank::shared_array<long> words(12);
+  auto const put = [&](std::ptrdiff_t at, upcxx::promise<> const& all) {
+    upcxx::rput(1L, words.at(right) + at, upcxx::operation_cx::as_promise(all));
+  };
+  upcxx::persona second;
+  upcxx::promise<> mine;
+  put(0, mine);
+  put(1, mine);
+  upcxx::future<> theirs;
+  {
+    upcxx::persona_scope const scope(second);
+    upcxx::promise<> all;
+    for (int i = 2; i < 10; ++i) put(i, all);
+    theirs = all.finalize();
+  }
+  put(10, mine);
+  mine.finalize().wait();
+  {
+    upcxx::persona_scope const scope(second);
+    theirs.wait();
+  }
+  upcxx::barrier();
+  for (int i = 0; i <= 10; ++i) EXPECT_EQ(words.local()[i], 1);
+  upcxx::barrier();
+}

@@ -133,28 +133,6 @@ TEST_F(series_test, a_promise_is_ready_with_the_last) {
   }
 }
 
-TEST_F(series_test, a_promise_belongs_to_who_was_current) {
-  upcxx::persona second;
-  upcxx::promise<> mine;
-  put(1, 0, mine);
-  put(1, 1, mine);
-  upcxx::future<> theirs;
-  {
-    upcxx::persona_scope const scope(second);
-    upcxx::promise<> all;
-    for (std::size_t i = 2; i < 10; ++i) put(1, i, all);
-    theirs = all.finalize();
-  }
-  put(1, 10, mine);
-  mine.finalize().wait();
-  {
-    upcxx::persona_scope const scope(second);
-    theirs.wait();
-  }
-  upcxx::barrier();
-  for (int i = 0; i <= 10; ++i) EXPECT_EQ(words.local()[i], 1);
-}
-
 TEST_F(series_test, promises_that_go_early) {
   {
     upcxx::promise<> all;
