@@ -102,58 +102,6 @@ constexpr std::array entries{
     entry{"gpu.stream.signal", 4096, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
     entry{"gpu.stream.signal", 64 << 10, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
     entry{"gpu.stream.signal", mebi, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
-    entry{"gpu.stream.reduce", 8, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.reduce", 4096, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.reduce", 64 << 10, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.reduce", 16 * mebi, 2, {at_most_peers, 1 / 0.95, peer::nccl}},
-    entry{"gpu.stream.reduce", 64 * mebi, 2, {at_most_peers, 1 / 0.95, peer::nccl}},
-    entry{"gpu.graph.reduce", 8, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.reduce", 4096, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.reduce", 64 << 10, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.stream.reduce", 8, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.reduce", 4096, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.reduce", 64 << 10, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.reduce", 16 * mebi, 4, {at_most_peers, 1 / 0.95, peer::nccl}},
-    entry{"gpu.stream.reduce", 64 * mebi, 4, {at_most_peers, 1 / 0.95, peer::nccl}},
-    entry{"gpu.graph.reduce", 8, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.reduce", 4096, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.reduce", 64 << 10, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.stream.broadcast", 8, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 4096, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 64 << 10, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", mebi, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 16 * mebi, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 64 * mebi, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.graph.broadcast", 8, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.broadcast", 4096, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.broadcast", 64 << 10, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.stream.gather_all", 8, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 4096, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 64 << 10, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", mebi, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 16 * mebi, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 64 * mebi, 2, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.graph.gather_all", 8, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.gather_all", 4096, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.gather_all", 64 << 10, 2, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.stream.broadcast", 8, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 4096, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 64 << 10, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", mebi, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 16 * mebi, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.broadcast", 64 * mebi, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.graph.broadcast", 8, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.broadcast", 4096, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.broadcast", 64 << 10, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.stream.gather_all", 8, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 4096, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 64 << 10, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", mebi, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 16 * mebi, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.stream.gather_all", 64 * mebi, 4, {at_most_peers, not_behind, peer::nccl}},
-    entry{"gpu.graph.gather_all", 8, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.gather_all", 4096, 4, {at_most_peers, 0.8, peer::nccl}},
-    entry{"gpu.graph.gather_all", 64 << 10, 4, {at_most_peers, 0.8, peer::nccl}},
     entry{"gpu.notified.time", 8, 2, {at_most_ns, 8.5e3}},
     entry{"gpu.notified.injection", 8, 2, {at_most_ns, 3e3}},
     // 0.29 million/s and 173 GB/s, as MPI's messages: from one GPU to another, not beside what the driver does without telling.
@@ -162,6 +110,42 @@ constexpr std::array entries{
     entry{"gpu.notified.flood", 16 * mebi, 2, {at_least_share, 0.9}},
     entry{"gpu.notified16.flood", 16 * mebi, 2, {at_least_share, 0.95}},
     entry{"gpu.notified16.flood", 256 * mebi, 2, {at_least_share, 0.95}},
+};
+
+/// On two GPUs and on four.
+struct nccl_entry {
+  std::string_view key;
+  std::size_t bytes;
+  double bound;
+};
+
+constexpr std::array nccl_entries{
+    nccl_entry{"gpu.stream.reduce", 8, not_behind},
+    nccl_entry{"gpu.stream.reduce", 4096, not_behind},
+    nccl_entry{"gpu.stream.reduce", 64 << 10, not_behind},
+    nccl_entry{"gpu.stream.reduce", 16 * mebi, 1 / 0.95},
+    nccl_entry{"gpu.stream.reduce", 64 * mebi, 1 / 0.95},
+    nccl_entry{"gpu.graph.reduce", 8, 0.8},
+    nccl_entry{"gpu.graph.reduce", 4096, 0.8},
+    nccl_entry{"gpu.graph.reduce", 64 << 10, 0.8},
+    nccl_entry{"gpu.stream.broadcast", 8, not_behind},
+    nccl_entry{"gpu.stream.broadcast", 4096, not_behind},
+    nccl_entry{"gpu.stream.broadcast", 64 << 10, not_behind},
+    nccl_entry{"gpu.stream.broadcast", mebi, not_behind},
+    nccl_entry{"gpu.stream.broadcast", 16 * mebi, not_behind},
+    nccl_entry{"gpu.stream.broadcast", 64 * mebi, not_behind},
+    nccl_entry{"gpu.graph.broadcast", 8, 0.8},
+    nccl_entry{"gpu.graph.broadcast", 4096, 0.8},
+    nccl_entry{"gpu.graph.broadcast", 64 << 10, 0.8},
+    nccl_entry{"gpu.stream.gather_all", 8, not_behind},
+    nccl_entry{"gpu.stream.gather_all", 4096, not_behind},
+    nccl_entry{"gpu.stream.gather_all", 64 << 10, not_behind},
+    nccl_entry{"gpu.stream.gather_all", mebi, not_behind},
+    nccl_entry{"gpu.stream.gather_all", 16 * mebi, not_behind},
+    nccl_entry{"gpu.stream.gather_all", 64 * mebi, not_behind},
+    nccl_entry{"gpu.graph.gather_all", 8, 0.8},
+    nccl_entry{"gpu.graph.gather_all", 4096, 0.8},
+    nccl_entry{"gpu.graph.gather_all", 64 << 10, 0.8},
 };
 
 /// Of suite net: over this transport, or any if that is empty.
@@ -277,6 +261,10 @@ std::vector<goal> find_goals(result const& r) {
   };
   for (auto const& e : entries) {
     if (e.key == r.key && e.bytes == r.bytes && e.ranks == r.ranks) add(e.wanted);
+  }
+  for (auto const& e : nccl_entries) {
+    if (e.key == r.key && e.bytes == r.bytes && (r.ranks == 2 || r.ranks == 4))
+      add({at_most_peers, e.bound, peer::nccl});
   }
   for (auto const& e : net_entries) {
     if (r.suite == "net" && concerns(e, r)) add(e.wanted);
