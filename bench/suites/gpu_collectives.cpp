@@ -41,6 +41,37 @@ void clear(numbers data, std::size_t n) {
   upcxx::copy(zeros.data(), data, n).wait();
 }
 
+/// Of a collective in a stream, beside the copy of `sent` bytes from GPU to GPU; and, if it is not long, as nodes of a graph.
+template <class Call>
+void add_rows(setting const& s, stream const& in, std::string const& key, std::string const& name,
+              std::size_t bytes, std::size_t sent, bool of_both, Call const& call) {
+  row r = s.make_row("stream." + key, name + " in streams, many in flight", bytes);
+  r.least = 16;
+  r.limit_of_both = of_both;
+  s.g.symmetric(
+      r,
+      [&](std::uint64_t times) {
+        for (std::uint64_t i = 0; i < times; ++i) call();
+        atl::wait(in);
+      },
+      s.limit([&](std::uint64_t times) {
+        for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), sent);
+        s.raw->wait();
+      }));
+  if (s.raw == nullptr || bytes > (std::size_t{1} << 20)) return;
+  raw_copies::graph const captured = s.raw->capture(in.native(), [&] {
+    for (int i = 0; i < calls_per_graph; ++i) call();
+  });
+  row g = s.make_row("graph." + key, "the same, as nodes of a graph", bytes);
+  g.parts = calls_per_graph;
+  g.least = 4;
+  s.g.symmetric(g, [&](std::uint64_t times) {
+    for (std::uint64_t i = 0; i < times; ++i) s.raw->launch(captured, in.native());
+    atl::wait(in);
+  });
+  s.raw->drop(captured);
+}
+
 /// Sums of arrays; beside them the copy of as much from GPU to GPU.
 void run_reductions(setting const& s, allocator& gpu, numbers data, std::size_t room) {
   stream_reduction sums(gpu);
@@ -54,31 +85,7 @@ void run_reductions(setting const& s, allocator& gpu, numbers data, std::size_t 
   clear(data, room / sizeof(double));
   for (std::size_t const bytes : s.options.device_sizes) {
     std::size_t const n = bytes / sizeof(double);
-    row r = s.make_row("stream.reduce", "sum of all ranks' arrays in streams, many in flight", bytes);
-    r.least = 16;
-    r.limit_of_both = true;
-    s.g.symmetric(
-        r,
-        [&](std::uint64_t times) {
-          for (std::uint64_t i = 0; i < times; ++i) sum(n);
-          atl::wait(stream);
-        },
-        s.limit([&](std::uint64_t times) {
-          for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), bytes);
-          s.raw->wait();
-        }));
-    if (s.raw == nullptr || bytes > (std::size_t{1} << 20)) continue;
-    raw_copies::graph const captured = s.raw->capture(stream.native(), [&] {
-      for (int i = 0; i < calls_per_graph; ++i) sum(n);
-    });
-    row g = s.make_row("graph.reduce", "the same, as nodes of a graph", bytes);
-    g.parts = calls_per_graph;
-    g.least = 4;
-    s.g.symmetric(g, [&](std::uint64_t times) {
-      for (std::uint64_t i = 0; i < times; ++i) s.raw->launch(captured, stream.native());
-      atl::wait(stream);
-    });
-    s.raw->drop(captured);
+    add_rows(s, stream, "reduce", "sum of all ranks' arrays", bytes, bytes, true, [&] { sum(n); });
   }
   upcxx::barrier();
   sums.destroy();
@@ -118,41 +125,15 @@ void run_copies(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> 
   auto const to = all.bind(data, room);
   auto const stream = make_stream(gpu);
   check_copies(s.g, to, data, room, stream);
-  auto const add_rows = [&](std::string const& key, std::string const& name, std::size_t bytes,
-                            std::size_t sent, bool of_both, auto&& call) {
-    row r = s.make_row("stream." + key, name + " in streams, many in flight", bytes);
-    r.least = 16;
-    r.limit_of_both = of_both;
-    s.g.symmetric(
-        r,
-        [&](std::uint64_t times) {
-          for (std::uint64_t i = 0; i < times; ++i) call();
-          atl::wait(stream);
-        },
-        s.limit([&](std::uint64_t times) {
-          for (std::uint64_t i = 0; i < times; ++i) s.raw->copy(s.raw->peer(), s.raw->own(), sent);
-          s.raw->wait();
-        }));
-    if (s.raw == nullptr || bytes > (std::size_t{1} << 20)) return;
-    raw_copies::graph const captured = s.raw->capture(stream.native(), [&] {
-      for (int i = 0; i < calls_per_graph; ++i) call();
-    });
-    row g = s.make_row("graph." + key, "the same, as nodes of a graph", bytes);
-    g.parts = calls_per_graph;
-    g.least = 4;
-    s.g.symmetric(g, [&](std::uint64_t times) {
-      for (std::uint64_t i = 0; i < times; ++i) s.raw->launch(captured, stream.native());
-      atl::wait(stream);
-    });
-    s.raw->drop(captured);
-  };
   for (std::size_t const bytes : s.options.device_sizes) {
-    add_rows("broadcast", "broadcast", bytes, bytes, false, [&] { to.broadcast(stream, 0, data, bytes); });
+    add_rows(s, stream, "broadcast", "broadcast", bytes, bytes, false,
+             [&] { to.broadcast(stream, 0, data, bytes); });
     // In place: each sends its part.
     std::size_t const each = bytes / static_cast<std::size_t>(s.g.config().ranks);
     if (each == 0) continue;
     auto const place = data + static_cast<std::ptrdiff_t>(each) * s.g.config().rank;
-    add_rows("gather_all", "gather to all", bytes, each, true, [&] { to.gather_all(stream, place, each); });
+    add_rows(s, stream, "gather_all", "gather to all", bytes, each, true,
+             [&] { to.gather_all(stream, place, each); });
   }
   upcxx::barrier();
   all.destroy();
