@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -97,6 +98,9 @@ class device_copies final : public single<device_copies>, public work_source {
   static std::uint64_t known_as(memory::kind& kind, memory::stream_handle s);
   /// Places stay until the stream has come by, or until graphs of what is captured there are gone.
   void note_uses(memory::kind& kind, stream_name s, std::span<copy_place const* const> ends);
+  void note_uses(memory::kind& kind, stream_name s, std::initializer_list<copy_place const*> ends) {
+    note_uses(kind, s, std::span(ends.begin(), ends.size()));
+  }
   static void landed(memory::copy_record* record) noexcept;
 
   progress_engine& engine_;

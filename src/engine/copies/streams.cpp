@@ -1,6 +1,5 @@
 // Work in streams of the program: which kind's they are, and whether their devices reach what is named.
 
-#include <array>
 #include <atomic>
 #include <tuple>
 
@@ -87,7 +86,7 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   // Between two places of the host drivers wait for the stream within the call, pinned or not. In graphs they do not.
   bool const on_host = target.device == nullptr && source.device == nullptr;
   if (on_host && !kind.streams()->is_captured(s.handle)) return false;
-  note_uses(kind, s, std::array<copy_place const*, 2>{&target, &source});
+  note_uses(kind, s, {&target, &source});
   kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();
   return true;
@@ -127,7 +126,7 @@ bool device_copies::box_in(stream_name s, memory_place to, memory_place from, pr
       !kind.streams()->copy_box(s.handle, target.end(), source.end(), shape_of(box))) {
     return false;
   }
-  note_uses(kind, s, std::array<copy_place const*, 2>{&target, &source});
+  note_uses(kind, s, {&target, &source});
   watch_streams();
   return true;
 }
@@ -155,7 +154,7 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (!is_for_streams(kind, place, sizeof value) || !kind.streams()->write(s.handle, place.end(), value))
     return false;
-  note_uses(kind, s, std::array<copy_place const*, 1>{&place});
+  note_uses(kind, s, {&place});
   watch_streams();
   return true;
 }
@@ -179,7 +178,7 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
         "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
         to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
   }
-  note_uses(kind, s, std::array<copy_place const*, 1>{&place});
+  note_uses(kind, s, {&place});
   watch_streams();
 }
 
@@ -188,7 +187,7 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
   memory::program_streams& streams = *kind.streams();
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (is_for_streams(kind, place, sizeof value) && streams.add(s.handle, place.end(), value)) {
-    note_uses(kind, s, std::array<copy_place const*, 1>{&place});
+    note_uses(kind, s, {&place});
     watch_streams();
     return true;
   }
