@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
@@ -29,9 +30,19 @@ std::optional<listed_process> find_process(int number) {
   std::size_t const begin = text->find('(');
   std::size_t const end = text->rfind(')');
   if (begin == std::string::npos || end == std::string::npos || end + 4 >= text->size()) return std::nullopt;
-  char const state = (*text)[end + 2];
-  return listed_process{number, std::atoi(text->c_str() + end + 4), state == 'Z' || state == 'X',
-                        text->substr(begin + 1, end - begin - 1)};
+  listed_process found;
+  found.number = number;
+  found.name = text->substr(begin + 1, end - begin - 1);
+  // proc(5) counts from 1, the name is the second.
+  std::istringstream words(text->substr(end + 1));
+  std::string word;
+  for (int field = 3; words >> word; ++field) {
+    if (field == 3) found.ended = word == "Z" || word == "X";
+    if (field == 4) found.parent = std::atoi(word.c_str());
+    if (field == 22) found.started = std::strtoull(word.c_str(), nullptr, 10);
+    if (field == 52) found.status = std::atoi(word.c_str());
+  }
+  return found;
 }
 
 std::vector<listed_process> list_processes() {

@@ -12,8 +12,10 @@ namespace atl::os {
 struct listed_process {
   int number = 0;
   int parent = 0;
-  bool ended = false;  ///< nobody has waited for it yet
-  std::string name;    ///< at most 15 characters
+  bool ended = false;              ///< nobody has waited for it yet
+  std::string name;                ///< at most 15 characters
+  unsigned long long started = 0;  ///< by the system's clock; those of one tick ascend by number
+  int status = 0;                  ///< if it has ended, as waitpid() tells; 0 where that may not be known
 };
 
 /// The numbers of all that are in sight; empty where they cannot be listed.

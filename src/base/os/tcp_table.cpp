@@ -5,9 +5,11 @@
 
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 namespace atl::os {
 namespace {
@@ -57,6 +59,23 @@ std::vector<tcp_socket> tcp_sockets() {
     }
   }
   return all;
+}
+
+std::optional<std::vector<std::uint64_t>> sockets_of(int process) {
+  std::error_code problem;
+  std::filesystem::directory_iterator at("/proc/" + std::to_string(process) + "/fd", problem);
+  if (problem) return std::nullopt;
+  std::vector<std::uint64_t> found;
+  for (; !problem && at != std::filesystem::directory_iterator(); at.increment(problem)) {
+    std::error_code gone;
+    std::string const text = std::filesystem::read_symlink(at->path(), gone).string();
+    constexpr std::string_view before = "socket:[";
+    if (!text.starts_with(before)) continue;
+    std::uint64_t socket = 0;
+    std::from_chars(text.data() + before.size(), text.data() + text.size(), socket);
+    found.push_back(socket);
+  }
+  return found;
 }
 
 std::string text_of_address(unsigned family, std::array<std::uint8_t, 16> const& bytes) {

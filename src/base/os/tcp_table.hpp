@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct tcp_socket {
 
 /// Of both families. Reads /proc.
 std::vector<tcp_socket> tcp_sockets();
+
+/// Inodes of the sockets that a process has open, of any kind; nothing where its descriptors are not in sight.
+std::optional<std::vector<std::uint64_t>> sockets_of(int process);
 
 /// "10.0.0.1", for people. `family`: 4 or 6; "?" where it is neither.
 std::string text_of_address(unsigned family, std::array<std::uint8_t, 16> const& bytes);

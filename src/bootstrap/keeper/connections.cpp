@@ -7,10 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/os/tcp_table.hpp"
@@ -50,18 +47,9 @@ std::unordered_set<std::uint64_t> connections_over(std::uint32_t interface) {
 
 bool has_one_of(::pid_t process, std::unordered_set<std::uint64_t> const& sockets) {
   if (sockets.empty()) return false;
-  std::error_code problem;
-  std::filesystem::directory_iterator at("/proc/" + std::to_string(process) + "/fd", problem);
-  for (; !problem && at != std::filesystem::directory_iterator(); at.increment(problem)) {
-    std::error_code gone;
-    std::string const text = std::filesystem::read_symlink(at->path(), gone).string();
-    constexpr std::string_view before = "socket:[";
-    std::uint64_t socket = 0;
-    if (text.size() <= before.size() || text.compare(0, before.size(), before) != 0) continue;
-    std::from_chars(text.data() + before.size(), text.data() + text.size(), socket);
-    if (sockets.contains(socket)) return true;
-  }
-  return false;
+  auto const open = os::sockets_of(process);
+  return open && std::any_of(open->begin(), open->end(),
+                             [&](std::uint64_t socket) { return sockets.contains(socket); });
 }
 
 }  // namespace atl::keeping

@@ -1,18 +1,13 @@
 #include "run/hosts/hydra_agents.hpp"
 
-#include <dirent.h>
 #include <netinet/tcp.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <memory>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "base/error.hpp"
-#include "base/os/cgroup.hpp"
 #include "base/os/processes.hpp"
 #include "base/os/tcp_table.hpp"
 
@@ -22,32 +17,10 @@ namespace {
 /// Before a failure is believed. Agents fail as well where Hydra ends a job over a rank, which takes it a while on busy machines.
 constexpr int looks_alike = 8;
 
-/// Nothing if it is gone.
-std::optional<hydra_agent> find_agent(int number) {
-  auto const text = os::read_small_file(format("/proc/%d/stat", number));
-  std::size_t const end = text ? text->rfind(')') : std::string::npos;
-  if (end == std::string::npos) return std::nullopt;
-  // From the third field on.
-  std::istringstream words(text->substr(end + 1));
-  std::vector<std::string> fields;
-  for (std::string word; words >> word;) fields.push_back(word);
-  constexpr std::size_t third = 3;
-  constexpr std::size_t start_time = 22;
-  constexpr std::size_t exit_code = 52;
-  if (fields.size() <= exit_code - third) return std::nullopt;
-  hydra_agent found;
-  found.number = number;
-  found.started = std::strtoull(fields[start_time - third].c_str(), nullptr, 10);
-  found.ended = fields[0] == "Z" || fields[0] == "X";
-  found.how = std::atoi(fields[exit_code - third].c_str());
-  return found;
-}
-
 std::vector<hydra_agent> agents_of(int hydra) {
   std::vector<hydra_agent> all;
   for (os::listed_process const& each : os::list_processes()) {
-    if (each.parent != hydra) continue;
-    if (auto const one = find_agent(each.number)) all.push_back(*one);
+    if (each.parent == hydra) all.push_back({each.number, each.started, each.ended, each.status});
   }
   std::sort(all.begin(), all.end(), [](hydra_agent const& a, hydra_agent const& b) {
     return std::tie(a.started, a.number) < std::tie(b.started, b.number);
@@ -57,15 +30,9 @@ std::vector<hydra_agent> agents_of(int hydra) {
 
 /// Connections that others have made with a process. Nothing if its descriptors are not in sight.
 std::optional<std::size_t> callers_of(int process) {
-  std::string const name = format("/proc/%d/fd", process);
-  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir(name.c_str()), ::closedir);
-  if (!folder) return std::nullopt;
-  std::set<std::uint64_t> sockets;
-  while (dirent const* const item = ::readdir(folder.get())) {
-    struct stat about {};
-    if (::stat((name + "/" + item->d_name).c_str(), &about) == 0 && S_ISSOCK(about.st_mode))
-      sockets.insert(about.st_ino);
-  }
+  auto const open = os::sockets_of(process);
+  if (!open) return std::nullopt;
+  std::set<std::uint64_t> const sockets(open->begin(), open->end());
   std::vector<os::tcp_socket> const all = os::tcp_sockets();
   std::set<std::uint16_t> listening;
   for (os::tcp_socket const& each : all) {
