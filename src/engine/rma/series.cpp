@@ -32,6 +32,27 @@ bool same_operation(atomic_request const& a, atomic_request const& b) noexcept {
   return a.operation == b.operation && a.order == b.order && a.bytes == b.bytes && a.type == b.type;
 }
 
+/// Place for an operation of a series behind the others: at the end of the message that waits to leave, if that `takes` one more, or in one
+/// that begins with `first`. Null: there is no room.
+template <class Series, class Takes>
+std::byte* place_for(network_messages& network, std::int32_t rank, function_token token, Series const& first,
+                     std::size_t item, Takes const& takes) {
+  if (std::byte* const last = network.last_bundled(rank, token); last != nullptr) {
+    auto head = remote::read_at<Series>(last);
+    std::byte* const more =
+        head.cookie == first.cookie && takes(head) ? network.lengthen_last(rank, item) : nullptr;
+    if (more != nullptr) {
+      ++head.count;
+      remote::write_at(last, head);
+      return more;
+    }
+  }
+  std::byte* const at = network.write_bundled(rank, token, sizeof first + item);
+  if (at == nullptr) return nullptr;
+  remote::write_at(at, first);
+  return at + sizeof first;
+}
+
 }  // namespace
 
 joined join_put(copy_completion* all, bool fresh, char const* call, host_address const& to, void const* data,
@@ -78,24 +99,11 @@ joined remote_memory::join_put(copy_completion* all, bool fresh, char const* cal
   guard const held;
   joined const may = may_join(all, fresh, call, rank, header_bytes + sizeof(put_series) + item);
   if (may != joined::yes) return may;
-  network_messages& network = *engine_.network;
-  function_token const token = remote::token_for<&remote_memory::serve_put_series>();
-  auto const cookie = reinterpret_cast<std::uintptr_t>(all);
-  std::byte* at = nullptr;
-  if (std::byte* const last = network.last_bundled(rank, token); last != nullptr) {
-    auto head = remote::read_at<put_series>(last);
-    if (head.cookie == cookie && head.bytes == bytes) {
-      at = network.lengthen_last(rank, item);
-      ++head.count;
-      if (at != nullptr) remote::write_at(last, head);
-    }
-  }
-  if (at == nullptr) {
-    at = network.write_bundled(rank, token, sizeof(put_series) + item);
-    if (at == nullptr) return joined::no;
-    remote::write_at(at, put_series{cookie, 1, static_cast<std::uint32_t>(bytes)});
-    at += sizeof(put_series);
-  }
+  put_series const first{reinterpret_cast<std::uintptr_t>(all), 1, static_cast<std::uint32_t>(bytes)};
+  std::byte* const at =
+      place_for(*engine_.network, rank, remote::token_for<&remote_memory::serve_put_series>(), first, item,
+                [&](put_series const& head) { return head.bytes == first.bytes; });
+  if (at == nullptr) return joined::no;
   remote::write_at(at, to.offset);
   std::memcpy(at + sizeof to.offset, data, bytes);
   add(all, fresh, call, rank);
@@ -112,26 +120,14 @@ joined remote_memory::join_atomic(copy_completion* all, bool fresh, char const* 
   joined const may =
       may_join(all, fresh, call, rank, header_bytes + sizeof(atomic_series) + sizeof(atomic_item));
   if (may != joined::yes) return may;
-  network_messages& network = *engine_.network;
-  function_token const token = remote::token_for<&remote_memory::serve_atomic_series>();
-  auto const cookie = reinterpret_cast<std::uintptr_t>(all);
-  std::uint32_t const fetches = result != nullptr ? 1 : 0;
-  std::byte* at = nullptr;
-  if (std::byte* const last = network.last_bundled(rank, token); last != nullptr) {
-    auto head = remote::read_at<atomic_series>(last);
-    if (head.cookie == cookie && head.fetches == fetches && head.count < remote::most_atomics &&
-        same_operation(head.what, what)) {
-      at = network.lengthen_last(rank, sizeof(atomic_item));
-      ++head.count;
-      if (at != nullptr) remote::write_at(last, head);
-    }
-  }
-  if (at == nullptr) {
-    at = network.write_bundled(rank, token, sizeof(atomic_series) + sizeof(atomic_item));
-    if (at == nullptr) return joined::no;
-    remote::write_at(at, atomic_series{cookie, 1, fetches, what});
-    at += sizeof(atomic_series);
-  }
+  atomic_series const first{reinterpret_cast<std::uintptr_t>(all), 1, result != nullptr ? 1U : 0U, what};
+  std::byte* const at =
+      place_for(*engine_.network, rank, remote::token_for<&remote_memory::serve_atomic_series>(), first,
+                sizeof(atomic_item), [&](atomic_series const& head) {
+                  return head.fetches == first.fetches && head.count < remote::most_atomics &&
+                         same_operation(head.what, what);
+                });
+  if (at == nullptr) return joined::no;
   remote::write_at(
       at, atomic_item{
               cell.offset, reinterpret_cast<std::uintptr_t>(result), {what.operands[0], what.operands[1]}});
