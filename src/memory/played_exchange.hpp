@@ -78,7 +78,7 @@ class played_exchange {
   }
   static void move(rank_exchange const& x) {
     all(x, [&](std::int32_t r, std::uint32_t b) {
-      if (r != x.me ? !x.sends(x.me, r) : !x.keeps()) return true;
+      if (!x.gives_to(r)) return true;
       rank_exchange::piece const part = x.share(r, b);
       copy_watched(reinterpret_cast<std::byte*>(part.to), reinterpret_cast<std::byte const*>(part.from),
                    part.bytes);
@@ -95,8 +95,8 @@ class played_exchange {
   }
   static void send_packets(rank_exchange const& x) {
     all(x, [&](std::int32_t r, std::uint32_t b) {
+      if (!x.gives_to(r)) return true;
       rank_exchange::piece const part = x.for_rank(r);
-      if (r == x.me ? !x.keeps() : !x.sends(x.me, r)) return true;
       for_packets(x, b, [&](std::uint32_t i, std::uint64_t offset, std::uint64_t bytes) {
         std::uint64_t value = 0;
         std::memcpy(&value, reinterpret_cast<std::byte const*>(part.from + offset), bytes);

@@ -130,6 +130,10 @@ struct rank_exchange {
     piece const own = for_rank(me);
     return own.to != own.from;
   }
+  /// Whether this rank stores what is for that one, which may be itself.
+  [[nodiscard]] ATOLL_ANYWHERE bool gives_to(std::int32_t r) const {
+    return r == me ? keeps() : sends(me, r);
+  }
   /// One of shares of so many bytes.
   ATOLL_ANYWHERE static piece cut(piece whole, std::uint64_t which, std::uint64_t share) {
     std::uint64_t const begin = which * share < whole.bytes ? which * share : whole.bytes;

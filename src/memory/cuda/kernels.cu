@@ -141,17 +141,13 @@ __device__ void spread(To const& to, std::uint64_t from, std::uint64_t begin, st
 /// What is told of, and passed on, while more is under way.
 constexpr std::uint64_t bytes_of_chunk = 4 * 16 * rank_exchange::threads;
 
-__device__ bool gives_to(rank_exchange const& x, std::int32_t r) {
-  return r == x.me ? x.keeps() : x.sends(x.me, r);
-}
-
 /// The same to all, behind the root if it is passed on.
 __device__ void send_one(rank_exchange const& x, std::uint32_t block, std::uint64_t number, to_several& to) {
   if (threadIdx.x == 0) {
     to.ranks = 0;
     for (std::int32_t k = 1; k <= x.ranks; ++k) {
       std::int32_t const r = x.ahead(k);
-      if (gives_to(x, r)) to.places[to.ranks++] = x.share(r, block).to;
+      if (x.gives_to(r)) to.places[to.ranks++] = x.share(r, block).to;
     }
   }
   __syncthreads();
@@ -177,7 +173,7 @@ __device__ void send_parts(rank_exchange const& x, std::uint32_t block, std::uin
     more = false;
     for (std::int32_t k = 1; k <= x.ranks; ++k) {
       std::int32_t const r = x.ahead(k);
-      if (!gives_to(x, r)) continue;
+      if (!x.gives_to(r)) continue;
       rank_exchange::piece const part = x.share(r, block);
       if (begin >= part.bytes) continue;
       std::uint64_t const left = part.bytes - begin;
