@@ -3,13 +3,10 @@
 
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/token.hpp>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "../common.hpp"
-#include "engine/progress/progress_engine.hpp"
+#include "bundles.hpp"
 
 namespace {
 
@@ -26,26 +23,9 @@ using atl::engine::pressure;
 long sum;
 int runs;
 
-class bundles_test : public multirank::fixture {
+class bundles_test : public bundles_fixture {
  protected:
-  void SetUp() override {
-    multirank::fixture::SetUp();
-    upcxx::rpc(right, [] {}).wait();  // the connection stands
-    upcxx::barrier();
-    sum = runs = 0;
-    end_burst();
-    upcxx::barrier();
-    end_burst();
-  }
-  /// Internal progress only: nothing of the other side's runs here.
-  static void end_burst() { upcxx::progress(upcxx::progress_level::internal); }
-  message_bundle const& bundle(lane way = lane::request) const {
-    return network_messages::here().peer(right).bundles[atl::transport::index_of(way)];
-  }
-  /// A bad network has no room now and then, and what it has no room for waits elsewhere.
-  static bool exact() {
-    return std::string_view(std::getenv("ATOLL_SIM_NETWORK")).find("bad") == std::string_view::npos;
-  }
+  void begin() override { sum = runs = 0; }
   void expect_in_bundle(std::uint32_t messages) const {
     if (!exact()) return;
     EXPECT_EQ(bundle().begun, messages != 0);

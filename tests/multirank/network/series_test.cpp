@@ -2,42 +2,23 @@
 // the difference. Linked with the library's objects, to look inside.
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 #include <vector>
 
-#include "../common.hpp"
-#include "engine/progress/progress_engine.hpp"
+#include "bundles.hpp"
 
 namespace {
 
 using atl::engine::message_bundle;
-using atl::engine::network_messages;
 using upcxx::atomic_op;
 using upcxx::operation_cx;
 
-class series_test : public multirank::fixture {
+class series_test : public bundles_fixture {
  protected:
-  void SetUp() override {
-    multirank::fixture::SetUp();
-    upcxx::rpc(right, [] {}).wait();  // the connection stands
-    upcxx::barrier();
-    end_burst();
-    upcxx::barrier();
-    end_burst();
-  }
-  static void end_burst() { upcxx::progress(upcxx::progress_level::internal); }
-  message_bundle const& bundle() const {
-    return network_messages::here()
-        .peer(right)
-        .bundles[atl::transport::index_of(atl::transport::lane::control)];
-  }
-  /// A bad network has no room now and then, and what it has no room for waits elsewhere.
   static void expect_waiting(std::uint32_t messages, message_bundle const& b) {
-    if (std::string_view(std::getenv("ATOLL_SIM_NETWORK")).find("bad") != std::string_view::npos) return;
+    if (!exact()) return;
     EXPECT_EQ(b.begun ? b.messages : 0, messages);
   }
-  void expect_waiting(std::uint32_t messages) const { expect_waiting(messages, bundle()); }
+  void expect_waiting(std::uint32_t messages) const { expect_waiting(messages, bundle(lane::control)); }
   void put(long value, std::size_t at, upcxx::promise<> const& all) const {
     upcxx::rput(value, words.at(right) + static_cast<std::ptrdiff_t>(at), operation_cx::as_promise(all));
   }
