@@ -423,8 +423,14 @@ TEST_F(cuda_death_test, a_copy_that_fails_ends_the_job_with_the_drivers_words) {
     auto const segment = kind->create(1, mib, nullptr);
     program_streams& streams = *kind->streams();
     stream_handle const on = streams.make(1);
+    std::vector<int> order;
+    watched record;
+    record.order = &order;
+    fake_->hold(true);  // else the copy may have failed when the stream is marked
     streams.copy(on, end(*segment), end(*segment, 64), 4, false);
-    finish(*kind, on);
+    streams.report(on, &record);
+    fake_->hold(false);
+    wait(*kind, order, 1);
   };
   EXPECT_DEATH(fail_in_stream("fail_copy=1"),
                "CUDA: what was started in stream 0x.* of device 1 failed: an illegal memory access");
