@@ -48,12 +48,12 @@ for pattern in "${patterns[@]}"; do
   fi
 done
 
+# One look at all processes, which need not be read one by one; grep itself must not have the token among its arguments.
+printf '%s\n' "$token" >"$work/token"
 left=""
-for cmdline in /proc/[0-9]*/cmdline; do
-  if tr '\0' ' ' <"$cmdline" 2>/dev/null | grep -q "$token"; then
-    left+=" ${cmdline//[^0-9]/}"
-  fi
-done
+while read -r cmdline; do
+  left+=" ${cmdline//[^0-9]/}"
+done < <(grep -laFf "$work/token" /proc/[0-9]*/cmdline 2>/dev/null)
 if [[ -n $left ]]; then
   complain "processes left behind:$left"
   kill -9 $left 2>/dev/null
