@@ -1,7 +1,6 @@
 #pragma once
 
-/// What every multirank test uses: a fixture that keeps the ranks in step, byte patterns that depend on rank
-/// and offset, and buffers with guard bytes.
+/// What every multirank test uses: a fixture that keeps the ranks in step, and buffers of patterns between guard bytes.
 
 #include <gtest/gtest.h>
 
@@ -14,6 +13,7 @@
 
 #include <upcxx/upcxx.hpp>
 
+#include "support/pattern.hpp"
 #include "support/shared_memory.hpp"
 
 namespace multirank {
@@ -52,44 +52,6 @@ inline void poll(int times = 50) {
   for (int i = 0; i < times; ++i) {
     upcxx::progress();
   }
-}
-
-/// A byte that depends on the writer, the position and a salt, without a short period.
-constexpr std::uint8_t pattern(int rank, std::size_t offset, int salt = 0) {
-  std::uint64_t x = (offset + 1) * 0x9E3779B97F4A7C15ull +
-                    static_cast<std::uint64_t>(rank + 1) * 0xC2B2AE3D27D4EB4Full +
-                    static_cast<std::uint64_t>(salt + 1) * 0x165667B19E3779F9ull;
-  x ^= x >> 29;
-  x *= 0xBF58476D1CE4E5B9ull;
-  return static_cast<std::uint8_t>(x >> 40);
-}
-
-inline void fill_pattern(std::uint8_t* bytes, std::size_t count, int rank, int salt = 0) {
-  for (std::size_t i = 0; i < count; ++i) {
-    bytes[i] = pattern(rank, i, salt);
-  }
-}
-
-/// Offset of the first wrong byte, or `count` when all are right.
-inline std::size_t first_mismatch(std::uint8_t const* bytes, std::size_t count, int rank, int salt = 0) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (bytes[i] != pattern(rank, i, salt)) {
-      return i;
-    }
-  }
-  return count;
-}
-
-constexpr std::uint8_t guard_byte = 0xA5;
-
-/// True when all of [begin, end) still holds the guard value.
-inline bool all_guard(std::uint8_t const* begin, std::uint8_t const* end) {
-  for (; begin != end; ++begin) {
-    if (*begin != guard_byte) {
-      return false;
-    }
-  }
-  return true;
 }
 
 /// Checks a buffer of `total` bytes that was all guard bytes before `count` patterned bytes
