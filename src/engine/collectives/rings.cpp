@@ -114,7 +114,7 @@ void rings::look(std::uint64_t waited_ns) {
   // Questions that arrive begin a wait anew, but not the call.
   waited_ns = now_ns() - since_ns_;
   // Creation is where lists may differ, so only it asks: others that wait merely hand on.
-  if (kind_of(call->signature_) != collective_kind::create || waited_ns < next_ask_ns_) return;
+  if (atl::kind_of(call->signature_) != collective_kind::create || waited_ns < next_ask_ns_) return;
   next_ask_ns_ = waited_ns + std::clamp(waited_ns, first_ask_ns, longest_gap_ns);
   ask();
 }
