@@ -20,7 +20,7 @@ die() {
 packages_build="g++ cmake ninja-build ccache pkg-config libdw1 libcli11-dev libsqlite3-dev nlohmann-json3-dev libhwloc-dev libpmix-dev libucx-dev libfabric-dev"
 packages_use="libopenmpi-dev openmpi-bin libtrilinos-kokkos-dev python3 python3-matplotlib"
 packages_test="libgtest-dev libgmock-dev libbenchmark-dev libdw-dev make git"
-packages_sanitize="clang-16 libclang-rt-16-dev llvm-16"
+packages_sanitize="clang-16 libclang-rt-16-dev lld-16 llvm-16"
 packages_docs="doxygen python3-sphinx python3-myst-parser python3-breathe python3-sphinx-rtd-theme python3-matplotlib"
 packages_format="clang-format-14 git"
 packages_tidy="clang-tidy-16 git"
