@@ -193,6 +193,7 @@ TEST_F(cuda_test, announced_copies_write_their_word_while_nobody_looks_and_need_
   for (char const* const what : {"", "refuse=write", "refuse=register"}) {
     bool const can = *what == '\0';
     testing::internal::CaptureStderr();
+    for (announcement_line& line : lines) line.word = 0;
     auto const kind = open(what);
     auto const segment = kind->create(0, mib, nullptr);
     kind->know_host_memory(lines, sizeof lines);

@@ -104,6 +104,7 @@ TEST_F(hip_streams_test, a_stream_waits_for_words_of_devices_and_of_the_host) {
     for (copy_end const w :
          on_host ? std::vector{host(word)} : std::vector{end(*own, 64), end(*other, 128)}) {
       streams.write(on, w, ~std::uint64_t{1});
+      finish(*kind, on);  // else the other stream's 2 may come before it
       noted_copy passed;
       EXPECT_TRUE(streams.wait(on, w, 1, comparison::at_least));
       EXPECT_TRUE(streams.need_polls());
@@ -227,6 +228,7 @@ TEST_F(hip_streams_test, segments_outlive_what_streams_do) {
   program_streams& streams = *kind->streams();
   stream_handle const on = streams.make(0);
   streams.write(on, end(*own), 0);
+  finish(*kind, on);  // else the other stream's 1 may come before it
   streams.wait(on, end(*own), 1, comparison::at_least);
   std::uint64_t const number = kind->begin_waiting();
   noted_copy passed;

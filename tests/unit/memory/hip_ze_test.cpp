@@ -182,6 +182,7 @@ TYPED_TEST(vendor_test, copies_are_announced_where_streams_write) {
   alignas(4096) static announcement_line lines[1];
   for (char const* const what : {"", "refuse=write", "refuse=register"}) {
     testing::internal::CaptureStderr();
+    lines[0].word = 0;
     auto const kind = this->open(what);
     auto const segment = kind->create(0, mib, nullptr);
     kind->know_host_memory(lines, sizeof lines);
