@@ -1,7 +1,6 @@
 #include "base/doorbell.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <random>
 #include <thread>
 
@@ -32,14 +31,12 @@ TEST(doorbell, a_sleep_ends_by_itself) {
 TEST(doorbell, does_not_sleep_when_the_bell_rang_after_the_announcement) {
   doorbell me{};
   sleeper_count sleepers{0};
-  auto const begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) {
     std::uint32_t const bell = announce(me, sleepers, false);
     wake(me);
-    sleep(me, bell, 20 * second_ns);
+    sleep(me, bell, 3600 * second_ns);  // returns at once, or this test comes to its limit
     withdraw(sleepers);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(doorbell, rings_once_for_each_announcement) {
@@ -60,7 +57,7 @@ TEST(doorbell, rings_once_for_each_announcement) {
 
 // The sender spins until the sleeper has seen the last number, and says the next one up to some microseconds
 // later: before, while and after the sleeper announces itself.
-// A missed wake-up shows by a sleep that nobody ends.
+// A missed wake-up shows by a bell that has not been rung though the sender is done with it.
 TEST(doorbell, misses_no_wake_up_though_senders_do_not_fence) {
   if (!os::join_remote_fences()) GTEST_SKIP() << "no membarrier on this machine";
   constexpr std::uint32_t rounds = 50'000;
@@ -68,6 +65,7 @@ TEST(doorbell, misses_no_wake_up_though_senders_do_not_fence) {
   sleeper_count sleepers{0};
   alignas(64) std::atomic<std::uint32_t> said{0};
   alignas(64) std::atomic<std::uint32_t> seen{0};
+  alignas(64) std::atomic<std::uint32_t> rung{0};
   std::thread sender([&] {
     std::minstd_rand random(1);
     for (std::uint32_t i = 1; i <= rounds; ++i) {
@@ -77,6 +75,7 @@ TEST(doorbell, misses_no_wake_up_though_senders_do_not_fence) {
       spin_up_to(2'000, random);
       said.store(i, std::memory_order_release);
       wake(me);
+      rung.store(i, std::memory_order_release);
     }
   });
   int missed = 0;
@@ -86,12 +85,11 @@ TEST(doorbell, misses_no_wake_up_though_senders_do_not_fence) {
     while (said.load(std::memory_order_acquire) != i) {
       std::uint32_t const bell = announce(me, sleepers, true);
       if (said.load(std::memory_order_acquire) != i) {
-        auto const begin = std::chrono::steady_clock::now();
         sleep(me, bell, second_ns);
-        // Who was rung for wakes with the number there and the bell rung.
-        if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(900) &&
-            said.load(std::memory_order_acquire) == i && me.word.load() == bell) {
-          ++missed;
+        // Who was rung for finds the bell rung. The sender may have been kept from it for longer than a sleep.
+        if (said.load(std::memory_order_acquire) == i && me.word.load() == bell) {
+          while (rung.load(std::memory_order_acquire) != i) std::this_thread::yield();
+          if (me.word.load() == bell) ++missed;
         }
       }
       withdraw(sleepers);
