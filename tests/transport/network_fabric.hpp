@@ -19,6 +19,9 @@
 
 namespace atl::transport {
 
+/// After which something does not come any more.
+inline constexpr std::chrono::minutes too_long{4};
+
 /// What is open between ranks of one job; owns whatever they share.
 class network_job {
  public:
@@ -137,7 +140,7 @@ class network_test : public testing::TestWithParam<network_kind> {
   /// Polls all ranks in turn until it is so; fails after a while.
   template <class Condition>
   [[nodiscard]] bool until(Condition const& condition) {
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    auto const end = std::chrono::steady_clock::now() + too_long;
     for (unsigned n = 0; !condition(); ++n) {
       for (auto& one : nodes) {
         if (one->net != nullptr) one->poll();

@@ -44,12 +44,13 @@ TEST(sim_options, Values) {
   EXPECT_EQ(parse_options("bad=yes,refuse=0").refuse, 0U);
   EXPECT_GT(parse_options("bad=yes,refuse=0").reorder, 0U);
   EXPECT_EQ(parse_options("bad=yes").errors, 0U);
+  EXPECT_EQ(parse_options("turn=10s").turn_ns, 10'000'000'000U);
 }
 
 TEST(sim_options, TextMeansTheSame) {
   for (char const* const text :
        {"bad=yes", "latency=20us,bandwidth=10GB/s", "passive=no,atomics=no,vectors=no",
-        "ordered=yes,packet=512,packets=64,longest=30KB,errors=5,seed=99"}) {
+        "ordered=yes,packet=512,packets=64,longest=30KB,errors=5,seed=99", "lockstep=yes,turn=2s"}) {
     std::string const once = to_text(parse_options(text));
     EXPECT_FALSE(once.empty());
     EXPECT_EQ(to_text(parse_options(once)), once);

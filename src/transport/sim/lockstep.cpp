@@ -9,8 +9,6 @@
 namespace atl::transport::sim {
 namespace {
 
-constexpr std::uint64_t patience_ns = 500'000'000;
-
 std::int32_t owner(std::uint64_t turn) { return static_cast<std::int32_t>(turn & 0xffff); }
 
 }  // namespace
@@ -50,14 +48,14 @@ void lockstep::next() {
     if (now != seen) {
       seen = now;
       since = now_ns();
-    } else if (now_ns() - since > patience_ns) {
+    } else if (now_ns() - since > patience_ns_) {
       if (turn_.compare_exchange_strong(seen, after(seen), std::memory_order_acq_rel) && !warned_) {
         warned_ = true;
         warn(
             "sim",
             "lockstep: rank %d has not called the library for %d ms; its turn was passed on, so this run may "
-            "not repeat",
-            owner(seen), static_cast<int>(patience_ns / 1'000'000));
+            "not repeat (ATOLL_SIM_NETWORK=turn=10s waits longer)",
+            owner(seen), static_cast<int>(patience_ns_ / 1'000'000));
       }
       seen = turn_.load(std::memory_order_acquire);
       since = now_ns();

@@ -7,14 +7,21 @@
 #include <cstdint>
 
 #include "transport/sim/layout.hpp"
+#include "transport/sim/options.hpp"
 
 namespace atl::transport::sim {
 
 class lockstep {
  public:
   /// Ranks are in step from the first call on at which all of them live.
-  lockstep(layout const& map, std::byte* base, std::int32_t ranks, std::int32_t me, std::uint64_t seed)
-      : map_(map), base_(base), ranks_(ranks), me_(me), seed_(seed), turn_(map.page_of(base, 0)->turn) {}
+  lockstep(layout const& map, std::byte* base, std::int32_t ranks, std::int32_t me, options const& how)
+      : map_(map),
+        base_(base),
+        ranks_(ranks),
+        me_(me),
+        seed_(how.seed),
+        patience_ns_(how.turn_ns),
+        turn_(map.page_of(base, 0)->turn) {}
 
   /// Passes the turn on, and waits until it is this rank's again.
   void next();
@@ -29,6 +36,7 @@ class lockstep {
   std::byte* base_;
   std::int32_t ranks_, me_;
   std::uint64_t seed_;
+  std::uint64_t patience_ns_;
   std::atomic<std::uint64_t>& turn_;       ///< number of the turn, and in the lowest 16 bits whose it is
   std::uint64_t had_ = ~std::uint64_t{0};  ///< the last one of this rank
   bool begun_ = false, warned_ = false;

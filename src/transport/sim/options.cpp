@@ -160,13 +160,13 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.flag("coherent", o.coherent) || r.flag("loopback", o.loopback) ||
       r.choice("stale", o.stale, stale_choices) || r.choice("losses", o.losses, loss_choices) ||
       r.number("connections", o.connections, 0, 1U << 20) || r.time("idle", o.idle_ns) ||
-      r.time("message", o.message_ns);
+      r.time("message", o.message_ns) || r.time("turn", o.turn_ns);
   if (!known) {
     refuse(
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
         "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
-        "vectors, gpu, atomics, coherent, loopback, stale, losses, connections, idle, message");
+        "vectors, gpu, atomics, coherent, loopback, stale, losses, connections, idle, message, turn");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
 }
@@ -240,6 +240,7 @@ std::string to_text(options const& o) {
   add("connections", o.connections, rest.connections);
   add("idle", o.idle_ns, rest.idle_ns, "ns");
   add("message", o.message_ns, rest.message_ns, "ns");
+  add("turn", o.turn_ns, rest.turn_ns, "ns");
   return text;
 }
 

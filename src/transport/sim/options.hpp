@@ -40,8 +40,9 @@ struct options {
   unsigned misses = 0;       ///< keys that are not known, a few times
   unsigned errors = 0;       ///< operations that fail
 
-  bool lockstep = false;  ///< one rank at a time
-  bool passive = true;    ///< no: nothing leaves but in poll()
+  bool lockstep = false;                ///< one rank at a time
+  std::uint64_t turn_ns = 500'000'000;  ///< longest that a rank may have to itself then
+  bool passive = true;                  ///< no: nothing leaves but in poll()
   bool ordered = false;
   bool late = true;
   bool notified = true;

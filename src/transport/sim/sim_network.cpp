@@ -47,7 +47,7 @@ sim_network::sim_network(config const& how)
   }
   page->bell.event.store(static_cast<std::uint32_t>(event_ + 1), std::memory_order_relaxed);
   wire_.hold_back(!how_.passive);
-  if (how_.lockstep) in_step_ = std::make_unique<lockstep>(wire_.map(), how.base, ranks_, me_, how_.seed);
+  if (how_.lockstep) in_step_ = std::make_unique<lockstep>(wire_.map(), how.base, ranks_, me_, how_);
   page->state.store(lives, std::memory_order_release);
 }
 
