@@ -46,13 +46,15 @@ bool has_ended(::pid_t number) {
 
 std::string words_of(card const& of) { return format("%s (%s)", of.name.data(), of.ranks.data()); }
 
-keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds)
+keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds,
+               std::int64_t turn_ms)
     : orders_(what),
       secret_(std::as_bytes(std::span(orders_.secret))),
       board_(board),
       listeners_(std::move(listeners)),
       wards_(what.local_ranks),
       pidfds_(pidfds),
+      turn_ms_(turn_ms),
       previous_((what.host + what.hosts - 1) % what.hosts, words_of(what.previous)),
       next_((what.host + 1) % what.hosts, words_of(what.next)),
       calling_(next_.host(), next_.words()),

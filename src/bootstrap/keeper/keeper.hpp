@@ -24,6 +24,9 @@ namespace atl::keeping {
 /// After a rank has fallen, or a neighbour: most launchers end the job then.
 inline constexpr std::int64_t launchers_turn_ms = 1000;
 
+/// Between the hosts' turns to say why the job ends: the first that is left has told the others by then.
+inline constexpr std::int64_t usual_turn_ms = 50;
+
 /// Has the keeper of this process, and so all of the job, say what ranks are doing. Handles a signal.
 void ask_for_picture(int signal) noexcept;
 
@@ -36,7 +39,8 @@ std::string words_with_addresses(card const& of);
 class keeper {
  public:
   /// `pidfds`: ranks are watched by these where the system has them, and else by their numbers.
-  keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds = true);
+  keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds = true,
+         std::int64_t turn_ms = usual_turn_ms);
   /// Until all ranks of the host have ended.
   void run();
 
@@ -94,6 +98,7 @@ class keeper {
   std::vector<os::unique_fd> listeners_;
   std::vector<ward> wards_;
   bool pidfds_;
+  std::int64_t turn_ms_;
   neighbour previous_;
   neighbour next_;
   neighbour calling_;               ///< the next one, until it has answered and proved who it is

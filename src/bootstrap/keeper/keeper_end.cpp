@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t status_travels_ms = 500;  ///< of a rank that has ended the job, to the launcher
 constexpr std::int64_t goodbye_ms = 1000;        ///< between SIGTERM and SIGKILL
 constexpr std::int64_t words_travel_ms = 200;    ///< to the user, before ranks are ended
+constexpr std::int64_t most_turns = 16;          ///< later hosts have theirs with that one
 
 }  // namespace
 
@@ -41,7 +42,7 @@ void keeper::look_at_clock() {
 /// one: the launcher, which may still reach both, then ends the other side before that has spoken. Who has lost its own cable
 /// would be heard when all is over.
 void keeper::speak() {
-  std::int64_t turn = std::min<std::int64_t>(50 * orders_.host, 800);
+  std::int64_t turn = turn_ms_ * std::min<std::int64_t>(orders_.host, most_turns);
   bool const apart = alone_ && orders_.host != 0;
   if (apart) turn = std::max(turn, patience_ * 15 / 100);
   if (now_ms() - ending_since_ < turn) return;

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 #include <new>
 #include <set>
 #include <string>
@@ -30,6 +31,10 @@ using namespace atl::keeping;
 
 constexpr std::uint32_t usual_patience_ms = 2000;
 constexpr std::size_t frames_in_patience = 20;
+/// So long that the first host has spoken before the next one's turn also where it is seldom given a core.
+constexpr std::int64_t long_turn_ms = 1000;
+/// After which something will not happen any more.
+constexpr std::chrono::seconds too_long{60};
 
 /// What lies between a keeper and the next one: a link that can become silent, as TCP is after a cut, for the connections of that time.
 class link_between {
@@ -65,7 +70,7 @@ class link_between {
 
   /// Carries what there is to carry, until so many bytes have gone both ways over one connection; false: not in time.
   bool carry(std::size_t least) {
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto const end = std::chrono::steady_clock::now() + too_long;
     while (std::chrono::steady_clock::now() < end) {
       std::vector<pollfd> found{{listener_.get(), POLLIN, 0}};
       for (auto const& [from, to] : pairs_) found.push_back({from, POLLIN, 0});
@@ -196,14 +201,14 @@ class KeeperRing : public testing::Test {
     ::signal(SIGQUIT, &ask_for_picture);
     std::vector<atl::os::unique_fd> listeners = std::move(hosts_[h].at.listeners);
     for (host& each : hosts_) each.at.listeners.clear();
-    keeper(what, hosts_[h].board, std::move(listeners), pidfds_).run();
+    keeper(what, hosts_[h].board, std::move(listeners), pidfds_, long_turn_ms).run();
     ::_exit(0);
   }
 
   /// Waits for processes to end: by which signal each did, in order; -1: it was not ended in time.
   static std::vector<int> ended(std::vector<::pid_t> const& which) {
     std::vector<int> how(which.size(), -1);
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto const end = std::chrono::steady_clock::now() + too_long;
     for (std::size_t i = 0; i < which.size();) {
       int status = 0;
       if (::waitpid(which[i], &status, WNOHANG) == which[i]) {
@@ -235,7 +240,7 @@ class KeeperRing : public testing::Test {
     ::ssize_t const got = ::read(said_[0], text.data(), text.size());
     return {text.data(), static_cast<std::size_t>(std::max<::ssize_t>(got, 0))};
   }
-  /// What has been said when all hosts have shown their ranks, which have some seconds.
+  /// What has been said when all hosts have shown their ranks.
   [[nodiscard]] std::string pictures() const {
     std::string text;
     auto const shown = [&] {
@@ -244,10 +249,10 @@ class KeeperRing : public testing::Test {
         ++found;
       return found;
     };
-    for (int tries = 0; tries < 200 && shown() < hosts_.size(); ++tries) {
-      ::usleep(50'000);
+    await([&] {
       text += said();
-    }
+      return shown() >= hosts_.size();
+    });
     return text;
   }
   /// Of three hosts, and nothing else.
@@ -259,8 +264,21 @@ class KeeperRing : public testing::Test {
     }
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3 * 4) << text;
   }
-  /// Until the ring stands: nothing tells, but meetings take a few milliseconds.
-  static void settle() { ::usleep(300'000); }
+  /// False: not in time.
+  static bool await(std::function<bool()> const& holds) {
+    auto const end = std::chrono::steady_clock::now() + too_long;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      ::usleep(1000);
+    }
+    return true;
+  }
+  /// Until the ring stands, as ranks are told.
+  void settle() const {
+    for (host const& each : hosts_) EXPECT_TRUE(await([&] { return each.board[0].met.load() != 0; }));
+  }
+  /// For what must not happen to happen.
+  static void let_pass() { ::usleep(300'000); }
 
   bool pidfds_ = true;
   std::uint32_t picture_ms_ = 0;
@@ -328,7 +346,7 @@ TEST_F(KeeperRing, AJobThatIsStoppedAsAWholeGoesOn) {
   for (::pid_t const each : all) ::kill(each, SIGSTOP);
   ::usleep(patience_ms_ * 1500);
   for (::pid_t const each : all) ::kill(each, SIGCONT);
-  settle();
+  let_pass();
   expect_good_end();
 }
 
@@ -401,11 +419,8 @@ TEST_F(KeeperRing, OneHostExplainsAMistakeOfSeveral) {
   start(4);
   settle();
   auto const explained = [this](std::size_t h) { return hosts_[h].board[1].explained.load(); };
-  auto const wait_for = [&](std::size_t h) {
-    for (int ms = 0; explained(h) == 0 && ms < 20'000; ++ms) ::usleep(1000);
-  };
   for (std::size_t const h : {1, 2}) hosts_[h].board[0].how = standing::ends_job;
-  for (std::size_t const h : {0, 2, 3}) wait_for(h);
+  for (std::size_t const h : {0, 2, 3}) await([&] { return explained(h) != 0; });
   EXPECT_EQ(explained(0), 1U);
   EXPECT_EQ(explained(1), 0U);
   EXPECT_EQ(explained(2), 1U);
@@ -414,7 +429,7 @@ TEST_F(KeeperRing, OneHostExplainsAMistakeOfSeveral) {
   EXPECT_EQ(::waitpid(hosts_[3].ranks[0], nullptr, WNOHANG), 0);
   // One that comes later is not the first, whatever its number.
   hosts_[0].board[0].how = standing::ends_job;
-  settle();
+  let_pass();
   EXPECT_EQ(explained(0), 1U);
   for (::pid_t const rank : ranks_but({})) ::kill(rank, SIGKILL);
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(4, 0));
@@ -425,15 +440,14 @@ TEST_F(KeeperRing, AMistakeBeforeKeepersMeetIsKnownWhenTheyHave) {
   start_ranks(3);
   hosts_[1].board[0].how = standing::ends_job;
   start_keeper(1);
-  settle();
+  let_pass();
   auto const met = [this](std::size_t h) { return hosts_[h].board[1].met.load(); };
   auto const explained = [this](std::size_t h) { return hosts_[h].board[1].explained.load(); };
   EXPECT_EQ(met(1), 0U);
   // One that makes the same mistake waits until keepers have met.
   hosts_[2].board[0].how = standing::ends_job;
   for (std::uint32_t const h : {0U, 2U}) start_keeper(h);
-  for (int ms = 0; (met(1) == 0 || explained(0) == 0 || explained(2) == 0) && ms < 20'000; ++ms)
-    ::usleep(1000);
+  await([&] { return met(1) != 0 && explained(0) != 0 && explained(2) != 0; });
   EXPECT_EQ(met(1), 1U);
   EXPECT_EQ(explained(0), 1U);
   EXPECT_EQ(explained(1), 0U);
@@ -466,7 +480,7 @@ TEST_F(KeeperRing, EachHostShowsItsRanksWhenOneIsAsked) {
   ::usleep(1'100'000);
   for (auto const& each : hosts_) ::kill(each.keeper, SIGQUIT);
   expect_one_table_each(pictures());
-  settle();
+  let_pass();
   EXPECT_EQ(said(), "");
   expect_good_end();
 }
@@ -490,7 +504,7 @@ TEST_F(KeeperRing, TheJobEndsBeforeKeepersMeet) {
     ASSERT_EQ(ended({rank}), std::vector<int>{SIGKILL});
   }
   start_keeper(1);
-  settle();
+  let_pass();
   start_keeper(0);
   EXPECT_EQ(ended(hosts_[0].ranks), std::vector<int>(2, SIGTERM));
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(2, 0));
@@ -503,10 +517,10 @@ TEST_F(KeeperRing, OneHostSaysThatNoneCanBeReached) {
   for (host& each : hosts_) each.at.mine.addresses = {};
   for (std::uint32_t h = 0; h < 3; ++h) start_keeper(h);
   std::string text;
-  for (int tries = 0; tries < 200 && text.empty(); ++tries) {
-    ::usleep(50'000);
+  await([&] {
     text = said();
-  }
+    return !text.empty();
+  });
   ::usleep(patience_ms_ * 1000);  // others would say so at about the same time
   text += said();
   EXPECT_EQ(
