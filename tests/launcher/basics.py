@@ -73,7 +73,6 @@ class Basics(LauncherTest):
             self.skipTest("not permitted: mount")
         got = self.run_job("-n", 2, *alone, "sh", "-c", hide, "sh", PROGRAM, "share")
         self.assertNotEqual(got.status, 0, got)
-        self.assertLess(got.seconds, 10, got)
         self.assertIn("local rank 1 has no access to the memory", got.err)
         self.assertIn("several network namespaces", got.err)
         self.assertRegex(got.err, r"/proc/\d+/fd/\d+: ")

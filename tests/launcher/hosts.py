@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from support import ATOLL, own_terminal, PROGRAM
+from support import ATOLL, own_terminal, PATIENCE, PROGRAM
 
 
 class Hosts(unittest.TestCase):
@@ -23,13 +23,15 @@ class Hosts(unittest.TestCase):
         self.folder = folder.name
         self.told = os.path.join(self.folder, "told")
 
-    def install(self, *names, act="exit 0"):
+    def install(self, *names, before="", act="exit 0"):
         for name in names:
             file = os.path.join(self.folder, name)
             with open(file, "w", encoding="utf-8") as script:
                 script.write(f"""#!/bin/sh
 case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo 'MPI plugin types are... pmi2 pmix'; exit 0 ;; esac
-{{ printf '%s|' {name} "$@"; echo; /usr/bin/env; }} > {self.told}
+{before}
+{{ printf '%s|' {name} "$@"; echo; /usr/bin/env; }} > {self.told}.part
+/bin/mv {self.told}.part {self.told}
 {act}
 """)
             os.chmod(file, 0o755)
@@ -37,7 +39,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
     def start(self, *words, status=0, **environment):
         # Only what these tests install is on the path; a shell's own words need none.
         done = subprocess.run([ATOLL, "run", *map(str, words)], env={"PATH": f"{self.folder}:/nowhere", "HOME": "/", **environment}, text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, status, done)
         return done
 
@@ -119,7 +121,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.assertEqual(job.stdout.readline(), b"words\n")
         job.stdout.close()
-        self.assertEqual(job.wait(30), 128 + signal.SIGPIPE)
+        self.assertEqual(job.wait(PATIENCE), 128 + signal.SIGPIPE)
         with open(self.told, encoding="utf-8") as file:
             self.assertTrue(file.read().endswith("ended\n"))
 
@@ -128,7 +130,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.install("mpirun", act=act)
             with open("/dev/full", "w", encoding="utf-8") as full:
                 got = subprocess.run([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdin=subprocess.DEVNULL, stdout=full,
-                                     stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                                     stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
             self.assertEqual(got.returncode, 1, got)
             self.assertEqual(got.stderr.count("cannot write standard output: No space left on device\n"), 1, got)
 
@@ -137,10 +139,8 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         got = self.start("--hosts", "a", "--timeout", "0.3", PROGRAM, status=124)
         self.assertIn("the time is up", got.stderr)
         # It waits for a host that is gone: its ranks have been ended.
-        self.install("mpirun", act="echo 'atoll: host a: host b (rank 1) is lost: nothing has been heard of it for 7.0 s' >&2; exec /bin/sleep 60")
-        begin = time.monotonic()
+        self.install("mpirun", act="echo 'atoll: host a: host b (rank 1) is lost: nothing has been heard of it for 7.0 s' >&2; exec /bin/sleep 600")
         self.start("--hosts", "a,b", PROGRAM, status=1)
-        self.assertLess(time.monotonic() - begin, 50)
 
     def test_hydra_waits_for_a_host_without_a_way(self):
         # It does not look at agents that have ended.
@@ -155,19 +155,21 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.assertIn("all ranks of b have ended without having come to upcxx::init()", self.start("--hosts", "a,b", PROGRAM, status=1).stderr)
 
     def test_signals_are_handed_on(self):
-        self.install("mpirun", act=self.hangs())
+        self.install("mpirun", **self.hangs())
         job = subprocess.Popen([ATOLL, "run", "--hosts", "a", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.DEVNULL)
-        while not os.path.exists(self.told):
-            time.sleep(0.01)
-        time.sleep(0.2)
+        self.wait_until_told()
         job.terminate()
-        self.assertEqual(job.wait(30), 128 + signal.SIGTERM)
+        self.assertEqual(job.wait(PATIENCE), 128 + signal.SIGTERM)
         with open(self.told, encoding="utf-8") as file:
             self.assertTrue(file.read().endswith("ended\n"))
 
-    def hangs(self):
-        """A launcher that tells when it is asked to end, not when a terminal kills it."""
-        return f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do /bin/sleep 0.05; done"
+    def hangs(self, first="true"):
+        """A launcher that tells when it is asked to end, from when it has told what it was told, not when a terminal kills it."""
+        return {"before": f"{first}; trap 'echo ended >> {self.told}; exit 5' TERM", "act": "while :; do /bin/sleep 0.05; done"}
+
+    def wait_until_told(self):
+        while not os.path.exists(self.told):
+            time.sleep(0.01)
 
     def quit_job(self, by_terminal=False):
         """Sends SIGQUIT to a job by mpirun as it runs; what it said."""
@@ -175,14 +177,12 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stderr=subprocess.PIPE, text=True,
                                **({"stdin": slave, "preexec_fn": own_terminal} if by_terminal else {"stdin": subprocess.DEVNULL}))
         os.close(slave)
-        while not os.path.exists(self.told):
-            time.sleep(0.01)
-        time.sleep(0.2)
+        self.wait_until_told()
         if by_terminal:
             os.write(master, b"\x1c")
         else:
             job.send_signal(signal.SIGQUIT)
-        _, errors = job.communicate(timeout=30)
+        _, errors = job.communicate(timeout=PATIENCE)
         os.close(master)
         self.assertEqual(job.returncode, 128 + signal.SIGQUIT, errors)
         self.assertIn("got SIGQUIT", errors)
@@ -192,7 +192,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         asked = os.path.join(self.folder, "asked")
         for by_terminal in (False, True):
             with self.subTest(by_terminal=by_terminal):
-                self.install("mpirun", act=f"""case "$*" in *' picture '*) echo "$@" $ATOLL_CLUSTER_JOB > {asked}; exit 0 ;; esac; {self.hangs()}""")
+                self.install("mpirun", **self.hangs(f"""case "$*" in *' picture '*) echo "$@" $ATOLL_CLUSTER_JOB > {asked}; exit 0 ;; esac"""))
                 self.assertNotIn("has failed", self.quit_job(by_terminal))
                 with open(self.told, encoding="utf-8") as file:
                     self.assertIn("\nended\n", file.read())
@@ -205,7 +205,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
                 os.remove(self.told)
 
     def test_nobody_can_be_asked(self):
-        self.install("mpirun", act=f"""case "$*" in *' picture '*) exit 1 ;; esac; {self.hangs()}""")
+        self.install("mpirun", **self.hangs("""case "$*" in *' picture '*) exit 1 ;; esac"""))
         self.assertIn("picture` has failed", self.quit_job())
 
     def test_picture_counts_jobs(self):
@@ -216,10 +216,10 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         got = subprocess.run([ATOLL, "picture", job], text=True, capture_output=True, check=False)
         self.assertEqual((got.returncode, got.stderr), (0, ""), got)
         self.assertRegex(got.stdout, "^1 job asked")
-        self.assertEqual([each.wait(30) for each in keepers[:2]], [-signal.SIGQUIT] * 2)
+        self.assertEqual([each.wait(PATIENCE) for each in keepers[:2]], [-signal.SIGQUIT] * 2)
         self.assertIsNone(keepers[2].poll())
         keepers[2].kill()
-        keepers[2].wait(30)
+        keepers[2].wait(PATIENCE)
 
     def test_verbose_tells_the_name_for_picture(self):
         self.install("mpirun")

@@ -56,7 +56,7 @@ class OutputAndInput(LauncherTest):
 
     def test_standard_output_is_line_buffered(self):
         process = self.start("-n", 2, PROGRAM, "slow-line")
-        ready, _, _ = select.select([process.stdout], [], [], 10)
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
         self.assertTrue(ready)
         self.assertEqual(process.stdout.readline(), "early line\n")
         process.terminate()

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from support import ATOLL, LauncherTest, processes_marked, PROGRAM
+from support import ATOLL, LauncherTest, PATIENCE, processes_marked, PROGRAM
 
 
 class Pmix(LauncherTest):
@@ -21,11 +21,11 @@ class Pmix(LauncherTest):
 
     def tearDown(self):
         # Open MPI's daemon takes a moment to go, and its session folder is its own.
-        self.wait_for(lambda: not processes_marked(self.mark), "no process is left", 10)
+        self.wait_for(lambda: not processes_marked(self.mark), "no process is left")
 
     def mpi(self, ranks, *words):
         command = [self.mpirun, "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), *words]
-        return subprocess.run(command, text=True, capture_output=True, timeout=60, env=self.environment(),
+        return subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE, env=self.environment(),
                               stdin=subprocess.DEVNULL)
 
     def test_exchange(self):
@@ -55,7 +55,7 @@ class Pmix(LauncherTest):
         program = os.path.join(os.path.dirname(PROGRAM), "launcher_mpi_program")
         if not hydra or not os.path.exists(program):
             self.skipTest("MPICH's Hydra is not installed" if not hydra else "built without MPI")
-        got = subprocess.run([hydra, "-n", "3", program, "mpi-first"], text=True, capture_output=True, timeout=60, env=self.environment(),
+        got = subprocess.run([hydra, "-n", "3", program, "mpi-first"], text=True, capture_output=True, timeout=PATIENCE, env=self.environment(),
                              stdin=subprocess.DEVNULL)
         for rank in range(3):
             self.assertIn(f"rank {rank} of 3 by pmi", got.stdout, got.stderr)

@@ -227,8 +227,7 @@ int main(int argc, char** argv) {
              (mode == "segv" || mode == "null-call" || mode == "abort" || mode == "throw" ||
               mode == "throw-int" || mode == "overflow" || mode == "exit" || mode == "job-abort" ||
               mode == "fpe" || mode == "thread-segv" || mode == "kill")) {
-    c.exchange("together");
-    ::usleep(100'000);  // the others are in their "barrier" by then
+    c.exchange("together");  // the others are in their "barrier" by then
     if (mode == "segv") function_that_crashes(reinterpret_cast<int*>(0x10));
     if (mode == "null-call") sink_of_values = function_that_calls_nothing();
     if (mode == "abort") std::abort();
@@ -246,9 +245,9 @@ int main(int argc, char** argv) {
       c.abort(number(2));
     }
   } else {
-    if (mode != "hang") c.exchange("together");
     c.diagnostics().replies_awaited = 3;
     enter(c, activity::barrier, -1);
+    if (mode != "hang") c.exchange("together");
     if (mode == "hang") {
       std::printf("rank %d pid %d hangs\n", rank, static_cast<int>(::getpid()));
       std::fflush(stdout);

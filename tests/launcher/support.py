@@ -21,7 +21,7 @@ import unittest
 # The command, and the misbehaving program beside this file: the first words of the command line.
 ATOLL, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
 SANITIZED = os.environ.get("ATOLL_TEST_SANITIZED") == "1"
-PATIENCE = 30  # seconds; generous, because the machine may be busy
+PATIENCE = 120  # seconds; generous, because the machine may be busy
 # The place of the fault, by libdw where it is installed.
 HAVE_LIBDW = ctypes.util.find_library("dw") is not None
 CRASH_LINE = r"#0 .*function_that_crashes\(int\*\) " + (r"at /\S*/rank_program\.cpp:\d+\n" if HAVE_LIBDW else "in ")
@@ -73,6 +73,20 @@ class Outcome:
         return f"status {self.status} after {self.seconds:.2f} s\n--- out\n{self.out}\n--- err\n{self.err}"
 
 
+def watched_by(launcher):
+    """The processes for whose ends it waits."""
+    found = set()
+    for path in glob.glob(f"/proc/{launcher}/fdinfo/*"):
+        with contextlib.suppress(OSError), open(path) as file:
+            found.update(int(pid) for pid in re.findall(r"(?m)^Pid:\s+(\d+)", file.read()))
+    return found
+
+
+def sleeps(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] == "S"
+
+
 def processes_marked(mark):
     found = []
     for path in glob.glob("/proc/[0-9]*/environ"):
@@ -111,9 +125,9 @@ class LauncherTest(unittest.TestCase):
         self.assert_nothing_left()
 
     def assert_nothing_left(self):
-        self.wait_for(lambda: not processes_marked(self.mark), "no process is left", 3)
+        self.wait_for(lambda: not processes_marked(self.mark), "no process is left")
         # What other tests have there meanwhile comes and goes.
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + PATIENCE
         while files_of_ours() - self.files_before and time.monotonic() < deadline:
             time.sleep(0.01)
         self.assertEqual(files_of_ours() - self.files_before, set())
@@ -140,13 +154,23 @@ class LauncherTest(unittest.TestCase):
             self.fail(f"the job does not end\n{out}\n{err}")
         return Outcome(process.returncode, out, err, time.monotonic() - started)
 
-    def wait_for(self, condition, what, seconds=PATIENCE):
-        deadline = time.monotonic() + seconds
+    def wait_for(self, condition, what):
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if condition():
                 return
             time.sleep(0.01)
         self.fail(f"waited in vain: {what}")
+
+    def run_out_of_time(self, enough, *arguments):
+        """A job that its time limit ends; once more with more time where it has not come so far."""
+        for limit in ("1.5", "20"):
+            got = self.run_job("--timeout", limit, *arguments)
+            self.assertEqual(got.status, 124, got)
+            self.assertIn(f"time is up after {limit} s", got.err)
+            if re.search(enough, got.err):
+                break
+        return got
 
     def start_hanging(self, ranks, *arguments, **options):
         """A job that hangs; returns the launcher and the pids by rank."""
@@ -159,5 +183,5 @@ class LauncherTest(unittest.TestCase):
             found = re.match(r"rank (\d+) pid (\d+) hangs", line)
             if found:
                 pids[int(found[1])] = int(found[2])
-        time.sleep(0.1)  # let them reach their loops
+        self.wait_for(lambda: all(sleeps(pid) for pid in pids.values()), "all have reached their loops")
         return process, pids
