@@ -221,14 +221,18 @@ TEST_F(hosts_test, channels_run_out_and_come_back) {
     // World has two of 16, the local team one, each of these two.
     EXPECT_EQ(flat, some ? 6 : 0);
     all_work(teams);
+    std::vector<upcxx::team_id> ids;
+    for (auto const& t : teams) ids.push_back(t->id());
     for (auto const& t : teams)
       t->destroy(round == 0 ? upcxx::entry_barrier::none : upcxx::entry_barrier::user);
     // Teams that are destroyed in the background give their channels back when all have come.
     upcxx::barrier();
-    if (round == 0) {
-      for (int i = 0; i < 100; ++i) upcxx::progress();
-      upcxx::barrier();
-    }
+    multirank::spin_until([&] {
+      return std::none_of(ids.begin(), ids.end(), [](upcxx::team_id const& id) {
+        return atl::engine::find_team(std::bit_cast<std::uint64_t>(id));
+      });
+    });
+    upcxx::barrier();
   }
 }
 

@@ -16,6 +16,7 @@
 namespace {
 
 long received = 0;
+bool gone_on = false;
 
 /// All ranks flood all others; one of them is killed half way, as by the kernel's out-of-memory killer.
 void killed_in_flood() {
@@ -226,11 +227,12 @@ void lists_differ(std::string const& how) {
     create({{0, 1}, {}, {}});
   } else if (how == "long_ago") {  // and the other has called much since, over other teams
     if (me == 2) return all.destroy();
-    if (me == 0) ::usleep(200'000);  // else the other hears of it before it has gone on
+    while (me == 0 && !gone_on) upcxx::progress();  // else the other hears of it before it has
     create({{0, 1}, {1}});
     upcxx::team self = all.create(ranks{me});
     for (int i = 0; i < 40; ++i) upcxx::barrier(self);
     self.destroy();
+    upcxx::rpc_ff(0, [] { gone_on = true; });
   } else if (how == "cycle") {
     create({{0, 1}, {1, 2}, {2, 0}});
   } else if (how == "one_of_three") {
