@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, host_of, hosts_sh, kill_job, processes_called
+from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, connections_of, host_of, hosts_sh, kill_job, processes_called
 
 
 class Losses(unittest.TestCase):
@@ -29,7 +29,9 @@ class Losses(unittest.TestCase):
 
         self.addCleanup(kill_job, job, self.PROGRAM)
         self.wait("all have started", lambda: len(processes_called(self.PROGRAM)) == ranks and len(processes_called("atoll-keeper")) == keepers)
-        time.sleep(0.5)  # keepers meet
+        # One with each neighbour.
+        self.wait("keepers meet", lambda: all(connections_of(number) >= 2 for number in processes_called("atoll-keeper")))
+        time.sleep(0.5)  # they make sure of each other
 
     def wait(self, what, holds):
         deadline = time.monotonic() + PATIENCE

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 import unittest
 
 from support import HOSTS, PATIENCE, PROGRAMS, SET, hosts_sh, start_atoll
@@ -169,10 +168,9 @@ class Agreement(unittest.TestCase):
             self.addCleanup(hosts_sh, "exec", host, "ip", "neigh", "del", other, "dev", "eth0")
         for network in ("ucx", "ofi"):
             with self.subTest(network=network):
-                begin = time.monotonic()
+                # TCP would give up after two minutes, which are more than a command has here.
                 got = hosts_sh("run", "-n", 2, "--hosts", 2, os.path.join(PROGRAMS, "cluster_traffic_program"), ATOLL_TRANSPORTS=network, ATOLL_HOST_TIMEOUT="3")
                 self.assertNotEqual(got.returncode, 0, got.stdout)
-                self.assertLess(time.monotonic() - begin, 30)
                 self.assertRegex(got.stderr, rf"rank [01] cannot be reached over the network {network}: for \d+\.\d s nobody has answered "
                                              r"the call from 198\.18\.0\.(1 to 198\.18\.0\.2|2 to 198\.18\.0\.1) port \d+, which was not refused either")
                 self.assertEqual(len(re.findall("(?m)^atoll: ", got.stderr)), 1, got.stderr)

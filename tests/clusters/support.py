@@ -56,6 +56,19 @@ def processes_called(name):
     return found
 
 
+def connections_of(number):
+    """How many that stand a process has, by TCP."""
+    try:
+        files = {os.readlink(f"/proc/{number}/fd/{file}") for file in os.listdir(f"/proc/{number}/fd")}
+        standing = 0
+        for table in ("tcp", "tcp6"):
+            with open(f"/proc/{number}/net/{table}", encoding="ascii") as file:
+                standing += sum(words[3] == "01" and f"socket:[{words[9]}]" in files for words in map(str.split, file))
+        return standing
+    except OSError:
+        return 0
+
+
 def kill_job(job, program):
     """What was started in a session of its own, with what that has started on hosts."""
     if job.poll() is None:
