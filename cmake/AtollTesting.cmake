@@ -27,7 +27,8 @@
 # what it runs under AddressSanitizer as well, but for scripts that do not say SANITIZED; programs of which no run is left are not
 # even built then.
 #
-# Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer.
+# Exit status 77 means skipped. TIMEOUT is in seconds and grows under a sanitizer. It only ends what hangs: beside
+# jobs that compute, and on slow machines, tests take many times as long as alone.
 
 include_guard(GLOBAL)
 
@@ -35,6 +36,7 @@ option(ATOLL_TEST_ONCE "Without sanitizers, only tests that are not run with Add
 mark_as_advanced(ATOLL_TEST_ONCE)
 
 set(ATOLL_TEST_SUPPORT ${PROJECT_SOURCE_DIR}/tests/support)
+set(ATOLL_TEST_TIMEOUT 300)
 if(ATOLL_SANITIZE)
   set(ATOLL_TEST_TIME_FACTOR 3)
 else()
@@ -168,7 +170,7 @@ function(atoll_add_unit_test name)
     return()
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 60)
+    set(arg_TIMEOUT ${ATOLL_TEST_TIMEOUT})
   endif()
   if(NOT arg_LIBRARY)
     set(arg_LIBRARY atoll_internal)
@@ -201,7 +203,7 @@ endfunction()
 function(_atoll_add_runs target how)
   _atoll_left_to_sanitizer(elsewhere)
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${ATOLL_TEST_TIMEOUT})
   endif()
   if(NOT arg_HEAP)
     set(arg_HEAP 16M)
@@ -305,7 +307,7 @@ function(_atoll_compile_fail_header)
   file(MAKE_DIRECTORY ${folder})
   add_test(NAME compile_fail.header COMMAND ${CMAKE_CXX_COMPILER} -std=c++${CMAKE_CXX_STANDARD} -w
     -I${PROJECT_SOURCE_DIR}/include -x c++-header ${PROJECT_SOURCE_DIR}/include/upcxx/upcxx.hpp -o ${folder}/upcxx.hpp.gch)
-  set_tests_properties(compile_fail.header PROPERTIES LABELS compile_fail TIMEOUT 120 FIXTURES_SETUP compile_fail_header)
+  set_tests_properties(compile_fail.header PROPERTIES LABELS compile_fail TIMEOUT ${ATOLL_TEST_TIMEOUT} FIXTURES_SETUP compile_fail_header)
 endfunction()
 
 function(atoll_add_compile_fail_test name)
@@ -319,7 +321,7 @@ function(atoll_add_compile_fail_test name)
   add_test(NAME compile_fail.${name} COMMAND ${CMAKE_COMMAND}
     -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "STANDARD=${CMAKE_CXX_STANDARD}" -D "INCLUDE=${include}"
     -D "SOURCE=${arg_SOURCE}" -D "EXPECT=${arg_EXPECT}" -P ${ATOLL_TEST_SUPPORT}/compile_fail.cmake)
-  set_tests_properties(compile_fail.${name} PROPERTIES LABELS compile_fail TIMEOUT 120 FIXTURES_REQUIRED compile_fail_header)
+  set_tests_properties(compile_fail.${name} PROPERTIES LABELS compile_fail TIMEOUT ${ATOLL_TEST_TIMEOUT} FIXTURES_REQUIRED compile_fail_header)
 endfunction()
 
 function(atoll_add_script_test name)
@@ -329,7 +331,7 @@ function(atoll_add_script_test name)
     return()
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    math(EXPR arg_TIMEOUT "${ATOLL_TEST_TIMEOUT} + 30")  # many start jobs with limits of their own
   endif()
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)

@@ -20,7 +20,7 @@ SUITES = ["put", "get", "atomics", "strided", "rpc", "serialization", "futures",
 
 
 def bench(*arguments, command=None, **settings):
-    return subprocess.run([command or ATOLL, "bench", *arguments], capture_output=True, text=True, timeout=150,
+    return subprocess.run([command or ATOLL, "bench", *arguments], capture_output=True, text=True, timeout=300,
                           env=os.environ | settings)
 
 

@@ -18,7 +18,7 @@ import unittest
 
 BIN = ""
 CXX = os.environ.get("CXX", "c++")
-PATIENCE = 120  # seconds
+PATIENCE = 300  # seconds
 
 MACROS = """
 #include <upcxx/detail/config.hpp>

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 SKIPPED = 77
+PATIENCE = 300  # seconds, which only ends what hangs
 
 
 class Failure(Exception):
@@ -18,7 +19,7 @@ def require(condition, text):
 
 
 def wait_for(condition, what):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         require(time.monotonic() < deadline, f"waited in vain: {what}")
         time.sleep(0.02)
@@ -51,7 +52,7 @@ class Bench:
         elif launcher == "none":
             command = []
         else:
-            command = [self.launcher, "run", "-n", str(ranks), "--timeout", "100"]
+            command = [self.launcher, "run", "-n", str(ranks), "--timeout", str(PATIENCE)]
         command += [*wrapper, self.heat3d, *words]
         result = subprocess.run(command, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)

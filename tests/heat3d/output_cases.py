@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 
-from harness import require
+from harness import PATIENCE, require
 
 
 def crowd_rank_1(bench, words):
@@ -21,7 +21,7 @@ def crowd_rank_1(bench, words):
               for core in cores[1:] or cores]
     try:
         subprocess.run([bench.launcher, "run", "-n", "2", "--bind", "core", bench.heat3d, *words], capture_output=True, check=True,
-                       timeout=100)
+                       timeout=PATIENCE)
     finally:
         for other in others:
             other.kill()
@@ -37,7 +37,7 @@ def results(bench):
         running = [subprocess.Popen([bench.heat3d, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                    for _ in range(jobs)]
         for job in running:
-            text, _ = job.communicate(timeout=100)
+            text, _ = job.communicate(timeout=PATIENCE)
             require(job.returncode == 0, f"a job failed: {text}")
     bench.run([*words, "--backend", "plain"], 2)
     connection = sqlite3.connect(database)
@@ -82,11 +82,11 @@ def progress(bench):
         os.close(slave)
         seen = b""
         while not re.search(rb"\x1b\[Kstep \d+ of 5000000[^\r]*\r", seen):
-            require(select.select([master], [], [], 60)[0], f"no line says how far the run is: {seen}")
+            require(select.select([master], [], [], PATIENCE)[0], f"no line says how far the run is: {seen}")
             seen += os.read(master, 4096)
         require(max(map(len, re.findall(rb"step \d+ of [^\r\n]*", seen))) < 30, f"a line is longer than a row: {seen}")
         os.write(master, b"\x03")
-        require(job.wait(timeout=60) == 130, f"Ctrl-C: {job.returncode}")
+        require(job.wait(timeout=PATIENCE) == 130, f"Ctrl-C: {job.returncode}")
         os.close(master)
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from device_cases import DEVICES
-from harness import require, SKIPPED, wait_for
+from harness import PATIENCE, require, SKIPPED, wait_for
 from problems import EIGENMODE
 
 
@@ -68,7 +68,7 @@ def study(bench):
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: os.path.exists(os.path.join(folder, "runs.db")), "a run begins")
     job.terminate()
-    require("goes on from here" in job.communicate(timeout=60)[1], "the study does not say that it was interrupted")
+    require("goes on from here" in job.communicate(timeout=PATIENCE)[1], "the study does not say that it was interrupted")
     wait_for(lambda: not any(folder in words for words in command_lines()), "nothing of the study is left")
     # A run that fails is said, and the study with it; the others go on.
     text = run(["--backend", "device-sim", "--ranks", "2", "--sizes", "6", "-o", bench.path("broken")],

@@ -439,7 +439,7 @@ class player {
     auto const wait_for = [&](auto&& done, char const* what) {
       while (!done()) {
         upcxx::progress();
-        if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(60)) fail(what);
+        if (std::chrono::steady_clock::now() - begin > std::chrono::minutes(4)) fail(what);
       }
     };
     wait_for([this] { return all_.is_ready(); }, "operations of this rank do not complete");

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
+PATIENCE = 300  # seconds, which only ends what hangs
 BRIEF = ["--seconds", "0", "--solves", "1", "--warmup", "1"]
 
 
@@ -39,7 +40,7 @@ class Bench:
 
     def run(self, words, ranks=1, status=0, env=None, mpi=False):
         """Runs the program, whose status must be the given one."""
-        start = [self.mpirun, "-n", str(ranks)] if mpi else [self.launcher, "run", "-n", str(ranks), "--timeout", "100"]
+        start = [self.mpirun, "-n", str(ranks)] if mpi else [self.launcher, "run", "-n", str(ranks), "--timeout", str(PATIENCE)]
         allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
         command = [*start, self.hpgmg, *map(str, words)]
         # The program itself sees to the size of the shared heaps.
@@ -105,7 +106,7 @@ def results(bench):
     running = [subprocess.Popen([bench.hpgmg, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                for _ in range(jobs)]
     for job in running:
-        text, _ = job.communicate(timeout=100)
+        text, _ = job.communicate(timeout=PATIENCE)
         require(job.returncode == 0, f"a job failed: {text}")
     bench.run(["4", "4", "--comm", "baseline", "--solves", "3", "--seconds", "0", "--results", database], 2)
     connection = sqlite3.connect(database)

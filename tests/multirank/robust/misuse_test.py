@@ -104,8 +104,8 @@ PLACES = lines_of_cases()
 
 
 def run(name, ranks, **settings):
-    return subprocess.run([ATOLL, "run", "-n", str(ranks), "--timeout", "60", PROGRAM, name], text=True,
-                          capture_output=True, timeout=120, env={**os.environ, **settings}, check=False)
+    return subprocess.run([ATOLL, "run", "-n", str(ranks), "--timeout", "300", PROGRAM, name], text=True,
+                          capture_output=True, timeout=330, env={**os.environ, **settings}, check=False)
 
 
 def complaints(name, ranks, words):

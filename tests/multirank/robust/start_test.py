@@ -30,7 +30,7 @@ def start(launcher, program, placement, hosts):
         "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0",
     }
     ranks = hosts * RANKS_OF_HOST
-    job = subprocess.run([launcher, "run", "-n", str(ranks), "--timeout", "60", program], env=environment,
+    job = subprocess.run([launcher, "run", "-n", str(ranks), "--timeout", "300", program], env=environment,
                          stdout=subprocess.PIPE, text=True, check=True)
     counts = {"init": [None] * ranks, "barrier": [None] * ranks}
     for rank, when, rest in re.findall(r"rank (\d+) after (\w+): (.*)", job.stdout):

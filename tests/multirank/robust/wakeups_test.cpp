@@ -1,4 +1,4 @@
-// No wake-up is lost: ranks sleep here for a minute unless they are woken (ATOLL_LONGEST_SLEEP), so that one
+// No wake-up is lost: ranks sleep here for an hour unless they are woken (ATOLL_LONGEST_SLEEP), so that one
 // that is lost ends the test by its timeout. Ranks are late by up to three times what others wait before they
 // sleep, so that messages meet sleepers, ranks about to sleep, and ranks awake.
 
