@@ -17,15 +17,18 @@ from harness import PATIENCE, require
 def crowd_rank_1(bench, words):
     """A run of two ranks bound to a core each, of which rank 0 has its own and rank 1 does not."""
     cores = sorted(os.sched_getaffinity(0))
-    others = [subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}])\nwhile True: pass"])
+    others = [subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}]); print(flush=True)\nwhile True: pass"],
+                               stdout=subprocess.PIPE)
               for core in cores[1:] or cores]
     try:
+        for other in others:
+            other.stdout.readline()  # it is there
         subprocess.run([bench.launcher, "run", "-n", "2", "--bind", "core", bench.heat3d, *words], capture_output=True, check=True,
                        timeout=PATIENCE)
     finally:
         for other in others:
             other.kill()
-            other.wait()
+            other.communicate()
 
 
 def results(bench):
