@@ -40,8 +40,8 @@ class matching_calls {
   /// less often.
   void note(stream_call const& call, bool in_graph) {
     if (told_->over->rank_n() == 1 || !told_->calls->add(call, in_graph)) return;
-    // The first one since others were told.
-    upcxx::current_persona().lpc_ff([told = told_] {
+    // The first one since others were told. This thread may end, and its persona with it.
+    upcxx::master_persona().lpc_ff([told = told_] {
       if (told->is_open) tell(told->calls);
     });
   }

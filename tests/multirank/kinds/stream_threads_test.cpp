@@ -1,0 +1,26 @@
+// Communication in the order of streams by threads that do nothing else.
+
+#include <thread>
+
+#include <atoll/stream_collectives.hpp>
+
+#include "multirank/kinds/stream_fixture.hpp"
+
+class stream_threads_test : public stream_fixture {};
+
+/// What is left to be said of its calls another thread says.
+TEST_F(stream_threads_test, a_thread_may_end_when_it_has_called_collectives) {
+  auto const ranks = static_cast<std::size_t>(n);
+  auto const s = atl::make_stream(gpu_);
+  auto const source = filled(10, me);
+  auto const destination = filled(10 * ranks, -1);
+  atl::stream_collectives all(gpu_);
+  auto const to = all.bind(destination, 10 * ranks);
+  for (int i = 0; i < 3; ++i) {
+    std::thread([&] { to.gather_all(s, source, 10); }).join();
+    atl::wait(s);
+  }
+  auto const found = content(destination, 10 * ranks);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], static_cast<int>(i / 10)) << i;
+  all.destroy();
+}
