@@ -74,7 +74,7 @@ void run_ghosts(setting const& s);
 void run_collectives(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                      upcxx::global_ptr<char, upcxx::gpu_default_device::kind> data, std::size_t room);
 
-/// Was this compiled for CUDA, and is there more than the driver's interface?
-bool has_cuda_runtime();
+/// Was this compiled for CUDA, and does CUDA's run time know memory of the own GPU?
+bool can_launch_on(void const* own_memory);
 
 }  // namespace atl::bench

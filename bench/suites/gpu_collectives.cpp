@@ -141,10 +141,11 @@ void run_copies(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> 
 
 }  // namespace
 
-bool has_cuda_runtime() {
+bool can_launch_on([[maybe_unused]] void const* own_memory) {
 #ifdef __CUDACC__
-  int devices = 0;
-  return cudaGetDeviceCount(&devices) == cudaSuccess;
+  // The library may have been told of another driver than the run time's.
+  cudaPointerAttributes known{};
+  return cudaPointerGetAttributes(&known, own_memory) == cudaSuccess && known.type == cudaMemoryTypeDevice;
 #else
   return false;
 #endif
@@ -153,7 +154,7 @@ bool has_cuda_runtime() {
 void run_collectives(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> data, std::size_t room) {
   run_copies(s, gpu, data, room);
   // What is simulated is played by the host.
-  if (s.is_simulated || has_cuda_runtime())
+  if (s.is_simulated || can_launch_on(gpu.local(data)))
     run_reductions(s, gpu, upcxx::reinterpret_pointer_cast<double>(data), room);
 }
 

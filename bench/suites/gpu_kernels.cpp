@@ -115,7 +115,7 @@ struct sums {
 
 void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                  memories const& m) {
-  if (s.raw != nullptr && !has_cuda_runtime()) return;
+  if (!s.is_simulated && !can_launch_on(gpu.local(upcxx::static_kind_cast<kind>(m.own_gpu)))) return;
   device_team team = make_device_team(gpu);
   bool const first = s.g.first();
   auto const of_peer = [first](auto mine) {

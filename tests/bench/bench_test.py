@@ -219,8 +219,9 @@ class Peers(unittest.TestCase):
             out.write("#!/bin/sh\n" + text)
         os.chmod(file, 0o755)
 
-    def play(self, name, rows):
-        """An installation in which libexec/atoll/`name` prints these rows; the rest is the real one. Its command atoll."""
+    def play(self, name, rows, without=""):
+        """An installation in which libexec/atoll/`name` prints these rows, or fails, and another one is absent; the rest is the
+        real one. Its command atoll."""
         real = os.path.dirname(os.path.dirname(os.path.realpath(ATOLL)))
         for folder in ("bin", "libexec/atoll"):
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
@@ -228,8 +229,11 @@ class Peers(unittest.TestCase):
             shutil.copy(os.path.join(real, "bin", program), os.path.join(self.folder, "bin"))
         for program in os.listdir(os.path.join(real, "libexec/atoll")):
             link = os.path.join(self.folder, "libexec/atoll", program)
-            if program != name and not os.path.exists(link):
+            if program not in (name, without) and not os.path.exists(link):
                 os.symlink(os.path.join(real, "libexec/atoll", program), link)
+        if rows is None:
+            self.script("libexec/atoll/" + name, "exit 1\n")
+            return os.path.join(self.folder, "bin/atoll")
         self.script("libexec/atoll/" + name, 'for word; do case $word in ranks=*) n=$word;; esac; done; printf "' + "".join(
             f"row\\tsuite={suite}\\tkey={key}\\tbytes={size}\\t$n\\tns={ns}\\n" for suite, key, size, ns in rows) + '"\n')
         return os.path.join(self.folder, "bin/atoll")
@@ -302,10 +306,18 @@ class Peers(unittest.TestCase):
         self.assertEqual([(row["ranks"], float(row["nccl_ns"])) for _, row in sorted(rows.items())], [("3", 1500), ("3", 2500)])
         self.assertRegex(text, r"(?m)^nccl, 3 ranks")
 
+    def test_kernels_are_left_out_where_the_run_time_does_not_know_the_memory(self):
+        done = bench("gpu", "--quick", "--no-mpi", "--ranks", "2", "--sizes", "8", "--only", "gpu.kernel.barrier",
+                     PATH=self.folder + ":" + os.environ["PATH"], ATOLL_CUDA_DRIVER=os.environ["FAKE_CUDA_LIBRARY"],
+                     FAKE_CUDA="refuse=ipc")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nothing was measured", done.stderr)
+
     def test_absent_ones_give_a_line_each(self):
         self.script("mpirun", "echo Open MPI\nexit 1\n")
         self.script("ucx_perftest", "exit 1\n")
-        rows, text = self.measure()
+        # True ones would find the machine's GPUs, if it has some.
+        rows, text = self.measure(command=self.play("atoll-bench-nccl", None, without="atoll-bench-nvshmem"))
         self.assertEqual(rows[8]["mpi_ns"] + rows[8]["mpi_put_ns"] + rows[8]["ucx_ns"], "")
         self.assertNotIn("MPI", rows[8]["goal"])
         self.assertRegex(text, r"(?m)^mpi.gpu +(not built|failed: this MPI does not take GPU memory)")
