@@ -46,9 +46,10 @@ class communicator {
     });
     check(ncclCommInitRank(&comm_, ranks, id, rank), "ncclCommInitRank");
     void* memory = nullptr;
-    check(ncclMemAlloc(&memory, bytes), "ncclMemAlloc");
-    check(ncclCommRegister(comm_, memory, bytes, &registered_), "ncclCommRegister");
+    check(ncclMemAlloc(&memory, 2 * bytes), "ncclMemAlloc");
+    check(ncclCommRegister(comm_, memory, 2 * bytes, &registered_), "ncclCommRegister");
     data_ = static_cast<char*>(memory);
+    apart_ = data_ + bytes;
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   communicator(communicator const&) = delete;
@@ -73,32 +74,40 @@ class communicator {
                         comm_, stream_),
           "ncclAllGather");
   }
+  /// From the other half of the memory, as it has no form in place.
+  void all_to_all(std::size_t bytes_each) {
+    check(ncclGroupStart(), "ncclGroupStart");
+    for (int rank = 0; rank < ranks_; ++rank) {
+      std::size_t const place = static_cast<std::size_t>(rank) * bytes_each;
+      check(ncclSend(apart_ + place, bytes_each, ncclChar, rank, comm_, stream_), "ncclSend");
+      check(ncclRecv(data_ + place, bytes_each, ncclChar, rank, comm_, stream_), "ncclRecv");
+    }
+    check(ncclGroupEnd(), "ncclGroupEnd");
+  }
   void wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
-  /// What `f` starts here, ready to be launched.
-  template <class F>
-  cudaGraphExec_t capture(F const& f) {
+  /// What `call` starts here, so many times, ready to be launched.
+  template <class Call>
+  cudaGraphExec_t capture_calls(Call const& call) {
     cudaGraph_t graph = nullptr;
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    f();
+    for (int i = 0; i < calls_per_graph; ++i) call();
     check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
     cudaGraphExec_t ready = nullptr;
     check(cudaGraphInstantiateWithFlags(&ready, graph, 0), "cudaGraphInstantiate");
     check(cudaGraphDestroy(graph), "cudaGraphDestroy");
     return ready;
   }
-  cudaGraphExec_t capture_sums(std::size_t n) {
-    return capture([&] {
-      for (int i = 0; i < calls_per_graph; ++i) sum(n);
-    });
-  }
   void launch(cudaGraphExec_t graph) { check(cudaGraphLaunch(graph, stream_), "cudaGraphLaunch"); }
 
   template <class T>
   void write(std::vector<T> const& from) {
-    check(cudaMemcpyAsync(data_, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, stream_),
-          "cudaMemcpyAsync");
-    wait();
+    write(data_, from);
+  }
+  /// What all_to_all() sends.
+  template <class T>
+  void write_apart(std::vector<T> const& from) {
+    write(apart_, from);
   }
   template <class T>
   void read(std::vector<T>& to) {
@@ -108,7 +117,8 @@ class communicator {
   }
   /// Sums of zeros stay what they are, however many are timed.
   void clear(std::size_t bytes) {
-    check(cudaMemsetAsync(data_, 0, bytes, stream_), "cudaMemsetAsync");
+    for (char* const half : {data_, apart_})
+      check(cudaMemsetAsync(half, 0, bytes, stream_), "cudaMemsetAsync");
     wait();
   }
 
@@ -116,12 +126,20 @@ class communicator {
   [[nodiscard]] int ranks() const { return ranks_; }
 
  private:
+  template <class T>
+  void write(char* to, std::vector<T> const& from) {
+    check(cudaMemcpyAsync(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, stream_),
+          "cudaMemcpyAsync");
+    wait();
+  }
+
   int rank_;
   int ranks_;
   ncclComm_t comm_ = nullptr;
   void* registered_ = nullptr;
   cudaStream_t stream_ = nullptr;
   char* data_ = nullptr;
+  char* apart_ = nullptr;  ///< as much again
 };
 
 /// `start` sums n numbers of all ranks, and that result `again` times more.
@@ -145,7 +163,7 @@ void check_sum(communicator& all, char const* what, int again, std::size_t n, St
 void check_results(communicator& all) {
   constexpr std::size_t numbers = 100'003;
   check_sum(all, "NCCL sum", 0, numbers, [&] { all.sum(numbers); });
-  cudaGraphExec_t const graph = all.capture_sums(numbers);
+  cudaGraphExec_t const graph = all.capture_calls([&] { all.sum(numbers); });
   check_sum(all, "NCCL sums in a graph", calls_per_graph - 1, numbers, [&] { all.launch(graph); });
   check(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
 
@@ -165,6 +183,17 @@ void check_results(communicator& all) {
   for (int rank = 0; rank < all.ranks(); ++rank) {
     check_pattern(host.data() + static_cast<std::size_t>(rank) * each, each, rank, "NCCL gather to all", 1);
   }
+
+  auto const round_for = [](int receiver) { return 2 + static_cast<unsigned>(receiver); };
+  for (int rank = 0; rank < all.ranks(); ++rank)
+    fill_pattern(host.data() + static_cast<std::size_t>(rank) * each, each, all.rank(), round_for(rank));
+  all.write_apart(host);
+  all.all_to_all(each);
+  all.read(host);
+  for (int rank = 0; rank < all.ranks(); ++rank) {
+    check_pattern(host.data() + static_cast<std::size_t>(rank) * each, each, rank, "NCCL all to all",
+                  round_for(all.rank()));
+  }
 }
 
 void measure(group& g, communicator& all, std::vector<std::size_t> const& sizes) {
@@ -178,9 +207,7 @@ void measure(group& g, communicator& all, std::vector<std::size_t> const& sizes)
         all.wait();
       });
       if (bytes > mebi) return;
-      cudaGraphExec_t const graph = all.capture([&] {
-        for (int i = 0; i < calls_per_graph; ++i) call();
-      });
+      cudaGraphExec_t const graph = all.capture_calls(call);
       row in_graph{.suite = "nccl", .key = "gpu.graph." + name, .name = name + " in a graph", .bytes = bytes};
       in_graph.parts = calls_per_graph;
       in_graph.least = 4;
@@ -193,8 +220,10 @@ void measure(group& g, communicator& all, std::vector<std::size_t> const& sizes)
     if (std::size_t const numbers = bytes / sizeof(double); numbers > 0)
       add_rows("reduce", [&] { all.sum(numbers); });
     add_rows("broadcast", [&] { all.broadcast(bytes); });
-    if (std::size_t const each = bytes / static_cast<std::size_t>(all.ranks()); each > 0)
+    if (std::size_t const each = bytes / static_cast<std::size_t>(all.ranks()); each > 0) {
       add_rows("gather_all", [&] { all.gather_all(each); });
+      add_rows("all_to_all", [&] { all.all_to_all(each); });
+    }
   }
 }
 

@@ -313,8 +313,8 @@ void run_gpu(group& g, suite_options const& options) {
   std::size_t const largest = *std::max_element(options.device_sizes.begin(), options.device_sizes.end());
   std::size_t const room = std::max(largest, std::size_t{128} << 10);
   std::string about = upcxx::gpu_default_device::kind_info();
-  // Reductions take a quarter of a MiB for each rank.
-  auto gpu = upcxx::make_gpu_allocator(room + mebi + static_cast<std::size_t>(ranks) * mebi / 2);
+  // Room for what all-to-all sends. Reductions take a quarter of a MiB for each rank.
+  auto gpu = upcxx::make_gpu_allocator(2 * room + mebi + static_cast<std::size_t>(ranks) * mebi / 2);
   bool const everywhere = upcxx::reduce_all(gpu.is_active(), upcxx::op_fast_bit_and).wait();
   about.erase(about.find_last_not_of('\n') + 1);
   std::replace(about.begin(), about.end(), '\n', ';');

@@ -70,7 +70,7 @@ void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
                  memories const& m);
 /// Of boxes; both ranks.
 void run_ghosts(setting const& s);
-/// All ranks, however many; `data`: `room` bytes of the own GPU.
+/// All ranks, however many; `data`: `room` bytes of the own GPU, which has as many again.
 void run_collectives(setting const& s, upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                      upcxx::global_ptr<char, upcxx::gpu_default_device::kind> data, std::size_t room);
 

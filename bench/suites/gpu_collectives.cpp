@@ -18,6 +18,7 @@ constexpr int calls_per_graph = 16;
 
 using allocator = upcxx::device_allocator<upcxx::gpu_default_device>;
 using numbers = upcxx::global_ptr<double, kind>;
+using bytes_on_gpu = upcxx::global_ptr<char, kind>;
 
 /// Every element is the sum of what the ranks gave, before any sum is timed.
 template <class Sum>
@@ -93,8 +94,8 @@ void run_reductions(setting const& s, allocator& gpu, numbers data, std::size_t 
 
 /// Each rank finds what all have sent, before any is timed; long ones are passed on by ranks, from four on.
 template <class Destination>
-void check_copies(group const& g, Destination const& to, upcxx::global_ptr<char, kind> data, std::size_t room,
-                  stream const& s) {
+void check_copies(group const& g, Destination const& to, bytes_on_gpu data, bytes_on_gpu apart,
+                  std::size_t room, stream const& s) {
   auto const rank = static_cast<std::size_t>(g.config().rank);
   auto const ranks = static_cast<std::size_t>(g.config().ranks);
   for (std::size_t const bytes : {std::size_t{8}, std::size_t{50'001}, std::size_t{3'000'016}}) {
@@ -116,15 +117,26 @@ void check_copies(group const& g, Destination const& to, upcxx::global_ptr<char,
     upcxx::copy(data, host.data(), bytes).wait();
     for (std::size_t r = 0; r < ranks; ++r)
       check_pattern(host.data() + r * each, each, static_cast<int>(r), "gather to all in streams", 1);
+    for (std::size_t r = 0; r < ranks; ++r)
+      fill_pattern(host.data() + r * each, each, g.config().rank, 2 + static_cast<unsigned>(r));
+    upcxx::copy(host.data(), apart, bytes).wait();
+    to.all_to_all(s, apart, each);
+    atl::wait(s);
+    upcxx::copy(data, host.data(), bytes).wait();
+    for (std::size_t r = 0; r < ranks; ++r) {
+      check_pattern(host.data() + r * each, each, static_cast<int>(r), "all to all in streams",
+                    2 + static_cast<unsigned>(rank));
+    }
   }
 }
 
 /// Collectives that copy; beside them the copy of as much as a rank sends.
-void run_copies(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> data, std::size_t room) {
+void run_copies(setting const& s, allocator& gpu, bytes_on_gpu data, std::size_t room) {
   stream_collectives all(gpu);
   auto const to = all.bind(data, room);
+  auto const apart = gpu.allocate<char>(room);
   auto const stream = make_stream(gpu);
-  check_copies(s.g, to, data, room, stream);
+  check_copies(s.g, to, data, apart, room, stream);
   for (std::size_t const bytes : s.options.device_sizes) {
     add_rows(s, stream, "broadcast", "broadcast", bytes, bytes, false,
              [&] { to.broadcast(stream, 0, data, bytes); });
@@ -134,9 +146,13 @@ void run_copies(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> 
     auto const place = data + static_cast<std::ptrdiff_t>(each) * s.g.config().rank;
     add_rows(s, stream, "gather_all", "gather to all", bytes, each, true,
              [&] { to.gather_all(stream, place, each); });
+    // Not in place, which it cannot be.
+    add_rows(s, stream, "all_to_all", "all to all", bytes, each, true,
+             [&] { to.all_to_all(stream, apart, each); });
   }
   upcxx::barrier();
   all.destroy();
+  gpu.deallocate(apart);
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ class Devices(unittest.TestCase):
         expected = {f"gpu.simulated.{way}.{what}" for way in self.WAYS for what in ("time", "injection", "flood")}
         expected |= {f"gpu.simulated.{what}" for what in
                      ("pinned_to_gpu.flood", "gpu_to_pinned.flood", "private_to_gpu.flood", "gpu_to_private.flood", "pin.time",
-                      "put.batch", "stream.signal", "stream.broadcast", "stream.gather_all", "stream.reduce", "kernel.stamped",
-                      "kernel.stamped_to", "kernel.signal", "kernel.barrier", "kernel.reduce", "notified.time", "notified.injection",
+                      "put.batch", "stream.signal", "stream.broadcast", "stream.gather_all", "stream.all_to_all", "stream.reduce",
+                      "kernel.stamped", "kernel.stamped_to", "kernel.signal", "kernel.barrier", "kernel.reduce", "notified.time", "notified.injection",
                       "notified.flood", "notified16.flood")}
         expected |= {f"gpu.simulated.ghosts.{dimension}{how}" for dimension in "xyz" for how in ("", ".stream")}
         self.assertEqual({row["key"] for row in rows}, expected)
@@ -107,7 +107,7 @@ class Devices(unittest.TestCase):
         done = self.measure("4,5", "64", ATOLL_SIM_DEVICES="4")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = list(csv.DictReader(done.stdout.splitlines()))
-        expected = {("gpu.simulated.stream." + what, "4") for what in ("broadcast", "gather_all", "reduce")}
+        expected = {("gpu.simulated.stream." + what, "4") for what in ("broadcast", "gather_all", "all_to_all", "reduce")}
         self.assertEqual({(row["key"], row["ranks"]) for row in rows}, expected)
         self.assertRegex(done.stderr, r"(?m)^gpu, 5 ranks not measured: .* more than two ranks, and there are 4$")
 
@@ -293,7 +293,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(rows[4096]["reached"], "no")
 
     def test_collectives_in_streams_stand_beside_those_of_nccl(self):
-        for key in ("gpu.stream.broadcast", "gpu.stream.gather_all"):
+        for key in ("gpu.stream.broadcast", "gpu.stream.gather_all", "gpu.stream.all_to_all"):
             command = self.play("atoll-bench-nccl", [("nccl", key, 8, 1500), ("nccl", key, 4096, 2500)])
             rows, text = self.measure(key, command)
             self.assertEqual([float(rows[size]["nccl_ns"]) for size in (8, 4096)], [1500, 2500])
