@@ -399,7 +399,7 @@ class device_team {
   }
 
   /// Ends the team; kernels that use it have ended, the allocator has not. Collective. finalize() ends teams,
-  /// too.
+  /// too. Waits for kernels that threads of the host play, up to 10 s, and ends the job then.
   /// @progress  user.
   void destroy() { device::end_team(std::exchange(state_, nullptr)); }
 

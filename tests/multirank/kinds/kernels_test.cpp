@@ -510,6 +510,19 @@ TEST_F(kernels_test, teams_of_some_ranks) {
   half.destroy();
 }
 
+/// Of GPUs nobody knows, but what threads play must not go on in memory that is somebody else's.
+TEST_F(kernels_test, a_team_does_not_end_before_kernels_that_are_played) {
+  if (!team_->is_played()) GTEST_SKIP() << "the program waits for its streams";
+  auto team = atl::make_device_team(gpu_, upcxx::world(), 60);
+  auto const sums = filled<double>(20, -1);
+  auto const least = filled<std::int64_t>(20, -1);
+  on::launch(team, *stream_, {1, 1}, reductions{}, team, team.local(sums), team.local(least));
+  team.destroy();
+  EXPECT_EQ(content(least, 20)[19], 191 - upcxx::rank_n());
+  atl::wait(*stream_);
+  upcxx::barrier();
+}
+
 TEST_F(kernels_test, as_many_blocks_as_are_there_at_once) {
   auto const by_block = filled<std::uint64_t>(32768, 0);
   int const most = team_->max_blocks(reduction_by_all{}, 32, 0, *team_, here(by_block));

@@ -3,6 +3,7 @@
 /// Starting kernels whose blocks wait for each other and for other ranks: all blocks must be there at once.
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,20 +50,26 @@ __global__ void run_kernel(Kernel kernel, Args... args) {
 /// Plays a kernel: a thread of the host for each block.
 class host_play {
  public:
+  /// So many that have been started have not ended.
+  using counter = std::shared_ptr<std::atomic<int>>;
+
   template <class Kernel, class... Args>
-  static void start(atl::stream const& s, unsigned blocks, Kernel kernel, Args... args) {
+  static void start(atl::stream const& s, unsigned blocks, counter const& left, Kernel kernel, Args... args) {
     // Streams that the host plays go on when somebody makes progress, so threads begin then; the stream goes
     // on when all of them have counted themselves.
     auto const ended = upcxx::new_<std::uint64_t>(0);
     auto const self = std::make_shared<host_play>();
     self->grid_.blocks = blocks;
-    atl::when(s).then([self, ended, blocks, kernel, args...] {
+    left->fetch_add(1, std::memory_order_relaxed);
+    atl::when(s).then([self, ended, blocks, left, kernel, args...] {
       for (unsigned i = 0; i < blocks; ++i) {
-        self->threads_.emplace_back([all = &self->grid_, i, word = ended.local(), kernel, args...] {
-          played() = {i, all};
-          kernel(args...);
-          words::fetch_add(word, 1);
-        });
+        self->threads_.emplace_back(
+            [all = &self->grid_, i, word = ended.local(), blocks, left, kernel, args...] {
+              played() = {i, all};
+              kernel(args...);
+              // Release: who sees that none is left may take away what they have used.
+              if (words::fetch_add(word, 1) + 1 == blocks) left->fetch_sub(1, std::memory_order_release);
+            });
       }
     });
     atl::wait(s, ended, blocks);

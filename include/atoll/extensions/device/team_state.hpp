@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -48,6 +50,7 @@ struct team_state : engine::notice_listener {
   int device = -1;
   int sharers = 1;       ///< ranks of the team on this device
   bool by_host = false;  ///< threads play its kernels
+  host_play::counter played = std::make_shared<std::atomic<int>>(0);
 
   /// Asked of the run time once, which takes longer than a launch.
   struct kernel_size {
@@ -212,8 +215,24 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   return made.release();
 }
 
+/// Kernels of devices have ended, or nobody knows; what threads play would go on in memory that is somebody else's.
+inline void await_played(team_state const& t) {
+  constexpr std::chrono::seconds patience(10);
+  auto const end = std::chrono::steady_clock::now() + patience;
+  // Acquire pairs with the release of the last thread.
+  while (t.played->load(std::memory_order_acquire) != 0) {
+    upcxx::progress();
+    if (std::chrono::steady_clock::now() < end) continue;
+    check_failed(
+        "device_team::destroy: kernels that were launched with the team (%d) have not ended %lld s later: atl::wait for their "
+        "streams before",
+        t.played->load(std::memory_order_relaxed), static_cast<long long>(patience.count()));
+  }
+}
+
 inline void end_team(team_state* t) {
   check_open(t);
+  await_played(*t);
   upcxx::barrier(**t->over);
   while (engine::owes_kernels(t->box.local())) upcxx::progress();
   upcxx::barrier(**t->over);
@@ -318,7 +337,7 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
         "that wait for others would wait for ever; ask device_team::max_blocks()",
         shape.blocks, shape.threads, most, t.sharers);
   }
-  if (t.by_host) return host_play::start(s, shape.blocks, kernel, args...);
+  if (t.by_host) return host_play::start(s, shape.blocks, t.played, kernel, args...);
 #ifdef __CUDACC__
   engine::submit_gathered();
   on_device const current(t.device);
