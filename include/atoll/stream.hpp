@@ -32,6 +32,7 @@
 
 #include <atoll/engine/streams.hpp>
 #include <atoll/extensions/signal_op.hpp>
+#include <atoll/extensions/stream/standing.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/copy.hpp>
@@ -39,6 +40,7 @@
 #include <upcxx/detail/late_copy.hpp>
 #include <upcxx/device_allocator.hpp>
 #include <upcxx/future.hpp>
+#include <upcxx/progress.hpp>
 #include <upcxx/promise.hpp>
 #include <upcxx/when_all.hpp>
 
@@ -212,8 +214,14 @@ struct remote_cx : upcxx::remote_cx {
 }
 
 /// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody
-/// stands still who waits for this rank, as would in cudaStreamSynchronize.
-inline void wait(stream const& s) { when(s).wait(); }
+/// stands still who waits for this rank, as would in cudaStreamSynchronize. With ATOLL_STREAM_PATIENCE the job ends
+/// if that lasts longer, and says where streams stand.
+inline void wait(stream const& s) {
+  upcxx::future<> const come = when(s);
+  if (engine::patience_with_streams() == 0 || upcxx::in_progress()) [[likely]]
+    return come.wait();
+  detail::wait_with_patience(name_of(s), come);
+}
 
 /// What the stream has put and signalled is in place, wherever that is, for what follows in it. Copies and
 /// signals of a stream are complete when it goes on, those that the host does for it, too, so this has

@@ -91,6 +91,9 @@ constexpr std::array table{
           "whether ranks of a host copy to and from each other's device memory directly; else owners do it"},
     entry{"ATOLL_GPU_DESCRIPTORS", kind::boolean, "yes", "",
           "whether device memory is shared by descriptors where the driver can; else by IPC handles"},
+    entry{
+        "ATOLL_STREAM_PATIENCE", kind::count, "0", "",
+        "seconds after which atl::wait(stream) ends the job and says where streams stand; 0: it waits for ever"},
     entry{"ATOLL_SIM_DEVICES", kind::count, "0", "",
           "simulated devices of each rank: GPUs in host memory, for machines without any"},
     entry{"ATOLL_SIM_KIND", kind::choice, "cuda", "cuda|hip|ze|all",
@@ -460,6 +463,11 @@ std::string network_library(std::string_view network) {
   if (network == "ucx") return trim(text_of("ATOLL_UCX_LIBRARY"));
   if (network == "ofi") return trim(text_of("ATOLL_OFI_LIBRARY"));
   return {};
+}
+
+std::uint64_t stream_patience() {
+  std::uint64_t const seconds = parse_count(text_of("ATOLL_STREAM_PATIENCE"), "ATOLL_STREAM_PATIENCE");
+  return std::min<std::uint64_t>(seconds, 1'000'000'000);
 }
 
 bool gpu_sharing() { return parse_boolean(text_of("ATOLL_GPU_SHARING"), "ATOLL_GPU_SHARING"); }

@@ -157,6 +157,9 @@ std::string network_devices();
 /// empty.
 std::string network_library(std::string_view network);
 
+/// ATOLL_STREAM_PATIENCE in seconds; 0: whoever waits for a stream waits for ever.
+std::uint64_t stream_patience();
+
 /// ATOLL_GPU_SHARING: whether peers may import device memory.
 bool gpu_sharing();
 /// ATOLL_GPU_DESCRIPTORS: whether new device memory is made so that a descriptor can stand for it.

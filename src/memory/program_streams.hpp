@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "memory/kind.hpp"
 #include "memory/rank_exchange.hpp"
@@ -96,6 +97,9 @@ class program_streams {
   }
   /// `landed` of the record is called from poll() when the stream has come there. Not while it is captured.
   virtual void report(stream_handle s, copy_record* record) = 0;
+
+  /// What it has come to and waits for, in words; empty if that is not known.
+  virtual std::string where(stream_handle /*s*/) { return {}; }
 
   /// Starts the gathered copies that were kept.
   virtual void submit() {}

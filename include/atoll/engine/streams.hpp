@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include <atoll/base/config.hpp>
 #include <atoll/engine/memory_copy.hpp>
@@ -83,5 +84,10 @@ ATOLL_EXPORT bool add_on_host(memory_place word, std::uint64_t value);
 ATOLL_EXPORT void add_on_device(memory_place word, std::uint64_t value, copy_completion* done);
 /// `done` hears when the stream has come here. Not while it is captured.
 ATOLL_EXPORT void stream_reached(stream_name s, copy_completion* done);
+
+/// ATOLL_STREAM_PATIENCE in seconds; 0: who waits for a stream waits for ever.
+ATOLL_EXPORT std::uint64_t patience_with_streams();
+/// What the stream has come to and does not get past, in words; empty if the library does not see that.
+ATOLL_EXPORT std::string where_stream_stands(stream_name s);
 
 }  // namespace atl::engine

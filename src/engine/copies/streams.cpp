@@ -8,6 +8,7 @@
 #include <atoll/engine/streams.hpp>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/progress/guard.hpp"
 #include "memory/program_streams.hpp"
@@ -353,6 +354,16 @@ void add_on_device(memory_place word, std::uint64_t value, copy_completion* done
 void stream_reached(stream_name s, copy_completion* done) {
   guard const held;
   device_copies::here().report_in(s, done);
+}
+
+std::uint64_t patience_with_streams() {
+  static std::uint64_t const seconds = settings::stream_patience();
+  return seconds;
+}
+
+std::string where_stream_stands(stream_name s) {
+  guard const held;
+  return device_copies::here().kind_of_stream(s).streams()->where(s.handle);
 }
 
 }  // namespace atl::engine

@@ -99,7 +99,9 @@ bool sim_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
 }
 
 bool sim_streams::wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) {
-  start(s, {task::sort::wait, nullptr, place_of(word), value, c});
+  task t{task::sort::wait, nullptr, place_of(word), value, c};
+  t.address = word.address;
+  start(s, std::move(t));
   return true;
 }
 
@@ -129,6 +131,18 @@ bool sim_streams::stands_still(queue const& q) noexcept {
   // As devices compare: the difference counts, so that values may wrap around.
   return next.how == comparison::equal ? now != next.number
                                        : static_cast<std::int64_t>(now - next.number) < 0;
+}
+
+std::string sim_streams::where(stream_handle s) {
+  queue const& q = find(s);
+  if (q.tasks.empty() || !stands_still(q)) return {};
+  task const& next = q.tasks.front();
+  if (next.what == task::sort::exchange) return "it is in a call of a collective";
+  return format("it waits for the signal at 0x%llx, which is %llu, not %s%llu as expected",
+                static_cast<unsigned long long>(next.address),
+                static_cast<unsigned long long>(word_at(next.from).load(std::memory_order_acquire)),
+                next.how == comparison::equal ? "" : "at least ",
+                static_cast<unsigned long long>(next.number));
 }
 
 bool sim_streams::need_polls() const noexcept {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "memory/pinned_ranges.hpp"
@@ -37,6 +38,7 @@ class sim_streams final : public program_streams {
                       std::uint64_t then) override;
   bool add(stream_handle s, copy_end word, std::uint64_t value) override;
   void report(stream_handle s, copy_record* record) override;
+  std::string where(stream_handle s) override;
   bool poll() override;
   [[nodiscard]] bool need_polls() const noexcept override;
 
@@ -54,6 +56,7 @@ class sim_streams final : public program_streams {
     std::uint64_t started = 0;  ///< so many had been started, this one included
     copy_record* record = nullptr;
     std::shared_ptr<rank_exchange const> exchange = nullptr;
+    std::uint64_t address = 0;  ///< of the word that is waited for, in the program's terms
   };
   struct queue {
     int device;

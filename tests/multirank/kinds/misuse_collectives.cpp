@@ -16,17 +16,41 @@
 
 namespace {
 
-/// A graph of what `f` starts in the stream, over the fake CUDA driver.
+/// Calls a function of the fake CUDA driver.
+template <class... Parameters>
+int driver(char const* name, Parameters... parameters) {
+  void* const library = dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW);
+  return reinterpret_cast<int (*)(Parameters...)>(dlsym(library, name))(parameters...);
+}
+
+/// A graph of what `f` starts in the stream.
 template <class F>
-void capture(atl::stream const& s, F&& f) {
-  void* const driver = dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW);
-  auto const begin = reinterpret_cast<int (*)(CUstream_st*, int)>(dlsym(driver, "cuStreamBeginCapture_v2"));
-  auto const end = reinterpret_cast<int (*)(CUstream_st*, void**)>(dlsym(driver, "cuStreamEndCapture"));
+void* capture(atl::stream const& s, F&& f) {
   void* graph = nullptr;
-  begin(s.native(), 0);
+  driver("cuStreamBeginCapture_v2", s.native(), 0);
   f();
-  end(s.native(), &graph);
-  reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuGraphDestroy"))(graph);
+  driver("cuStreamEndCapture", s.native(), &graph);
+  return graph;
+}
+template <class F>
+void capture_only(atl::stream const& s, F&& f) {
+  driver("cuGraphDestroy", capture(s, f));
+}
+
+/// Graphs with a collective each, which ranks launch in different orders.
+template <class Destination, class Source>
+void launch_in_different_orders(atl::stream const& s, Destination const& to, Source source, bool other) {
+  void* context = nullptr;
+  driver("cuDevicePrimaryCtxRetain", &context, s.device_id());
+  driver("cuCtxPushCurrent_v2", context);
+  void* const graphs[] = {capture(s, [&] { to.broadcast(s, 0, source, 10); }),
+                          capture(s, [&] { to.broadcast(s, 1, source, 10); })};
+  for (int i = 0; i < 2; ++i) {
+    void* ready = nullptr;
+    driver("cuGraphInstantiateWithFlags", &ready, graphs[other ? 1 - i : i], 0ULL);
+    driver("cuGraphLaunch", ready, s.native());
+  }
+  atl::wait(s);
 }
 
 }  // namespace
@@ -125,15 +149,16 @@ int misuse_collectives(char const* what) {
     auto const second = all->bind(source, 10 * ranks);
     (other ? to : second).gather_all(s, upcxx::new_array<int>(10), 10);
   }
-  if (is("collective_captured_counts")) capture(s, [&] { to.gather_all(s, source, other ? 9 : 10); });
+  if (is("collective_captured_counts")) capture_only(s, [&] { to.gather_all(s, source, other ? 9 : 10); });
   if (is("collective_captured_order")) {
     // What is known already counts no more, so this one is no. 2.
-    capture(s, [&] {
+    capture_only(s, [&] {
       for (int i = 0; i < (other ? 3 : 2); ++i) to.gather_all(s, source, 10);
       to.broadcast(s, other ? 1 : 0, source, 10);
     });
   }
-  if (is("collective_captured_alone") && other) capture(s, [&] { to.gather_all(s, source, 10); });
+  if (is("collective_captured_alone") && other) capture_only(s, [&] { to.gather_all(s, source, 10); });
+  if (is("collective_launched_apart")) launch_in_different_orders(s, to, source, other);
   if (is("collective_many")) {
     for (int i = 0; i < 5000; ++i) {
       other&& i == 3000 ? to.all_to_all(s, source, 0) : to.gather_all(s, source, 0);

@@ -101,6 +101,8 @@ class collective_kernels {
     reach_each_other_ = reach(words_, words(over, most_bytes) * sizeof(std::uint64_t), over);
   }
 
+  /// Whether they do any call.
+  [[nodiscard]] bool do_some() const { return reach_each_other_; }
   /// Whether all devices reach what all ranks have there. Collective over the team.
   [[nodiscard]] bool reach(std::vector<engine::memory_place> const& all, std::size_t bytes,
                            upcxx::team const& over) const {

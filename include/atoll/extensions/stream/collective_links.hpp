@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/stream/collective_kernels.hpp>
 #include <atoll/extensions/stream/matching_calls.hpp>
+#include <atoll/extensions/stream/stream_marks.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -57,7 +59,7 @@ class collective_links {
   }
   static std::size_t words(upcxx::team const& over) { return kinds_of_words * count(over); }
 
-  /// `signals`: words() of each rank, and then those of kernels. Collective over the team.
+  /// `signals`: words() of each rank, then those of kernels, then those of marks. Collective over the team.
   template <class Signals>
   collective_links(Signals const& signals, upcxx::team const& over, std::size_t step_bytes,
                    std::size_t kernels_to, device_name device)
@@ -69,6 +71,12 @@ class collective_links {
     check_same("atl::stream_collectives", "bytes up to which kernels do it", kernels_to, over);
     if (collective_kernels::words(over, kernels_to) != 0)
       kernels_ = std::make_unique<collective_kernels>(signals, words(over), over, kernels_to, device);
+    if (stream_marks::are_wanted()) {
+      bool const count = kernels_ != nullptr && kernels_->do_some();
+      marks_ = std::make_unique<stream_marks>("stream_collectives", signals,
+                                              words(over) + collective_kernels::words(over, kernels_to),
+                                              count ? std::optional(words(over)) : std::nullopt, over);
+    }
     upcxx::intrank_t const me = over.rank_me();
     upcxx::intrank_t const ranks = over.rank_n();
     own_ = signals.mine();
@@ -85,6 +93,7 @@ class collective_links {
     if (is_open()) calls_->close();
     if (kernels_ != nullptr) kernels_->drop_landing();
     calls_.reset();
+    marks_.reset();
     own_ = pointer();
   }
 
@@ -95,7 +104,11 @@ class collective_links {
   }
 
   /// Compares a call with those of the other ranks.
-  void note(stream const& s, stream_call const& call) const { calls_->note(call, s.is_captured()); }
+  void note(stream const& s, stream_call const& call) const {
+    calls_->note(call, s.is_captured());
+    if (marks_ != nullptr && call.count != 0) [[unlikely]]
+      marks_->note(s, call);
+  }
 
   /// Where all ranks receive: `mine` of this one. Ends the job if sizes differ. Collective over the team.
   [[nodiscard]] collective_places gather_places(engine::memory_place mine, std::size_t count,
@@ -214,6 +227,7 @@ class collective_links {
   std::size_t links_;
   std::size_t step_bytes_;
   std::unique_ptr<matching_calls> calls_;
+  std::unique_ptr<stream_marks> marks_;          ///< null: patience has no end
   std::unique_ptr<collective_kernels> kernels_;  ///< null: copies do all
   pointer own_;                                  ///< the first word; null: destroyed
   std::vector<pointer> ahead_;                   ///< by link, of the rank so far on
