@@ -14,6 +14,7 @@
 #include "bootstrap/factories.hpp"
 #include "bootstrap/foreign.hpp"
 #include "bootstrap/simulated_hosts.hpp"
+#include "bootstrap/started_by_rank.hpp"
 
 // Which bootstrap: the environment decides. Servers of PMIx and PMI come before `atoll run`,
 // because `atoll run` takes their variables out of the environment of its ranks: where both are present,
@@ -27,6 +28,7 @@ std::optional<foreign_task> foreign_task_here() {
   // Ranks of `atoll run`, and programs that they start, are somebody's on purpose, whatever is around them.
   // GASNET_PSHM_NODES=1 asks for one rank, in so many words.
   if (std::getenv("ATOLL_JOB") != nullptr || std::getenv("GASNET_PSHM_NODES") != nullptr) return std::nullopt;
+  if (started_by_rank("pmix") || started_by_rank("pmi")) return std::nullopt;
   return find_foreign_task([](char const* name) -> char const* { return std::getenv(name); });
 }
 
@@ -45,8 +47,16 @@ std::unique_ptr<channel> make_channel() {
   std::string const wanted = settings::bootstrap();
   std::string reason;
   if (wanted == "solo") return make_solo();
-  if (wanted == "pmix" || (wanted == "auto" && started_by_pmix())) return make_pmix();
-  if (wanted == "pmi" || (wanted == "auto" && started_by_pmi(reason))) return make_pmi();
+  std::unique_ptr<channel> of_launcher;
+  if (wanted == "pmix" || (wanted == "auto" && started_by_pmix())) {
+    of_launcher = make_pmix();
+  } else if (wanted == "pmi" || (wanted == "auto" && started_by_pmi(reason))) {
+    of_launcher = make_pmi();
+  }
+  if (of_launcher != nullptr) {
+    become_the_rank(of_launcher->name());
+    return of_launcher;
+  }
   if (auto made = make_local(reason)) return made;
   if (wanted == "local") throw startup_error("ATOLL_BOOTSTRAP=local, but " + reason);
   // A program started by a rank inherits the rank's variables, and is no job that somebody asked for.

@@ -39,6 +39,7 @@ std::string words_of_others(std::int32_t size, std::vector<std::int32_t> const& 
   for (std::int32_t rank = 0; rank < size && others.size() <= most_named; ++rank) {
     if (std::find(node.begin(), node.end(), rank) == node.end()) others.push_back(rank);
   }
+  if (others.empty()) return " (all are running)";
   return " (those of this host are running; of others there " +
          std::string(others.size() == 1 ? "is " : "are ") + words_of(others) + ")";
 }

@@ -18,6 +18,7 @@
 #include "bootstrap/foreign.hpp"
 #include "bootstrap/launched_channel.hpp"
 #include "bootstrap/pmix_api.hpp"
+#include "bootstrap/started_by_rank.hpp"
 
 // Ranks started by a PMIx server: Open MPI's mpirun, prterun, srun --mpi=pmix.
 //
@@ -281,6 +282,7 @@ std::vector<std::string> environment_at_start() {
 /// the process was started by another launcher, what that has set counts.
 bool started_by_pmix() noexcept {
   if (std::getenv("PMIX_NAMESPACE") == nullptr || std::getenv("PMIX_RANK") == nullptr) return false;
+  if (started_by_rank("pmix")) return false;
   std::vector<std::string> const at_start = environment_at_start();
   auto const value = [&](std::string_view name) -> char const* {
     auto const found = std::find_if(at_start.begin(), at_start.end(), [&](std::string const& line) {

@@ -83,6 +83,18 @@ class Pmix(LauncherTest):
         self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
         self.assertIn("exchange ok 1 of 2 by local", got.stdout)
 
+    def test_a_program_started_by_a_rank_is_a_job_of_its_own(self):
+        hydra = shutil.which("mpiexec.hydra")
+        for start in [[self.mpirun, "--allow-run-as-root", "--oversubscribe"]] + [[hydra]] * bool(hydra):
+            got = subprocess.run([*start, "-n", "2", PROGRAM, "child-is-solo"], text=True, capture_output=True, timeout=60, env=self.environment(),
+                                 stdin=subprocess.DEVNULL, check=False)
+            self.assertEqual((got.returncode, got.stdout), (0, "rank 0 of 1 local 0 of 1 host 0 of 1\n"), got)
+        # And one that a rank starts by a launcher is that one's.
+        for launcher in [f"{ATOLL} run"] + [hydra] * bool(hydra):
+            got = self.mpi(1, PROGRAM, "child", f"{launcher} -n 2 {PROGRAM} ranks")
+            self.assertEqual(got.returncode, 0, got)
+            self.assertIn("rank 1 of 2 ", got.stdout)
+
     def test_mpirun_under_atoll_run_is_the_inner_launcher(self):
         got = self.run_job("-n", 1, self.mpirun, "--allow-run-as-root", "--oversubscribe", "-n", 2, PROGRAM, "exchange")
         self.assertEqual(got.status, 0, got)

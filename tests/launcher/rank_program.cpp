@@ -212,6 +212,8 @@ int main(int argc, char** argv) {
       if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) return 10;
     }
     if (rank == chosen) function_that_crashes(reinterpret_cast<int*>(0x20));
+  } else if (mode == "child") {
+    if (rank == 0 && std::system(argv[2]) != 0) return 1;
   } else if (mode == "child-is-solo") {
     if (rank == 0) {
       std::string const command = std::string(argv[0]) + " ranks";
