@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/os/standard_streams.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/factories.hpp"
@@ -82,7 +83,10 @@ channel& attach() {
   static how_far step = how_far::made_at_most;
   std::lock_guard const lock(mutex);
   if (!complete) {
-    if (made == nullptr) made = make_channel().release();
+    if (made == nullptr) {
+      os::open_standard_streams();
+      made = make_channel().release();
+    }
     if (step == how_far::made_at_most) {
       step = how_far::meeting;
       made.load()->meet();

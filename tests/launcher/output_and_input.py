@@ -151,6 +151,15 @@ class OutputAndInput(LauncherTest):
         os.close(master)
         self.assertEqual(process.returncode, 130, err)
 
+    def test_what_ranks_share_is_no_standard_stream(self):
+        # Of a program without a launcher, too: what it prints must not go into memory.
+        with tempfile.NamedTemporaryFile() as errors:
+            for more in ({}, {"GASNET_PSHM_NODES": "2"}):
+                command = f"exec '{PROGRAM}' standard-streams {errors.name} <&- >&- 2>{errors.name}"
+                got = subprocess.run(["sh", "-c", command], env=self.environment(**more), timeout=PATIENCE, check=False)
+                with open(errors.name, encoding="utf-8") as file:
+                    self.assertEqual((got.returncode, file.read()), (0, ""))
+
     def test_closed_standard_streams(self):
         command = f"exec '{ATOLL}' run -n 2 '{PROGRAM}' cat <&- 2>&-"
         got = subprocess.run(["sh", "-c", command], text=True, capture_output=True, env=self.environment())

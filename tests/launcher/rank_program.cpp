@@ -212,6 +212,14 @@ int main(int argc, char** argv) {
       if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) return 10;
     }
     if (rank == chosen) function_that_crashes(reinterpret_cast<int*>(0x20));
+  } else if (mode == "standard-streams") {
+    for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+      char const* const expected = descriptor == 2 ? argv[2] : "/dev/null";
+      char text[100] = "";
+      std::string const link = "/proc/self/fd/" + std::to_string(descriptor);
+      if (::readlink(link.c_str(), text, sizeof text - 1) < 0 || std::strcmp(text, expected) != 0)
+        return 3 + descriptor;
+    }
   } else if (mode == "child") {
     if (rank == 0 && std::system(argv[2]) != 0) return 1;
   } else if (mode == "child-is-solo") {

@@ -1,11 +1,10 @@
-#include <fcntl.h>
-
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/os/standard_streams.hpp"
 #include "command.hpp"
 #include "run/command_line.hpp"
 #include "run/facts.hpp"
@@ -63,19 +62,10 @@ int run(run_options options) {
   return job(options).run();
 }
 
-/// Pipes must not get the numbers of standard streams that the caller has closed.
-void open_standard_streams() {
-  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
-    if (::fcntl(descriptor, F_GETFD) < 0) {
-      [[maybe_unused]] int const opened = ::open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY);
-    }
-  }
-}
-
 }  // namespace
 
 int run_command(int argc, char** argv) {
-  open_standard_streams();
+  os::open_standard_streams();
   std::optional<command_line> line;
   run_options options;
   try {
