@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +56,25 @@ unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge) {
     throw startup_error(format("cannot seal shared memory: %s", std::strerror(errno)));
   }
   return fd;
+}
+
+int reserve_pages(int descriptor, std::uint64_t begin, std::uint64_t bytes) noexcept {
+  // One call's work: signals are served in between. Where one comes, older kernels give back all that the call has taken (6.18 does not); so programs
+  // with a timer, as profilers have, would call for ever if the next call did not ask for less.
+  constexpr std::uint64_t most = std::uint64_t{32} << 20;
+  constexpr std::uint64_t least = std::uint64_t{64} << 10;
+  std::uint64_t step = most;
+  for (std::uint64_t done = 0; done < bytes;) {
+    std::uint64_t const now = std::min(step, bytes - done);
+    if (::fallocate(descriptor, 0, static_cast<off_t>(begin + done), static_cast<off_t>(now)) == 0) {
+      done += now;
+    } else if (errno == EINTR) {
+      step = std::max(now / 2, least);
+    } else {
+      return errno;
+    }
+  }
+  return 0;
 }
 
 bool is_sealed_memfd(int descriptor) noexcept {

@@ -16,6 +16,10 @@ namespace atl::os {
 /// `label` shows in /proc only. `huge`: of the pool of huge pages of 2 MiB.
 unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge = false);
 
+/// Has the system set pages aside for that part of such a file; however many signals come meanwhile. 0, or the number of what went
+/// wrong.
+int reserve_pages(int descriptor, std::uint64_t begin, std::uint64_t bytes) noexcept;
+
 /// True when `descriptor` may be a file of `make_sealed_memfd`: sealed, or without a name and this user's alone.
 bool is_sealed_memfd(int descriptor) noexcept;
 

@@ -51,7 +51,6 @@ using settings::format_bytes;
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_stride = std::size_t{64} << 10;
-constexpr std::size_t piece = std::size_t{32} << 20;  // one system call's work: signals are served in between
 
 std::string error_text(int code) { return std::generic_category().message(code); }
 
@@ -244,16 +243,10 @@ std::string host_region::reserve(std::size_t offset, std::size_t bytes) const {
 }
 
 std::string host_region::claim(std::size_t offset, std::size_t bytes) const {
-  auto const start = static_cast<off_t>(shape_.me * stride_ + offset);
   bytes = std::min(bytes, stride_ - offset);
-  for (std::size_t done = 0; done < bytes; done += piece) {
-    auto const step = static_cast<off_t>(std::min(piece, bytes - done));
-    while (fallocate(descriptor_.get(), 0, start + static_cast<off_t>(done), step) != 0) {
-      if (errno == EINTR) continue;
-      int const code = errno;
-      if (offset != 0) release(offset, bytes);
-      return explain(code, bytes);
-    }
+  if (int const code = os::reserve_pages(descriptor_.get(), shape_.me * stride_ + offset, bytes); code != 0) {
+    if (offset != 0) release(offset, bytes);
+    return explain(code, bytes);
   }
   return {};
 }

@@ -44,9 +44,7 @@ os::unique_fd reserve_pages(std::uint64_t bytes) {
   } catch (startup_error const& problem) {
     throw segment_error(problem.what());
   }
-  while (fallocate(object.get(), 0, 0, static_cast<off_t>(wanted)) != 0) {
-    if (errno != EINTR) fail("reserve", wanted, errno);
-  }
+  if (int const code = os::reserve_pages(object.get(), 0, wanted); code != 0) fail("reserve", wanted, code);
   return object;
 }
 

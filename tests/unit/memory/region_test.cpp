@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +19,26 @@
 #include <utility>
 
 #include "base/error.hpp"
+
+namespace {
+
+// A program with a timer, as profilers have: of the system's calls those are interrupted that take longer than the time between its signals. Older
+// kernels give back then what the call has taken.
+off_t longest_uninterrupted = 0;  ///< bytes; 0: there is no timer
+int calls_interrupted = 0;
+constexpr int most_interrupted = 1000;
+
+}  // namespace
+
+/// In place of the C library's.
+extern "C" int fallocate(int descriptor, int mode, off_t begin, off_t bytes) {
+  if (longest_uninterrupted != 0 && bytes > longest_uninterrupted && calls_interrupted < most_interrupted) {
+    ++calls_interrupted;
+    errno = EINTR;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, begin, bytes));
+}
 
 namespace atl::memory {
 namespace {
@@ -49,6 +71,16 @@ TEST(host_region, solo_region_is_zeroed_writable_and_aligned) {
   EXPECT_GE(region.stride(), region.bytes());
   for (std::size_t i = 0; i < region.bytes(); ++i) ASSERT_EQ(region.base()[i], std::byte{0});
   for (std::size_t i = 0; i < region.bytes(); i += 4096) region.base()[i] = std::byte{7};
+}
+
+TEST(host_region, memory_is_reserved_while_signals_come) {
+  host_region const region({65 * mib, 1, 0, mib}, keep);
+  calls_interrupted = 0;
+  longest_uninterrupted = 256 << 10;
+  EXPECT_EQ(region.reserve(mib, 64 * mib), "");
+  longest_uninterrupted = 0;
+  EXPECT_GT(calls_interrupted, 0);
+  EXPECT_LT(calls_interrupted, most_interrupted);
 }
 
 TEST(host_region, moves_and_unmaps) {
