@@ -121,12 +121,18 @@ std::unique_ptr<channel> make_forked(int ranks) {
   std::fflush(nullptr);
   board shared = board::create(ranks, os::random_hex(16), {});
   ::pid_t const original = ::getpid();
+  // How ranks end could not be asked where the program, or who started it, ignores that or waits for all children.
+  struct sigaction standard {};
+  struct sigaction of_program {};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &standard, &of_program);
   std::vector<child> children;
   for (int rank = 0; rank < ranks; ++rank) {
     ::pid_t const pid = ::fork();
     if (pid < 0) {
       int const error = errno;
       signal_all(children, SIGKILL);
+      ::sigaction(SIGCHLD, &of_program, nullptr);
       throw startup_error(
           format("GASNET_PSHM_NODES=%d: cannot start rank %d: %s", ranks, rank, std::strerror(error)));
     }
@@ -134,6 +140,7 @@ std::unique_ptr<channel> make_forked(int ranks) {
       children.push_back({pid});
       continue;
     }
+    ::sigaction(SIGCHLD, &of_program, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != original) ::_exit(128 + SIGKILL);
     ::setenv(

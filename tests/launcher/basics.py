@@ -2,10 +2,11 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
-from support import ATOLL, forbid_memfd_create, LauncherTest, PROGRAM
+from support import ATOLL, forbid_memfd_create, LauncherTest, PATIENCE, PROGRAM
 
 
 class Basics(LauncherTest):
@@ -138,6 +139,13 @@ class Basics(LauncherTest):
         got = self.run_job("-n", 3, "sh", "-c", slow)
         self.assertEqual(got.status, 0, got)
         self.assertEqual(len(got.out.splitlines()), 3, got)
+
+    def test_without_a_launcher_where_ends_of_children_are_ignored(self):
+        # As whoever has started the program may do: the system then waits for them by itself.
+        for start in (lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN), None):
+            got = subprocess.run([PROGRAM, "ranks"], env=self.environment(GASNET_PSHM_NODES="3"), preexec_fn=start, text=True, capture_output=True,
+                                 timeout=PATIENCE, check=False)
+            self.assertEqual((got.returncode, len(got.stdout.splitlines())), (0, 3), got)
 
     def test_launchers_can_be_nested(self):
         got = self.run_job("-n", 2, ATOLL, "run", "-n", 3, PROGRAM, "exchange")
