@@ -152,6 +152,14 @@ class Failures(LauncherTest):
             self.assertIn("SIG", err)
             self.assert_nothing_left()
 
+    def test_nohup_keeps_hangups_away(self):
+        process, pids = self.start_hanging(2, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        for target in (process.pid, *pids.values(), process.pid):
+            os.kill(target, signal.SIGHUP)
+        process.terminate()
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, "SIGHUP" in err), (143, False), err)
+
     def test_kill_9_of_the_launcher_ends_everything(self):
         process, pids = self.start_hanging(4)
         process.kill()

@@ -134,6 +134,15 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.assertEqual(got.returncode, 1, got)
             self.assertEqual(got.stderr.count("cannot write standard output: No space left on device\n"), 1, got)
 
+    def test_nohup(self):
+        # Launchers listen for the end of a terminal all the same, which is told to their group.
+        self.install("mpirun", act="/usr/bin/cut -d' ' -f5 /proc/$$/stat /proc/$PPID/stat >&2; kill -HUP $PPID; exit 0")
+        for how, groups in ((signal.SIG_IGN, 2), (signal.SIG_DFL, 1)):
+            got = subprocess.run([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdin=subprocess.DEVNULL, capture_output=True,
+                                 text=True, timeout=60, check=False, preexec_fn=lambda how=how: signal.signal(signal.SIGHUP, how))
+            self.assertEqual(got.returncode, 0 if how == signal.SIG_IGN else 128 + signal.SIGHUP, got)
+            self.assertEqual(len(set(re.findall(r"^\d+$", got.stderr, re.M))), groups, got)
+
     def test_a_launcher_that_hangs(self):
         self.install("mpirun", act="trap 'exit 3' TERM; while :; do /bin/sleep 0.05; done")
         got = self.start("--hosts", "a", "--timeout", "0.3", PROGRAM, status=124)

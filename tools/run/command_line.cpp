@@ -34,7 +34,7 @@ constexpr char const* footer =
     "126 and 127 when\n"
     "the program cannot be run or found; 2 for wrong options.\n"
     "\n"
-    "Ctrl-C, SIGTERM and SIGHUP end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, "
+    "Ctrl-C, SIGTERM and SIGHUP (unless under nohup) end all ranks. Ctrl-\\ (SIGQUIT) prints what every rank is doing, "
     "then ends them.";
 
 /// By its long name, without dashes.

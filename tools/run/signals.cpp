@@ -6,6 +6,11 @@
 
 namespace atl::tools {
 
+bool ignores_hangups() {
+  struct sigaction now {};
+  return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 os::unique_fd watch_signals() {
   ::signal(SIGPIPE, SIG_IGN);
   // Shells start background jobs with these ignored; the launcher is asked to listen to them all the same.
@@ -14,7 +19,9 @@ os::unique_fd watch_signals() {
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t set;
   ::sigemptyset(&set);
-  for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGTSTP}) ::sigaddset(&set, signal);
+  for (int const signal : {SIGINT, SIGTERM, SIGQUIT, SIGCHLD, SIGTSTP}) ::sigaddset(&set, signal);
+  // A signal that is ignored and blocked would come all the same.
+  if (!ignores_hangups()) ::sigaddset(&set, SIGHUP);
   sigset_t blocked = set;
   // Blocked, reading from the terminal in the background is an error instead of a stop,
   // and writing just works.

@@ -83,6 +83,8 @@ class watch {
   };
 
   [[nodiscard]] bool is_slurm() const { return plan_.by.kind == launcher_kind::srun; }
+  /// Is the launcher in a group of its own, so that terminals tell it nothing?
+  [[nodiscard]] bool is_apart() const { return is_slurm() || under_nohup_; }
   [[nodiscard]] bool over() const {
     return pid_ < 0 && !output_.end && !errors_.end && (written() || given_up_);
   }
@@ -111,11 +113,12 @@ class watch {
       forget_signals();
       // On Ctrl-\ it is still needed. srun listens all the same, where it hears it; it asks for no passwords, so it may be in the background.
       ::signal(SIGQUIT, SIG_IGN);
-      if (is_slurm()) ::setpgid(0, 0);
+      // Open MPI's, for one, ends the job at the end of a terminal, also under nohup.
+      if (is_apart()) ::setpgid(0, 0);
       ::execve(words[0], words.data(), environment.data());
       ::_exit(exit_status::not_found);
     }
-    if (is_slurm()) ::setpgid(pid_, pid_);
+    if (is_apart()) ::setpgid(pid_, pid_);
     for (auto const& each : pipes) ::close(each[1]);
     output_.end.reset(pipes[0][0]);
     errors_.end.reset(pipes[1][0]);
@@ -225,7 +228,7 @@ class watch {
           reap();
           break;
         case SIGTSTP:
-          if (pid_ > 0 && (is_slurm() || !by_terminal)) ::kill(pid_, SIGTSTP);
+          if (pid_ > 0 && (is_apart() || !by_terminal)) ::kill(pid_, SIGTSTP);
           ::raise(SIGSTOP);
           if (pid_ > 0) ::kill(pid_, SIGCONT);
           break;
@@ -234,7 +237,7 @@ class watch {
           break;
         default:
           // The terminal has told a launcher of our group as well.
-          if (pid_ > 0 && (is_slurm() || !by_terminal)) ::kill(pid_, signal);
+          if (pid_ > 0 && (is_apart() || !by_terminal)) ::kill(pid_, signal);
           if (end_at_chosen_) end_at_ = clock::now();  // asked twice: no more patience
           given_up_ = pid_ < 0;
           end_in_a_while(exit_status::signal_base + signal);
@@ -322,6 +325,7 @@ class watch {
 
   cluster_plan const& plan_;
   run_options const& options_;
+  bool const under_nohup_ = ignores_hangups();
   os::unique_fd signals_;
   ::pid_t pid_ = -1;
   ::pid_t asker_ = -1;  ///< asks what ranks are doing
