@@ -78,6 +78,25 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.start("--hostfile", hosts, PROGRAM)
             self.assertEqual(self.line()[1:3], ["--host", expected])
 
+    def test_hosts_of_the_environment(self):
+        self.install("mpirun")
+        nodes = os.path.join(self.folder, "nodes")
+        with open(nodes, "w", encoding="utf-8") as file:
+            file.write("# of a batch system\na 4 of it\na\nb\n\nb\nc\n")
+        a_and_b = ["--host", "a:2,b:2", "-n", "4"]
+        for environment in ({"SSH_SERVERS": "a b"}, {"GASNET_SSH_SERVERS": " a,  b\nc\n", "SSH_SERVERS": "x"}, {"SSH_SERVERS": "a:2,b:3"}, {"PBS_NODEFILE": nodes},
+                            {"GASNET_SSH_NODEFILE": nodes, "GASNET_SSH_SERVERS": "x,y"}, {"LSB_DJOB_HOSTFILE": nodes, "SSH_SERVERS": " "}):
+            self.start("-n", 4, "-N", 2, PROGRAM, **environment)
+            self.assertEqual(self.line()[1:5], a_and_b, environment)
+        self.start("-N", 3, PROGRAM, PBS_NODEFILE=nodes)
+        self.assertEqual(self.line()[1:5], ["--host", "a:2,b:2,c:1", "-n", "5"])
+        self.assertIn("PBS_NODEFILE=/nowhere: it cannot be read", self.start("-N", 2, PROGRAM, status=2, PBS_NODEFILE="/nowhere").stderr)
+        self.assertIn("SSH_SERVERS=a;b: `a;b` is no name of a host", self.start("-N", 2, PROGRAM, status=2, SSH_SERVERS="a;b").stderr)
+        # Without -N ranks are on this host.
+        os.remove(self.told)
+        self.start("-n", 1, "/bin/true", PBS_NODEFILE=nodes)
+        self.assertFalse(os.path.exists(self.told))
+
     def test_inside_an_allocation_of_slurm(self):
         self.install("mpirun", "srun")
         self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")

@@ -138,15 +138,7 @@ std::optional<cluster_request> cluster_of(command_line const& line) {
   if (!line.hosts.empty()) asked.hosts = parse_hosts(line.hosts, "--hosts " + line.hosts);
   if (!line.servers.empty()) asked.hosts = parse_hosts(line.servers, "--ssh-servers " + line.servers);
   if (!line.hostfile.empty()) asked.hosts = read_hostfile(line.hostfile);
-  // Where other launchers of this kind look.
-  for (char const* const name : {"GASNET_SSH_SERVERS", "SSH_SERVERS"}) {
-    char const* const list = std::getenv(name);
-    if (asked.hosts.empty() && asked.count > 1 && list != nullptr && *list != '\0') {
-      std::string commas = list;
-      std::replace(commas.begin(), commas.end(), ' ', ',');
-      asked.hosts = parse_hosts(commas, std::string(name) + "=" + list);
-    }
-  }
+  if (asked.hosts.empty() && asked.count > 1) asked.hosts = hosts_in_environment(!line.ranks.empty());
   bool const meant =
       !asked.hosts.empty() || asked.count > 1 || (asked.count == 0 && inside_slurm_allocation());
   if (!meant && !line.launcher.empty())

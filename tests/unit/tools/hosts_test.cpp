@@ -64,6 +64,11 @@ TEST(Hosts, Shares) {
   shares const said{{"a", 4}, {"b", 0}, {"c", 2}};
   EXPECT_EQ(deal_out(said, 0, 0), (shares{{"a", 4}, {"b", 1}, {"c", 2}}));
   EXPECT_EQ(deal_out(said, 0, 5), (shares{{"a", 4}, {"b", 1}}));
+  // Who says -N 2 means both.
+  EXPECT_EQ(deal_out({{"a", 4}, {"b", 4}, {"c", 4}}, 2, 4), (shares{{"a", 2}, {"b", 2}}));
+  EXPECT_EQ(deal_out({{"a", 4}, {"b", 4}}, 2, 5), (shares{{"a", 3}, {"b", 2}}));
+  EXPECT_EQ(deal_out(said, 3, 6), (shares{{"a", 3}, {"b", 1}, {"c", 2}}));
+  EXPECT_EQ(deal_out(said, 3, 1), (shares{{"a", 1}}));
   EXPECT_EQ(complaint([&] { deal_out(said, 0, 8); }).find("-n 8: the hosts have room for 7"), 0U);
   EXPECT_EQ(complaint([&] { deal_out(said, 4, 0); }), "-N 4: only 3 hosts are named");
 }

@@ -1,10 +1,12 @@
 #include "run/hosts/host_list.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -121,6 +123,46 @@ std::vector<host_share> parse_word(std::string_view word, std::string const& whe
   return all;
 }
 
+/// Words of an environment's list, which may be parted by blanks and ends of lines, too, as between commas.
+std::string with_commas(std::string_view list) {
+  std::string text;
+  for (char const c : list) {
+    bool const parts = c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (!parts) text += c;
+    if (parts && !text.empty() && text.back() != ',') text += ',';
+  }
+  if (text.ends_with(',')) text.pop_back();
+  return text;
+}
+
+/// The first word of each line: other launchers of this kind mind no others.
+std::string first_words(std::string const& file, std::string const& where) {
+  std::ifstream in(file);
+  if (!in || std::filesystem::is_directory(file)) throw startup_error(where + ": it cannot be read");
+  std::string text;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    if (std::string word; words >> word) text += word + ' ';
+  }
+  return text;
+}
+
+/// Deals ranks out to hosts that have room for so many: the first ones are filled, or all get as many as the others.
+void fill(std::vector<host_share>& hosts, int ranks, bool alike) {
+  std::vector<int> room;
+  for (host_share& each : hosts) room.push_back(std::exchange(each.ranks, 0));
+  while (ranks > 0) {
+    int open = 0;
+    for (std::size_t i = 0; i < hosts.size(); ++i) open += hosts[i].ranks < room[i] ? 1 : 0;
+    int const turn = alike ? std::max(ranks / open, 1) : ranks;
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+      int const more = std::min({turn, room[i] - hosts[i].ranks, ranks});
+      hosts[i].ranks += more;
+      ranks -= more;
+    }
+  }
+}
+
 /// Open MPI's files may have some: "node1 slots = 4".
 std::string without_blanks_around_equals(std::string const& line) {
   std::string text;
@@ -170,6 +212,32 @@ std::vector<host_share> read_hostfile(std::string const& file) {
   return all;
 }
 
+std::vector<host_share> hosts_in_environment(bool ranks_are_given) {
+  struct source {
+    char const* variable;
+    bool is_file;
+  };
+  static constexpr std::array sources{
+      source{"GASNET_SSH_NODEFILE", true}, source{"GASNET_SSH_SERVERS", false},
+      source{"SSH_NODEFILE", true},        source{"SSH_SERVERS", false},
+      source{"PBS_NODEFILE", true},        source{"LSB_DJOB_HOSTFILE", true},
+  };
+  for (source const& each : sources) {
+    char const* const value = std::getenv(each.variable);
+    if (value == nullptr || *value == '\0') continue;
+    std::string const where = std::string(each.variable) + "=" + value;
+    std::string const list = with_commas(each.is_file ? first_words(value, where) : value);
+    if (list.empty()) continue;
+    std::vector<host_share> all = parse_hosts(list, where);
+    // Batch systems name a host for each of its cores, and who says how many ranks there are means so many.
+    if (ranks_are_given && list.find(':') == std::string::npos) {
+      for (host_share& host : all) host.ranks = 0;
+    }
+    return all;
+  }
+  return {};
+}
+
 std::vector<host_share> deal_out(std::vector<host_share> hosts, int count, int ranks) {
   if (count > static_cast<int>(hosts.size()))
     throw startup_error(format("-N %d: only %zu host%s %s named", count, hosts.size(),
@@ -184,7 +252,7 @@ std::vector<host_share> deal_out(std::vector<host_share> hosts, int count, int r
       throw startup_error(format(
           "-n %d: the hosts have room for %d; give them larger numbers (a:4), or none for equal shares",
           ranks, room));
-    for (host_share& each : hosts) ranks -= each.ranks = std::min(each.ranks, ranks);
+    fill(hosts, ranks, count > 0);
   } else {
     int const many = static_cast<int>(hosts.size());
     for (int i = 0; i < many; ++i)
