@@ -1,6 +1,7 @@
 // What is particular to the network over UCX: what it says of itself, and what its library may not do to the process.
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -45,6 +46,16 @@ TEST(ucx, DevicesThatDoNotExistAreNamedWithThoseThatDo) {
   opened_network const opened = open_plugin("ucx", config);
   EXPECT_EQ(opened.network, nullptr);
   EXPECT_THAT(opened.why_not, AllOf(HasSubstr("ATOLL_NET_DEVICES=no_such_device"), HasSubstr("tcp/lo")));
+}
+
+TEST(ucx, SettingsThatLeaveNothingAreNamed) {
+  network_config config = between_simulated_hosts();
+  config.one_machine = false;
+  ::setenv("UCX_TLS", "self,sm", 1);
+  opened_network const opened = open_plugin("ucx", config);
+  ::unsetenv("UCX_TLS");
+  EXPECT_EQ(opened.network, nullptr);
+  EXPECT_THAT(opened.why_not, HasSubstr("no network device on this host (set: UCX_TLS=self,sm)"));
 }
 
 TEST(ucx, AnAddressThatDoesNotFitIsRefused) {

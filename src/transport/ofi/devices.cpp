@@ -124,7 +124,8 @@ device choose_among_all(network_config const& config) {
   return {
       nullptr,
       "libfabric finds no device whose provider has endpoints (FI_EP_MSG, or FI_EP_RDM) with messages in their "
-      "order and remote memory (`fi_info` lists them)"};
+      "order and remote memory (`fi_info` lists them)" +
+          own_settings({"FI_PROVIDER"})};
 }
 
 }  // namespace

@@ -103,14 +103,15 @@ std::string context::open(network_config const& config) {
   if (is_named || std::getenv("UCX_NET_DEVICES") == nullptr) problem = leave_some_out(config, is_named);
   if (!problem.empty()) return problem;
   if (devices_.empty()) {
-    if (devices.empty()) return "UCX finds no network device on this host";
+    if (devices.empty())
+      return "UCX finds no network device on this host" + own_settings({"UCX_TLS", "UCX_NET_DEVICES"});
     context any;
     network_config unlimited = config;
     unlimited.devices = "";
     std::string const other = any.open_context(unlimited, "");
     if (other.empty()) any.list_devices();
     return "UCX finds no network device among ATOLL_NET_DEVICES=" + devices + "; it has " +
-           list(any.devices_);
+           list(any.devices_) + own_settings({"UCX_TLS"});
   }
   problem = open_worker();
   if (problem.empty() && address_.size() > config.address_room) {
