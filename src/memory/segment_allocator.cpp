@@ -210,12 +210,6 @@ bool segment_allocator::covers(std::uint64_t offset, std::uint64_t size) const n
   return object_at(s, offset - within) != none && size <= bytes - within;
 }
 
-bool segment_allocator::backed(std::uint64_t offset, std::uint64_t size) const noexcept {
-  if (memory_ == nullptr || size == 0) return true;
-  guard const lock(*this);
-  return memory_->backs(offset, size);
-}
-
 std::uint64_t segment_allocator::bytes_used() const noexcept {
   guard const lock(*this);
   return used_;

@@ -51,9 +51,6 @@ class segment_allocator {
   /// large allocations where the one asked for is not that of the last call.
   [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t size) const noexcept;
 
-  /// Whether [offset, offset + size), inside the range, has memory behind it, so that it may be touched.
-  [[nodiscard]] bool backed(std::uint64_t offset, std::uint64_t size) const noexcept;
-
   [[nodiscard]] std::uint64_t bytes_used() const noexcept;   ///< sum of size_of over all allocations
   [[nodiscard]] std::uint64_t allocations() const noexcept;  ///< that were not given back
   /// Largest size that can be allocated now (with the alignment of a granule).

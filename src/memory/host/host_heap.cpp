@@ -48,10 +48,6 @@ bool shared_heap::covers(std::uint64_t offset, std::uint64_t bytes) const noexce
   return allocator_ != nullptr && allocator_->covers(offset + bias_, bytes);
 }
 
-bool shared_heap::backed(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-  return allocator_ != nullptr && allocator_->backed(offset + bias_, bytes);
-}
-
 std::uint64_t shared_heap::size() const noexcept {
   return allocator_ == nullptr ? 0 : allocator_->capacity();
 }

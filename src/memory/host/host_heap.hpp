@@ -33,8 +33,12 @@ class shared_heap {
   /// Whether [offset, offset + bytes) lies in one allocation. For checks: see segment_allocator.
   [[nodiscard]] bool covers(std::uint64_t offset, std::uint64_t bytes) const noexcept;
 
-  /// Whether [offset, offset + bytes), inside the heap, has memory behind it, so that it may be touched.
-  [[nodiscard]] bool backed(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+  /// Whether [offset, offset + bytes), inside the heap, has memory behind it, so that it may be touched. Asked for each put and get
+  /// of other hosts, and so without the lock, which another thread may hold while the system gives it memory.
+  [[nodiscard]] bool backed(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return allocator_ != nullptr &&
+           (reservation_ == nullptr || bytes == 0 || reservation_->backs(offset + bias_, bytes));
+  }
 
   [[nodiscard]] std::uint64_t size() const noexcept;
   [[nodiscard]] std::uint64_t used() const noexcept;

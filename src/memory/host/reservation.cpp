@@ -42,7 +42,10 @@ std::string reservation::take(std::uint64_t first, std::uint64_t last) {
   if (!why.empty()) return why;
   for (std::uint64_t block = first; block <= last; ++block) {
     std::uint64_t const bit = block - first_block_;
-    bits_[bit / 64] |= std::uint64_t{1} << bit % 64;
+    std::atomic<std::uint64_t>& word = bits_[bit / 64];
+    // Release: who sees the bit sees the memory, too.
+    word.store(word.load(std::memory_order_relaxed) | std::uint64_t{1} << bit % 64,
+               std::memory_order_release);
   }
   taken_.fetch_add(to - from, std::memory_order_relaxed);
   return why;

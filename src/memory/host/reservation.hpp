@@ -13,7 +13,7 @@ namespace atl::memory {
 
 /// A bit for each block of a range of offsets. Memory that was taken stays until the end of the reservation.
 ///
-/// `ensure` and `backs` are for one thread at a time (the allocator's lock); the other queries are for all.
+/// `ensure` is for one thread at a time (the allocator's lock); queries are for all, at any time.
 class reservation {
  public:
   /// Small enough that ranks which allocate little take little; a huge page, so that one can serve a block.
@@ -37,10 +37,12 @@ class reservation {
     return has_all(first, last) || grow(first, last);
   }
 
-  /// Whether there is memory behind [offset, offset + bytes), bytes > 0, inside the range. Takes none; not while
-  /// `ensure` runs.
+  /// Whether there is memory behind [offset, offset + bytes), bytes > 0, inside the range. Takes none. Also while `ensure` runs: who was
+  /// told of an allocation sees its memory.
   [[nodiscard]] bool backs(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-    return has_all(offset >> block_log, (offset + bytes - 1) >> block_log);
+    std::uint64_t const first = offset >> block_log;
+    std::uint64_t const last = (offset + bytes - 1) >> block_log;
+    return first == last ? has(first) : has_all(first, last);
   }
 
   /// Bytes taken so far.
@@ -52,7 +54,8 @@ class reservation {
   // Bits are numbered from the block in which the range begins.
   [[nodiscard]] bool has(std::uint64_t block) const noexcept {
     std::uint64_t const bit = block - first_block_;
-    return (bits_[bit / 64] >> bit % 64 & 1) != 0;
+    // Acquire: pairs with take().
+    return (bits_[bit / 64].load(std::memory_order_acquire) >> bit % 64 & 1) != 0;
   }
   [[nodiscard]] bool has_all(std::uint64_t first, std::uint64_t last) const noexcept;
   bool grow(std::uint64_t first, std::uint64_t last) noexcept;
@@ -63,8 +66,8 @@ class reservation {
   std::uint64_t end_;
   std::uint64_t first_block_;
   taker take_;
-  std::vector<std::uint64_t> bits_;
-  std::atomic<std::uint64_t> taken_{0};  ///< relaxed: a figure
+  std::vector<std::atomic<std::uint64_t>> bits_;  ///< written under the allocator's lock
+  std::atomic<std::uint64_t> taken_{0};           ///< relaxed: a figure
   mutable std::mutex refusal_lock_;
   std::string refusal_;
 };

@@ -80,6 +80,22 @@ TEST(reservation, says_what_has_memory_and_takes_none_for_that) {
   EXPECT_FALSE(of_rank.backed(found, 100));
 }
 
+TEST(reservation, says_so_while_memory_is_taken) {
+  shared_heap heap;
+  std::uint64_t first = 0;
+  bool said = false;
+  // As another thread may ask while this one waits for the system, with the allocator's lock.
+  heap.initialise(4096, 50 * block, nullptr, [&](std::uint64_t, std::uint64_t) {
+    said = first != 0 && heap.backed(first, 16) && !heap.backed(49 * block, 16);
+    return std::string();
+  });
+  first = heap.allocate(16, 16);
+  ASSERT_NE(first, 0u);
+  EXPECT_NE(heap.allocate(8 * block, 16), 0u);
+  EXPECT_TRUE(said);
+  heap.reset();
+}
+
 TEST(reservation, asks_seldom_once_the_heap_has_grown) {
   memory_of memory{~std::uint64_t{0}};
   constexpr std::uint64_t blocks = 10000;
