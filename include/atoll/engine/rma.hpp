@@ -54,6 +54,8 @@ struct arrival_notice {
   std::uint64_t raise = 1;
 };
 
+inline constexpr arrival_notice no_notice{};
+
 /// Who does the atomic operations of a domain: on one word always the same.
 enum class atomics_by : std::uint8_t {
   processors,  ///< of the owner, or of any rank of its host
@@ -137,15 +139,16 @@ class remote_start {
   // here to elsewhere.
 
   ATOLL_EXPORT void contiguous(transfer_end to, transfer_end from, std::size_t bytes,
-                               arrival_notice const& notice = {});
+                               arrival_notice const& notice = no_notice);
   /// What the one list names goes, in order, to what the other does; equally many bytes. Ends' `at` is not used.
   /// No containers of the standard pass from programs to the library: they are others with _GLIBCXX_DEBUG.
   ATOLL_EXPORT void runs(transfer_end to, std::span<transfer_run const> to_runs, transfer_end from,
-                         std::span<transfer_run const> from_runs, arrival_notice const& notice = {});
+                         std::span<transfer_run const> from_runs, arrival_notice const& notice = no_notice);
   /// See copy_strided(). The box is not empty.
   ATOLL_EXPORT void box(transfer_end to, std::ptrdiff_t const* to_strides, transfer_end from,
                         std::ptrdiff_t const* from_strides, std::size_t const* extents,
-                        std::size_t dimensions, std::size_t element_bytes, arrival_notice const& notice = {});
+                        std::size_t dimensions, std::size_t element_bytes,
+                        arrival_notice const& notice = no_notice);
   /// The value before comes to the result of start().
   ATOLL_EXPORT void atomic(host_address const& cell, atomic_request const& what);
 
@@ -158,6 +161,9 @@ class remote_start {
 
  private:
   bool begin_message(std::int32_t rank, std::size_t bytes, std::size_t alignment);
+  bool put_briefly(transfer_end const& to, transfer_end const& from, std::uint32_t bytes);
+  bool get_whole(transfer_end const& to, transfer_end const& from, std::uint32_t bytes);
+  void write_head(std::uint64_t offset, std::uint32_t bytes) noexcept;
   void in_pieces(remote::shape&& what, arrival_notice const& notice);
   bool begin_directly(remote::shape& what, arrival_notice const& notice, bool more);
   ATOLL_EXPORT void give_up() noexcept;

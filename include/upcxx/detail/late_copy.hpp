@@ -141,6 +141,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   /// Source completion comes before the call returns.
   static constexpr bool blocks = (std::is_same_v<Items, blocking_item> || ...);
   static constexpr bool wants_source = (is_about<Items, source_event> || ...);
+  static constexpr bool calls_target = n_calls != 0;
 
   /// What can throw comes first; only register_all touches promises.
   pending_copy(std::int32_t target, completions<Items...> const& cx) {

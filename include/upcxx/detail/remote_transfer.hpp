@@ -128,7 +128,11 @@ auto transfer_later(char const* call, std::int32_t target, bool put, bool by_val
   check_requests<Events>(cx);
   auto record = std::make_unique<pending>(target, cx);
   atl::engine::remote_start start(call, current_pressure(), pending::wants_source || by_value);
-  begin(start, put ? record->call_with_data() : atl::engine::arrival_notice{});
+  if constexpr (pending::calls_target) {
+    begin(start, put ? record->call_with_data() : atl::engine::arrival_notice{});
+  } else {
+    begin(start, atl::engine::no_notice);
+  }
   // From here on nothing can throw: only now are promises touched.
   bool const complete = start.source_left();
   bool const waits = (pending::blocks || by_value) && !complete;

@@ -124,6 +124,14 @@ bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::siz
   return may_leave(p, out.way, bytes, most) && begin_unobserved(p, out, bytes, alignment);
 }
 
+bool network_messages::begin_unordered(outgoing& out, std::size_t bytes, std::size_t alignment) {
+  network_peer& p = peer(out.target);
+  if (by_host_ && begin_by_host(p, out, bytes, alignment)) return true;
+  if (p.lately != last_acknowledged::nothing) [[unlikely]]
+    note_following(p);
+  return may_leave(p, lane::control, bytes, bytes) && begin_unobserved(p, out, bytes, alignment);
+}
+
 bool network_messages::begin_unobserved(network_peer& p, outgoing& out, std::size_t bytes,
                                         std::size_t alignment) {
   std::size_t const payload = bytes - header_bytes;

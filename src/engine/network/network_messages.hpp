@@ -121,12 +121,11 @@ class network_messages final : public single<network_messages>, public transport
   /// Place for so many bytes more at its end. Null: there is no room.
   std::byte* lengthen_last(std::int32_t target, std::size_t bytes);
 
-  /// Is there this? Else the following two need not be tried.
+  /// begin_in_place(), on the control lane and of any length, of a message that needs no place in the order of that: it may go by way of
+  /// another rank.
+  bool begin_unordered(transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  /// Is there this? Else send_by_host() need not be tried.
   [[nodiscard]] bool bundles_by_host() const noexcept { return by_host_; }
-  /// begin_in_place() of a message that needs no place in the order of its lane: it may go by way of another rank.
-  bool begin_by_host(transport::outgoing& out, std::size_t bytes, std::size_t alignment) {
-    return begin_by_host(peer(out.target), out, bytes, alignment);
-  }
   /// A whole message of that kind, of the engine's. False: it has to go otherwise.
   bool send_by_host(std::int32_t target, std::uint64_t token, std::span<std::byte const> payload);
   /// What a neighbour has passed on.
@@ -145,6 +144,8 @@ class network_messages final : public single<network_messages>, public transport
       looked_ = true;
       if (look()) {
         moved = true;
+        // Of puts and gets nothing is left.
+        if (arrived_[0].empty() && arrived_[1].empty() && announced_.empty()) return nullptr;
       } else if (announced_.empty()) {
         return nullptr;
       }

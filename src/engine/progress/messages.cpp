@@ -192,11 +192,13 @@ bool may_go_by_host(progress_engine const& engine, std::int32_t target) {
 
 void am_begin_unordered(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
                         std::size_t alignment) {
-  if (progress_engine& engine = progress_engine::here(); may_go_by_host(engine, target)) {
+  if (progress_engine& engine = progress_engine::here();
+      engine.network != nullptr && !engine.shm.reaches(target)) [[likely]] {
     out.target = target;
     out.way = lane::control;
     guard const held;
-    if (engine.network->begin_by_host(out, bytes, alignment)) return;
+    if (engine.network->begin_unordered(out, bytes, alignment)) [[likely]]
+      return;
   }
   am_begin_data(out, target, bytes, when_full, alignment);
 }
@@ -280,6 +282,13 @@ void am_counted(std::int32_t target, function_token token, void const* data, std
   engine.shm.commit(out, message_kind::active, token, header_bytes + bytes, &kept_back);
 }
 
+namespace {
+[[gnu::noinline]] void acknowledge_otherwise(std::int32_t target, function_token token, void const* data,
+                                             std::size_t bytes) {
+  am_short(target, token, data, bytes, pressure::always);
+}
+}  // namespace
+
 void am_acknowledge(std::int32_t target, function_token token, void const* data, std::size_t bytes) {
   progress_engine& engine = progress_engine::here();
   if (engine.network != nullptr && !engine.shm.reaches(target)) {
@@ -287,7 +296,7 @@ void am_acknowledge(std::int32_t target, function_token token, void const* data,
     leaves_for_peers();
     if (engine.network->acknowledge(target, token, {static_cast<std::byte const*>(data), bytes})) return;
   }
-  am_short(target, token, data, bytes, pressure::always);
+  acknowledge_otherwise(target, token, data, bytes);
 }
 
 void am_commit_copying(outgoing& out, message_kind kind, function_token token, std::size_t bytes,

@@ -30,6 +30,18 @@ std::int32_t elsewhere(transfer_end const& a, transfer_end const& b) noexcept {
   return a.is_here() ? b.rank : a.rank;
 }
 
+/// Puts up to this take the shortest way.
+constexpr std::size_t brief_bytes = 256;
+
+/// A word, mostly: without a call.
+void copy_brief(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 /// Does a put that is more than a piece go in one message all the same, as its notice would be late otherwise?
 bool leaves_whole(std::int32_t rank, std::size_t bytes, arrival_notice const& notice) {
   progress_engine& engine = progress_engine::here();
@@ -54,45 +66,75 @@ bool remote_start::begin_message(std::int32_t rank, std::size_t bytes, std::size
   return true;
 }
 
+/// The usual short put. False: there is no memory for its message.
+bool remote_start::put_briefly(transfer_end const& to, transfer_end const& from, std::uint32_t bytes) {
+  constexpr std::size_t data_at = header_bytes + sizeof(piece_head);
+  if (!begin_message(to.rank, data_at + bytes, buffer_alignment)) return false;
+  write_head(to.at, bytes);
+  copy_brief(out_.begin + data_at, reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)),
+             bytes);
+  token_ = remote::token_for<&remote_memory::serve_put>();
+  message_bytes_ = data_at + bytes;
+  source_left_ = true;
+  return true;
+}
+
+/// A get in one message. False: the window has no room for its answer.
+bool remote_start::get_whole(transfer_end const& to, transfer_end const& from, std::uint32_t bytes) {
+  if (guard const held; !remote_memory::here().has_room(bytes)) return false;
+  message_bytes_ = header_bytes + sizeof(piece_head);
+  static_cast<void>(begin_message(from.rank, message_bytes_, buffer_alignment));  // small
+  write_head(from.at, bytes);
+  token_ = remote::token_for<&remote_memory::serve_get>();
+  result_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(to.at));
+  charges_ = true;
+  return true;
+}
+
+/// Of a message of one piece, with places that are contiguous. The cookie follows in start().
+void remote_start::write_head(std::uint64_t offset, std::uint32_t bytes) noexcept {
+  remote::write_at(out_.begin + header_bytes + offsetof(piece_head, offset), offset);
+  remote::write_at(out_.begin + header_bytes + offsetof(piece_head, bytes),
+                   remote::contiguous_head_word(bytes));
+  head_at_ = header_bytes;
+  bytes_ = bytes;
+  engaged_ = true;
+}
+
 void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t bytes,
                               arrival_notice const& notice) {
   note_call(activity::copy, elsewhere(to, from));
   bool const put = from.is_here();
   bool const told = notice.what != arrival_notice::sort::none;
+  bool const more = source_awaited_ || told;
+  bool const large = remote_memory::here().direct().is_large_enough(to, from, {bytes, 1}, more);
+  if (put && bytes <= brief_bytes && !told && !large && !in_pieces_) [[likely]] {
+    if (put_briefly(to, from, static_cast<std::uint32_t>(bytes))) return;
+  }
   bool const whole =
       bytes > remote_piece_bytes && put && told && !in_pieces_ && leaves_whole(to.rank, bytes, notice);
-  bool const more = source_awaited_ || told;
-  if (!whole && remote_memory::here().direct().is_large_enough(to, from, {bytes, 1}, more)) {
+  if (!whole && large) {
     if (shape all = shape::contiguous(to, from, bytes); begin_directly(all, notice, more)) return;
   }
   bool const one_message = whole || (!in_pieces_ && bytes <= remote_piece_bytes && (put || to.is_here()));
-  if (!one_message || (!put && (guard(), !remote_memory::here().has_room(bytes)))) {
+  if (one_message && !put && get_whole(to, from, static_cast<std::uint32_t>(bytes))) return;
+  if (!one_message || !put) {
     stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
     return;
   }
-  piece_head const head{0, put ? to.at : from.at, static_cast<std::uint32_t>(bytes), 0, 0, form::contiguous};
-  if (put) {
-    arrival_notice const* const trailer = told ? &notice : nullptr;
-    remote::put_layout const layout(head, trailer);
-    if (!begin_message(to.rank, layout.end, notice.alignment)) {
-      stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
-      return;
-    }
-    token_ = remote::write_put(out_.begin, layout, head, trailer);
-    std::memcpy(out_.begin + layout.data,
-                reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
-    head_at_ = layout.head;
-    message_bytes_ = layout.end;
-    source_left_ = true;
-  } else {
-    message_bytes_ = header_bytes + sizeof head;
-    static_cast<void>(begin_message(from.rank, message_bytes_, buffer_alignment));  // small
-    remote::write_at(out_.begin + header_bytes, head);
-    token_ = remote::token_for<&remote_memory::serve_get>();
-    head_at_ = header_bytes;
-    result_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(to.at));
-    charges_ = true;
+  piece_head const head{0, to.at, static_cast<std::uint32_t>(bytes), 0, 0, form::contiguous};
+  arrival_notice const* const trailer = told ? &notice : nullptr;
+  remote::put_layout const layout(head, trailer);
+  if (!begin_message(to.rank, layout.end, notice.alignment)) {
+    stream_ = new stream(shape::contiguous(to, from, bytes), notice, call_);
+    return;
   }
+  token_ = remote::write_put(out_.begin, layout, head, trailer);
+  std::memcpy(out_.begin + layout.data,
+              reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
+  head_at_ = layout.head;
+  message_bytes_ = layout.end;
+  source_left_ = true;
   bytes_ = head.bytes;
   engaged_ = true;
 }

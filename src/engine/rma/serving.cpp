@@ -58,15 +58,26 @@ void refused(message* m) {
 /// Data of a put with a call that is longer are put in place before memory is taken for the call.
 constexpr std::size_t shortest_apart = transport::pooled_room[2];
 
-/// Why [offset, offset + bytes) of this rank must not be touched, if so.
-std::optional<refusal> look_at(std::uint64_t offset, std::uint64_t bytes) {
+/// Why [offset, offset + bytes) of this rank must not be touched.
+ATOLL_COLD refusal why_not(std::uint64_t offset, std::uint64_t bytes) {
   refusal no{{}, offset, bytes, hosts.heap_begin, hosts.heap_end, refusal::why::outside};
-  if (offset < hosts.heap_begin || offset > hosts.heap_end || bytes > hosts.heap_end - offset) return no;
-  if (bytes != 0 && !memory::host_heap().backed(offset, bytes)) {
+  if (offset >= hosts.heap_begin && offset <= hosts.heap_end && bytes <= hosts.heap_end - offset) {
     no.reason = refusal::why::no_memory;
-    return no;
   }
-  return std::nullopt;
+  return no;
+}
+
+/// May [offset, offset + bytes) of this rank be touched?
+bool may_touch(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  return offset >= hosts.heap_begin && offset <= hosts.heap_end && bytes <= hosts.heap_end - offset &&
+         (bytes == 0 || memory::host_heap().backed(offset, bytes));
+}
+
+/// Why not, if so.
+std::optional<refusal> look_at(std::uint64_t offset, std::uint64_t bytes) {
+  if (may_touch(offset, bytes)) [[likely]]
+    return std::nullopt;
+  return why_not(offset, bytes);
 }
 
 /// The same for a cell of so many bytes.
@@ -175,6 +186,10 @@ void move(piece_head const& head, std::byte const* description, std::byte* packe
 }  // namespace
 
 bool remote_memory::put(std::int32_t source, piece_head const& head, std::byte* description) {
+  if (head.shape == form::contiguous && may_touch(head.offset, head.bytes)) [[likely]] {
+    copy_watched(own_memory(head.offset), description, head.bytes);
+    return true;
+  }
   if (auto const no = look_at_all(head, description)) {
     refuse(source, head.cookie, *no);
     return false;
@@ -270,17 +285,22 @@ bool remote_memory::acknowledge_late() {
 void remote_memory::serve_get(std::int32_t source, std::byte* payload) {
   auto const head = remote::read_at<piece_head>(payload);
   std::byte const* const description = payload + sizeof head;
-  if (auto const no = look_at_all(head, description)) {
-    refuse(source, head.cookie, *no);
-  } else {
-    remote::answer_head const answer{head.cookie, head.slot};
-    std::size_t const bytes = header_bytes + sizeof answer + head.bytes;
-    outgoing out;
-    am_begin_unordered(out, source, bytes, pressure::always);
-    remote::write_at(out.begin + header_bytes, answer);
-    move(head, description, out.begin + header_bytes + sizeof answer, false);
-    am_commit(out, message_kind::active, remote::token_for<&remote_memory::fetched>(), bytes);
+  bool const plain = head.shape == form::contiguous && may_touch(head.offset, head.bytes);
+  if (!plain) {
+    if (auto const no = look_at_all(head, description)) return refuse(source, head.cookie, *no);
   }
+  remote::answer_head const answer{head.cookie, head.slot};
+  std::size_t const bytes = header_bytes + sizeof answer + head.bytes;
+  outgoing out;
+  am_begin_unordered(out, source, bytes, pressure::always);
+  remote::write_at(out.begin + header_bytes, answer);
+  std::byte* const data = out.begin + header_bytes + sizeof answer;
+  if (plain) [[likely]] {
+    copy_watched(data, own_memory(head.offset), head.bytes);
+  } else {
+    move(head, description, data, false);
+  }
+  am_commit(out, message_kind::active, remote::token_for<&remote_memory::fetched>(), bytes);
 }
 
 void remote_memory::serve_atomic(std::int32_t source, std::byte* payload) {

@@ -10,6 +10,7 @@
 ///   series    what they have in common, then      answered by one acknowledgement, or the values before
 ///             each put or atomic operation
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,6 +38,12 @@ struct piece_head {
   form shape;
 };
 static_assert(sizeof(piece_head) == 24);
+/// The last word of a head whose places are contiguous, of the only piece: nothing but the number of bytes, on the machines there are.
+constexpr std::uint64_t contiguous_head_word(std::uint32_t bytes) noexcept {
+  static_assert(std::endian::native == std::endian::little && form{} == form::contiguous);
+  static_assert(offsetof(piece_head, bytes) == 16);
+  return bytes;
+}
 
 struct box_dimension {
   std::int64_t stride;
