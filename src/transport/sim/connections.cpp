@@ -11,25 +11,11 @@ constexpr unsigned most_refusals = 2;  // by chance, one after the other
 
 }  // namespace
 
-peer_record& sim_network::peer_of(std::int32_t rank) {
+peer_record& sim_network::make_peer(std::int32_t rank) {
   std::unique_ptr<peer_record>& record = peers_[static_cast<std::size_t>(rank)];
-  if (record == nullptr) [[unlikely]] {
-    record = std::make_unique<peer_record>(wire_.map(), wire_.base(), rank, wire_.map().cells());
-    used_peers_.push_back(rank);
-  }
+  record = std::make_unique<peer_record>(wire_.map(), wire_.base(), rank, wire_.map().cells());
+  used_peers_.push_back(rank);
   return *record;
-}
-
-/// Whether an operation to that peer may start: complete, or why not.
-started sim_network::ready(std::int32_t rank, peer_record*& out) {
-  if (rank < 0 || rank >= ranks_) return started::unreachable;
-  out = peers_[static_cast<std::size_t>(rank)].get();
-  if (out == nullptr || out->now == peer_record::link::none || out->now == peer_record::link::lost)
-    return started::unreachable;
-  if (out->now != peer_record::link::connected) return started::no_room;
-  // A lane that is full of what nobody fetches does not hold up the other one.
-  if (out->operations - out->late[0] - out->late[1] >= how_.window || refuses()) return started::no_room;
-  return started::complete;
 }
 
 void sim_network::set_link(peer_record& of, peer_record::link now) {

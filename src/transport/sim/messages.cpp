@@ -39,33 +39,47 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
   peer_record* to = nullptr;
   if (started const s = ready(rank, to); s != started::complete) return s;
   std::byte* const source = reached(payload);
-  if (header.size() > longest_header || (bytes > how_.eager && !how_.late)) return started::unsupported;
+  std::size_t const before = padded(header.size());
+  bool const in_cells =
+      header.size() <= longest_header && before + bytes <= wire_.room() && bytes <= how_.eager;
   // The puts before it are counted when they have left.
-  if (how_.ordered && to->jobs != 0) return started::no_room;
+  if (in_cells && (!how_.ordered || to->jobs == 0)) [[likely]] {
+    auto const which = static_cast<unsigned>(where);
+    std::uint64_t position = 0;
+    if (std::byte* const body = wire_.reserve(to->way, which, before + bytes, position)) [[likely]] {
+      copy_by_words(body, header.data(), header.size());
+      copy_by_words(body + before, source, bytes);
+      wire_.publish(to->way, which, position, before + bytes, before + bytes, kind::message,
+                    message_token(header.size(), bytes, to->puts_sent));
+      ++to->sent[which];
+      return events == nullptr ? started::complete : leaves(*to, which, events);
+    }
+  }
+  return send_otherwise(*to, where, header, source, bytes, events);
+}
+
+/// A message that does not find a place in the queue at once. Apart, so that what does saves no registers.
+started sim_network::send_otherwise(peer_record& to, lane where, std::span<std::byte const> header,
+                                    std::byte* source, std::size_t bytes, operation* events) {
+  if (header.size() > longest_header || (bytes > how_.eager && !how_.late)) return started::unsupported;
+  if (how_.ordered && to.jobs != 0) return started::no_room;
   auto const which = static_cast<unsigned>(where);
-  std::uint64_t const token = message_token(header.size(), bytes > how_.eager ? 0 : bytes, to->puts_sent);
+  std::int32_t const rank = to.way.rank;
+  std::uint64_t const token = message_token(header.size(), bytes > how_.eager ? 0 : bytes, to.puts_sent);
   slot s;
   std::size_t const in_cells = padded(header.size()) + bytes;
   if (in_cells <= wire_.room() && bytes <= how_.eager) {
-    std::uint64_t position = 0;
-    if (std::byte* const body = wire_.reserve(to->way, which, in_cells, position)) [[likely]] {
-      copy_by_words(body, header.data(), header.size());
-      copy_by_words(body + padded(header.size()), source, bytes);
-      wire_.publish(to->way, which, position, in_cells, in_cells, kind::message, token);
-      ++to->sent[which];
-      return leaves(*to, which, events);
-    }
-    if (!wire_.open(s, to->way, which, in_cells, may_park(*to))) return started::no_room;
+    if (!wire_.open(s, to.way, which, in_cells, may_park(to))) return started::no_room;
     copy_bytes(s.body, header.data(), header.size());
     copy_bytes(s.body + padded(header.size()), source, bytes);
-    wire_.publish(s, to->way, which, kind::message, token);
-    ++to->sent[which];
-    return leaves(*to, which, events);
+    wire_.publish(s, to.way, which, kind::message, token);
+    ++to.sent[which];
+    return leaves(to, which, events);
   }
   if (bytes <= how_.packet && bytes <= how_.eager) {
-    int const index = wire_.take_packet(to->way, which);
+    int const index = wire_.take_packet(to.way, which);
     if (index < 0) return started::no_room;
-    if (!wire_.open(s, to->way, which, 8, may_park(*to))) {
+    if (!wire_.open(s, to.way, which, 8, may_park(to))) {
       wire_.give_back(rank, which, static_cast<unsigned>(index));
       return started::no_room;
     }
@@ -73,9 +87,9 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
     copy_bytes(packet, header.data(), header.size());
     copy_bytes(packet + longest_header, source, bytes);
     write_words(s.body, index);
-    wire_.publish(s, to->way, which, kind::message_packet, token, bytes);
-    ++to->sent[which];
-    return leaves(*to, which, events);
+    wire_.publish(s, to.way, which, kind::message_packet, token, bytes);
+    ++to.sent[which];
+    return leaves(to, which, events);
   }
   if (events == nullptr || !events->asks(completion::source)) return started::unsupported;
   if (bytes <= how_.eager) {
@@ -88,23 +102,23 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
     parts.queue = static_cast<std::uint8_t>(which);
     parts.header_bytes = header.size();
     copy_bytes(parts.header.data(), header.data(), header.size());
-    started const result = start_job(std::move(parts), *to, events);
+    started const result = start_job(std::move(parts), to, events);
     if (result == started::no_room) return result;
     ++parts_sent_;
-    ++to->sent[which];
+    ++to.sent[which];
     return result;
   }
-  if (to->late[which] >= most_late) return started::no_room;
-  if (!wire_.open(s, to->way, which, 16 + header.size(), may_park(*to))) return started::no_room;
+  if (to.late[which] >= most_late) return started::no_room;
+  if (!wire_.open(s, to.way, which, 16 + header.size(), may_park(to))) return started::no_room;
   std::uint32_t const index = open(rank, events, 1);
   operations_[index].late_in = static_cast<std::int8_t>(which);
-  ++to->late[which];
+  ++to.late[which];
   operations_[index].finished_due = false;
   operations_[index].into = {source, bytes};
   write_words(s.body, index, bytes);
   copy_bytes(s.body + 16, header.data(), header.size());
-  wire_.publish(s, to->way, which, kind::message_late, token);
-  ++to->sent[which];
+  wire_.publish(s, to.way, which, kind::message_late, token);
+  ++to.sent[which];
   return started::under_way;
 }
 

@@ -87,6 +87,14 @@ inline void copy_bytes(void* to, void const* from, std::size_t bytes) {
 
 /// The same, word by word: what was written in words just now can be read before it is in the cache, wider pieces cannot.
 inline void copy_by_words(std::byte* to, std::byte const* from, std::size_t bytes) {
+  if (bytes == 16) {  // headers of the engine's messages, and answers
+    std::uint64_t first = word(from, 0);
+    std::uint64_t second = word(from, 1);
+    asm("" : "+r"(first), "+r"(second));
+    write_words(to, first);
+    write_words(to + 8, second);
+    return;
+  }
   std::size_t const whole = bytes & ~std::size_t{7};
   for (std::size_t at = 0; at < whole; at += 8) {
     std::uint64_t each = word(from + at, 0);

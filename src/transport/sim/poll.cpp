@@ -19,8 +19,9 @@ unsigned sim_network::poll(receiver& target) {
     in_step_->next();
   ++polls_;
   bool const look_for_the_dead = (polls_ & 1023U) == 0;
-  bool const arrived = !rings_[0]->empty() || !rings_[1]->empty() || !rings_[2]->empty();
-  if (!arrived && !look_for_the_dead && !busy()) {
+  bool const arrived[queues] = {!rings_[0]->empty(), !rings_[1]->empty(), !rings_[2]->empty()};
+  bool const any_arrived = arrived[0] || arrived[1] || arrived[2];
+  if (!any_arrived && !look_for_the_dead && !busy()) {
     if (how_.idle_ns != 0) {
       std::uint64_t const begin = now_ns();
       while (now_ns() - begin < how_.idle_ns) {
@@ -33,10 +34,10 @@ unsigned sim_network::poll(receiver& target) {
   wire_.hold_back(false);
   bool moved = false;
   if (!held_.empty()) moved |= visit_held();
-  moved |= drain(remote_queue, packets_a_poll);
+  if (arrived[remote_queue]) moved |= drain(remote_queue, packets_a_poll);
   // Who waits for a message hears of it before the look at the next cell, which costs a line transfer.
-  moved |= drain(control_queue, 1);
-  moved |= drain(request_queue, 1);
+  if (arrived[control_queue]) moved |= drain(control_queue, 1);
+  if (arrived[request_queue]) moved |= drain(request_queue, 1);
   if (busy() || look_for_the_dead) {
     moved |= advance_jobs();
     moved |= visit_late_events();

@@ -145,8 +145,22 @@ class sim_network final : public network {
   }
 
   // Connections (connections.cpp).
-  peer_record& peer_of(std::int32_t rank);
-  started ready(std::int32_t rank, peer_record*& out);
+  peer_record& peer_of(std::int32_t rank) {
+    peer_record* const record = peers_[static_cast<std::size_t>(rank)].get();
+    return record != nullptr ? *record : make_peer(rank);
+  }
+  peer_record& make_peer(std::int32_t rank);
+  /// Whether an operation to that peer may start: complete, or why not.
+  started ready(std::int32_t rank, peer_record*& out) {
+    if (rank < 0 || rank >= ranks_) return started::unreachable;
+    out = peers_[static_cast<std::size_t>(rank)].get();
+    if (out == nullptr || out->now == peer_record::link::none || out->now == peer_record::link::lost)
+      return started::unreachable;
+    if (out->now != peer_record::link::connected) return started::no_room;
+    // A lane that is full of what nobody fetches does not hold up the other one.
+    if (out->operations - out->late[0] - out->late[1] >= how_.window || refuses()) return started::no_room;
+    return started::complete;
+  }
   void set_link(peer_record& of, peer_record::link now);
   void begin_connection(peer_record& with);
   bool take_connection(peer_record& from, packet const& p);
@@ -183,6 +197,8 @@ class sim_network final : public network {
   bool may_park(peer_record const& to) const { return !how_.passive && to.way.parked_packets() < 64; }
 
   // Messages (messages.cpp).
+  [[gnu::noinline]] started send_otherwise(peer_record& to, lane where, std::span<std::byte const> header,
+                                           std::byte* source, std::size_t bytes, operation* events);
   started leaves(peer_record& to, unsigned which, operation* events);
   bool take_message(peer_record& from, packet const& p);
   void take_packet(packet const& p);
