@@ -19,11 +19,15 @@ class looks {
 
   [[nodiscard]] bool are_free() const noexcept { return cost_ns_ == 0; }
   /// Is it worth reading the clock for is_due()? While neighbours send that is when a message of theirs has just been served, as the next
-  /// one needs some time, and seldom else: the clock costs more than a look at what they send.
+  /// one needs some time, and seldom else: the clock costs more than a look at what they send. Where they answer within fewer looks than
+  /// a reading is worth, not behind each of their messages: it would be a tenth of a round trip.
   /// `neighbours_sent`: so many messages of theirs have been taken, ever.
   [[nodiscard]] bool may_be_due(std::uint64_t neighbours_sent) noexcept {
-    bool const turn_has_come = ++asked_ % turn == 0;
-    return gap_ns_ == cost_ns_ || std::exchange(served_, neighbours_sent) != neighbours_sent || turn_has_come;
+    bool const served = std::exchange(served_, neighbours_sent) != neighbours_sent;
+    ++asked_;
+    if (gap_ns_ != cost_ns_ && asked_ < (served ? worth : turn)) return false;
+    asked_ = 0;
+    return true;
   }
   /// None is, and asking costs next to nothing: while neighbours send, and all that they have sent was taken before the last look.
   [[nodiscard]] bool are_far(std::uint64_t neighbours_sent) noexcept {
@@ -49,11 +53,12 @@ class looks {
 
  private:
   static constexpr std::uint64_t longest = 16;
-  static constexpr std::uint32_t turn = 64;
+  static constexpr std::uint32_t worth = 64;
+  static constexpr std::uint32_t turn = 128;
 
   /// Counts a question that is answered without a look, unless the next one is that which looks: it is left to may_be_due().
   bool passes() noexcept {
-    if ((asked_ + 1) % turn == 0) return false;
+    if (asked_ + 1 >= turn) return false;
     ++asked_;
     return true;
   }
@@ -64,7 +69,7 @@ class looks {
   std::uint64_t sent_ns_ = 0;  ///< about when they last did
   std::uint64_t next_ns_ = 0;
   std::uint64_t served_ = 0;  ///< messages of neighbours, when it was last asked whether one may be due
-  std::uint32_t asked_ = 0;
+  std::uint32_t asked_ = 0;   ///< since it was last said that one may be due
 };
 
 }  // namespace atl::engine
