@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/os/memory.hpp"
+#include "base/real_number.hpp"
 
 namespace atl::settings {
 namespace {
@@ -202,7 +203,7 @@ segment_limit parse_segment_size(std::string_view text, char const* name) {
   }
   // Without a unit and with a point, up to 1: a share of the host's memory.
   bool const bare = word.find_first_not_of("0123456789.") == std::string::npos;
-  double const value = std::strtod(word.c_str(), nullptr);
+  double const value = read_real(word.c_str());
   bool const fraction = bare && word.find('.') != std::string::npos && value <= 1;
   limit.size = fraction ? size_value{0, 100 * value} : parse_heap_size(word, name);
   return limit;
@@ -305,12 +306,12 @@ size_value parse_size(std::string_view text, char const* name, std::uint64_t bar
   if (word.empty() || !(std::isdigit(static_cast<unsigned char>(word[0])) || word[0] == '.')) {
     refuse("not a size");
   }
-  // strtod also reads hexadecimal and exponents, which nobody means here.
+  // read_real() also reads hexadecimal and exponents, which nobody means here.
   auto const end = word.find_first_not_of("0123456789.");
   std::string const number = word.substr(0, end);
   std::string unit = end == std::string::npos ? "" : trim(std::string_view(word).substr(end));
   char* rest = nullptr;
-  double const value = std::strtod(number.c_str(), &rest);
+  double const value = read_real(number.c_str(), &rest);
   if (*rest != '\0') refuse("not a size");
   if (unit == "%") {
     if (value > 100) refuse("more than 100%");

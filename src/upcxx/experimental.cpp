@@ -16,6 +16,7 @@
 #include <upcxx/init.hpp>
 
 #include "base/error.hpp"
+#include "base/real_number.hpp"
 #include "base/settings.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/rma/remote_memory.hpp"
@@ -42,7 +43,7 @@ std::int64_t environment_integer(char const* name, char const* text) {
 
 double environment_real(char const* name, char const* text) {
   char* rest = nullptr;
-  double const value = std::strtod(text, &rest);
+  double const value = read_real(text, &rest);
   if (rest == text || *rest != '\0') environment_refused(name, text);
   return value;
 }

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <clocale>
 #include <csignal>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
 
 #include "base/error.hpp"
@@ -45,6 +49,36 @@ TEST(settings, sizes) {
   EXPECT_EQ(bytes("1T"), std::uint64_t{1} << 40);
   EXPECT_EQ(bytes("0"), 0U);
   EXPECT_EQ(settings::parse_size("12.5%", "X").percent, 12.5);
+}
+
+/// A locale of users who write 1,5, made here, as systems need not have any; false: it cannot be made.
+bool choose_locale_with_commas(std::string const& folder) {
+  std::ofstream source(folder + "/source");
+  for (char const* const each : {"LC_CTYPE", "LC_COLLATE", "LC_MONETARY", "LC_TIME", "LC_MESSAGES"})
+    source << each << "\ncopy \"POSIX\"\nEND " << each << "\n";
+  source << "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
+  source.close();
+  std::string const make = "cd " + folder + " && localedef -c -i ./source -f UTF-8 ./made > /dev/null 2>&1";
+  static_cast<void>(std::system(make.c_str()));
+  scoped_variable const where("LOCPATH", folder.c_str());
+  return std::setlocale(LC_NUMERIC, "made") != nullptr && std::strtod("1,5", nullptr) == 1.5;
+}
+
+TEST(settings, numbers_have_points_in_all_locales) {
+  std::string folder = testing::TempDir() + "locales-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  bool const chosen = choose_locale_with_commas(folder);
+  std::filesystem::remove_all(folder);
+  std::shared_ptr<void> const after(nullptr, [](void*) { std::setlocale(LC_NUMERIC, "C"); });
+  if (!chosen) GTEST_SKIP() << "no locale can be made here (Debian: locales)";
+  EXPECT_EQ(settings::parse_size("1.5G", "X").bytes, std::uint64_t{3} << 29);
+  EXPECT_EQ(settings::parse_size("12.5%", "X").percent, 12.5);
+  {
+    // What `upcxx-run --shared-heap 1%` sets.
+    scoped_variable const heap("UPCXX_SHARED_HEAP_SIZE", "2G");
+    scoped_variable const most("GASNET_MAX_SEGSIZE", "0.0100/H");
+    EXPECT_GT(settings::shared_heap_size(1), 0U);
+  }
 }
 
 TEST(settings, wrong_sizes_are_refused_with_the_name_and_an_example) {
