@@ -200,7 +200,7 @@ class Basics(LauncherTest):
             finally:
                 first.terminate()
                 first.communicate()
-        self.fail("other jobs have had the cores all the time")
+        self.skipTest("other jobs have had the cores all the time")
 
     def holds_cores(self, launcher, cores):
         """Whether nobody else can claim them: by abstract sockets, named after each."""
