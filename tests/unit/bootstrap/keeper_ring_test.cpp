@@ -241,8 +241,7 @@ class KeeperRing : public testing::Test {
     return {text.data(), static_cast<std::size_t>(std::max<::ssize_t>(got, 0))};
   }
   /// What has been said when all hosts have shown their ranks.
-  [[nodiscard]] std::string pictures() const {
-    std::string text;
+  [[nodiscard]] std::string pictures(std::string text = {}) const {
     auto const shown = [&] {
       std::size_t found = 0;
       for (std::size_t at = 0; (at = text.find("what its ranks are doing", at)) != std::string::npos; ++at)
@@ -265,8 +264,8 @@ class KeeperRing : public testing::Test {
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3 * 4) << text;
   }
   /// False: not in time.
-  static bool await(std::function<bool()> const& holds) {
-    auto const end = std::chrono::steady_clock::now() + too_long;
+  static bool await(std::function<bool()> const& holds, std::chrono::seconds limit = too_long) {
+    auto const end = std::chrono::steady_clock::now() + limit;
     while (!holds()) {
       if (std::chrono::steady_clock::now() > end) return false;
       ::usleep(1000);
@@ -476,10 +475,15 @@ TEST_F(KeeperRing, EachHostShowsItsRanksWhenOneIsAsked) {
   settle();
   ::kill(hosts_[1].keeper, SIGQUIT);
   expect_one_table_each(pictures());
-  // Again, and of several at once: whoever asks so means one picture.
-  ::usleep(1'100'000);
-  for (auto const& each : hosts_) ::kill(each.keeper, SIGQUIT);
-  expect_one_table_each(pictures());
+  // Again, and of several at once: whoever asks so means one picture. Not within a second, of which keepers leave out what they
+  // were kept from their cores, so that some may take it for the question before.
+  std::string again;
+  for (int tries = 0; tries < 5 && again.empty(); ++tries) {
+    ::usleep(1'100'000);
+    for (auto const& each : hosts_) ::kill(each.keeper, SIGQUIT);
+    await([&] { return !(again = said()).empty(); }, std::chrono::seconds(10));
+  }
+  expect_one_table_each(pictures(again));
   let_pass();
   EXPECT_EQ(said(), "");
   expect_good_end();
