@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/copy_streaming.hpp"
+#include "base/streaming_copy_cold.hpp"
 
 namespace atl::memory::gpu {
 namespace {
@@ -59,7 +59,7 @@ void private_staging::copy_part(int device, stream s, address to, address from, 
     next_ = (next_ + 1) % buffers;
     wait_for(one);
     one = {events_.take(device), device};
-    copy_streaming(place, pointer_to(from + done), piece);
+    streaming_copy_cold(place, pointer_to(from + done), piece);
     driver_.copy(device, s, to + done, reinterpret_cast<address>(place), piece);
     driver_.record(device, one.read, s);
     done += piece;

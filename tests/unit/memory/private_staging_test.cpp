@@ -1,6 +1,6 @@
 // Long copies of private memory to devices: through buffers that the driver reads by itself, later than the call returns.
 
-#include "base/copy_streaming.hpp"
+#include "base/streaming_copy_cold.hpp"
 #include "unit/memory/cuda_fixture.hpp"
 
 namespace atl::memory {
@@ -111,7 +111,7 @@ TEST_F(private_staging_test, without_buffers_the_driver_does_all) {
   expect_there(*kind, *segment, 0, values);
 }
 
-TEST(CopyStreaming, WritesWhatItReadsAndNoMore) {
+TEST(StreamingCopyCold, WritesWhatItReadsAndNoMore) {
   constexpr std::size_t most = 5 * 4 * whole_page;
   alignas(whole_page) static std::byte to[most + 64];
   auto const from = staged_values(most + 64, 5);
@@ -119,7 +119,7 @@ TEST(CopyStreaming, WritesWhatItReadsAndNoMore) {
                                   4 * whole_page + 1, 9 * whole_page + 77, most}) {
     for (std::size_t const shift : {0U, 1U, 8U, 63U}) {
       std::fill(std::begin(to), std::end(to), std::byte{0xee});
-      copy_streaming(to, from.data() + shift, bytes);
+      streaming_copy_cold(to, from.data() + shift, bytes);
       EXPECT_EQ(std::memcmp(to, from.data() + shift, bytes), 0) << bytes << " from " << shift;
       EXPECT_EQ(to[bytes], std::byte{0xee});
     }

@@ -1,4 +1,4 @@
-#include "base/copy_streaming.hpp"
+#include "base/streaming_copy_cold.hpp"
 
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace atl {
 
 // A core waits for memory most of the time. What it writes past the caches it need not read first; and it fetches more at a time from several
 // pages in turn, as what fetches ahead keeps to one page. Measured: docs/performance.md.
-void copy_streaming(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
+void streaming_copy_cold(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   std::size_t done = 0;
 #ifdef __SSE2__
   constexpr std::size_t page = 4096;

@@ -7,6 +7,6 @@
 namespace atl {
 
 /// memcpy for a long copy, past the caches; visible to devices that are told of it afterwards. `to` begins at a multiple of 16 bytes.
-void copy_streaming(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+void streaming_copy_cold(std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
 
 }  // namespace atl
