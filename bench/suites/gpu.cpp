@@ -5,6 +5,7 @@
 #include <atoll/copy_batch.hpp>
 #include <atomic>
 #include <cstring>
+#include <set>
 #include <string>
 #include <upcxx/upcxx.hpp>
 #include <vector>
@@ -295,6 +296,18 @@ void run_pair(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> ow
   upcxx::delete_array(own_host);
 }
 
+/// How many different devices the ranks have. `about`: what kind_info() says of those of this one, in lines that name them by uuid.
+int devices_of_all(std::string const& about, int own) {
+  std::size_t const line = about.find("device " + std::to_string(own) + ":");
+  std::size_t const name = about.find("uuid", line);
+  upcxx::dist_object<std::string> const all(
+      name == std::string::npos ? std::to_string(own) : about.substr(name, about.find(';', name) - name));
+  std::set<std::string> names;
+  for (int rank = 0; rank < upcxx::rank_n(); ++rank) names.insert(all.fetch(rank).wait());
+  upcxx::barrier();
+  return static_cast<int>(names.size());
+}
+
 }  // namespace
 
 void run_gpu(group& g, suite_options const& options) {
@@ -303,13 +316,6 @@ void run_gpu(group& g, suite_options const& options) {
     return;
   }
   int const ranks = g.config().ranks;
-  if (int const devices = upcxx::gpu_default_device::device_n(); ranks > 2 && devices < ranks) {
-    // Kernels that wait for each other on one GPU take turns, which says nothing of any of them.
-    g.print_fact("gpu, " + std::to_string(ranks) + " ranks",
-                 "not measured: collectives need a GPU for each of more than two ranks, and there are " +
-                     std::to_string(devices));
-    return;
-  }
   std::size_t const largest = *std::max_element(options.device_sizes.begin(), options.device_sizes.end());
   std::size_t const room = std::max(largest, std::size_t{128} << 10);
   std::string about = upcxx::gpu_default_device::kind_info();
@@ -319,17 +325,29 @@ void run_gpu(group& g, suite_options const& options) {
   about.erase(about.find_last_not_of('\n') + 1);
   std::replace(about.begin(), about.end(), '\n', ';');
   g.print_fact("gpu", about);
-  if (everywhere) {
+  int const devices = everywhere ? devices_of_all(about, gpu.device_id()) : 0;
+  // Kernels that wait for each other on one GPU take turns of milliseconds, which says nothing of any of them.
+  bool const has_each_its_own = devices == ranks;
+  if (everywhere && !has_each_its_own) {
+    g.print_fact("gpu, " + std::to_string(ranks) + " ranks",
+                 std::string("not measured: collectives") +
+                     (ranks == 2 ? ", and kernels that wait for each other," : "") +
+                     " need a GPU for each rank, and there " + (devices == 1 ? "is " : "are ") +
+                     std::to_string(devices));
+  }
+  if (everywhere && (ranks == 2 || has_each_its_own)) {
     bool const simulated = about.find("simulated") != std::string::npos;
     auto const own_gpu = gpu.allocate<char>(room);
     raw_copies raw;
     bool const beside = !simulated && open_raw(g, raw, gpu.device_id(), room + mebi);
-    setting const s{g, options, beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu.", simulated};
+    setting const s{
+        g,         options,         beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu.",
+        simulated, has_each_its_own};
     if (ranks == 2) run_pair(s, gpu, own_gpu, room);
-    run_collectives(s, gpu, own_gpu, room);
+    if (has_each_its_own) run_collectives(s, gpu, own_gpu, room);
     upcxx::barrier();
     if (beside) raw.close();
-  } else {
+  } else if (!everywhere) {
     g.print_fact("measured", "nothing: not every rank has a GPU");
   }
   gpu.destroy();

@@ -24,6 +24,7 @@ struct setting {
   raw_copies* raw;     ///< the driver's copies and graphs; null: there are none
   std::string prefix;  ///< of the keys
   bool is_simulated;
+  bool has_each_its_own;  ///< GPU, each of the ranks: kernels need not take turns
 
   /// With more than two ranks, no copies stand beside.
   [[nodiscard]] bool has_limit() const { return raw != nullptr && g.config().ranks == 2; }

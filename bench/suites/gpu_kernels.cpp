@@ -168,7 +168,7 @@ void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
       flags += n;
     }));
   };
-  if (e.peer_word_here != nullptr) {
+  if (e.peer_word_here != nullptr && s.has_each_its_own) {
     auto const stamps_to = [&](auto to) {
       return [&, to](std::uint64_t n) {
         run({1, 1}, stamped_values{}, stamps, n, to);
@@ -201,6 +201,8 @@ void run_kernels(setting const& s, upcxx::device_allocator<upcxx::gpu_default_de
     exchange("kernel.reduce", "sum of two kernels, of 8 bytes", 8, [&](std::uint64_t n) {
       run({1, 1}, sums{}, 2 * n, reinterpret_cast<double*>(team.local(memory + 6)));
     });
+  }
+  if (e.peer_word_here != nullptr) {
     for (std::size_t const bytes : s.options.device_sizes) {
       if (bytes < (std::size_t{1} << 20)) continue;
       for (bool const whole : {true, false}) {

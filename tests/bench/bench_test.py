@@ -109,7 +109,17 @@ class Devices(unittest.TestCase):
         rows = list(csv.DictReader(done.stdout.splitlines()))
         expected = {("gpu.simulated.stream." + what, "4") for what in ("broadcast", "gather_all", "all_to_all", "reduce")}
         self.assertEqual({(row["key"], row["ranks"]) for row in rows}, expected)
-        self.assertRegex(done.stderr, r"(?m)^gpu, 5 ranks not measured: .* more than two ranks, and there are 4$")
+        self.assertRegex(done.stderr, r"(?m)^gpu, 5 ranks not measured: collectives need a GPU for each rank, and there are 4$")
+
+    def test_on_one_device_nothing_waits_for_its_turn(self):
+        done = self.measure(sizes="8", ATOLL_SIM_DEVICES="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if "Pairs of ranks are left out" in done.stderr:
+            self.skipTest("one core")
+        keys = {row["key"].removeprefix("gpu.simulated.") for row in csv.DictReader(done.stdout.splitlines())}
+        self.assertTrue({"put.time", "notified.time", "stream.signal"} <= keys)
+        self.assertFalse({key for key in keys if key.startswith("kernel.") or key == "stream.reduce"})
+        self.assertRegex(done.stderr, r"(?m)^gpu, 2 ranks not measured: .* need a GPU for each rank, and there is 1$")
 
     def test_without_a_device_it_says_so(self):
         done = self.measure(ATOLL_CUDA_DRIVER="/nonexistent.so")
