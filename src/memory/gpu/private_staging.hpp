@@ -31,8 +31,9 @@ class private_staging {
   void copy(int device, stream s, address to, address from, std::size_t bytes, pinned_ranges& pinned);
 
  private:
-  static constexpr std::size_t buffers = 6;
-  static constexpr std::size_t buffer_bytes = std::size_t{512} << 10U;
+  static constexpr std::size_t buffers = 4;
+  /// The driver's calls for each take 5 to 8 us.
+  static constexpr std::size_t buffer_bytes = std::size_t{1} << 20U;
 
   struct buffer {
     event read = nullptr;  ///< by the device, when it has happened; null: nothing is to be read

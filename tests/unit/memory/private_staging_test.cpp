@@ -7,8 +7,8 @@ namespace atl::memory {
 namespace {
 
 constexpr std::size_t whole_page = 4096;
-constexpr std::size_t staged_piece = 512 * 1024;
-constexpr std::size_t staged_pieces = 6;
+constexpr std::size_t staged_piece = 1024 * 1024;
+constexpr std::size_t staged_pieces = 4;
 
 std::vector<std::byte> staged_values(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> values(bytes);
@@ -112,16 +112,21 @@ TEST_F(private_staging_test, without_buffers_the_driver_does_all) {
 }
 
 TEST(StreamingCopyCold, WritesWhatItReadsAndNoMore) {
-  constexpr std::size_t most = 5 * 4 * whole_page;
+  constexpr std::size_t most = 19 * whole_page + 100;
   alignas(whole_page) static std::byte to[most + 64];
   auto const from = staged_values(most + 64, 5);
-  for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, 4 * whole_page - 1, 4 * whole_page,
-                                  4 * whole_page + 1, 9 * whole_page + 77, most}) {
+  // Around groups of four pages.
+  for (std::size_t const bytes :
+       {std::size_t{0}, std::size_t{1}, 4 * whole_page - 1, 4 * whole_page, 4 * whole_page + 1,
+        8 * whole_page - 1, 8 * whole_page, 12 * whole_page + 77, 16 * whole_page, most}) {
     for (std::size_t const shift : {0U, 1U, 8U, 63U}) {
-      std::fill(std::begin(to), std::end(to), std::byte{0xee});
-      streaming_copy_cold(to, from.data() + shift, bytes);
-      EXPECT_EQ(std::memcmp(to, from.data() + shift, bytes), 0) << bytes << " from " << shift;
-      EXPECT_EQ(to[bytes], std::byte{0xee});
+      // The second is not where a line begins.
+      for (std::byte* const place : {to, to + 16}) {
+        std::fill(std::begin(to), std::end(to), std::byte{0xee});
+        streaming_copy_cold(place, from.data() + shift, bytes);
+        EXPECT_EQ(std::memcmp(place, from.data() + shift, bytes), 0) << bytes << " from " << shift;
+        EXPECT_EQ(place[bytes], std::byte{0xee});
+      }
     }
   }
 }
