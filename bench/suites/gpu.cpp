@@ -233,13 +233,21 @@ void run_notified(setting const& s, memories const& m, raw_memories const& raw_a
 
 // Memory of both ranks
 
+/// What each of the ranks has, on all.
+std::vector<std::string> of_all(std::string const& own) {
+  upcxx::dist_object<std::string> const mine(own);
+  std::vector<std::string> all;
+  for (int rank = 0; rank < upcxx::rank_n(); ++rank) all.push_back(mine.fetch(rank).wait());
+  upcxx::barrier();
+  return all;
+}
+
 /// The first rank's problem, on all.
 std::string agreed(std::string const& own) {
-  upcxx::dist_object<std::string> const all(own);
-  std::string first;
-  for (int rank = 0; rank < upcxx::rank_n() && first.empty(); ++rank) first = all.fetch(rank).wait();
-  upcxx::barrier();
-  return first;
+  auto const all = of_all(own);
+  auto const first =
+      std::find_if(all.begin(), all.end(), [](std::string const& each) { return !each.empty(); });
+  return first == all.end() ? std::string() : *first;
 }
 
 /// Nothing at all if the driver refuses anything on any rank; the reason is a fact of the run. Two ranks have each other's memory.
@@ -300,12 +308,37 @@ void run_pair(setting const& s, allocator& gpu, upcxx::global_ptr<char, kind> ow
 int devices_of_all(std::string const& about, int own) {
   std::size_t const line = about.find("device " + std::to_string(own) + ":");
   std::size_t const name = about.find("uuid", line);
-  upcxx::dist_object<std::string> const all(
-      name == std::string::npos ? std::to_string(own) : about.substr(name, about.find(';', name) - name));
-  std::set<std::string> names;
-  for (int rank = 0; rank < upcxx::rank_n(); ++rank) names.insert(all.fetch(rank).wait());
-  upcxx::barrier();
+  auto const all = of_all(name == std::string::npos ? std::to_string(own)
+                                                    : about.substr(name, about.find(';', name) - name));
+  std::set<std::string> const names(all.begin(), all.end());
   return static_cast<int>(names.size());
+}
+
+/// Every rank has a GPU, of which `gpu` is a part that has room for `room` bytes twice.
+void measure(group& g, suite_options const& options, allocator& gpu, std::string const& about,
+             std::size_t room) {
+  int const ranks = g.config().ranks;
+  int const devices = devices_of_all(about, gpu.device_id());
+  // Kernels that wait for each other on one GPU take turns of milliseconds, which says nothing of any of them.
+  bool const has_each_its_own = devices == ranks;
+  if (!has_each_its_own) {
+    g.print_fact("gpu, " + std::to_string(ranks) + " ranks",
+                 std::string("not measured: collectives") +
+                     (ranks == 2 ? ", and kernels that wait for each other," : "") +
+                     " need a GPU for each rank, and there " + (devices == 1 ? "is " : "are ") +
+                     std::to_string(devices));
+    if (ranks != 2) return;
+  }
+  bool const simulated = about.find("simulated") != std::string::npos;
+  auto const own_gpu = gpu.allocate<char>(room);
+  raw_copies raw;
+  bool const beside = !simulated && open_raw(g, raw, gpu.device_id(), room + mebi);
+  setting const s{g,         options,         beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu.",
+                  simulated, has_each_its_own};
+  if (ranks == 2) run_pair(s, gpu, own_gpu, room);
+  if (has_each_its_own) run_collectives(s, gpu, own_gpu, room);
+  upcxx::barrier();
+  if (beside) raw.close();
 }
 
 }  // namespace
@@ -325,29 +358,9 @@ void run_gpu(group& g, suite_options const& options) {
   about.erase(about.find_last_not_of('\n') + 1);
   std::replace(about.begin(), about.end(), '\n', ';');
   g.print_fact("gpu", about);
-  int const devices = everywhere ? devices_of_all(about, gpu.device_id()) : 0;
-  // Kernels that wait for each other on one GPU take turns of milliseconds, which says nothing of any of them.
-  bool const has_each_its_own = devices == ranks;
-  if (everywhere && !has_each_its_own) {
-    g.print_fact("gpu, " + std::to_string(ranks) + " ranks",
-                 std::string("not measured: collectives") +
-                     (ranks == 2 ? ", and kernels that wait for each other," : "") +
-                     " need a GPU for each rank, and there " + (devices == 1 ? "is " : "are ") +
-                     std::to_string(devices));
-  }
-  if (everywhere && (ranks == 2 || has_each_its_own)) {
-    bool const simulated = about.find("simulated") != std::string::npos;
-    auto const own_gpu = gpu.allocate<char>(room);
-    raw_copies raw;
-    bool const beside = !simulated && open_raw(g, raw, gpu.device_id(), room + mebi);
-    setting const s{
-        g,         options,         beside ? &raw : nullptr, simulated ? "gpu.simulated." : "gpu.",
-        simulated, has_each_its_own};
-    if (ranks == 2) run_pair(s, gpu, own_gpu, room);
-    if (has_each_its_own) run_collectives(s, gpu, own_gpu, room);
-    upcxx::barrier();
-    if (beside) raw.close();
-  } else if (!everywhere) {
+  if (everywhere) {
+    measure(g, options, gpu, about, room);
+  } else {
     g.print_fact("measured", "nothing: not every rank has a GPU");
   }
   gpu.destroy();
