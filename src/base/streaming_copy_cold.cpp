@@ -27,7 +27,8 @@ void fetch_next(std::byte const* from) noexcept {
   for (std::size_t at = 0; at < step; at += line) __builtin_prefetch(from + group + at, 0, Caches);
 }
 
-/// These two return how much they have copied: whole groups.
+/// These two return how much they have copied: whole groups. They are no template: what uses more of a core than others is inlined into its
+/// like only.
 std::size_t copy_groups(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
   std::size_t done = 0;
   for (; bytes - done >= group; done += group) {
