@@ -121,8 +121,8 @@ bool is_first_to_tell() noexcept {
   last_words_place const& at = place_of_rank;
   if (at.mine == nullptr) return true;
   at.mine->how.store(keeping::standing::ends_job, std::memory_order_release);
-  int const longest = static_cast<int>(at.patience_ms) + keeping::explanation_travels_ms +
-                      static_cast<int>(teller_seconds) * 1000 + 500;
+  int const longest =
+      keeping::longest_question_ms(at.patience_ms) + static_cast<int>(teller_seconds) * 1000 + 500;
   std::uint32_t nobody = 0;
   if (!at.first->crash_told.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) {
     for (int ms = 0; ms < longest && at.first->crash_told.load(std::memory_order_acquire) == 1; ms += 10)

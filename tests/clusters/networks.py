@@ -2,11 +2,13 @@
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
-from support import HOSTS, PATIENCE, PROGRAMS, SET, hosts_sh, start_atoll
+from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, connections_of, host_of, hosts_sh, kill_job, processes_called, start_atoll
 
 
 class Network:
@@ -162,6 +164,7 @@ class Agreement(unittest.TestCase):
 
     def test_hosts_whose_packets_are_dropped(self):
         # As a firewall does that answers nothing: what they send goes to an address of hardware that nobody has.
+        program = "cluster_traffic_program"
         for host, other in (("h1", "198.18.0.2"), ("h2", "198.18.0.1")):
             nowhere = ("ip", "neigh", "replace", other, "lladdr", "02:00:00:00:00:99", "dev", "eth0", "nud", "permanent")
             self.assertEqual(hosts_sh("exec", host, *nowhere).returncode, 0)
@@ -169,11 +172,36 @@ class Agreement(unittest.TestCase):
         for network in ("ucx", "ofi"):
             with self.subTest(network=network):
                 # TCP would give up after two minutes, which are more than a command has here.
-                got = hosts_sh("run", "-n", 2, "--hosts", 2, os.path.join(PROGRAMS, "cluster_traffic_program"), ATOLL_TRANSPORTS=network, ATOLL_HOST_TIMEOUT="3")
-                self.assertNotEqual(got.returncode, 0, got.stdout)
-                self.assertRegex(got.stderr, rf"rank [01] cannot be reached over the network {network}: for \d+\.\d s nobody has answered "
+                with tempfile.TemporaryFile("w+") as words:
+                    job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", "-n", "2", "--hosts", "2", os.path.join(PROGRAMS, program)], stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.DEVNULL, stderr=words, start_new_session=True,
+                                           env={**os.environ, "ATOLL_TRANSPORTS": network, "ATOLL_HOST_TIMEOUT": "3"})
+                    self.addCleanup(kill_job, job, program)
+                    self.delay_launcher(job, program, words)
+                    self.assertNotEqual(job.wait(PATIENCE), 0)
+                    errors = os.pread(words.fileno(), 1 << 16, 0).decode()
+                self.assertRegex(errors, rf"rank [01] cannot be reached over the network {network}: for \d+\.\d s nobody has answered "
                                              r"the call from 198\.18\.0\.(1 to 198\.18\.0\.2|2 to 198\.18\.0\.1) port \d+, which was not refused either")
-                self.assertEqual(len(re.findall("(?m)^atoll: ", got.stderr)), 1, got.stderr)
+                self.assertEqual(len(re.findall("(?m)^atoll: ", errors)), 1, errors)
+
+    def delay_launcher(self, job, program, words):
+        """Its daemon on the second host does nothing for a while when the first rank has said why the job ends, as on a busy host."""
+        def wait(holds):
+            deadline = time.monotonic() + PATIENCE
+            while not holds():
+                self.assertIsNone(job.poll(), "the job has ended")
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+
+        # Ranks need the daemon until they call each other.
+        wait(lambda: sum(connections_of(rank, "02") > 0 for rank in processes_called(program)) == 2)
+        daemon = next(number for number in processes_called("orted") if host_of(number) == "h2")
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            wait(lambda: b"atoll: rank 0" in os.pread(words.fileno(), 1 << 16, 0))
+            time.sleep(2)
+        finally:
+            os.kill(daemon, signal.SIGCONT)
 
     def test_info_says_what_pairs_use(self):
         library = re.search(r"libucp\.so\.0 .*=> (\S+)", subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout)[1]

@@ -56,15 +56,15 @@ def processes_called(name):
     return found
 
 
-def connections_of(number):
-    """How many that stand a process has, by TCP."""
+def connections_of(number, state="01"):
+    """How many a process has in that state of TCP: those that stand ("01"), or are being made ("02")."""
     try:
         files = {os.readlink(f"/proc/{number}/fd/{file}") for file in os.listdir(f"/proc/{number}/fd")}
-        standing = 0
+        found = 0
         for table in ("tcp", "tcp6"):
             with open(f"/proc/{number}/net/{table}", encoding="ascii") as file:
-                standing += sum(words[3] == "01" and f"socket:[{words[9]}]" in files for words in map(str.split, file))
-        return standing
+                found += sum(words[3] == state and f"socket:[{words[9]}]" in files for words in map(str.split, file))
+        return found
     except OSError:
         return 0
 

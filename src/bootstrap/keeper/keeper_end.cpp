@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t status_travels_ms = 500;  ///< of a rank that has ended the job, to the launcher
 constexpr std::int64_t goodbye_ms = 1000;        ///< between SIGTERM and SIGKILL
 constexpr std::int64_t words_travel_ms = 200;    ///< to the user, before ranks are ended
+constexpr std::int64_t busy_percent = 3;         ///< of the patience, for others to be run
 constexpr std::int64_t most_turns = 16;          ///< later hosts have theirs with that one
 
 }  // namespace
@@ -44,6 +45,8 @@ void keeper::look_at_clock() {
 void keeper::speak() {
   std::int64_t turn = turn_ms_ * std::min<std::int64_t>(orders_.host, most_turns);
   bool const apart = alone_ && orders_.host != 0;
+  // News of the first host's words may pass hosts that are busy: all but that one leave them time.
+  if (orders_.host != 0) turn += patience_ * busy_percent / 100;
   if (apart) turn = std::max(turn, patience_ * 15 / 100);
   if (now_ms() - ending_since_ < turn) return;
   told_ = true;

@@ -35,7 +35,10 @@ void keeper::look_whether_met() {
   auto const unmet = [](neighbour const& n) { return n.now() == neighbour::state::none; };
   if (met_ || ((unmet(previous_) || unmet(next_)) && now_ms() - started_ < patience_)) return;
   met_ = true;
-  for (std::size_t i = 0; i < wards_.size(); ++i) board_[i].met.store(1, std::memory_order_release);
+  auto const heard = [](neighbour const& n) { return n.now() == neighbour::state::up; };
+  meeting const how =
+      orders_.hosts == 1 || heard(previous_) || heard(next_) ? meeting::held : meeting::failed;
+  for (std::size_t i = 0; i < wards_.size(); ++i) board_[i].met.store(how, std::memory_order_release);
 }
 
 /// A rank of this host says what ends the job, unless it has heard that one of another host does.

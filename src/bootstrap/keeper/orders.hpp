@@ -63,6 +63,13 @@ enum class standing : std::uint32_t {
   ends_job,  ///< has said why, and asks the launcher to end all
 };
 
+/// Of a host's keeper with the others, for its ranks.
+enum class meeting : std::uint32_t {
+  awaited,
+  held,    ///< it hears of other hosts
+  failed,  ///< it never will, in all likelihood
+};
+
 /// A place for each rank of the host, in shared memory.
 struct alignas(64) place {
   std::atomic<standing> how;
@@ -70,7 +77,7 @@ struct alignas(64) place {
   std::atomic<std::int32_t> rank;            ///< in the job
   std::atomic<std::uint64_t> pid_namespace;  ///< what pid means anything in
   std::atomic<std::uint32_t> explained;      ///< by the keeper: a rank of another host says why the job ends
-  std::atomic<std::uint32_t> met;            ///< by the keeper: it hears of other hosts, or never will
+  std::atomic<meeting> met;                  ///< by the keeper
   std::atomic<std::uint32_t>
       crash_told;  ///< of the host's first place: 1 while a rank tells of its crash, 2 when it has
   rank_diagnostics record;
@@ -80,5 +87,9 @@ static_assert(std::atomic<standing>::is_always_lock_free && sizeof(place) == 64 
 /// Longest time, when keepers have met, in which a rank that ends the job hears, by `explained`, that others have said so: keepers look at their boards that often, and
 /// tell all hosts. Those of the first host need not ask: where all make the same mistake they are the ones that tell.
 inline constexpr std::int32_t explanation_travels_ms = 1000;
+
+/// Longest time for the launcher to end a rank after one of another host that its keeper does not hear of: a launcher learns of the end
+/// itself, and has to be run on several hosts, which may be busy.
+inline constexpr std::int32_t launcher_travels_ms = 3000;
 
 }  // namespace atl::keeping

@@ -274,7 +274,8 @@ class KeeperRing : public testing::Test {
   }
   /// Until the ring stands, as ranks are told.
   void settle() const {
-    for (host const& each : hosts_) EXPECT_TRUE(await([&] { return each.board[0].met.load() != 0; }));
+    for (host const& each : hosts_)
+      EXPECT_TRUE(await([&] { return each.board[0].met.load() == meeting::held; }));
   }
   /// For what must not happen to happen.
   static void let_pass() { ::usleep(300'000); }
@@ -442,12 +443,12 @@ TEST_F(KeeperRing, AMistakeBeforeKeepersMeetIsKnownWhenTheyHave) {
   let_pass();
   auto const met = [this](std::size_t h) { return hosts_[h].board[1].met.load(); };
   auto const explained = [this](std::size_t h) { return hosts_[h].board[1].explained.load(); };
-  EXPECT_EQ(met(1), 0U);
+  EXPECT_EQ(met(1), meeting::awaited);
   // One that makes the same mistake waits until keepers have met.
   hosts_[2].board[0].how = standing::ends_job;
   for (std::uint32_t const h : {0U, 2U}) start_keeper(h);
-  await([&] { return met(1) != 0 && explained(0) != 0 && explained(2) != 0; });
-  EXPECT_EQ(met(1), 1U);
+  await([&] { return met(1) != meeting::awaited && explained(0) != 0 && explained(2) != 0; });
+  EXPECT_EQ(met(1), meeting::held);
   EXPECT_EQ(explained(0), 1U);
   EXPECT_EQ(explained(1), 0U);
   EXPECT_EQ(explained(2), 1U);
@@ -531,6 +532,9 @@ TEST_F(KeeperRing, OneHostSaysThatNoneCanBeReached) {
       text,
       "atoll: host host0: cannot reach the keeper of host host1 (ranks 2 to 3): it has no address. The loss of a host may go "
       "unnoticed (a firewall?)\n");
+  // Ranks know that no news will come by keepers.
+  for (host const& each : hosts_)
+    EXPECT_TRUE(await([&] { return each.board[0].met.load() == meeting::failed; }));
   expect_good_end();
 }
 
