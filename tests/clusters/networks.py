@@ -119,6 +119,14 @@ class Ucx(Network, unittest.TestCase):
         # UCX has words for each attempt: there are not many.
         self.assertLess(got.stderr.count("no active messages transport"), 150, got.stderr)
 
+    def test_no_room_in_dev_shm(self):
+        # As in a container of many ranks. UCX would take 4 MiB for each, of which nothing would be used.
+        self.assertEqual(hosts_sh("exec", "h2", "mount", "-o", "remount,size=64k", "/dev/shm").returncode, 0)
+        self.addCleanup(hosts_sh, "exec", "h2", "mount", "-o", "remount,size=50%", "/dev/shm")
+        got = hosts_sh("run", "-n", 4, "--hosts", 2, os.path.join(PROGRAMS, "cluster_traffic_program"), ATOLL_TRANSPORTS="ucx")
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.assertNotIn("UCX ", got.stderr)
+
 
 class Agreement(unittest.TestCase):
     """Hosts of which one lacks the first network."""

@@ -34,10 +34,35 @@ std::string transports_of_one_machine() {
   return names;
 }
 
+/// What UCX prints for people.
+template <class Print>
+std::string printed(Print const& print) {
+  char* text = nullptr;
+  std::size_t length = 0;
+  std::FILE* const out = ::open_memstream(&text, &length);
+  if (out == nullptr) return {};
+  print(out);
+  std::fclose(out);
+  std::string all(text, length);
+  std::free(text);
+  return all;
+}
+
 struct option {
   char const* name;
   char const* value;
 };
+
+/// Addresses name networks alone, so that shared memory would carry nothing; but each worker takes 4 MiB in /dev/shm, which has 64 MiB
+/// in all in many containers, and as much of System V's. Those who name transports, also in a file of the system's (since 1.14), get what they name.
+constexpr option without_shared_memory = {"TLS", "^sm"};
+constexpr unsigned first_without = 13;  ///< as for of_calls
+
+bool takes_any_transport(ucp_config_t const* settings) {
+  std::string const all =
+      printed([&](std::FILE* out) { ucp.config_print(settings, out, nullptr, UCS_CONFIG_PRINT_CONFIG); });
+  return all.find("UCX_TLS=all\n") != std::string::npos;
+}
 
 /// How much of a message TCP reads and writes at once, as UCX calls that before 1.17 and since. As they come (8 and 64 KiB), puts
 /// of 1 MiB move at a third of the speed.
@@ -140,7 +165,11 @@ std::string context::open_context(network_config const& config, char const* devi
     if (ucp_minor() >= first_with_calls) set(of_calls[ucp_minor() < 17 ? 0 : 1]);
   }
   std::for_each(std::begin(of_all), std::end(of_all), set);
-  if (config.one_machine) set({"TLS", transports_of_one_machine().c_str()});
+  if (config.one_machine) {
+    set({"TLS", transports_of_one_machine().c_str()});
+  } else if (ucp_minor() >= first_without && takes_any_transport(settings)) {
+    set(without_shared_memory);
+  }
   if (*devices != '\0') set({"NET_DEVICES", devices});
   if (problem.empty()) {
     ucp_params_t how{};
@@ -199,14 +228,7 @@ std::string context::leave_some_out(network_config const& config, bool is_named)
 
 /// UCX tells what it has found as text for people only: "resource 1 : md 1 dev 1 flags -- tcp/lo".
 void context::list_devices() {
-  char* text = nullptr;
-  std::size_t length = 0;
-  std::FILE* const out = ::open_memstream(&text, &length);
-  if (out == nullptr) return;
-  ucp.context_print_info(context_, out);
-  std::fclose(out);
-  std::istringstream lines(std::string(text, length));
-  std::free(text);
+  std::istringstream lines(printed([this](std::FILE* out) { ucp.context_print_info(context_, out); }));
   for (std::string line; std::getline(lines, line);) {
     if (line.find("resource ") == std::string::npos) continue;
     std::size_t const space = line.find_last_not_of(" \t");

@@ -10,16 +10,16 @@
 namespace atl::transport::ucx {
 
 // ucp_init itself is inline and says which version it was compiled with.
-#define ATOLL_UCP_FUNCTIONS(each)                                                                            \
-  each(get_version) each(get_version_string) each(init_version) each(cleanup) each(context_print_info)       \
-      each(config_read) each(config_modify) each(config_release) each(worker_create) each(worker_destroy)    \
-          each(worker_query) each(worker_release_address) each(worker_set_am_recv_handler)                   \
-              each(worker_progress) each(worker_get_efd) each(worker_arm) each(ep_create) each(ep_close_nbx) \
-                  each(ep_flush_nbx) each(ep_rkey_unpack) each(am_send_nbx) each(am_recv_data_nbx)           \
-                      each(am_data_release) each(put_nbx) each(get_nbx) each(atomic_op_nbx) each(mem_map)    \
-                          each(mem_unmap) each(mem_query) each(context_query) each(rkey_pack)                \
-                              each(rkey_buffer_release) each(rkey_destroy) each(request_check_status)        \
-                                  each(request_free)
+#define ATOLL_UCP_FUNCTIONS(each)                                                                          \
+  each(get_version) each(get_version_string) each(init_version) each(cleanup) each(context_print_info)     \
+      each(config_read) each(config_print) each(config_modify) each(config_release) each(worker_create)    \
+          each(worker_destroy) each(worker_query) each(worker_release_address)                             \
+              each(worker_set_am_recv_handler) each(worker_progress) each(worker_get_efd) each(worker_arm) \
+                  each(ep_create) each(ep_close_nbx) each(ep_flush_nbx) each(ep_rkey_unpack)               \
+                      each(am_send_nbx) each(am_recv_data_nbx) each(am_data_release) each(put_nbx)         \
+                          each(get_nbx) each(atomic_op_nbx) each(mem_map) each(mem_unmap) each(mem_query)  \
+                              each(context_query) each(rkey_pack) each(rkey_buffer_release)                \
+                                  each(rkey_destroy) each(request_check_status) each(request_free)
 
 struct ucp_functions {
 #define ATOLL_UCP_DECLARE(name) decltype(&::ucp_##name) name = nullptr;
