@@ -153,6 +153,14 @@ class Agreement(unittest.TestCase):
         self.assertNotEqual(got.returncode, 0, got.stdout)
         self.assertEqual(got.stderr.count("no network can be used by all ranks: ucx: not on rank 2 of 4 (h2): /nowhere"), 1, got.stderr)
 
+    def test_where_few_files_may_be_open(self):
+        program = os.path.join(PROGRAMS, "cluster_traffic_program")
+        for network in ("ucx", "ofi"):
+            with self.subTest(network=network):
+                got = hosts_sh("run", "-n", 2, "--hosts", 2, "sh", "-c", f"ulimit -n 16; exec {program}", ATOLL_TRANSPORTS=network)
+                self.assertNotEqual(got.returncode, 0, got.stdout)
+                self.assertRegex(got.stderr, rf"{network}: not on rank [01] of 2 \(h[12]\): .* \(of 16 files that this rank may have open \d+ are left: raise that limit")
+
     def test_a_host_whose_name_is_too_long_for_ucx(self):
         self.assertEqual(hosts_sh("exec", "h2", "hostname", "h" * 64).returncode, 0)
         self.addCleanup(hosts_sh, "exec", "h2", "hostname", "h2")

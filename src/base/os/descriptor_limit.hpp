@@ -2,6 +2,7 @@
 
 /// How many descriptors this process may have at once.
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -31,6 +32,18 @@ inline bool descriptors_are_used_up() noexcept {
   int const one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (one >= 0) ::close(one);
   return one < 0 && errno == EMFILE;
+}
+
+/// How many more there are to be had, now, about; the limit where that cannot be known.
+inline std::uint64_t descriptors_left() noexcept {
+  std::uint64_t const limit = descriptor_limit();
+  ::DIR* const folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return errno == EMFILE ? 0 : limit;
+  std::uint64_t taken = 0;
+  while (dirent const* const each = ::readdir(folder)) taken += each->d_name[0] != '.' ? 1U : 0U;
+  ::closedir(folder);
+  --taken;  // for the folder
+  return limit - std::min(taken, limit);
 }
 
 }  // namespace atl::os

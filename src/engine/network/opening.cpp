@@ -54,6 +54,16 @@ std::string own_build() {
   return format("%08x", static_cast<unsigned>(token_of(reinterpret_cast<void const*>(&own_build)) >> 32));
 }
 
+/// Libraries say "Input/output error" where they find no descriptor, and give back those they have had.
+std::string words_of_few_descriptors() {
+  constexpr std::uint64_t few = 32;
+  std::uint64_t const left = os::descriptors_left();
+  if (left >= few) return {};
+  return format(" (of %llu files that this rank may have open %llu are left: raise that limit, ulimit -n)",
+                static_cast<unsigned long long>(os::descriptor_limit()),
+                static_cast<unsigned long long>(left));
+}
+
 /// Opens the network that the job agrees on. Later periods of the process find the same without meeting again.
 transport::opened_network open_among(
     bootstrap::channel& channel, std::vector<std::string> const& names,
@@ -65,7 +75,7 @@ transport::opened_network open_among(
   agreement found = agree_on_network(channel, own_build(), names, [&](std::string const& name) {
     result.network.reset();
     result = open(name);
-    return result.network != nullptr ? std::string() : result.why_not;
+    return result.network != nullptr ? std::string() : result.why_not + words_of_few_descriptors();
   });
   if (found.name.empty()) return {nullptr, std::move(found.passed_over)};
   among = names;

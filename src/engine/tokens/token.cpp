@@ -74,10 +74,14 @@ namespace {
     }
     std::string const name = name_at(source, hash);
     std::string const who = source >= 0 ? format("rank %d", source) : std::string("a peer");
+    bool const elsewhere = source >= 0 && !hosts.is_local(static_cast<std::uint32_t>(source));
     fatal("rpc",
           "%s called a function at offset 0x%x of %s (hash %08x), which is not loaded here. "
-          "Load the same shared libraries on every rank before calling into them. Loaded:%s",
-          who.c_str(), offset, name.empty() ? "a module" : name.c_str(), hash, loaded.c_str());
+          "%sLoad the same shared libraries on every rank before calling into them. Loaded:%s",
+          who.c_str(), offset, name.empty() ? "a module" : name.c_str(), hash,
+          elsewhere ? "Has its host another build of the program, or of a library? All hosts need the same. "
+                    : "",
+          loaded.c_str());
   }
   last_resolved.modules = known_modules();
   last_resolved.hash = hash;
