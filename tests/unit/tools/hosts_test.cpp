@@ -37,6 +37,15 @@ TEST(Hosts, Lists) {
     EXPECT_EQ(complaint([&] { parse_hosts(bad, "--hosts"); }).find("--hosts: `"), 0U) << bad;
 }
 
+TEST(Hosts, NoAddressesOfIpv6) {
+  for (std::string const address :
+       {"::1", "fe80::1%eth0", "[2001:db8::1]", "[2001:db8::1]:4", "2001:db8:0:0:0:0:0:1"})
+    EXPECT_EQ(complaint([&] {
+                parse_hosts(address, "--hosts");
+              }).find("--hosts: `" + address + "` is an address of IPv6"),
+              0U);
+}
+
 TEST(Hosts, Files) {
   std::string const file = testing::TempDir() + "hosts_of_a_test";
   auto const with = [&](char const* text) {
@@ -97,9 +106,10 @@ TEST_F(LauncherWords, OfEach) {
   EXPECT_EQ(words(launcher_kind::prterun),
             "L --host a:2,b:2 -n 4 -x FOO --map-by slot:oversubscribe /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::hydra), "L -hosts a:2,b:2 -n 4 /bin/it -x 1");
-  EXPECT_EQ(words(launcher_kind::srun),
-            "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -w a,b -N 2 --ntasks-per-node 2 -m block -n 4 "
-            "--input=0 /bin/it -x 1");
+  EXPECT_EQ(
+      words(launcher_kind::srun),
+      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit -w a,b -N 2 --ntasks-per-node 2 -m block -n 4 "
+      "--input=0 /bin/it -x 1");
 }
 
 TEST_F(LauncherWords, OfOptions) {
@@ -116,14 +126,14 @@ TEST_F(LauncherWords, OfOptions) {
   start.host_count = 3;
   EXPECT_EQ(
       words(launcher_kind::srun),
-      "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -N 3 --label --input=none --cpu-bind=ldoms /bin/it -x 1");
+      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit -N 3 --label --input=none --cpu-bind=ldoms /bin/it -x 1");
 }
 
 TEST_F(LauncherWords, OfSharesThatDiffer) {
   start.hosts = {{"b", 1}, {"a", 3}};
   EXPECT_EQ(
       words(launcher_kind::srun),
-      "L --mpi=pmix --kill-on-bad-exit=1 --overcommit -m arbitrary -w b,a,a,a -n 4 --input=0 /bin/it -x 1");
+      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit -m arbitrary -w b,a,a,a -n 4 --input=0 /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::hydra), "L -hosts b:1,a:3 -n 4 /bin/it -x 1");
 }
 

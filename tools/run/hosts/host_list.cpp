@@ -114,8 +114,18 @@ std::vector<std::string> names_of(std::string_view word, std::string const& wher
   return all;
 }
 
+/// "fe80::1", "[2001:db8::1]:4": more colons than numbers of ranks have.
+bool is_ipv6(std::string_view word) {
+  return word.find("::") != std::string_view::npos || std::count(word.begin(), word.end(), ':') > 2;
+}
+
 /// "a" or "a:4", or several as "a[1-3]:4".
 std::vector<host_share> parse_word(std::string_view word, std::string const& where) {
+  if (is_ipv6(word))
+    throw startup_error(
+        where + ": `" + std::string(word) +
+        "` is an address of IPv6, of which launchers take a part for a number of ranks; give the "
+        "host a name, as in /etc/hosts");
   std::size_t const colon = word.find(':');
   int const ranks = colon == std::string_view::npos ? 0 : parse_share(word.substr(colon + 1), where);
   std::vector<host_share> all;
