@@ -189,32 +189,58 @@ class Agreement(unittest.TestCase):
             with self.subTest(network=network):
                 # TCP would give up after two minutes, which are more than a command has here.
                 with tempfile.TemporaryFile("w+") as words:
-                    job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", "-n", "2", "--hosts", "2", os.path.join(PROGRAMS, program)], stdin=subprocess.DEVNULL,
-                                           stdout=subprocess.DEVNULL, stderr=words, start_new_session=True,
-                                           env={**os.environ, "ATOLL_TRANSPORTS": network, "ATOLL_HOST_TIMEOUT": "3"})
-                    self.addCleanup(kill_job, job, program)
-                    self.delay_launcher(job, program, words)
+                    job = self.start(program, network, words)
+                    if network == "ofi":
+                        self.delay_launcher(job, program, words)
                     self.assertNotEqual(job.wait(PATIENCE), 0)
                     errors = os.pread(words.fileno(), 1 << 16, 0).decode()
                 self.assertRegex(errors, rf"rank [01] cannot be reached over the network {network}: for \d+\.\d s nobody has answered "
                                              r"the call from 198\.18\.0\.(1 to 198\.18\.0\.2|2 to 198\.18\.0\.1) port \d+, which was not refused either")
                 self.assertEqual(len(re.findall("(?m)^atoll: ", errors)), 1, errors)
 
+    def test_a_connection_that_is_broken(self):
+        # As by a firewall, while both hosts and their keepers are well. Both ends find that, and one says so.
+        program = "cluster_traffic_program"
+        with tempfile.TemporaryFile("w+") as words:
+            job = self.start(program, "ucx", words)
+            self.wait(job, lambda: len(self.connections(program)) > 0 and len(processes_called("atoll-keeper")) == 2)
+            mine, theirs = (end.rsplit(":", 1) for end in self.connections(program)[0])
+            cut = hosts_sh("exec", "h1", "ss", "-HK", "src", mine[0], "sport", "=", f":{mine[1]}", "dst", theirs[0], "dport", "=", f":{theirs[1]}")
+            if theirs[1] not in cut.stdout:
+                self.skipTest("this system breaks no connections: " + cut.stderr)
+            self.assertNotEqual(job.wait(PATIENCE), 0)
+            errors = os.pread(words.fileno(), 1 << 16, 0).decode()
+            self.assertRegex(errors, r"rank [01] cannot be reached over the network ucx any more: ")
+            self.assertEqual(len(re.findall("(?m)^atoll: ", errors)), 1, errors)
+
+    @staticmethod
+    def connections(program):
+        """Those of the first host's rank to the second host: both ends."""
+        lines = hosts_sh("exec", "h1", "ss", "-tnpH", "state", "established", "dst", "198.18.0.2").stdout.splitlines()
+        return [line.split()[2:4] for line in lines if program[:15] in line]
+
+    def start(self, program, network, words):
+        job = subprocess.Popen([HOSTS_SH, "--set", SET, "run", "-n", "2", "--hosts", "2", os.path.join(PROGRAMS, program), "/nowhere"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=words, start_new_session=True,
+                               env={**os.environ, "ATOLL_TRANSPORTS": network, "ATOLL_HOST_TIMEOUT": "3"})
+        self.addCleanup(kill_job, job, program)
+        return job
+
+    def wait(self, job, holds):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            self.assertIsNone(job.poll(), "the job has ended")
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
     def delay_launcher(self, job, program, words):
         """Its daemon on the second host does nothing for a while when the first rank has said why the job ends, as on a busy host."""
-        def wait(holds):
-            deadline = time.monotonic() + PATIENCE
-            while not holds():
-                self.assertIsNone(job.poll(), "the job has ended")
-                self.assertLess(time.monotonic(), deadline)
-                time.sleep(0.01)
-
         # Ranks need the daemon until they call each other.
-        wait(lambda: sum(connections_of(rank, "02") > 0 for rank in processes_called(program)) == 2)
+        self.wait(job, lambda: sum(connections_of(rank, "02") > 0 for rank in processes_called(program)) == 2)
         daemon = next(number for number in processes_called("orted") if host_of(number) == "h2")
         os.kill(daemon, signal.SIGSTOP)
         try:
-            wait(lambda: b"atoll: rank 0" in os.pread(words.fileno(), 1 << 16, 0))
+            self.wait(job, lambda: b"atoll: rank 0" in os.pread(words.fileno(), 1 << 16, 0))
             time.sleep(2)
         finally:
             os.kill(daemon, signal.SIGCONT)

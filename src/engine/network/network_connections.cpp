@@ -231,10 +231,11 @@ void network_messages::lost(std::int32_t rank, std::string_view words) const {
   // Ranks that are ended one after the other leave such words of each behind.
   if (bootstrap::channel* const launcher = bootstrap::attached(); launcher != nullptr)
     launcher->await_explanation();
-  fatal("network",
-        "rank %d cannot be reached over the network %s any more: %.*s. The rank or its host has ended, or "
-        "the network between the hosts is down.",
-        rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
+  // Those at the other end find the same where it is the connection that has broken; one of them says so.
+  check_failed(
+      "network: rank %d cannot be reached over the network %s any more: %.*s. The rank or its host has ended, the "
+      "network between the hosts is down, or a firewall there has ended the connection.",
+      rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
 }
 
 }  // namespace atl::engine
