@@ -147,6 +147,13 @@ TEST_F(LauncherWords, WhatIsRefused) {
   EXPECT_EQ(complaint([&] { words(launcher_kind::openmpi); }).find("--pty: "), 0U);
   EXPECT_EQ(complaint([] { find_launcher("rsh", false); }),
             "--launcher rsh: not one of srun, prterun, mpirun, hydra");
+  options.terminal = false;
+  options.arguments = {"-x", ":", "1"};
+  for (auto const each :
+       {launcher_kind::openmpi, launcher_kind::prterun, launcher_kind::hydra, launcher_kind::srun})
+    EXPECT_EQ(complaint([&] { words(each); }).find("the program's argument `:` begins another program"), 0U);
+  options.arguments = {"a:b", "::"};
+  EXPECT_EQ(words(launcher_kind::hydra, "intel"), "L -hosts a:3,b:1 -n 4 -s all /bin/it a:b ::");
 }
 
 }  // namespace

@@ -193,6 +193,10 @@ launcher find_launcher(std::string const& name, bool inside_slurm) {
 std::vector<std::string> words_for(launcher const& which, cluster_start const& start,
                                    run_options const& options) {
   if (options.terminal) throw startup_error("--pty: terminals are for ranks of this host only");
+  // Whatever stands before it.
+  if (std::find(options.arguments.begin(), options.arguments.end(), ":") != options.arguments.end())
+    throw startup_error(
+        "the program's argument `:` begins another program for launchers of several hosts; give a shell the whole line: sh -c 'PROGRAM :'");
   std::vector<std::string> words{which.program};
   switch (which.kind) {
     case launcher_kind::openmpi:
