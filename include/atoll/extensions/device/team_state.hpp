@@ -22,6 +22,7 @@
 #include <atoll/base/check.hpp>
 #include <atoll/engine/kernels.hpp>
 #include <atoll/extensions/detail/kept_team.hpp>
+#include <atoll/extensions/detail/progress_until.hpp>
 #include <atoll/extensions/device/launch.hpp>
 #include <atoll/extensions/device/notice_handlers.hpp>
 #include <atoll/extensions/device/team_calls.hpp>
@@ -218,16 +219,13 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
 /// Kernels of devices have ended, or nobody knows; what threads play would go on in memory that is somebody else's.
 inline void await_played(team_state const& t) {
   constexpr std::chrono::seconds patience(10);
-  auto const end = std::chrono::steady_clock::now() + patience;
   // Acquire pairs with the release of the last thread.
-  while (t.played->load(std::memory_order_acquire) != 0) {
-    upcxx::progress();
-    if (std::chrono::steady_clock::now() < end) continue;
-    check_failed(
-        "device_team::destroy: kernels that were launched with the team (%d) have not ended %lld s later: atl::wait for their "
-        "streams before",
-        t.played->load(std::memory_order_relaxed), static_cast<long long>(patience.count()));
-  }
+  auto const have_ended = [&t] { return t.played->load(std::memory_order_acquire) == 0; };
+  if (atl::detail::progress_until(have_ended, patience)) return;
+  check_failed(
+      "device_team::destroy: kernels that were launched with the team (%d) have not ended %lld s later: atl::wait for their "
+      "streams before",
+      t.played->load(std::memory_order_relaxed), static_cast<long long>(patience.count()));
 }
 
 inline void end_team(team_state* t) {

@@ -11,9 +11,9 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/streams.hpp>
+#include <atoll/extensions/detail/progress_until.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/future.hpp>
-#include <upcxx/progress.hpp>
 #include <upcxx/team.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
@@ -60,17 +60,12 @@ class stream_witness {
 /// Until the stream has come to where `come` is ready, or its patience ends, and the job with it.
 inline void wait_with_patience(engine::stream_name s, upcxx::future<> const& come) {
   std::chrono::seconds const patience(engine::patience_with_streams());
-  auto const end = std::chrono::steady_clock::now() + patience;
-  while (!come.is_ready()) {
-    upcxx::progress();
-    if (std::chrono::steady_clock::now() < end) continue;
-    std::string const where = engine::where_stream_stands(s);
-    check_failed(
-        "atl::wait: rank %d has waited %lld s (ATOLL_STREAM_PATIENCE) for the end of a stream of device %d%s%s.%s",
-        static_cast<int>(upcxx::rank_me()), static_cast<long long>(patience.count()),
-        engine::stream_device(s), where.empty() ? "" : ": ", where.c_str(),
-        stream_witness::all_say().c_str());
-  }
+  if (progress_until([&come] { return come.is_ready(); }, patience)) return;
+  std::string const where = engine::where_stream_stands(s);
+  check_failed(
+      "atl::wait: rank %d has waited %lld s (ATOLL_STREAM_PATIENCE) for the end of a stream of device %d%s%s.%s",
+      static_cast<int>(upcxx::rank_me()), static_cast<long long>(patience.count()), engine::stream_device(s),
+      where.empty() ? "" : ": ", where.c_str(), stream_witness::all_say().c_str());
 }
 
 }  // namespace atl::inline UPCXX_MODE::detail

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include <atoll/extensions/detail/kept_team.hpp>
+#include <atoll/extensions/detail/progress_until.hpp>
 #include <atoll/extensions/stream/call_list.hpp>
 #include <atoll/extensions/stream/standing.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/global_ptr.hpp>
-#include <upcxx/progress.hpp>
 #include <upcxx/team.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
@@ -86,9 +86,8 @@ class stream_marks final : public stream_witness {
   static std::optional<std::uint64_t> read(pointer word) {
     auto* const value = new std::uint64_t;  // stays, as the copy may come later; the job ends anyway
     upcxx::future<> const come = upcxx::copy(word, value, 1);
-    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    while (!come.is_ready() && std::chrono::steady_clock::now() < end) upcxx::progress();
-    return come.is_ready() ? std::optional(*value) : std::nullopt;
+    bool const in_time = progress_until([&come] { return come.is_ready(); }, std::chrono::seconds(1));
+    return in_time ? std::optional(*value) : std::nullopt;
   }
 
   char const* object_;
