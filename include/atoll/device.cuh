@@ -69,7 +69,8 @@ class device_team {
   template <class T, upcxx::memory_kind Kind>
   [[nodiscard]] ATOLL_ANYWHERE T* local(upcxx::global_ptr<T, Kind> p, std::size_t n = 1) const {
     ATOLL_ON_DEVICE(return reinterpret_cast<T*>(view_.find(name_of(p), n * sizeof(T)));)
-    ATOLL_ON_HOST(ATOLL_CHECK(state_ != nullptr, "device_team::local: destroyed already");
+    ATOLL_ON_HOST(if (device::played().all == nullptr)
+                      device::check_open(state_);  // kernels run in open teams
                   return reinterpret_cast<T*>(state_->view_of_host.find(name_of(p), n * sizeof(T)));)
   }
 

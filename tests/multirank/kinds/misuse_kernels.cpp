@@ -140,6 +140,7 @@ int misuse_kernels(char const* what) {
   if (is("kernel_team_twice")) team.destroy();
   if (is("kernel_team_copy_twice")) copy.destroy();
   if (is("kernel_team_gone")) on::launch(copy, s, {1, 1}, nothing{});
+  if (is("kernel_team_local")) static_cast<void>(copy.local(words));
   gpu.destroy();
   upcxx::finalize();
   return 0;
