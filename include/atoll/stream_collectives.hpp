@@ -64,8 +64,8 @@ class collective_source {
 /// - The call returns at once, and makes internal progress at most. Copies that a stream's device does not do by
 ///   itself (on_stream() says which) are done by this rank's user-level progress when the stream comes there;
 ///   while that is captured they end the job.
-/// - In checked code the job ends, with a message, if a source is null or not the rank's own, overlaps what is
-///   written, or if the count does not fit what was bound.
+/// - In checked code the job ends, with a message, if the stream is of another device, if a source is null or not
+///   the rank's own, overlaps what is written, or if the count does not fit what was bound.
 /// - In all code it ends so if ranks call different things, or with different counts, roots, types or
 ///   destinations, when one of them makes user-level progress next; or in destroy(), if one has made more calls.
 ///   Of what is captured into graphs each new call is compared, as ranks may part and repeat them: a call is
@@ -81,7 +81,7 @@ class collective_destination {
   void broadcast(stream const& s, upcxx::intrank_t root, collective_source<T> source,
                  std::size_t count) const {
     constexpr char const* call = "collective_destination::broadcast";
-    check_open(call);
+    check_open(call, s);
     upcxx::team const& over = links_->over();
     ATOLL_CHECK(root >= 0 && root < over.rank_n(), "%s: rank %d is outside the team of %d ranks", call,
                 static_cast<int>(root), static_cast<int>(over.rank_n()));
@@ -97,7 +97,7 @@ class collective_destination {
   /// @param source  `count` elements, or the rank's own place in its destination.
   void gather_all(stream const& s, collective_source<T> source, std::size_t count) const {
     constexpr char const* call = "collective_destination::gather_all";
-    check_open(call);
+    check_open(call, s);
     check_count(call, count, ranks());
     note(s, stream_call::operation::gather_all, count);
     if (count == 0) return;
@@ -112,7 +112,7 @@ class collective_destination {
   /// @param source  `count` elements for each rank, in their order; not in the destination.
   void all_to_all(stream const& s, collective_source<T> source, std::size_t count) const {
     constexpr char const* call = "collective_destination::all_to_all";
-    check_open(call);
+    check_open(call, s);
     check_count(call, count, ranks());
     note(s, stream_call::operation::all_to_all, count);
     if (count == 0) return;
@@ -138,10 +138,15 @@ class collective_destination {
         number_(number) {}
 
   [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(links_->over().rank_n()); }
-  void check_open([[maybe_unused]] char const* call) const {
+  void check_open([[maybe_unused]] char const* call, [[maybe_unused]] stream const& s) const {
     upcxx::detail::check_injection(call);
     ATOLL_CHECK(links_ != nullptr && links_->is_open(),
                 "%s: the stream_collectives that this is of was destroyed", call);
+    ATOLL_CHECK(
+        s.device_id() == links_->device(),
+        "%s: the stream is of device %d, and the allocator of the stream_collectives is on device %d: kernels run there. Each call of "
+        "make_gpu_allocator without a number takes the next device",
+        call, s.device_id(), links_->device());
   }
   void note(stream const& s, stream_call::operation what, std::size_t count, std::int32_t root = -1) const {
     links_->note(s, {what, sizeof(T), count, root, number_});

@@ -135,6 +135,11 @@ int misuse_collectives(char const* what) {
   }
   auto const to = all->bind(destination, 10 * ranks);
   if (is("collective_no_source")) to.gather_all(s, nullptr, 10);
+  if (is("collective_other_device")) {
+    upcxx::gpu_default_device second((gpu.device_id() + 1) % upcxx::gpu_default_device::device_n());
+    upcxx::device_allocator<upcxx::gpu_default_device> const elsewhere(second, 1 << 20);
+    to.gather_all(atl::make_stream(elsewhere), source, 10);
+  }
   if (is("collective_no_root_source")) to.broadcast(s, upcxx::rank_me(), static_cast<int*>(nullptr), 10);
   if (is("collective_theirs")) to.gather_all(s, theirs, 10);
   if (is("collective_loose_source")) to.all_to_all(s, source + 200'000, 10);

@@ -66,6 +66,7 @@ class collective_links {
       : over_(over),
         links_(count(over)),
         step_bytes_(step_bytes),
+        device_(device.number),
         calls_(std::make_unique<matching_calls>("stream_collectives", over)) {
     check_same("atl::stream_collectives", "bytes for a step", step_bytes, over);
     check_same("atl::stream_collectives", "bytes up to which kernels do it", kernels_to, over);
@@ -88,6 +89,8 @@ class collective_links {
 
   [[nodiscard]] upcxx::team const& over() const { return *over_; }
   [[nodiscard]] bool is_open() const noexcept { return !own_.is_null(); }
+  /// On which the allocator is.
+  [[nodiscard]] int device() const noexcept { return device_; }
   /// Collective over the team.
   void close() {
     if (is_open()) calls_->close();
@@ -226,6 +229,7 @@ class collective_links {
   kept_team over_;
   std::size_t links_;
   std::size_t step_bytes_;
+  int device_;
   std::unique_ptr<matching_calls> calls_;
   std::unique_ptr<stream_marks> marks_;          ///< null: patience has no end
   std::unique_ptr<collective_kernels> kernels_;  ///< null: copies do all
