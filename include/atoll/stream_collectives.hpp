@@ -86,10 +86,10 @@ class collective_destination {
     ATOLL_CHECK(root >= 0 && root < over.rank_n(), "%s: rank %d is outside the team of %d ranks", call,
                 static_cast<int>(root), static_cast<int>(over.rank_n()));
     check_count(call, count, 1);
-    note(s, stream_call::operation::broadcast, count, root);
+    auto const name = note(s, stream_call::operation::broadcast, count, root);
     if (count == 0) return;
     if (over.rank_me() == root) check_source(call, source, count, count, 0);
-    links_->broadcast(s, *all_, root, source.place_, count * sizeof(T));
+    links_->broadcast(s, *all_, root, source.place_, count * sizeof(T), name);
   }
 
   /// All ranks receive all ranks' `count` elements, in the order of the ranks: rank r's begin at r * count.
@@ -99,11 +99,11 @@ class collective_destination {
     constexpr char const* call = "collective_destination::gather_all";
     check_open(call, s);
     check_count(call, count, ranks());
-    note(s, stream_call::operation::gather_all, count);
+    auto const name = note(s, stream_call::operation::gather_all, count);
     if (count == 0) return;
     check_source(call, source, count, ranks() * count,
                  static_cast<std::size_t>(links_->over().rank_me()) * count);
-    links_->exchange(s, *all_, source.place_, count * sizeof(T), false);
+    links_->exchange(s, *all_, source.place_, count * sizeof(T), false, name);
   }
 
   /// Each rank receives `count` elements from each rank, those of rank r from r * count on, which begin there
@@ -114,10 +114,10 @@ class collective_destination {
     constexpr char const* call = "collective_destination::all_to_all";
     check_open(call, s);
     check_count(call, count, ranks());
-    note(s, stream_call::operation::all_to_all, count);
+    auto const name = note(s, stream_call::operation::all_to_all, count);
     if (count == 0) return;
     check_source(call, source, ranks() * count, ranks() * count, nowhere);
-    links_->exchange(s, *all_, source.place_, count * sizeof(T), true);
+    links_->exchange(s, *all_, source.place_, count * sizeof(T), true, name);
   }
 
   /// Elements that were bound.
@@ -148,8 +148,9 @@ class collective_destination {
         "make_gpu_allocator without a number takes the next device",
         call, s.device_id(), links_->device());
   }
-  void note(stream const& s, stream_call::operation what, std::size_t count, std::int32_t root = -1) const {
-    links_->note(s, {what, sizeof(T), count, root, number_});
+  [[nodiscard]] std::uint64_t note(stream const& s, stream_call::operation what, std::size_t count,
+                                   std::int32_t root = -1) const {
+    return links_->note(s, {what, sizeof(T), count, root, number_});
   }
   void check_count([[maybe_unused]] char const* call, [[maybe_unused]] std::size_t count,
                    [[maybe_unused]] std::size_t parts) const {

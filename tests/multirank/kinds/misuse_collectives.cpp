@@ -38,13 +38,12 @@ void capture_only(atl::stream const& s, F&& f) {
 }
 
 /// Graphs with a collective each, which ranks launch in different orders.
-template <class Destination, class Source>
-void launch_in_different_orders(atl::stream const& s, Destination const& to, Source source, bool other) {
+template <class First, class Second>
+void launch_in_different_orders(atl::stream const& s, First&& first, Second&& second, bool other) {
   void* context = nullptr;
   driver("cuDevicePrimaryCtxRetain", &context, s.device_id());
   driver("cuCtxPushCurrent_v2", context);
-  void* const graphs[] = {capture(s, [&] { to.broadcast(s, 0, source, 10); }),
-                          capture(s, [&] { to.broadcast(s, 1, source, 10); })};
+  void* const graphs[] = {capture(s, first), capture(s, second)};
   for (int i = 0; i < 2; ++i) {
     void* ready = nullptr;
     driver("cuGraphInstantiateWithFlags", &ready, graphs[other ? 1 - i : i], 0ULL);
@@ -163,7 +162,15 @@ int misuse_collectives(char const* what) {
     });
   }
   if (is("collective_captured_alone") && other) capture_only(s, [&] { to.gather_all(s, source, 10); });
-  if (is("collective_launched_apart")) launch_in_different_orders(s, to, source, other);
+  if (is("collective_launched_apart")) {
+    launch_in_different_orders(
+        s, [&] { to.broadcast(s, 0, source, 10); }, [&] { to.broadcast(s, 1, source, 10); }, other);
+  }
+  if (is("collective_launched_alike")) {  // of which each would do for the other
+    auto const second = all->bind(gpu.allocate<int>(10 * ranks), 10 * ranks);
+    launch_in_different_orders(
+        s, [&] { to.gather_all(s, source, 10); }, [&] { second.gather_all(s, source, 10); }, other);
+  }
   if (is("collective_many")) {
     for (int i = 0; i < 5000; ++i) {
       other&& i == 3000 ? to.all_to_all(s, source, 0) : to.gather_all(s, source, 0);

@@ -106,11 +106,13 @@ class collective_links {
     if (kernels_ != nullptr) kernels_->make_landing(gpu);
   }
 
-  /// Compares a call with those of the other ranks.
-  void note(stream const& s, stream_call const& call) const {
+  /// Compares a call with those of the other ranks, and gives it a name for broadcast() or exchange(): the same on all ranks, and no other
+  /// call's.
+  [[nodiscard]] std::uint64_t note(stream const& s, stream_call const& call) const {
     calls_->note(call, s.is_captured());
     if (marks_ != nullptr && call.count != 0) [[unlikely]]
       marks_->note(s, call);
+    return call_run(call).digest | 1;  // signals are 0 when nobody calls
   }
 
   /// Where all ranks receive: `mine` of this one. Ends the job if sizes differ. Collective over the team.
@@ -148,10 +150,13 @@ class collective_links {
 
   /// `bytes` from `from`, of the root, to all.
   void broadcast(stream const& s, collective_places const& to, upcxx::intrank_t root,
-                 engine::memory_place from, std::size_t bytes) const {
+                 engine::memory_place from, std::size_t bytes, std::uint64_t name) const {
     upcxx::intrank_t const ranks = over_->rank_n();
     upcxx::intrank_t const me = over_->rank_me();
-    if (to.by_kernels && kernels_->are_for(bytes)) return kernels_->broadcast(s, to, root, from, bytes);
+    if (to.by_kernels && kernels_->are_for(bytes)) {
+      agree(s, name);
+      return kernels_->broadcast(s, to, root, from, bytes);
+    }
     auto const turn = static_cast<std::size_t>((me - root + ranks) % ranks);  // the root's is 0
     auto const& own = to[static_cast<std::size_t>(me)];
     broadcast_way const way = choose_way(bytes, ranks, step_bytes_);
@@ -163,7 +168,7 @@ class collective_links {
     std::size_t const last = way.chain ? std::min<std::size_t>(links_, 1) : links_;
     if (turn != 0) {
       from = own;
-      signal(s, behind_[in] + word(free_there, in), 1);
+      signal(s, behind_[in] + word(free_there, in), name);
     }
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       std::size_t const begin = piece * way.piece;
@@ -174,7 +179,7 @@ class collective_links {
         std::size_t const reach = std::size_t{1} << link;
         if (turn + reach >= static_cast<std::size_t>(ranks)) break;
         upcxx::intrank_t const next = (me + static_cast<upcxx::intrank_t>(reach)) % ranks;
-        if (piece == 0) use_up(s, word(free_there, link));
+        if (piece == 0) use_up(s, word(free_there, link), name);
         start_in_stream(to[static_cast<std::size_t>(next)].moved_by(offset), from.moved_by(offset), size,
                         (*over_)[next],
                         on_stream(s) | remote_cx::as_signal(ahead_[link] + word(news, link), piece + 1));
@@ -186,13 +191,15 @@ class collective_links {
   /// To each rank, at the place of this one, `bytes` from `from`; or, if each has a part of its own, from the
   /// part that is meant for it.
   void exchange(stream const& s, collective_places const& to, engine::memory_place from, std::size_t bytes,
-                bool in_parts) const {
+                bool in_parts, std::uint64_t name) const {
     auto const ranks = static_cast<std::size_t>(over_->rank_n());
-    if (to.by_kernels && kernels_->are_for((ranks - 1) * bytes))
+    if (to.by_kernels && kernels_->are_for((ranks - 1) * bytes)) {
+      agree(s, name);
       return kernels_->exchange(s, to, from, bytes, in_parts);
-    pass(s, coming);
+    }
+    pass(s, coming, name);
     put_to_all(s, to, *over_, from, bytes, in_parts);
-    pass(s, leaving);
+    pass(s, leaving, name);
   }
 
  private:
@@ -210,7 +217,7 @@ class collective_links {
   [[nodiscard]] std::ptrdiff_t word(kind_of_word kind, std::size_t link) const {
     return static_cast<std::ptrdiff_t>(kind * links_ + link);
   }
-  void use_up(stream const& s, std::ptrdiff_t which, std::uint64_t value = 1) const {
+  void use_up(stream const& s, std::ptrdiff_t which, std::uint64_t value) const {
     wait_and_reset(s, own_ + which, value, signal_cmp::equal);
   }
   void receive(stream const& s, std::size_t link, std::uint64_t piece, std::uint64_t pieces) const {
@@ -218,12 +225,21 @@ class collective_links {
     piece == pieces ? use_up(s, which, pieces) : wait(s, own_ + which, piece);
   }
   /// A barrier. Words of one are set again only by who has been in the other since, to which all had come
-  /// when they had left this one.
-  void pass(stream const& s, kind_of_word kind) const {
+  /// when they had left this one. Of the call of that name: a stream stands still where others have come to another one.
+  void pass(stream const& s, kind_of_word kind, std::uint64_t name) const {
     for (std::size_t link = 0; link < links_; ++link) {
-      signal(s, ahead_[link] + word(kind, link), 1);
-      use_up(s, word(kind, link));
+      signal(s, ahead_[link] + word(kind, link), name);
+      use_up(s, word(kind, link), name);
     }
+  }
+  /// Kernels count calls, and do not know which one another rank is in. Hosts compare what is called; but graphs may be launched in another order,
+  /// so in checked programs streams that are captured meet before a kernel.
+  void agree([[maybe_unused]] stream const& s, [[maybe_unused]] std::uint64_t name) const {
+#if ATOLL_CHECKED
+    if (!s.is_captured()) return;
+    pass(s, coming, name);
+    pass(s, leaving, name);
+#endif
   }
 
   kept_team over_;
