@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "transport/sim/sim_network.hpp"
 
@@ -38,6 +39,26 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
                           local_place payload, std::size_t bytes, operation* events) {
   peer_record* to = nullptr;
   if (started const s = ready(rank, to); s != started::complete) return s;
+  if (header.size() == 16 && bytes <= sizeof(shm::cell::data) - 16 && bytes <= how_.eager &&
+      payload.memory == nullptr && !how_.ordered && events == nullptr) [[likely]] {
+    auto const which = static_cast<unsigned>(where);
+    auto const* const from = static_cast<std::byte const*>(payload.address);
+    if (wire_.send_in_cell(to->way, which, kind::message, message_token(16, bytes, to->puts_sent), 16 + bytes,
+                           [&](std::byte* body) {
+                             copy_by_words(body + 16, from, bytes);
+                             copy_by_words(body, header.data(), 16);
+                           })) [[likely]] {
+      ++to->sent[which];
+      return started::complete;
+    }
+  }
+  return send_otherwise(*to, where, header, payload, bytes, events);
+}
+
+/// What does not take the shortest way. Apart, so that what does saves few registers.
+started sim_network::send_otherwise(peer_record& with, lane where, std::span<std::byte const> header,
+                                    local_place const& payload, std::size_t bytes, operation* events) {
+  peer_record* const to = &with;
   std::byte* const source = reached(payload);
   std::size_t const before = padded(header.size());
   bool const in_cells =
@@ -55,12 +76,12 @@ started sim_network::send(std::int32_t rank, lane where, std::span<std::byte con
       return events == nullptr ? started::complete : leaves(*to, which, events);
     }
   }
-  return send_otherwise(*to, where, header, source, bytes, events);
+  return send_where_room_is(*to, where, header, source, bytes, events);
 }
 
-/// A message that does not find a place in the queue at once. Apart, so that what does saves no registers.
-started sim_network::send_otherwise(peer_record& to, lane where, std::span<std::byte const> header,
-                                    std::byte* source, std::size_t bytes, operation* events) {
+/// A message that does not find a place in the queue at once.
+started sim_network::send_where_room_is(peer_record& to, lane where, std::span<std::byte const> header,
+                                        std::byte* source, std::size_t bytes, operation* events) {
   if (header.size() > longest_header || (bytes > how_.eager && !how_.late)) return started::unsupported;
   if (how_.ordered && to.jobs != 0) return started::no_room;
   auto const which = static_cast<unsigned>(where);
@@ -152,21 +173,38 @@ started sim_network::begin(std::int32_t rank, lane where, std::size_t header_byt
     ++to->buffers;
     return started::complete;
   }
-  int const index = wire_.take_packet(to->way, which);
+  return begin_in_packet(*to, which, buffer);
+}
+
+started sim_network::begin_in_packet(peer_record& to, unsigned which, network_buffer& buffer) {
+  int const index = wire_.take_packet(to.way, which);
   if (index < 0) return started::no_room;
-  buffer.payload = wire_.packet_at(rank, which, static_cast<unsigned>(index)) + longest_header;
+  buffer.payload = wire_.packet_at(to.way.rank, which, static_cast<unsigned>(index)) + longest_header;
   buffer.capacity = how_.packet;
   buffer.transport_words[word_packet] = static_cast<std::uint64_t>(index);
-  ++to->buffers;
+  ++to.buffers;
   return started::complete;
 }
 
 void sim_network::commit(network_buffer& buffer, std::span<std::byte const> header, std::size_t bytes) {
   peer_record& to = *peers_[static_cast<std::size_t>(buffer.peer)];
-  if (!to.up() || to.connections != buffer.transport_words[word_connection]) {
-    cancel(buffer);
-    return;
-  }
+  if (!to.up() || to.connections != buffer.transport_words[word_connection]) [[unlikely]]
+    return cancel(buffer);
+  if (buffer.transport_words[word_packet] != in_cells_mark || header.size() != 16 || wire_.timed())
+      [[unlikely]]
+    return commit_otherwise(to, buffer, header, bytes);
+  // What is stored here waits for the cell's line, like what lies there already; the processor has room for little of that.
+  auto const which = static_cast<unsigned>(buffer.lane);
+  std::byte* const body = std::exchange(buffer.payload, nullptr) - 16;
+  copy_by_words(body, header.data(), 16);
+  --to.buffers;
+  ++to.sent[which];
+  wire_.publish_body(to.way, which, buffer.transport_words[word_position], body, 16 + buffer.capacity,
+                     16 + bytes, kind::message, message_token(16, bytes, to.puts_sent));
+}
+
+void sim_network::commit_otherwise(peer_record& to, network_buffer& buffer, std::span<std::byte const> header,
+                                   std::size_t bytes) {
   --to.buffers;
   auto const which = static_cast<unsigned>(buffer.lane);
   std::uint64_t const token = message_token(header.size(), bytes, to.puts_sent);
@@ -201,6 +239,20 @@ void sim_network::cancel(network_buffer& buffer) {
   buffer.payload = nullptr;
 }
 
+/// A message that lies in cells.
+void sim_network::show(peer_record& from, std::int32_t source, unsigned which, std::uint64_t token,
+                       std::byte* body) {
+  ++from.seen[which];
+  arrival what;
+  what.peer = source;
+  what.lane = static_cast<lane>(which);
+  what.header = {body, header_of(token)};
+  what.payload = body + padded(header_of(token));
+  what.bytes = payload_of(token);
+  ++calls_;
+  (void)receiver_->arrived(what);
+}
+
 /// False: puts that were started before it are still missing.
 bool sim_network::take_message(peer_record& from, packet const& p) {
   bool const behind =
@@ -210,17 +262,12 @@ bool sim_network::take_message(peer_record& from, packet const& p) {
     take_part(p);
     return true;
   }
-  ++from.seen[p.where];
   if (p.kind == kind::message) {
-    arrival what;
-    what.peer = p.source;
-    what.lane = static_cast<lane>(p.where);
-    what.header = {p.body, header_of(p.token)};
-    what.payload = p.body + padded(header_of(p.token));
-    what.bytes = payload_of(p.token);
-    ++calls_;
-    (void)receiver_->arrived(what);
-  } else if (p.kind == kind::message_packet) {
+    show(from, p.source, p.where, p.token, p.body);
+    return true;
+  }
+  ++from.seen[p.where];
+  if (p.kind == kind::message_packet) {
     take_packet(p);
   } else {
     take_late(from, p);

@@ -85,23 +85,27 @@ inline void copy_bytes(void* to, void const* from, std::size_t bytes) {
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
-/// The same, word by word: what was written in words just now can be read before it is in the cache, wider pieces cannot.
-inline void copy_by_words(std::byte* to, std::byte const* from, std::size_t bytes) {
-  if (bytes == 16) {  // headers of the engine's messages, and answers
-    std::uint64_t first = word(from, 0);
-    std::uint64_t second = word(from, 1);
-    asm("" : "+r"(first), "+r"(second));
-    write_words(to, first);
-    write_words(to + 8, second);
-    return;
-  }
-  std::size_t const whole = bytes & ~std::size_t{7};
-  for (std::size_t at = 0; at < whole; at += 8) {
+/// The same, word by word: what was written in words just now can be read before it is in the cache, wider pieces cannot. Small
+/// numbers of words without a loop.
+[[gnu::always_inline]] inline void copy_by_words(std::byte* to, std::byte const* from, std::size_t bytes) {
+  auto const copy = [&](std::size_t at) {
     std::uint64_t each = word(from + at, 0);
     asm("" : "+r"(each));  // compilers would join them
-    write_words(to + at, each);
+    std::memcpy(to + at, &each, 8);
+  };
+  if (bytes == 16) {  // headers of the engine's messages, and answers
+    copy(0);
+    copy(8);
+  } else if (bytes == 32) {  // short puts
+    copy(0);
+    copy(8);
+    copy(16);
+    copy(24);
+  } else {
+    std::size_t const whole = bytes & ~std::size_t{7};
+    for (std::size_t at = 0; at < whole; at += 8) copy(at);
+    if (whole != bytes) std::memcpy(to + whole, from + whole, bytes - whole);
   }
-  copy_bytes(to + whole, from + whole, bytes - whole);
 }
 
 /// A packet that has arrived. The body lies in the ring, or in `kept` for one that had to wait.

@@ -152,8 +152,11 @@ class sim_network final : public network {
   peer_record& make_peer(std::int32_t rank);
   /// Whether an operation to that peer may start: complete, or why not.
   started ready(std::int32_t rank, peer_record*& out) {
-    if (rank < 0 || rank >= ranks_) return started::unreachable;
+    if (static_cast<std::uint32_t>(rank) >= static_cast<std::uint32_t>(ranks_)) return started::unreachable;
     out = peers_[static_cast<std::size_t>(rank)].get();
+    if (out != nullptr && out->now == peer_record::link::connected && out->operations < how_.window &&
+        how_.refuse == 0) [[likely]]
+      return started::complete;
     if (out == nullptr || out->now == peer_record::link::none || out->now == peer_record::link::lost)
       return started::unreachable;
     if (out->now != peer_record::link::connected) return started::no_room;
@@ -197,9 +200,15 @@ class sim_network final : public network {
   bool may_park(peer_record const& to) const { return !how_.passive && to.way.parked_packets() < 64; }
 
   // Messages (messages.cpp).
-  [[gnu::noinline]] started send_otherwise(peer_record& to, lane where, std::span<std::byte const> header,
-                                           std::byte* source, std::size_t bytes, operation* events);
+  [[gnu::noinline]] started send_otherwise(peer_record& with, lane where, std::span<std::byte const> header,
+                                           local_place const& payload, std::size_t bytes, operation* events);
+  [[gnu::noinline]] started send_where_room_is(peer_record& to, lane where, std::span<std::byte const> header,
+                                               std::byte* source, std::size_t bytes, operation* events);
+  [[gnu::noinline]] started begin_in_packet(peer_record& to, unsigned which, network_buffer& buffer);
+  [[gnu::noinline]] void commit_otherwise(peer_record& to, network_buffer& buffer,
+                                          std::span<std::byte const> header, std::size_t bytes);
   started leaves(peer_record& to, unsigned which, operation* events);
+  void show(peer_record& from, std::int32_t source, unsigned which, std::uint64_t token, std::byte* body);
   bool take_message(peer_record& from, packet const& p);
   void take_packet(packet const& p);
   void take_part(packet const& p);

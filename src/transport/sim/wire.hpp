@@ -99,12 +99,44 @@ class wire {
   std::byte* body_at(route& to, unsigned which, std::uint64_t position) const {
     return to.rings[which].at(position)->data + stamp_bytes();
   }
+  /// A packet whose body is at most as long as one cell has room for, all at once; `write` writes that. False: there is no room
+  /// now, or packets do not just go into the ring.
+  template <class Write>
+  [[gnu::always_inline]] bool send_in_cell(route& to, unsigned which, kind what, std::uint64_t token,
+                                           std::size_t body_bytes, Write const& write) {
+    if (timed_ || hold_back_ || parked_ != 0) [[unlikely]]
+      return false;
+    shm::ring_producer& ring = to.rings[which];
+    std::uint64_t const position = ring.reserve(1);
+    if (position == shm::ring_producer::no_room) [[unlikely]]
+      return false;
+    shm::cell* const first = ring.at(position);
+    write(first->data);
+    first->token = token;
+    ring.publish(first, position,
+                 {static_cast<std::uint16_t>(16 + body_bytes), static_cast<std::uint16_t>(me_),
+                  static_cast<std::uint8_t>(what), 1, to.connection});
+    atl::wake(to.page->bell);
+    return true;
+  }
   /// `reserved` bytes were asked for, of which `body_bytes` are used.
   void publish(route& to, unsigned which, std::uint64_t position, std::size_t reserved,
                std::size_t body_bytes, kind what, std::uint64_t token) {
     if (timed_) stamp(body_at(to, which, position), body_bytes);
     publish_cells(to, which, position, cells_for(reserved), body_bytes, what, to.connection, token);
   }
+  /// The same with the body at hand, which no time precedes.
+  void publish_body(route& to, unsigned which, std::uint64_t position, std::byte* body, std::size_t reserved,
+                    std::size_t body_bytes, kind what, std::uint64_t token) {
+    auto* const first = reinterpret_cast<shm::cell*>(body - offsetof(shm::cell, data));
+    first->token = token;
+    to.rings[which].publish(first, position,
+                            {static_cast<std::uint16_t>(16 + body_bytes), static_cast<std::uint16_t>(me_),
+                             static_cast<std::uint8_t>(what),
+                             static_cast<std::uint8_t>((16 + reserved + 63) / 64), to.connection});
+    atl::wake(to.page->bell);
+  }
+  bool timed() const { return timed_; }
   void cancel(route& to, unsigned which, std::uint64_t position, std::size_t reserved) {
     to.rings[which].publish(position,
                             {16, 0, static_cast<std::uint8_t>(kind::padding), cells_for(reserved), 0});
