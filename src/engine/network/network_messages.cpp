@@ -113,34 +113,10 @@ bool network_messages::may_leave(network_peer const& p, lane way, std::size_t by
          (way == lane::control || has_credit(p, bytes));
 }
 
-bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::size_t alignment,
-                                      std::size_t most) {
-  network_peer& p = peer(out.target);
-  if (by_host_ && out.way == lane::request && p.waiting[index_of(lane::request)].empty() &&
-      begin_by_host(p, out, bytes, alignment))
-    return true;
-  if (p.lately != last_acknowledged::nothing) [[unlikely]]
-    note_following(p);
-  return may_leave(p, out.way, bytes, most) && begin_unobserved(p, out, bytes, alignment);
-}
-
-bool network_messages::begin_unordered(outgoing& out, std::size_t bytes, std::size_t alignment) {
-  network_peer& p = peer(out.target);
-  if (by_host_ && begin_by_host(p, out, bytes, alignment)) return true;
-  if (p.lately != last_acknowledged::nothing) [[unlikely]]
-    note_following(p);
-  return may_leave(p, lane::control, bytes, bytes) && begin_unobserved(p, out, bytes, alignment);
-}
-
-bool network_messages::begin_unobserved(network_peer& p, outgoing& out, std::size_t bytes,
-                                        std::size_t alignment) {
+/// In a buffer of the transport's, of which there may be none.
+[[gnu::always_inline]] inline bool network_messages::begin_buffer(network_peer& p, outgoing& out,
+                                                                  std::size_t bytes, std::size_t alignment) {
   std::size_t const payload = bytes - header_bytes;
-  if (bundles_) {
-    message_bundle const& b = p.bundles[index_of(out.way)];
-    if ((b.in_burst || b.waits) && bytes <= most_bundled && alignment <= transport::buffer_alignment)
-      return begin_bundled(p, out, bytes, alignment);
-    if (!b.waits && !close_bundle(p, out.way)) return false;
-  }
   if (free_buffers_ == nullptr) [[unlikely]]
     free_buffers_ = new open_buffer;
   open_buffer* const buffer = free_buffers_;
@@ -156,6 +132,38 @@ bool network_messages::begin_unobserved(network_peer& p, outgoing& out, std::siz
   // Now, so that what is begun meanwhile finds less.
   if (out.way == lane::request) p.in_use += cost_of(bytes);
   return true;
+}
+
+bool network_messages::begin_in_place(outgoing& out, std::size_t bytes, std::size_t alignment,
+                                      std::size_t most) {
+  if (bundles_) return begin_with_others(out, bytes, alignment, most);
+  network_peer& p = peer(out.target);
+  return may_leave(p, out.way, bytes, most) && begin_buffer(p, out, bytes, alignment);
+}
+
+/// Where messages may leave together.
+bool network_messages::begin_with_others(outgoing& out, std::size_t bytes, std::size_t alignment,
+                                         std::size_t most) {
+  network_peer& p = peer(out.target);
+  if (by_host_ && out.way == lane::request && p.waiting[index_of(lane::request)].empty() &&
+      begin_by_host(p, out, bytes, alignment))
+    return true;
+  if (p.lately != last_acknowledged::nothing) [[unlikely]]
+    note_following(p);
+  return may_leave(p, out.way, bytes, most) && begin_unobserved(p, out, bytes, alignment);
+}
+
+bool network_messages::begin_unordered(outgoing& out, std::size_t bytes, std::size_t alignment) {
+  if (by_host_ && begin_by_host(peer(out.target), out, bytes, alignment)) return true;
+  return begin_in_place(out, bytes, alignment, bytes);
+}
+
+bool network_messages::begin_unobserved(network_peer& p, outgoing& out, std::size_t bytes,
+                                        std::size_t alignment) {
+  message_bundle const& b = p.bundles[index_of(out.way)];
+  if ((b.in_burst || b.waits) && bytes <= most_bundled && alignment <= transport::buffer_alignment)
+    return begin_bundled(p, out, bytes, alignment);
+  return (b.waits || close_bundle(p, out.way)) && begin_buffer(p, out, bytes, alignment);
 }
 
 status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
@@ -227,19 +235,34 @@ network_messages::open_buffer* network_messages::close_buffer(outgoing const& ou
 
 void network_messages::commit_in_place(outgoing& out, message_kind kind, std::uint64_t token,
                                        std::size_t bytes) {
+  if (bundles_) return commit_with_others(out, kind, token, bytes);
   network_peer& p = peer(out.target);
+  frame const f = frame_of(p, kind, token, out.alignment_log2);
+  network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
+  // What has time until the message is on its way.
+  committed(p, out, kind, bytes);
+  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+}
+
+void network_messages::committed(network_peer& p, outgoing const& out, message_kind kind,
+                                 std::size_t bytes) noexcept {
   p.last_use = ++uses_;
   if (out.way == lane::request) p.in_use -= cost_of(out.capacity) - cost_of(bytes);
   if (kind != message_kind::active) ++calls_sent_;
-  if (bundles_) {
-    if (out.position == in_bundle_by_host) return commit_by_host(p, out, kind, token, bytes);
-    if (out.position == in_bundle) {
-      commit_bundled(p, out, kind, token, bytes);
-      if (out.way == lane::control) send_acknowledgements(p);
-      return;
-    }
-    follow_burst(p, out.way);
+}
+
+/// Where messages may leave together.
+void network_messages::commit_with_others(outgoing& out, message_kind kind, std::uint64_t token,
+                                          std::size_t bytes) {
+  network_peer& p = peer(out.target);
+  committed(p, out, kind, bytes);
+  if (out.position == in_bundle_by_host) return commit_by_host(p, out, kind, token, bytes);
+  if (out.position == in_bundle) {
+    commit_bundled(p, out, kind, token, bytes);
+    if (out.way == lane::control) send_acknowledgements(p);
+    return;
   }
+  follow_burst(p, out.way);
   frame const f = frame_of(p, kind, token, out.alignment_log2);
   network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
   send_acknowledgements(p);

@@ -265,8 +265,15 @@ class network_messages final : public single<network_messages>, public transport
   bool end_bundle(network_peer& p, message_bundle& b, form what, std::uint64_t token);
   bool may_leave(network_peer const& p, transport::lane way, std::size_t bytes,
                  std::size_t most = most_in_place) const noexcept;
+  bool begin_buffer(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  bool begin_with_others(transport::outgoing& out, std::size_t bytes, std::size_t alignment,
+                         std::size_t most);
   bool begin_unobserved(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
   bool begin_bundled(network_peer& p, transport::outgoing& out, std::size_t bytes, std::size_t alignment);
+  void commit_with_others(transport::outgoing& out, transport::message_kind kind, std::uint64_t token,
+                          std::size_t bytes);
+  void committed(network_peer& p, transport::outgoing const& out, transport::message_kind kind,
+                 std::size_t bytes) noexcept;
   void commit_bundled(network_peer& p, transport::outgoing& out, transport::message_kind kind,
                       std::uint64_t token, std::size_t bytes);
   bool close_bundle(network_peer& p, transport::lane way);

@@ -134,8 +134,8 @@ void dispatch(message* m) {
 
 namespace {
 
-/// am_begin() for what does not find a place in a ring at once. Apart, so that what does saves no registers.
-[[gnu::noinline]] void begin_elsewhere(outgoing& out, std::size_t bytes, pressure when_full,
+/// am_begin() for what finds a place neither in a ring nor at once in a buffer of the network's.
+[[gnu::noinline]] void begin_otherwise(outgoing& out, std::size_t bytes, pressure when_full,
                                        std::size_t alignment, std::size_t most_in_place) {
   if (progress_engine& engine = progress_engine::here();
       engine.network != nullptr && !engine.shm.reaches(out.target)) {
@@ -153,9 +153,19 @@ namespace {
   begin_with_wait(out, bytes, alignment);
 }
 
+/// am_begin() for what does not find a place in a ring at once. Apart, so that what does saves no registers.
+[[gnu::noinline]] void begin_elsewhere(outgoing& out, std::size_t bytes, pressure when_full,
+                                       std::size_t alignment, std::size_t most_in_place) {
+  progress_engine const& engine = progress_engine::here();
+  if (engine.network != nullptr && !engine.threaded && !engine.shm.reaches(out.target) &&
+      engine.network->begin_in_place(out, bytes, alignment, most_in_place)) [[likely]]
+    return;
+  begin_otherwise(out, bytes, when_full, alignment, most_in_place);
+}
+
 /// The same of am_commit().
-[[gnu::noinline]] void commit_elsewhere(outgoing& out, message_kind kind, function_token token,
-                                        std::size_t bytes) {
+[[gnu::noinline]] void commit_under_lock(outgoing& out, message_kind kind, function_token token,
+                                         std::size_t bytes) {
   guard const held;
   progress_engine& engine = progress_engine::here();
   if (out.where == transport::storage::in_network)
@@ -163,6 +173,15 @@ namespace {
   if (out.where == transport::storage::network) return engine.network->commit(out, kind, token, bytes);
   engine.shm.commit(out, kind, token, bytes);
   diagnostics->messages_parked.store(engine.shm.unsent(), std::memory_order_relaxed);
+}
+
+/// Mostly by a jump: what is stored, registers included, waits behind what has been written into a line at which its reader looks.
+[[gnu::noinline]] void commit_elsewhere(outgoing& out, message_kind kind, function_token token,
+                                        std::size_t bytes) {
+  progress_engine const& engine = progress_engine::here();
+  if (out.where == transport::storage::in_network && !engine.threaded) [[likely]]
+    return engine.network->commit_in_place(out, kind, token, bytes);
+  commit_under_lock(out, kind, token, bytes);
 }
 
 }  // namespace

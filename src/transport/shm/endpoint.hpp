@@ -165,11 +165,11 @@ class endpoint final {
   /// begin() and commit() for messages that go through the ring. Any thread, without a lock. False if the
   /// message is too large, the target is on another host, or there is no room now.
   bool begin_in_ring(outgoing& out, std::size_t bytes, std::size_t alignment) {
-    if (bytes > max_cells * cell_bytes || alignment > cell_bytes) return false;
-    auto const cells = static_cast<std::uint8_t>((bytes + cell_bytes - 1) / cell_bytes);
     std::uint32_t const target = local(out.target);
     if (target == bootstrap::host_ranks::none) [[unlikely]]
       return false;
+    if (bytes > max_cells * cell_bytes || alignment > cell_bytes) return false;
+    auto const cells = static_cast<std::uint8_t>((bytes + cell_bytes - 1) / cell_bytes);
     ring_producer& ring = of(out.way).outboxes[target];
     std::uint64_t const position = ring.reserve(cells);
     if (position == ring_producer::no_room) [[unlikely]]
