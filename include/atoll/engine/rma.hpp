@@ -161,9 +161,12 @@ class remote_start {
 
  private:
   bool begin_message(std::int32_t rank, std::size_t bytes, std::size_t alignment);
-  bool put_briefly(transfer_end const& to, transfer_end const& from, std::uint32_t bytes);
+  void send_brief(copy_completion* completion) noexcept;
+  void be_brief(std::int32_t rank, function_token token, std::uint64_t offset, std::uint64_t word,
+                std::size_t bytes) noexcept;
+  void put_briefly(transfer_end const& to, transfer_end const& from, std::uint32_t bytes) noexcept;
+  bool put_whole(transfer_end const& to, transfer_end const& from, std::uint32_t bytes);
   bool get_whole(transfer_end const& to, transfer_end const& from, std::uint32_t bytes);
-  void write_head(std::uint64_t offset, std::uint32_t bytes) noexcept;
   void in_pieces(remote::shape&& what, arrival_notice const& notice);
   bool begin_directly(remote::shape& what, arrival_notice const& notice, bool more);
   ATOLL_EXPORT void give_up() noexcept;
@@ -181,6 +184,10 @@ class remote_start {
   std::size_t head_at_ = 0;
   std::size_t message_bytes_ = 0;
   function_token token_ = 0;
+  /// Payload of a message that start() sends in one step; its first word is the completion. Not initialised: only what is
+  /// written of it is read.
+  std::uint64_t brief_[11];
+  std::uint32_t brief_bytes_ = 0;  ///< 0: it is none
   // Instead of a message:
   remote::stream* stream_ = nullptr;              ///< goes out in pieces
   remote::network_atomic* by_network_ = nullptr;  ///< an atomic operation

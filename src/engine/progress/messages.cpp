@@ -276,6 +276,14 @@ void am_short(std::int32_t target, function_token token, void const* data, std::
     am_short_elsewhere(target, token, data, bytes, when_full);
 }
 
+bool am_at_once(std::int32_t target, function_token token, void const* data, std::size_t bytes) noexcept {
+  progress_engine& engine = progress_engine::here();
+  if (engine.network == nullptr || engine.shm.reaches(target)) return false;
+  guard const held;
+  leaves_for_peers();
+  return engine.network->send_at_once(target, token, {static_cast<std::byte const*>(data), bytes});
+}
+
 void am_short_unordered(std::int32_t target, function_token token, void const* data, std::size_t bytes) {
   if (progress_engine& engine = progress_engine::here(); may_go_by_host(engine, target)) {
     guard const held;

@@ -17,6 +17,9 @@ void am_begin_data(outgoing& out, std::int32_t target, std::size_t bytes, pressu
 /// (ATOLL_BUNDLES_BY_HOST).
 void am_begin_unordered(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
                         std::size_t alignment = buffer_alignment);
+/// Sends a short message of the engine's. False: it is for a rank of this host, or cannot leave now, alone and in one step of the
+/// network's.
+bool am_at_once(std::int32_t target, function_token token, void const* data, std::size_t bytes) noexcept;
 /// am_short() of such a message, with pressure::always.
 void am_short_unordered(std::int32_t target, function_token token, void const* data, std::size_t bytes);
 

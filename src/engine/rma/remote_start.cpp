@@ -30,8 +30,9 @@ std::int32_t elsewhere(transfer_end const& a, transfer_end const& b) noexcept {
   return a.is_here() ? b.rank : a.rank;
 }
 
-/// Puts up to this take the shortest way.
-constexpr std::size_t brief_bytes = 256;
+/// Puts up to this take the shortest way, up to the second the next one.
+constexpr std::size_t brief_put_bytes = 64;
+constexpr std::size_t small_put_bytes = 256;
 
 /// A word, mostly: without a call.
 void copy_brief(std::byte* to, std::byte const* from, std::size_t bytes) noexcept {
@@ -66,39 +67,70 @@ bool remote_start::begin_message(std::int32_t rank, std::size_t bytes, std::size
   return true;
 }
 
-/// The usual short put. False: there is no memory for its message.
-bool remote_start::put_briefly(transfer_end const& to, transfer_end const& from, std::uint32_t bytes) {
+// What is brief is written here first, and into the network's memory when nothing else is left to do. There it would have to wait for a line at
+// which the reader looks, and whatever this core stores meanwhile, anywhere, behind it: processors hold some 48 to 64 stores, and then they
+// wait, too. A record, a promise and the calls on the way are more than that.
+
+/// All of the payload but the data.
+void remote_start::be_brief(std::int32_t rank, function_token token, std::uint64_t offset, std::uint64_t word,
+                            std::size_t bytes) noexcept {
+  out_.target = rank;
+  token_ = token;
+  brief_[1] = offset;
+  brief_[2] = word;
+  brief_bytes_ = static_cast<std::uint32_t>(bytes);
+}
+
+/// The usual short put.
+void remote_start::put_briefly(transfer_end const& to, transfer_end const& from,
+                               std::uint32_t bytes) noexcept {
+  static_assert(sizeof(piece_head) + brief_put_bytes <= sizeof brief_);
+  copy_brief(reinterpret_cast<std::byte*>(&brief_[3]),
+             reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
+  be_brief(to.rank, remote::token_for<&remote_memory::serve_put>(), to.at,
+           remote::contiguous_head_word(bytes), sizeof(piece_head) + bytes);
+  bytes_ = bytes;
+  source_left_ = true;
+}
+
+void remote_start::send_brief(copy_completion* completion) noexcept {
+  brief_[0] = reinterpret_cast<std::uintptr_t>(completion);
+  if (am_at_once(out_.target, token_, brief_, brief_bytes_)) [[likely]]
+    return;
+  std::size_t const bytes = header_bytes + brief_bytes_;
+  static_cast<void>(begin_message(out_.target, bytes, buffer_alignment));  // small
+  std::memcpy(out_.begin + header_bytes, brief_, brief_bytes_);
+  am_commit(out_, message_kind::active, token_, bytes);
+}
+
+/// The usual small put, written where it leaves from. False: there is no memory for its message.
+bool remote_start::put_whole(transfer_end const& to, transfer_end const& from, std::uint32_t bytes) {
   constexpr std::size_t data_at = header_bytes + sizeof(piece_head);
   if (!begin_message(to.rank, data_at + bytes, buffer_alignment)) return false;
-  write_head(to.at, bytes);
-  copy_brief(out_.begin + data_at, reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)),
-             bytes);
+  // The completion follows in start().
+  remote::write_at(out_.begin + header_bytes + offsetof(piece_head, offset), to.at);
+  remote::write_at(out_.begin + header_bytes + offsetof(piece_head, bytes),
+                   remote::contiguous_head_word(bytes));
+  std::memcpy(out_.begin + data_at, reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)),
+              bytes);
   token_ = remote::token_for<&remote_memory::serve_put>();
+  head_at_ = header_bytes;
   message_bytes_ = data_at + bytes;
+  bytes_ = bytes;
   source_left_ = true;
+  engaged_ = true;
   return true;
 }
 
 /// A get in one message. False: the window has no room for its answer.
 bool remote_start::get_whole(transfer_end const& to, transfer_end const& from, std::uint32_t bytes) {
   if (guard const held; !remote_memory::here().has_room(bytes)) return false;
-  message_bytes_ = header_bytes + sizeof(piece_head);
-  static_cast<void>(begin_message(from.rank, message_bytes_, buffer_alignment));  // small
-  write_head(from.at, bytes);
-  token_ = remote::token_for<&remote_memory::serve_get>();
+  be_brief(from.rank, remote::token_for<&remote_memory::serve_get>(), from.at,
+           remote::contiguous_head_word(bytes), sizeof(piece_head));
+  bytes_ = bytes;
   result_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(to.at));
   charges_ = true;
   return true;
-}
-
-/// Of a message of one piece, with places that are contiguous. The cookie follows in start().
-void remote_start::write_head(std::uint64_t offset, std::uint32_t bytes) noexcept {
-  remote::write_at(out_.begin + header_bytes + offsetof(piece_head, offset), offset);
-  remote::write_at(out_.begin + header_bytes + offsetof(piece_head, bytes),
-                   remote::contiguous_head_word(bytes));
-  head_at_ = header_bytes;
-  bytes_ = bytes;
-  engaged_ = true;
 }
 
 void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t bytes,
@@ -108,8 +140,9 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
   bool const told = notice.what != arrival_notice::sort::none;
   bool const more = source_awaited_ || told;
   bool const large = remote_memory::here().direct().is_large_enough(to, from, {bytes, 1}, more);
-  if (put && bytes <= brief_bytes && !told && !large && !in_pieces_) [[likely]] {
-    if (put_briefly(to, from, static_cast<std::uint32_t>(bytes))) return;
+  if (put && bytes <= small_put_bytes && !told && !large && !in_pieces_) [[likely]] {
+    if (bytes <= brief_put_bytes) return put_briefly(to, from, static_cast<std::uint32_t>(bytes));
+    if (put_whole(to, from, static_cast<std::uint32_t>(bytes))) return;
   }
   bool const whole =
       bytes > remote_piece_bytes && put && told && !in_pieces_ && leaves_whole(to.rank, bytes, notice);
@@ -174,12 +207,15 @@ void remote_start::atomic(host_address const& cell, atomic_request const& what) 
     by_network_ = remote_memory::here().atomics().prepare(cell, what);
     if (by_network_ != nullptr) return;
   }
-  message_bytes_ = header_bytes + sizeof(remote::atomic_order);
-  static_cast<void>(begin_message(rank, message_bytes_, buffer_alignment));  // small
-  remote::write_at(out_.begin + header_bytes, remote::atomic_order{0, cell.offset, what});
-  token_ = remote::token_for<&remote_memory::serve_atomic>();
-  head_at_ = header_bytes;
-  engaged_ = true;
+  static_assert(sizeof(remote::atomic_order) <= sizeof brief_ &&
+                offsetof(remote::atomic_order, offset) == 8 && offsetof(remote::atomic_order, what) == 16 &&
+                offsetof(atomic_request, operands) == 8);
+  std::uint64_t first;
+  std::memcpy(&first, &what, sizeof first);
+  be_brief(rank, remote::token_for<&remote_memory::serve_atomic>(), cell.offset, first,
+           sizeof(remote::atomic_order));
+  brief_[3] = what.operands[0];
+  brief_[4] = what.operands[1];
 }
 
 void remote_start::start(copy_completion* completion, void* result) noexcept {
@@ -203,6 +239,13 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
     all.begin(charged);
     all.atomics().begin(std::exchange(by_network_, nullptr), completion);
     return;
+  }
+  if (brief_bytes_ != 0) {
+    {
+      guard const held;
+      all.begin(charged);
+    }
+    return send_brief(completion);
   }
   remote::write_at(out_.begin + head_at_, reinterpret_cast<std::uintptr_t>(completion));
   {

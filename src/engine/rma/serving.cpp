@@ -290,6 +290,11 @@ void remote_memory::serve_get(std::int32_t source, std::byte* payload) {
     if (auto const no = look_at_all(head, description)) return refuse(source, head.cookie, *no);
   }
   remote::answer_head const answer{head.cookie, head.slot};
+  if (plain && head.bytes == sizeof(std::uint64_t)) {
+    std::uint64_t words[3] = {answer.cookie, answer.slot | std::uint64_t{answer.count} << 32};
+    copy_watched(&words[2], own_memory(head.offset), sizeof(std::uint64_t));
+    return am_short_unordered(source, remote::token_for<&remote_memory::fetched>(), words, sizeof words);
+  }
   std::size_t const bytes = header_bytes + sizeof answer + head.bytes;
   outgoing out;
   am_begin_unordered(out, source, bytes, pressure::always);
