@@ -14,6 +14,9 @@
 #   atoll_add_compile_fail_test(name SOURCE f.cpp EXPECT "regex" [INCLUDE folders ...])
 #       The file must be refused with a diagnostic that matches, and accepted with -DCONTROL.
 #
+#   atoll_add_compile_fail_tests(name FILES f.cpp ... [INCLUDE folders ...])
+#       The same of many files at once, in one test.
+#
 #   atoll_add_script_test(name COMMAND ... [LABELS ...] [TIMEOUT s] [ENVIRONMENT ...] [PROCESSORS n] [SANITIZED])
 #       Anything else. The build tree's programs come first on PATH.
 #
@@ -321,6 +324,22 @@ function(atoll_add_compile_fail_test name)
   add_test(NAME compile_fail.${name} COMMAND ${CMAKE_COMMAND}
     -D "COMPILER=${CMAKE_CXX_COMPILER}" -D "STANDARD=${CMAKE_CXX_STANDARD}" -D "INCLUDE=${include}"
     -D "SOURCE=${arg_SOURCE}" -D "EXPECT=${arg_EXPECT}" -P ${ATOLL_TEST_SUPPORT}/compile_fail.cmake)
+  set_tests_properties(compile_fail.${name} PROPERTIES LABELS compile_fail TIMEOUT ${ATOLL_TEST_TIMEOUT} FIXTURES_REQUIRED compile_fail_header)
+endfunction()
+
+function(atoll_add_compile_fail_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;INCLUDE")
+  if(NOT arg_FILES)
+    return()
+  endif()
+  _atoll_compile_fail_header()
+  set(folder ${PROJECT_BINARY_DIR}/tests/compile_fail)
+  set(include "")
+  foreach(each ${PROJECT_SOURCE_DIR}/include ${arg_INCLUDE})
+    list(APPEND include -I ${each})
+  endforeach()
+  add_test(NAME compile_fail.${name} COMMAND ${Python3_EXECUTABLE} ${ATOLL_TEST_SUPPORT}/compile_fail_together.py
+    ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_STANDARD} ${folder}/upcxx/upcxx.hpp ${folder}/${name} ${include} ${arg_FILES})
   set_tests_properties(compile_fail.${name} PROPERTIES LABELS compile_fail TIMEOUT ${ATOLL_TEST_TIMEOUT} FIXTURES_REQUIRED compile_fail_header)
 endfunction()
 
