@@ -3,7 +3,7 @@
 namespace atl::rt {
 namespace {
 
-bool arrive(engine::copy_completion* completion) noexcept {
+bool enqueue_end(engine::copy_completion* completion) noexcept {
   auto* const all = static_cast<promise_series*>(completion);
   enqueue(*all->initiator, all);
   return true;
@@ -12,7 +12,7 @@ bool arrive(engine::copy_completion* completion) noexcept {
 }  // namespace
 
 promise_series::promise_series(persona_state& persona, void (*finish)(task*)) noexcept
-    : engine::copy_completion{&arrive}, initiator(&persona) {
+    : engine::copy_completion{&enqueue_end}, initiator(&persona) {
   run = finish;
 }
 

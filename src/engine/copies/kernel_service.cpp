@@ -35,7 +35,7 @@ kernel_order order_in(message* m) noexcept {
 
 void serve_word(message* m) { kernel_service::here().serve_word(m); }
 void serve_notice(message* m) { kernel_service::here().serve_notice(m); }
-void answered(message* m) { kernel_service::here().answered(m); }
+void word_answered(message* m) { kernel_service::here().answered(m); }
 
 template <auto Handler>
 void send(std::int32_t target, kernel_order const& order) {
@@ -320,7 +320,7 @@ void kernel_service::serve_word(message* m) {
   copy_place const place = segments_.resolve(order.word, sizeof(std::uint64_t));
   if (place.is_on_host_here()) {
     order.value = change(place.on_host(), order.operation, order.value, order.compare);
-    return send<&engine::answered>(asker, order);
+    return send<&engine::word_answered>(asker, order);
   }
   requests_.push_back(std::make_unique<word_request>(order, asker));
   count(1);
@@ -351,7 +351,7 @@ bool kernel_service::advance_request() {
     move_word(r);
     return true;
   }
-  send<&engine::answered>(r.asker, r.order);
+  send<&engine::word_answered>(r.asker, r.order);
   requests_.pop_front();
   count(-1);
   if (!requests_.empty()) move_word(*requests_.front());
@@ -375,7 +375,7 @@ void kernel_service::serve_notice(message* m) {
           job.rank_me);
   }
   (*box)->listener->told((*box)->listener, from, order.number, order.value);
-  send<&engine::answered>(from, order);
+  send<&engine::word_answered>(from, order);
 }
 
 }  // namespace atl::engine

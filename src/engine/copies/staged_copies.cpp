@@ -14,7 +14,7 @@
 namespace atl::engine {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t staged_piece_bytes = std::size_t{1} << 20;
 /// Pieces of one copy under way: while one is stored the next is loaded.
 constexpr unsigned pieces_at_once = 4;
 
@@ -149,7 +149,7 @@ void staged_copies::begin_pieces(staged* w) {
     auto* const p = new piece;
     p->whole = w;
     p->offset = w->next;
-    p->bytes = std::min(piece_bytes, w->bytes - w->next);
+    p->bytes = std::min(staged_piece_bytes, w->bytes - w->next);
     w->next += p->bytes;
     ++w->open;
     advance(p);
