@@ -26,20 +26,18 @@ void note(int from, int sequence) {
   ++arrived;
 }
 
+std::uint64_t first_word(int from, int sequence) {
+  return static_cast<std::uint64_t>(from) << 40 | static_cast<std::uint64_t>(sequence) << 20;
+}
+
 void note_block(int from, int sequence, upcxx::view<std::uint64_t> block) {
   note(from, sequence);
-  std::uint64_t const first = static_cast<std::uint64_t>(from) << 40 | static_cast<std::uint64_t>(sequence)
-                                                                           << 20;
-  std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < block.size(); ++i) {
-    wrong |= block[i] ^ (first + i);
-  }
-  damaged += wrong != 0 ? 1 : 0;
+  damaged +=
+      multirank::first_wrong_word(block.data(), block.size(), first_word(from, sequence)) != block.size();
 }
 
 void fill_block(std::vector<std::uint64_t>& block, int from, int sequence) {
-  std::iota(block.begin(), block.end(),
-            static_cast<std::uint64_t>(from) << 40 | static_cast<std::uint64_t>(sequence) << 20);
+  multirank::fill_words(block.data(), block.size(), first_word(from, sequence));
 }
 
 /// Every call arrived exactly once from each of `senders`.

@@ -115,17 +115,11 @@ TEST_F(rpc_size_test, payloads_larger_than_the_shared_heap_arrive) {
   constexpr std::size_t size = 64 << 20;
   if (me < 2) {
     std::vector<std::uint64_t> source(size / 8);
-    for (std::size_t i = 0; i < source.size(); ++i) {
-      source[i] = i * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(me);
-    }
+    constexpr std::uint64_t step = 0x9E3779B97F4A7C15;
+    multirank::fill_words(source.data(), source.size(), static_cast<std::uint64_t>(me), step);
     int const other = n == 1 ? 0 : 1 - me;
     auto check = [](std::uint64_t const* p, std::size_t count, int from) {
-      for (std::size_t i = 0; i < count; ++i) {
-        if (p[i] != i * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(from)) {
-          return i;
-        }
-      }
-      return count;
+      return multirank::first_wrong_word(p, count, static_cast<std::uint64_t>(from), step);
     };
     EXPECT_EQ(upcxx::rpc(
                   other,

@@ -23,6 +23,13 @@ void fill_pattern(std::uint8_t* bytes, std::size_t count, int rank, int salt = 0
 /// Offset of the first wrong byte, or `count` when all are right.
 std::size_t first_mismatch(std::uint8_t const* bytes, std::size_t count, int rank, int salt = 0);
 
+/// Words of which each is `step` more than the one before.
+void fill_words(std::uint64_t* words, std::size_t count, std::uint64_t first, std::uint64_t step = 1);
+
+/// Position of the first wrong word, or `count` when all are right.
+std::size_t first_wrong_word(std::uint64_t const* words, std::size_t count, std::uint64_t first,
+                             std::uint64_t step = 1);
+
 constexpr std::uint8_t guard_byte = 0xA5;
 
 /// True when all of [begin, end) still holds the guard value.
