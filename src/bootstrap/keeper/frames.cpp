@@ -5,7 +5,7 @@
 namespace atl::keeping {
 namespace {
 
-struct meeting {
+struct signed_words {
   std::uint64_t protocol;
   std::uint32_t purpose;
   std::uint32_t caller;
@@ -19,7 +19,7 @@ enum purpose : std::uint32_t { to_meet = 0x100, to_send = 0x200 };
 
 digest sign_words(std::span<std::byte const> secret, std::uint32_t purpose, std::uint32_t caller,
                   std::uint32_t listener, nonce const& of_caller, nonce const& of_listener) noexcept {
-  meeting const all{protocol, purpose, caller, listener, 0, of_caller, of_listener};
+  signed_words const all{protocol, purpose, caller, listener, 0, of_caller, of_listener};
   return hmac(secret, std::as_bytes(std::span(&all, 1)));
 }
 
