@@ -5,6 +5,7 @@
 ///
 /// An operation is begun in two steps, so that nothing of the program's is touched before it can no longer
 /// fail: a remote_start is told what to do, which negotiates the first message and may throw; its start() cannot.
+/// What is so small that it is always kept (short puts and gets, atomics) is written down first and sent by start().
 ///
 /// Who hears of it, in this order: `source` (puts only; not called where source_left() was true), when the
 /// memory that is read may be written again, then `arrived`, when the data is in place and visible at its

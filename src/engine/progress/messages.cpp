@@ -281,7 +281,11 @@ bool am_at_once(std::int32_t target, function_token token, void const* data, std
   if (engine.network == nullptr || engine.shm.reaches(target)) return false;
   guard const held;
   leaves_for_peers();
-  return engine.network->send_at_once(target, token, {static_cast<std::byte const*>(data), bytes});
+  try {
+    return engine.network->send_at_once(target, token, {static_cast<std::byte const*>(data), bytes});
+  } catch (std::bad_alloc const&) {  // for a peer that is new: the usual way tells of it
+    return false;
+  }
 }
 
 void am_short_unordered(std::int32_t target, function_token token, void const* data, std::size_t bytes) {

@@ -8,6 +8,7 @@
 #include <atoll/base/exceptions.hpp>
 #include <atoll/engine/rma.hpp>
 
+#include "base/error.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/rma/remote_memory.hpp"
@@ -98,7 +99,13 @@ void remote_start::send_brief(copy_completion* completion) noexcept {
   if (am_at_once(out_.target, token_, brief_, brief_bytes_)) [[likely]]
     return;
   std::size_t const bytes = header_bytes + brief_bytes_;
-  static_cast<void>(begin_message(out_.target, bytes, buffer_alignment));  // small
+  try {
+    static_cast<void>(begin_message(out_.target, bytes, buffer_alignment));  // small
+  } catch (std::bad_alloc const&) {                                          // promises count on it already
+    fatal("rma",
+          "the system has no memory left for a %zu-byte message to rank %d. Give the ranks more memory.",
+          bytes, out_.target);
+  }
   std::memcpy(out_.begin + header_bytes, brief_, brief_bytes_);
   am_commit(out_, message_kind::active, token_, bytes);
 }
