@@ -37,18 +37,35 @@ void capture_only(atl::stream const& s, F&& f) {
   driver("cuGraphDestroy", capture(s, f));
 }
 
-/// Graphs with a collective each, which ranks launch in different orders.
-template <class First, class Second>
-void launch_in_different_orders(atl::stream const& s, First&& first, Second&& second, bool other) {
+/// Makes the context of the stream's device the current one.
+void enter(atl::stream const& s) {
   void* context = nullptr;
   driver("cuDevicePrimaryCtxRetain", &context, s.device_id());
   driver("cuCtxPushCurrent_v2", context);
+}
+void launch(atl::stream const& s, void* graph) {
+  void* ready = nullptr;
+  driver("cuGraphInstantiateWithFlags", &ready, graph, 0ULL);
+  driver("cuGraphLaunch", ready, s.native());
+}
+
+/// Graphs with a collective each, which ranks launch in different orders.
+template <class First, class Second>
+void launch_in_different_orders(atl::stream const& s, First&& first, Second&& second, bool other) {
+  enter(s);
   void* const graphs[] = {capture(s, first), capture(s, second)};
-  for (int i = 0; i < 2; ++i) {
-    void* ready = nullptr;
-    driver("cuGraphInstantiateWithFlags", &ready, graphs[other ? 1 - i : i], 0ULL);
-    driver("cuGraphLaunch", ready, s.native());
-  }
+  for (int i = 0; i < 2; ++i) launch(s, graphs[other ? 1 - i : i]);
+  atl::wait(s);
+}
+
+/// A graph with a collective, which is launched before a direct call or behind it.
+template <class Captured, class Direct>
+void launch_beside_call(atl::stream const& s, Captured&& captured, Direct&& direct, bool other) {
+  enter(s);
+  void* const graph = capture(s, captured);
+  if (other) direct();
+  launch(s, graph);
+  if (!other) direct();
   atl::wait(s);
 }
 
@@ -170,6 +187,11 @@ int misuse_collectives(char const* what) {
     auto const second = all->bind(gpu.allocate<int>(10 * ranks), 10 * ranks);
     launch_in_different_orders(
         s, [&] { to.gather_all(s, source, 10); }, [&] { second.gather_all(s, source, 10); }, other);
+  }
+  if (is("collective_launched_beside")) {
+    auto const second = all->bind(gpu.allocate<int>(10 * ranks), 10 * ranks);
+    launch_beside_call(
+        s, [&] { to.broadcast(s, 1, source, 10); }, [&] { second.broadcast(s, 1, source, 10); }, other);
   }
   if (is("collective_many")) {
     for (int i = 0; i < 5000; ++i) {

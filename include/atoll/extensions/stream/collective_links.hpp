@@ -154,7 +154,9 @@ class collective_links {
     upcxx::intrank_t const ranks = over_->rank_n();
     upcxx::intrank_t const me = over_->rank_me();
     if (to.by_kernels && kernels_->are_for(bytes)) {
-      agree(s, name);
+#if ATOLL_CHECKED
+      agree_down(s, root, name);
+#endif
       return kernels_->broadcast(s, to, root, from, bytes);
     }
     auto const turn = static_cast<std::size_t>((me - root + ranks) % ranks);  // the root's is 0
@@ -194,7 +196,9 @@ class collective_links {
                 bool in_parts, std::uint64_t name) const {
     auto const ranks = static_cast<std::size_t>(over_->rank_n());
     if (to.by_kernels && kernels_->are_for((ranks - 1) * bytes)) {
+#if ATOLL_CHECKED
       agree(s, name);
+#endif
       return kernels_->exchange(s, to, from, bytes, in_parts);
     }
     pass(s, coming, name);
@@ -232,14 +236,26 @@ class collective_links {
       use_up(s, word(kind, link), name);
     }
   }
-  /// Kernels count calls, and do not know which one another rank is in. Hosts compare what is called; but graphs may be launched in another order,
-  /// so in checked programs streams that are captured meet before a kernel.
-  void agree([[maybe_unused]] stream const& s, [[maybe_unused]] std::uint64_t name) const {
-#if ATOLL_CHECKED
-    if (!s.is_captured()) return;
+  /// Kernels count calls, and do not know which one another rank is in. Hosts compare what is called, but not when graphs are launched among
+  /// other graphs and calls, so in checked programs streams meet before a kernel: here all of them, as in the exchange itself.
+  void agree(stream const& s, std::uint64_t name) const {
     pass(s, coming, name);
     pass(s, leaving, name);
-#endif
+  }
+  /// Before a broadcast: each with those that it would receive from and pass on to by copies, as others need not wait.
+  void agree_down(stream const& s, upcxx::intrank_t root, std::uint64_t name) const {
+    upcxx::intrank_t const ranks = over_->rank_n();
+    auto const turn = static_cast<std::size_t>((over_->rank_me() - root + ranks) % ranks);
+    std::size_t const first = std::bit_width(turn);
+    if (turn != 0) {
+      signal(s, behind_[first - 1] + word(free_there, first - 1), name);
+      use_up(s, word(news, first - 1), name);
+    }
+    for (std::size_t link = first; turn + (std::size_t{1} << link) < static_cast<std::size_t>(ranks);
+         ++link) {
+      use_up(s, word(free_there, link), name);
+      signal(s, ahead_[link] + word(news, link), name);
+    }
   }
 
   kept_team over_;
