@@ -59,9 +59,9 @@ std::string words_of_few_descriptors() {
   constexpr std::uint64_t few = 32;
   std::uint64_t const left = os::descriptors_left();
   if (left >= few) return {};
-  return format(" (of %llu files that this rank may have open %llu are left: raise that limit, ulimit -n)",
-                static_cast<unsigned long long>(os::descriptor_limit()),
-                static_cast<unsigned long long>(left));
+  return format(
+      " (of %llu files that this rank may have open %llu are left; if that is why, raise the limit, ulimit -n)",
+      static_cast<unsigned long long>(os::descriptor_limit()), static_cast<unsigned long long>(left));
 }
 
 /// Opens the network that the job agrees on. Later periods of the process find the same without meeting again.

@@ -44,6 +44,7 @@ TEST(Hosts, NoAddressesOfIpv6) {
                 parse_hosts(address, "--hosts");
               }).find("--hosts: `" + address + "` is an address of IPv6"),
               0U);
+  EXPECT_EQ(complaint([] { parse_hosts("node1::4", "--hosts"); }), "--hosts: `:4` is no number of ranks");
 }
 
 TEST(Hosts, Files) {

@@ -114,9 +114,13 @@ std::vector<std::string> names_of(std::string_view word, std::string const& wher
   return all;
 }
 
-/// "fe80::1", "[2001:db8::1]:4": more colons than numbers of ranks have.
+/// "fe80::1", "[2001:db8::1]:4", "fe80::1%eth0": more colons than numbers of ranks have, between digits alone.
 bool is_ipv6(std::string_view word) {
-  return word.find("::") != std::string_view::npos || std::count(word.begin(), word.end(), ':') > 2;
+  constexpr char digits[] = "0123456789abcdefABCDEF:.[]";
+  bool const named = word.substr(0, word.find('%')).find_first_not_of(digits) != std::string_view::npos;
+  bool const many =
+      word.find("::") != std::string_view::npos || std::count(word.begin(), word.end(), ':') > 2;
+  return many && !named;
 }
 
 /// "a" or "a:4", or several as "a[1-3]:4".
