@@ -10,7 +10,8 @@
 namespace atl::memory::gpu {
 namespace {
 
-constexpr std::align_val_t page{4096};
+constexpr std::size_t page_bytes = 4096;
+constexpr std::align_val_t page{page_bytes};
 
 std::byte const* pointer_to(address at) noexcept { return reinterpret_cast<std::byte const*>(at); }
 
@@ -51,9 +52,15 @@ void private_staging::copy(int device, stream s, address to, address from, std::
   });
 }
 
+std::size_t private_staging::next_piece(std::size_t left) noexcept {
+  if (left <= last_piece_bytes) return left;
+  std::size_t const half = (left / 2 + page_bytes - 1) / page_bytes * page_bytes;
+  return std::min(buffer_bytes, std::max(last_piece_bytes, half));
+}
+
 void private_staging::copy_part(int device, stream s, address to, address from, std::size_t bytes) {
   for (std::size_t done = 0; done < bytes;) {
-    std::size_t const piece = std::min(buffer_bytes, bytes - done);
+    std::size_t const piece = next_piece(bytes - done);
     std::byte* const place = memory_.get() + next_ * buffer_bytes;
     buffer& one = all_[next_];
     next_ = (next_ + 1) % buffers;

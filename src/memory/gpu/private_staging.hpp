@@ -31,15 +31,18 @@ class private_staging {
   void copy(int device, stream s, address to, address from, std::size_t bytes, pinned_ranges& pinned);
 
  private:
-  static constexpr std::size_t buffers = 4;
-  /// The driver's calls for each take 5 to 8 us.
-  static constexpr std::size_t buffer_bytes = std::size_t{1} << 20U;
+  static constexpr std::size_t buffers = 3;
+  static constexpr std::size_t buffer_bytes = std::size_t{4} << 20U;
+  static constexpr std::size_t last_piece_bytes = std::size_t{512} << 10U;
 
   struct buffer {
     event read = nullptr;  ///< by the device, when it has happened; null: nothing is to be read
     int device = 0;
   };
 
+  /// The driver's calls for each piece take 5 to 8 us, so pieces are long; and shorter at the end, as nothing hides how long the last one takes
+  /// to the device.
+  static std::size_t next_piece(std::size_t left) noexcept;
   void copy_part(int device, stream s, address to, address from, std::size_t bytes);
   void wait_for(buffer& which);
 

@@ -7,8 +7,8 @@ namespace atl::memory {
 namespace {
 
 constexpr std::size_t whole_page = 4096;
-constexpr std::size_t staged_piece = 1024 * 1024;
-constexpr std::size_t staged_pieces = 4;
+constexpr std::size_t buffers = 3;
+constexpr std::size_t longest_piece = 4 * mib;
 
 std::vector<std::byte> staged_values(std::size_t bytes, unsigned seed) {
   std::vector<std::byte> values(bytes);
@@ -39,12 +39,12 @@ class private_staging_test : public cuda_test {
 TEST_F(private_staging_test, the_source_may_change_when_the_call_returns) {
   auto const kind = open();
   auto const segment = kind->create(0, 4 * mib, nullptr);
-  auto const values = staged_values(3 * staged_piece + 12345, 1);
+  auto const values = staged_values(mib + 12345, 1);  // a piece for each buffer
   auto source = values;
   fake_->hold(true);
   std::uint64_t const before = fake_->copies;
   start(*kind, *segment, 0, source.data(), source.size());
-  EXPECT_EQ(fake_->copies - before, 4U);
+  EXPECT_EQ(fake_->copies - before, std::uint64_t{buffers});
   std::fill(source.begin(), source.end(), std::byte{0});
   fake_->hold(false);
   finish_all(*kind);
@@ -54,18 +54,18 @@ TEST_F(private_staging_test, the_source_may_change_when_the_call_returns) {
 TEST_F(private_staging_test, buffers_are_used_again_when_they_have_been_read) {
   auto const kind = open();
   auto const segment = kind->create(0, 32 * mib, nullptr);
-  auto const long_one = staged_values(2 * staged_pieces * staged_piece + 1, 2);
+  auto const long_one = staged_values((buffers + 1) * longest_piece + 1, 2);
   auto const short_one = staged_values(gpu::private_staging::least, 3);
   for (std::size_t const shift : {std::size_t{0}, std::size_t{3}}) {
     std::vector<std::byte> source(shift);
     source.insert(source.end(), long_one.begin(), long_one.end());
     start(*kind, *segment, 0, source.data() + shift, long_one.size());
-    for (std::size_t i = 0; i < 3 * staged_pieces; ++i)
-      start(*kind, *segment, 16 * mib + i * short_one.size(), short_one.data(), short_one.size());
+    for (std::size_t i = 0; i < 3 * buffers; ++i)
+      start(*kind, *segment, 24 * mib + i * short_one.size(), short_one.data(), short_one.size());
     finish_all(*kind);
     expect_there(*kind, *segment, 0, long_one);
-    for (std::size_t i = 0; i < 3 * staged_pieces; ++i)
-      expect_there(*kind, *segment, 16 * mib + i * short_one.size(), short_one);
+    for (std::size_t i = 0; i < 3 * buffers; ++i)
+      expect_there(*kind, *segment, 24 * mib + i * short_one.size(), short_one);
   }
 }
 
@@ -77,23 +77,23 @@ TEST_F(private_staging_test, what_is_short_or_pinned_is_the_drivers) {
     start(*kind, *segment, 0, from, bytes);
     return fake_->copies - before;
   };
-  std::vector<std::byte> memory(5 * staged_piece);
+  std::vector<std::byte> memory(5 * mib);
   auto* const begin = reinterpret_cast<std::byte*>(
       (reinterpret_cast<std::uintptr_t>(memory.data()) + whole_page - 1) / whole_page * whole_page);
-  EXPECT_EQ(copies_of(begin, 2 * staged_piece), 2U);
+  EXPECT_EQ(copies_of(begin, 2 * mib), 3U);  // each half of what is left, down to 512 KiB
   EXPECT_EQ(copies_of(begin, gpu::private_staging::least - 1), 1U);
-  memory_range const middle{begin + staged_piece, staged_piece};
+  memory_range const middle{begin + mib, mib};
   ASSERT_EQ(kind->pin(middle, middle), "");
-  EXPECT_EQ(copies_of(middle.begin, staged_piece), 1U);
-  EXPECT_EQ(copies_of(begin, 4 * staged_piece), 1U + 1 + 2);
+  EXPECT_EQ(copies_of(middle.begin, mib), 1U);
+  EXPECT_EQ(copies_of(begin, 4 * mib), 2U + 1 + 3);
   finish_all(*kind);
   ASSERT_TRUE(kind->unpin(middle));
   // By somebody else, of whom only the driver knows.
   cuda::context current = nullptr;
   ASSERT_EQ(cu_.primary_retain(&current, 0), cuda::success);
   ASSERT_EQ(cu_.context_push(current), cuda::success);
-  ASSERT_EQ(cu_.host_register(begin, 4 * staged_piece, 0), cuda::success);
-  EXPECT_EQ(copies_of(begin, 4 * staged_piece), 1U);
+  ASSERT_EQ(cu_.host_register(begin, 4 * mib, 0), cuda::success);
+  EXPECT_EQ(copies_of(begin, 4 * mib), 1U);
   finish_all(*kind);
   ASSERT_EQ(cu_.host_unregister(begin), cuda::success);
   ASSERT_EQ(cu_.context_pop(&current), cuda::success);
@@ -103,7 +103,7 @@ TEST_F(private_staging_test, what_is_short_or_pinned_is_the_drivers) {
 TEST_F(private_staging_test, without_buffers_the_driver_does_all) {
   auto const kind = open("refuse=register");
   auto const segment = kind->create(0, 4 * mib, nullptr);
-  auto const values = staged_values(3 * staged_piece, 4);
+  auto const values = staged_values(3 * mib, 4);
   std::uint64_t const before = fake_->copies;
   start(*kind, *segment, 0, values.data(), values.size());
   EXPECT_EQ(fake_->copies - before, 1U);
