@@ -29,6 +29,15 @@ std::string numbered(std::vector<std::string> const& lines) {
   return text;
 }
 
+/// libucp ends the process where it cannot answer a peer whose connection has broken, before anybody hears of that.
+std::string remark_on(std::vector<std::string> const& lines) {
+  for (std::string const& line : lines) {
+    if (line.starts_with("ucs_fatal_error"))
+      return "    UCX has ended this rank, as when a connection breaks on which it has to answer. Why stands above, after its word Fatal.\n";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string signal_name(int signal) {
@@ -57,7 +66,8 @@ std::string crash_text(crash_report const& report) {
 
 std::string backtrace_text(crash_report const& report, symbolizer& names) {
   if (report.state.load(std::memory_order_acquire) != crash_state::complete) return {};
-  return numbered(names.describe(report));
+  std::vector<std::string> const lines = names.describe(report);
+  return numbered(lines) + remark_on(lines);
 }
 
 }  // namespace atl::bootstrap

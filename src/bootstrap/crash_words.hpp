@@ -16,7 +16,7 @@ std::string signal_name(int signal);
 /// "died of SIGSEGV (Segmentation fault) at address 0x0"; of the exception, where that caused the abort.
 std::string crash_text(crash_report const& report);
 
-/// The backtrace of a report, indented, or an empty text.
+/// The backtrace of a report, indented, and what is known of such ends; or an empty text.
 std::string backtrace_text(crash_report const& report, symbolizer& names);
 
 }  // namespace atl::bootstrap

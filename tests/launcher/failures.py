@@ -121,6 +121,9 @@ class Failures(LauncherTest):
     def test_abort(self):
         got = self.run_job("-n", 3, PROGRAM, "abort", 0)
         self.assert_failure(got, 134, r"rank 0 of 3 .* called abort\(\)")
+        self.assertNotIn("UCX", got.err)
+        got = self.run_job("-n", 3, PROGRAM, "ucx-abort", 0)
+        self.assert_failure(got, 134, r"rank 0 of 3 .* called abort\(\)", "UCX has ended this rank")
 
     def test_abort_of_the_job_is_reported_once(self):
         got = self.run_job("-n", 3, PROGRAM, "job-abort", 1, 9)

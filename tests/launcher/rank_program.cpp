@@ -29,6 +29,9 @@ using atl::bootstrap::channel;
 
 int volatile sink_of_values = 0;
 
+/// As the library of UCX has it.
+extern "C" [[gnu::noinline]] void ucs_fatal_error_message() { std::abort(); }
+
 /// The function whose name the backtraces must show.
 [[gnu::noinline]] void function_that_crashes(int* where) {
   *where = 42;
@@ -234,13 +237,14 @@ int main(int argc, char** argv) {
       c.abort(number(2));
     }
   } else if (rank == chosen &&
-             (mode == "segv" || mode == "null-call" || mode == "abort" || mode == "throw" ||
-              mode == "throw-int" || mode == "overflow" || mode == "exit" || mode == "job-abort" ||
-              mode == "fpe" || mode == "thread-segv" || mode == "kill")) {
+             (mode == "segv" || mode == "null-call" || mode == "abort" || mode == "ucx-abort" ||
+              mode == "throw" || mode == "throw-int" || mode == "overflow" || mode == "exit" ||
+              mode == "job-abort" || mode == "fpe" || mode == "thread-segv" || mode == "kill")) {
     c.exchange("together");  // the others are in their "barrier" by then
     if (mode == "segv") function_that_crashes(reinterpret_cast<int*>(0x10));
     if (mode == "null-call") sink_of_values = function_that_calls_nothing();
     if (mode == "abort") std::abort();
+    if (mode == "ucx-abort") ucs_fatal_error_message();
     if (mode == "throw") throw std::runtime_error("the text of the exception");
     if (mode == "throw-int") throw 42;
     if (mode == "overflow") sink_of_values = function_that_recurses(0);
