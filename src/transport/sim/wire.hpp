@@ -112,11 +112,7 @@ class wire {
       return false;
     shm::cell* const first = ring.at(position);
     write(first->data);
-    first->token = token;
-    ring.publish(first, position,
-                 {static_cast<std::uint16_t>(16 + body_bytes), static_cast<std::uint16_t>(me_),
-                  static_cast<std::uint8_t>(what), 1, to.connection});
-    atl::wake(to.page->bell);
+    publish_body(to, which, position, first->data, body_bytes, body_bytes, what, token);
     return true;
   }
   /// `reserved` bytes were asked for, of which `body_bytes` are used.
