@@ -159,7 +159,7 @@ class collective_links {
 #endif
       return kernels_->broadcast(s, to, root, from, bytes);
     }
-    auto const turn = static_cast<std::size_t>((me - root + ranks) % ranks);  // the root's is 0
+    std::size_t const turn = turn_from(root);
     auto const& own = to[static_cast<std::size_t>(me)];
     broadcast_way const way = choose_way(bytes, ranks, step_bytes_);
     std::size_t const pieces = (bytes + way.piece - 1) / way.piece;
@@ -178,9 +178,8 @@ class collective_links {
       auto const offset = static_cast<std::ptrdiff_t>(begin);
       if (turn != 0) receive(s, in, piece + 1, pieces);
       for (std::size_t link = first; link < last; ++link) {
-        std::size_t const reach = std::size_t{1} << link;
-        if (turn + reach >= static_cast<std::size_t>(ranks)) break;
-        upcxx::intrank_t const next = (me + static_cast<upcxx::intrank_t>(reach)) % ranks;
+        if (!leads_on(turn, link)) break;
+        upcxx::intrank_t const next = (me + (upcxx::intrank_t{1} << link)) % ranks;
         if (piece == 0) use_up(s, word(free_there, link), name);
         start_in_stream(to[static_cast<std::size_t>(next)].moved_by(offset), from.moved_by(offset), size,
                         (*over_)[next],
@@ -221,6 +220,15 @@ class collective_links {
   [[nodiscard]] std::ptrdiff_t word(kind_of_word kind, std::size_t link) const {
     return static_cast<std::ptrdiff_t>(kind * links_ + link);
   }
+  /// Of this rank in a broadcast; the root's is 0.
+  [[nodiscard]] std::size_t turn_from(upcxx::intrank_t root) const {
+    upcxx::intrank_t const ranks = over_->rank_n();
+    return static_cast<std::size_t>((over_->rank_me() - root + ranks) % ranks);
+  }
+  /// Whether a link leads from that turn to a later one.
+  [[nodiscard]] bool leads_on(std::size_t turn, std::size_t link) const {
+    return turn + (std::size_t{1} << link) < static_cast<std::size_t>(over_->rank_n());
+  }
   void use_up(stream const& s, std::ptrdiff_t which, std::uint64_t value) const {
     wait_and_reset(s, own_ + which, value, signal_cmp::equal);
   }
@@ -244,15 +252,13 @@ class collective_links {
   }
   /// Before a broadcast: each with those that it would receive from and pass on to by copies, as others need not wait.
   void agree_down(stream const& s, upcxx::intrank_t root, std::uint64_t name) const {
-    upcxx::intrank_t const ranks = over_->rank_n();
-    auto const turn = static_cast<std::size_t>((over_->rank_me() - root + ranks) % ranks);
+    std::size_t const turn = turn_from(root);
     std::size_t const first = std::bit_width(turn);
     if (turn != 0) {
       signal(s, behind_[first - 1] + word(free_there, first - 1), name);
       use_up(s, word(news, first - 1), name);
     }
-    for (std::size_t link = first; turn + (std::size_t{1} << link) < static_cast<std::size_t>(ranks);
-         ++link) {
+    for (std::size_t link = first; leads_on(turn, link); ++link) {
       use_up(s, word(free_there, link), name);
       signal(s, ahead_[link] + word(news, link), name);
     }
