@@ -101,7 +101,8 @@ void remote_start::send_brief(copy_completion* completion) noexcept {
   std::size_t const bytes = header_bytes + brief_bytes_;
   try {
     static_cast<void>(begin_message(out_.target, bytes, buffer_alignment));  // small
-  } catch (std::bad_alloc const&) {                                          // promises count on it already
+  } catch (std::bad_alloc const&) {
+    // Promises count on it already.
     fatal("rma",
           "the system has no memory left for a %zu-byte message to rank %d. Give the ranks more memory.",
           bytes, out_.target);

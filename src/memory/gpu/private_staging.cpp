@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <atoll/base/round_up.hpp>
+
 #include "base/streaming_copy_cold.hpp"
 
 namespace atl::memory::gpu {
@@ -54,8 +56,7 @@ void private_staging::copy(int device, stream s, address to, address from, std::
 
 std::size_t private_staging::next_piece(std::size_t left) noexcept {
   if (left <= last_piece_bytes) return left;
-  std::size_t const half = (left / 2 + page_bytes - 1) / page_bytes * page_bytes;
-  return std::min(buffer_bytes, std::max(last_piece_bytes, half));
+  return std::min(buffer_bytes, std::max(last_piece_bytes, round_up(left / 2, page_bytes)));
 }
 
 void private_staging::copy_part(int device, stream s, address to, address from, std::size_t bytes) {
