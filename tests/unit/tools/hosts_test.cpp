@@ -109,7 +109,7 @@ TEST_F(LauncherWords, OfEach) {
   EXPECT_EQ(words(launcher_kind::hydra), "L -hosts a:2,b:2 -n 4 /bin/it -x 1");
   EXPECT_EQ(
       words(launcher_kind::srun),
-      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit -w a,b -N 2 --ntasks-per-node 2 -m block -n 4 "
+      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit --export=ALL -w a,b -N 2 --ntasks-per-node 2 -m block -n 4 "
       "--input=0 /bin/it -x 1");
 }
 
@@ -127,14 +127,14 @@ TEST_F(LauncherWords, OfOptions) {
   start.host_count = 3;
   EXPECT_EQ(
       words(launcher_kind::srun),
-      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit -N 3 --label --input=none --cpu-bind=ldoms /bin/it -x 1");
+      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit --export=ALL -N 3 --label --input=none --cpu-bind=ldoms /bin/it -x 1");
 }
 
 TEST_F(LauncherWords, OfSharesThatDiffer) {
   start.hosts = {{"b", 1}, {"a", 3}};
   EXPECT_EQ(
       words(launcher_kind::srun),
-      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit -m arbitrary -w b,a,a,a -n 4 --input=0 /bin/it -x 1");
+      "L --mpi=pmix --kill-on-bad-exit=1 --quit-on-interrupt --overcommit --export=ALL -m arbitrary -w b,a,a,a -n 4 --input=0 /bin/it -x 1");
   EXPECT_EQ(words(launcher_kind::hydra), "L -hosts b:1,a:3 -n 4 /bin/it -x 1");
 }
 

@@ -128,7 +128,8 @@ void add_srun(std::vector<std::string>& words, launcher const& which, cluster_st
   words.push_back("--mpi=" + which.mpi);
   // What one host's launcher does at once.
   // By itself it asks for a second Ctrl-C within a second, and takes no other for an answer.
-  add(words, {"--kill-on-bad-exit=1", "--quit-on-interrupt", "--overcommit"});
+  // What this process has is meant for ranks, also in a batch script that has got less from whoever sent it.
+  add(words, {"--kill-on-bad-exit=1", "--quit-on-interrupt", "--overcommit", "--export=ALL"});
   if (start.beside) words.emplace_back("--overlap");
   if (!start.hosts.empty()) {
     bool const equal = std::all_of(start.hosts.begin(), start.hosts.end(),
