@@ -104,7 +104,7 @@ channel& attach() {
 channel* attached() noexcept { return made; }
 
 std::int32_t rank_in_environment() {
-  for (char const* const name : {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "ATOLL_RANK"}) {
+  for (char const* const name : {"PMIX_RANK", "PMI_RANK", "ATOLL_RANK", "SLURM_PROCID"}) {
     if (std::strcmp(name, "PMIX_RANK") == 0 && !started_by_pmix()) continue;  // MPI's, of a job of one rank
     if (char const* const text = std::getenv(name); text != nullptr) return std::atoi(text);
   }

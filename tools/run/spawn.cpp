@@ -30,8 +30,9 @@ rlimit file_limit_before{};
 /// Variables by which PMIx servers and MPI launchers recognise their own processes. A rank of ours is none of
 /// those, even when `atoll run` itself was started by one.
 bool belongs_to_other_launcher(std::string_view line, bool under_pmix) {
-  for (std::string_view const prefix : {"PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_",
-                                        "ATOLL_JOB=", "ATOLL_RANK=", "ATOLL_TERMINAL="}) {
+  for (std::string_view const prefix :
+       {"PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_",
+        "ATOLL_JOB=", "ATOLL_RANK=", "ATOLL_TERMINAL=", "ATOLL_JOB_ENDS=", "ATOLL_CLUSTER_JOB="}) {
     if (line.starts_with(prefix)) return true;
   }
   if (!under_pmix) return false;
