@@ -61,7 +61,8 @@ std::unique_ptr<channel> make_channel() {
   if (auto made = make_local(reason)) return made;
   if (wanted == "local") throw startup_error("ATOLL_BOOTSTRAP=local, but " + reason);
   // A program started by a rank inherits the rank's variables, and is no job that somebody asked for.
-  bool const by_launcher = std::getenv("ATOLL_JOB") != nullptr;
+  bool const by_launcher =
+      std::getenv("ATOLL_JOB") != nullptr || started_by_rank("pmix") || started_by_rank("pmi");
   if (int const ranks = settings::ranks_without_launcher(); ranks > 1 && !by_launcher)
     return make_forked(ranks);
   if (auto const task = foreign_task_here()) refuse(*task, reason);

@@ -89,6 +89,10 @@ class Pmix(LauncherTest):
             got = subprocess.run([*start, "-n", "2", PROGRAM, "child-is-solo"], text=True, capture_output=True, timeout=60, env=self.environment(),
                                  stdin=subprocess.DEVNULL, check=False)
             self.assertEqual((got.returncode, got.stdout), (0, "rank 0 of 1 local 0 of 1 host 0 of 1\n"), got)
+            # Who asks for ranks without a launcher means programs that nobody has started as a rank.
+            got = subprocess.run([*start, "-n", "1", PROGRAM, "child", f"{PROGRAM} ranks"], text=True, capture_output=True, timeout=60,
+                                 env=self.environment() | {"GASNET_PSHM_NODES": "3"}, stdin=subprocess.DEVNULL, check=False)
+            self.assertEqual((got.returncode, got.stdout.count("rank 0 of 1 ")), (0, 1), got)
         # And one that a rank starts by a launcher is that one's.
         for launcher in [f"{ATOLL} run"] + [hydra] * bool(hydra):
             got = self.mpi(1, PROGRAM, "child", f"{launcher} -n 2 {PROGRAM} ranks")
