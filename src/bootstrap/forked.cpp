@@ -78,7 +78,7 @@ int supervise(board const& of, std::vector<child>& children) {
     int wait_status = 0;
     int const rank = wait_for_one(children, wait_status, ending ? 1000 : 1'000'000'000);
     if (rank < 0) {
-      signal_all(children, SIGKILL);
+      if (ending) signal_all(children, SIGKILL);
       continue;
     }
     if (ending) continue;
