@@ -23,7 +23,8 @@ constexpr std::int64_t greeting_ms = 5000;  ///< for proofs of who one is
 constexpr std::int64_t meeting_ms = 2000;   ///< with who has not been met when all ranks have ended
 constexpr std::int64_t answer_ms = 250;     ///< at least, for a call to be answered
 constexpr std::int64_t between_calls_ms = 50;
-constexpr std::int64_t beats_missed = 3;  ///< when a neighbour is called anew
+constexpr std::int64_t last_news_ms = 200;  ///< for neighbours to take them
+constexpr std::int64_t beats_missed = 3;    ///< when a neighbour is called anew
 constexpr std::size_t most_callers = 8;
 constexpr int most_refusals = 3;
 
@@ -76,13 +77,16 @@ void keeper::run() {
     wait_and_work();
     watch_neighbours();
     look_at_clock();
+    words_.go_on();
   }
   // They are all at home, or fallen and told of.
   if (!ending_ && fell_ < 0) tell_all(news::bye, orders_.host, -1, "");
-  std::int64_t const end = now_ms() + 200;
-  while ((previous_.sending() || next_.sending()) && now_ms() < end) {
+  std::int64_t const end = now_ms();
+  while (((previous_.sending() || next_.sending()) && now_ms() < end + last_news_ms) ||
+         (!words_.empty() && now_ms() < end + patience_)) {
     previous_.push();
     next_.push();
+    words_.go_on();
     ::usleep(1000);
   }
 }
@@ -96,11 +100,11 @@ bool keeper::has_news() {
   return (ending_ || fell_ >= 0) && (unmet(previous_) || unmet(next_)) && now_ms() - left_ <= meeting_ms;
 }
 
-void keeper::print(std::string_view words) const {
+void keeper::print(std::string_view words) {
   std::string line =
       format("atoll: host %s: %.*s", orders_.mine.name.data(), static_cast<int>(words.size()), words.data());
   if (!line.ends_with('\n')) line += '\n';
-  [[maybe_unused]] ::ssize_t const written = ::write(STDERR_FILENO, line.data(), line.size());
+  words_.add(line);
 }
 
 // ---- ranks of this host --------------------------------------------------------------------------

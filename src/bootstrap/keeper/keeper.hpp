@@ -7,6 +7,7 @@
 /// The keepers of a job form a ring; each asks both neighbours whether they live. News go around both ways.
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <span>
@@ -18,6 +19,7 @@
 #include "bootstrap/keeper/further_ways.hpp"
 #include "bootstrap/keeper/neighbour.hpp"
 #include "bootstrap/keeper/orders.hpp"
+#include "bootstrap/keeper/unhurried_text.hpp"
 
 namespace atl::keeping {
 
@@ -80,7 +82,7 @@ class keeper {
   void explains(std::uint32_t host, neighbour const* from);
   void draw(std::int32_t number, neighbour const* from);
   void look_for_pictures();
-  void print_picture() const;
+  void print_picture();
   void fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from);
   void end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from);
   void look_at_clock();
@@ -90,13 +92,14 @@ class keeper {
   [[nodiscard]] bool has_survivors() const;
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] bool has_news();
-  void print(std::string_view words) const;
+  void print(std::string_view words);
 
   orders orders_;
   std::span<std::byte const> secret_;
   place* board_;
   std::vector<os::unique_fd> listeners_;
   std::vector<ward> wards_;
+  unhurried_text words_{STDERR_FILENO};
   bool pidfds_;
   std::int64_t turn_ms_;
   neighbour previous_;

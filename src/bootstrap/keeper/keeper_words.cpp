@@ -80,7 +80,7 @@ void keeper::look_for_pictures() {
   print_picture();
 }
 
-void keeper::print_picture() const {
+void keeper::print_picture() {
   std::vector<bootstrap::seen_rank> seen;
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     bool const running =

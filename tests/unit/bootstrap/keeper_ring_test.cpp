@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -325,6 +326,28 @@ TEST_F(KeeperRing, AllEndAsTheyShould) {
   }
   EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
   EXPECT_EQ(said(), "");
+}
+
+/// A pager at its first page. Who says nothing to its neighbours counts as lost.
+TEST_F(KeeperRing, NobodyWaitsForAReaderWhoHasStopped) {
+  std::array<char, 4096> const filling{};
+  while (::write(said_[1], filling.data(), filling.size()) > 0) {
+  }
+  ::fcntl(said_[1], F_SETFL, ::fcntl(said_[1], F_GETFL) & ~O_NONBLOCK);
+  start(2);
+  settle();
+  ::kill(hosts_[0].keeper, SIGQUIT);
+  ::usleep(usual_patience_ms * 1500);
+  for (::pid_t const rank : ranks_but({})) EXPECT_EQ(::waitpid(rank, nullptr, WNOHANG), 0);
+  EXPECT_THAT(pictures(), testing::EndsWith("\n"));
+  expect_good_end();
+}
+
+TEST(Post, ADeviceIsFoundByANetworksNameOfIt) {
+  for (char const* const devices : {"lo", "none,lo:1", "tcp/lo", "tcp;ofi_rxm/lo"}) {
+    address const first = open_post("host", "", devices).mine.addresses[0];
+    EXPECT_TRUE(first.family == 4 && first.bytes[0] == 127) << devices;
+  }
 }
 
 TEST_F(KeeperRing, ARankIsKilled) {
