@@ -31,10 +31,11 @@ struct candidate {
 
 bool is_named(std::string_view device, std::string_view list) {
   while (!list.empty()) {
-    std::string_view const name = list.substr(0, list.find(','));
-    // Devices of networks may be followed by a port.
+    std::string_view const word = list.substr(0, list.find(','));
+    // Behind a provider's name ("tcp;ofi_rxm/eth0") or a transport's; devices of networks may be followed by a port.
+    std::string_view const name = word.substr(word.rfind('/') + 1);
     if (name.substr(0, name.find(':')) == device) return true;
-    list.remove_prefix(std::min(list.size(), name.size() + 1));
+    list.remove_prefix(std::min(list.size(), word.size() + 1));
   }
   return false;
 }
