@@ -14,7 +14,7 @@
 namespace atl::transport {
 
 /// To be raised with every change of network.hpp, network_types.hpp or this file.
-inline constexpr std::uint32_t plugin_version = 5;
+inline constexpr std::uint32_t plugin_version = 6;
 /// So that a change of the types is noticed although nobody has thought of the number.
 inline constexpr std::uint32_t plugin_types = static_cast<std::uint32_t>(
     sizeof(operation) ^ sizeof(abilities) << 4 ^ sizeof(limits) << 8 ^ sizeof(message_sizes) << 12 ^
@@ -27,6 +27,9 @@ inline constexpr std::size_t longest_network_name = 16;
 struct network_config {
   std::int32_t rank = 0;
   std::int32_t ranks = 1;
+  /// The same on all ranks of a job, and another one in every other: ports are used again, and calls may be meant for who had
+  /// them before.
+  std::uint64_t job = 0;
   char const* devices = "";  ///< names, separated by commas; empty: the library chooses
   char const* gpu = "";      ///< bus address of the one that this rank is to use, if it is known
   char const* library = "";  ///< file to open instead of the usual one

@@ -1,5 +1,7 @@
 // Connections of a network: begun by one side or both, refused, closed, lost.
 
+#include <thread>
+
 #include "network_fabric.hpp"
 
 namespace atl::transport {
@@ -44,6 +46,26 @@ TEST_P(network_test, BothSidesConnectAtOnce) {
     send(1, 0, lane::control, pattern(8, 1), pattern(8, 2));
     ASSERT_TRUE(until([&] { return at(0).messages.size() == 1 && at(1).messages.size() == 1; }));
   }
+}
+
+// A job that has ended may have been where another is now.
+TEST_P(network_test, CallsOfAnotherJobAreNotTaken) {
+  open(2);
+  std::unique_ptr<network_job> const other = GetParam().make(2, GetParam().options);
+  node stranger;
+  stranger.rank = 1;
+  stranger.net = other->open(1);
+  (void)stranger.net->connect(0, at(0).net->address());
+  for (int i = 0; i < 200; ++i) {
+    rounds(1);
+    stranger.poll();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(at(0).connections.empty());
+  EXPECT_FALSE(stranger.connected(0));
+  connect(1, 0);
+  send(1, 0, lane::request, pattern(16, 1), pattern(100, 2));
+  ASSERT_TRUE(until([&] { return at(0).messages.size() == 1; }));
 }
 
 TEST_P(network_test, TheOwnRankIsAPeerWhereThatIsPromised) {

@@ -26,10 +26,12 @@ struct other {
 };
 constexpr other others[] = {{"ofi", "ofi_connectionless", "tcp;ofi_rxm/lo"}};
 
-opened_network open_on(std::string const& devices, std::int32_t rank, std::int32_t ranks) {
+opened_network open_on(std::string const& devices, std::int32_t rank, std::int32_t ranks,
+                       std::uint64_t job = 0) {
   network_config config;
   config.rank = rank;
   config.ranks = ranks;
+  config.job = job;
   config.devices = devices.c_str();
   config.one_machine = true;
   return open_plugin(NETWORK, config);
@@ -51,7 +53,7 @@ class module_job final : public network_job {
 
   std::unique_ptr<network> open(std::int32_t rank) override {
     auto const open_here = [&] {
-      opened_network opened = open_on(devices_, rank, ranks_);
+      opened_network opened = open_on(devices_, rank, ranks_, number_);
       EXPECT_NE(opened.network, nullptr) << opened.why_not;
       if (opened.network == nullptr) std::abort();
       return std::move(opened.network);
@@ -64,6 +66,8 @@ class module_job final : public network_job {
  private:
   std::int32_t ranks_;
   std::string devices_;
+  std::uint64_t number_ = ++jobs_;
+  static inline std::uint64_t jobs_ = 0;
 };
 
 /// Options are devices; what may follow behind a comma is for others.

@@ -113,6 +113,7 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     transport::network_config config;
     config.rank = place.rank;
     config.ranks = place.size;
+    config.job = std::hash<std::string_view>{}(channel.job_id());
     config.devices = devices.c_str();
     config.gpu = gpu.c_str();
     config.address_room = longest_card - transport::longest_network_name;

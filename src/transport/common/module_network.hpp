@@ -160,7 +160,8 @@ class module_network : public network {
   static constexpr std::size_t most_memory = 64;
 
   /// `adapter`: one moves the data; else the processor does.
-  module_network(std::int32_t rank, bool adapter) : me_(rank) {
+  module_network(network_config const& config, bool adapter)
+      : me_(config.rank), ranks_(config.ranks), job_(config.job) {
     abilities_.memory_kinds = 1U << static_cast<unsigned>(memory::kind_id::host);
     abilities_.stages_devices = !adapter;
     limits_.put_bytes = limits_.get_bytes = std::size_t{1} << 30;
@@ -365,7 +366,13 @@ class module_network : public network {
   }
 
  protected:
+  [[nodiscard]] bool may_be_peer(std::int32_t rank) const noexcept {
+    return rank >= 0 && rank < ranks_ && rank != me_;
+  }
+
   std::int32_t me_;
+  std::int32_t ranks_;
+  std::uint64_t job_;
   transport::abilities abilities_;
   transport::limits limits_;
   message_sizes sizes_;

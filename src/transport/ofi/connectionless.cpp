@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "transport/ofi/ofi_network.hpp"
 #include "transport/ofi/windows.hpp"
@@ -23,7 +24,10 @@ void ofi_network::say_hello(peer& p, std::span<std::byte const> to) {
     return;
   }
   own_endpoint(p, context_->endpoint());
-  say_word(p, wire::hello, context_->address());
+  std::vector<std::byte> introduction(sizeof job_);
+  std::memcpy(introduction.data(), &job_, sizeof job_);
+  introduction.insert(introduction.end(), context_->address().begin(), context_->address().end());
+  say_word(p, wire::hello, introduction);
 }
 
 /// A word that belongs to no connection which stands.
@@ -61,11 +65,14 @@ bool ofi_network::say_again(record* r) {
 }
 
 void ofi_network::take_agreement(wire const& w, std::span<std::byte const> body) {
-  if (!context_->connectionless() || w.from < 0 || w.from >= ranks_ || w.from == me_) return;
+  if (!context_->connectionless() || !may_be_peer(w.from)) return;
   if (w.what == wire::hello) {
     std::span<std::byte const> to;
+    std::uint64_t job = 0;
+    if (body.size() > sizeof job) std::memcpy(&job, body.data(), sizeof job);
+    if (body.size() <= sizeof job || job != job_ || !context_->reads_address(body.subspan(sizeof job), to))
+      return;
     peer& p = make(w.from);
-    if (!context_->reads_address(body, to)) return;
     if (p.address == FI_ADDR_UNSPEC) p.address = context_->insert(to, error_);
     if (p.address != FI_ADDR_UNSPEC) take_request(p, w.number, nullptr);
     return;

@@ -17,7 +17,7 @@
 namespace atl::transport::ofi {
 namespace {
 
-constexpr std::uint32_t introduction_mark = 0x3249464f;  // "OFI2"
+constexpr std::uint32_t introduction_mark = 0x3349464f;  // "OFI3"
 constexpr std::size_t longest_event = sizeof(fi_eq_cm_entry) + 256;
 
 }  // namespace
@@ -75,7 +75,7 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
     return started::under_way;
   }
   own_endpoint(p, made);
-  introduction const own{introduction_mark, me_, p.number};
+  introduction const own{introduction_mark, me_, p.number, 0, job_};
   if (int const e = fi_connect(made, to.data(), &own, sizeof own); e != 0) lose(p, words_of(e));
   return started::under_way;
 }
@@ -116,10 +116,10 @@ unsigned ofi_network::read_events(context const& of, std::size_t rail) {
 void ofi_network::take_event(std::uint32_t what, fi_eq_cm_entry const& entry, std::size_t bytes) {
   introduction said{};
   if (bytes >= sizeof entry + sizeof said) std::memcpy(&said, entry.data, sizeof said);
-  bool const introduced = said.mark == introduction_mark;
+  bool const introduced = said.mark == introduction_mark && said.job == job_;
   if (what == FI_CONNREQ) {
     info_ptr request(entry.info);
-    if (introduced && said.rank >= 0 && said.rank < ranks_ && said.rank != me_) {
+    if (introduced && may_be_peer(said.rank)) {
       take_request(make(said.rank), said.number, std::move(request));
     } else {
       context_->reject(*request);
@@ -191,7 +191,7 @@ void ofi_network::accept(peer& p) {
     return;
   }
   own_endpoint(p, made);
-  introduction const own{introduction_mark, me_, last_number_ * 2 + 1};
+  introduction const own{introduction_mark, me_, last_number_ * 2 + 1, 0, job_};
   if (int const e = fi_accept(made, &own, sizeof own); e != 0) lose(p, words_of(e));
 }
 

@@ -14,9 +14,8 @@ constexpr unsigned polls_between_events = 64;
 
 ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> alike,
                          network_config const& config)
-    : module_network(config.rank, opened->has_adapter()),
+    : module_network(config, opened->has_adapter()),
       context_(std::move(opened)),
-      ranks_(config.ranks),
       inject_(std::min(context_->info().tx_attr->inject_size, longest_inject)),
       small_(*context_, small_payload),
       large_(*context_, large_payload),

@@ -182,7 +182,6 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   std::unique_ptr<context> context_;
   std::vector<rail> rails_;  ///< mostly none
   std::unordered_map<fid*, rail_owner> rail_owners_;
-  std::int32_t ranks_;
   std::size_t inject_;  ///< longest message that libfabric copies at once, and says no more of
   std::unordered_map<fid*, peer*> endpoints_;
   peer nobody_;  ///< of what libfabric has of lost peers, where it cannot be made to let go

@@ -35,7 +35,7 @@ struct wire {
     rails,      ///< there; followed by their networks and addresses
 
     // Of connections over one endpoint for all peers.
-    hello,   ///< wants a connection; followed by the sender's address
+    hello,   ///< wants a connection; followed by the job and the sender's address
     ack,     ///< it stands
     gone,    ///< the sender has lost it, or given it up
     let_go,  ///< after that: the sender reads and writes no memory of the receiver's any more
@@ -63,6 +63,8 @@ struct introduction {
   std::int32_t rank;
   /// Of the connection; in an answer: of the last one that its sender has begun by itself.
   std::uint32_t number;
+  std::uint32_t unused;
+  std::uint64_t job;
 };
 
 /// What libfabric gives back when something is done. It may write into `words` until then.

@@ -38,6 +38,7 @@ struct ofi_network::rail_request {
   std::int32_t rank;
   std::int32_t to;
   std::uint32_t number;  ///< of the connection to which it belongs
+  std::uint64_t job;
 };
 
 /// Those that cannot be opened are left out.
@@ -124,7 +125,7 @@ void ofi_network::connect_rail(peer& p, std::size_t which, std::uint8_t theirs,
   }
   own_rail(p, which, true, made);
   p.rails->far[which] = theirs;
-  rail_request const request{rail_mark, me_, p.rank, p.number};
+  rail_request const request{rail_mark, me_, p.rank, p.number, job_};
   if (int const e = fi_connect(made, to.data(), &request, sizeof request); e != 0) {
     drop_rail(p, which, true);
     fall_back(p, which, words_of(e));
@@ -174,7 +175,8 @@ void ofi_network::take_rail_request(std::size_t which, info_ptr asked, std::span
   rail_request request{};
   if (said.size() >= sizeof request) std::memcpy(&request, said.data(), sizeof request);
   context& on = *rails_[which].opened;
-  peer* const p = request.mark == rail_mark && request.to == me_ ? find(request.rank) : nullptr;
+  bool const for_me = request.mark == rail_mark && request.job == job_ && request.to == me_;
+  peer* const p = for_me ? find(request.rank) : nullptr;
   bool const known = p != nullptr && p->endpoint != nullptr && !p->lost && p->number == request.number &&
                      (p->rails == nullptr || p->rails->theirs[which].endpoint == nullptr);
   std::string why;

@@ -18,7 +18,6 @@
 namespace atl::transport::ucx {
 namespace {
 
-constexpr std::size_t before_address = sizeof(std::uint32_t);
 /// Messages of a lane to a peer under way: more would only wait in libucp.
 constexpr std::size_t most_in_lane = 64;
 /// Where no interface leads to a peer: a cable may be out. libucp writes a line about each attempt.
@@ -62,7 +61,7 @@ bool ucx_network::open_endpoint(peer& p, std::span<std::byte const> worker_addre
 
 started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_address) {
   std::uint32_t mark = 0;
-  if (peer_address.size() > before_address) std::memcpy(&mark, peer_address.data(), sizeof mark);
+  if (peer_address.size() > sizeof mark) std::memcpy(&mark, peer_address.data(), sizeof mark);
   if (mark != address_mark) {
     error_ = "that is no address of a network over UCX";
     return started::unsupported;
@@ -82,22 +81,26 @@ started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_
   if (p.not_before_ns != 0 && now_ns() < p.not_before_ns) return started::no_room;
   begin_connection(p);
   p.asked = true;
-  if (open_endpoint(p, peer_address.subspan(before_address))) {
-    say_word(p, wire::hello, address_);
+  if (open_endpoint(p, peer_address.subspan(sizeof mark))) {
+    say_word(p, wire::hello, introduction_);
   } else {
     lose(p, error_);
   }
   return started::under_way;
 }
 
-void ucx_network::take_hello(wire const& w, std::span<std::byte const> peer_address) {
+/// Of another job, whose calls are for who had this port before, nothing is taken.
+void ucx_network::take_hello(wire const& w, std::span<std::byte const> introduction) {
+  std::uint64_t job = 0;
+  if (introduction.size() > before_address) std::memcpy(&job, introduction.data(), sizeof job);
+  if (introduction.size() <= before_address || job != job_ || !may_be_peer(w.from)) return;
   peer& p = make(w.from);
   // Its attempts have growing numbers: an older one has been given up there, however late it is heard of.
   bool const newer = w.from_number > p.last_theirs && !(p.wishes && w.from_number <= p.wish_number);
-  if (!newer || peer_address.size() <= before_address) return;
+  if (!newer) return;
   p.wishes = true;
   p.wish_number = w.from_number;
-  p.wish_address.assign(peer_address.begin() + before_address, peer_address.end());
+  p.wish_address.assign(introduction.begin() + before_address, introduction.end());
   if (p.now == peer::link::connected || (p.now == peer::link::closing && !p.agreed())) {
     lose(p, "the other side has begun anew");
   }

@@ -22,7 +22,7 @@ struct wire {
   enum kind : std::uint8_t {
     request,  ///< a message in that lane
     control,
-    hello,  ///< wants a connection; followed by the address
+    hello,  ///< wants a connection; followed by the job and the address
     ack,    ///< it stands
     bye,    ///< nothing more comes; followed by the number of messages that were sent
     note,   ///< data of a notified put are in memory; followed by its tag

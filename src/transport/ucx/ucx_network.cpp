@@ -15,13 +15,14 @@ constexpr auto longest_end = std::chrono::seconds(2);
 }  // namespace
 
 ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& config)
-    : module_network(config.rank, opened->has_adapters()),
+    : module_network(config, opened->has_adapters()),
       context_(std::move(opened)),
       has_atomics_(ucp_minor() < 16) {
   std::vector<std::byte> const& of_worker = context_->address();
-  address_.resize(sizeof address_mark + of_worker.size());
-  std::memcpy(address_.data(), &address_mark, sizeof address_mark);
-  std::memcpy(address_.data() + sizeof address_mark, of_worker.data(), of_worker.size());
+  introduction_.resize(before_address + of_worker.size());
+  std::memcpy(introduction_.data(), &job_, sizeof job_);
+  std::memcpy(introduction_.data() + sizeof job_, &address_mark, sizeof address_mark);
+  std::memcpy(introduction_.data() + before_address, of_worker.data(), of_worker.size());
 
   bool const adapters = context_->has_adapters();
   ability const native{support::native, !adapters};
@@ -39,7 +40,7 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
   }
 
   limits_.inline_bytes = block_pool::small;
-  limits_.address_bytes = address_.size();
+  limits_.address_bytes = address().size();
   limits_.key_bytes = 512;
   limits_.payload_alignment = 1;
 

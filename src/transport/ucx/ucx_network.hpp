@@ -45,7 +45,9 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
   std::string description() const override { return context_->description(); }
   ability atomic_support(atomic_op op, atomic_type type) const override;
 
-  std::span<std::byte const> address() const override { return address_; }
+  std::span<std::byte const> address() const override {
+    return std::span(introduction_).subspan(sizeof job_);
+  }
   started connect(std::int32_t rank, std::span<std::byte const> peer_address) override;
   void give_up(std::int32_t rank) override;
 
@@ -69,6 +71,7 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
 
  private:
   static constexpr std::uint32_t address_mark = 0x31584355;  ///< "UCX1": what addresses begin with
+  static constexpr std::size_t before_address = sizeof job_ + sizeof address_mark;
 
   friend module_network;
 
@@ -84,7 +87,7 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
   void tend_lost(peer& p);
   void end_connection(peer& p);
   bool release_endpoint(peer& p);
-  void take_hello(wire const& w, std::span<std::byte const> peer_address);
+  void take_hello(wire const& w, std::span<std::byte const> introduction);
 
   // What is under way (operations.cpp).
   record* open(peer& p, operation* events, sort what);
@@ -142,7 +145,8 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
 
   std::unique_ptr<context> context_;
   bool has_atomics_;
-  std::vector<std::byte> address_;
+  /// What a hello says: the job, and the address() of this side.
+  std::vector<std::byte> introduction_;
   block_pool blocks_;
   std::unordered_set<kept_message*> kept_;
 };
