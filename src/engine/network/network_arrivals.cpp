@@ -1,5 +1,6 @@
 // Messages from other hosts.
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -45,7 +46,7 @@ struct network_messages::fetching final : transport::operation {
   static void fetched(operation& self, transport::completion, transport::outcome how) {
     auto* const f = static_cast<fetching*>(&self);
     if (how != transport::outcome::ok) f->all.lost(f->whole->source, f->all.network_->last_error());
-    f->all.deliver(f->whole);
+    f->all.deliver_asked_for(f->whole);
     delete f;
   }
 };
@@ -112,6 +113,11 @@ void network_messages::deliver(message* m) {
   arrived_[index_of(way)].push(m);
 }
 
+void network_messages::deliver_asked_for(message* m) {
+  --coming_[index_of(transport::lane_of(m->kind))];
+  deliver(m);
+}
+
 /// The credit of a request goes back to its sender, when enough has come together.
 void network_messages::owe(message const& m) {
   network_peer& p = peer(m.source);
@@ -130,7 +136,7 @@ message* network_messages::take(transport::taking how) {
     return m;
   }
   bool const soon = how.control_in_place || how.whatever_the_limit;
-  if (soon && !announced_.empty()) static_cast<void>(ask_for_announced(true));
+  if (soon && !announced_.empty()) static_cast<void>(ask_for_announced({how.requests, true}));
   return nullptr;
 }
 
@@ -145,39 +151,47 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
     asked = s == started::under_way || s == started::source_free || s == started::complete;
     if (!asked || s == started::complete) delete op;
     if (asked) --peer(what.source).unfetched;
-    if (s == started::complete) deliver(m);
+    if (asked) ++coming_[index_of(transport::lane_of(what.kind))];
+    if (s == started::complete) deliver_asked_for(m);
     if (!asked && s != started::no_room) lost(what.source, network_->last_error());
   } else {
     asked = send_note(peer(what.source), form::wanted, what.number);
+    if (asked) ++coming_[index_of(transport::lane_of(what.kind))];
     if (asked) assemblies_.emplace(key_of(what.source, what.number), assembly{m, 0});
   }
   if (!asked) drop_arrival(m);
   return asked;
 }
 
-/// Asks for what was announced, as far as there is memory; `soon`: for one in any case, an answer if there is one.
-bool network_messages::ask_for_announced(bool soon) {
+/// Asks for what was announced, as far as there is memory. Of a lane of which one is used as soon as it is there (`soon`), for one whatever
+/// the limit, an answer if there is one; but for no other while one comes: all that peers may announce would be too much.
+bool network_messages::ask_for_announced(lanes_of soon) {
   bool any = false;
+  for (lane const way : {lane::request, lane::control}) soon[index_of(way)] &= coming_[index_of(way)] == 0;
   // A request that finds no memory does not hold up answers and the engine's messages behind it.
   for (std::size_t i = 0; i < announced_.size();) {
     announced_message const next = announced_[i];
     bool const answer = transport::lane_of(next.kind) == lane::control;
     // A connection is closed when all is fetched.
     bool const closes = next.late && peer(next.source).link == link_state::closing;
-    bool const always = next.kind == message_kind::active || (soon && answer) || closes;
+    bool const always =
+        next.kind == message_kind::active || (answer && soon[index_of(lane::control)]) || closes;
     if (!ask_for(next, always ? admission::always : admission::if_there_is_credit)) {
       ++i;
       continue;
     }
-    if (answer) soon = false;
+    if (answer) soon = {};
     announced_.erase(announced_.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
   }
-  if (soon && !any && !announced_.empty() && ask_for(announced_.front(), admission::always)) {
-    announced_.pop_front();
-    any = true;
-  }
-  return any;
+  // Answers that are left here found no room for the question.
+  if (any || !soon[index_of(lane::request)]) return any;
+  auto const first = std::find_if(announced_.begin(), announced_.end(), [](announced_message const& each) {
+    return transport::lane_of(each.kind) == lane::request;
+  });
+  if (first == announced_.end() || !ask_for(*first, admission::always)) return false;
+  announced_.erase(first);
+  return true;
 }
 
 /// Shows a message of so many bytes, header included, to whom it may concern where it lies; what is left of them is to be delivered.
@@ -223,7 +237,7 @@ taken network_messages::arrived(arrival const& what) {
   if (what.late) {
     announced_.push_back(whole);
     ++p.unfetched;
-    static_cast<void>(ask_for_announced(false));
+    static_cast<void>(ask_for_announced({}));
     return taken::kept;
   }
   message* const m = make_arrival(whole, admission::always);
@@ -258,7 +272,7 @@ void network_messages::take_announcement(arrival const& what, std::byte const* h
     case form::announced:
       announced_.push_back(
           {what.peer, a.head.kind(), a.head.alignment_log2(), a.head.token, a.bytes, a.number, {}, false});
-      static_cast<void>(ask_for_announced(false));
+      static_cast<void>(ask_for_announced({}));
       break;
     case form::wanted:
       start_pieces(peer(what.peer), a.number);
@@ -281,7 +295,7 @@ void network_messages::take_piece(arrival const& what) {
   found->second.arrived += what.bytes;
   if (found->second.arrived < m->bytes) return;
   assemblies_.erase(found);
-  deliver(m);
+  deliver_asked_for(m);
 }
 
 void network_messages::notified(std::int32_t from, std::uint64_t tag) {

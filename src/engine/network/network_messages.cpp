@@ -368,7 +368,7 @@ bool network_messages::look() {
 
 bool network_messages::advance() {
   bool moved = !std::exchange(looked_, false) && !looks_.had_better_wait(from_neighbours()) && look();
-  if (!announced_.empty()) moved |= ask_for_announced(false);
+  if (!announced_.empty()) moved |= ask_for_announced({});
   if (!passing_on_.empty()) moved |= tell_passed();
   if (!active_.empty()) moved |= flush();
   if (!bundling_.empty()) moved |= close_bundles();

@@ -18,6 +18,7 @@
 /// *Connections* are made at first use, from either side or both; what is sent meanwhile waits. When there are more than
 /// the transport bears well, the one that was not used for longest is closed, by agreement; it comes back when it is wanted.
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -344,11 +345,13 @@ class network_messages final : public single<network_messages>, public transport
   void deliver(transport::message* m);
   void owe(transport::message const& m);
   bool ask_for(announced_message const& what, transport::admission how);
-  bool ask_for_announced(bool soon);
+  using lanes_of = std::array<bool, transport::lanes>;  ///< by index_of()
+  bool ask_for_announced(lanes_of soon);
   void take_announcement(transport::arrival const& what, std::byte const* header);
   void take_piece(transport::arrival const& what);
   void start_pieces(network_peer& p, std::uint64_t number);
 
+  void deliver_asked_for(transport::message* m);
   std::unique_ptr<transport::network> network_;
   shape shape_;
   transport::message_memory& memory_;
@@ -373,6 +376,7 @@ class network_messages final : public single<network_messages>, public transport
   std::size_t const most_at_once_;       ///< bytes that the transport has read when send() returns
   std::size_t bundled_ = 0;              ///< messages that lie in bundles
   bool const by_host_;                   ///< those to all ranks of a host
+  std::array<std::size_t, transport::lanes> coming_{};      ///< that were asked for, by lane
   std::vector<network_peer*> bundling_;
   std::list<passing_on> passing_on_;
   std::vector<std::uint64_t> others_;  ///< messages of a bundle that has arrived: target, place

@@ -1,6 +1,7 @@
 // Small messages to other hosts are written straight into the network's buffers: when, what they cost, and what becomes
 // of those that are given up. Linked with the library's objects, to look inside.
 
+#include <algorithm>
 #include <atoll/engine/am.hpp>
 #include <vector>
 
@@ -49,6 +50,30 @@ TEST_F(in_place_test, small_messages_only) {
     am_cancel(out);
   }
   EXPECT_FALSE(upcxx::progress_required());
+}
+
+TEST_F(in_place_test, beyond_the_limit_one_announced_call_comes_after_the_other) {
+  constexpr std::size_t bytes = 100'000;
+  constexpr int calls = 8;
+  static int came;
+  came = 0;
+  auto& full = const_cast<atl::transport::message_memory&>(memory());
+  if (me == 0) full.charge_arrival(full.limit());
+  upcxx::barrier();
+  std::vector<char> const data(bytes);
+  for (int i = 0; me == 1 && i < calls; ++i)
+    upcxx::rpc_ff(
+        0, [](upcxx::view<char> const& all) { came += all.size() == bytes; }, upcxx::make_view(data));
+  std::size_t most = 0;
+  while (me == 0 && came < calls) {
+    upcxx::progress();
+    most = std::max(most, full.arrived() - full.limit());
+  }
+  upcxx::barrier();
+  if (me != 0) return;
+  full.discharge_arrival(full.limit());
+  EXPECT_GE(most, bytes);
+  EXPECT_LT(most, 2 * bytes);
 }
 
 TEST_F(in_place_test, requests_take_credit_and_give_it_back) {
