@@ -7,6 +7,7 @@
 /// elsewhere. What is *outgoing* (kept until there is room, or until its target has read it) may fill all of it.
 /// Answers and messages of the engine are not refused: their number is bounded by what was admitted before.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
@@ -88,7 +89,8 @@ class message_memory {
   /// transit memory does, see arena).
   [[nodiscard]] bool admits_spill(std::size_t bytes, std::size_t for_target) const noexcept {
     std::size_t const all = outgoing();
-    return all == 0 || (all < most_spilled && for_target + bytes <= most_spilled - all);
+    std::size_t const most = std::min(most_spilled, limit_ / 4);
+    return all == 0 || (all < most && for_target + bytes <= most - all);
   }
   [[nodiscard]] std::byte* take_for_sending(std::size_t bytes, std::size_t alignment,
                                             admission how) noexcept {

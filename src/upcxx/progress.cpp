@@ -289,8 +289,8 @@ void wait_until(bool (*done)(void const*), void const* what) {
 }
 
 bool progress_required(scope_state&) noexcept {
-  // Outgoing messages are the process's, whoever initiated them: the answer is the same for every persona.
-  return engine::progress_engine::exists() && engine::unsent() != 0;
+  // Outgoing messages are the process's, whoever initiated them: the answer is the same for every persona, of threads that can send them.
+  return may_poll(this_thread()) && engine::unsent() != 0;
 }
 
 void discharge(scope_state& from) {

@@ -161,6 +161,11 @@ class network_messages final : public single<network_messages>, public transport
 
   /// What needs this rank's progress before it has left.
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
+  /// Is something left where it is since private memory is used up? (Or since there was no room to ask for it, for a moment.)
+  [[nodiscard]] bool lacks_memory() const noexcept {
+    return !announced_.empty() || !memory_.admits_arrival(0);
+  }
+
   [[nodiscard]] bool has_waiting_for(std::int32_t rank) const noexcept;
   [[nodiscard]] std::size_t private_bytes_for(std::int32_t rank, transport::lane way) const noexcept;
   [[nodiscard]] std::size_t private_bytes_on(transport::lane way) const noexcept {

@@ -74,6 +74,12 @@ status try_begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill 
   return engine.network->begin(out, bytes, alignment, allowed);
 }
 
+/// Is something left where it is since this rank's memory is used up? Whoever sent it may do nothing before it is taken in.
+bool lacks_memory(progress_engine const& engine) {
+  guard const held;
+  return engine.shm.lacks_memory() || (engine.network != nullptr && engine.network->lacks_memory());
+}
+
 /// Waits for room, taking arrived messages into private memory meanwhile.
 ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
   waiting_note const note(activity::backpressure, out.target);
@@ -90,8 +96,10 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
     }
     // Room may never come while callbacks that have not finished hold on to what we sent, or when this rank can
     // take nothing more in: spill a bounded amount.
-    bool const nothing_moves = !moved && engine.shm.starved() && engine.shm.reaches(out.target);
-    if (!nothing_moves && now_ns() - begin_ns < patience) return true;
+    std::uint64_t const waited = now_ns() - begin_ns;
+    bool const at_once = engine.shm.starved() && engine.shm.reaches(out.target);
+    bool const nothing_moves = !moved && (at_once || (waited >= patience_ns && lacks_memory(engine)));
+    if (!nothing_moves && waited < patience) return true;
     s = try_begin(out, bytes, alignment, spill::bounded);
     if (s == status::ok) engine.impatient.begin(out.target);
     if (s == status::no_memory || (s != status::ok && nothing_moves)) throw_exhausted(out.target, bytes);

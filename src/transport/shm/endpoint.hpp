@@ -217,6 +217,8 @@ class endpoint final {
 
   /// True if the last receive() left a request behind because private memory is used up.
   bool starved() const { return starved_.load(std::memory_order_relaxed); }
+  /// The same, or an answer.
+  bool lacks_memory() const { return starved() || !deferred_.empty(); }
   /// Nothing has arrived (a hint: one look at a word of each lane).
   bool quiet() const { return of(lane::control).inbox.empty() && of(lane::request).inbox.empty(); }
   /// No request has arrived (a hint).

@@ -34,6 +34,12 @@ bool are_words(Words const& all, std::size_t bytes, std::uint64_t salt) {
   return true;
 }
 
+#if UPCXX_THREADMODE
+constexpr bool any_thread_sends = true;
+#else
+constexpr bool any_thread_sends = false;  // only the master's
+#endif
+
 long arrived;
 long damaged;
 std::size_t notices;
@@ -192,6 +198,30 @@ TEST_F(flow_control_test, discharge_ends_when_each_has_more_for_the_other_than_t
   long const expected = upcxx::reduce_all(sent, upcxx::op_fast_add).wait();
   while (upcxx::reduce_all(arrived, upcxx::op_fast_add).wait() < expected) upcxx::progress();
   EXPECT_EQ(damaged, 0);
+}
+
+TEST_F(flow_control_test, floods_both_ways_without_progress_end) {
+  // More than both may keep together, whatever the limit: who cannot go on is told.
+  char const* const limit = std::getenv("ATOLL_MESSAGE_MEMORY");
+  int const partner = me ^ 1;
+  if (limit == nullptr) return;
+  std::size_t const bytes = std::size_t{64} << 10;
+  std::size_t const most = 4 * (std::strtoull(limit, nullptr, 10) << 20) / bytes;
+  long sent = 0;
+  bool told = false;
+  try {
+    for (std::size_t i = 0; partner < n && i < most; ++i, ++sent) send(partner, bytes, i);
+  } catch (upcxx::bad_shared_alloc const&) {
+    told = true;
+    // Of a call that this thread has to send no other one need know.
+    bool elsewhere = false;
+    std::thread([&] { elsewhere = upcxx::progress_required(); }).join();
+    EXPECT_EQ(elsewhere, any_thread_sends && upcxx::progress_required());
+  }
+  long const expected = upcxx::reduce_all(sent, upcxx::op_fast_add).wait();
+  while (upcxx::reduce_all(arrived, upcxx::op_fast_add).wait() < expected) upcxx::progress();
+  EXPECT_EQ(damaged, 0);
+  EXPECT_TRUE(upcxx::reduce_all(told, upcxx::op_fast_bit_or).wait() || n == 1);
 }
 
 TEST_F(flow_control_test, answers_that_were_left_for_later_are_not_forgotten) {

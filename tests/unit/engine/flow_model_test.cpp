@@ -334,6 +334,28 @@ TEST(flow_model_between_hosts, finds_an_offer_that_is_forgotten) {
   expect_found("forgotten offer", shape, "deadlock");
 }
 
+TEST(flow_model_between_hosts, finds_an_injection_that_waits_although_nothing_moves) {
+  auto shape = both_send<network_shape>(3, {.may_be_refused = true});
+  shape.memory = 6;
+  shape.reserve = 6;
+  shape.credit = 1;
+  shape.spill = 1;
+  expect_good("little is kept for one target", shape);
+  shape.waits_for_ever = true;
+  expect_found("waits for ever", shape, "deadlock");
+}
+
+TEST(flow_model_between_hosts, finds_a_program_that_asks_for_all_beyond_the_limit) {
+  network_shape shape;
+  shape.calls.assign(5, {.from = 0, .to = 1, .large = true, .may_be_refused = true});
+  shape.memory = 10;
+  shape.reserve = 9;
+  shape.credit = 5;
+  expect_good("one beyond the limit", shape);
+  shape.asks_for_all = true;
+  expect_found("asks for all", shape, "too much arrived");
+}
+
 TEST(flow_model_between_hosts, finds_a_discharge_that_keeps_the_limit) {
   auto shape = both_send<network_shape>(3, {.large = true, .may_be_refused = true});
   shape.then = {between::discharges, between::discharges};

@@ -27,7 +27,7 @@ class network_model : public network_rules {
       take(s, r, false, by);
       ask(s, r, false, by);
       if (s.phase[r] == serving) run_held(s, r, by);
-      if (s.phase[r] == injecting) inject(s, r, by);
+      if (s.phase[r] == injecting) inject(s, r, moved, by);
       if (s.phase[r] != pausing) continue;
       // A rank that cannot get rid of what it has accepted takes in what arrives, whatever the limit.
       if (!moved && unsent(s, r) && !c.discharge_keeps_limit) {
@@ -114,7 +114,7 @@ class network_model : public network_rules {
   // ---- sending ----
 
   template <class By>
-  void inject(state const& s, std::size_t r, By const& by) const {
+  void inject(state const& s, std::size_t r, bool moved, By const& by) const {
     state to = s;
     if (s.next[r] == injects_[r].size()) {
       to.phase[r] = c.then[r] == between::none ? serving : pausing;
@@ -123,7 +123,11 @@ class network_model : public network_rules {
     }
     std::size_t const m = injects_[r][s.next[r]];
     ++to.next[r];
-    if (may_keep(s, r, units(m))) {
+    std::size_t const kept_for_it = outgoing(s, r, 0, target(m));
+    bool const waits = kept_for_it != 0 && kept_for_it + units(m) > c.spill;
+    bool const starved = s.offers[r][0] != 0 || !admits(s, r, 0);
+    if (waits && may_keep(s, r, units(m)) && (moved || !starved || c.waits_for_ever)) return;
+    if (!waits && may_keep(s, r, units(m))) {
       wait(to, m);
       by(to, m, "injects");
     } else {
@@ -183,7 +187,8 @@ class network_model : public network_rules {
     if (s.offers[r][0] == 0) return;
     std::size_t const m = s.offers[r][0] - 1U;
     // The program would use it at once; and has nothing else to do.
-    bool const soon = s.phase[r] == serving && !c.program_keeps_limit && nothing_arrived(s, r);
+    bool const soon = s.phase[r] == serving && !c.program_keeps_limit && nothing_arrived(s, r) &&
+                      (c.asks_for_all || !one_comes(s, r, lane_of(m)));
     if (!all && !soon && !admits(s, r, units(m))) return;
     if (!has_room(s, r, sender(m), 1)) return;
     state to = s;
@@ -191,6 +196,14 @@ class network_model : public network_rules {
     to.where[m] = asked;
     send(to, r, sender(m), 1, is_wanted + m + 1);
     by(to, m, "asks for what was announced");
+  }
+  /// Which was asked for.
+  bool one_comes(state const& s, std::size_t r, std::size_t lane) const {
+    for (std::size_t m = 0; m < most_messages; ++m) {
+      bool const its = exists(m) && target(m) == r && lane_of(m) == lane;
+      if (its && (s.where[m] == asked || s.where[m] == in_pieces)) return true;
+    }
+    return false;
   }
   bool nothing_arrived(state const& s, std::size_t r) const {
     for (std::size_t m = 0; m < most_messages; ++m) {

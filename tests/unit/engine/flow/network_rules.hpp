@@ -5,6 +5,7 @@
 /// a large one is announced, asked for, and comes in two pieces. It follows docs/design/flow-control.md, and shares no
 /// code with the library. The steps are in network_model.hpp.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,11 +29,14 @@ struct network_shape {
   std::size_t return_at = 1;  ///< credit is given back when so much has come together
   std::size_t memory = 4;     ///< units; a small message takes one, a large one two
   std::size_t reserve = 1;    ///< of that, what arrivals leave
+  std::size_t spill = 8;      ///< units kept for one target, beyond which whoever injects waits
   // Mutations.
   bool answers_need_credit = false;
   bool takes_in_all = false;    ///< internal progress: whatever the limit
   bool forgets_offers = false;  ///< what was announced counts as sent
   bool discharge_keeps_limit = false;
+  bool waits_for_ever = false;       ///< for room to inject, also where nothing moves
+  bool asks_for_all = false;         ///< the program, whatever the limit, while what it has asked for comes
   bool program_keeps_limit = false;  ///< what is announced waits for memory that only the program can free
 };
 
@@ -101,6 +105,8 @@ class network_rules {
       if (places_of(s, m) != expected_places(s, m)) return "a message is lost, or in two places";
     }
     std::size_t const others = c.ranks - 1;
+    bool const any_small =
+        std::any_of(c.calls.begin(), c.calls.end(), [](call const& each) { return !each.large; });
     for (std::size_t r = 0; r < c.ranks; ++r) {
       if (outgoing(s, r, 0) > c.memory) return "too many requests are kept";
       if (outgoing(s, r, 1) > c.memory / 2 + 2 * others) return "too many answers are kept";
@@ -109,7 +115,8 @@ class network_rules {
       }
       if (c.then[r] == between::discharges && !c.discharge_keeps_limit) continue;
       // What peers may send without asking, and one that the program would use at once, come beside the limit.
-      if (requests_at(s, r) > c.memory - c.reserve + others * c.credit + 2) return "too much arrived";
+      std::size_t const unasked = any_small ? others * c.credit : 0;
+      if (requests_at(s, r) > c.memory - c.reserve + unasked + 2) return "too much arrived";
     }
     return nullptr;
   }
