@@ -122,7 +122,7 @@ void network_messages::deliver_asked_for(message* m) {
 void network_messages::owe(message const& m) {
   network_peer& p = peer(m.source);
   p.owed += cost_of(m.bytes);
-  if (p.owed >= shape_.credit / 4) list(p);
+  if (p.owed >= credit_to_return) list(p);
 }
 
 message* network_messages::take(transport::taking how) {

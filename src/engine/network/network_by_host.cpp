@@ -170,7 +170,7 @@ bool network_messages::tell_passed() {
     if (each.kept_back != 0) return false;
     network_peer& source = peer(each.source);
     source.passed += each.bytes;
-    if (source.passed >= shape_.credit / 4) list(source);
+    if (source.passed >= credit_to_return) list(source);
     return true;
   });
   return passing_on_.size() != before;

@@ -204,11 +204,11 @@ bool network_messages::send_pieces(network_peer& p, outgoing_pieces& what) {
 
 bool network_messages::settle_credit(network_peer& p) {
   if (ending_) return true;  // nobody needs it, and it would open connections that nobody closes
-  if (p.passed >= shape_.credit / 4) {
+  if (p.passed >= credit_to_return) {
     if (!send_note(p, form::passed, p.passed)) return false;
     p.passed = 0;
   }
-  if (p.owed < shape_.credit / 4) return true;
+  if (p.owed < credit_to_return) return true;
   return send_note(p, form::credit, 0);
 }
 

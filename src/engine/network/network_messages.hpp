@@ -70,6 +70,8 @@ class network_messages final : public single<network_messages>, public transport
 
   /// Smallest that works: several of the largest costs.
   static constexpr std::size_t least_credit = std::size_t{64} << 10;
+  /// Given back when so much is owed: ranks may have more credit than the least, each as its own limit of memory allows.
+  static constexpr std::size_t credit_to_return = least_credit / 4;
 
   network_messages(std::unique_ptr<transport::network> network, shape what,
                    transport::message_memory& memory);
