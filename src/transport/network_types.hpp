@@ -41,6 +41,7 @@ enum class completion : std::uint8_t {
 /// How it went.
 enum class outcome : std::uint8_t {
   ok,
+  refused,  ///< the network cannot reach the caller's memory: not done, or not whole, and nothing was told of it at the target
   peer_lost,  ///< the connection broke or was closed: it may or may not have happened at the target
   bad_key,    ///< the target does not know the key (any more), or the range is not inside its memory
   failed,     ///< anything else; last_error() has words

@@ -184,7 +184,7 @@ void network_copies::flushed(message* answer) {
   finish(p);
 }
 
-/// In messages instead: there is no key, or it has missed.
+/// In messages instead: there is no key, it has missed, or memory of this side cannot be reached.
 void network_copies::stage(piece* p) {
   otherwise_.start(p->of.to.moved_by(p->offset), p->of.from.moved_by(p->offset), p->bytes, p);
 }
@@ -201,7 +201,7 @@ void network_copies::on_event(transport::operation& self, transport::completion,
   peer_keys::entry* const key = std::exchange(p->key, nullptr);
   if (how == transport::outcome::bad_key) p->keys->drop(key);
   p->keys->leave(key);
-  if (how == transport::outcome::bad_key) {
+  if (how == transport::outcome::bad_key || how == transport::outcome::refused) {
     all.stage(p);
   } else {
     all.network_.lost((p->of.puts() ? p->of.to : p->of.from).owner(), all.network_.transport().last_error());

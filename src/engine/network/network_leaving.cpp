@@ -83,8 +83,10 @@ bool network_messages::send_first(network_peer& p, lane way) {
   message_sizes const& sizes = p.sizes[index_of(way)];
   bool const late =
       network_->abilities().late_payload && payload <= sizes.late && p.late[index_of(way)] < most_late;
-  bool const whole = payload <= sizes.eager || late;
-  if (!(whole ? send_whole(p, way, m) : announce(p, way, m))) return false;
+  bool whole = payload <= sizes.eager || late;
+  bool gone = whole && send_whole(p, way, m, whole);
+  if (!whole) gone = announce(p, way, m);
+  if (!gone) return false;
   queue.first = next;
   if (next == nullptr) queue.last = nullptr;
   if (whole) --waiting_;  // what was announced needs this rank until it is asked for
@@ -92,7 +94,8 @@ bool network_messages::send_first(network_peer& p, lane way) {
   return true;
 }
 
-bool network_messages::send_whole(network_peer& p, lane way, message* m) {
+/// `possible`: becomes false where the transport cannot reach the memory of a late payload.
+bool network_messages::send_whole(network_peer& p, lane way, message* m, bool& possible) {
   std::size_t const owed = p.owed;
   std::size_t const payload = m->bytes - header_bytes;
   auto const alignment_log2 = static_cast<std::uint8_t>(m->period);
@@ -126,7 +129,8 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m) {
     return true;
   }
   p.owed += owed;
-  if (s != started::no_room) lost(p.rank, network_->last_error());
+  possible = s != started::unsupported || late == nullptr;
+  if (s != started::no_room && possible) lost(p.rank, network_->last_error());
   return false;
 }
 

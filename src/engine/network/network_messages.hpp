@@ -161,13 +161,13 @@ class network_messages final : public single<network_messages>, public transport
   /// asking can tell.
   [[nodiscard]] bool rests() noexcept { return looks_.are_far(from_neighbours()) && nothing_waits(); }
 
-  /// What needs this rank's progress before it has left.
-  [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
   /// Is something left where it is since private memory is used up? (Or since there was no room to ask for it, for a moment.)
   [[nodiscard]] bool lacks_memory() const noexcept {
     return !announced_.empty() || !memory_.admits_arrival(0);
   }
 
+  /// What needs this rank's progress before it has left.
+  [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool has_waiting_for(std::int32_t rank) const noexcept;
   [[nodiscard]] std::size_t private_bytes_for(std::int32_t rank, transport::lane way) const noexcept;
   [[nodiscard]] std::size_t private_bytes_on(transport::lane way) const noexcept {
@@ -251,7 +251,7 @@ class network_messages final : public single<network_messages>, public transport
   void charge(network_peer& p, transport::lane way, std::size_t bytes, int sign) noexcept;
   bool has_credit(network_peer const& p, std::size_t bytes) const noexcept;
   bool send_first(network_peer& p, transport::lane way);
-  bool send_whole(network_peer& p, transport::lane way, transport::message* m);
+  bool send_whole(network_peer& p, transport::lane way, transport::message* m, bool& possible);
   bool send_counted(network_peer& p, transport::lane way, transport::message* m, std::uint32_t* kept_back);
   bool announce(network_peer& p, transport::lane way, transport::message* m);
   bool send_pieces(network_peer& p, outgoing_pieces& what);
@@ -350,6 +350,7 @@ class network_messages final : public single<network_messages>, public transport
   void charge(transport::message& m) noexcept;
   std::size_t left_of(frame const& f, std::int32_t source, std::byte* payload, std::size_t bytes) const;
   void deliver(transport::message* m);
+  void deliver_asked_for(transport::message* m);
   void owe(transport::message const& m);
   bool ask_for(announced_message const& what, transport::admission how);
   using lanes_of = std::array<bool, transport::lanes>;  ///< by index_of()
@@ -358,7 +359,6 @@ class network_messages final : public single<network_messages>, public transport
   void take_piece(transport::arrival const& what);
   void start_pieces(network_peer& p, std::uint64_t number);
 
-  void deliver_asked_for(transport::message* m);
   std::unique_ptr<transport::network> network_;
   shape shape_;
   transport::message_memory& memory_;
@@ -376,6 +376,7 @@ class network_messages final : public single<network_messages>, public transport
   std::vector<network_peer*> active_;     ///< something waits for them, or is owed to them
   std::unordered_map<std::uint64_t, transport::message*> offered_;  ///< announced by us, by number
   std::deque<announced_message> announced_;
+  std::array<std::size_t, transport::lanes> coming_{};      ///< that were asked for, by lane
   std::unordered_map<std::uint64_t, assembly> assemblies_;  ///< by sender and number
   transport::fifo<transport::message> arrived_[transport::lanes];
   open_buffer* free_buffers_ = nullptr;  ///< records that are not in use
@@ -383,7 +384,6 @@ class network_messages final : public single<network_messages>, public transport
   std::size_t const most_at_once_;       ///< bytes that the transport has read when send() returns
   std::size_t bundled_ = 0;              ///< messages that lie in bundles
   bool const by_host_;                   ///< those to all ranks of a host
-  std::array<std::size_t, transport::lanes> coming_{};      ///< that were asked for, by lane
   std::vector<network_peer*> bundling_;
   std::list<passing_on> passing_on_;
   std::vector<std::uint64_t> others_;  ///< messages of a bundle that has arrived: target, place

@@ -338,6 +338,7 @@ void direct_transfers::on_event(transport::operation& self, transport::completio
       all.piece_done(p);
       break;
     case transport::outcome::bad_key:
+    case transport::outcome::refused:
       all.in_messages(p);
       break;
     default:

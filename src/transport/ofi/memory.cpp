@@ -51,8 +51,9 @@ started ofi_network::transfer(peer& p, std::span<remote_piece const> far, std::s
     r->notifies = true;
     return seal(r);
   }
+  bool const whole = r->how == outcome::ok;
   started const result = seal(r);
-  if (told_at_once) say_word(p, wire::note, std::as_bytes(std::span(tag, 1)));
+  if (told_at_once && whole) say_word(p, wire::note, std::as_bytes(std::span(tag, 1)));
   return result;
 }
 
@@ -108,7 +109,7 @@ void ofi_network::enter_local(record* r, registration const* memory) {
       int const e = device_of(r).enter(r->near, r->bytes, FI_READ | FI_WRITE, r->entered);
       if (e != 0) {
         error_ = "libfabric cannot register " + std::to_string(r->bytes) + " bytes: " + words_of(e);
-        part_done(r, outcome::failed);
+        part_done(r, outcome::refused);
         return;
       }
     }

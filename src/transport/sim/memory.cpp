@@ -76,6 +76,7 @@ started sim_network::start_put(std::int32_t rank, std::span<remote_piece const> 
   std::size_t const bytes = sum(from);
   if (bytes != sum(to) || bytes > limits_.put_bytes) return started::unsupported;
   if (bytes == 0 && tag == nullptr) return started::complete;
+  if (tag == nullptr && refuses_memory(*with, events)) return started::under_way;
   std::size_t const words = tag == nullptr ? 8 : 16;
   if (to.size() == 1 && from.size() == 1 && words + bytes <= wire_.room() && with->jobs == 0) {
     // The common case: one packet.
@@ -137,6 +138,7 @@ started sim_network::start_get(std::int32_t rank, std::span<local_piece const> t
   std::uint64_t const bytes = sum(to);
   if (bytes != sum(from) || bytes > limits_.get_bytes) return started::unsupported;
   if (bytes == 0) return started::complete;
+  if (refuses_memory(*with, events)) return started::under_way;
   std::uint32_t index = no_operation;
   std::uint64_t place = 0;
   for (remote_piece const& p : from) {
@@ -332,6 +334,18 @@ imported sim_network::import_key(std::int32_t rank, std::span<std::byte const> k
 
 void sim_network::drop_key(std::int32_t /*peer*/, remote_key* key) {
   std::erase_if(keys_, [key](auto const& each) { return each.get() == key; });
+}
+
+/// As if there were no registration left for the caller's memory.
+bool sim_network::refuses_memory(peer_record& with, operation* events) {
+  if (events == nullptr || !events->asks(completion::finished) || with.misses >= most_misses ||
+      !choices_.chance(how_.misses))
+    return false;
+  ++with.misses;
+  std::uint32_t const index = open(with.way.rank, events, 0);
+  operations_[index].how = outcome::refused;
+  late_events_.push_back({index, operations_[index].serial, some_polls(), false});
+  return true;
 }
 
 bool sim_network::misses(peer_record& from, std::uint32_t operation) {

@@ -37,7 +37,7 @@ struct options {
   unsigned completions = 0;  ///< events that come late
   unsigned refuse = 0;       ///< starts that find no room
   unsigned connects = 0;     ///< connections that are refused, a few times
-  unsigned misses = 0;       ///< keys that are not known, a few times
+  unsigned misses = 0;       ///< keys that are not known, memory that is not reached; a few times
   unsigned errors = 0;       ///< operations that fail
 
   bool lockstep = false;                ///< one rank at a time
