@@ -89,6 +89,14 @@ class AtollRun(unittest.TestCase):
             self.assertIn("srun", errors)
             self.assertEqual(len({m[8] for m in LINE.finditer(out)}), 2)
 
+    def test_ranks_get_their_variables_in_an_allocation_that_exports_none(self):
+        # As in a script that was sent with `sbatch --export=NONE`.
+        if not self.slurm_runs():
+            self.skipTest("Slurm does not run here")
+        out, _ = self.run_job("", "-n", 2, "-E", "ATOLL_MY=it", "sh", "-c", "echo $ATOLL_MY has come",
+                              by=("SLURM_EXPORT_ENV=NONE", "salloc", "-Q", "-N", "2"))
+        self.assertEqual(out, "it has come\n" * 2)
+
     def test_input_is_for_the_first_rank_and_ends_for_all(self):
         for launcher in self.launchers():
             with self.subTest(launcher=launcher), tempfile.TemporaryFile("w+") as source:
