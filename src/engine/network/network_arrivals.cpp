@@ -163,6 +163,12 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
   return asked;
 }
 
+bool network_messages::lacks_memory() const noexcept {
+  return !memory_.admits_arrival(0) ||
+         std::any_of(announced_.begin(), announced_.end(),
+                     [this](announced_message const& each) { return !memory_.admits_arrival(each.bytes); });
+}
+
 /// Asks for what was announced, as far as there is memory. Of a lane of which one is used as soon as it is there (`soon`), for one whatever
 /// the limit, an answer if there is one; but for no other while one comes: all that peers may announce would be too much.
 bool network_messages::ask_for_announced(lanes_of soon) {

@@ -161,10 +161,8 @@ class network_messages final : public single<network_messages>, public transport
   /// asking can tell.
   [[nodiscard]] bool rests() noexcept { return looks_.are_far(from_neighbours()) && nothing_waits(); }
 
-  /// Is something left where it is since private memory is used up? (Or since there was no room to ask for it, for a moment.)
-  [[nodiscard]] bool lacks_memory() const noexcept {
-    return !announced_.empty() || !memory_.admits_arrival(0);
-  }
+  /// Is something left where it is since private memory is used up?
+  [[nodiscard]] bool lacks_memory() const noexcept;
 
   /// What needs this rank's progress before it has left.
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
