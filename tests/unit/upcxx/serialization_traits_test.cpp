@@ -162,6 +162,58 @@ TEST(serialization_traits, class_mechanisms_make_serializable_and_not_trivial) {
   static_assert(trivial<member_has_mechanism>, "only the class's own mechanism counts");
 }
 
+/// Which member is there, the program knows.
+union says_itself {
+  int number;
+  char text[4];
+  struct upcxx_serialization {
+    template <typename Writer>
+    static void serialize(Writer& w, says_itself const& o) {
+      w.write(o.number + 1);
+    }
+    template <typename Reader, typename Storage>
+    static says_itself* deserialize(Reader& r, Storage storage) {
+      return storage.construct(says_itself{r.template read<int>()});
+    }
+  };
+};
+union said_from_outside {
+  int number;
+  char text[4];
+};
+union stays_here {
+  int number;
+  UPCXX_SERIALIZED_DELETE()
+};
+union plain_union {
+  int number;
+  char text[4];
+};
+
+}  // namespace
+
+template <>
+struct upcxx::serialization<said_from_outside> {
+  template <typename Writer>
+  static void serialize(Writer& w, said_from_outside const& o) {
+    w.write(o.number + 2);
+  }
+  template <typename Reader, typename Storage>
+  static said_from_outside* deserialize(Reader& r, Storage storage) {
+    return storage.construct(said_from_outside{r.template read<int>()});
+  }
+};
+
+namespace {
+
+TEST(serialization_traits, unions_are_classes) {
+  static_assert(trivial<plain_union> && !trivial<says_itself> && !trivial<said_from_outside>);
+  static_assert(possible<says_itself> && possible<said_from_outside> && !possible<stays_here>);
+  EXPECT_EQ(test::round_trip(plain_union{3}).number, 3);
+  EXPECT_EQ(test::round_trip(says_itself{3}).number, 4);
+  EXPECT_EQ(test::round_trip(said_from_outside{3}).number, 5);
+}
+
 TEST(serialization_traits, deleted_ambiguous_hidden_and_half_mechanisms_are_not_serializable) {
   static_assert(!trivial<deleted> && !possible<deleted> && !possible<deleted_again> &&
                 !possible<below_deleted>);

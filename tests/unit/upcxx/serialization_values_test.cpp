@@ -1,5 +1,5 @@
 // std::optional, variant, unique_ptr, forward_list, filesystem::path, and what travels as bytes. What a program says
-// of these types itself comes first.
+// of these and of all other types of the standard itself comes first.
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <complex>
 #include <filesystem>
 #include <forward_list>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -229,6 +230,12 @@ struct empty_one {
   T operator()() const { return T(); }
 };
 
+/// For what a container has beside its elements.
+struct my_order : std::less<int> {};
+struct my_hash : std::hash<int> {};
+struct my_traits : std::char_traits<char> {};
+using my_string = std::basic_string<char, my_traits>;
+
 }  // namespace
 
 // As programs write them: for some types, and for every instance with a certain part.
@@ -256,6 +263,44 @@ struct upcxx::serialization<std::complex<long double>>
     : always<std::complex<long double>, empty_one<std::complex<long double>>> {};
 template <>
 struct upcxx::serialization<std::bitset<7>> : always<std::bitset<7>, empty_one<std::bitset<7>>> {};
+// Those that the specification lists.
+template <typename A>
+struct upcxx::serialization<std::vector<mine, A>>
+    : always<std::vector<mine, A>, empty_one<std::vector<mine, A>>> {};
+template <>
+struct upcxx::serialization<std::deque<mine>> : always<std::deque<mine>, empty_one<std::deque<mine>>> {};
+template <>
+struct upcxx::serialization<std::list<mine>> : always<std::list<mine>, empty_one<std::list<mine>>> {};
+template <>
+struct upcxx::serialization<my_string> : always<my_string, empty_one<my_string>> {};
+template <typename K>
+struct upcxx::serialization<std::set<K, my_order>>
+    : always<std::set<K, my_order>, empty_one<std::set<K, my_order>>> {};
+template <typename K>
+struct upcxx::serialization<std::map<K, mine>> : always<std::map<K, mine>, empty_one<std::map<K, mine>>> {};
+template <typename K>
+struct upcxx::serialization<std::unordered_multiset<K, my_hash>>
+    : always<std::unordered_multiset<K, my_hash>, empty_one<std::unordered_multiset<K, my_hash>>> {};
+template <typename T>
+struct upcxx::serialization<std::pair<mine, T>> : always<std::pair<mine, T>, empty_one<std::pair<mine, T>>> {
+};
+template <typename... T>
+struct upcxx::serialization<std::tuple<mine, T...>>
+    : always<std::tuple<mine, T...>, empty_one<std::tuple<mine, T...>>> {};
+template <std::size_t N>
+struct upcxx::serialization<std::array<mine, N>>
+    : always<std::array<mine, N>, empty_one<std::array<mine, N>>> {};
+template <>
+struct upcxx::serialization<std::less<mine>> : always<std::less<mine>, empty_one<std::less<mine>>> {};
+template <>
+struct upcxx::serialization<std::reference_wrapper<mine>> {
+  template <typename Writer>
+  static void serialize(Writer&, std::reference_wrapper<mine> const&) {}
+  template <typename Reader, typename Storage>
+  static long* deserialize(Reader&, Storage storage) {
+    return storage.construct(17);
+  }
+};
 
 namespace {
 
@@ -271,6 +316,31 @@ TEST(serialized_values, a_programs_own_specialisation_wins) {
   EXPECT_EQ(round_trip(std::complex<long double>(1, 2)), std::complex<long double>());
   EXPECT_TRUE(round_trip(std::bitset<7>("1")).none());
   EXPECT_FALSE(round_trip(std::vector<std::optional<mine>>{mine{1}}).front().has_value());
+}
+
+TEST(serialized_values, a_programs_own_specialisation_of_containers_and_products_wins) {
+  EXPECT_TRUE(round_trip(std::vector<mine>(2)).empty());
+  EXPECT_TRUE(round_trip(std::deque<mine>(2)).empty());
+  EXPECT_TRUE(round_trip(std::list<mine>(2)).empty());
+  EXPECT_TRUE(round_trip(my_string("text")).empty());
+  EXPECT_TRUE(round_trip(std::set<int, my_order>{1, 2}).empty());
+  EXPECT_TRUE(round_trip(std::map<int, mine>{{1, {1}}}).empty());
+  EXPECT_TRUE(round_trip(std::unordered_multiset<int, my_hash>{1, 1}).empty());
+  static_assert(!upcxx::is_trivially_serializable<std::pair<mine, int>>::value &&
+                !upcxx::is_trivially_serializable<std::tuple<mine, int>>::value &&
+                !upcxx::is_trivially_serializable<std::array<mine, 3>>::value &&
+                !upcxx::is_trivially_serializable<std::less<mine>>::value);
+  EXPECT_EQ(round_trip(std::pair(mine{1}, 2)).second, 0);
+  EXPECT_EQ(std::get<1>(round_trip(std::tuple(mine{1}, 2))), 0);
+  EXPECT_EQ(round_trip(std::array<mine, 2>{{{1}, {2}}})[1].value, 0);
+  mine object{1};
+  EXPECT_EQ(round_trip(std::ref(object)), 17);
+  message m;
+  m.w.write(std::less<mine>());
+  EXPECT_EQ(m.w.size(), 1U) << "a functor";
+  // Inside what the library carries.
+  EXPECT_TRUE(round_trip(std::vector<std::vector<mine>>(1, std::vector<mine>(2))).front().empty());
+  EXPECT_EQ(round_trip(std::map<int, std::pair<mine, int>>{{1, {mine{1}, 2}}})[1].second, 0);
 }
 
 }  // namespace

@@ -246,8 +246,7 @@ template <typename T>
 struct values_codec;
 template <typename T, typename Functions>
 struct custom_codec;
-/// Of a type of the standard that a program may have taught us to carry before we did: what the program says of
-/// it comes first.
+/// Of a type of the standard. What the program says of such a type comes first.
 template <typename T>
 struct std_codec : no_codec {};
 

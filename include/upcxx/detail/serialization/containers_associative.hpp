@@ -119,40 +119,40 @@ struct unordered_codec : reads_by_value<unordered_codec<Container, D, Element, H
 };
 
 template <typename K, typename C, typename A>
-struct codec<std::set<K, C, A>>
+struct std_codec<std::set<K, C, A>>
     : ordered_codec<std::set<K, C, A>, std::set<mapped_t<K>, mapped_t<C>, mapped_t<A>>, set_element<K>, C,
                     A> {};
 template <typename K, typename C, typename A>
-struct codec<std::multiset<K, C, A>>
+struct std_codec<std::multiset<K, C, A>>
     : ordered_codec<std::multiset<K, C, A>, std::multiset<mapped_t<K>, mapped_t<C>, mapped_t<A>>,
                     set_element<K>, C, A> {};
 template <typename K, typename T, typename C, typename A>
-struct codec<std::map<K, T, C, A>>
+struct std_codec<std::map<K, T, C, A>>
     : ordered_codec<std::map<K, T, C, A>, std::map<mapped_t<K>, mapped_t<T>, mapped_t<C>, mapped_t<A>>,
                     map_element<K, T>, C, A> {};
 template <typename K, typename T, typename C, typename A>
-struct codec<std::multimap<K, T, C, A>>
+struct std_codec<std::multimap<K, T, C, A>>
     : ordered_codec<std::multimap<K, T, C, A>,
                     std::multimap<mapped_t<K>, mapped_t<T>, mapped_t<C>, mapped_t<A>>, map_element<K, T>, C,
                     A> {};
 
 template <typename K, typename H, typename E, typename A>
-struct codec<std::unordered_set<K, H, E, A>>
+struct std_codec<std::unordered_set<K, H, E, A>>
     : unordered_codec<std::unordered_set<K, H, E, A>,
                       std::unordered_set<mapped_t<K>, mapped_t<H>, mapped_t<E>, mapped_t<A>>, set_element<K>,
                       H, E, A> {};
 template <typename K, typename H, typename E, typename A>
-struct codec<std::unordered_multiset<K, H, E, A>>
+struct std_codec<std::unordered_multiset<K, H, E, A>>
     : unordered_codec<std::unordered_multiset<K, H, E, A>,
                       std::unordered_multiset<mapped_t<K>, mapped_t<H>, mapped_t<E>, mapped_t<A>>,
                       set_element<K>, H, E, A> {};
 template <typename K, typename T, typename H, typename E, typename A>
-struct codec<std::unordered_map<K, T, H, E, A>>
+struct std_codec<std::unordered_map<K, T, H, E, A>>
     : unordered_codec<std::unordered_map<K, T, H, E, A>,
                       std::unordered_map<mapped_t<K>, mapped_t<T>, mapped_t<H>, mapped_t<E>, mapped_t<A>>,
                       map_element<K, T>, H, E, A> {};
 template <typename K, typename T, typename H, typename E, typename A>
-struct codec<std::unordered_multimap<K, T, H, E, A>>
+struct std_codec<std::unordered_multimap<K, T, H, E, A>>
     : unordered_codec<
           std::unordered_multimap<K, T, H, E, A>,
           std::unordered_multimap<mapped_t<K>, mapped_t<T>, mapped_t<H>, mapped_t<E>, mapped_t<A>>,

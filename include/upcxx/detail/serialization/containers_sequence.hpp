@@ -111,13 +111,14 @@ struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator
 };
 
 template <typename T, typename A>
-struct codec<std::vector<T, A>>
+struct std_codec<std::vector<T, A>>
     : sequence_codec<std::vector<T, A>, std::vector<mapped_t<T>, mapped_t<A>>, T, A> {};
 template <typename T, typename A>
-struct codec<std::deque<T, A>>
+struct std_codec<std::deque<T, A>>
     : sequence_codec<std::deque<T, A>, std::deque<mapped_t<T>, mapped_t<A>>, T, A> {};
 template <typename T, typename A>
-struct codec<std::list<T, A>> : sequence_codec<std::list<T, A>, std::list<mapped_t<T>, mapped_t<A>>, T, A> {};
+struct std_codec<std::list<T, A>>
+    : sequence_codec<std::list<T, A>, std::list<mapped_t<T>, mapped_t<A>>, T, A> {};
 
 template <typename T, typename A>
 struct std_codec<std::forward_list<T, A>>
@@ -145,8 +146,8 @@ struct std_codec<std::forward_list<T, A>>
 
 /// Characters are bytes whatever their traits are.
 template <typename Char, typename Traits, typename A>
-struct codec<std::basic_string<Char, Traits, A>>
-    : reads_by_value<codec<std::basic_string<Char, Traits, A>>,
+struct std_codec<std::basic_string<Char, Traits, A>>
+    : reads_by_value<std_codec<std::basic_string<Char, Traits, A>>,
                      std::basic_string<Char, Traits, mapped_t<A>>> {
   using string = std::basic_string<Char, Traits, A>;
   static constexpr bool serializable = detail::serializable<A>();

@@ -63,14 +63,11 @@ struct product_codec : reads_by_value<product_codec<Product, D, T...>, D> {
 };
 
 template <typename A, typename B>
-struct codec<std::pair<A, B>>
-    : std::conditional_t<is_trivially_serializable<std::pair<A, B>>::value, trivial_codec<std::pair<A, B>>,
-                         product_codec<std::pair<A, B>, std::pair<mapped_t<A>, mapped_t<B>>, A, B>> {};
+struct std_codec<std::pair<A, B>>
+    : product_codec<std::pair<A, B>, std::pair<mapped_t<A>, mapped_t<B>>, A, B> {};
 
 template <typename... T>
-struct codec<std::tuple<T...>>
-    : std::conditional_t<is_trivially_serializable<std::tuple<T...>>::value, trivial_codec<std::tuple<T...>>,
-                         product_codec<std::tuple<T...>, std::tuple<mapped_t<T>...>, T...>> {};
+struct std_codec<std::tuple<T...>> : product_codec<std::tuple<T...>, std::tuple<mapped_t<T>...>, T...> {};
 
 // --- std::array
 // -------------------------------------------------------------------------------------------------------
@@ -96,14 +93,13 @@ struct array_codec : reads_in_place<array_codec<T, N>, std::array<mapped_t<T>, N
 };
 
 template <typename T, std::size_t N>
-struct codec<std::array<T, N>> : std::conditional_t<is_trivially_serializable<std::array<T, N>>::value,
-                                                    trivial_codec<std::array<T, N>>, array_codec<T, N>> {};
+struct std_codec<std::array<T, N>> : array_codec<T, N> {};
 
 // --- std::reference_wrapper: what it refers to
 // ------------------------------------------------------------------------
 
 template <typename T>
-struct codec<std::reference_wrapper<T>> {
+struct std_codec<std::reference_wrapper<T>> {
   static constexpr bool serializable = detail::serializable<T>();
   using deserialized_type = mapped_t<T&>;
   static constexpr std::size_t static_bound = static_bound_v<T>;
@@ -121,22 +117,23 @@ struct codec<std::reference_wrapper<T>> {
 // --------------------------------------------------
 
 template <typename T>
-struct codec<std::allocator<T>> : stateless_codec<std::allocator<T>, std::allocator<mapped_t<T>>> {};
+struct std_codec<std::allocator<T>> : stateless_codec<std::allocator<T>, std::allocator<mapped_t<T>>> {};
 template <typename T>
 struct trivial_by_default<std::allocator<T>> : never_trivial {};
 
 /// `less<T>` arrives as `less<U>` where `T` arrives as `U`; all else about such functors
 /// is the rule for classes.
 template <typename Functor, bool Asymmetric>
-struct functor_trivially : std::bool_constant<!Asymmetric && std::is_trivially_copyable_v<Functor>> {};
+struct functor_trivially : std::bool_constant<!Asymmetric && std::is_trivially_copyable_v<Functor> &&
+                                              !mentions_mechanism<Functor>()> {};
 
 #define ATOLL_MAPPED_FUNCTOR(functor)                                                                    \
   template <typename T>                                                                                  \
   struct trivial_by_default<std::functor<T>> : functor_trivially<std::functor<T>, asymmetric<T>()> {};   \
   template <typename T>                                                                                  \
-  struct codec<std::functor<T>>                                                                          \
+  struct std_codec<std::functor<T>>                                                                      \
       : std::conditional_t<asymmetric<T>(), stateless_codec<std::functor<T>, std::functor<mapped_t<T>>>, \
-                           selected_codec<std::functor<T>>> {};
+                           no_codec> {};
 ATOLL_MAPPED_FUNCTOR(hash)
 ATOLL_MAPPED_FUNCTOR(equal_to)
 ATOLL_MAPPED_FUNCTOR(not_equal_to)

@@ -104,11 +104,11 @@ struct name_probe : T, name_bait {};
 
 template <typename T>
 constexpr bool mentions_mechanism() {
-  if constexpr (!std::is_class_v<T>) {
+  if constexpr (!std::is_class_v<T> && !std::is_union_v<T>) {
     return false;
   } else if constexpr (specialises_serialization<T> || access::has_nested<T>) {
     return true;
-  } else if constexpr (std::is_final_v<T> || !std::is_trivially_copyable_v<T>) {
+  } else if constexpr (std::is_union_v<T> || std::is_final_v<T> || !std::is_trivially_copyable_v<T>) {
     return false;
   } else {
     return !requires { typename name_probe<T>::upcxx_serialization; };
@@ -151,18 +151,21 @@ struct trivial_by_default<view<T, Iter>> : never_trivial {};
 template <typename T>
 struct trivial_by_default<deserializing_iterator<T>> : never_trivial {};
 
-// Decided by their elements, whatever std::is_trivially_copyable says of them.
+// Decided by their elements, whatever std::is_trivially_copyable says of them, where the program says nothing.
 template <typename A, typename B>
 struct trivial_by_default<std::pair<A, B>> {
-  static constexpr bool value = is_trivially_serializable<A>::value && is_trivially_serializable<B>::value;
+  static constexpr bool value = is_trivially_serializable<A>::value && is_trivially_serializable<B>::value &&
+                                !specialises_serialization<std::pair<A, B>>;
 };
 template <typename... T>
 struct trivial_by_default<std::tuple<T...>> {
-  static constexpr bool value = (is_trivially_serializable<T>::value && ...);
+  static constexpr bool value =
+      (is_trivially_serializable<T>::value && ...) && !specialises_serialization<std::tuple<T...>>;
 };
 template <typename T, std::size_t N>
 struct trivial_by_default<std::array<T, N>> {
-  static constexpr bool value = is_trivially_serializable<T>::value;
+  static constexpr bool value =
+      is_trivially_serializable<T>::value && !specialises_serialization<std::array<T, N>>;
 };
 
 }  // namespace detail
@@ -329,7 +332,7 @@ struct require_serializable {
   static constexpr bool is_function = std::is_function_v<wire>;
 
   static constexpr bool is_deleted() {
-    if constexpr (std::is_class_v<wire>) {
+    if constexpr (std::is_class_v<wire> || std::is_union_v<wire>) {
       if constexpr (access::has_nested<wire>) {
         return std::is_base_of_v<deleted_mechanism, access::nested<wire>> && !serializable<T>();
       }
@@ -337,10 +340,7 @@ struct require_serializable {
     return false;
   }
   static constexpr bool is_incomplete_mechanism() {
-    if constexpr (std::is_class_v<wire>) {
-      return mentions_mechanism<wire>() && !is_deleted() && !serializable<T>();
-    }
-    return false;
+    return mentions_mechanism<wire>() && !is_deleted() && !serializable<T>();
   }
 
   static_assert(!is_array,
