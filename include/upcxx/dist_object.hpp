@@ -194,6 +194,9 @@ class dist_object {
   template <typename U = T>  // a template, so that values that cannot be sent may be held all the same
   ATOLL_NODISCARD_FUTURE future<typename detail::fetched<U>::type> fetch(intrank_t rank) const {
     static_assert(is_serializable<U>::value, "dist_object::fetch: T must be Serializable");
+    static_assert(
+        !detail::carries_view<U>(),
+        "dist_object::fetch: T is or contains a view, which would look into a message that nobody keeps");
     return rpc(
         team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);
   }

@@ -2,6 +2,7 @@
 
 /// Serialization: how objects travel between processes. Views are in <upcxx/view.hpp>.
 
+#include <upcxx/detail/serialization/carries_view.hpp>
 #include <upcxx/detail/serialization/class_codecs.hpp>
 #include <upcxx/detail/serialization/class_macros.hpp>
 #include <upcxx/detail/serialization/codec.hpp>
@@ -23,6 +24,8 @@ requires(is_serializable<T>::value) struct traits_of<T> {
 
   /// What `object` would arrive as: serializes it to scratch memory and reads it back. Not for views.
   static deserialized_type deserialized_value(T const& object) {
+    static_assert(!carries_view<T>(),
+                  "deserialized_value: what arrives would contain a view of memory that ends with this call");
     alignas(message_alignment) std::byte small[512];
     atl::serialization::heap_buffer large;
     writer w(small, 0, sizeof(small), atl::serialization::heap_buffer::grow, &large);

@@ -334,10 +334,5 @@ struct codec<view<T, Iter>> : reads_by_value<codec<view<T, Iter>>, view<T>> {
   static void skip(reader& r) { value(r); }
 };
 
-template <typename T>
-inline constexpr bool is_view = false;
-template <typename T, typename Iter>
-inline constexpr bool is_view<view<T, Iter>> = true;
-
 }  // namespace detail
 }  // namespace upcxx::inline UPCXX_MODE

@@ -1,4 +1,4 @@
-// expect: a callback cannot return a view; return a container
+// expect: a callback cannot return a view, nor what contains one
 #include <upcxx/rpc.hpp>
 #include <upcxx/view.hpp>
 

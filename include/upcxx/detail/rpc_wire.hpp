@@ -21,10 +21,6 @@ template <class T>
 inline constexpr bool is_dist_object_v = false;
 template <class T>
 inline constexpr bool is_dist_object_v<dist_object<T>> = true;
-template <class T>
-inline constexpr bool is_view_v = false;
-template <class T, class Iter>
-inline constexpr bool is_view_v<view<T, Iter>> = true;
 
 // ---- the function
 // ----------------------------------------------------------------------------------------------
@@ -140,8 +136,10 @@ concept rpc_callable = std::is_invocable_v<typename wire_function<std::decay_t<F
 /// Wire types of a result, and the values that operation completion carries.
 template <class R>
 struct rpc_return {
-  static_assert(!is_view_v<std::remove_cvref_t<R>>,
-                "rpc: a callback cannot return a view; return a container");
+  static_assert(
+      !carries_view<R>(),
+      "rpc: a callback cannot return a view, nor what contains one: it would look into the answer, which "
+      "nobody keeps; return a container");
   static_assert(
       is_serializable<std::remove_cvref_t<R>>::value,
       "rpc: the callback's result is not Serializable; return void or use rpc_ff if it is not needed");
@@ -155,8 +153,10 @@ struct rpc_return<void> {
 };
 template <class... T>
 struct rpc_return<future<T...>> {
-  static_assert(!(is_view_v<std::remove_cvref_t<T>> || ...),
-                "rpc: a callback cannot return a future of a view");
+  static_assert(
+      !(carries_view<T>() || ...),
+      "rpc: a callback cannot return a future of a view, nor of what contains one: it would look into the "
+      "answer, which nobody keeps; return a future of a container");
   static_assert((is_serializable<std::remove_cvref_t<T>>::value && ...),
                 "rpc: a value of the future that the callback returns is not Serializable");
   using wire = type_list<std::remove_cvref_t<T>...>;

@@ -113,6 +113,10 @@ auto reduce_object(T&& value, Op&& op, intrank_t root, team const& over, Cx&& co
   using type = std::remove_cvref_t<T>;
   using operation = std::decay_t<Op>;
   static_assert(is_serializable<type>::value, "reduce_*_nontrivial: T must be Serializable");
+  static_assert(
+      !carries_view<type>(),
+      "reduce_*_nontrivial: a view, or what contains one, would look into a message that nobody keeps; "
+      "reduce containers");
   static_assert(std::is_same_v<deserialized_type_t<type>, type>,
                 "reduce_*_nontrivial: T must arrive as a T: its serialization may not be asymmetric");
   static_assert(std::is_invocable_r_v<type, operation&, type, type> ||
@@ -143,6 +147,10 @@ ATOLL_NODISCARD_FUTURE auto broadcast_nontrivial(T&& value, intrank_t root, team
                                                  Cx&& completions = operation_cx::as_future()) {
   using type = std::remove_cvref_t<T>;
   static_assert(is_serializable<type>::value, "broadcast_nontrivial: T must be Serializable");
+  static_assert(
+      !detail::carries_view<type>(),
+      "broadcast_nontrivial: a view, or what contains one, would look into a message that nobody keeps; "
+      "broadcast a container");
   detail::check_collective("broadcast_nontrivial");
   detail::check_root(root, team, "broadcast_nontrivial");
   using buffer = detail::object_buffer<type>;
