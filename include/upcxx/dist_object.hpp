@@ -75,10 +75,11 @@ struct no_element {
   no_element() {}
 };
 
-/// What fetch() gives; anything for a type that cannot be sent, so that fetch() can say so itself.
+/// What fetch() gives: what an rpc does that returns a reference to the value, without the const of a T that has it.
+/// Anything for a type that cannot be sent, so that fetch() can say so itself.
 template <class T, bool = is_serializable<T>::value>
 struct fetched {
-  using type = deserialized_type_t<T>;
+  using type = deserialized_type_t<T const&>;
 };
 template <class T>
 struct fetched<T, false> {

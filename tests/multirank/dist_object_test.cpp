@@ -118,9 +118,11 @@ TEST_F(dist_object_test, team_is_the_one_of_construction) {
 TEST_F(dist_object_test, fetch_returns_the_value_of_every_rank_of_the_team) {
   dist_object<std::vector<std::string>> d({std::to_string(me), "of", std::to_string(n)});
   dist_object<int> l(upcxx::local_team(), 100 * upcxx::local_team().rank_me());
+  dist_object<std::string const> c(std::to_string(me));
   for (int r = 0; r < n; ++r) {
     static_assert(std::is_same_v<decltype(d.fetch(r)), upcxx::future<std::vector<std::string>>>);
     EXPECT_EQ(d.fetch(r).wait(), (std::vector<std::string>{std::to_string(r), "of", std::to_string(n)}));
+    EXPECT_EQ(c.fetch(r).wait(), std::to_string(r));
   }
   for (int r = 0; r < upcxx::local_team().rank_n(); ++r) {
     EXPECT_EQ(l.fetch(r).wait(), 100 * r);
