@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <atoll/engine/host_map.hpp>
+#include <atoll/engine/period.hpp>
 #include <atoll/engine/rma.hpp>
 #include <atoll/engine/team.hpp>
 #include <upcxx/completion.hpp>
@@ -36,6 +37,7 @@ struct atomic_domain_state {
   std::uint32_t operations = 0;                            ///< one bit for each atomic_op
   engine::atomics_by by = engine::atomics_by::processors;  ///< those on memory that is not `here`
   engine::host_map::reach here;  ///< memory on which this process does them: that of its host, or none
+  std::uint64_t period = 0;      ///< of the library; with the end of that the domain is inactive
 };
 
 /// Type of a domain's cells, for messages and for comparing.
@@ -130,8 +132,10 @@ class atomic_domain final {
     atl::rt::close_atomic_domain(state_, detail::progress_of(lev));
   }
 
-  /// False after default construction, destroy(), and being moved from.
-  [[nodiscard]] bool is_active() const { return state_.operations != 0; }
+  /// False after default construction, destroy(), being moved from, and the finalize that ends the library.
+  [[nodiscard]] bool is_active() const {
+    return state_.operations != 0 && state_.period == atl::engine::periods_ended();
+  }
 
   /// Reads the object.
   template <typename Cx = decltype(operation_cx::as_future())>

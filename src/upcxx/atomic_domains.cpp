@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <atoll/engine/collectives.hpp>
+#include <atoll/engine/period.hpp>
 #include <upcxx/atomic.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/runtime.hpp>
@@ -124,6 +125,10 @@ engine::atomics_by choose_together(engine::team_view& team, std::uint32_t operat
   return by;
 }
 
+bool is_active(atomic_domain_state const& domain) {
+  return domain.operations != 0 && domain.period == engine::periods_ended();
+}
+
 bool spans_hosts(engine::team_view const& team) {
   return static_cast<engine::team_data const&>(team).hosts != nullptr;
 }
@@ -177,7 +182,8 @@ atomic_domain_state open_atomic_domain(engine::team_view& team, std::uint32_t op
                  list(operations & bitwise_operations).c_str());
   }
   if (compare) compare_with_first(team, {operations, cell});
-  atomic_domain_state domain{team.id, operations, engine::atomics_by::processors, engine::hosts.whole()};
+  atomic_domain_state domain{team.id, operations, engine::atomics_by::processors, engine::hosts.whole(),
+                             engine::periods_ended()};
   if (spans_hosts(team)) {
     domain.by = choose_together(team, operations, cell);
     if (domain.by == engine::atomics_by::network_alone) domain.here = {};
@@ -193,10 +199,10 @@ void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {
     return;
   }
   check_collective("atomic_domain::destroy");
-  if (domain.operations == 0) {
+  if (!is_active(domain)) {
     check_failed(
         "atomic_domain::destroy: the domain is inactive: default-constructed, moved from, "
-        "or destroyed already");
+        "destroyed already, or from before finalize");
   }
   engine::team_view* const team = engine::find_team(domain.team);
   if (team == nullptr) {
@@ -220,8 +226,10 @@ void check_atomic(atomic_domain_state const& domain, int operation, std::uint64_
                   std::uint64_t address, std::size_t bytes, int order) noexcept {
   char const* const call = atomic_call_name(operation);
   check_injection(call);
-  if (domain.operations == 0) {
-    check_failed("%s: the domain is inactive: default-constructed, moved from, or destroyed", call);
+  if (!is_active(domain)) {
+    check_failed(
+        "%s: the domain is inactive: default-constructed, moved from, destroyed, or from before finalize",
+        call);
   }
   if ((domain.operations >> operation & 1U) == 0) {
     check_failed("%s: the domain was constructed for {%s} only; add atomic_op::%s to its operations", call,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <upcxx/upcxx.hpp>
 
@@ -19,6 +20,8 @@ std::unique_ptr<upcxx::persona> kept_persona;
 std::optional<upcxx::team_id> kept_id;
 upcxx::persona early;  // constructed before init
 std::optional<upcxx::persona_scope> kept_scope;
+upcxx::atomic_domain<int> kept_domain;
+std::unique_ptr<upcxx::atomic_domain<int>> other_domain;
 }  // namespace
 
 int main() {
@@ -43,6 +46,17 @@ int main() {
     kept_pointer = upcxx::new_<int>(3);
     kept_persona = std::make_unique<upcxx::persona>();
     kept_id = upcxx::world().id();
+    // Those of the period before are gone, and may be replaced and destroyed.
+    failures += kept_domain.is_active() ? 1 : 0;
+    kept_domain = upcxx::atomic_domain<int>({upcxx::atomic_op::fetch_inc});
+    auto another = std::make_unique<upcxx::atomic_domain<int>>(std::vector{upcxx::atomic_op::load});
+    if (other_domain) {
+      upcxx::atomic_domain<int> const moved(std::move(*other_domain));
+      failures += moved.is_active() ? 1 : 0;
+    }
+    other_domain = std::move(another);
+    failures += kept_domain.is_active() && other_domain->is_active() ? 0 : 1;
+    failures += kept_domain.fetch_inc(kept_pointer, std::memory_order_relaxed).wait() == 3 ? 0 : 1;
     int ran = 0;
     early.lpc_ff([&ran] { ++ran; });
     {
@@ -59,6 +73,7 @@ int main() {
     upcxx::finalize();
     failures += upcxx::initialized() ? 1 : 0;
     failures += kept_future.ready() ? 0 : 1;
+    failures += kept_domain.is_active() ? 1 : 0;
   }
   return failures;
 }
