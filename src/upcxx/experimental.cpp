@@ -1,6 +1,7 @@
 // Compiled parts of include/upcxx/experimental: variables of the environment, lines of output,
 // the heap's end.
 
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
@@ -33,11 +34,36 @@ void environment_refused(char const* name, char const* text) {
   check_failed("os_env: %s=%s: not a value of the type that the program asks for", name, text);
 }
 
+namespace {
+
+struct integer_form {
+  bool negative;
+  int base;  ///< 16 after 0x, else 10: nobody who writes 010 or 08 means octal
+};
+integer_form form_of(char const* text) {
+  while (std::isspace(static_cast<unsigned char>(*text)) != 0) ++text;
+  bool const negative = *text == '-';
+  if (negative || *text == '+') ++text;
+  return {negative, text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10};
+}
+
+}  // namespace
+
 std::int64_t environment_integer(char const* name, char const* text) {
   char* rest = nullptr;
   errno = 0;
-  std::int64_t const value = std::strtoll(text, &rest, 0);
+  std::int64_t const value = std::strtoll(text, &rest, form_of(text).base);
   if (errno != 0 || rest == text || *rest != '\0') environment_refused(name, text);
+  return value;
+}
+
+std::uint64_t environment_unsigned(char const* name, char const* text) {
+  auto const [negative, base] = form_of(text);
+  char* rest = nullptr;
+  errno = 0;
+  std::uint64_t const value = std::strtoull(text, &rest, base);
+  if (errno != 0 || rest == text || *rest != '\0') environment_refused(name, text);
+  if (negative && value != 0) environment_refused(name, text);  // strtoull wraps
   return value;
 }
 

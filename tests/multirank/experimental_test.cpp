@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <upcxx/upcxx.hpp>
@@ -34,6 +36,25 @@ TEST(os_env, reads_values_of_many_types) {
   EXPECT_EQ(ex::os_env("EXPERIMENTAL_EMPTY", 7), 7);
   EXPECT_EQ(ex::os_env<int>("EXPERIMENTAL_UNSET"), 0);
   EXPECT_EQ(ex::os_env<std::string>("EXPERIMENTAL_UNSET", "other"), "other");
+}
+
+TEST(os_env, reads_integers_of_all_widths_decimal_or_hexadecimal) {
+  auto const set = [](char const* text) { ::setenv("EXPERIMENTAL_NUMBER", text, 1); };
+  set("010");
+  EXPECT_EQ(ex::os_env<int>("EXPERIMENTAL_NUMBER"), 10);
+  EXPECT_EQ(ex::os_env<unsigned>("EXPERIMENTAL_NUMBER"), 10U);
+  EXPECT_EQ(ex::os_env("EXPERIMENTAL_NUMBER", 1, 0), 10);
+  set("08");
+  EXPECT_EQ(ex::os_env<long>("EXPERIMENTAL_NUMBER"), 8);
+  set("0x1F");
+  EXPECT_EQ(ex::os_env<int>("EXPERIMENTAL_NUMBER"), 31);
+  EXPECT_EQ(ex::os_env<unsigned char>("EXPERIMENTAL_NUMBER"), 31);
+  set("-0x10");
+  EXPECT_EQ(ex::os_env<short>("EXPERIMENTAL_NUMBER"), -16);
+  set("18446744073709551615");
+  EXPECT_EQ(ex::os_env<std::uint64_t>("EXPERIMENTAL_NUMBER"), ~std::uint64_t{0});
+  set("-9223372036854775808");
+  EXPECT_EQ(ex::os_env<std::int64_t>("EXPERIMENTAL_NUMBER"), std::numeric_limits<std::int64_t>::min());
 }
 
 TEST(os_env, reads_sizes) {

@@ -16,6 +16,7 @@ namespace atl::rt {
 ATOLL_EXPORT char const* environment(char const* name) noexcept;
 /// Its value as a number or yes/no. They stop the job with the text if it is none.
 ATOLL_EXPORT std::int64_t environment_integer(char const* name, char const* text);
+ATOLL_EXPORT std::uint64_t environment_unsigned(char const* name, char const* text);
 ATOLL_EXPORT double environment_real(char const* name, char const* text);
 ATOLL_EXPORT bool environment_boolean(char const* name, char const* text);
 /// A size in bytes: "64M"; a bare number is in units of `unit` bytes.
@@ -28,7 +29,8 @@ namespace upcxx::inline UPCXX_MODE::experimental {
 
 /// Value of the environment variable `name`, or `otherwise` if it is unset or, except for strings, empty.
 /// Reads what getenv_console reads. T is std::string, a number, bool (yes, no, 1, 0, ...), or a type with
-/// operator>> for streams (the program includes <sstream>). Stops the job with a message if the text is no T.
+/// operator>> for streams (the program includes <sstream>). Integers are decimal, or hexadecimal after 0x. Stops the
+/// job with a message if the text is no T.
 template <typename T>
 T os_env(std::string const& name, T const& otherwise) {
   char const* const text = atl::rt::environment(name.c_str());
@@ -38,11 +40,13 @@ T os_env(std::string const& name, T const& otherwise) {
     if (text == nullptr || *text == '\0') return otherwise;
     if constexpr (std::is_same_v<T, bool>) {
       return atl::rt::environment_boolean(name.c_str(), text);
+    } else if constexpr (std::is_unsigned_v<T>) {
+      std::uint64_t const value = atl::rt::environment_unsigned(name.c_str(), text);
+      if (static_cast<T>(value) != value) atl::rt::environment_refused(name.c_str(), text);
+      return static_cast<T>(value);
     } else if constexpr (std::is_integral_v<T>) {
       std::int64_t const value = atl::rt::environment_integer(name.c_str(), text);
-      if (static_cast<std::int64_t>(static_cast<T>(value)) != value || (std::is_unsigned_v<T> && value < 0)) {
-        atl::rt::environment_refused(name.c_str(), text);
-      }
+      if (static_cast<T>(value) != value) atl::rt::environment_refused(name.c_str(), text);
       return static_cast<T>(value);
     } else if constexpr (std::is_floating_point_v<T>) {
       return static_cast<T>(atl::rt::environment_real(name.c_str(), text));
