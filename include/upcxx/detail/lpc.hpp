@@ -155,7 +155,9 @@ struct lpc_round_trip final : atl::rt::task {
       std::remove_cvref_t<R> pending = call_once(*self->function);
       pending.then([self](auto const&... v) {
         self->keep(static_cast<values*>(nullptr), v...);
-        self->go_back();
+        // Not at once: this may run inside the program's own fulfill_result, and the initiator's callbacks may not.
+        self->turn_back();
+        atl::rt::enqueue(*self->initiator, self);
       });
     } else {
       self->results.emplace(call_once(*self->function));
@@ -168,9 +170,13 @@ struct lpc_round_trip final : atl::rt::task {
     results.emplace(passed_on<V>(const_cast<U&>(v))...);
   }
 
-  void go_back() {
+  void turn_back() {
     function.reset();  // captures end on the target
     run = &finish;
+  }
+
+  void go_back() {
+    turn_back();
     atl::rt::thread_state& thread = atl::rt::this_thread();
     if (thread.in_user_progress && initiator->holder.load(std::memory_order_relaxed) == &thread) {
       atl::rt::persona_state* const outer = std::exchange(thread.current, initiator);

@@ -134,6 +134,28 @@ TEST(persona_queue, a_function_may_return_a_future_of_its_own_persona) {
   asker.join();
 }
 
+TEST(persona_queue, the_end_of_a_returned_future_runs_no_callback_of_the_asking_persona) {
+  upcxx::persona asking;
+  upcxx::persona_scope const scope(asking);
+  upcxx::promise<int> later;
+  int seen = 0;
+  upcxx::default_persona().lpc([&] { return later.get_future(); }).then([&](int value) {
+    EXPECT_TRUE(upcxx::current_persona().active_with_caller());
+    EXPECT_EQ(&upcxx::current_persona(), &asking);
+    seen = value;
+  });
+  upcxx::progress();
+  bool fulfilled = false;
+  upcxx::default_persona().lpc_ff([&] {
+    later.fulfill_result(7);  // of progress level none
+    EXPECT_EQ(seen, 0);
+    fulfilled = true;
+  });
+  progress_until([&] { return seen != 0; });
+  EXPECT_TRUE(fulfilled);
+  EXPECT_EQ(seen, 7);
+}
+
 TEST(persona_queue, a_persona_wanders_between_threads_under_a_mutex) {
   constexpr int threads = 4;
   constexpr int rounds = 300;
