@@ -28,6 +28,13 @@ text_output& text_output::operator<<(char const* value) {
   return *this;
 }
 
+text_output& text_output::operator<<(signed char const* value) {
+  return *this << reinterpret_cast<char const*>(value);
+}
+text_output& text_output::operator<<(unsigned char const* value) {
+  return *this << reinterpret_cast<char const*>(value);
+}
+
 #define ATOLL_DEFINE_OUTPUT(type)                    \
   text_output& text_output::operator<<(type value) { \
     buffer_->out << value;                           \
@@ -35,7 +42,11 @@ text_output& text_output::operator<<(char const* value) {
   }
 ATOLL_DEFINE_OUTPUT(std::string_view)
 ATOLL_DEFINE_OUTPUT(char)
+ATOLL_DEFINE_OUTPUT(signed char)
+ATOLL_DEFINE_OUTPUT(unsigned char)
 ATOLL_DEFINE_OUTPUT(bool)
+ATOLL_DEFINE_OUTPUT(short)
+ATOLL_DEFINE_OUTPUT(unsigned short)
 ATOLL_DEFINE_OUTPUT(int)
 ATOLL_DEFINE_OUTPUT(unsigned)
 ATOLL_DEFINE_OUTPUT(long)

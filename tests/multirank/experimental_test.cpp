@@ -73,6 +73,11 @@ TEST(say, prints_whole_lines) {
   ex::say(out, "rank %d: ") << upcxx::intrank_t{1};
   std::string const me = std::to_string(upcxx::rank_me());
   EXPECT_EQ(out.str(), "[" + me + "] x is 7 0.5 ytrue\nplain\nrank " + me + ": 1\n");
+  out.str("");
+  unsigned char const bytes[] = {'b', 'y', 't', 'e', 's', 0};
+  ex::say(out, "") << static_cast<unsigned char>('u') << static_cast<signed char>('s') << bytes << std::hex
+                   << static_cast<short>(-1) << static_cast<unsigned short>(255);
+  EXPECT_EQ(out.str(), "usbytesffffff\n") << "as streams write them";
 }
 
 TEST(relocation, verifies_what_all_have) {

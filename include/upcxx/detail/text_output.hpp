@@ -21,8 +21,14 @@ class ATOLL_EXPORT text_output {
 
   text_output& operator<<(char const* value);
   text_output& operator<<(std::string_view value);
+  text_output& operator<<(signed char const* value);  // text, like that of unsigned char
+  text_output& operator<<(unsigned char const* value);
   text_output& operator<<(char value);
+  text_output& operator<<(signed char value);
+  text_output& operator<<(unsigned char value);
   text_output& operator<<(bool value);
+  text_output& operator<<(short value);
+  text_output& operator<<(unsigned short value);
   text_output& operator<<(int value);
   text_output& operator<<(unsigned value);
   text_output& operator<<(long value);

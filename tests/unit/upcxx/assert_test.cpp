@@ -12,6 +12,7 @@ namespace {
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <iomanip>
 #include <ostream>
 #include <string>
@@ -59,6 +60,9 @@ TEST(upcxx_assert, failure_names_condition_place_and_message) {
                "ff 1/2\ntrue    7");
   EXPECT_DEATH(UPCXX_ASSERT_ALWAYS(false, std::string("text")), "false: text");
   EXPECT_DEATH(UPCXX_ASSERT_ALWAYS(false, 42), "false: 42");
+  std::uint8_t const letter = 'x';
+  signed char const text[] = {'t', 'e', 'x', 't', 0};
+  EXPECT_DEATH(UPCXX_ASSERT_ALWAYS(false, letter << text), "false: xtext");
 }
 
 TEST(upcxx_assert, failure_is_an_abort) {
