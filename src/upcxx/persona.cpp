@@ -49,6 +49,23 @@ void check_thread_end(thread_state const& t) noexcept {
   }
 }
 
+/// Appends what other threads have queued to the holder's own list, oldest first.
+void take_inbox(persona_state& persona) noexcept {
+  if (persona.inbox.load(std::memory_order_relaxed) == nullptr) return;
+  // Acquire: pairs with the release in enqueue_from_elsewhere.
+  task* newest = persona.inbox.exchange(nullptr, std::memory_order_acquire);
+  task* const last = newest;
+  task* oldest = nullptr;
+  while (newest != nullptr) {
+    task* const next = newest->next;
+    newest->next = oldest;
+    oldest = newest;
+    newest = next;
+  }
+  (persona.last != nullptr ? persona.last->next : persona.first) = oldest;
+  persona.last = last;
+}
+
 /// Owns a thread's state. Work that is still queued when the thread ends is lost with it.
 struct thread_owner {
   std::unique_ptr<thread_state> state;
@@ -90,7 +107,8 @@ void push_scope(scope_state& scope, persona_state& persona) {
         "or give the scopes a mutex");
   }
   persona.holder.store(&t, std::memory_order_relaxed);
-  ++persona.uses;
+  // What we queue from now on goes to the holder's own list, and comes after what we queued before.
+  if (persona.uses++ == 0) take_inbox(persona);
   scope.active = &persona;
   scope.below = t.top;
   scope.current_before = t.current;
@@ -214,25 +232,9 @@ void check_waiter(std::uint16_t persona) noexcept {
 void check_thread_ends(bool wanted) noexcept { ends_checked.store(wanted, std::memory_order_relaxed); }
 
 bool run_tasks(thread_state& t, persona_state& persona) noexcept {
+  take_inbox(persona);
   task* work = persona.first;
   persona.first = persona.last = nullptr;
-  if (persona.inbox.load(std::memory_order_relaxed) != nullptr) {
-    task* newest = persona.inbox.exchange(nullptr, std::memory_order_acquire);
-    task* oldest = nullptr;
-    while (newest != nullptr) {
-      task* const next = newest->next;
-      newest->next = oldest;
-      oldest = newest;
-      newest = next;
-    }
-    if (work == nullptr) {
-      work = oldest;
-    } else {
-      task* end = work;
-      while (end->next != nullptr) end = end->next;
-      end->next = oldest;
-    }
-  }
   if (work == nullptr) return false;
   persona_state* const outer = t.current;
   t.current = &persona;

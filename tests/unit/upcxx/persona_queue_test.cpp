@@ -31,6 +31,26 @@ TEST(persona_queue, own_calls_run_in_order_and_only_in_progress) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
+TEST(persona_queue, calls_from_before_a_scope_run_before_those_of_the_scope) {
+  upcxx::persona other;
+  std::vector<int> order;
+  auto const queue = [&](int i) { other.lpc_ff([&order, i] { order.push_back(i); }); };
+  queue(0);
+  std::thread([&] { queue(1); }).join();
+  {
+    upcxx::persona_scope const scope(other);
+    queue(2);
+  }
+  queue(3);
+  std::thread([&] {  // finds some in the list of the holder before, some not
+    upcxx::persona_scope const scope(other);
+    queue(4);
+    upcxx::progress();
+  })
+      .join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
 TEST(persona_queue, calls_queued_by_a_callback_run_in_a_later_round) {
   int depth = 0;
   struct again {
