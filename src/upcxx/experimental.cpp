@@ -23,6 +23,7 @@
 #include "engine/rma/remote_memory.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
+#include "upcxx/leaks.hpp"
 
 namespace atl::rt {
 
@@ -120,6 +121,8 @@ void destroy_heap() {
   meet();  // nobody takes back what a peer's device or network still holds
   engine::remote_memory::here().end_of_heap();
   memory::host_heap().reset();
+  forget_allocations();
+  forget_forms();
   engine::world->host.own_page().heap_complete.store(0, std::memory_order_relaxed);  // barriers on both sides
   engine::host_map const& hosts = engine::hosts;
   engine::world->region.release(hosts.heap_begin, hosts.heap_end - hosts.heap_begin);

@@ -162,6 +162,12 @@ void forget_allocation(std::uint64_t offset) noexcept {
   all.by_offset.erase(offset);
 }
 
+void forget_allocations() noexcept {
+  sites& all = known_sites();
+  std::lock_guard const held(all.lock);
+  all.by_offset.clear();
+}
+
 void report_leaks_of_all() {
   // Collective, so whatever this rank's setting is.
   own_leaks const own;
@@ -195,8 +201,7 @@ void report_leaks_of_all() {
   if (leak_sites_wanted && own.bytes != 0) {
     warn("finalize", "shared memory was not freed:%s", places().c_str());
   }
-  std::lock_guard const held(known_sites().lock);
-  known_sites().by_offset.clear();
+  forget_allocations();
 }
 
 }  // namespace atl::rt

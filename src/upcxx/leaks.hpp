@@ -14,7 +14,8 @@ void read_leak_setting();
 void note_allocation(std::uint64_t offset) noexcept;
 void forget_allocation(std::uint64_t offset) noexcept;
 
-/// The heap ends: what checked programs allocated, and by which function, is of no interest any more.
+/// The heap ends: what was allocated in it, and by which function, is of no interest any more.
+void forget_allocations() noexcept;
 void forget_forms() noexcept;
 
 /// Collective: rank 0 says how much of all shared heaps was not freed, and how many calls wait for objects

@@ -52,6 +52,13 @@ struct lopsided {
   explicit lopsided(int a_) : a(a_) {}
 };
 
+/// What is in a heap that ends is not forgotten to be freed.
+void end_with_heap() {
+  for (int i = 0; i < 20; ++i) (void)upcxx::new_array<double>(1000);
+  upcxx::experimental::destroy_heap();
+  upcxx::experimental::restore_heap();
+}
+
 struct mistake {
   char const* name;
   void (*make)();
@@ -372,6 +379,7 @@ constexpr mistake mistakes[] = {
      }},
     {"leak",
      [] {
+       end_with_heap();
        if (rank_me() == 1) (void)upcxx::new_array<double>(1000);
        (void)upcxx::new_<int>(1);
      }},
