@@ -103,7 +103,7 @@ class device_of_kind : public gpu_device {
   static constexpr memory_kind kind = Kind;
 
   void destroy(entry_barrier lev = entry_barrier::user) override {
-    atl::rt::close_device(device_access::state(*this), static_cast<int>(lev), "device::destroy");
+    atl::rt::close_device(device_access::state(*this), detail::progress_of(lev), "device::destroy");
   }
 
   /// Devices of this type that this process can open: numbers 0 to device_n() - 1.

@@ -50,7 +50,7 @@ class heap_allocator {
   /// @param lev  what the entry barrier does meanwhile; the same on all ranks.
   /// @progress   user for entry_barrier::user, else internal.
   virtual void destroy(entry_barrier lev = entry_barrier::user) {
-    atl::rt::close_segment(device_, segment_, owns_device_, static_cast<int>(lev));
+    atl::rt::close_segment(device_, segment_, owns_device_, detail::progress_of(lev));
   }
 
   /// Memory for `n` objects, not constructed; null when the segment is exhausted. Must be active.

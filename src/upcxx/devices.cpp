@@ -71,17 +71,8 @@ void end_segment(device_state& d) {
   d.allocator.reset();
 }
 
-void enter(int barrier) {
-  switch (static_cast<upcxx::entry_barrier>(barrier)) {
-    case upcxx::entry_barrier::none:
-      break;
-    case upcxx::entry_barrier::internal:
-      engine::wait_barrier(engine::world_team(), &progress_internal);
-      break;
-    case upcxx::entry_barrier::user:
-      engine::wait_barrier(engine::world_team(), &progress_user);
-      break;
-  }
+void enter(bool (*progress)()) {
+  if (progress != nullptr) engine::wait_barrier(engine::world_team(), progress);
 }
 
 /// Waits, with user-level progress, for a collective that `start` begins.
@@ -244,10 +235,10 @@ int device_number(device_state const* device) noexcept {
   return device != nullptr && device->active ? device->device : invalid_device;
 }
 
-void close_device(device_handle const& device, int barrier, char const* caller) {
+void close_device(device_handle const& device, bool (*progress)(), char const* caller) {
   if (past_the_end(caller)) return;
   check_collective(caller);
-  enter(barrier);
+  enter(progress);
   if (!device || !device->active) return;
   end_segment(*device);
   device->active = false;
@@ -309,10 +300,10 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   return mine.name.number;
 }
 
-void close_segment(device_handle const& device, std::uint16_t segment, bool with_device, int barrier) {
+void close_segment(device_handle const& device, std::uint16_t segment, bool with_device, bool (*progress)()) {
   if (past_the_end("device_allocator::destroy")) return;
   check_collective("device_allocator::destroy");
-  enter(barrier);
+  enter(progress);
   if (!segment_active(device.get(), segment)) return;
   end_segment(*device);
   if (with_device) device->active = false;

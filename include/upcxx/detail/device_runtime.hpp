@@ -63,8 +63,9 @@ ATOLL_EXPORT std::string device_uuid(unsigned kind, int device);
 ATOLL_EXPORT device_handle open_device(unsigned kind, int device);
 /// Number of the device; invalid_device if inactive.
 ATOLL_EXPORT int device_number(device_state const* device) noexcept;
-/// Collective. `barrier` is a value of upcxx::entry_barrier. Null and inactive handles take part.
-ATOLL_EXPORT void close_device(device_handle const& device, int barrier, char const* caller);
+/// Collective: meets all ranks, calling `progress` meanwhile; null: does not meet them. Null and inactive handles
+/// take part.
+ATOLL_EXPORT void close_device(device_handle const& device, bool (*progress)(), char const* caller);
 /// An object that should have been destroyed goes: ends the job, unless the library is not initialised, an
 /// exception is on its way, or the device is inactive.
 ATOLL_EXPORT void check_forgotten(device_state const* device, char const* what) noexcept;
@@ -72,9 +73,9 @@ ATOLL_EXPORT void check_forgotten(device_state const* device, char const* what) 
 /// Collective. Makes the device's segment; over `memory` if that is not null. Number of the segment, 0 if the
 /// device is inactive. Throws bad_segment_alloc on all ranks if it failed on any.
 ATOLL_EXPORT std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void* memory);
-/// Collective; also closes the device if `with_device`.
+/// The same for a segment; also closes the device if `with_device`.
 ATOLL_EXPORT void close_segment(device_handle const& device, std::uint16_t segment, bool with_device,
-                                int barrier);
+                                bool (*progress)());
 /// Whether this is a segment of an active device.
 ATOLL_EXPORT bool segment_active(device_state const* device, std::uint16_t segment) noexcept;
 
