@@ -48,16 +48,8 @@ struct waiting_nothing {
 };
 
 /// The part of an item that waits, made at initiation; `out` receives the future if the item asks for one.
-template <class... V>
-auto make_waiting(type_list<V...>, future_item<operation_event, timing::eager> const&,
-                  std::tuple<future<V...>>& out) {
-  auto pending = make_pending<V...>();
-  out = std::tuple<future<V...>>(std::move(pending.result));
-  return waiting_state<V...>{pending.raw};
-}
-template <class... V>
-auto make_waiting(type_list<V...>, future_item<operation_event, timing::deferred> const&,
-                  std::tuple<future<V...>>& out) {
+template <class... V, timing When>
+auto make_waiting(type_list<V...>, future_item<operation_event, When> const&, std::tuple<future<V...>>& out) {
   auto pending = make_pending<V...>();
   out = std::tuple<future<V...>>(std::move(pending.result));
   return waiting_state<V...>{pending.raw};

@@ -328,18 +328,11 @@ concept serializes = requires(writer& w, T const& object) {
   Functions::serialize(w, object);
 };
 
-template <typename T, typename Functions>
-struct custom_codec : no_codec {};
-
-template <typename T, typename Functions>
-requires serializes<T, Functions> && deserializes_by_handle<T, Functions>
-struct custom_codec<T, Functions>
-    : reads_in_place<custom_codec<T, Functions>,
-                     std::remove_pointer_t<decltype(Functions::deserialize(
-                         std::declval<reader&>(), std::declval<raw_storage<T>>()))>> {
+/// What is the same for both.
+template <typename T, typename Functions, typename D>
+struct writes_by_functions {
   static constexpr bool serializable = true;
-  using deserialized_type = std::remove_pointer_t<decltype(Functions::deserialize(
-      std::declval<reader&>(), std::declval<raw_storage<T>>()))>;
+  using deserialized_type = D;
   static constexpr std::size_t static_bound = npos;
   static constexpr std::size_t bound(std::size_t, T const&) { return npos; }
 
@@ -348,6 +341,20 @@ struct custom_codec<T, Functions>
     Functions::serialize(w, object);
     ATOLL_CHECK(w.reserved() == before, "serialize: a reservation was not committed");
   }
+};
+template <typename Functions, typename Storage>
+using built_by =
+    std::remove_pointer_t<decltype(Functions::deserialize(std::declval<reader&>(), std::declval<Storage>()))>;
+
+template <typename T, typename Functions>
+struct custom_codec : no_codec {};
+
+template <typename T, typename Functions>
+requires serializes<T, Functions> && deserializes_by_handle<T, Functions>
+struct custom_codec<T, Functions>
+    : writes_by_functions<T, Functions, built_by<Functions, raw_storage<T>>>,
+      reads_in_place<custom_codec<T, Functions>, built_by<Functions, raw_storage<T>>> {
+  using deserialized_type = built_by<Functions, raw_storage<T>>;
 
   template <typename Storage>
   static deserialized_type* read_to(reader& r, Storage storage) {
@@ -360,20 +367,9 @@ struct custom_codec<T, Functions>
 
 template <typename T, typename Functions>
 requires serializes<T, Functions> && deserializes_by_pointer<T, Functions>
-struct custom_codec<T, Functions>
-    : reads_in_place<custom_codec<T, Functions>, std::remove_pointer_t<decltype(Functions::deserialize(
-                                                     std::declval<reader&>(), std::declval<void*>()))>> {
-  static constexpr bool serializable = true;
-  using deserialized_type =
-      std::remove_pointer_t<decltype(Functions::deserialize(std::declval<reader&>(), std::declval<void*>()))>;
-  static constexpr std::size_t static_bound = npos;
-  static constexpr std::size_t bound(std::size_t, T const&) { return npos; }
-
-  static void write(writer& w, T const& object) {
-    [[maybe_unused]] int const before = w.reserved();
-    Functions::serialize(w, object);
-    ATOLL_CHECK(w.reserved() == before, "serialize: a reservation was not committed");
-  }
+struct custom_codec<T, Functions> : writes_by_functions<T, Functions, built_by<Functions, void*>>,
+                                    reads_in_place<custom_codec<T, Functions>, built_by<Functions, void*>> {
+  using deserialized_type = built_by<Functions, void*>;
 
   static deserialized_type* read(reader& r, void* raw) {
     deserialized_type* const object = Functions::deserialize(r, raw);
