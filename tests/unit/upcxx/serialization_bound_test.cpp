@@ -21,6 +21,11 @@ struct small_fields {
   char b[3] = {};
   UPCXX_SERIALIZED_FIELDS(a, b)
 };
+struct array_fields {
+  double numbers[10][10] = {};
+  std::less<int> nothing[3];
+  UPCXX_SERIALIZED_FIELDS(numbers, nothing)
+};
 struct text_fields : small_fields {
   std::string s;
   std::string more[2];
@@ -83,9 +88,10 @@ TEST(serialized_bound, of_products_sets_and_maps) {
 }
 
 TEST(serialized_bound, of_classes) {
-  static_assert(static_bound_v<small_fields> == 7 + 3 && static_bound_v<small_values> == 7 + 15);
+  static_assert(static_bound_v<small_fields> == 7 + 3 && static_bound_v<array_fields> == 800 + 7 &&
+                static_bound_v<small_values> == 7 + 15);
   static_assert(static_bound_v<text_fields> == npos && static_bound_v<text_values> == npos);
-  expect_bound(small_fields(), small_values(1, 2));
+  expect_bound(small_fields(), array_fields(), small_values(1, 2));
   text_fields t;
   t.s = "abc";
   t.more[1] = "defg";

@@ -357,7 +357,11 @@ void read_any(reader& r, void* raw) {
 template <typename T>
 constexpr std::size_t any_static_bound() {
   using element = std::remove_cv_t<std::remove_all_extents_t<T>>;
-  return multiply_bound(static_bound_v<element>, sizeof(T) / sizeof(element));
+  if constexpr (std::is_array_v<T> && is_trivially_serializable<element>::value) {
+    return wire_size<element> == 0 ? 0 : sizeof(T) + wire_alignment<element> - 1;  // one block
+  } else {
+    return multiply_bound(static_bound_v<element>, sizeof(T) / sizeof(element));
+  }
 }
 
 template <typename T>
