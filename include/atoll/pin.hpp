@@ -39,7 +39,7 @@ class [[nodiscard]] pinned_memory {
 
   /// Ends the pin, which finalize does, too. Waits for the copies of this rank that concern the memory and
   /// are under way; not for those in streams (on_stream), which must have come by, as before the memory
-  /// itself goes.
+  /// itself goes. A driver does it only when streams and kernels that wait for signals have gone on.
   ///
   /// @progress  internal, while there are such copies.
   void unpin() {
@@ -60,8 +60,8 @@ class [[nodiscard]] pinned_memory {
 
 /// Pins private memory that is copied to and from devices again and again: for all devices of this rank, also
 /// those that it opens later. It takes about as long as one copy of the memory unpinned, so it is not worth
-/// it for memory that is copied once. A driver may wait meanwhile, as at the end of a pin, until streams and
-/// kernels that wait for signals go on: pin before they do. Without a device, and for memory of shared heaps,
+/// it for memory that is copied once. A driver may wait meanwhile until streams and kernels that wait for signals
+/// go on, as at the end of a pin it does: pin before they do. Without a device, and for memory of shared heaps,
 /// which is pinned anyway, it costs nothing. What a driver refuses to pin is copied all the same, more slowly.
 ///
 /// @param memory  stays allocated while the object lives: devices would go on reaching the old pages, not

@@ -24,15 +24,7 @@ cu_result module_load(module* made, void const* image) {
         ".visible .entry atoll_exchange(", ".visible .entry atoll_exchange_few("}) {
     if (std::strstr(static_cast<char const*>(image), entry) == nullptr) return invalid_value;
   }
-  // Measured on a driver of CUDA 13: the call waits for such streams, though what it loads may be what they wait for.
-  for (auto const& [name, each] : all().streams) {
-    if (each->device != current()) continue;
-    for (task const& t : each->tasks) {
-      if (t.what == task::sort::wait) {
-        misused("a module is loaded beside a stream that waits for a word: the call would wait, too");
-      }
-    }
-  }
+  refuse_beside_waits(current(), "a module is loaded");
   static std::uintptr_t last = 0;
   *made = reinterpret_cast<module>(++last);
   all().modules[*made] = current();

@@ -419,6 +419,7 @@ cu_result host_unregister(void* memory) {
   auto const found = all().registered.find(static_cast<std::byte*>(memory));
   if (found == all().registered.end()) return not_registered;
   if (found->second->in_flight != 0) misused("host memory is unregistered while a copy needs it");
+  refuse_beside_waits(nullptr, "host memory is unregistered");
   all().registered.erase(found);
   --all().counts.registrations;
   return success;

@@ -271,6 +271,10 @@ void begin_playing();
 void enqueue(stream on, task t);
 /// Ends the program: no driver would have gone on from there.
 [[noreturn]] void misused(char const* what);
+/// Ends the program if a stream of the device, or of any if that is null, waits for a word. Measured on a driver of CUDA 13 (580.159, H200): a
+/// call that loads code or unregisters host memory waits for such streams and for kernels, though what its caller does next may be what those
+/// wait for. One that registers does not.
+void refuse_beside_waits(device_state const* device, char const* what);
 /// What a call that may wait answers this thread while streams are captured; if not success, it ends those captures.
 cu_result admit_waiting();
 

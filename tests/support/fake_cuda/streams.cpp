@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -132,6 +133,17 @@ void restart() {
 }
 
 }  // namespace
+
+void refuse_beside_waits(device_state const* device, char const* what) {
+  for (auto const& [name, each] : all().streams) {
+    if (device != nullptr && each->device != device) continue;
+    for (task const& t : each->tasks) {
+      if (t.what != task::sort::wait) continue;
+      misused(
+          (std::string(what) + " beside a stream that waits for a word: the call would wait, too").c_str());
+    }
+  }
+}
 
 cu_result admit(device_state const& device) {
   if (device.broken != success) return device.broken;
