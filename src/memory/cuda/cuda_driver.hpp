@@ -91,6 +91,8 @@ class cuda_driver final : public gpu::driver {
   /// The library's kernels on a device.
   struct loaded {
     bool tried = false;
+    bool told = false;  ///< that the driver did not take them
+    cu_result code = success;
     module whole = nullptr;
     function copies = nullptr;  ///< null: the driver did not take them
     function add = nullptr;
@@ -144,6 +146,7 @@ class cuda_driver final : public gpu::driver {
   /// Whether the whole range lies in memory that somebody registered.
   [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
   loaded const& kernels_on(int device);
+  loaded& load_kernels(int device);
   /// False if a context refused, since a stream of it is captured.
   bool wait_for_all(std::vector<context> const& open) const;
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);

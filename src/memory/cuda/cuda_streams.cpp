@@ -99,8 +99,19 @@ void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint6
 
 // Kernels of the library
 
-/// With the device's context current.
+/// With the device's context current. Says once if there are none, of those who want any.
 cuda_driver::loaded const& cuda_driver::kernels_on(int device) {
+  loaded& known = load_kernels(device);
+  if (known.code != success && !std::exchange(known.told, true)) [[unlikely]] {
+    warn(
+        "device",
+        "the CUDA driver does not take the library's kernels for device %d: %s; small copies go one by one, and others add to signals for it",
+        device, words(known.code).c_str());
+  }
+  return known;
+}
+
+cuda_driver::loaded& cuda_driver::load_kernels(int device) {
   loaded& known = kernels_[static_cast<std::size_t>(device)];
   if (std::exchange(known.tried, true)) return known;
   cu_result code = cu_.module_load(&known.whole, kernels_ptx);
@@ -109,12 +120,7 @@ cuda_driver::loaded const& cuda_driver::kernels_on(int device) {
   if (code == success) code = cu_.module_function(&known.box, known.whole, "atoll_box");
   if (code == success) code = cu_.module_function(&known.exchange, known.whole, "atoll_exchange");
   if (code == success) code = cu_.module_function(&known.exchange_few, known.whole, "atoll_exchange_few");
-  if (code != success) {
-    warn(
-        "device",
-        "the CUDA driver does not take the library's kernels for device %d: %s; small copies go one by one, and others add to signals for it",
-        device, words(code).c_str());
-  }
+  known.code = code;
   return known;
 }
 
@@ -173,8 +179,8 @@ bool cuda_driver::copy_box(int device, gpu::stream s, gpu::address to, gpu::addr
 }
 
 bool cuda_driver::can_exchange(int device) {
-  prepare(device);
-  return kernels_[static_cast<std::size_t>(device)].exchange_few != nullptr;
+  use const current(*this, device);
+  return kernels_on(device).exchange_few != nullptr;
 }
 
 void cuda_driver::exchange(int device, gpu::stream s, rank_exchange const& what) {
@@ -283,7 +289,7 @@ void cuda_driver::prepare(int device) {
   if (kernels_[static_cast<std::size_t>(device)].tried) [[likely]]
     return;
   use const current(*this, device);
-  kernels_on(device);
+  load_kernels(device);
 }
 
 void cuda_driver::wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) {

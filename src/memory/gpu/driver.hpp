@@ -187,7 +187,7 @@ class driver {
   /// A word of 8 bytes for which streams of the device can wait, and which they can write. Ends the job if the device has none.
   virtual address make_gate(int /*device*/) { return 0; }
   virtual void drop_gate(int /*device*/, address /*gate*/) noexcept {}
-  /// Has what the library may start on the device be there from now on: to load it later would wait for streams that wait, and for kernels, which may wait for just that.
+  /// Has what the library may start on the device be there from now on: to load it later would wait for streams that wait, and for kernels, which may wait for just that. If a driver does not take it, that is said when it is wanted.
   virtual void prepare(int /*device*/) {}
   /// Lets the stream wait for a word that this process owns, or of registered host memory.
   virtual void wait(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/,

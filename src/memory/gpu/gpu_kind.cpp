@@ -97,10 +97,12 @@ std::string gpu_kind::uuid(int device) const {
 }
 
 std::unique_ptr<device_segment> gpu_kind::create(int device, std::uint64_t bytes, void* memory) {
-  block made = memory == nullptr ? driver_->create(device, bytes) : driver_->adopt(device, memory, bytes);
+  auto made = std::make_unique<gpu_segment>(
+      *driver_, memory == nullptr ? driver_->create(device, bytes) : driver_->adopt(device, memory, bytes));
   opened_[static_cast<std::size_t>(device)] = true;
   if (driver_->is_slow_from_private()) staging_.prepare();
-  return std::make_unique<gpu_segment>(*driver_, made);
+  driver_->prepare(device);
+  return made;
 }
 
 export_record gpu_kind::export_segment(device_segment const& own, os::unique_fd& descriptor) {

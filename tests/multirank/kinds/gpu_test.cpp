@@ -11,8 +11,8 @@
 #include <atoll/stream.hpp>
 #include <upcxx/experimental/heap.hpp>
 
-#include "memory/cuda/api.hpp"
 #include "multirank/kinds/on_devices.hpp"
+#include "multirank/kinds/opened_driver.hpp"
 
 namespace {
 
@@ -20,19 +20,10 @@ namespace cuda = atl::memory::cuda;
 using upcxx::cuda_device;
 using upcxx::memory_kind;
 using upcxx::remote_cx;
-using gpu_ptr = upcxx::global_ptr<int, memory_kind::cuda_device>;
+using ints_ptr = upcxx::global_ptr<int, memory_kind::cuda_device>;
 using allocator = upcxx::device_allocator<cuda_device>;
 
-/// The driver that the library has opened, too.
-cuda::api& driver() {
-  static auto* const opened = [] {
-    auto* const made = new cuda::api;
-    char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
-    if (made->load(library == nullptr ? "libcuda.so.1" : library) != nullptr) made->init = nullptr;
-    return made;
-  }();
-  return *opened;
-}
+cuda::api& driver() { return opened_driver(); }
 
 }  // namespace
 
@@ -50,8 +41,8 @@ class gpu_test : public multirank::fixture {
     return sharing == nullptr || std::string_view(sharing) != "no";
   }
   /// In rank 1's memory, known to all.
-  gpu_ptr sevens_of_rank_1(allocator& memory, std::size_t count) const {
-    gpu_ptr source;
+  ints_ptr sevens_of_rank_1(allocator& memory, std::size_t count) const {
+    ints_ptr source;
     if (me == 1) {
       source = memory.allocate<int>(count);
       std::vector<int> const sevens(count, 7);
@@ -74,10 +65,10 @@ TEST_F(gpu_test, an_initiator_that_computes_delays_no_notified_copy) {
     upcxx::barrier();
     if (me == 0 && n > 1) {
       std::vector<int> const values(1000, from_device ? 7 : 5);
-      gpu_ptr const own = landing[0] + 1000;
+      ints_ptr const own = landing[0] + 1000;
       if (from_device) upcxx::copy(values.data(), own, 1000).wait();
       auto const tell = remote_cx::as_rpc(
-          [](gpu_ptr p, upcxx::global_ptr<int> to) {
+          [](ints_ptr p, upcxx::global_ptr<int> to) {
             auto const found = std::make_shared<std::vector<int>>(1000);
             upcxx::copy(p, found->data(), 1000).then([found, to] {
               EXPECT_EQ(*found, std::vector<int>(1000, found->front()));
@@ -115,11 +106,11 @@ TEST_F(gpu_test, of_many_notified_copies_an_initiator_that_computes_delays_the_l
     for (int i = 0; i < many; ++i) values[static_cast<std::size_t>(i)] = 100 + i;
     upcxx::copy(values.data(), own, many).wait();
     upcxx::promise<> all;
-    gpu_ptr const there = landing[static_cast<std::size_t>(n - 1)];
+    ints_ptr const there = landing[static_cast<std::size_t>(n - 1)];
     for (int i = 0; i < many; ++i) {
       upcxx::copy(own + i, there + i, 1,
                   remote_cx::as_rpc(
-                      [](gpu_ptr p, int expected, upcxx::global_ptr<int> to) {
+                      [](ints_ptr p, int expected, upcxx::global_ptr<int> to) {
                         auto const found = std::make_shared<int>(-1);
                         upcxx::copy(p, found.get(), 1).then([found, expected, to] {
                           EXPECT_EQ(*found, expected);
@@ -143,7 +134,7 @@ TEST_F(gpu_test, of_many_notified_copies_an_initiator_that_computes_delays_the_l
 TEST_F(gpu_test, every_device_of_every_rank_reaches_every_other) {
   std::vector<cuda_device> devices;
   std::vector<allocator> allocators;
-  std::vector<std::vector<gpu_ptr>> all;
+  std::vector<std::vector<ints_ptr>> all;
   int const most = upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_max).wait();
   for (int d = 0; d < most; ++d) {
     devices.emplace_back(d < cuda_device::device_n() ? d : cuda_device::invalid_device_id);
@@ -152,8 +143,8 @@ TEST_F(gpu_test, every_device_of_every_rank_reaches_every_other) {
   }
   for (std::size_t from = 0; from < all.size(); ++from) {
     for (std::size_t to = 0; to < all.size(); ++to) {
-      gpu_ptr const source = all[from][static_cast<std::size_t>(me)];
-      gpu_ptr const target = all[to][static_cast<std::size_t>(right)];
+      ints_ptr const source = all[from][static_cast<std::size_t>(me)];
+      ints_ptr const target = all[to][static_cast<std::size_t>(right)];
       int const in = static_cast<int>(1000 * from + 10 * to) + me;
       int out = -1;
       if (source && target) {
@@ -178,14 +169,14 @@ TEST_F(gpu_test, a_rank_without_devices_copies_to_from_and_between_those_of_othe
   int expected = 0;
   upcxx::barrier();
   for (int r = 0; r < n; ++r) {
-    gpu_ptr const p = all[static_cast<std::size_t>(r)];
-    gpu_ptr const q = all[static_cast<std::size_t>((r + 1) % n)];
+    ints_ptr const p = all[static_cast<std::size_t>(r)];
+    ints_ptr const q = all[static_cast<std::size_t>((r + 1) % n)];
     if (r == me && p) expected = n;
     if (!p) continue;
     int const in = 100 * me + r;
     int out = -1;
     auto const call = remote_cx::as_rpc(
-        [](gpu_ptr to, int value) {
+        [](ints_ptr to, int value) {
           auto const found = std::make_shared<int>(-1);
           upcxx::copy(to, found.get(), 1).then([found, value] {
             EXPECT_EQ(*found, value);
@@ -271,11 +262,11 @@ TEST_F(gpu_test, default_streams_of_two_devices_are_not_taken_for_each_other) {
   allocator mine(first, mib);
   allocator other(second, mib);
   allocator ended(theirs, mib);
-  gpu_ptr const source = sevens_of_rank_1(ended, count);
+  ints_ptr const source = sevens_of_rank_1(ended, count);
   cuda::context contexts[2] = {};
   cuda::context gone = nullptr;
   upcxx::global_ptr<std::uint64_t> word;
-  gpu_ptr target;
+  ints_ptr target;
   if (waits) {
     for (int d : {0, 1}) ASSERT_EQ(cu.primary_retain(&contexts[d], d), cuda::success);
     target = mine.allocate<int>(count);
@@ -324,10 +315,10 @@ TEST_F(gpu_test, a_stream_that_was_ended_is_not_taken_for_a_new_one_with_its_han
   cuda_device theirs(ends ? 0 : cuda_device::invalid_device_id);
   allocator mine(first, mib);
   allocator ended(theirs, mib);
-  gpu_ptr const source = sevens_of_rank_1(ended, count);
+  ints_ptr const source = sevens_of_rank_1(ended, count);
   cuda::context context = nullptr;
   upcxx::global_ptr<std::uint64_t> word;
-  gpu_ptr target;
+  ints_ptr target;
   if (waits) {
     ASSERT_EQ(cu.primary_retain(&context, 0), cuda::success);
     cu.context_push(context);
