@@ -30,6 +30,7 @@
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/dist_object.hpp>
+#include <upcxx/persona.hpp>
 #include <upcxx/promise.hpp>
 #include <upcxx/rpc.hpp>
 #include <upcxx/serialization.hpp>
@@ -251,7 +252,8 @@ struct reduce_many {
   }
 };
 
-/// What hosts do where devices do not reach each other: rank 0 of the team has it all.
+/// What hosts do where devices do not reach each other: rank 0 of the team has it all. Of the master persona, whose rpcs change it, so there
+/// is no lock.
 struct host_reductions {
   explicit host_reductions(std::int32_t of) : ranks(static_cast<std::size_t>(of)) {}
   using combination = std::function<std::vector<char>(std::vector<std::vector<char>> const&)>;
@@ -295,7 +297,7 @@ inline void finish_by_hosts(shared_reductions& all, std::uint64_t number) {
   }
 }
 
-/// Nothing where the result is not wanted.
+/// Nothing where the result is not wanted. By the master persona.
 inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, std::uint64_t number,
                                                         std::int32_t root, std::vector<char> part,
                                                         host_reductions::combination combine) {
@@ -375,7 +377,7 @@ class stream_reduction {
   /// What follows in the stream finds in `out` the reduction of all ranks' `in`, in the order of the ranks:
   /// equal bits on all, in every run. Both are n elements of the allocator's memory, or the same array. Where
   /// devices do not reach each other, or are more than 16, hosts do it when the stream comes there, as copies
-  /// with on_stream() that a device cannot do.
+  /// with on_stream() that a device cannot do; that takes progress of the master persona, too.
   ///
   /// @param op  associative, for kernels: device::plus, least, greatest, or the like.
   template <class T, class Op>
@@ -512,7 +514,10 @@ class stream_reduction {
       auto const to = upcxx::reinterpret_pointer_cast<char>(out);
       return upcxx::copy(from, values->data(), values->size())
           .then([=, &hosts] {
-            return device::reduce_by_hosts(hosts, number, root, std::move(*values), combine);
+            // The caller's persona may be that of a thread beside the one that has the master persona.
+            return upcxx::master_persona().lpc([=, &hosts] {
+              return device::reduce_by_hosts(hosts, number, root, std::move(*values), combine);
+            });
           })
           .then([=](std::vector<char> const& result) {
             if (result.empty()) return upcxx::make_future();

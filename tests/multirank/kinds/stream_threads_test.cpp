@@ -1,8 +1,10 @@
 // Communication in the order of streams by threads that do nothing else.
 
+#include <atomic>
 #include <thread>
 
 #include <atoll/stream_collectives.hpp>
+#include <atoll/stream_reduction.cuh>
 
 #include "multirank/kinds/stream_fixture.hpp"
 
@@ -23,4 +25,25 @@ TEST_F(stream_threads_test, a_thread_may_end_when_it_has_called_collectives) {
   auto const found = content(destination, 10 * ranks);
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], static_cast<int>(i / 10)) << i;
   all.destroy();
+}
+
+/// Where hosts do them they meet in messages, which come to the thread that has the master persona.
+TEST_F(stream_threads_test, reductions_are_called_beside_the_thread_that_has_the_master_persona) {
+  constexpr std::size_t count = 10;
+  auto const s = atl::make_stream(gpu_);
+  auto const source = filled(count, me + 1);
+  auto const destination = filled(count, -1);
+  atl::stream_reduction sums(gpu_, upcxx::world(), count);
+  std::atomic<bool> done = false;
+  std::thread calls([&] {
+    for (int i = 0; i < 20; ++i) {
+      sums.reduce_all(s, source, destination, count, atl::device::plus{});
+      if (i % 5 == 4) atl::wait(s);
+    }
+    done = true;
+  });
+  while (!done) upcxx::progress();
+  calls.join();
+  EXPECT_EQ(content(destination, count), std::vector<int>(count, n * (n + 1) / 2));
+  sums.destroy();
 }
