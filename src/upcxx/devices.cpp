@@ -29,6 +29,7 @@
 #include "engine/copies/copies.hpp"
 #include "engine/copies/descriptor_exchange.hpp"
 #include "engine/copies/segments.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/world.hpp"
 #include "memory/kind.hpp"
 #include "memory/segment_allocator.hpp"
@@ -152,6 +153,12 @@ device_handle find_own(std::uint64_t owner) {
 
 namespace {
 
+/// Null: no device here. What a kind tells of its devices stays as it is.
+memory::kind* find_kind(kind_id id) {
+  engine::guard const held;  // whoever asks first opens drivers
+  return engine::segment_table::here().find_kind(id);
+}
+
 /// What `question` answers of a kind, which is null if it has no device here. Before init and after finalize
 /// drivers are opened for the question alone.
 template <class Question>
@@ -159,7 +166,7 @@ auto ask_kind(unsigned kind, Question question) {
   auto const id = static_cast<kind_id>(kind);
   // The settings of devices are read here first, by calls that throw nothing.
   try {
-    if (engine::segment_table::exists()) return question(engine::segment_table::here().find_kind(id));
+    if (engine::segment_table::exists()) return question(find_kind(id));
     for (auto const& each : memory::make_kinds()) {
       if (each->id() == id) return question(each.get());
     }
@@ -264,8 +271,8 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
     if (device && device->active) {
       if (device->segment != 0) check_failed("device_allocator: the device has an allocator already");
       if (bytes == 0) throw memory::segment_error("a segment of 0 bytes");
-      mine = engine::segment_table::here().create(*engine::segment_table::here().find_kind(device->kind),
-                                                  device->device, bytes, memory, descriptor);
+      mine = engine::segment_table::here().create(*find_kind(device->kind), device->device, bytes, memory,
+                                                  descriptor);
       device->allocator.emplace(mine.base, mine.bytes);
       device->segment = mine.name.number;
       device->base = mine.base;

@@ -1,7 +1,9 @@
 // Communication in the order of streams by threads that do nothing else.
 
 #include <atomic>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <atoll/stream_collectives.hpp>
 #include <atoll/stream_reduction.cuh>
@@ -46,4 +48,24 @@ TEST_F(stream_threads_test, reductions_are_called_beside_the_thread_that_has_the
   calls.join();
   EXPECT_EQ(content(destination, count), std::vector<int>(count, n * (n + 1) / 2));
   sums.destroy();
+}
+
+/// Who asks first has drivers opened. In a process of its own, too, where nobody has asked.
+TEST(first_question, is_asked_by_several_threads) {
+  std::atomic<int> come = 0;
+  constexpr int threads = 4;
+  std::vector<std::string> said(threads);
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&, i] {
+      ++come;
+      while (come < threads) {
+      }
+      int const devices = upcxx::gpu_default_device::device_n();
+      said[static_cast<std::size_t>(i)] = std::to_string(devices) + upcxx::gpu_default_device::kind_info();
+      if (devices > 0) said[static_cast<std::size_t>(i)] += upcxx::gpu_default_device::uuid(0);
+    });
+  }
+  for (auto& each : all) each.join();
+  for (auto const& each : said) EXPECT_EQ(each, said[0]);
 }
