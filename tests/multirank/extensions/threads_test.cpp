@@ -3,7 +3,9 @@
 #include <atoll/array.hpp>
 #include <atoll/neighbors.hpp>
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "multirank/common.hpp"
 
@@ -53,4 +55,31 @@ TEST_F(extensions_threads_test, lanes_do_not_disturb_each_other) {
   first.run(0);
   other.join();
   upcxx::barrier();
+}
+
+/// What others say of their flags comes to that thread.
+TEST_F(extensions_threads_test, neighbours_meet_beside_the_thread_that_has_the_master_persona) {
+  std::vector<upcxx::team> teams;  // in each of which pairs have not met
+  for (int i = 0; i < 8; ++i) teams.push_back(upcxx::world().split(0, me));
+  std::vector<int> const around{left, right};
+  multirank::shared_array<int> const steps(1);
+  std::atomic_ref<int> mine(*steps.local());
+  mine.store(0);
+  upcxx::barrier();
+  std::atomic<bool> done = false;
+  std::thread meets([&] {
+    int step = 0;
+    for (upcxx::team const& each : teams) {
+      for (int again = 0; again < 3; ++again) {
+        mine.store(++step);
+        atl::sync_neighbors(around, each);
+        for (int r : around) EXPECT_GE(std::atomic_ref<int>(*steps.at(r).local()).load(), step);
+      }
+    }
+    done = true;
+  });
+  while (!done) upcxx::progress();
+  meets.join();
+  upcxx::barrier();
+  for (upcxx::team& each : teams) each.destroy();
 }
