@@ -21,7 +21,8 @@ struct alignas(64) flag_line {
 /// (release). A flag has one writer.
 ///
 /// A store where this process reaches the owner's memory; else a message,
-/// which the owner takes at any progress level.
+/// which the owner takes at any progress level, and which waits in private memory, whatever the limit of that, while
+/// there is no room for it. Never waits.
 ATOLL_EXPORT void raise_flag(host_address const& flag, std::uint64_t value);
 /// The second way, whoever owns it. Messages overtake each other, so the owner counts them: who has waited for
 /// a value knows that no message up to it is under way any more.

@@ -43,7 +43,9 @@ void raise_flag(host_address const& flag, std::uint64_t value) {
 
 void raise_flag_by_message(host_address const& flag) {
   std::uint64_t const offset = flag.offset;
-  am_short(static_cast<std::int32_t>(flag.rank), token_cache<&flag_arrived>::get(), &offset, sizeof offset);
+  // Whoever raises it has counted it, and may be in a callback: it waits for nothing, and does not fail.
+  am_short(static_cast<std::int32_t>(flag.rank), token_cache<&flag_arrived>::get(), &offset, sizeof offset,
+           pressure::always);
 }
 
 void wait_for(bool (*look)(void*), void* context) {
