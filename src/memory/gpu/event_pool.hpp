@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "memory/gpu/driver.hpp"
+#include "memory/gpu/no_room.hpp"
 
 namespace atl::memory::gpu {
 
@@ -19,10 +20,10 @@ class event_pool {
   event_pool(event_pool const&) = delete;
   event_pool& operator=(event_pool const&) = delete;
 
-  /// Throws segment_error.
+  /// Or ends the job.
   event take(int device) {
     auto& spare = spare_[static_cast<std::size_t>(device)];
-    if (spare.empty()) return driver_.make_event(device);
+    if (spare.empty()) return make_event(driver_, device);
     event const e = spare.back();
     spare.pop_back();
     return e;

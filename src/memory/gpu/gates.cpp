@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "memory/gpu/gpu_segment.hpp"
+#include "memory/gpu/no_room.hpp"
 
 namespace atl::memory::gpu {
 namespace {
@@ -62,8 +63,8 @@ gates::watch& gates::watch_on(int device) {
   auto& found = watches_[static_cast<std::size_t>(device)];
   if (found == nullptr) {
     found = std::make_unique<watch>();
-    found->queue = driver_.make_stream(device);
-    found->seen = driver_.make_event(device);
+    found->queue = make_stream(driver_, device);
+    found->seen = make_event(driver_, device);
     std::string why_not;
     found->registered =
         driver_.register_host(found->found.get(), sizeof(watch::page), why_not) == host_access::ours;

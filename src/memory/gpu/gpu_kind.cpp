@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "memory/gpu/gpu_segment.hpp"
+#include "memory/gpu/no_room.hpp"
 
 namespace atl::memory::gpu {
 namespace {
@@ -250,7 +251,7 @@ gpu_kind::lane& gpu_kind::lane_at(int device, std::size_t index) {
   if (found == nullptr) [[unlikely]] {
     found = std::make_unique<lane>();
     found->device = device;
-    found->queue = driver_->make_stream(device);
+    found->queue = make_stream(*driver_, device);
   }
   return *found;
 }

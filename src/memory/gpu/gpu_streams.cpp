@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "memory/gpu/gpu_segment.hpp"
+#include "memory/gpu/no_room.hpp"
 
 namespace atl::memory::gpu {
 namespace {
@@ -24,7 +25,7 @@ gpu_streams::~gpu_streams() {
 }
 
 stream_handle gpu_streams::make(int device) {
-  made_.push_back({driver_.make_stream(device).handle, device});
+  made_.push_back({make_stream(driver_, device).handle, device});
   return made_.back().handle;
 }
 
@@ -187,21 +188,13 @@ bool gpu_streams::add(stream_handle s, copy_end word, std::uint64_t value) {
   return driver_.add(device, {s, true}, at, value);
 }
 
-event gpu_streams::take_event(int device) {
-  try {
-    return events_.take(device);
-  } catch (segment_error const& error) {
-    fatal("stream", "device %d: %s", device, error.what());
-  }
-}
-
 bool gpu_streams::add_at_home(stream_handle s, copy_end word, std::uint64_t value) {
   int const device = device_of(s);
   if (driver_.has_additions()) return add(s, word, value);
   if (!driver_.can_write(device)) return false;
   // All additions to the word are made here, one after the other.
   std::uint64_t sum = 0;
-  event const read = take_event(device);
+  event const read = events_.take(device);
   driver_.copy(device, {s, true}, reinterpret_cast<std::uintptr_t>(&sum), place_of(word), sizeof sum);
   driver_.record(device, read, {s, true});
   while (!driver_.happened(read)) {
@@ -223,7 +216,7 @@ std::uint64_t gpu_streams::line_name(stream_handle s) {
 void gpu_streams::report(stream_handle s, copy_record* record) {
   submit();
   int const device = device_of(s);
-  event const mark = take_event(device);
+  event const mark = events_.take(device);
   driver_.record(device, mark, {s, true});
   std::uint64_t const name = line_name(s);
   auto line = name == 0 ? waited_for_.end()

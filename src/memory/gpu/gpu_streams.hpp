@@ -67,8 +67,6 @@ class gpu_streams final : public program_streams {
     stream_handle handle;
     int device;
   };
-  /// Or ends the job.
-  event take_event(int device);
   /// Of a stream that no other has, also after its end; 0 if the driver tells of none.
   std::uint64_t line_name(stream_handle s);
   std::uint64_t number_to_keep(stream_handle s, std::uint64_t capture);

@@ -19,7 +19,7 @@
 ///                      them. register: cuMemHostRegister. write: no stream writes. start: cuInit.
 ///                      user_objects: cuGraphRetainUserObject.
 ///                      atomics: devices' operations on each other's memory are none for others.
-///                      submit: copies. kernels: cuModuleLoadData. batch: cuMemcpyBatchAsync; batch_function: it does not
+///                      streams, events: to make any, as on a device that is full. submit: copies. kernels: cuModuleLoadData. batch: cuMemcpyBatchAsync; batch_function: it does not
 ///                      exist. streams_alone: calls on streams while no context is current
 
 #include <condition_variable>

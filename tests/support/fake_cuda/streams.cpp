@@ -262,6 +262,7 @@ cu_result stream_create(stream* made, unsigned flags) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
   if (flags != stream_non_blocking) return invalid_value;
+  if (all().chosen.refuses("streams")) return error_out_of_memory;
   *made = add_stream(current());
   ++all().counts.streams;
   return success;
@@ -395,6 +396,7 @@ cu_result copy_peer_async(pointer to, context to_context, pointer from, context 
 cu_result event_create(event* made, unsigned /*flags*/) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
+  if (all().chosen.refuses("events")) return error_out_of_memory;
   auto mark = std::make_shared<event_state>();
   mark->device = current();
   *made = reinterpret_cast<event>(mark.get());
