@@ -103,7 +103,8 @@ std::uint64_t block_allocator::largest_free() const noexcept {
 bool block_allocator::covers(std::uint64_t offset, std::uint64_t size) const noexcept {
   auto const has = [&](index which) { return offset - blocks_[which].offset < blocks_[which].size; };
   // The record may have become that of another block.
-  bool const again = covered_ != none && has(covered_) && size_of(blocks_[covered_].offset) != 0;
+  bool const again =
+      covered_ != none && has(covered_) && slots_[find_slot(blocks_[covered_].offset)] == covered_;
   if (!again) {
     auto const found =
         std::find_if(slots_.begin(), slots_.end(), [&](index which) { return which != none && has(which); });

@@ -42,6 +42,8 @@ class model {
     live_[offset] = usable;
     used_ += usable;
     EXPECT_EQ(heap_.bytes_used(), used_);
+    EXPECT_TRUE(heap_.covers(offset, usable));
+    EXPECT_FALSE(heap_.covers(offset, usable + 1));
     return true;
   }
 
@@ -54,6 +56,7 @@ class model {
     EXPECT_TRUE(heap_.deallocate(offset));
     EXPECT_FALSE(heap_.deallocate(offset));
     EXPECT_EQ(heap_.size_of(offset), 0u);
+    EXPECT_FALSE(heap_.covers(offset, 1));
     live_.erase(victim);
     EXPECT_EQ(heap_.bytes_used(), used_);
   }
@@ -66,6 +69,22 @@ class model {
   std::map<std::uint64_t, std::uint64_t> live_;
   std::uint64_t used_ = 0;
 };
+
+/// Where a block was lies another one, of which something else keeps the record.
+TEST(segment_allocator, ranges_are_of_the_block_that_is_there_now) {
+  segment_allocator heap(0, 8 * mib);
+  std::uint64_t const before = heap.allocate(mib);
+  std::uint64_t const block = heap.allocate(mib);
+  std::uint64_t const behind = heap.allocate(mib);
+  ASSERT_NE(heap.allocate(mib), npos);
+  EXPECT_TRUE(heap.covers(block, mib));
+  heap.deallocate(before);
+  heap.deallocate(behind);
+  heap.deallocate(block);
+  ASSERT_EQ(heap.allocate(mib), before);
+  ASSERT_EQ(heap.allocate(2 * mib), block);
+  EXPECT_TRUE(heap.covers(block, 2 * mib));
+}
 
 struct range {
   std::uint64_t first;
