@@ -51,6 +51,7 @@ struct introduction {
   bool remote_fences;     ///< it has joined (base/os/membarrier.hpp)
   std::uint64_t network;  ///< its network namespace
   bool flat;              ///< it would take part in flat collectives
+  bool spare_cores;       ///< it has a core to itself, as far as it knows
 };
 
 using exchange_function = std::vector<std::string> (bootstrap::channel::*)(std::string_view);
@@ -116,7 +117,8 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   if (reading && config.count > 1) os::let_anybody_read_memory();
   introduction const mine{shm::introduce_process(), ::getppid(),
                           plan.message_limit,       os::join_remote_fences(),
-                          os::network_namespace(),  settings::flat_collectives()};
+                          os::network_namespace(),  settings::flat_collectives(),
+                          plan.waiting.spare_cores};
   plan.remote_fences = true;
   std::vector<introduction> const all = exchange_values(channel, mine);
   bool one_parent = true;
@@ -128,6 +130,8 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
     plan.remote_fences = plan.remote_fences && peer.remote_fences;
     plan.one_network = plan.one_network && peer.network == mine.network;
     plan.flat = plan.flat && peer.flat;
+    plan.waiting.spare_cores =
+        plan.waiting.spare_cores && peer.spare_cores;  // the lengths of pieces depend on it
   }
 
   std::uint32_t const next = (config.me + 1) % config.count;
