@@ -37,7 +37,9 @@ bool begin_step(outgoing& out, std::int32_t target, std::size_t bytes, std::size
   try {
     am_begin(out, target, bytes, small ? pressure::always : pressure::park, alignment);
   } catch (bad_shared_alloc const&) {
-    return false;
+    // Nothing leaves that would make room for one that is longer than the limit.
+    if (progress_engine::here().shm.memory().outgoing() != 0) return false;
+    am_begin(out, target, bytes, pressure::always, alignment);
   }
   return true;
 }
