@@ -153,6 +153,11 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
     if (asked) --peer(what.source).unfetched;
     if (asked) ++coming_[index_of(transport::lane_of(what.kind))];
     if (s == started::complete) deliver_asked_for(m);
+    if (s == started::unsupported) {
+      fatal("network",
+            "a message of %zu bytes from rank %d cannot be received: %s. `ulimit -l` may be too low.",
+            what.bytes, what.source, network_->last_error().c_str());
+    }
     if (!asked && s != started::no_room) lost(what.source, network_->last_error());
   } else {
     asked = send_note(peer(what.source), form::wanted, what.number);

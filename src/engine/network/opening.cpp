@@ -22,10 +22,10 @@ namespace {
 /// What a rank publishes at once (bootstrap::channel).
 constexpr std::size_t longest_card = 1024;
 
-/// Over TCP each connection is a descriptor, and libraries do badly where there is none for one that comes: UCX stops listening, libfabric
+/// Over TCP each connection is a descriptor, as are two for each further device; and libraries do badly where there is none for one that comes: UCX stops listening, libfabric
 /// lets the peer wait. What the program and the rest of the library need comes on top.
 constexpr std::uint64_t descriptors_beside_connections = 512;
-constexpr std::uint64_t descriptors_of_a_peer = 2;
+constexpr std::uint64_t descriptors_of_a_peer = 8;
 
 bool hosts_are_simulated(bootstrap::channel& channel) {
   return channel.where().hosts > 1 && channel.machine().hosts == 1;

@@ -159,7 +159,8 @@ void ofi_network::take_request(peer& p, std::uint32_t number, info_ptr request) 
   p.wishes = true;
   p.request = std::move(request);
   p.wish_number = number;
-  bool const stood = p.now == peer::link::connected || (p.now == peer::link::closing && !p.agreed());
+  bool const stood =
+      p.now == peer::link::connected || (p.now == peer::link::closing && !(p.said_bye && p.got_bye));
   if (stood || (p.now == peer::link::connecting && !p.begun)) lose(p, "the other side has begun anew");
   touch(p);
 }

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/ofi/windows.hpp"
+
 namespace atl::transport::ofi {
 namespace {
 
@@ -67,6 +69,8 @@ std::string context::open(device chosen, network_config const& config) {
 std::string context::open_queues(bool& can_wait) {
   fi_cq_attr how{};
   how.size = most_completions;
+  bool const each_receives = info_->ep_attr->type == FI_EP_MSG && info_->domain_attr->max_ep_srx_ctx == 0;
+  if (each_receives) how.size += most_connections * own_receives;
   how.format = FI_CQ_FORMAT_MSG;
   how.wait_obj = FI_WAIT_FD;
   int e = fi_cq_open(domain_, &how, &completions_, nullptr);
@@ -209,7 +213,11 @@ fid_ep* context::make_endpoint(std::span<std::byte const> to, void* of, std::str
 }
 
 fid_ep* context::make_endpoint(fi_info& request, void* of, std::string& error) {
-  if (shared_receives_ != nullptr) request.ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+  if (shared_receives_ != nullptr) {
+    request.ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+  } else {
+    request.rx_attr->size = own_receives;  // providers keep as much of the queue of completions for them
+  }
   request.tx_attr->op_flags = 0;
   fid_ep* made = nullptr;
   int e = fi_endpoint(domain_, &request, &made, of);

@@ -105,7 +105,7 @@ void ofi_network::enter_local(record* r, registration const* memory) {
   if ((context_->registers_local() || device) && r->bytes != 0) {
     fid_mr* known = nullptr;
     if (memory != nullptr) known = r->rail == 0 ? memory->handle : memory->further[r->rail - 1U];
-    if (known == nullptr) {
+    if (known == nullptr && r->entered == nullptr) {
       int const e = device_of(r).enter(r->near, r->bytes, FI_READ | FI_WRITE, r->entered);
       if (e != 0) {
         error_ = "libfabric cannot register " + std::to_string(r->bytes) + " bytes: " + words_of(e);

@@ -121,7 +121,11 @@ std::unique_ptr<network> open_network(network_config const& config, std::string&
   auto opened = std::make_unique<ofi::context>();
   problem = opened->open(std::move(chosen), config);
   if (!problem.empty()) return nullptr;
-  return std::make_unique<ofi::ofi_network>(std::move(opened), std::move(alike), config);
+  auto made = std::make_unique<ofi::ofi_network>(std::move(opened), std::move(alike), config);
+  if (made->can_receive()) return made;
+  problem =
+      "libfabric takes no memory for messages that arrive; where it registers memory, `ulimit -l` may be too low";
+  return nullptr;
 }
 
 }  // namespace atl::transport

@@ -46,6 +46,11 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> alike, network_config const& config);
   ~ofi_network() override;
 
+  /// False: no memory for what peers send could be had at the beginning.
+  [[nodiscard]] bool can_receive() const noexcept {
+    return context_->shared_receives() == nullptr || posted_ != 0;
+  }
+
   std::string description() const override;
   ability atomic_support(atomic_op, atomic_type) const override { return {}; }
 

@@ -20,7 +20,7 @@
 namespace atl::transport::ofi {
 namespace {
 
-constexpr std::uint32_t rail_mark = 0x3349464f;  // "OFI3"
+constexpr std::uint32_t rail_mark = 0x5249464f;  // "OFIR"
 
 /// Ends of one network find each other: libfabric names a network the same everywhere (FNV-1a of that).
 std::uint32_t network_of(context const& opened) {
