@@ -140,6 +140,12 @@ class Basics(LauncherTest):
         self.assertEqual(got.status, 0, got)
         self.assertEqual(len(got.out.splitlines()), 3, got)
 
+    def test_children_of_a_shell_that_becomes_the_launcher_live_on(self):
+        script = f"sleep 600 > /dev/null & echo $!; exec {ATOLL} run -n 2 {PROGRAM} ranks"
+        got = subprocess.run(["bash", "-c", script], text=True, stdout=subprocess.PIPE, timeout=60, env=self.environment(), stdin=subprocess.DEVNULL, check=False)
+        self.assertEqual((got.returncode, got.stdout.count("rank ")), (0, 2), got)
+        os.kill(int(got.stdout.split()[0]), signal.SIGKILL)  # which is still there
+
     def test_without_a_launcher_where_ends_of_children_are_ignored(self):
         # As whoever has started the program may do: the system then waits for them by itself.
         for start in (lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN), None):

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -32,12 +33,12 @@ std::vector<int> children_of_self() {
   return children;
 }
 
-void end_children(int spared) {
+void end_children(std::vector<int> const& spared) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   while (std::chrono::steady_clock::now() < deadline) {
     bool any = false;
     for (int const pid : children_of_self()) {
-      if (pid == spared) continue;
+      if (std::find(spared.begin(), spared.end(), pid) != spared.end()) continue;
       any = true;
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, WNOHANG);

@@ -13,7 +13,7 @@ std::vector<int> children_of_self();
 
 /// Ends every child of this process except `spared`, and, because this process adopts orphans, whatever those
 /// leave behind. Gives up after two seconds.
-void end_children(int spared);
+void end_children(std::vector<int> const& spared);
 
 /// True when `text` occurs in the initial environment of a process (of this user).
 bool has_in_environment(int pid, std::string_view text);

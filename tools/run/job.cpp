@@ -68,6 +68,7 @@ job::~job() = default;
 
 int job::run() {
   signals_ = watch_signals();
+  not_ours_ = children_of_self();      // of the shell that has become this program
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of ranks become ours, so that we can end them
   keeper const guard(board_);
   try {
@@ -84,7 +85,8 @@ int job::run() {
   }
   board_.end();
   kill_groups(SIGKILL);
-  end_children(guard.pid());
+  not_ours_.push_back(guard.pid());
+  end_children(not_ours_);
   finish();
   tell_lost_output();
   flush();
@@ -214,9 +216,10 @@ void job::handle_exits() {
   for (ended const& e : news) note_exit(e.rank, e.wait_status);
   // Orphans that we adopted.
   for (int const pid : children_of_self()) {
-    bool const ours =
+    bool const a_rank =
         std::any_of(ranks_.begin(), ranks_.end(), [&](rank_process const& r) { return r.pid == pid; });
-    if (!ours) ::waitpid(pid, nullptr, WNOHANG);
+    bool const not_ours = std::find(not_ours_.begin(), not_ours_.end(), pid) != not_ours_.end();
+    if (!a_rank && !not_ours) ::waitpid(pid, nullptr, WNOHANG);
   }
 }
 

@@ -91,6 +91,7 @@ class job {
   sink& messages_;  ///< errors_, or output_ when both are the same file
   std::optional<input_relay> input_;
   std::vector<rank_process> ranks_;
+  std::vector<int> not_ours_;  ///< children of before, and the keeper
   bootstrap::symbolizer names_;
   phase phase_ = phase::running;
   int status_ = 0;
