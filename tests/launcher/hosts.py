@@ -108,6 +108,16 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.start("-n", 1, *more, "/bin/true", SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2", **environment)
             self.assertFalse(os.path.exists(self.told))
             self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")
+        # Of one host: from the shell of a salloc elsewhere, not from there.
+        one = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "1"}
+        here = os.uname().nodename.split(".")[0]
+        self.start("-n", 8, PROGRAM, **one, SLURM_JOB_NODELIST="gpu7")
+        self.assertEqual(self.line()[0], "srun")
+        for environment in ({"SLURM_JOB_NODELIST": here}, {"SLURM_JOB_NODELIST": "gpu7", "SLURMD_NODENAME": "gpu7"}):
+            os.remove(self.told)
+            self.start("-n", 1, "/bin/true", **one, **environment)
+            self.assertFalse(os.path.exists(self.told), environment)
+            self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")
 
     def test_environment_of_ranks(self):
         self.install("mpirun")

@@ -20,9 +20,9 @@ namespace {
 /// What ranks of other hosts get of our environment, where the launcher passes on only what it is told: all that Atoll, its networks and what programs are
 /// usually made with look at.
 bool is_forwarded(std::string_view line) {
-  constexpr std::array<std::string_view, 11> beginnings{
-      "ATOLL_",  "UPCXX_", "GASNET_",          "UCX_",  "FI_",        "OMP_",
-      "KOKKOS_", "CUDA_",  "LD_LIBRARY_PATH=", "PATH=", "LD_PRELOAD="};
+  constexpr std::array<std::string_view, 14> beginnings{
+      "ATOLL_", "UPCXX_", "GASNET_",          "UCX_",  "FI_",        "OMP_", "KOKKOS_", "CUDA_", "HIP_",
+      "ROCR_",  "ZE_",    "LD_LIBRARY_PATH=", "PATH=", "LD_PRELOAD="};
   return std::any_of(beginnings.begin(), beginnings.end(),
                      [&](std::string_view b) { return line.starts_with(b); });
 }
@@ -60,10 +60,21 @@ std::vector<std::string> words_to_ask(cluster_plan const& plan) {
   return words_for(by, start, options);
 }
 
+/// Of a `salloc` whose shell stays where it was called: batch scripts and steps know the name of their host.
+bool is_outside_of_its_host() {
+  char const* const host = std::getenv("SLURM_JOB_NODELIST");
+  if (host == nullptr || std::getenv("SLURMD_NODENAME") != nullptr || std::getenv("SLURM_STEP_ID") != nullptr)
+    return false;
+  char here[256] = {};
+  if (::gethostname(here, sizeof here - 1) != 0) return false;
+  return std::string_view(here).substr(0, std::string_view(here).find('.')) != host;
+}
+
 }  // namespace
 
 bool inside_slurm_allocation() {
-  if (number_of("SLURM_JOB_NUM_NODES") < 2) return false;
+  int const hosts = number_of("SLURM_JOB_NUM_NODES");
+  if (hosts < 1 || (hosts == 1 && !is_outside_of_its_host())) return false;
   // Batch scripts and interactive shells are steps with the highest numbers, or none.
   char const* const step = std::getenv("SLURM_STEP_ID");
   return step == nullptr || std::strtoull(step, nullptr, 10) >= 4294967280ULL;
