@@ -133,10 +133,11 @@ void check_resources(report& to) {
     std::size_t const heap = settings::shared_heap_size(usable);
     std::uint64_t const wanted = static_cast<std::uint64_t>(heap) * static_cast<std::uint64_t>(usable);
     bool const fits = wanted <= limits.available();
-    to.add(fits ? finding::good : finding::problem, "memory",
-           format("%s available; one rank for each core takes %s%s",
+    // Heaps are address space until somebody allocates in them.
+    to.add(fits ? finding::good : finding::note, "memory",
+           format("%s available; one rank for each core may allocate %s%s",
                   settings::format_bytes(limits.available()).c_str(), settings::format_bytes(wanted).c_str(),
-                  fits ? "" : "; lower UPCXX_SHARED_HEAP_SIZE"));
+                  fits ? "" : " in its shared heap, together"));
   } catch (startup_error const&) {
     // The setting itself is wrong; check_settings says so.
   }
