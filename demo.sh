@@ -55,11 +55,11 @@ slice=()
 
 say "Heat on $ranks ranks, one-sided communication"
 printf '    $'; printf ' %s' atoll run -n "$ranks" "${simulation[@]##*/}" --exchange rma; echo
-"$bin/atoll" run -n "$ranks" "${simulation[@]}" --exchange rma "${slice[@]}" || die "the simulation failed"
+"$bin/atoll" run --localhost -n "$ranks" "${simulation[@]}" --exchange rma "${slice[@]}" || die "the simulation failed"
 
 if command -v mpirun > /dev/null && grep -q '^ATOLL_MPI_AVAILABLE:INTERNAL=TRUE' build/release/CMakeCache.txt; then
   say "The same with message passing, under MPI's launcher"
-  mpirun --oversubscribe -n "$ranks" "${simulation[@]}" --exchange mpi || die "the simulation with message passing failed"
+  mpirun -n "$ranks" "${simulation[@]}" --exchange mpi || die "the simulation with message passing failed"
 fi
 
 if [ -n "$python" ]; then

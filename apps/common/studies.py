@@ -91,7 +91,7 @@ class Study:
     def start(self, ranks, words, with_mpi, settings=None):
         """One run of the application. Returns its status and output."""
         timeout = self.options.timeout
-        launch = [self.mpirun, "-n", ranks] if with_mpi else [self.launcher, "run", "-n", ranks, "--timeout", timeout]
+        launch = [self.mpirun, "-n", ranks] if with_mpi else [self.launcher, "run", "--localhost", "-n", ranks, "--timeout", timeout]
         command = [str(word) for word in (*launch, self.application, *words, "--results", self.database)]
         return run_logged(command, {**(MPI_SETTINGS if with_mpi else {}), **(settings or {})}, timeout, self.log)
 

@@ -142,8 +142,8 @@ class bench {
     return measure(1, "none", programs_.threads);  // its threads bind themselves
   }
   int measure(int ranks, char const* binding, std::string const& program) {
-    command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", binding, "--timeout",
-                          "600", "--stdin", "none", program},
+    command_line command{{programs_.atoll, "run", "--localhost", "-n", std::to_string(ranks), "--bind",
+                          binding, "--timeout", "600", "--stdin", "none", program},
                          {}};
     for (auto const& word : measuring_options(options_, ranks)) command.words.push_back(word);
     return listen(command, [this](std::string const& line) { take(line); });

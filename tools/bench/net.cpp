@@ -119,7 +119,10 @@ class net_run {
       command.words.insert(command.words.end(), {"--hosts", hosts});
       if (!options_.launcher.empty())
         command.words.insert(command.words.end(), {"--launcher", options_.launcher});
-    } else if (both) {
+    } else {
+      command.words.emplace_back("--localhost");
+    }
+    if (on_this_machine() && both) {
       command.environment.emplace_back("ATOLL_SIM_HOSTS", std::to_string(share) + ",1");
       // The third rank sleeps: its neighbours are to wait as where it is elsewhere.
       if (share > 1) command.environment.emplace_back("UPCXX_OVERSUBSCRIBED", "no");
