@@ -5,6 +5,7 @@
 #include <upcxx/upcxx.hpp>
 
 #include "movers/packing.hpp"
+#include "movers/runtime.hpp"
 
 namespace hpgmg {
 namespace {
@@ -36,12 +37,22 @@ class bulk_mover final : public mover {
         full_(peers_of(moves)),
         empty_(peers_of(moves)) {
     std::vector<std::pair<int, buffer_pair>> by_sender;
+    bool all_there = true;
     for (bundle& b : bundles_of(moves.receives)) {
       incoming in{std::move(b), 0, {}};
       in.index = full_.index_of(in.what.peer);
-      for (buffer& each : in.here) each = upcxx::new_array<double>(static_cast<std::size_t>(in.what.doubles));
+      for (buffer& each : in.here) {
+        each = upcxx::allocate<double>(static_cast<std::size_t>(in.what.doubles));
+        all_there = all_there && !each.is_null();
+      }
       by_sender.emplace_back(in.what.peer, in.here);
       incoming_.push_back(std::move(in));
+    }
+    // A rank without memory must not leave the others waiting for its pointers.
+    if (!upcxx::reduce_all(all_there, upcxx::op_fast_bit_and).wait()) {
+      free_buffers();
+      throw failure{
+          "the buffers of messages do not fit into the shared heaps; set UPCXX_SHARED_HEAP_SIZE to more, for example 1GB"};
     }
     upcxx::dist_object<std::vector<std::pair<int, buffer_pair>>> const published(std::move(by_sender));
     for (bundle& b : bundles_of(moves.sends)) {
@@ -57,9 +68,7 @@ class bulk_mover final : public mover {
   }
   ~bulk_mover() override {
     upcxx::barrier();
-    for (incoming const& in : incoming_) {
-      for (buffer const each : in.here) upcxx::delete_array(each);
-    }
+    free_buffers();
   }
 
   void run(std::ptrdiff_t source_offset, std::ptrdiff_t destination_offset, bool /*disturbed*/,
@@ -90,6 +99,12 @@ class bulk_mover final : public mover {
   }
 
  private:
+  void free_buffers() {
+    for (incoming const& in : incoming_) {
+      for (buffer const each : in.here) upcxx::deallocate(each);
+    }
+  }
+
   arena* source_;
   arena* destination_;
   std::vector<region> locals_;

@@ -66,7 +66,7 @@ class MultigridStudy(Study):
             problem = self.run(ranks, variant)
             if problem:
                 return problem
-        best, mean, cells = self.runs(ranks, variant)[turn]
+        best, mean, cells = self.runs(ranks, variant)[turn if done_before else -1]
         return f"{1e3 * best:10.4f} ms best, {1e3 * mean:10.4f} mean, {cells}³ cells{'  (done before)' if done_before else ''}"
 
     def run_all(self):

@@ -136,6 +136,8 @@ def errors(bench):
         (["4", "1", "--bogus"], "--bogus", None),
         (["9", "1000"], "memory does not suffice: the grids of 6144^3", None),
         (["4", "8"], "UPCXX_SHARED_HEAP_SIZE", {"UPCXX_SHARED_HEAP_SIZE": "2M"}),
+        # The grids fit, and the messages of one rank do not.
+        (["4", "64", "--comm", "bulk", "--seconds", "0"], "buffers of messages do not fit", {"UPCXX_SHARED_HEAP_SIZE": "53000K"}),
         (["4", "1", "--results", "/nonexistent/x.db"], "does the folder exist", None),
         (["4", "1", "--json", "/nonexistent/x"], "does the folder exist", None),
         (["4", "1", *BRIEF, "--quiet", "--json", "/dev/full"], "No space left", None),
