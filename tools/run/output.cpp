@@ -1,6 +1,5 @@
 #include "run/output.hpp"
 
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/os/write_at_once.hpp"
 
 namespace atl::tools {
 namespace {
@@ -57,21 +57,11 @@ void sink::hide(void const* whose) {
 }
 
 void sink::flush() {
-  // After POLLOUT a pipe takes this much without blocking, even when it is a blocking descriptor.
-  constexpr std::size_t piece = 4096;
-  while (!empty() && !broken_) {
-    pollfd item{descriptor_, POLLOUT, 0};
-    if (::poll(&item, 1, 0) <= 0) break;
-    ssize_t const done =
-        ::write(descriptor_, text_.data() + written_, std::min(piece, text_.size() - written_));
-    if (done > 0) {
-      written_ += static_cast<std::size_t>(done);
-    } else if (errno != EINTR && errno != EAGAIN) {
-      broken_ = true;
-      failure_ = errno == EPIPE ? 0 : errno;
-    } else if (errno == EAGAIN) {
-      break;
-    }
+  if (!broken_) {
+    os::written_at_once const done = os::write_at_once(descriptor_, std::string_view(text_).substr(written_));
+    written_ += done.bytes;
+    broken_ = done.failure != 0;
+    failure_ = done.failure == EPIPE ? 0 : done.failure;
   }
   if (empty() || broken_) {
     text_.clear();

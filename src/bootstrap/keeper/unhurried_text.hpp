@@ -3,14 +3,11 @@
 /// Words on their way to a reader who may have stopped reading (a pager at its first page, a terminal that is held): nobody waits for
 /// that, since a keeper that says nothing to its neighbours counts as lost.
 
-#include <poll.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "base/os/write_at_once.hpp"
 
 namespace atl::keeping {
 
@@ -26,20 +23,9 @@ class unhurried_text {
 
   /// Writes what can be written at once.
   void go_on() {
-    // After POLLOUT a pipe takes this much without blocking.
-    constexpr std::size_t piece = 4096;
-    while (!text_.empty()) {
-      pollfd item{descriptor_, POLLOUT, 0};
-      if (::poll(&item, 1, 0) <= 0) return;
-      ::ssize_t const done = ::write(descriptor_, text_.data(), std::min(piece, text_.size()));
-      if (done > 0) {
-        text_.erase(0, static_cast<std::size_t>(done));
-      } else if (errno == EAGAIN) {
-        return;
-      } else if (errno != EINTR) {
-        text_.clear();  // nobody is there to read it
-      }
-    }
+    os::written_at_once const done = os::write_at_once(descriptor_, text_);
+    // Where writing fails nobody is there to read it.
+    text_.erase(0, done.failure == 0 ? done.bytes : text_.size());
   }
 
   [[nodiscard]] bool empty() const noexcept { return text_.empty(); }
