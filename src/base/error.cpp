@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
 
 #include "base/call_site.hpp"
+#include "base/os/host_name.hpp"
 
 namespace atl {
 namespace {
@@ -16,11 +16,6 @@ namespace {
 std::string& identity_text() {
   static auto& text = *new std::string;
   return text;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
 }
 
 /// One write per message, so that lines of several ranks do not mix.
@@ -51,13 +46,13 @@ void (*freeze_hook)() = nullptr;
 bool (*first_to_fail)() = nullptr;
 
 void set_identity(std::int32_t rank, std::int32_t size, std::string const& host) {
-  identity_text() =
-      format("rank %d of %d (%s)", rank, size, host.empty() ? host_name().c_str() : host.c_str());
+  identity_text() = format("rank %d of %d (%s)", rank, size,
+                           host.empty() ? os::host_name("unknown host").c_str() : host.c_str());
 }
 
 std::string identity() {
   if (!identity_text().empty()) return identity_text();
-  return format("pid %d (%s)", static_cast<int>(getpid()), host_name().c_str());
+  return format("pid %d (%s)", static_cast<int>(getpid()), os::host_name("unknown host").c_str());
 }
 
 void stop(std::string const& message) noexcept {

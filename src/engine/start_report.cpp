@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <string>
 
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
+#include "base/os/host_name.hpp"
 #include "base/settings.hpp"
 #include "transport/device_memory.hpp"
 
@@ -43,8 +43,7 @@ void report_start(bootstrap::channel& channel, start_facts const& facts, int lev
       format("pid %d, cores %s", static_cast<int>(::getpid()), ranges_of(os::affinity_cores()).c_str());
   std::vector<std::string> const all = channel.exchange(me.substr(0, 1000));
   if (level <= 0 || place.local_rank != 0) return;
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
+  std::string const host = os::host_name();
   std::string text;
   if (place.rank == 0) {
     bool const simulated = place.hosts != channel.machine().hosts;
@@ -71,7 +70,7 @@ void report_start(bootstrap::channel& channel, start_facts const& facts, int lev
   }
   bootstrap::host_ranks const ranks = place.ranks_of_host();
   text += format("atoll: local team %d of %d: ranks %s on %s; %d usable core%s, %s%s\n", place.host,
-                 place.hosts, list_of(ranks).c_str(), host.data(), facts.cores, facts.cores == 1 ? "" : "s",
+                 place.hosts, list_of(ranks).c_str(), host.c_str(), facts.cores, facts.cores == 1 ? "" : "s",
                  facts.oversubscribed ? "oversubscribed: waiting gives way" : "waiting spins",
                  facts.by_user ? " (UPCXX_OVERSUBSCRIBED)" : "");
   for (std::size_t i = 0; level > 1 && i < all.size(); ++i) {

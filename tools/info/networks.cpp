@@ -1,13 +1,11 @@
 #include "info/networks.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "info/device_lines.hpp"
@@ -23,9 +21,7 @@ namespace atl::tools {
 namespace {
 
 host_facts facts_of_this_host() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  host_facts facts{settings::host().empty() ? name.data() : settings::host(), {}};
+  host_facts facts{settings::host().empty() ? os::host_name() : settings::host(), {}};
   std::vector<std::string> names = settings::transports();
   if (names.empty()) names.assign(transport::known_plugins().begin(), transport::known_plugins().end());
   std::string const devices = settings::network_devices();

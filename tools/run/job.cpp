@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "base/os/memfd.hpp"
 #include "run/descendants.hpp"
 #include "run/keeper.hpp"
@@ -41,11 +41,6 @@ constexpr auto grace = 1s;
 constexpr auto look_for_programs_every = 250ms;
 constexpr auto missed_for = 1s;  ///< a rank, before that is told
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
-}
-
 bool same_file(int a, int b) {
   struct stat one {};
   struct stat other {};
@@ -57,7 +52,7 @@ bool same_file(int a, int b) {
 
 job::job(run_options const& options)
     : options_(options),
-      host_(host_name()),
+      host_(os::host_name("this host")),
       board_(bootstrap::board::create(options.ranks, os::random_hex(16), options.environment)),
       output_(STDOUT_FILENO, ::isatty(STDOUT_FILENO) != 0 && same_file(STDOUT_FILENO, STDERR_FILENO)),
       errors_(STDERR_FILENO),

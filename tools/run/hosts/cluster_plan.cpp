@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "base/os/memfd.hpp"
 #include "bootstrap/keeper/orders.hpp"
 #include "run/spawn.hpp"
@@ -65,9 +66,8 @@ bool is_outside_of_its_host() {
   char const* const host = std::getenv("SLURM_JOB_NODELIST");
   if (host == nullptr || std::getenv("SLURMD_NODENAME") != nullptr || std::getenv("SLURM_STEP_ID") != nullptr)
     return false;
-  char here[256] = {};
-  if (::gethostname(here, sizeof here - 1) != 0) return false;
-  return std::string_view(here).substr(0, std::string_view(here).find('.')) != host;
+  std::string const here = os::host_name();
+  return !here.empty() && here.substr(0, here.find('.')) != host;
 }
 
 }  // namespace
