@@ -145,13 +145,14 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
   message* const m = make_arrival(what, how);
   if (m == nullptr) return false;
   bool asked = false;
+  std::size_t& coming = coming_[index_of(transport::lane_of(what.kind))];
+  ++coming;
   if (what.late) {
     auto* const op = new fetching(*this, m);
     started const s = network_->fetch(what.handle, {m->payload(), nullptr}, op);
     asked = s == started::under_way || s == started::source_free || s == started::complete;
     if (!asked || s == started::complete) delete op;
     if (asked) --peer(what.source).unfetched;
-    if (asked) ++coming_[index_of(transport::lane_of(what.kind))];
     if (s == started::complete) deliver_asked_for(m);
     if (s == started::unsupported) {
       fatal("network",
@@ -161,11 +162,12 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
     if (!asked && s != started::no_room) lost(what.source, network_->last_error());
   } else {
     asked = send_note(peer(what.source), form::wanted, what.number);
-    if (asked) ++coming_[index_of(transport::lane_of(what.kind))];
     if (asked) assemblies_.emplace(key_of(what.source, what.number), assembly{m, 0});
   }
-  if (!asked) drop_arrival(m);
-  return asked;
+  if (asked) return true;
+  --coming;
+  drop_arrival(m);
+  return false;
 }
 
 bool network_messages::lacks_memory() const noexcept {

@@ -369,6 +369,10 @@ class module_network : public network {
   [[nodiscard]] bool may_be_peer(std::int32_t rank) const noexcept {
     return rank >= 0 && rank < ranks_ && rank != me_;
   }
+  /// Does what a hello says begin with the job of this rank, and go on?
+  [[nodiscard]] bool is_of_this_job(std::span<std::byte const> introduction) const noexcept {
+    return introduction.size() > sizeof job_ && std::memcmp(introduction.data(), &job_, sizeof job_) == 0;
+  }
 
   std::int32_t me_;
   std::int32_t ranks_;

@@ -68,10 +68,7 @@ void ofi_network::take_agreement(wire const& w, std::span<std::byte const> body)
   if (!context_->connectionless() || !may_be_peer(w.from)) return;
   if (w.what == wire::hello) {
     std::span<std::byte const> to;
-    std::uint64_t job = 0;
-    if (body.size() > sizeof job) std::memcpy(&job, body.data(), sizeof job);
-    if (body.size() <= sizeof job || job != job_ || !context_->reads_address(body.subspan(sizeof job), to))
-      return;
+    if (!is_of_this_job(body) || !context_->reads_address(body.subspan(sizeof job_), to)) return;
     peer& p = make(w.from);
     if (p.address == FI_ADDR_UNSPEC) p.address = context_->insert(to, error_);
     if (p.address != FI_ADDR_UNSPEC) take_request(p, w.number, nullptr);

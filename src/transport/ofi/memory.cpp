@@ -99,19 +99,24 @@ void ofi_network::move_run(record* r, bool first, remote_place const& far, local
   }
 }
 
+/// Registers memory of the caller's for one operation. False: error_ says why not.
+bool ofi_network::enter(context& on, void const* begin, std::size_t bytes, std::uint64_t access,
+                        fid_mr*& memory) {
+  int const e = on.enter(begin, bytes, access, memory);
+  if (e != 0) error_ = "libfabric cannot register " + std::to_string(bytes) + " bytes: " + words_of(e);
+  return e == 0;
+}
+
 /// Starts what reads or writes memory of the caller's, which may have to be registered.
 void ofi_network::enter_local(record* r, registration const* memory) {
   bool const device = memory != nullptr && !memory->on_host;
   if ((context_->registers_local() || device) && r->bytes != 0) {
     fid_mr* known = nullptr;
     if (memory != nullptr) known = r->rail == 0 ? memory->handle : memory->further[r->rail - 1U];
-    if (known == nullptr && r->entered == nullptr) {
-      int const e = device_of(r).enter(r->near, r->bytes, FI_READ | FI_WRITE, r->entered);
-      if (e != 0) {
-        error_ = "libfabric cannot register " + std::to_string(r->bytes) + " bytes: " + words_of(e);
-        part_done(r, outcome::refused);
-        return;
-      }
+    if (known == nullptr && r->entered == nullptr &&
+        !enter(device_of(r), r->near, r->bytes, FI_READ | FI_WRITE, r->entered)) {
+      part_done(r, outcome::refused);
+      return;
     }
     r->descriptor = fi_mr_desc(known != nullptr ? known : r->entered);
   }

@@ -127,12 +127,8 @@ started ofi_network::send_late(peer& p, lane where, std::span<std::byte const> h
   if (p.late_of[lane_of(where)] >= most_late) return started::no_room;
   fid_mr* entered = nullptr;
   registration const* const known = payload.memory;
-  if (known == nullptr) {
-    if (int const e = context_->enter(payload.address, bytes, FI_REMOTE_READ, entered); e != 0) {
-      error_ = "libfabric cannot register " + std::to_string(bytes) + " bytes: " + words_of(e);
-      return started::unsupported;
-    }
-  }
+  if (known == nullptr && !enter(*context_, payload.address, bytes, FI_REMOTE_READ, entered))
+    return started::unsupported;
   fid_mr* const memory = known != nullptr ? known->handle : entered;
   void const* const begins = known != nullptr ? known->begin : payload.address;
   late_payload const where_it_is{context_->far_address(begins, payload.address), fi_mr_key(memory), bytes,

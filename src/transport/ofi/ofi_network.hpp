@@ -180,6 +180,7 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   void move(record* r, std::span<remote_piece const> far, std::span<local_piece const> near);
   void move_run(record* r, bool first, remote_place const& far, local_place const& near, std::size_t bytes,
                 std::byte* copy);
+  bool enter(context& on, void const* begin, std::size_t bytes, std::uint64_t access, fid_mr*& memory);
   void enter_local(record* r, registration const* memory);
   context& device_of(record const* r) { return r->rail == 0 ? *context_ : *rails_[r->rail - 1U].opened; }
   static void close_memory(registration& memory);

@@ -205,13 +205,9 @@ started ofi_network::fetch(arrival_handle what, local_place into, operation* eve
   std::memcpy(&there, b->begin() + b->room - sizeof there, sizeof there);
   // While it can be said that nothing has been done.
   fid_mr* entered = nullptr;
-  if (context_->registers_local() && into.memory == nullptr && there.bytes != 0) {
-    int const e = context_->enter(into.address, there.bytes, FI_READ | FI_WRITE, entered);
-    if (e != 0) {
-      error_ = "libfabric cannot register " + std::to_string(there.bytes) + " bytes: " + words_of(e);
-      return started::unsupported;
-    }
-  }
+  if (context_->registers_local() && into.memory == nullptr && there.bytes != 0 &&
+      !enter(*context_, into.address, there.bytes, FI_READ | FI_WRITE, entered))
+    return started::unsupported;
   record* const r = open(p, events, sort::fetch);
   r->entered = entered;
   r->near = static_cast<std::byte*>(into.address);

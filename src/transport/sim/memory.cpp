@@ -322,8 +322,7 @@ imported sim_network::import_key(std::int32_t rank, std::span<std::byte const> k
   key_image image{};
   if (key.size() == sizeof image) std::memcpy(&image, key.data(), sizeof image);
   if (image.magic != key_magic || image.rank != rank) return {started::unsupported, nullptr};
-  if (with->misses < most_misses && choices_.chance(how_.misses)) {
-    ++with->misses;
+  if (misses(*with)) {
     last_error_ = "the simulated network was asked for keys that miss";
     return {started::unsupported, nullptr};
   }
@@ -338,20 +337,21 @@ void sim_network::drop_key(std::int32_t /*peer*/, remote_key* key) {
 
 /// As if there were no registration left for the caller's memory.
 bool sim_network::refuses_memory(peer_record& with, operation* events) {
-  if (events == nullptr || !events->asks(completion::finished) || with.misses >= most_misses ||
-      !choices_.chance(how_.misses))
-    return false;
-  ++with.misses;
+  if (events == nullptr || !events->asks(completion::finished) || !misses(with)) return false;
   std::uint32_t const index = open(with.way.rank, events, 0);
   operations_[index].how = outcome::refused;
   late_events_.push_back({index, operations_[index].serial, some_polls(), false});
   return true;
 }
 
-bool sim_network::misses(peer_record& from, std::uint32_t operation) {
-  if (operation == no_operation || from.misses >= most_misses || !choices_.chance(how_.misses)) return false;
-  ++from.misses;
+bool sim_network::misses(peer_record& with) {
+  if (with.misses >= most_misses || !choices_.chance(how_.misses)) return false;
+  ++with.misses;
   return true;
+}
+
+bool sim_network::misses(peer_record& from, std::uint32_t operation) {
+  return operation != no_operation && misses(from);
 }
 
 }  // namespace atl::transport::sim

@@ -231,6 +231,7 @@ class sim_network final : public network {
   bool take_remote(peer_record& from, packet const& p);
   std::byte* memory_of(peer_record const& user, std::uint32_t key, std::uint64_t offset, std::uint64_t bytes);
   bool refuses_memory(peer_record& with, operation* events);
+  bool misses(peer_record& with);
   bool misses(peer_record& from, std::uint32_t operation);
   void take_put(peer_record& from, packet const& p);
   void take_get(peer_record& from, packet const& p);

@@ -91,9 +91,7 @@ started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_
 
 /// Of another job, whose calls are for who had this port before, nothing is taken.
 void ucx_network::take_hello(wire const& w, std::span<std::byte const> introduction) {
-  std::uint64_t job = 0;
-  if (introduction.size() > before_address) std::memcpy(&job, introduction.data(), sizeof job);
-  if (introduction.size() <= before_address || job != job_ || !may_be_peer(w.from)) return;
+  if (introduction.size() <= before_address || !is_of_this_job(introduction) || !may_be_peer(w.from)) return;
   peer& p = make(w.from);
   // Its attempts have growing numbers: an older one has been given up there, however late it is heard of.
   bool const newer = w.from_number > p.last_theirs && !(p.wishes && w.from_number <= p.wish_number);
