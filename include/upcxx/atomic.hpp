@@ -38,6 +38,8 @@ struct atomic_domain_state {
   engine::atomics_by by = engine::atomics_by::processors;  ///< those on memory that is not `here`
   engine::host_map::reach here;  ///< memory on which this process does them: that of its host, or none
   std::uint64_t period = 0;      ///< of the library; with the end of that the domain is inactive
+
+  [[nodiscard]] bool is_active() const { return operations != 0 && period == engine::periods_ended(); }
 };
 
 /// Type of a domain's cells, for messages and for comparing.
@@ -133,9 +135,7 @@ class atomic_domain final {
   }
 
   /// False after default construction, destroy(), being moved from, and the finalize that ends the library.
-  [[nodiscard]] bool is_active() const {
-    return state_.operations != 0 && state_.period == atl::engine::periods_ended();
-  }
+  [[nodiscard]] bool is_active() const { return state_.is_active(); }
 
   /// Reads the object.
   template <typename Cx = decltype(operation_cx::as_future())>

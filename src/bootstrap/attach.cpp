@@ -25,11 +25,15 @@
 namespace atl::bootstrap {
 namespace {
 
+/// Ranks of `atoll run`, and programs that a rank of any launcher starts, with the rank's variables: somebody's on purpose, whatever is around
+/// them, and no jobs that somebody asked for.
+bool is_of_a_job() {
+  return std::getenv("ATOLL_JOB") != nullptr || started_by_rank("pmix") || started_by_rank("pmi");
+}
+
 std::optional<foreign_task> foreign_task_here() {
-  // Ranks of `atoll run`, and programs that they start, are somebody's on purpose, whatever is around them.
   // GASNET_PSHM_NODES=1 asks for one rank, in so many words.
-  if (std::getenv("ATOLL_JOB") != nullptr || std::getenv("GASNET_PSHM_NODES") != nullptr) return std::nullopt;
-  if (started_by_rank("pmix") || started_by_rank("pmi")) return std::nullopt;
+  if (is_of_a_job() || std::getenv("GASNET_PSHM_NODES") != nullptr) return std::nullopt;
   return find_foreign_task([](char const* name) -> char const* { return std::getenv(name); });
 }
 
@@ -60,10 +64,7 @@ std::unique_ptr<channel> make_channel() {
   }
   if (auto made = make_local(reason)) return made;
   if (wanted == "local") throw startup_error("ATOLL_BOOTSTRAP=local, but " + reason);
-  // A program started by a rank inherits the rank's variables, and is no job that somebody asked for.
-  bool const by_launcher =
-      std::getenv("ATOLL_JOB") != nullptr || started_by_rank("pmix") || started_by_rank("pmi");
-  if (int const ranks = settings::ranks_without_launcher(); ranks > 1 && !by_launcher)
+  if (int const ranks = settings::ranks_without_launcher(); ranks > 1 && !is_of_a_job())
     return make_forked(ranks);
   if (auto const task = foreign_task_here()) refuse(*task, reason);
   return make_solo();

@@ -125,10 +125,6 @@ engine::atomics_by choose_together(engine::team_view& team, std::uint32_t operat
   return by;
 }
 
-bool is_active(atomic_domain_state const& domain) {
-  return domain.operations != 0 && domain.period == engine::periods_ended();
-}
-
 bool spans_hosts(engine::team_view const& team) {
   return static_cast<engine::team_data const&>(team).hosts != nullptr;
 }
@@ -199,7 +195,7 @@ void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {
     return;
   }
   check_collective("atomic_domain::destroy");
-  if (!is_active(domain)) {
+  if (!domain.is_active()) {
     check_failed(
         "atomic_domain::destroy: the domain is inactive: default-constructed, moved from, "
         "destroyed already, or from before finalize");
@@ -226,7 +222,7 @@ void check_atomic(atomic_domain_state const& domain, int operation, std::uint64_
                   std::uint64_t address, std::size_t bytes, int order) noexcept {
   char const* const call = atomic_call_name(operation);
   check_injection(call);
-  if (!is_active(domain)) {
+  if (!domain.is_active()) {
     check_failed(
         "%s: the domain is inactive: default-constructed, moved from, destroyed, or from before finalize",
         call);
