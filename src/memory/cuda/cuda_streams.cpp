@@ -99,7 +99,7 @@ void cuda_driver::write(int device, gpu::stream s, gpu::address word, std::uint6
 
 // Kernels of the library
 
-/// With the device's context current. Says once if there are none, of those who want any.
+/// With the device's context current, or behind prepare(). Says once if there are none, of those who want any.
 cuda_driver::loaded const& cuda_driver::kernels_on(int device) {
   loaded& known = load_kernels(device);
   if (known.code != success && !std::exchange(known.told, true)) [[unlikely]] {
@@ -179,7 +179,7 @@ bool cuda_driver::copy_box(int device, gpu::stream s, gpu::address to, gpu::addr
 }
 
 bool cuda_driver::can_exchange(int device) {
-  use const current(*this, device);
+  prepare(device);
   return kernels_on(device).exchange_few != nullptr;
 }
 
