@@ -210,7 +210,9 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   std::size_t bound = detail::bound_after(with_cookie, f);
   ((bound = detail::bound_after(bound, wire_of<Args>::send(args))), ...);
   outgoing_message m(target, bound, current_pressure(), atl::engine::lane::request);
-  m.write(with_cookie, true, f, wire_of<Args>::send(args)...);
+  // Source completion is told with the record, before the commit: nothing may be left to copy then that others may overwrite.
+  constexpr bool copied_by_commit = !tells_source_by_lpc<std::remove_cvref_t<Cx>>;
+  m.write(with_cookie, copied_by_commit, f, wire_of<Args>::send(args)...);
   m.secure();
   // From here on nothing can throw: only now are promises touched.
   m.put_word(without_cookie,

@@ -222,6 +222,13 @@ struct operation_events {
 template <class Item, class Event>
 inline constexpr bool is_about = std::is_same_v<typename Item::event, Event>;
 
+/// Does another thread perhaps hear of source completion before the initiating call returns?
+template <class Cx>
+inline constexpr bool tells_source_by_lpc = false;
+template <class... Items>
+inline constexpr bool tells_source_by_lpc<completions<Items...>> =
+    ((is_lpc_item<Items> && is_about<Items, source_event>) || ...);
+
 /// Values of an item's event.
 template <class Events, class Item>
 using values_for = std::conditional_t<is_about<Item, operation_event>, typename Events::values, type_list<>>;
