@@ -1,7 +1,6 @@
 // Threads, persona stacks and queues.
 
 #include <atomic>
-#include <memory>
 #include <string>
 
 #include <atoll/base/check.hpp>
@@ -66,18 +65,23 @@ void take_inbox(persona_state& persona) noexcept {
   persona.last = last;
 }
 
+/// Of the calling thread: its owner is gone. A thread's other objects may use the library after that.
+constinit thread_local bool owner_has_ended = false;
+
 /// Owns a thread's state. Work that is still queued when the thread ends is lost with it.
 struct thread_owner {
-  std::unique_ptr<thread_state> state;
+  thread_state* state = nullptr;
+  thread_owner() = default;
+  thread_owner(thread_owner const&) = delete;
+  thread_owner& operator=(thread_owner const&) = delete;
   ~thread_owner() {
+    owner_has_ended = true;
     if (state == nullptr) return;
     check_thread_end(*state);
-    if (state->top != &state->bottom) {
-      // Scopes that outlive the main thread's own objects (static ones of the program) still have to end.
-      static_cast<void>(state.release());
-      return;
-    }
+    // Scopes that outlive the main thread's own objects (static ones of the program) still have to end.
+    if (state->top != &state->bottom) return;
     current_thread = nullptr;
+    delete state;
   }
 };
 thread_local thread_owner owner;
@@ -85,8 +89,9 @@ thread_local thread_owner owner;
 }  // namespace
 
 thread_state& attach_thread() {
-  owner.state = std::make_unique<thread_state>();
-  thread_state* const t = owner.state.get();
+  auto* const t = new thread_state;
+  // What is used by objects that end later than the owner stays.
+  if (!owner_has_ended) owner.state = t;
   t->bottom.active = &t->default_persona;
   t->top = &t->bottom;
   t->current = &t->default_persona;

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 #include <upcxx/future.hpp>
+#include <upcxx/persona.hpp>
 
 #include "unit/upcxx/support.hpp"
 
@@ -243,6 +244,24 @@ TEST(pool, outlives_statics_and_thread_locals) {
     EXPECT_TRUE(make_future(3).ready());
     at_thread_exit.kept = make_future(3);
   }).join();
+}
+
+// Begun before its thread has used the library, so that it ends after what the library keeps for the thread.
+struct user_at_thread_end {
+  bool* was_current = nullptr;
+  ~user_at_thread_end() {
+    if (was_current != nullptr) *was_current = &upcxx::current_persona() == &upcxx::default_persona();
+  }
+};
+thread_local user_at_thread_end uses_library;
+
+TEST(pool, threads_may_use_the_library_until_they_end) {
+  bool was_current = false;
+  std::thread([&] {
+    uses_library.was_current = &was_current;
+    EXPECT_TRUE(upcxx::default_persona().active_with_caller());
+  }).join();
+  EXPECT_TRUE(was_current);
 }
 
 }  // namespace
