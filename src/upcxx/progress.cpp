@@ -148,10 +148,14 @@ bool only_tasks_wait(thread_state const& t) {
     }
     moved |= engine::advance();
   }
-  for (scope_state* s = t.top; s != nullptr; s = s->below) {
+  // Tasks may end or begin scopes; personas below have their turn in the next call then.
+  scope_state* const top = t.top;
+  for (scope_state* s = top; s != nullptr && t.top == top; s = s->below) {
     persona_state& p = *s->active;
     if (p.first != nullptr || p.inbox.load(std::memory_order_relaxed) != nullptr) moved |= run_tasks(t, p);
   }
+  // Outside callbacks the persona on top is current, also where a callback has changed which that is.
+  t.current = t.top->active;
   t.in_user_progress = false;
   return moved;
 }

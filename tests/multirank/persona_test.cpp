@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -306,6 +308,19 @@ TEST_F(persona_test, a_persona_changes_threads_under_its_mutex) {
   EXPECT_EQ(runs, 100);
 }
 
+TEST_F(persona_test, a_callback_that_ends_its_scope_leaves_the_persona_below_current) {
+  upcxx::persona p;
+  std::optional<upcxx::persona_scope> scope(std::in_place, p);
+  p.lpc_ff([&] {
+    EXPECT_EQ(&upcxx::current_persona(), &p);
+    scope.reset();
+  });
+  upcxx::progress();
+  EXPECT_FALSE(scope.has_value());
+  EXPECT_FALSE(p.active_with_caller());
+  EXPECT_EQ(&upcxx::current_persona(), &upcxx::master_persona());
+}
+
 TEST_F(persona_test, notifications_go_to_the_persona_that_was_current_at_initiation) {
   multirank::shared_array<int> cells(1);
   *cells.local() = me;
@@ -376,6 +391,46 @@ TEST_F(persona_test, par_any_thread_communicates_with_its_own_persona) {
   for (int t = 0; t < 4; ++t) {
     EXPECT_EQ(cells.local()[t], 1000 * left + t);
   }
+}
+
+TEST_F(persona_test, par_source_completion_on_another_thread_finds_the_arguments_copied) {
+  upcxx::persona theirs;
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    upcxx::persona_scope scope(theirs);
+    while (!stop) upcxx::progress();
+  });
+  std::vector<long> numbers(std::size_t{1} << 17);
+  for (int round = 0; round < 100; ++round) {
+    std::fill(numbers.begin(), numbers.end(), 1);
+    std::atomic<bool> told{false};
+    auto const overwrite = [&] {
+      std::fill(numbers.rbegin(), numbers.rend(), -1);
+      told = true;
+    };
+    upcxx::future<long> const sum = upcxx::rpc(
+        right, upcxx::source_cx::as_lpc(theirs, overwrite) | upcxx::operation_cx::as_future(),
+        [](upcxx::view<long> v) { return std::accumulate(v.begin(), v.end(), 0L); },
+        upcxx::make_view(numbers));
+    EXPECT_EQ(sum.wait(), static_cast<long>(numbers.size()));
+    multirank::spin_until([&] { return told.load(); });
+  }
+  stop = true;
+  other.join();
+}
+
+TEST_F(persona_test, par_personas_begin_and_end_beside_nested_periods) {
+  std::thread other([] {
+    for (int i = 0; i < 1000; ++i) {
+      upcxx::persona p;
+      EXPECT_TRUE(upcxx::initialized());
+    }
+  });
+  for (int i = 0; i < 1000; ++i) {
+    upcxx::init();
+    upcxx::finalize();
+  }
+  other.join();
 }
 
 TEST_F(persona_test, par_zz_the_master_persona_can_be_liberated_and_served_by_another_thread) {
