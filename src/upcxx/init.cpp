@@ -37,7 +37,8 @@ namespace atl::rt {
 void install_sink();
 
 namespace {
-constinit int depth = 0;
+constinit std::atomic<int> depth{
+    0};  ///< changed by one thread at a time; any may ask whether there is a library
 constinit bool checked_program = false;  ///< its code mode; the same in all of its files
 
 /// Runs what is here and sends what has not left, once all ranks have come to finalize. Bounded: callbacks may queue
@@ -151,7 +152,7 @@ std::terminate_handler previous_terminate = nullptr;
 
 void exception_left(char const* what) noexcept { blame_exception(what); }
 
-bool initialized() noexcept { return depth != 0; }
+bool initialized() noexcept { return depth.load(std::memory_order_relaxed) != 0; }
 
 void init(bool threaded, bool checked) {
   if (thread_state const& t = this_thread(); depth != 0) {
