@@ -321,6 +321,12 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1,
   return detail::own_pointer<T>(place.offset);
 }
 
+/// The same, as programs from before 2019 give the alignment.
+template <typename T, std::size_t Alignment>
+ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1) noexcept {
+  return upcxx::allocate<T>(n, Alignment);
+}
+
 /// Frees what the same form of allocate returned in this process; runs no destructors. Null is ignored.
 inline void deallocate(void* address) noexcept {
   if (address == nullptr) return;

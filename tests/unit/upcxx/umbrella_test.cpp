@@ -78,6 +78,9 @@ TEST(umbrella, older_names_are_in_a_header_of_their_own) {
   using pointer = upcxx::global_ptr<of_any_layout>;
   static_assert(std::is_same_v<decltype(upcxx_memberof_unsafe(pointer(), member)), upcxx::global_ptr<int>>);
   static_assert(std::is_same_v<upcxx::say, upcxx::experimental::say>);
+  [[maybe_unused]] auto const aligned = [](upcxx::device_allocator<upcxx::cuda_device>& gpu) {
+    return std::pair(upcxx::allocate<double, 64>(3), gpu.allocate<double, 64>());
+  };
   EXPECT_EQ(upcxx::op_max(2, 3), 3);
   EXPECT_EQ(upcxx::os_env<int>("ATOLL_TEST_NO_SUCH_VARIABLE", 7), 7);
   [[maybe_unused]] auto const nontrivial = [] {
