@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <unordered_set>
 
 #include "common.hpp"
 
@@ -116,6 +117,7 @@ TEST_F(init_test, zz_a_new_period_after_complete_finalize_works_from_fresh_heaps
   int const depth = finalize_completely();
   ASSERT_GE(depth, 1);
   EXPECT_FALSE(upcxx::initialized());
+  std::unordered_set<upcxx::team_id> ids;
   for (int period = 0; period < 3; ++period) {
     upcxx::init();
     EXPECT_TRUE(upcxx::initialized());
@@ -138,7 +140,9 @@ TEST_F(init_test, zz_a_new_period_after_complete_finalize_works_from_fresh_heaps
                     .wait(),
                 "again!");
       EXPECT_EQ(upcxx::reduce_all(1, upcxx::op_fast_add).wait(), n);
-      upcxx::barrier();
+      upcxx::team all = upcxx::world().split(0, me);
+      EXPECT_TRUE(ids.insert(all.id()).second) << "as a team of an earlier period";
+      all.destroy();
     }
     upcxx::finalize();
     EXPECT_FALSE(upcxx::initialized());

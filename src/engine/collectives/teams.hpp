@@ -59,6 +59,7 @@ struct team_data : team_view {
   std::unordered_map<std::uint32_t, std::vector<transport::message*>>
       early;                                         ///< for those that have not begun here
   std::size_t unheard = 0;                           ///< bytes that went ahead in what has ended here
+  std::uint32_t kept_back = 0;                       ///< grants for such bytes that have not left this rank
   std::array<std::uint64_t, history_size> called{};  ///< signatures of the last collectives, by number
   std::unique_ptr<team_hosts> hosts;                 ///< null: all members are on this host
   inside_teams inside;  ///< null: no other member here, or there were no channels
@@ -96,7 +97,7 @@ class team_registry : public single<team_registry> {
   team_data* local = nullptr;                               ///< those of this host
   std::uint32_t free_channels = (1U << flat_channels) - 1;  ///< bit i: channel i
   std::uint64_t highest_flat = 0;                           ///< no free channel has come to a higher step
-  std::uint32_t led = 0;  ///< teams created with this process as their rank 0, ever
+  static inline std::uint32_t led = 0;  ///< teams created with this process as their rank 0, in all periods
 
  private:
   team_data* add_inside(team_data const& whole, std::uint64_t id, int channel, std::uint64_t step);
