@@ -147,7 +147,7 @@ class exchange : public collective {
   }
   bool tell(std::int32_t rank_of_job, std::uint32_t tag, std::byte const* data, std::size_t bytes) {
     if (counts_) {
-      send_counted_step(*this, rank_of_job, tag, kept_back_);
+      send_counted_step(*this, rank_of_job, step{tag}, kept_back_);
       return true;
     }
     step s{tag};
@@ -209,14 +209,17 @@ class dissemination_barrier final : public exchange {
   /// Who has passed a barrier may make no progress for long: nothing that others need to pass it, too, is still here. (They
   /// are in it, and poll; whoever is not has what was sent to it. So this wait ends.)
   /// Nothing that belongs to the team comes after its end: all members have entered, so what this rank has not
-  /// heard of them yet is on its way.
-  bool advance() override { return exchange::advance() && kept_back_ == 0 && (!ends_team() || heard_all()); }
+  /// heard of them yet is on its way, as what it owes them is.
+  bool advance() override {
+    return exchange::advance() && kept_back_ == 0 && (!ends_team() || owes_nothing());
+  }
 
  private:
-  bool heard_all() const {
+  bool owes_nothing() const {
     team_data const* const down = team->inside.down;
-    return team->unheard == 0 && (down == nullptr || down->unheard == 0);
+    return owes_nothing(*team) && (down == nullptr || owes_nothing(*down));
   }
+  static bool owes_nothing(team_data const& t) { return t.unheard == 0 && t.kept_back == 0; }
   bool ends_team() const {
     collective_kind const kind = atl::kind_of(call.signature);
     return kind == collective_kind::destroy || kind == collective_kind::finalize;

@@ -91,13 +91,14 @@ bool send_step(collective const& c, std::int32_t world_rank, step const& what) {
   return true;
 }
 
-void send_counted_step(collective const& c, std::int32_t world_rank, std::uint32_t tag,
+void send_counted_step(collective const& c, std::int32_t world_rank, step const& what,
                        std::uint32_t& kept_back) {
   constexpr auto data = static_cast<std::uint32_t>(header_bytes + sizeof(step_header));
-  step_header const h{c.route->id, c.call.signature, c.call.number, c.call.history, tag, data, 0, 0};
+  step_header const h{c.route->id, c.call.signature, c.call.number, c.call.history, what.tag,
+                      data,        what.at,          what.more};
   am_counted(world_rank, token_cache<&step_arrived>::get(), &h, sizeof h, kept_back);
   if (step_watcher != nullptr) [[unlikely]]
-    step_watcher(world_rank, step{tag});
+    step_watcher(world_rank, what);
 }
 
 message* take_step(collective& c, std::uint32_t tag, std::int32_t world_rank) {

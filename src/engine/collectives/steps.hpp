@@ -39,8 +39,8 @@ struct step {
 /// Sends a step of collective `c`. Never waits and never throws: false if there is no memory for it now, so
 /// that the caller keeps what it has to send and tries again in a later advance().
 [[nodiscard]] bool send_step(collective const& c, std::int32_t world_rank, step const& what);
-/// The same of one that says nothing but its tag, counted in `kept_back` until its receiver gets it without this rank's progress.
-void send_counted_step(collective const& c, std::int32_t world_rank, std::uint32_t tag,
+/// The same of one without data, which always goes. Counted in `kept_back` until its receiver gets it without this rank's progress.
+void send_counted_step(collective const& c, std::int32_t world_rank, step const& what,
                        std::uint32_t& kept_back);
 /// For tests: told of each step that is sent. Null otherwise.
 extern void (*step_watcher)(std::int32_t world_rank, step const& what);

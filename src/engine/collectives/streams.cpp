@@ -98,7 +98,13 @@ message* receiving::take_next(collective& c) {
 }
 
 bool receiving::grant(collective& c, std::size_t more) {
-  if (!send_step(c, shape_.peer, {shape_.tag | grant_tag, more, shape_.charge_of_all()})) return false;
+  step const go_on{shape_.tag | grant_tag, more, shape_.charge_of_all()};
+  if (go_on.more != 0) {
+    // Its sender may hear of it as late as at the end of the team, when this rank may have left that already.
+    send_counted_step(c, shape_.peer, go_on, c.route->kept_back);
+  } else if (!send_step(c, shape_.peer, go_on)) {
+    return false;
+  }
   granted_ += more;
   return true;
 }

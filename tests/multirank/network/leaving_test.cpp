@@ -34,6 +34,22 @@ TEST_F(leaving_test, the_same_of_barriers_of_parts_and_of_those_that_are_waited_
   halves.destroy();
 }
 
+/// Arrays that went ahead of their receivers: these tell the sender that they have come, as late as at the team's end.
+TEST_F(leaving_test, nobody_at_the_end_of_a_team_needs_who_has_left_it) {
+  elsewhere other;
+  std::vector<long> row(20'000);
+  for (int round = 0; round < 20; ++round) {
+    upcxx::team all = upcxx::world().split(0, me);
+    upcxx::barrier();
+    int const root = round % n;
+    std::fill(row.begin(), row.end(), me == root ? round : -1);
+    upcxx::broadcast(row.data(), row.size(), root, all).wait();
+    EXPECT_EQ(row.back(), round);
+    all.destroy();
+    other.meet();
+  }
+}
+
 /// What is under way to a rank that has passed is no reason to stay.
 TEST_F(leaving_test, nobody_waits_for_answers_of_who_has_passed) {
   elsewhere other;
