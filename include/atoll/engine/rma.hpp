@@ -179,6 +179,7 @@ class remote_start {
   bool engaged_ = false;
   bool source_left_ = false;
   bool charges_ = false;     ///< its data take room of the window
+  bool calls_ = false;       ///< its data bring a call of the program's
   std::uint32_t bytes_ = 0;  ///< of data that a get or atomic brings
   std::byte* result_ = nullptr;
   outgoing out_;

@@ -174,6 +174,9 @@ class network_messages final : public single<network_messages>, public transport
   /// Calls and answers sent to and taken from other hosts, ever: the end of the job compares the sums of all ranks.
   [[nodiscard]] std::uint64_t calls_sent() const noexcept { return calls_sent_; }
   [[nodiscard]] std::uint64_t calls_taken() const noexcept { return calls_taken_; }
+  /// One that goes to another host, or has come from there, with the data of a put.
+  void note_call_sent() noexcept { ++calls_sent_; }
+  void note_call_taken() noexcept { ++calls_taken_; }
   /// True if the network wakes this rank, also when something that is under way has come to its end.
   [[nodiscard]] bool may_sleep() {
     looks_.hurry();

@@ -136,6 +136,7 @@ void remote_memory::send_piece(stream& s) noexcept {
     am_begin_data(out, s.what.to().rank, layout.end, pressure::always,
                   last ? s.notice.alignment : buffer_alignment);
     function_token const token = remote::write_put(out.begin, layout, head, notice);
+    if (notice != nullptr && notice->what == arrival_notice::sort::call) note_call_sent();
     s.what.write_description(shape::side::to, at, head, out.begin + layout.head + sizeof head);
     s.what.gather(at, out.begin + layout.data);
     am_commit(out, message_kind::active, token, layout.end);
@@ -178,6 +179,7 @@ void remote_memory::send_notice(copy_completion* completion, transfer_end const&
   outgoing out;
   am_begin(out, to.rank, layout.end, pressure::always, notice.alignment);
   function_token token = remote::write_put(out.begin, layout, head, &notice);
+  if (notice.what == arrival_notice::sort::call) note_call_sent();
   if (expected != nullptr) {
     remote::write_at(out.begin + layout.data, *expected);
     token = token_cache<&notice_announced>::get();

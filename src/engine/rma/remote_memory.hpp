@@ -70,6 +70,9 @@ class remote_memory final : public single<remote_memory>, public work_source {
   /// The network forgets the own heap, of which nobody has keys any more.
   void end_of_heap();
 
+  /// A put leaves, or will certainly, whose call is one of the program's like all others: these are counted. Under the lock.
+  void note_call_sent() noexcept { engine_.network->note_call_sent(); }
+
   // Called by messages, of which they keep nothing: answers to this rank …
   void acknowledged(std::int32_t source, std::byte* payload);
   void fetched(std::int32_t source, std::byte* payload);

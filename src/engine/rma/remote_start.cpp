@@ -171,6 +171,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
     return;
   }
   token_ = remote::write_put(out_.begin, layout, head, trailer);
+  calls_ = notice.what == arrival_notice::sort::call;
   std::memcpy(out_.begin + layout.data,
               reinterpret_cast<std::byte const*>(static_cast<std::uintptr_t>(from.at)), bytes);
   head_at_ = layout.head;
@@ -259,6 +260,7 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
   {
     guard const held;
     all.begin(charged);
+    if (calls_) all.note_call_sent();
   }
   engaged_ = false;
   am_commit(out_, message_kind::active, token_, message_bytes_);

@@ -230,6 +230,7 @@ void remote_memory::serve_put_with_notice(message* m) {
     m->kind = message_kind::request;
     m->token = trailer.value;
     static_cast<void>(engine_.shm.charge(m));
+    engine_.network->note_call_taken();
     message_sink(m);
     if (!engine_.shm.memory().admits_arrival(0)) {
       late_.push_back({source, {head.cookie, head.slot}});

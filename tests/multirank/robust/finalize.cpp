@@ -80,10 +80,50 @@ int calls_held_over_the_end() {
                finished_well, answered ? "" : "not ", second.c_str());
   return 1;
 }
+
+// ---- chains of calls, each of which is sent by the one before, from host to host ----
+
+int visits = 0;
+std::vector<upcxx::global_ptr<int>> cells;
+
+int next_rank() { return (upcxx::rank_me() + 1) % upcxx::rank_n(); }
+void hop_alone(int more) {
+  ++visits;
+  if (more > 1) upcxx::rpc_ff(next_rank(), hop_alone, more - 1);
+}
+void hop_with_data(int more) {
+  ++visits;
+  if (more > 1) {
+    upcxx::rput(more, cells[static_cast<std::size_t>(next_rank())],
+                upcxx::remote_cx::as_rpc(hop_with_data, more - 1));
+  }
+}
+
+/// All of a chain runs, however long it is when the library begins to end.
+int chains_over_the_end(void (*hop)(int)) {
+  upcxx::init();
+  int const ranks = upcxx::rank_n();
+  if (upcxx::local_team().rank_n() == 1 && ranks > 1) {
+    visits = 0;
+    upcxx::global_ptr<int> const own = upcxx::new_<int>(0);
+    cells.clear();
+    for (int rank = 0; rank < ranks; ++rank) cells.push_back(upcxx::broadcast(own, rank).wait());
+    // One chain for each rank, which come to each of them as often.
+    constexpr int rounds = 50;
+    hop(rounds * ranks + 1);
+    upcxx::finalize();
+    if (visits == rounds * ranks + 1) return 0;
+    std::fprintf(stderr, "%d of %d calls of chains ran\n", visits, rounds * ranks + 1);
+    return 1;
+  }
+  upcxx::finalize();
+  return 0;
+}
 }  // namespace
 
 int main() {
   if (calls_held_over_the_end() != 0) return 1;
+  if (chains_over_the_end(hop_alone) != 0 || chains_over_the_end(hop_with_data) != 0) return 1;
   constexpr int calls = 500;
   for (int period = 0; period < 3; ++period) {
     arrived = 0;
