@@ -212,7 +212,8 @@ bool network_messages::settle_credit(network_peer& p) {
     if (!send_note(p, form::passed, p.passed)) return false;
     p.passed = 0;
   }
-  if (p.owed < credit_to_return) return true;
+  // A peer that wants credit connects before it looks for it: none is opened, and others closed, to give it back.
+  if (p.owed < credit_to_return || p.link != link_state::open) return true;
   return send_note(p, form::credit, 0);
 }
 
