@@ -22,10 +22,14 @@
 
 namespace atl::engine {
 
+/// Bits of a place in an owner's region that say where in a segment it is. Those above them number the segment: 0 is the
+/// shared heap, the only one there is now. So runs, boxes and the blocks of keys belong to a segment, too.
+inline constexpr unsigned segment_bits = 44;
+
 /// Where a transfer takes bytes from, or brings them to.
 struct transfer_end {
   std::int32_t rank;  ///< world rank of the owner; `here`: memory that this process addresses
-  std::uint64_t at;   ///< offset in the owner's region, or the address
+  std::uint64_t at;   ///< place in the owner's region, or the address
 
   static constexpr std::int32_t here = -1;
   [[nodiscard]] bool is_here() const noexcept { return rank == here; }

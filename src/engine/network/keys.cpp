@@ -14,7 +14,7 @@ using transport::started;
 
 key_answer own_blocks::answer(key_question const& what, std::span<std::byte> room) {
   key_answer const no{what.block, 0, 0, what.epoch, 0};
-  // A block of no region: its bounds would not fit into a word.
+  // A block of another segment, or of none: its bounds may not fit into a word.
   if (what.epoch != epoch_ || what.block > heap_.heap_end >> key_block_log) return no;
   std::uint64_t const begin = std::max(what.block << key_block_log, heap_.heap_begin);
   std::uint64_t const end = std::min((what.block + 1) << key_block_log, heap_.heap_end);

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Keys of remote memory, by block of a rank's region. A key belongs to a rank, a block and an epoch: the time from one
-/// heap's making to its end.
+/// Keys of remote memory, by block of a rank's region. A key belongs to a rank, a segment and block, and an epoch: the time from
+/// one heap's making to its end. Upper bits of a block number the segment, as those of a place do (segment_bits).
 ///
 /// The owner registers a block when a peer first asks for its key and all of it has memory. Peers ask when they first
 /// need one, and keep a bounded number. That there is none is an answer, too: then data travel in messages.
@@ -17,6 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <atoll/engine/rma.hpp>
+
 #include "memory/host/reservation.hpp"
 #include "transport/network.hpp"
 
@@ -27,6 +29,9 @@ namespace atl::engine {
 /// a network's full speed.
 inline constexpr unsigned key_block_log = memory::reservation::block_log;
 inline constexpr std::uint64_t key_block_bytes = std::uint64_t{1} << key_block_log;
+
+/// Segments that a rank can have, so that a word names the blocks of all ranks.
+inline constexpr std::uint64_t most_segments = std::uint64_t{1} << 13;
 
 struct key_question {
   std::uint64_t block;
@@ -147,6 +152,7 @@ class peer_keys {
   using list = std::list<entry>;
 
   static std::uint64_t name_of(std::int32_t rank, std::uint64_t block) noexcept {
+    static_assert(most_segments << (segment_bits - key_block_log) <= std::uint64_t{1} << 36);
     return static_cast<std::uint64_t>(rank) << 36 ^ block;
   }
   void ask(entry& e);

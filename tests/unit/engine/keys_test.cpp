@@ -128,6 +128,18 @@ TEST_P(keys_test, a_key_is_good_for_its_block_of_the_heap) {
   EXPECT_EQ(owner->registered(), 6U);
 }
 
+TEST_P(keys_test, a_key_belongs_to_a_segment) {
+  ASSERT_NE(key_of(1), nullptr);
+  constexpr unsigned segment_shift = engine::segment_bits - engine::key_block_log;
+  for (std::uint64_t const segment : {std::uint64_t{1}, std::uint64_t{2}, engine::most_segments - 1}) {
+    peer_keys::entry const* const other = settle((segment << segment_shift) + 1);
+    ASSERT_NE(other, nullptr);
+    EXPECT_EQ(other->now, peer_keys::state::none) << segment;
+    EXPECT_NE(other, keys->find(1, 1));
+  }
+  EXPECT_EQ(keys->find(1, 1)->now, peer_keys::state::ready);
+}
+
 TEST_P(keys_test, while_a_question_is_open_no_second_one_is_asked) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(keys->look(1, 2)->now, peer_keys::state::asked);
   EXPECT_EQ(asked, 1);
