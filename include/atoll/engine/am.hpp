@@ -44,6 +44,12 @@ enum class pressure : std::uint8_t {
 ATOLL_EXPORT void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
                            std::size_t alignment = buffer_alignment, lane way = lane::control);
 
+/// The same in immediate mode: false where am_begin() would wait, as no queue, buffer or credit has room, or no memory is left.
+/// Nothing has happened then. Between hosts a message has room while no other one waits for its peer: it may leave later. Makes no progress.
+[[nodiscard]] ATOLL_EXPORT bool am_try_begin(outgoing& out, std::int32_t target, std::size_t bytes,
+                                             std::size_t alignment = buffer_alignment,
+                                             lane way = lane::control);
+
 /// Moves what has been written so far (`used` bytes) to a buffer of at least `bytes`. If that throws (as
 /// am_begin), the old buffer has been given back.
 ATOLL_EXPORT void am_grow(outgoing& out, std::size_t used, std::size_t bytes, std::size_t alignment,

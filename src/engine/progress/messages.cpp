@@ -203,6 +203,18 @@ void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure wh
   begin_elsewhere(out, bytes, when_full, alignment, network_messages::most_in_place);
 }
 
+bool am_try_begin(outgoing& out, std::int32_t target, std::size_t bytes, std::size_t alignment, lane way) {
+  out.target = target;
+  out.way = way;
+  progress_engine& engine = progress_engine::here();
+  if (engine.shm.begin_in_ring(out, bytes, alignment)) return true;
+  guard const held;
+  if (engine.network != nullptr && !engine.shm.reaches(target) &&
+      engine.network->begin_in_place(out, bytes, alignment, network_messages::most_in_place))
+    return true;
+  return try_begin(out, bytes, alignment, spill::never) == status::ok;
+}
+
 void am_begin_data(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
                    std::size_t alignment) {
   out.target = target;

@@ -105,6 +105,35 @@ TEST_F(in_place_test, requests_take_credit_and_give_it_back) {
   }
 }
 
+std::size_t taken;
+void take(atl::engine::message* m) {
+  ++taken;
+  atl::engine::release(m);
+}
+
+TEST_F(in_place_test, immediate_mode_says_that_there_is_no_room) {
+  for (std::size_t const bytes : {header_bytes + 8, std::size_t{1000}, std::size_t{100'000}}) {
+    taken = 0;
+    upcxx::barrier();
+    std::size_t sent = 0;
+    if (me == 0) {
+      for (outgoing out; atl::engine::am_try_begin(out, right, bytes); ++sent) {
+        ASSERT_LT(sent, 1'000'000U) << "it takes what has no room";
+        std::memset(out.begin + header_bytes, 1, bytes - header_bytes);
+        atl::engine::am_commit(out, atl::engine::message_kind::active, atl::engine::token_cache<&take>::get(),
+                               bytes);
+      }
+      EXPECT_GT(sent, 0U);
+    }
+    std::size_t const all = upcxx::broadcast(sent, 0).wait();
+    if (me == 1) multirank::spin_until([&] { return taken == all; });
+    upcxx::barrier();
+    outgoing out;
+    EXPECT_TRUE(atl::engine::am_try_begin(out, right, bytes));
+    am_cancel(out);
+  }
+}
+
 struct alignas(256) wide {
   long value;
 };

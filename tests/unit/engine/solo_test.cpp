@@ -111,6 +111,25 @@ TEST_F(solo, floods_to_oneself_end) {
   poll_until(3000);
 }
 
+TEST_F(solo, immediate_mode_says_that_there_is_no_room) {
+  for (std::size_t const bytes : {header_bytes + 8, std::size_t{1000}, std::size_t{100'000}}) {
+    handled.clear();
+    std::size_t sent = 0;
+    for (outgoing out; am_try_begin(out, 0, bytes); ++sent) {
+      ASSERT_LT(sent, 1'000'000U) << "it takes what has no room, or makes progress";
+      std::memset(out.begin + header_bytes, 1, bytes - header_bytes);
+      am_commit(out, message_kind::active, token_cache<&take_in>::get(), bytes);
+    }
+    EXPECT_GT(sent, 0U);
+    EXPECT_TRUE(handled.empty());
+    poll_until(sent);
+    outgoing out;
+    ASSERT_TRUE(am_try_begin(out, 0, bytes));
+    am_cancel(out);
+    EXPECT_EQ(unsent(), 0U);
+  }
+}
+
 void set_flag(void* flag) { *static_cast<bool*>(flag) = true; }
 
 void add(void* a, void const* b, std::size_t count, void const*) {
