@@ -18,8 +18,8 @@
 ///
 /// Memory is used when the stream comes there: it must live until then. Streams are cudaStream_t, hipStream_t
 /// (never run on hardware: its waits for signals need this rank's progress, and nothing is captured), and those
-/// that make_stream() gives, also of simulated devices. While a stream of CUDA is captured into a graph the
-/// same calls become nodes of the graph.
+/// that make_stream() gives, also of simulated devices. While a stream is captured into a graph (atoll/graph.hpp,
+/// or by calls of CUDA) the same calls become nodes of the graph.
 
 #include <atomic>
 #include <concepts>

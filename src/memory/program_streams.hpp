@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,8 @@ namespace atl::memory {
 
 /// The driver's name of a stream: a CUstream or a hipStream_t.
 using stream_handle = void*;
+/// An executable graph: a CUgraphExec.
+using graph_handle = void*;
 
 /// Handles up to here name streams that are always there: 0 and 1 the default one of the device that is current, 2 that of the thread that
 /// calls, a different one in each. Others are addresses of the driver's.
@@ -60,6 +63,16 @@ class program_streams {
   /// While it is: `held` is let go of when that graph and all that were made of it are gone and have been executed, some time later and in any
   /// thread. False, and it is let go of now, where the driver cannot.
   virtual bool keep_for_graph(stream_handle /*s*/, std::shared_ptr<void> /*held*/) { return false; }
+
+  /// What is started in the stream from here on goes into a graph, until end_capture(). False where streams are not captured.
+  virtual bool begin_capture(stream_handle /*s*/) { return false; }
+  virtual graph_handle end_capture(stream_handle /*s*/) { return nullptr; }
+  /// Executes it once, in a stream of the device of which it was captured, behind what is there.
+  virtual void launch(graph_handle /*g*/, stream_handle /*s*/) {}
+  /// What has been launched goes on. Nothing if it was not made here.
+  virtual void drop_graph(graph_handle /*g*/) {}
+  /// Where the host plays kernels: calls `turn` from poll() when the stream gets there, again and again until it returns true.
+  virtual void play(stream_handle /*s*/, std::function<bool()> /*turn*/) {}
 
   /// Whether devices reach host memory directly; `shared`: it is in the region of a rank, of which the kind has been told. If not, a driver
   /// may wait in copy() until the stream comes there.

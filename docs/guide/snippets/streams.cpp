@@ -1,6 +1,7 @@
 // Snippets of the page on streams. ATOLL_SIM_DEVICES=1 gives every machine a device.
 #include <vector>
 
+#include <atoll/graph.hpp>
 #include <atoll/signal_array.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
@@ -108,6 +109,22 @@ int main() {
   atl::wait(s);
   around.destroy();  // collective
   // [/neighbours]
+
+  {
+    atl::stream_neighbors both(gpu, sides);
+    // [graph]
+    atl::graph const steps = atl::capture(s, [&] {  // #include <atoll/graph.hpp>
+      // kernel<<<grid, block, 0, s>>>(gpu.local(plane));
+      upcxx::copy(plane, their_ghost, 100, atl::on_stream(s));
+      both.sync(s);  // a stream_neighbors of both sides
+      // next<<<grid, block, 0, s>>>(gpu.local(ghost));
+      both.sync(s);  // the next launch may overwrite the ghost
+    });
+    for (int i = 0; i < 10; ++i) steps.launch(s);
+    atl::wait(s);
+    // [/graph]
+    both.destroy();
+  }
 
   auto const n = static_cast<std::size_t>(10 * ranks);
   auto const mine = gpu.allocate<double>(n);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <atoll/base/config.hpp>
@@ -29,6 +30,26 @@ ATOLL_EXPORT int stream_device(stream_name s);
 
 /// Whether calls go into a graph instead.
 ATOLL_EXPORT bool is_captured(stream_name s);
+
+/// An executable graph, made of what was captured of a stream.
+struct graph_name {
+  unsigned kind = 0;
+  int device = -1;
+  void* handle = nullptr;
+  std::uint32_t life = 0;
+};
+/// Has what is started in the stream go into a graph, until end_capture() by the same thread. Ends the job if streams of that kind
+/// are not captured, or this one is already.
+ATOLL_EXPORT void begin_capture(stream_name s);
+ATOLL_EXPORT graph_name end_capture(stream_name s);
+/// Executes it once, behind what is in the stream. Ends the job if that is another device's, or captured.
+ATOLL_EXPORT void launch_graph(graph_name g, stream_name s);
+/// What has been launched goes on. Nothing if the library that made it has ended, and the graph with it.
+ATOLL_EXPORT void drop_graph(graph_name g);
+
+/// Where the host plays kernels: calls `turn` when the stream gets there, in progress of any level and under the engine's lock, again and
+/// again until it returns true. In a graph, with each execution a copy of it.
+ATOLL_EXPORT void play_in_stream(stream_name s, std::function<bool()> turn);
 
 /// Starts a copy at the stream's end; the places stay until the stream has come by. False, and nothing was done, if the stream's device cannot
 /// do it alone: an end is another kind's, another host's, in memory that only its owner reaches, or in private memory that is not pinned; or

@@ -56,6 +56,8 @@ class device_copies final : public single<device_copies>, public work_source {
   /// Tells streams of this life of the library from those of others.
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }
   memory::kind& kind_of_stream(stream_name s);
+  /// Streams that stand still without polls count as open.
+  void watch_streams();
 
   /// A call arrived ahead of its data: keeps it until its word says that the data is there.
   void keep_announced(message* m);
@@ -91,8 +93,6 @@ class device_copies final : public single<device_copies>, public work_source {
   /// no room.
   enum class help : std::uint8_t { additions, boxes };
   memory::stream_handle helping_stream(memory::kind& kind, int device, help with);
-  /// Streams that stand still without polls count as open.
-  void watch_streams();
   /// For what is remembered of a stream: default ones of different devices have one handle, and so may have streams that were ended and
   /// new ones. 0 where threads have different ones of that name, so that nothing is known of it when one of them has come by.
   static std::uint64_t known_as(memory::kind& kind, memory::stream_handle s);

@@ -18,6 +18,7 @@ using stream = struct stream_data*;
 using event = struct event_data*;
 using graph = struct graph_data*;
 using graph_node = struct graph_node_data*;
+using graph_executable = struct graph_executable_data*;
 using user_object = struct user_object_data*;
 using module = struct module_data*;
 using function = struct function_data*;
@@ -206,6 +207,12 @@ using copy_batch_function = cu_result(pointer* to, pointer* from, std::size_t* b
   X(stream_destroy, "cuStreamDestroy_v2", (stream))                                                       \
   X(stream_query, "cuStreamQuery", (stream))                                                              \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (capture_mode*))                          \
+  X(stream_begin_capture, "cuStreamBeginCapture_v2", (stream, capture_mode))                              \
+  X(stream_end_capture, "cuStreamEndCapture", (stream, graph*))                                           \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags", (graph_executable*, graph, unsigned long long))     \
+  X(graph_launch, "cuGraphLaunch", (graph_executable, stream))                                            \
+  X(graph_executable_destroy, "cuGraphExecDestroy", (graph_executable))                                   \
+  X(graph_destroy, "cuGraphDestroy", (graph))                                                             \
   X(stream_context, "cuStreamGetCtx", (stream, context*))                                                 \
   X(stream_number, "cuStreamGetId", (stream, unsigned long long*))                                        \
   X(stream_is_capturing, "cuStreamIsCapturing", (stream, int*))                                           \

@@ -164,6 +164,12 @@ class driver {
   /// See program_streams.
   virtual std::uint64_t number_of(stream s) { return reinterpret_cast<std::uintptr_t>(s.handle); }
   virtual bool is_captured(stream /*s*/) { return false; }
+  /// See program_streams. Called only where captures() is true.
+  [[nodiscard]] virtual bool captures() const noexcept { return false; }
+  virtual void begin_capture(int /*device*/, stream /*s*/) {}
+  virtual void* end_capture(int /*device*/, stream /*s*/) { return nullptr; }
+  virtual void launch(int /*device*/, void* /*graph*/, stream /*s*/) {}
+  virtual void drop_graph(int /*device*/, void* /*graph*/) noexcept {}
   virtual std::uint64_t capture_of(stream /*s*/) { return 0; }
   virtual bool keep_for_graph(stream /*s*/, std::shared_ptr<void> /*held*/) { return false; }
   /// Starts several small copies between memories of devices at once, in any order among themselves; false, and nothing was done, if the driver

@@ -21,6 +21,7 @@ gpu_streams::~gpu_streams() {
   for (report_line const& line : waited_for_) {
     for (reported const& each : line.left) driver_.drop_event(line.device, each.happened);
   }
+  for (made_graph const& each : graphs_) driver_.drop_graph(each.device, each.handle);
   for (made_stream const& each : made_) driver_.drop_stream(each.device, each.handle);
 }
 
@@ -36,6 +37,33 @@ void gpu_streams::drop(stream_handle s) {
   if (kept_for_ == s) submit();
   driver_.drop_stream(found->device, s);
   made_.erase(found);
+}
+
+bool gpu_streams::begin_capture(stream_handle s) {
+  if (!driver_.captures()) return false;
+  submit();
+  driver_.begin_capture(device_of(s), {s, true});
+  return true;
+}
+
+graph_handle gpu_streams::end_capture(stream_handle s) {
+  submit();
+  int const device = device_of(s);
+  graphs_.push_back({driver_.end_capture(device, {s, true}), device});
+  return graphs_.back().handle;
+}
+
+void gpu_streams::launch(graph_handle g, stream_handle s) {
+  submit();
+  driver_.launch(device_of(s), g, {s, true});
+}
+
+void gpu_streams::drop_graph(graph_handle g) {
+  auto const found =
+      std::find_if(graphs_.begin(), graphs_.end(), [g](made_graph const& each) { return each.handle == g; });
+  if (found == graphs_.end()) return;
+  driver_.drop_graph(found->device, g);
+  graphs_.erase(found);
 }
 
 void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) {

@@ -34,6 +34,11 @@ class gpu_streams final : public program_streams {
     return driver_.keep_for_graph({s, true}, std::move(held));
   }
 
+  bool begin_capture(stream_handle s) override;
+  graph_handle end_capture(stream_handle s) override;
+  void launch(graph_handle g, stream_handle s) override;
+  void drop_graph(graph_handle g) override;
+
   bool is_pinned(void const* memory, std::size_t bytes, bool shared) override;
 
   void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
@@ -67,6 +72,10 @@ class gpu_streams final : public program_streams {
     stream_handle handle;
     int device;
   };
+  struct made_graph {
+    graph_handle handle;
+    int device;
+  };
   /// Of a stream that no other has, also after its end; 0 if the driver tells of none.
   std::uint64_t line_name(stream_handle s);
   std::uint64_t number_to_keep(stream_handle s, std::uint64_t capture);
@@ -77,6 +86,7 @@ class gpu_streams final : public program_streams {
   event_pool& events_;
   pinned_ranges& pinned_;
   std::vector<made_stream> made_;
+  std::vector<made_graph> graphs_;
   // Gathered copies that have not been started, of one stream.
   std::vector<copy_range> kept_;
   stream_handle kept_for_ = nullptr;

@@ -62,9 +62,61 @@ void sim_streams::refuse_unpin(memory_range range) const {
 
 void sim_streams::start(stream_handle s, task t) {
   queue& on = find(s);
+  if (on.into != nullptr) {
+    on.into->tasks.push_back(std::move(t));
+  } else {
+    append(on, std::move(t));
+  }
+}
+
+void sim_streams::append(queue& on, task t) {
   t.started = ++started_;
   on.tasks.push_back(std::move(t));
 }
+
+// ---- graphs ----------------------------------------------------------------------------------------
+
+bool sim_streams::begin_capture(stream_handle s) {
+  find(s).into = std::make_shared<graph>(graph{++captures_, {}, {}});
+  return true;
+}
+
+graph_handle sim_streams::end_capture(stream_handle s) {
+  graphs_.push_back(std::exchange(find(s).into, nullptr));
+  return graphs_.back().get();
+}
+
+std::uint64_t sim_streams::capture_of(stream_handle s) {
+  queue const& q = find(s);
+  return q.into == nullptr ? 0 : q.into->number;
+}
+
+bool sim_streams::keep_for_graph(stream_handle s, std::shared_ptr<void> held) {
+  find(s).into->held.push_back(std::move(held));
+  return true;
+}
+
+void sim_streams::launch(graph_handle g, stream_handle s) {
+  queue& on = find(s);
+  auto const found =
+      std::find_if(graphs_.begin(), graphs_.end(), [g](auto const& each) { return each.get() == g; });
+  for (task t : (*found)->tasks) {
+    t.part_of = *found;
+    append(on, std::move(t));
+  }
+}
+
+void sim_streams::drop_graph(graph_handle g) {
+  std::erase_if(graphs_, [g](auto const& each) { return each.get() == g; });
+}
+
+void sim_streams::play(stream_handle s, std::function<bool()> turn) {
+  task t{task::sort::play};
+  t.turn = std::move(turn);
+  start(s, std::move(t));
+}
+
+// ----------------------------------------------------------------------------------------------------
 
 bool sim_streams::has_ended(std::uint64_t number) const noexcept {
   return std::all_of(queues_.begin(), queues_.end(), [number](auto const& each) {
@@ -149,11 +201,15 @@ bool sim_streams::need_polls() const noexcept {
   return std::any_of(queues_.begin(), queues_.end(), [](auto const& each) { return !each->tasks.empty(); });
 }
 
+/// Of kernels that are played; what else there is takes one turn.
+bool sim_streams::is_over(task& t) { return t.what != task::sort::play || t.turn(); }
+
 bool sim_streams::poll() {
   if (queues_.empty() || random(dice_) % 2 == 0) return false;
   queue& on = *queues_[random(dice_) % queues_.size()];
   if (stands_still(on)) return false;
-  task const now = on.tasks.front();
+  if (!is_over(on.tasks.front())) return false;
+  task const now = std::move(on.tasks.front());
   on.tasks.pop_front();
   switch (now.what) {
     case task::sort::copy:
@@ -166,6 +222,7 @@ bool sim_streams::poll() {
       word_at(now.to).fetch_add(now.number, std::memory_order_acq_rel);
       break;
     case task::sort::wait:
+    case task::sort::play:
       break;
     case task::sort::exchange:
       played_exchange::take(*now.exchange, static_cast<int>(now.number));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +22,14 @@ class sim_streams final : public program_streams {
   stream_handle make(int device) override;
   void drop(stream_handle s) override;
   int device_of(stream_handle s) override { return find(s).device; }
-  bool is_captured(stream_handle /*s*/) override { return false; }
+  bool is_captured(stream_handle s) override { return find(s).into != nullptr; }
+  std::uint64_t capture_of(stream_handle s) override;
+  bool keep_for_graph(stream_handle s, std::shared_ptr<void> held) override;
+  bool begin_capture(stream_handle s) override;
+  graph_handle end_capture(stream_handle s) override;
+  void launch(graph_handle g, stream_handle s) override;
+  void drop_graph(graph_handle g) override;
+  void play(stream_handle s, std::function<bool()> turn) override;
 
   bool is_pinned(void const* memory, std::size_t bytes, bool shared) override {
     return shared || pinned_.covers(reinterpret_cast<std::uintptr_t>(memory), bytes);
@@ -47,8 +55,9 @@ class sim_streams final : public program_streams {
   [[nodiscard]] bool has_ended(std::uint64_t number) const noexcept;
 
  private:
+  struct graph;
   struct task {
-    enum class sort { copy, write, add, wait, report, exchange } what;
+    enum class sort { copy, write, add, wait, report, exchange, play } what;
     std::byte* to = nullptr;
     std::byte const* from = nullptr;
     std::uint64_t number = 0;  ///< bytes, or a value, or the step of an exchange
@@ -57,21 +66,33 @@ class sim_streams final : public program_streams {
     copy_record* record = nullptr;
     std::shared_ptr<rank_exchange const> exchange = nullptr;
     std::uint64_t address = 0;  ///< of the word that is waited for, in the program's terms
+    std::function<bool()> turn = nullptr;
+    std::shared_ptr<graph const> part_of = nullptr;
+  };
+  struct graph {
+    std::uint64_t number;
+    std::vector<task> tasks;
+    std::vector<std::shared_ptr<void>> held;
   };
   struct queue {
     int device;
     std::deque<task> tasks;
+    std::shared_ptr<graph> into = nullptr;  ///< while it is captured
   };
 
   queue& find(stream_handle s);
   void start(stream_handle s, task t);
+  void append(queue& on, task t);
+  static bool is_over(task& t);
   static bool stands_still(queue const& q) noexcept;
 
   kind_id shown_as_;
   std::uint64_t dice_;
   pinned_ranges& pinned_;
   std::uint64_t started_ = 0;
+  std::uint64_t captures_ = 0;
   std::vector<std::unique_ptr<queue>> queues_;
+  std::vector<std::shared_ptr<graph>> graphs_;
 };
 
 }  // namespace atl::memory::sim

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include <atoll/graph.hpp>
 #include <atoll/stream_reduction.cuh>
 
 #include "multirank/kinds/stream_fixture.hpp"
@@ -39,6 +40,10 @@ struct put_to_all {
                       news.of[r], 1, atl::signal_op::add);
     }
   }
+};
+
+struct count_one {
+  ATOLL_ANYWHERE void operator()(int* value) const { ++*value; }
 };
 
 struct wait_then_read {
@@ -266,6 +271,21 @@ TEST_F(kernels_test, reach_what_their_device_reaches) {
   }
   upcxx::barrier();
   upcxx::delete_array(heap);
+}
+
+TEST_F(kernels_test, are_captured_and_launched_again_and_again) {
+  auto const value = filled(1, 0);
+  auto const launch = [&](bool apart) {
+    on::launch(*team_, *stream_, {1, 1, 0, apart}, count_one{}, team_->local(value));
+  };
+  launch(false);  // before it is captured, so that its code is there
+  atl::graph const twice = atl::capture(*stream_, [&] {
+    launch(true);
+    launch(false);
+  });
+  for (int i = 0; i < 5; ++i) twice.launch(*stream_);
+  atl::wait(*stream_);
+  EXPECT_EQ(content(value, 1), std::vector<int>{11});
 }
 
 TEST_F(kernels_test, put_with_signal_to_all) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <atoll/copy_batch.hpp>
+#include <atoll/graph.hpp>
 #include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/upcxx.hpp>
@@ -158,6 +159,17 @@ int main(int argc, char** argv) {
       atl::wait(*left, signal, 1);
       upcxx::finalize();
       return 0;
+    }
+    if (is("stream_graph_none")) atl::graph().launch(s);
+    if (is("stream_graph_twice")) (void)atl::capture(s, [&] { (void)atl::capture(s, [] {}); });
+    if (is("stream_graph_hip")) {
+      auto amd = upcxx::make_gpu_allocator<upcxx::hip_device>(1 << 12, 0);
+      (void)atl::capture(atl::make_stream(amd), [] {});
+    }
+    if (is("stream_graph_elsewhere")) {
+      auto const graph = atl::capture(s, [&] { atl::signal(s, signal, 1); });
+      auto other = upcxx::make_gpu_allocator<upcxx::gpu_default_device>(1 << 12, 1);
+      graph.launch(atl::make_stream(other));
     }
     if (is("stream_addition")) {
       atl::signal(s, signal, 1, atl::signal_op::add);

@@ -2,20 +2,17 @@
 
 /// Starting kernels whose blocks wait for each other and for other ranks: all blocks must be there at once.
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <atoll/base/config.hpp>
 #include <atoll/extensions/device/scopes.hpp>
 #include <atoll/stream.hpp>
-#include <upcxx/allocate.hpp>
 
 namespace atl::inline UPCXX_MODE::device {
 
@@ -55,32 +52,36 @@ class host_play {
 
   template <class Kernel, class... Args>
   static void start(atl::stream const& s, unsigned blocks, counter const& left, Kernel kernel, Args... args) {
-    // Streams that the host plays go on when somebody makes progress, so threads begin then; the stream goes
-    // on when all of them have counted themselves.
-    auto const ended = upcxx::new_<std::uint64_t>(0);
-    auto const self = std::make_shared<host_play>();
-    self->grid_.blocks = blocks;
-    left->fetch_add(1, std::memory_order_relaxed);
-    atl::when(s).then([self, ended, blocks, left, kernel, args...] {
-      for (unsigned i = 0; i < blocks; ++i) {
-        self->threads_.emplace_back(
-            [all = &self->grid_, i, word = ended.local(), blocks, left, kernel, args...] {
-              played() = {i, all};
-              kernel(args...);
-              // Release: who sees that none is left may take away what they have used.
-              if (words::fetch_add(word, 1) + 1 == blocks) left->fetch_sub(1, std::memory_order_release);
-            });
+    // What is captured starts with each launch of its graph.
+    bool const now = !s.is_captured();
+    if (now) left->fetch_add(1, std::memory_order_relaxed);
+    auto turn = [blocks, left, now, kernel, args..., run = std::shared_ptr<host_play>()]() mutable {
+      if (run == nullptr) {
+        if (!now) left->fetch_add(1, std::memory_order_relaxed);
+        run = std::make_shared<host_play>(blocks);
+        for (unsigned i = 0; i < blocks; ++i) {
+          run->threads_.emplace_back([all = run.get(), i, kernel, args...] {
+            played() = {i, &all->grid_};
+            kernel(args...);
+            all->at_work_.fetch_sub(1, std::memory_order_release);
+          });
+        }
       }
-    });
-    atl::wait(s, ended, blocks);
-    atl::when(s).then([self, ended] {
-      for (std::thread& t : self->threads_) t.join();
-      upcxx::delete_(ended);
-    });
+      // Acquire: what follows in the stream sees what the blocks have done.
+      if (run->at_work_.load(std::memory_order_acquire) != 0) return false;
+      for (std::thread& t : run->threads_) t.join();
+      run.reset();
+      left->fetch_sub(1, std::memory_order_release);
+      return true;
+    };
+    engine::play_in_stream(name_of(s), std::move(turn));
   }
+
+  explicit host_play(unsigned blocks) : at_work_(blocks) { grid_.blocks = blocks; }
 
  private:
   played_grid grid_;
+  std::atomic<unsigned> at_work_;
   std::vector<std::thread> threads_;
 };
 

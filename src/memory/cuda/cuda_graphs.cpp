@@ -1,0 +1,38 @@
+// Graphs that the library captures for programs, and launches.
+
+#include "memory/cuda/cuda_driver.hpp"
+#include "memory/cuda/scopes.hpp"
+
+namespace atl::memory::cuda {
+
+/// What this thread may not do then, the driver refuses; other threads go on.
+void cuda_driver::begin_capture(int device, gpu::stream s) {
+  use const current(*this, device);
+  cu_result const code = cu_.stream_begin_capture(static_cast<stream>(s), capture_thread_local);
+  if (code != success) fail_stream(code, "the begin of a capture", s, device);
+}
+
+void* cuda_driver::end_capture(int device, gpu::stream s) {
+  use const current(*this, device);
+  graph captured = nullptr;
+  cu_result const end = cu_.stream_end_capture(static_cast<stream>(s), &captured);
+  if (end != success) fail_stream(end, "the end of a capture", s, device);
+  graph_executable made = nullptr;
+  cu_result const code = cu_.graph_instantiate(&made, captured, 0);
+  if (code != success) fail_stream(code, "making an executable graph of what was captured", s, device);
+  cu_.graph_destroy(captured);
+  return made;
+}
+
+void cuda_driver::launch(int device, void* graph, gpu::stream s) {
+  use const current(*this, device);
+  cu_result const code = cu_.graph_launch(static_cast<graph_executable>(graph), static_cast<stream>(s));
+  if (code != success) fail_stream(code, "the launch of a graph", s, device);
+}
+
+void cuda_driver::drop_graph(int device, void* graph) noexcept {
+  use const current(*this, device, std::nothrow);
+  cu_.graph_executable_destroy(static_cast<graph_executable>(graph));
+}
+
+}  // namespace atl::memory::cuda
