@@ -9,13 +9,13 @@ import shutil
 import sys
 import tempfile
 
-from device_cases import devices, graph, kernel
+from device_cases import devices, gpu, graph, kernel
 from harness import Bench, Failure
 from host_cases import backends, faults, grids, mpi, reference
 from output_cases import errors, progress, results
 from study_cases import report, study
 
-GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, graph, kernel, faults, results, progress, errors, mpi, study, report)}
+GROUPS = {f.__name__: f for f in (reference, grids, backends, devices, gpu, graph, kernel, faults, results, progress, errors, mpi, study, report)}
 
 
 def main():

@@ -1,6 +1,7 @@
 """What simulated devices compute: the host's fields, bit for bit."""
 
 import os
+import subprocess
 
 from harness import require
 from problems import ASYMMETRIC, ASYMMETRIC_MEANS, EIGENMODE
@@ -82,9 +83,27 @@ def kernel(bench):
         require("one kernel runs all steps" in output.errors, output.errors)
 
 
-def many_steps_at_once(bench, exchange):
+def gpu(bench):
+    """The devices of this machine: the host's fields, bit for bit, in single steps and in many at once."""
+    expected = bench.field([*ASYMMETRIC, "--stop-after", "51"])
+    for backend in ("cuda", "kokkos") if bench.kokkos_needs_device else ("cuda",):
+        for exchange in ("rma", "rma-staged"):
+            path = bench.path("gpu.raw")
+            words = [*ASYMMETRIC, "--stop-after", "51", "-I", "50", "--backend", backend, "--exchange", exchange]
+            output = bench.run([*words, "--dump", path], bench.ranks)
+            output.expect_means({step: mean for step, mean in ASYMMETRIC_MEANS.items() if step <= 50})
+            with open(path, "rb") as file:
+                require(file.read() == expected, f"{output.what}\ngives another field")
+    many_steps_at_once(bench, "graph", "cuda")
+    # Kernels that wait for each other share a device only as far as it lets them take turns.
+    devices_here = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, text=True, check=False).stdout.count("GPU ")
+    if bench.ranks <= devices_here:
+        many_steps_at_once(bench, "device", "cuda")
+
+
+def many_steps_at_once(bench, exchange, backend="device-sim"):
     """The fields and sums of single steps."""
-    ranks, device = bench.ranks, ["--backend", "device-sim", "--exchange", exchange]
+    ranks, device = bench.ranks, ["--backend", backend, "--exchange", exchange]
     path, times = bench.path(f"{exchange}.raw"), bench.path("times.csv")
     if bench.hosts:
         output = bench.run([*ASYMMETRIC, "-N", "5", *device], ranks, status=2, env=DEVICES)
