@@ -94,6 +94,8 @@ def gpu(bench):
             output.expect_means({step: mean for step, mean in ASYMMETRIC_MEANS.items() if step <= 50})
             with open(path, "rb") as file:
                 require(file.read() == expected, f"{output.what}\ngives another field")
+    output = bench.run([*ASYMMETRIC, "--backend", "cuda"], bench.ranks, status=2, env=DEVICES)
+    require(output.errors.count("(ATOLL_SIM_DEVICES): unset that") == 1, output.errors)
     many_steps_at_once(bench, "graph", "cuda")
     # Kernels that wait for each other share a device only as far as it lets them take turns.
     devices_here = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, text=True, check=False).stdout.count("GPU ")
@@ -104,15 +106,16 @@ def gpu(bench):
 def many_steps_at_once(bench, exchange, backend="device-sim"):
     """The fields and sums of single steps."""
     ranks, device = bench.ranks, ["--backend", backend, "--exchange", exchange]
+    env = DEVICES if backend == "device-sim" else {}
     path, times = bench.path(f"{exchange}.raw"), bench.path("times.csv")
     if bench.hosts:
-        output = bench.run([*ASYMMETRIC, "-N", "5", *device], ranks, status=2, env=DEVICES)
+        output = bench.run([*ASYMMETRIC, "-N", "5", *device], ranks, status=2, env=env)
         require(output.errors.count("which are neighbours, are on two; use rma") == 1, output.errors)
         return
 
     def same(words, extra=()):
         """The field of one host; returns what was printed."""
-        output = bench.run([*words, *device, *extra, "--dump", path], ranks, env=DEVICES)
+        output = bench.run([*words, *device, *extra, "--dump", path], ranks, env=env)
         with open(path, "rb") as file:
             require(file.read() == bench.field(words), f"{output.what}\ngives another field")
         return output
@@ -129,7 +132,7 @@ def many_steps_at_once(bench, exchange, backend="device-sim"):
     same([*ASYMMETRIC[:-1], "30", "--warmup", "0"])
     same([*ASYMMETRIC[:-1], "33", "--stop-after", "7", "--warmup", "9"])
     # Swapped, mirrored or transposed planes would be seen.
-    output = bench.run([*EIGENMODE, "-N", "25", *device], ranks, env=DEVICES)
+    output = bench.run([*EIGENMODE, "-N", "25", *device], ranks, env=env)
     require("exact field      ok" in output.text, f"{output.what}\ndid not compare the field\n{output.text}")
     # A heat front with numbers that are flushed: in blocks without inner cells, in tiles that blocks of threads of simulated devices keep, and
     # with too many cells for that.

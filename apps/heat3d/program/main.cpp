@@ -101,7 +101,14 @@ bool write_field(options const& o, run_record const& record, communicator& ranks
 /// Memory for back ends on devices, from the communication library where it offers some.
 std::unique_ptr<device_memory> make_device_memory(options const& o, block const& own, communicator& ranks) {
   if (!backend_on_device(o.backend)) return nullptr;
-  if (auto memory = ranks.open_device(device_bytes(own))) return memory;
+  if (auto memory = ranks.open_device(device_bytes(own))) {
+    if (o.backend != "device-sim" && memory->name().starts_with("simulated")) {
+      throw failure{
+          "--backend " + o.backend + " computes on a device, and the library plays the one of rank " +
+          std::to_string(ranks.rank()) + " (ATOLL_SIM_DEVICES): unset that, or take --backend device-sim"};
+    }
+    return memory;
+  }
 #ifdef HEAT3D_HAS_CUDA
   if (o.backend != "device-sim") return make_cuda_memory(ranks.rank());
 #endif
