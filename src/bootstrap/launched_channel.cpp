@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <limits>
 #include <new>
 #include <thread>
@@ -92,6 +93,9 @@ void launched_channel::at_exit(int status) {
   // A process that this one has forked is no rank.
   if (diagnostics().pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
   if (!met_ || diagnostics().state.load(std::memory_order_relaxed) == rank_state::initialized) {
+    // abort() leaves by _exit(), before the C library would write what waits here: why the program exits, perhaps.
+    std::cout.flush();
+    std::fflush(nullptr);
     warn("bootstrap", "the process exits with status %d without upcxx::finalize(), which ends the job",
          status);
     abort(status);

@@ -1,7 +1,7 @@
 // A program that talks to its bootstrap only, on several hosts.
 //   bootstrap_program check FOLDER [ROUNDS]  ranks, hosts, exchanges, cards, descriptors; says where it is
 //   bootstrap_program abort RANK STATUS     a rank ends the job, while others wait for it
-//   bootstrap_program exit RANK STATUS      the same by leaving without the end of its job
+//   bootstrap_program exit RANK STATUS      the same by leaving without the end of its job; what it prints before stays in a buffer
 //   bootstrap_program kill RANK
 //   bootstrap_program leave RANK            by _exit(0)
 //   bootstrap_program crash RANK [THREADS]  so many of its threads at once; RANK -1: all
@@ -188,7 +188,10 @@ int run(std::vector<std::string> const& words) {
   if (mode != "mistake" && mode != "crash" && job.where().rank == number(1)) {
     std::fprintf(stderr, "rank %d on %s ends\n", number(1), name_of_system().c_str());
     if (mode == "abort") job.abort(number(2));
-    if (mode == "exit") std::exit(number(2));
+    if (mode == "exit") {
+      std::printf("this is why");
+      std::exit(number(2));
+    }
     if (mode == "kill") ::raise(SIGKILL);
     if (mode == "leave") ::_exit(0);
   }

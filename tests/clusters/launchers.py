@@ -96,9 +96,10 @@ class LauncherTest(unittest.TestCase):
         self.ends("abort", 1, 9)
 
     def test_exit_without_finalize_ends_all_hosts(self):
-        self.assertIn("exits with status 5 without upcxx::finalize()", self.ends("exit", 1, 5).stderr)
+        got = self.ends("exit", 1, 5)
+        self.assertIn("exits with status 5 without upcxx::finalize()", got.stderr)
+        self.assertIn("this is why", got.stdout)
         self.ends("exit", 1, 0)
-
 
     def test_a_rank_that_is_killed_ends_all_hosts(self):
         self.ends("kill", 1)
