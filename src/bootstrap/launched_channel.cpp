@@ -88,7 +88,7 @@ void launched_channel::watch_exit() {
   ::on_exit([](int status, void* self) { static_cast<launched_channel*>(self)->at_exit(status); }, this);
 }
 
-/// Launchers differ in what they do to the others when a rank just ends, so that it says how it does.
+/// Launchers differ in what they do to the others when a rank just ends, so that it says how it does. Of many that do, one says so.
 void launched_channel::at_exit(int status) {
   // A process that this one has forked is no rank.
   if (diagnostics().pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
@@ -96,6 +96,9 @@ void launched_channel::at_exit(int status) {
     // abort() leaves by _exit(), before the C library would write what waits here: why the program exits, perhaps.
     std::cout.flush();
     std::fflush(nullptr);
+    // Who was first ends the job, and with it this process.
+    bool const speaks = first_to_fail != nullptr ? first_to_fail() : claim_failure();
+    if (!speaks) ::sleep(3600);
     warn("bootstrap", "the process exits with status %d without upcxx::finalize(), which ends the job",
          status);
     abort(status);

@@ -1,7 +1,7 @@
 // A program that talks to its bootstrap only, on several hosts.
 //   bootstrap_program check FOLDER [ROUNDS]  ranks, hosts, exchanges, cards, descriptors; says where it is
 //   bootstrap_program abort RANK STATUS     a rank ends the job, while others wait for it
-//   bootstrap_program exit RANK STATUS      the same by leaving without the end of its job; what it prints before stays in a buffer
+//   bootstrap_program exit RANK STATUS      the same by leaving without the end of its job (RANK -1: all do); what it prints before stays in a buffer
 //   bootstrap_program kill RANK
 //   bootstrap_program leave RANK            by _exit(0)
 //   bootstrap_program crash RANK [THREADS]  so many of its threads at once; RANK -1: all
@@ -24,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/os/memfd.hpp"
 #include "bootstrap/bootstrap.hpp"
 
@@ -183,10 +184,15 @@ int run(std::vector<std::string> const& words) {
   job.mark(atl::rank_state::initialized);
   job.publish("here");
   for (int rank = 0; rank < job.where().size; ++rank) job.published_by(rank);
-  if (mode == "crash") ::sleep(1);  // keepers meet
+  bool const all_exit = mode == "exit" && number(1) < 0;
+  if (all_exit) {
+    // Who of a host's ranks speaks the engine knows.
+    atl::first_to_fail = [] { return attach().where().local_rank == 0 && attach().claim_failure(); };
+  }
+  if (mode == "crash" || all_exit) ::sleep(1);  // keepers meet
   if (mode == "crash" && (number(1) < 0 || job.where().rank == number(1))) crash(std::max(number(2), 1));
-  if (mode != "mistake" && mode != "crash" && job.where().rank == number(1)) {
-    std::fprintf(stderr, "rank %d on %s ends\n", number(1), name_of_system().c_str());
+  if (mode != "mistake" && mode != "crash" && (all_exit || job.where().rank == number(1))) {
+    std::fprintf(stderr, "rank %d on %s ends\n", job.where().rank, name_of_system().c_str());
     if (mode == "abort") job.abort(number(2));
     if (mode == "exit") {
       std::printf("this is why");

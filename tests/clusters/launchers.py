@@ -101,6 +101,11 @@ class LauncherTest(unittest.TestCase):
         self.assertIn("this is why", got.stdout)
         self.ends("exit", 1, 0)
 
+    def test_of_all_that_exit_without_finalize_one_says_so(self):
+        got = self.job("-n", 4, "--hosts", 2, self.program(), "exit", -1, 5)
+        self.assertNotEqual(got.returncode, 0, got)
+        self.assertEqual(got.stderr.count("exits with status 5 without upcxx::finalize()"), 1, got.stderr)
+
     def test_a_rank_that_is_killed_ends_all_hosts(self):
         self.ends("kill", 1)
 
