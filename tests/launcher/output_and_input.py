@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from support import ATOLL, LauncherTest, own_terminal, PATIENCE, PROGRAM, read_until
+from support import ATOLL, LauncherTest, own_terminal, PATIENCE, PROGRAM, read_until, sleeps, state_of
 
 
 class OutputAndInput(LauncherTest):
@@ -74,6 +74,32 @@ class OutputAndInput(LauncherTest):
         time.sleep(0.5)
         out, _ = process.communicate(timeout=PATIENCE)
         self.assertEqual(len(out.splitlines()), 1200)
+
+    def awaits_reader(self):
+        """A job whose ranks have ended while nobody reads the launcher's output."""
+        process = self.start("-n", 2, PROGRAM, "lines", 250, 2000)
+
+        def ranks_are_gone():
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                return len(file.read().split()) == 1 and sleeps(process.pid)  # the keeper
+
+        self.assertTrue(select.select([process.stdout], [], [], PATIENCE)[0])
+        self.wait_for(ranks_are_gone, "ranks have ended")
+        return process
+
+    def test_launcher_that_awaits_a_reader_can_be_stopped(self):
+        process = self.awaits_reader()
+        process.send_signal(signal.SIGTSTP)
+        self.wait_for(lambda: state_of(process.pid) == "T", "it stops")
+        process.send_signal(signal.SIGCONT)
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, len(out.splitlines())), (0, 500), err)
+
+    def test_launcher_that_awaits_a_reader_can_be_ended(self):
+        process = self.awaits_reader()
+        process.terminate()
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
 
     def test_reader_that_leaves_ends_the_job(self):
         process = self.start("-n", 2, "sh", "-c", "while :; do echo yes; done")

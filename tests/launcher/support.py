@@ -82,9 +82,14 @@ def watched_by(launcher):
     return found
 
 
-def sleeps(pid):
+def state_of(pid):
+    """One letter, as proc(5) has it."""
     with open(f"/proc/{pid}/stat") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] == "S"
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+def sleeps(pid):
+    return state_of(pid) == "S"
 
 
 def processes_marked(mark):
@@ -95,9 +100,8 @@ def processes_marked(mark):
                 if f"{MARK}={mark}".encode() not in file.read():
                     continue
             pid = int(path.split("/")[2])
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rsplit(")", 1)[1].split()[0] != "Z":
-                    found.append(pid)
+            if state_of(pid) != "Z":
+                found.append(pid)
         except (OSError, IndexError):
             pass
     return found

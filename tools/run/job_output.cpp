@@ -50,7 +50,7 @@ void job::flush() {
   errors_.flush();
 }
 
-/// Passes on everything that is left. Whoever reads our output may be slow; a second signal ends the wait.
+/// Passes on everything that is left. Whoever reads our output may be slow; a signal ends the wait.
 void job::finish() {
   auto const waits = [](sink const& to) { return !to.empty() && !to.broken(); };
   for (bool lines_have_ended = false;;) {
@@ -75,9 +75,17 @@ bool job::wait_for_reader() {
   if (!errors_.empty()) items[2].fd = errors_.descriptor();
   ::poll(items.data(), items.size(), -1);
   signalfd_siginfo info{};
-  bool stop = false;
-  while (::read(signals_.get(), &info, sizeof info) == sizeof info) stop = stop || info.ssi_signo != SIGCHLD;
-  return !stop;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    int const signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    if (signal == SIGTSTP) {
+      ::raise(SIGSTOP);
+      continue;
+    }
+    if (!std::exchange(decided_, true)) status_ = exit_status::signal_base + signal;
+    return false;
+  }
+  return true;
 }
 
 }  // namespace atl::tools
