@@ -85,7 +85,7 @@ class channel {
   /// Ends the whole job. The message has been printed already.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 
-  /// Called once by the last finalize / next init: lets the launcher tell a clean exit from a lost rank.
+  /// Called at the beginning and end of init, and at the end of finalize: lets the launcher tell a clean exit from a lost rank.
   virtual void mark(rank_state state) = 0;
 
  protected:

@@ -92,7 +92,7 @@ void launched_channel::watch_exit() {
 void launched_channel::at_exit(int status) {
   // A process that this one has forked is no rank.
   if (diagnostics().pid.load(std::memory_order_relaxed) != static_cast<std::int32_t>(::getpid())) return;
-  if (!met_ || diagnostics().state.load(std::memory_order_relaxed) == rank_state::initialized) {
+  if (!met_ || diagnostics().state.load(std::memory_order_relaxed) != rank_state::finalized) {
     // abort() leaves by _exit(), before the C library would write what waits here: why the program exits, perhaps.
     std::cout.flush();
     std::fflush(nullptr);

@@ -266,6 +266,7 @@ void start(bool threaded) {
   bootstrap::install_debugging();
   report_failures_to_job();
   bootstrap::channel& channel = bootstrap::attach();
+  channel.mark(rank_state::attached);  // no longer at the end of the period before
   bootstrap::install_backtraces(channel.where());
   bootstrap::placement const& place = channel.where();
   set_identity(place.rank, place.size, {});

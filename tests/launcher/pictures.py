@@ -26,6 +26,12 @@ class Pictures(LauncherTest):
         got = self.run_job("--timeout", "10m", "-n", 2, PROGRAM, "ranks")
         self.assertEqual((got.status, got.err), (0, ""))
 
+    def test_a_rank_that_waits_in_a_second_init(self):
+        # Its table comes before the rank has come so far, where the machine is busy.
+        starts = r"(?m)^ +0 +\d+ +starting *\n +1 +\d+ +finalized *$"
+        got = self.run_out_of_time(starts, "-n", 2, PROGRAM, "second-period", 0)
+        self.assertRegex(got.err, starts)
+
     def test_sigquit(self):
         process, _ = self.start_hanging(3)
         process.send_signal(signal.SIGQUIT)

@@ -19,6 +19,7 @@
 
 #include "base/os/memfd.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "engine/world.hpp"
 
 namespace {
 
@@ -163,6 +164,13 @@ int main(int argc, char** argv) {
   if (mode == "lines") {
     print_lines(number(1), number(2));
     return 0;
+  }
+  if (mode == "second-period") {
+    for (int period = 0; period < 2; ++period) {
+      if (period == 0 || attach().where().rank == number(1)) atl::engine::start(false);
+      if (period == 0) atl::engine::stop();
+    }
+    function_that_hangs();
   }
 
   channel& c = init();

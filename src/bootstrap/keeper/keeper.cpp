@@ -362,9 +362,11 @@ void keeper::watch_neighbours() {
       std::uint32_t const interface = interface_of(own_end(each->descriptor()));
       end_job(orders_.host, words_of_silence(*each, interface, is_heard_further(*each)), false, nullptr);
     } else if (each->now() == neighbour::state::broken && now - each->since() > launchers_turn_ms) {
+      // Between two periods nobody is there to be ended; who comes to the next one is.
+      if (!ending_ && !has_survivors()) continue;
       std::string const why = each->why();
       each->finish(neighbour::state::over);
-      if (ending_ || !has_survivors()) continue;
+      if (ending_) continue;
       end_job(orders_.host,
               format("host %s is lost: the process that watches over it is gone (%s); the job ends",
                      each->words().c_str(), why.c_str()),

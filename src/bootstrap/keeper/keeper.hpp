@@ -139,7 +139,6 @@ class keeper {
   std::int64_t told_at_ = 0;
   bool terminated_ = false;  ///< survivors have got SIGTERM
   std::int64_t kill_at_ = 0;
-  bool killed_ = false;
 };
 
 }  // namespace atl::keeping

@@ -36,7 +36,8 @@ void keeper::look_at_clock() {
     signal_survivors(SIGTERM);
     kill_at_ = now + goodbye_ms;
   }
-  if (terminated_ && now > kill_at_ && !std::exchange(killed_, true)) signal_survivors(SIGKILL);
+  // Again and again: ranks that have finalized may come to another period.
+  if (terminated_ && now > kill_at_) signal_survivors(SIGKILL);
 }
 
 /// One of the keepers speaks: the first that still can. In a job that a cut has parted that is the side with the first host, or more than

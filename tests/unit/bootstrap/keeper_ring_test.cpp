@@ -652,6 +652,35 @@ TEST_F(KeeperRing, AKeeperIsKilled) {
   EXPECT_EQ(std::count(words.begin(), words.end(), '\n'), 1) << words;
 }
 
+/// Between two periods of the ranks nobody is there to be ended. Who comes to the next one would wait for the lost host.
+TEST_F(KeeperRing, AHostIsLostBetweenPeriods) {
+  for (int const signal : {SIGKILL, SIGSTOP}) {
+    hosts_.clear();
+    start(2);
+    settle();
+    for (std::size_t local = 0; local < 2; ++local) hosts_[1].board[local].how = standing::may_end;
+    for (::pid_t const pid : {hosts_[0].keeper, hosts_[0].ranks[0], hosts_[0].ranks[1]}) ::kill(pid, signal);
+    std::string words;
+    auto const heard = [&] { return !(words += said()).empty(); };
+    // A keeper that is gone is missed by those who run; one that is silent by all.
+    if (signal == SIGSTOP) await(heard);
+    ::usleep(2'000'000);
+    EXPECT_EQ(::waitpid(hosts_[1].ranks[0], nullptr, WNOHANG), 0);
+    hosts_[1].board[0].how = standing::runs;
+    EXPECT_THAT(ended({hosts_[1].ranks[0]}), testing::ElementsAre(testing::AnyOf(SIGTERM, SIGKILL)));
+    await(heard);
+    EXPECT_THAT(words, testing::StartsWith("atoll: host host1: host host0 (ranks 0 to 1) is lost: "));
+    EXPECT_EQ(std::count(words.begin(), words.end(), '\n'), 1) << words;
+    // The other one is at its end.
+    EXPECT_EQ(::waitpid(hosts_[1].ranks[1], nullptr, WNOHANG), 0);
+    ::kill(hosts_[1].ranks[1], SIGKILL);
+    EXPECT_EQ(ended({hosts_[1].keeper}), std::vector<int>{0});
+    for (::pid_t const pid : {hosts_[0].keeper, hosts_[0].ranks[0], hosts_[0].ranks[1]}) ::kill(pid, SIGKILL);
+    while (::waitpid(-1, nullptr, 0) > 0) {
+    }
+  }
+}
+
 TEST(KeeperWords, OfRanks) {
   EXPECT_EQ(words_of_ranks({3}), "rank 3");
   EXPECT_EQ(words_of_ranks({4, 5, 6}), "ranks 4 to 6");
