@@ -99,6 +99,12 @@ class Failures(LauncherTest):
         self.assert_failure(got, 139, r"rank 1 of 2 .* died of SIGSEGV")
 
     @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
+    def test_crash_behind_a_wrapper_that_goes_on(self):
+        # Before the launcher has looked for the program; the wrapper's end is longer away than anybody waits here.
+        got = self.run_job("-n", 1, "sh", "-c", f"'{PROGRAM}' segv 0; sleep 600")
+        self.assert_failure(got, 139, r"rank 0 of 1 .* died of SIGSEGV")
+
+    @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
     def test_without_libdw_functions_and_modules_are_named(self):
         in_module = r"#0 .*function_that_crashes\(int\*\) in %s" % re.escape(os.path.basename(PROGRAM))
         with tempfile.TemporaryDirectory() as folder:

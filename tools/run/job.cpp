@@ -230,12 +230,18 @@ void job::note_exit(int rank, int wait_status) {
 void job::find_programs_behind_wrappers() {
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
     rank_process& r = ranks_[static_cast<std::size_t>(rank)];
-    int const program = board_.slot(rank).diagnostics.pid.load(std::memory_order_acquire);
-    if (program == 0 || program == r.pid || program == r.program) continue;
-    r.program = program;
+    bootstrap::rank_slot const& slot = board_.slot(rank);
+    int const program = slot.diagnostics.pid.load(std::memory_order_acquire);
+    if (program == 0 || program == r.pid) continue;
     // In a process namespace of its own, the program's number means somebody else here.
-    if (!has_in_environment(program, board_.header().job_id)) continue;
-    r.watch.reset(static_cast<int>(::syscall(SYS_pidfd_open, program, 0)));
+    if (program != std::exchange(r.program, program) && has_in_environment(program, board_.header().job_id)) {
+      r.watch.reset(static_cast<int>(::syscall(SYS_pidfd_open, program, 0)));
+    }
+    // It may have died before anybody looked.
+    if (!r.watch && slot.crash.state.load(std::memory_order_acquire) == bootstrap::crash_state::complete &&
+        has_crashed(slot)) {
+      note_vanished(rank);
+    }
   }
 }
 
