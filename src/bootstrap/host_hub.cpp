@@ -98,7 +98,7 @@ os::unique_fd call(std::string_view box, letter const& words, std::string& probl
 
 }  // namespace
 
-host_hub host_hub::open() {
+host_hub host_hub::open(bool one_network) {
   host_hub hub;
   hub.leads_ = true;
   hub.token_.resize(token_bytes);
@@ -106,6 +106,7 @@ host_hub host_hub::open() {
   std::string problems;
   for (auto const& [place, box] : {std::pair(os::mail_place::abstract, &hub.abstract_),
                                    std::pair(os::mail_place::folder, &hub.folder_)}) {
+    if (place == os::mail_place::folder && one_network && hub.abstract_) break;
     try {
       *box = std::make_unique<os::descriptor_mailbox>(place);
     } catch (startup_error const& error) {

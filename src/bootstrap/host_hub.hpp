@@ -18,8 +18,9 @@ class host_hub {
  public:
   /// Of one rank, which needs none.
   host_hub() = default;
-  /// Local rank 0's: ready for others to join, who are told of invitation().
-  static host_hub open();
+  /// Local rank 0's: ready for others to join, who are told of invitation(). `one_network`: all are in one network namespace, and need
+  /// nothing that has a name in a file system, which would stay where the job is ended meanwhile.
+  static host_hub open(bool one_network);
   /// Another rank's. Waits for local rank 0. Throws bootstrap_error with each way that was tried.
   static host_hub join(std::string_view invitation, std::uint32_t local_rank);
 
@@ -36,7 +37,7 @@ class host_hub {
   bool take_letter(os::descriptor_mailbox& box);
 
   std::unique_ptr<os::descriptor_mailbox> abstract_;  ///< until all have joined
-  std::unique_ptr<os::descriptor_mailbox> folder_;
+  std::unique_ptr<os::descriptor_mailbox> folder_;    ///< or null
   std::string token_;
   std::vector<os::unique_fd> links_;  ///< to each local rank but 0, or to 0
   bool leads_ = false;

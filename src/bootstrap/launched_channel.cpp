@@ -132,6 +132,10 @@ void launched_channel::find_places(std::int32_t rank, std::int32_t size, host_id
     settings::follow(std::string_view(first).substr(std::min(end + 1, first.size())));
   }
   where_ = place_by_identity(rank, all);
+  host_ranks const here = where_.ranks_of_host();
+  one_network_ = true;
+  for (std::uint32_t local = 0; local < here.count(); ++local)
+    one_network_ = one_network_ && share_network(mine, all[here.world_rank(local)]);
 }
 
 void launched_channel::mark(rank_state state) {

@@ -39,6 +39,8 @@ class launched_channel : public channel {
   /// this one is, in their order, or empty; `variable` tells a process its rank.
   void find_places(std::int32_t rank, std::int32_t size, host_identity const& mine,
                    std::vector<std::int32_t> const& node, char const* variable);
+  /// Whether all ranks of the host are known to be in one network namespace; after find_places().
+  [[nodiscard]] bool one_network() const noexcept { return one_network_; }
 
  private:
   /// All of meet(), find_places() included.
@@ -63,7 +65,8 @@ class launched_channel : public channel {
   std::string job_id_;
   rank_diagnostics diagnostics_;  ///< unless a keeper looks at it
   unsigned agreements_ = 0;
-  bool met_ = false;                      ///< meet() is done
+  bool met_ = false;  ///< meet() is done
+  bool one_network_ = false;
   late_ranks* late_ = nullptr;            ///< while ranks join
   keeping::place* kept_place_ = nullptr;  ///< null: nobody watches
 };

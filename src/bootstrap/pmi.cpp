@@ -100,7 +100,7 @@ class pmi_channel final : public launched_channel {
 
   void meet_host() {
     bool const alone = where().local_size == 1;
-    if (!alone && where().local_rank == 0) leave("hub", (hub_ = host_hub::open()).invitation());
+    if (!alone && where().local_rank == 0) leave("hub", (hub_ = host_hub::open(one_network())).invitation());
     store_->barrier();
     if (alone) return;
     if (where().local_rank == 0) {

@@ -146,6 +146,11 @@ class Hydra(LauncherTest):
                          ["atoll: rank 0 of 4 (h1): bootstrap: rank 1, of this host, has ended without having come to upcxx::init(), "
                           "in which the others wait; the job ends"])
 
+    def test_ranks_of_a_host_in_networks_of_their_own(self):
+        with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
+            got = self.job("-n", 3, "--hosts", 1, "unshare", "-n", self.program(), "check", folder)
+        self.assertEqual((got.returncode, got.stdout.count("all well")), (0, 3), got)
+
     def test_a_host_that_a_rank_has_left_without_a_word_is_not_lost(self):
         # Hydra then kills the groups of that host's ranks at once, so that the one killed may be told of, or all of the job before anybody is.
         got = self.job("-n", 4, "--hosts", 2, self.program(), "leave", 3)

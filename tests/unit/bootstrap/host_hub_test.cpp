@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,7 +22,7 @@ TEST(host_hub, one_rank_answers_itself) {
 
 TEST(host_hub, everybody_gets_all_blobs) {
   constexpr std::uint32_t ranks = 5;
-  host_hub hub = host_hub::open();
+  host_hub hub = host_hub::open(false);
   std::string const invitation = hub.invitation();
   EXPECT_LT(invitation.size(), 300U);
   auto const take_part = [&](host_hub& by, std::uint32_t me) {
@@ -46,8 +47,15 @@ TEST(host_hub, everybody_gets_all_blobs) {
   EXPECT_THROW(hub.exchange("x"), bootstrap_error) << "they are gone";
 }
 
+/// Whoever ends the job then would leave it.
+TEST(host_hub, nothing_has_a_name_where_ranks_share_a_network) {
+  std::string_view const in_a_folder = "/box";
+  EXPECT_EQ(host_hub::open(true).invitation().find(in_a_folder), std::string::npos);
+  EXPECT_NE(host_hub::open(false).invitation().find(in_a_folder), std::string::npos);
+}
+
 TEST(host_hub, letters_of_others_are_no_ranks) {
-  host_hub hub = host_hub::open();
+  host_hub hub = host_hub::open(true);
   std::string const right = hub.invitation();
   std::string wrong = right;
   wrong[0] = static_cast<char>(wrong[0] + 1);
@@ -71,7 +79,7 @@ TEST(host_hub, nonsense_and_too_much) {
   EXPECT_THROW(host_hub::join("", 1), bootstrap_error);
   EXPECT_THROW(host_hub::join(std::string(40, '\x7f'), 1), bootstrap_error);
   std::string gone;
-  { gone = host_hub::open().invitation(); }
+  { gone = host_hub::open(true).invitation(); }
   EXPECT_THROW(host_hub::join(gone, 1), bootstrap_error);
   EXPECT_THROW(host_hub().exchange(std::string(2000, 'x')), bootstrap_error);
 }

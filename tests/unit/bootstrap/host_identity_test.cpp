@@ -12,7 +12,8 @@ namespace atl::bootstrap {
 namespace {
 
 TEST(host_identity, hosts_are_numbered_by_their_first_ranks) {
-  std::vector<host_identity> const dealt{77, 5, 77, 5, 9};
+  // The last two bytes are the network's.
+  std::vector<host_identity> const dealt{0x770000, 0x50001, 0x770002, 0x50001, 0x90000};
   placement const here = place_by_identity(2, dealt);
   EXPECT_EQ(here.hosts, 3);
   EXPECT_EQ(here.host, 0);
@@ -22,7 +23,7 @@ TEST(host_identity, hosts_are_numbered_by_their_first_ranks) {
   std::vector<std::int32_t> const expected{0, 1, 0, 1, 2};
   ASSERT_NE(here.table, nullptr);
   EXPECT_EQ(here.table->host_of, expected);
-  EXPECT_EQ(place_by_identity(1, std::vector<host_identity>(4, 77)).table, nullptr);
+  EXPECT_EQ(place_by_identity(1, std::vector<host_identity>(4, 0x770000)).table, nullptr);
 }
 
 TEST(host_identity, nodes_and_names_tell_hosts_apart) {
@@ -37,6 +38,13 @@ TEST(host_identity, nodes_and_names_tell_hosts_apart) {
     EXPECT_TRUE(seen.insert(own_host_identity(0)).second) << name;
   }
   ::unsetenv("ATOLL_HOST");
+}
+
+TEST(host_identity, networks_of_a_host_are_told_apart) {
+  host_identity const mine = own_host_identity(3);
+  EXPECT_TRUE(share_network(mine, own_host_identity(3)));
+  EXPECT_FALSE(share_network(mine, mine ^ 1));
+  EXPECT_FALSE(share_network(0x30000, 0x30000)) << "not known";
 }
 
 TEST(host_identity, hashes_are_the_published_ones) {
