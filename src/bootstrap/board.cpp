@@ -105,13 +105,14 @@ rank_slot& board::slot(int rank) const noexcept {
 char const* board::override_of(std::string_view name) const noexcept {
   char const* at = static_cast<char const*>(memory_) + header().overrides_offset;
   char const* const end = at + header().overrides_bytes;
+  char const* value = nullptr;
   for (; at < end; at += std::strlen(at) + 1) {
     std::string_view const line = at;
     if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == '=') {
-      return at + name.size() + 1;
+      value = at + name.size() + 1;
     }
   }
-  return nullptr;
+  return value;
 }
 
 bool board::barrier() noexcept {

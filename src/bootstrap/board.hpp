@@ -106,7 +106,7 @@ class board {
   board_header& header() const noexcept { return *static_cast<board_header*>(memory_); }
   rank_slot& slot(int rank) const noexcept;
   int descriptor() const noexcept { return fd_.get(); }
-  /// Value that the user gave on the launcher's command line, or null.
+  /// Value that the user gave on the launcher's command line, or null; the last one, as in the environment.
   char const* override_of(std::string_view name) const noexcept;
   /// Closes the descriptor and keeps the mapping.
   void close_descriptor() noexcept { fd_.reset(); }

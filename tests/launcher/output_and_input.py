@@ -211,6 +211,11 @@ class OutputAndInput(LauncherTest):
         got = self.run_job("-shared-heap", "64M", "-n", 1, PROGRAM, "env", "UPCXX_SHARED_HEAP_SIZE")
         self.assertEqual(got.out, "here=64M console=64M\n")
 
+    def test_verbosity_is_what_the_user_says(self):
+        for given, expected in (((), "1"), (("-E", "UPCXX_VERBOSE=3"), "3")):
+            got = self.run_job("-vv", *given, "--show", "-n", 1, PROGRAM)
+            self.assertEqual(re.findall(r"UPCXX_VERBOSE=(\d)", got.out), [expected], got)
+
     def test_show_runs_nothing(self):
         got = self.run_job("--show", "--shared-heap=10%", "-np", 2, PROGRAM, "two words", "plain")
         self.assertEqual(got.status, 0)

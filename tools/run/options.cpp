@@ -108,9 +108,11 @@ std::vector<std::string> added_environment(command_line const& line, std::vector
     result.push_back("UPCXX_SHARED_HEAP_SIZE=" + line.heap);
     result.push_back("GASNET_MAX_SEGSIZE=" + segment_size(line.heap));
   }
-  if (line.verbosity > 1 && std::getenv("UPCXX_VERBOSE") == nullptr) {
-    result.push_back(format("UPCXX_VERBOSE=%d", line.verbosity - 1));
-  }
+  bool const is_said = std::getenv("UPCXX_VERBOSE") != nullptr ||
+                       std::any_of(result.begin(), result.end(), [](std::string const& each) {
+                         return each.starts_with("UPCXX_VERBOSE=");
+                       });
+  if (line.verbosity > 1 && !is_said) result.push_back(format("UPCXX_VERBOSE=%d", line.verbosity - 1));
   return result;
 }
 

@@ -59,6 +59,12 @@ TEST(board, overrides_are_found_by_their_whole_name) {
   EXPECT_EQ(created.override_of("NAM"), nullptr);
 }
 
+TEST(board, of_several_overrides_the_last_one_counts) {
+  board const created = board::create(1, job, {"A=1", "B=3", "A=2"});
+  EXPECT_STREQ(created.override_of("A"), "2");
+  EXPECT_STREQ(created.override_of("B"), "3");
+}
+
 TEST(board, barrier_holds_until_all_have_come) {
   constexpr int ranks = 5;
   constexpr int rounds = 200;
