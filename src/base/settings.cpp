@@ -74,7 +74,7 @@ constexpr std::array table{
         "ATOLL_NETWORK_DEVICE_MEMORY", kind::automatic_boolean, "", "",
         "whether the network reads and writes device memory of other hosts itself where it can; left empty, where it does so "
         "without going through host memory"},
-    entry{"ATOLL_TRANSPORTS", kind::text, "", "",
+    entry{"ATOLL_TRANSPORTS", kind::networks, "", "",
           "networks between hosts, by choice: ucx, ofi, a path of a module, or sim between simulated hosts"},
     entry{"ATOLL_NET_DEVICES", kind::text, "", "",
           "network devices to use between hosts: mlx5_0:1,eth0; left empty, the network's library chooses"},
@@ -230,6 +230,23 @@ int parse_signal(std::string_view text, char const* name) {
   throw startup_error(format("%s=%s: not the name of a signal; write for example USR1", name, word.c_str()));
 }
 
+std::vector<std::string> parse_networks(std::string const& text) {
+  std::vector<std::string> names;
+  std::istringstream in(text);
+  for (std::string name; std::getline(in, name, ',');) {
+    name = trim(name);
+    if (name.empty()) continue;
+    bool const path = name.find('/') != std::string::npos;
+    if (!path) name = lower(name);
+    if (!path && name != "ucx" && name != "ofi" && name != "sim") {
+      throw startup_error(format(
+          "ATOLL_TRANSPORTS: %s is not known; write ucx, ofi, sim, or the path of a module", name.c_str()));
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 void check(entry const& what, std::string_view text) {
   switch (what.type) {
     case kind::heap_size:
@@ -253,6 +270,9 @@ void check(entry const& what, std::string_view text) {
       break;
     case kind::choice:
       parse_choice(text, what);
+      break;
+    case kind::networks:
+      parse_networks(std::string(text));
       break;
     case kind::text:
       break;
@@ -441,22 +461,7 @@ std::string gpu_driver(std::string_view kind) {
   return text_of((name + "_DRIVER").c_str());
 }
 
-std::vector<std::string> transports() {
-  std::vector<std::string> names;
-  std::istringstream in(text_of("ATOLL_TRANSPORTS"));
-  for (std::string name; std::getline(in, name, ',');) {
-    name = trim(name);
-    if (name.empty()) continue;
-    bool const path = name.find('/') != std::string::npos;
-    if (!path) name = lower(name);
-    if (!path && name != "ucx" && name != "ofi" && name != "sim") {
-      throw startup_error(format(
-          "ATOLL_TRANSPORTS: %s is not known; write ucx, ofi, sim, or the path of a module", name.c_str()));
-    }
-    names.push_back(std::move(name));
-  }
-  return names;
-}
+std::vector<std::string> transports() { return parse_networks(text_of("ATOLL_TRANSPORTS")); }
 
 std::string network_devices() { return trim(text_of("ATOLL_NET_DEVICES")); }
 

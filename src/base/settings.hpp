@@ -25,6 +25,7 @@ enum class kind {
   count,
   choice,
   signal,
+  networks,
   text
 };
 

@@ -123,6 +123,16 @@ class Mistakes(LauncherTest):
         self.assertRegex(got.stdout, r"! ATOLL_TRANSIT_MEMORY=12: a unit is missing")
         self.assertRegex(got.stdout, r"ATOLL_BOOTSTRAP +auto +default")
 
+    def test_what_looks_at_a_wrong_setting_goes_on(self):
+        for name, value in (("ATOLL_BOOTSTRAP", "mpi"), ("GASNET_PSHM_NODES", "four"), ("ATOLL_TRANSPORTS", "ib")):
+            run = lambda command: subprocess.run([ATOLL, command], text=True, capture_output=True, check=False,
+                                                 env=self.environment(**{name: value}))
+            info, doctor = run("info"), run("doctor")
+            words = rf"{name}[=:] ?{value}"
+            self.assertEqual(len(re.findall(rf"! {words}", info.stdout)), 2, info)  # where it is used, and among the settings
+            self.assertRegex(info.stdout, "(?m)^ +ATOLL_LEAKS +summary +default", info)
+            self.assertRegex(doctor.stdout, rf"(?m)^PROBLEM +settings +{words}", doctor)
+            self.assertEqual((info.returncode, doctor.returncode), (0, 1), (info, doctor))
 
     def test_doctor(self):
         run = lambda **more: subprocess.run([ATOLL, "doctor"], text=True, capture_output=True,

@@ -111,11 +111,15 @@ void check_programs(report& to) {
     to.add(finding::note, "backtraces",
            "functions without files and lines: " + reader + "; install elfutils' libdw (Debian: libdw1)");
   }
-  for (auto const& item : bootstrap::candidates()) {
-    if (item.name != "pmix") continue;
-    bool const missing = item.reason.find("cannot open") != std::string::npos;
-    to.add(missing ? finding::note : finding::good, "MPI launchers",
-           missing ? "programs started by mpirun need libpmix.so.2 (Debian: libpmix2)" : item.reason);
+  try {
+    for (auto const& item : bootstrap::candidates()) {
+      if (item.name != "pmix") continue;
+      bool const missing = item.reason.find("cannot open") != std::string::npos;
+      to.add(missing ? finding::note : finding::good, "MPI launchers",
+             missing ? "programs started by mpirun need libpmix.so.2 (Debian: libpmix2)" : item.reason);
+    }
+  } catch (startup_error const&) {
+    // A setting is wrong; check_settings says so.
   }
 }
 

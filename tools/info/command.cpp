@@ -59,10 +59,21 @@ void print_memory() {
   std::printf("\n");
 }
 
+void print_networks() {
+  try {
+    std::fputs(words_on_networks().c_str(), stdout);
+  } catch (startup_error const& problem) {
+    std::printf("transports  ! %s\n", problem.what());
+  }
+}
+
 void print_bootstraps() {
   std::printf("bootstraps  (* would be used by a program started like this one)\n");
-  for (auto const& item : bootstrap::candidates()) {
-    std::printf("  %c %-8s  %s\n", item.chosen ? '*' : ' ', item.name.c_str(), item.reason.c_str());
+  try {
+    for (auto const& item : bootstrap::candidates())
+      std::printf("  %c %-8s  %s\n", item.chosen ? '*' : ' ', item.name.c_str(), item.reason.c_str());
+  } catch (startup_error const& problem) {
+    std::printf("            ! %s\n", problem.what());
   }
 }
 
@@ -138,7 +149,7 @@ int info_command(int argc, char** argv) {
   print_processor();
   print_machine();
   print_memory();
-  std::fputs(words_on_networks().c_str(), stdout);
+  print_networks();
   print_kinds();
   print_bootstraps();
   print_settings();
