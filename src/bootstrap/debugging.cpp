@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -30,6 +31,7 @@ void print(char const* text) noexcept {
 }
 
 void print_backtrace(int signal) noexcept {
+  int const saved = errno;  // the program's, between a call of its own and its look at that
   std::array<char, 128> line{};
   std::snprintf(line.data(), line.size(), "atoll: pid %d: signal %d (%s), backtrace:\n",
                 static_cast<int>(::getpid()), signal,
@@ -38,6 +40,7 @@ void print_backtrace(int signal) noexcept {
   std::array<void*, 64> frames{};
   ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), static_cast<int>(frames.size())),
                          STDERR_FILENO);
+  errno = saved;
 }
 
 void handle(int signal, void (*handler)(int)) {
@@ -80,7 +83,11 @@ void install_debugging() {
     handle(signal, &print_backtrace);
   }
   if (int const signal = settings::freeze_signal()) {
-    handle(signal, [](int) { freeze("signal"); });
+    handle(signal, [](int) {
+      int const saved = errno;
+      freeze("signal");
+      errno = saved;
+    });
   }
   if (settings::freeze_on_error()) {
     freeze_hook = [] { freeze("error"); };
