@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import tempfile
 
@@ -112,6 +113,24 @@ class Mistakes(LauncherTest):
         self.assertEqual(run().returncode, 2)
         self.assertEqual(run("frobnicate").returncode, 2)
         self.assertRegex(run("--version").stdout, r"^atoll \d+\.\d+\.\d+\n$")
+
+    def test_a_limit_on_processes_is_named(self):
+        def no_other_process():
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+        try:
+            tried = subprocess.run(["sh", "-c", "(exit 0) && echo started"], text=True, capture_output=True, check=False, preexec_fn=no_other_process)
+            if "started" in tried.stdout:
+                self.skipTest("processes cannot be limited here")
+            got = self.run_job("-n", 1, "true", preexec_fn=no_other_process)
+        except (OSError, subprocess.SubprocessError) as problem:
+            self.skipTest(f"processes cannot be limited here: {problem}")
+        self.assertEqual(got.status, 1, got)
+        self.assertRegex(got.err, r"^atoll run: cannot start .*ulimit -u.*pids\.max")
 
     def test_info(self):
         environment = self.environment(ATOLL_TRANSIT_MEMORY="12", UPCXX_VERBOSE="2")

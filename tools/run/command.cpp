@@ -59,7 +59,12 @@ int run(run_options options) {
     show_command(options);
     return 0;
   }
-  return job(options).run();
+  try {
+    return job(options).run();
+  } catch (startup_error const& error) {
+    std::fprintf(stderr, "atoll run: %s\n", error.what());
+    return 1;
+  }
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "run/descendants.hpp"
+#include "run/spawn.hpp"
 
 namespace atl::tools {
 namespace {
@@ -54,9 +55,10 @@ keeper::keeper(bootstrap::board const& of) {
   }
   pid_ = ::fork();
   if (pid_ < 0) {
+    int const error = errno;
     ::close(ends[0]);
     ::close(ends[1]);
-    throw startup_error(format("cannot start a process: %s", std::strerror(errno)));
+    throw startup_error("cannot start a process beside the ranks: " + why_no_process(error));
   }
   if (pid_ == 0) {
     ::close(ends[1]);

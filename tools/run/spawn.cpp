@@ -85,6 +85,11 @@ void set(std::vector<std::string>& environment, std::string const& line) {
 
 }  // namespace
 
+std::string why_no_process(int error) {
+  return format("%s; the limit on processes (ulimit -u, or the control group's pids.max) may be too low",
+                std::strerror(error));
+}
+
 std::vector<char*> pointers_to(std::vector<std::string> const& texts) {
   std::vector<char*> result;
   result.reserve(texts.size() + 1);
@@ -124,9 +129,7 @@ int spawn(run_options const& options, bootstrap::board const& board,
   int const pid = ::fork();
   if (pid < 0) {
     throw startup_error(
-        format("cannot start rank %d of %d: %s; the limit on processes (ulimit -u, or the control "
-               "group's pids.max) may be too low",
-               how.rank, options.ranks, std::strerror(errno)));
+        format("cannot start rank %d of %d: %s", how.rank, options.ranks, why_no_process(errno).c_str()));
   }
   if (pid == 0) {
     become_rank(options, how, board.descriptor(), launcher, argument_pointers.data(),

@@ -34,6 +34,9 @@ struct exec_failure {
 /// Environment of a rank: ours, without what belongs to other launchers, with the user's additions.
 std::vector<std::string> rank_environment(run_options const& options);
 
+/// Why fork() has failed, and what to look at.
+std::string why_no_process(int error);
+
 /// As exec takes words and environments; valid as long as the texts are.
 std::vector<char*> pointers_to(std::vector<std::string> const& texts);
 
