@@ -101,6 +101,28 @@ class OutputAndInput(LauncherTest):
         _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
 
+    def test_launcher_that_awaits_a_reader_remembers_no_ranks(self):
+        # Of which the keeper would kill whoever has their numbers by then.
+        def on_board(number):
+            for link in glob.glob(f"/proc/{process.pid}/fd/*"):
+                if "atoll-board" in os.readlink(link):
+                    with open(link, "rb") as file:
+                        return number in memoryview(file.read()).cast("i")
+            self.skipTest("the board has no name here")
+
+        with tempfile.TemporaryDirectory() as folder:
+            go = os.path.join(folder, "go")
+            write = "echo $$; until [ -e \"$1\" ]; do sleep 0.01; done; head -c 300000 /dev/zero | tr '\\0' x"
+            process = self.start("-n", 2, "sh", "-c", write, "sh", go)
+            numbers = [int(process.stdout.readline()) for _ in range(2)]
+            self.assertTrue(all(on_board(number) for number in numbers))
+            with open(go, "w", encoding="ascii"):
+                pass
+            self.wait_for(lambda: not any(os.path.exists(f"/proc/{number}") for number in numbers), "ranks have ended")
+            self.wait_for(lambda: not any(on_board(number) for number in numbers), "they are forgotten")
+            process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0)
+
     def test_reader_that_leaves_ends_the_job(self):
         process = self.start("-n", 2, "sh", "-c", "while :; do echo yes; done")
         process.stdout.readline()

@@ -78,10 +78,14 @@ int job::run() {
     tell(format("atoll run: %s\n", error.what()));
     if (!decided_) status_ = 1;
   }
+  phase_ = phase::over;
   board_.end();
   kill_groups(SIGKILL);
   not_ours_.push_back(guard.pid());
   end_children(not_ours_);
+  // Their numbers may be others' from here on; the keeper, which outlives us, is to leave those alone.
+  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
+    board_.slot(rank).spawned_pid.store(0, std::memory_order_release);
   finish();
   tell_lost_output();
   flush();
