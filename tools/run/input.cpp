@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <utility>
 
-#include "base/error.hpp"
+#include "base/os/pipe.hpp"
 
 namespace atl::tools {
 
@@ -18,13 +18,10 @@ input_relay::input_relay(input_mode mode, int ranks) : mode_(mode) {
   if (!relay) return;
   int const readers = mode == input_mode::all ? ranks : 1;
   for (int i = 0; i < readers; ++i) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw startup_error(format("cannot create a pipe: %s", std::strerror(errno)));
-    }
-    ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
-    rank_ends_.emplace_back(ends[0]);
-    targets_.push_back({os::unique_fd(ends[1]), {}});
+    os::pipe_ends ends = os::make_pipe();
+    ::fcntl(ends.writing.get(), F_SETFL, O_NONBLOCK);
+    rank_ends_.push_back(std::move(ends.reading));
+    targets_.push_back({std::move(ends.writing), {}});
   }
 }
 

@@ -5,7 +5,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
+#include "base/os/pipe.hpp"
 #include "run/spawn.hpp"
 #include "topology/topology.hpp"
 
@@ -22,17 +22,8 @@
 namespace atl::tools {
 namespace {
 
-void make_pipe(os::unique_fd& reading, os::unique_fd& writing) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw startup_error(format("cannot create a pipe: %s", std::strerror(errno)));
-  }
-  reading.reset(ends[0]);
-  writing.reset(ends[1]);
-}
-
-/// Like make_pipe, but the writer sees a terminal. Raw: bytes pass through unchanged.
-void make_terminal(os::unique_fd& reading, os::unique_fd& writing) {
+/// Like a pipe, but the writer sees a terminal. Raw: bytes pass through unchanged.
+os::pipe_ends make_terminal() {
   int master = -1;
   int slave = -1;
   termios settings{};
@@ -42,8 +33,7 @@ void make_terminal(os::unique_fd& reading, os::unique_fd& writing) {
   }
   ::fcntl(master, F_SETFD, FD_CLOEXEC);
   ::fcntl(slave, F_SETFD, FD_CLOEXEC);
-  reading.reset(master);
-  writing.reset(slave);
+  return {os::unique_fd(master), os::unique_fd(slave)};
 }
 
 }  // namespace
@@ -52,9 +42,7 @@ void job::start() {
   cores_ = plan_cores(options_);
   input_.emplace(options_.input, options_.ranks);
   auto const environment = rank_environment(options_);
-  os::unique_fd failures;
-  os::unique_fd failure_end;
-  make_pipe(failures, failure_end);
+  auto [failures, failure_end] = os::make_pipe();
   ranks_.reserve(static_cast<std::size_t>(options_.ranks));
   for (int rank = 0; rank < options_.ranks; ++rank) {
     start_rank(rank, environment, cores_.cores_of_rank[static_cast<std::size_t>(rank)], failure_end.get());
@@ -70,18 +58,15 @@ void job::start_rank(int rank, std::vector<std::string> const& environment, std:
   std::string const prefix = options_.tag ? format("[%d] ", rank) : "";
   bool const whole = options_.ranks > 1 || options_.tag;
   rank_process made{-1, false, 0, {}, {{}, {prefix, whole}, &output_}, {{}, {prefix, whole}, &messages_}};
-  os::unique_fd output;
-  os::unique_fd errors;
-  if (options_.terminal) {
-    make_terminal(made.output.end, output);
-  } else {
-    make_pipe(made.output.end, output);
-  }
-  make_pipe(made.errors.end, errors);
+  os::pipe_ends output = options_.terminal ? make_terminal() : os::make_pipe();
+  os::pipe_ends errors = os::make_pipe();
+  made.output.end = std::move(output.reading);
+  made.errors.end = std::move(errors.reading);
   ::fcntl(made.output.end.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(made.errors.end.get(), F_SETFL, O_NONBLOCK);
-  rank_start const how{rank,         input_->descriptor_for(rank), output.get(), errors.get(), cores,
-                       failure_pipe, output_.is_screen()};
+  rank_start const how{
+      rank,         input_->descriptor_for(rank), output.writing.get(), errors.writing.get(), cores,
+      failure_pipe, output_.is_screen()};
   made.pid = spawn(options_, board_, environment, how);
   made.running = true;
   board_.slot(rank).spawned_pid.store(made.pid, std::memory_order_release);

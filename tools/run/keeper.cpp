@@ -1,17 +1,16 @@
 #include "run/keeper.hpp"
 
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/os/pipe.hpp"
 #include "run/descendants.hpp"
 #include "run/spawn.hpp"
 
@@ -49,23 +48,14 @@ void end_orphans(bootstrap::board const& of) {
 }  // namespace
 
 keeper::keeper(bootstrap::board const& of) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    throw startup_error(format("cannot create a pipe: %s", std::strerror(errno)));
-  }
+  os::pipe_ends ends = os::make_pipe();
   pid_ = ::fork();
-  if (pid_ < 0) {
-    int const error = errno;
-    ::close(ends[0]);
-    ::close(ends[1]);
-    throw startup_error("cannot start a process beside the ranks: " + why_no_process(error));
-  }
+  if (pid_ < 0) throw startup_error("cannot start a process beside the ranks: " + why_no_process(errno));
   if (pid_ == 0) {
-    ::close(ends[1]);
-    keep(of, ends[0]);
+    ends.writing.reset();
+    keep(of, ends.reading.get());
   }
-  ::close(ends[0]);
-  pipe_.reset(ends[1]);
+  pipe_ = std::move(ends.writing);
 }
 
 keeper::~keeper() {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/pipe.hpp"
 #include "base/os/unique_fd.hpp"
 #include "picture/keepers.hpp"
 #include "run/hosts/hydra_agents.hpp"
@@ -94,10 +95,8 @@ class watch {
   }
 
   void start() {
-    int pipes[2][2];
-    for (auto& each : pipes) {
-      if (::pipe2(each, O_CLOEXEC) != 0) throw startup_error(format("pipe: %s", std::strerror(errno)));
-    }
+    os::pipe_ends output = os::make_pipe();
+    os::pipe_ends errors = os::make_pipe();
     std::vector<char*> const words = pointers_to(plan_.words);
     std::vector<char*> const environment = pointers_to(plan_.environment);
     ::pid_t const us = ::getpid();
@@ -107,8 +106,8 @@ class watch {
       // A launcher that is told so ends its ranks.
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != us) ::_exit(1);
-      if (plan_.start.tagged) ::dup2(pipes[0][1], STDOUT_FILENO);
-      ::dup2(pipes[1][1], STDERR_FILENO);
+      if (plan_.start.tagged) ::dup2(output.writing.get(), STDOUT_FILENO);
+      ::dup2(errors.writing.get(), STDERR_FILENO);
       ::dup2(input_.descriptor_for(0), STDIN_FILENO);
       forget_signals();
       // On Ctrl-\ it is still needed. srun listens all the same, where it hears it; it asks for no passwords, so it may be in the background.
@@ -119,9 +118,8 @@ class watch {
       ::_exit(exit_status::not_found);
     }
     if (is_apart()) ::setpgid(pid_, pid_);
-    for (auto const& each : pipes) ::close(each[1]);
-    output_.end.reset(pipes[0][0]);
-    errors_.end.reset(pipes[1][0]);
+    output_.end = std::move(output.reading);
+    errors_.end = std::move(errors.reading);
     input_.ranks_started();
   }
 
