@@ -70,9 +70,6 @@ std::unique_ptr<channel> make_channel() {
   return make_solo();
 }
 
-}  // namespace
-
-namespace {
 // Never destroyed: crash handlers and exit-time code use it until the process is gone.
 // Atomic for attached(), which may be asked by a thread that attach() is busy in.
 std::atomic<channel*> made{nullptr};

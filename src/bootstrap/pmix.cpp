@@ -264,10 +264,6 @@ class pmix_channel final : public launched_channel {
   unsigned cards_ = 0;           ///< published
 };
 
-}  // namespace
-
-namespace {
-
 /// The environment that the process was started with; empty where it cannot be read.
 std::vector<std::string> environment_at_start() {
   std::ifstream file("/proc/self/environ", std::ios::binary);

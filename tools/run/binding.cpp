@@ -27,10 +27,6 @@ os::unique_fd claim(int core) {
   return fd;
 }
 
-}  // namespace
-
-namespace {
-
 core_plan share_groups(run_options const& options, std::vector<int> const& cores) {
   bool const by_socket = options.binding == binding_mode::socket;
   topology const machine = read_topology(cores);
