@@ -8,13 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/os/memfd.hpp"
+#include "base/os/processes.hpp"
 #include "bootstrap/board.hpp"
 #include "bootstrap/factories.hpp"
 
@@ -101,16 +100,10 @@ int supervise(board const& of, std::vector<child>& children) {
   return result;
 }
 
-std::ptrdiff_t own_threads() {
-  std::error_code error;
-  std::filesystem::directory_iterator const tasks("/proc/self/task", error);
-  return error ? 1 : std::distance(begin(tasks), end(tasks));
-}
-
 }  // namespace
 
 std::unique_ptr<channel> make_forked(int ranks) {
-  if (own_threads() != 1) {
+  if (os::threads_of(::getpid()) > 1) {
     throw startup_error(
         format("GASNET_PSHM_NODES=%d: the process has several threads and cannot be copied; start it with "
                "`upcxx-run -n %d`, or call upcxx::init earlier",

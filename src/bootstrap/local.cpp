@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -74,15 +73,7 @@ board open_board(invitation const& job) {
 /// so only parents with a single one are safe.
 void follow_parent_into_death(int launcher) {
   ::pid_t const parent = ::getppid();
-  if (parent != launcher) {
-    std::error_code error;
-    int threads = 0;
-    for (auto const& task : std::filesystem::directory_iterator(format("/proc/%d/task", parent), error)) {
-      static_cast<void>(task);
-      ++threads;
-    }
-    if (threads != 1) return;
-  }
+  if (parent != launcher && os::threads_of(parent) != 1) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have gone before the request: then nobody would tell us.
   if (::getppid() != parent) ::_exit(128 + SIGKILL);

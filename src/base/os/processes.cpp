@@ -13,15 +13,24 @@
 
 namespace atl::os {
 
-std::vector<int> process_numbers() {
+namespace {
+
+/// The names in a folder of proc(5) that are numbers.
+std::vector<int> numbers_in(std::string const& path) {
   std::vector<int> found;
-  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir("/proc"), ::closedir);
+  std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir(path.c_str()), ::closedir);
   if (!folder) return found;
   while (dirent const* const item = ::readdir(folder.get())) {
     if (item->d_name[0] >= '1' && item->d_name[0] <= '9') found.push_back(std::atoi(item->d_name));
   }
   return found;
 }
+
+}  // namespace
+
+std::vector<int> process_numbers() { return numbers_in("/proc"); }
+
+int threads_of(int number) { return static_cast<int>(numbers_in(format("/proc/%d/task", number)).size()); }
 
 std::optional<listed_process> find_process(int number) {
   // "4711 (name) S 4700 ...", and a name may contain anything, even parentheses.

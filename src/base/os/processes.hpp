@@ -25,6 +25,9 @@ std::optional<listed_process> find_process(int number);
 /// All of them.
 std::vector<listed_process> list_processes();
 
+/// How many threads a process has; 0 where that may not be known.
+int threads_of(int number);
+
 /// Of a process as it was started, each line with a null character behind it; nothing where it may not be read.
 std::optional<std::string> read_environment(int number);
 /// What stands behind "NAME=" there; nothing if the variable is not set.
