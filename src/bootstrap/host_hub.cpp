@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/os/memfd.hpp"
+#include "base/os/own_namespace.hpp"
 #include "bootstrap/board.hpp"
 #include "bootstrap/bootstrap.hpp"
 
@@ -121,7 +122,7 @@ std::string host_hub::invitation() const {
   std::string const abstract = abstract_ ? abstract_->name() : "";
   std::string const folder = folder_ ? folder_->name() : "";
   invitation_head head{{},
-                       os::network_namespace(),
+                       os::own_namespace("net"),
                        static_cast<std::uint32_t>(abstract.size()),
                        static_cast<std::uint32_t>(folder.size())};
   token_.copy(head.token, sizeof head.token);
@@ -169,7 +170,7 @@ host_hub host_hub::join(std::string_view invitation, std::uint32_t local_rank) {
   std::string problems;
   host_hub hub;
   os::unique_fd link;
-  if (head.network != os::network_namespace()) {
+  if (head.network != os::own_namespace("net")) {
     problems = "the ranks are in several network namespaces";
   } else if (!abstract.empty()) {
     link = call(abstract, words, problems);

@@ -1,13 +1,12 @@
 #include "bootstrap/host_identity.hpp"
 
-#include <sys/utsname.h>
-
 #include <fstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "base/os/descriptor_mail.hpp"
+#include "base/os/host_name.hpp"
+#include "base/os/own_namespace.hpp"
 #include "base/settings.hpp"
 
 namespace atl::bootstrap {
@@ -27,15 +26,10 @@ std::string boot_id() {
   return text;
 }
 
-std::string system_name() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.nodename : "";
-}
-
 /// Without the network: what tells hosts apart.
 host_identity host_part(std::int64_t node) {
   if (std::string const name = settings::host(); !name.empty()) return by_name | (hash_of(name) & rest);
-  if (node < 0) return by_system | (hash_of(boot_id(), hash_of(system_name())) & rest);
+  if (node < 0) return by_system | (hash_of(boot_id(), hash_of(os::host_name())) & rest);
   std::uint64_t const boot = hash_of(boot_id());
   return (static_cast<std::uint64_t>(node) << 32 | ((boot >> 32 ^ boot) & 0xffffffff)) & rest;
 }
@@ -48,7 +42,7 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t start) noexcept {
 }
 
 host_identity own_host_identity(std::int64_t node) {
-  return (host_part(node) & ~network_bits) | (os::network_namespace() & network_bits);
+  return (host_part(node) & ~network_bits) | (os::own_namespace("net") & network_bits);
 }
 
 bool share_network(host_identity one, host_identity other) noexcept {

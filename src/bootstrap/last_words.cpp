@@ -15,6 +15,7 @@
 
 #include "base/beside_library.hpp"
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/crash.hpp"
 #include "bootstrap/keeper/explained.hpp"
@@ -148,10 +149,9 @@ void tell_last_words() noexcept {
 
 void install_last_words(std::int32_t rank, std::int32_t size, last_words_place const& where) {
   place_of_rank = where;
-  std::array<char, 128> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  std::string const who = format("rank %d of %d on %s (pid %d)", static_cast<int>(rank),
-                                 static_cast<int>(size), host.data(), static_cast<int>(::getpid()));
+  std::string const who =
+      format("rank %d of %d on %s (pid %d)", static_cast<int>(rank), static_cast<int>(size),
+             os::host_name().c_str(), static_cast<int>(::getpid()));
   who.copy(prepared.who.data(), prepared.who.size() - 1);
   auto const places = places_beside_library(std::string("atoll/") + teller_name);
   auto const there = std::find_if(places.begin(), places.end(),

@@ -1,8 +1,6 @@
 #include "bootstrap/launched_channel.hpp"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +16,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/host_name.hpp"
 #include "base/os/memfd.hpp"
+#include "base/os/own_namespace.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/keeper/explained.hpp"
 #include "bootstrap/keeper/post.hpp"
@@ -197,15 +197,13 @@ void launched_channel::await_explanation() noexcept {
 }
 
 void launched_channel::take_place(keeping::place* mine) {
-  struct stat about {};
   rank_diagnostics& record = *::new (&mine->record) rank_diagnostics;
   record.pid.store(diagnostics_.pid.load(std::memory_order_relaxed), std::memory_order_relaxed);
   record.state.store(diagnostics_.state.load(std::memory_order_relaxed), std::memory_order_relaxed);
   kept_place_ = mine;
   kept_place_->pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
   kept_place_->rank.store(where_.rank, std::memory_order_relaxed);
-  kept_place_->pid_namespace.store(::stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0,
-                                   std::memory_order_relaxed);
+  kept_place_->pid_namespace.store(os::own_namespace("pid"), std::memory_order_relaxed);
   tell_keeper(keeping::standing::runs);
 }
 
@@ -215,10 +213,7 @@ std::string launched_channel::post_keeper(int board) {
   host_ranks const here = where_.ranks_of_host();
   for (std::uint32_t local = 0; local < here.count(); ++local) ranks.push_back(here.world_rank(local));
   std::string name = settings::host();
-  if (name.empty()) {
-    utsname names{};
-    name = ::uname(&names) == 0 ? names.nodename : format("%d", static_cast<int>(where_.host));
-  }
+  if (name.empty()) name = os::host_name(format("%d", static_cast<int>(where_.host)).c_str());
   keeping::post mine = keeping::open_post(name, keeping::words_of_ranks(ranks), settings::network_devices());
   if (where_.hosts == 1) mine.listeners.clear();
   leave("keeper", {reinterpret_cast<char const*>(&mine.mine), sizeof mine.mine});

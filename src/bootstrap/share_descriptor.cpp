@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/os/descriptor_mail.hpp"
 #include "base/os/memfd.hpp"
+#include "base/os/own_namespace.hpp"
 #include "base/os/unique_fd.hpp"
 #include "bootstrap/bootstrap.hpp"
 
@@ -87,7 +88,7 @@ class sharing {
   void note(std::string const& problem) { problems_ += (problems_.empty() ? "" : "; ") + problem; }
 
   void introduce() {
-    offer mine{os::network_namespace(), ::getpid(), 0, 0, leads() ? own_[0] : -1};
+    offer mine{os::own_namespace("net"), ::getpid(), 0, 0, leads() ? own_[0] : -1};
     struct stat info {};
     if (leads() && ::fstat(own_[0], &info) == 0) {
       mine.device = info.st_dev;

@@ -21,9 +21,9 @@
 #include "base/doorbell.hpp"
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
-#include "base/os/descriptor_mail.hpp"
 #include "base/os/membarrier.hpp"
 #include "base/os/memory.hpp"
+#include "base/os/own_namespace.hpp"
 #include "base/os/ptracer.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bells.hpp"
@@ -117,7 +117,7 @@ void agree_with_host(bootstrap::channel& channel, memory::host_region const& reg
   if (reading && config.count > 1) os::let_anybody_read_memory();
   introduction const mine{shm::introduce_process(), ::getppid(),
                           plan.message_limit,       os::join_remote_fences(),
-                          os::network_namespace(),  settings::flat_collectives(),
+                          os::own_namespace("net"), settings::flat_collectives(),
                           plan.waiting.spare_cores};
   plan.remote_fences = true;
   std::vector<introduction> const all = exchange_values(channel, mine);

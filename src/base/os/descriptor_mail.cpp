@@ -1,6 +1,5 @@
 #include "base/os/descriptor_mail.hpp"
 
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -170,11 +169,6 @@ std::size_t descriptor_mailbox::try_receive(void* data, std::size_t capacity,
     if (got > 0) return static_cast<std::size_t>(got);
   }
   return 0;
-}
-
-std::uint64_t network_namespace() noexcept {
-  struct stat info {};
-  return ::stat("/proc/self/ns/net", &info) == 0 ? static_cast<std::uint64_t>(info.st_ino) : 0;
 }
 
 }  // namespace atl::os

@@ -61,7 +61,4 @@ class descriptor_mailbox {
   std::vector<unique_fd> callers_;  ///< connected; their letters may be on the way
 };
 
-/// Names the network namespace of this process; 0 if that cannot be found out.
-std::uint64_t network_namespace() noexcept;
-
 }  // namespace atl::os

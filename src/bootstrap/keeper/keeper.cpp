@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/os/own_namespace.hpp"
 #include "bootstrap/keeper/own_link.hpp"
 
 namespace atl::keeping {
@@ -27,11 +27,6 @@ constexpr std::int64_t last_news_ms = 200;  ///< for neighbours to take them
 constexpr std::int64_t beats_missed = 3;    ///< when a neighbour is called anew
 constexpr std::size_t most_callers = 8;
 constexpr int most_refusals = 3;
-
-std::uint64_t own_pid_namespace() {
-  struct stat about {};
-  return ::stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0;
-}
 
 /// By its number. A process that nobody has waited for yet has ended, too.
 bool has_ended(::pid_t number) {
@@ -112,7 +107,7 @@ void keeper::print(std::string_view words) {
 /// Opens the processes of ranks that have registered; those that could not, and those of other process namespaces, cannot be
 /// watched.
 void keeper::look_at_board() {
-  static std::uint64_t const mine = own_pid_namespace();
+  static std::uint64_t const mine = os::own_namespace("pid");
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     ward& w = wards_[i];
     if (w.known) {
