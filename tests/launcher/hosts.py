@@ -49,7 +49,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
 
     def test_the_first_that_is_there(self):
         self.assertIn("none is installed", self.start("--hosts", "a,b", PROGRAM, status=2).stderr)
-        for name in ("mpiexec.hydra", "mpirun", "prterun"):
+        for name in ("mpiexec.hydra", "prterun", "mpirun"):
             self.install(name, act="/usr/bin/env > /dev/null")
             self.assertIn(f"atoll run: starting by ", self.start("--hosts", "a,b", PROGRAM).stderr)
             self.assertEqual(self.line()[0], name)

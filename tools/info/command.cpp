@@ -130,7 +130,7 @@ int info_command(int argc, char** argv) {
   app.add_option("-N,--nodes", line.nodes, "so many of those hosts, or of an allocation of Slurm")
       ->type_name("N");
   app.add_option("--launcher", line.launcher,
-                 "srun, prterun, mpirun or hydra; without it, the first that is installed")
+                 "srun, mpirun, prterun or hydra; without it, the first that is installed")
       ->type_name("NAME");
   app.add_flag("--in-job", in_job, "as one of those hosts")->group("");
   try {

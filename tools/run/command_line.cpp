@@ -156,7 +156,7 @@ void declare_options(CLI::App& app, command_line& line) {
       ->type_name("FILE");
   app.add_option(
          "--launcher", line.launcher,
-         "what starts ranks on several hosts: srun, prterun, mpirun (Open MPI's), hydra (MPICH's, Intel MPI's); without "
+         "what starts ranks on several hosts: srun, mpirun (Open MPI's), prterun, hydra (MPICH's, Intel MPI's); without "
          "it, the first of these that is installed")
       ->type_name("NAME");
   app.add_flag("-t,--tag", line.tag, "put the rank before every line of output, as in \"[3] \"");

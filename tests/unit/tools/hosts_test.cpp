@@ -147,7 +147,7 @@ TEST_F(LauncherWords, WhatIsRefused) {
   options.terminal = true;
   EXPECT_EQ(complaint([&] { words(launcher_kind::openmpi); }).find("--pty: "), 0U);
   EXPECT_EQ(complaint([] { find_launcher("rsh", false); }),
-            "--launcher rsh: not one of srun, prterun, mpirun, hydra");
+            "--launcher rsh: not one of srun, mpirun, prterun, hydra");
   options.terminal = false;
   options.arguments = {"-x", ":", "1"};
   for (auto const each :

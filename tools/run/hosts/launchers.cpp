@@ -169,8 +169,8 @@ launcher find_launcher(std::string const& name, bool inside_slurm) {
     char const* package;
   };
   static constexpr std::array<way, 4> ways{
-      way{"srun", &find_srun, "slurm-client"}, way{"prterun", &find_prterun, "PRRTE"},
-      way{"mpirun", &find_openmpi, "openmpi-bin"}, way{"hydra", &find_hydra, "mpich"}};
+      way{"srun", &find_srun, "slurm-client"}, way{"mpirun", &find_openmpi, "openmpi-bin"},
+      way{"prterun", &find_prterun, "PRRTE"}, way{"hydra", &find_hydra, "mpich"}};
   if (!name.empty()) {
     auto const found = std::find_if(ways.begin(), ways.end(), [&](way const& w) { return w.name == name; });
     if (found == ways.end())
@@ -187,8 +187,8 @@ launcher find_launcher(std::string const& name, bool inside_slurm) {
     if (auto one = each.find()) return *one;
   }
   throw startup_error(
-      "several hosts need one of the launchers that clusters have, and none is installed: Slurm's srun inside an allocation, prterun, Open "
-      "MPI's mpirun (Debian: openmpi-bin) or MPICH's mpiexec.hydra (Debian: mpich)");
+      "several hosts need one of the launchers that clusters have, and none is installed: Slurm's srun inside an allocation, Open MPI's "
+      "mpirun (Debian: openmpi-bin), PRRTE's prterun or MPICH's mpiexec.hydra (Debian: mpich)");
 }
 
 std::vector<std::string> words_for(launcher const& which, cluster_start const& start,

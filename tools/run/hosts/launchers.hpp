@@ -34,10 +34,10 @@ struct launcher {
 };
 
 /// Names of --launcher, for messages.
-inline constexpr std::string_view launcher_names = "srun, prterun, mpirun, hydra";
+inline constexpr std::string_view launcher_names = "srun, mpirun, prterun, hydra";
 
-/// The one with that name, or, if that is empty, the first that is installed: inside an allocation of Slurm's srun, then prterun, Open MPI's
-/// mpirun, Hydra (MPICH's, Intel MPI's). Throws startup_error, with what to install.
+/// The one with that name, or, if that is empty, the first that is installed: inside an allocation of Slurm's srun, then Open MPI's mpirun,
+/// prterun, Hydra (MPICH's, Intel MPI's). Throws startup_error, with what to install.
 launcher find_launcher(std::string const& name, bool inside_slurm);
 
 /// What is asked of it.
