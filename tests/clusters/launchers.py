@@ -203,6 +203,14 @@ class SlurmPmix(Slurm):
 
     LAUNCHER = ("srun", "--launcher-option", "--mpi=pmix")
 
+    def test_tasks_that_cannot_meet_are_told_what_to_write(self):
+        # As `srun` without --mpi starts them where nobody has set MpiDefault.
+        for options in ((), ("--launcher-option", "--mpi=none")):
+            got = hosts_sh("run", "--launcher", "srun", *options, "-n", 4, self.program(), "check", "/tmp", 1)
+            self.assertNotEqual(got.returncode, 0, got)
+            self.assertEqual(len(re.findall(r"Slurm's srun started this process as one of 4 tasks .*Write `srun --mpi=pmix -n 4 PROGRAM`", got.stderr)), 1, got.stderr)
+            self.assertEqual(sorted(re.findall(r"started by Slurm's srun as task (\d)", got.stderr)), ["1", "2", "3"], got.stderr)
+
 
 class SlurmPmi2(Slurm):
     """srun --mpi=pmi2."""

@@ -15,6 +15,7 @@ from support import ATOLL, own_terminal, PATIENCE, PROGRAM
 
 
 class Hosts(unittest.TestCase):
+    SRUN_MPI = "MPI plugin types are...\n\tpmi2\n\tnone\n\tpmix\nspecific pmix plugin versions available: pmix_v4"
     VERSIONS = {"mpirun": "mpirun (Open MPI) 4.1.4", "mpiexec.hydra": "HYDRA build details:", "prterun": "prterun (PRRTE) 3.0", "srun": "slurm"}
 
     def setUp(self):
@@ -23,12 +24,12 @@ class Hosts(unittest.TestCase):
         self.folder = folder.name
         self.told = os.path.join(self.folder, "told")
 
-    def install(self, *names, before="", act="exit 0"):
+    def install(self, *names, before="", act="exit 0", mpi=SRUN_MPI):
         for name in names:
             file = os.path.join(self.folder, name)
             with open(file, "w", encoding="utf-8") as script:
                 script.write(f"""#!/bin/sh
-case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo 'MPI plugin types are... pmi2 pmix'; exit 0 ;; esac
+case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo '{mpi}'; exit 0 ;; esac
 {before}
 {{ printf '%s|' {name} "$@"; echo; /usr/bin/env; }} > {self.told}.part
 /bin/mv {self.told}.part {self.told}
@@ -118,6 +119,21 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.start("-n", 1, "/bin/true", **one, **environment)
             self.assertFalse(os.path.exists(self.told), environment)
             self.start("-n", 8, PROGRAM, SLURM_JOB_ID="1", SLURM_JOB_NUM_NODES="2")
+
+    def test_how_srun_lets_ranks_meet(self):
+        job = {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "2"}
+        for listed, taken in (("srun: MPI types are...\nsrun: none\nsrun: pmi2", "--mpi=pmi2"), ("none\n\tpmix", "--mpi=pmix")):
+            self.install("srun", mpi=listed)
+            self.start("-n", 8, PROGRAM, **job)
+            self.assertEqual(self.line()[:2], ["srun", taken])
+        os.remove(self.told)
+        # One that offers neither, and one that cannot answer.
+        for listed in ("MPI plugin types are...\n\tnone\n\tcray_shasta", "srun: error: cannot find mpi plugin for mpi/pmix_v9"):
+            self.install("srun", mpi=listed)
+            errors = self.start("-n", 8, PROGRAM, status=2, **job).stderr
+            self.assertRegex(errors, rf"Slurm's srun \({self.folder}/srun\) offers neither pmix nor pmi2, .* prints \"{listed[:10]}")
+            self.assertIn("--launcher mpirun or hydra", errors)
+            self.assertFalse(os.path.exists(self.told))
 
     def test_environment_of_ranks(self):
         self.install("mpirun")

@@ -40,11 +40,34 @@ std::string output_of(std::string const& program, std::string const& option) {
   return text;
 }
 
+/// Of what `srun --mpi=list` prints, which differs between versions: a word of that name by itself. Its errors name plugins, too ("mpi/pmix").
+bool offers(std::string const& list, std::string_view plugin) {
+  std::istringstream words(list);
+  for (std::string word; words >> word;) {
+    if (word == plugin) return true;
+  }
+  return false;
+}
+
+/// For a message: on one line.
+std::string on_one_line(std::string const& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line.empty() ? "nothing" : line.substr(0, 300);
+}
+
 std::optional<launcher> find_srun() {
   std::string const file = on_path("srun");
   if (file.empty()) return std::nullopt;
   std::string const list = output_of(file, "--mpi=list");
-  std::string const mpi = list.find("pmix") != std::string::npos ? "pmix" : "pmi2";
+  std::string const mpi = offers(list, "pmix") ? "pmix" : "pmi2";
+  if (!offers(list, mpi)) {
+    throw startup_error(format(
+        "Slurm's srun (%s) offers neither pmix nor pmi2, by which ranks find each other: `srun --mpi=list` prints \"%s\". Ask for one of "
+        "these plugins of Slurm to be installed (Debian: slurm-wlm-basic-plugins), or take another launcher (--launcher mpirun or hydra)",
+        file.c_str(), on_one_line(list).c_str()));
+  }
   return launcher{launcher_kind::srun, file, "Slurm's srun --mpi=" + mpi + " (" + file + ")", mpi,
                   tag_style::label};
 }

@@ -37,7 +37,8 @@ struct launcher {
 inline constexpr std::string_view launcher_names = "srun, mpirun, prterun, hydra";
 
 /// The one with that name, or, if that is empty, the first that is installed: inside an allocation of Slurm's srun, then Open MPI's mpirun,
-/// prterun, Hydra (MPICH's, Intel MPI's). Throws startup_error, with what to install.
+/// prterun, Hydra (MPICH's, Intel MPI's). Throws startup_error, with what to install, also for a srun that ranks
+/// could not meet by.
 launcher find_launcher(std::string const& name, bool inside_slurm);
 
 /// What is asked of it.
