@@ -85,6 +85,21 @@ class Mistakes(LauncherTest):
             os.chmod(path, 0o755)
             self.assert_refused(127, "interpreter", "-n", 2, path)
 
+    def test_a_library_that_cannot_talk_to_the_launcher(self):
+        """As a container's libpmix may not, which is of another version than the launcher's."""
+        folder = os.path.join(os.path.dirname(PROGRAM), "unfit_pmix")
+        environment = self.environment(PMIX_NAMESPACE="job", PMIX_RANK="3", PMIX_VERSION="5.0.1", LD_LIBRARY_PATH=folder)
+        got = subprocess.run([PROGRAM, "exchange"], text=True, capture_output=True, env=environment, check=False)
+        self.assertNotEqual(got.returncode, 0, got)
+        self.assertRegex(got.stderr, r"PMIX_RANK=3.*PMIx_Init of OpenPMIx 9\.8\.7 failed: UNREACHABLE\. The launcher's library is 5\.0\.1\. .*LD_LIBRARY_PATH")
+        # A folder that has a broken one.
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "libpmix.so.2"), "w") as file:
+                file.write("no library")
+            got = subprocess.run([PROGRAM, "exchange"], text=True, capture_output=True, env={**environment, "LD_LIBRARY_PATH": folder}, check=False)
+            self.assertNotEqual(got.returncode, 0, got)
+            self.assertRegex(got.stderr, r"PMIX_RANK=3.*cannot open libpmix\.so\.2: .*Debian: libpmix2")
+
     def test_help(self):
         got = self.run_job("--help")
         self.assertEqual(got.status, 0)
