@@ -97,6 +97,17 @@ class AtollRun(unittest.TestCase):
                               by=("SLURM_EXPORT_ENV=NONE", "salloc", "-Q", "-N", "2"))
         self.assertEqual(out, "it has come\n" * 2)
 
+    def test_ranks_start_in_the_folder_and_with_the_variables_of_whoever_starts_them(self):
+        # What launchers call on hosts, ssh or the like, begins elsewhere and with nothing of that.
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher), tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+                where = ("--hosts", "h1,h2", "-n", 2)
+                out, _ = self.run_job(launcher, *where, "-E", "MINE=a b", "-E", "THEIRS", "sh", "-c", 'echo "$MINE, $THEIRS, in $(pwd)"',
+                                      by=("THEIRS=c  d",), folder=folder)
+                self.assertEqual(out, f"a b, c  d, in {folder}\n" * 2)
+                out, _ = self.run_job(launcher, *where, f"./{self.PROGRAM}", "check", folder, 1, folder=PROGRAMS)
+                self.assertEqual(sorted(m[8] for m in LINE.finditer(out)), ["h1", "h2"])
+
     def test_input_is_for_the_first_rank_and_ends_for_all(self):
         for launcher in self.launchers():
             with self.subTest(launcher=launcher), tempfile.TemporaryFile("w+") as source:

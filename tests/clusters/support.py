@@ -89,9 +89,9 @@ def host_of(process):
     return next((space.rsplit("-", 1)[1] for space in spaces if os.stat(f"/run/netns/{space}").st_ino == network), None)
 
 
-def start_atoll(*words, by=(), source=subprocess.DEVNULL):
-    """On `head`, where users would be."""
+def start_atoll(*words, by=(), source=subprocess.DEVNULL, folder=None):
+    """On `head`, where users would be, in a folder of theirs."""
     atoll = os.path.join(os.path.dirname(PROGRAMS), "bin", "atoll")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "OMPI_", "ATOLL_JOB", "SLURM_", "PMI_"))}
     return subprocess.Popen([HOSTS_SH, "--set", SET, "launch", "env", "ATOLL_HOST_TIMEOUT=3", *by, atoll, *map(str, words)], text=True,
-                            stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean)
+                            stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean, cwd=folder)
