@@ -8,7 +8,7 @@ usage() {
 usage: scripts/clusters.sh [options] [part ...]
 
 Runs on the hosts of scripts/hosts.sh what continuous integration has no time for (that has the label `clusters`), over UCX and libfabric.
-Builds all tests of several ranks first. Parts, by default all:
+Installs the Debian packages that are missing and builds all tests of several ranks first. Parts, by default all:
 
   launchers     calls between 2, 3 and 4 hosts of 1, 2 and 4 ranks under each launcher, by blocks and in turn
   mixed         MPI and Atoll in one program, with the same ranks
@@ -25,24 +25,28 @@ options:
   --match REGEX     only jobs whose line matches
   --preset NAME     the build (default dev)
   --no-build        take what is there
+  --no-install      do not install packages; what needs those that are missing is skipped
 
 Links: plain; slow (1 Gbit/s); bad (0.2 ms later, 0.5 % lost, 2 % overtaking); far (2 ms later, 1 Gbit/s). A failure prints the end of the output
 and how to repeat it. The last line is `N passed, N failed, N skipped`. Needs root.
 END
 }
 
-preset=dev build=yes words=()
+preset=dev build=yes install=yes words=()
 while [ $# -gt 0 ]; do
   case $1 in
     --help | -h) usage; exit 0 ;;
     --preset) preset=${2:?--preset needs a name}; shift ;;
     --no-build) build=no ;;
+    --no-install) install=no ;;
     --minutes | --launchers | --match) words+=("$1" "${2:?$1 needs a value}"); shift ;;
     -*) usage >&2; die "unknown option $1" ;;
     *) words+=("$1") ;;
   esac
   shift
 done
+# shellcheck disable=SC2086
+[ $install = yes ] && install_packages $packages_build $packages_use $packages_test $packages_clusters
 if [ $build = yes ]; then
   configure "$preset"
   build "$preset"

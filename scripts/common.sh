@@ -16,11 +16,13 @@ die() {
 }
 
 # Debian packages by purpose. Nothing is built without `build`; `use` makes demo.sh's picture and comparison; `test` has
-# what tests call beside libraries: a user's makefile is one of them. With `sanitize` continuous integration compiles for sanitizers.
+# what tests call beside libraries: a user's makefile is one of them. With `sanitize` continuous integration compiles for sanitizers. `clusters`:
+# hosts of namespaces, launchers beside Open MPI's, and what says which devices networks find, for people.
 packages_build="g++ cmake ninja-build ccache pkg-config libdw1 libcli11-dev libsqlite3-dev nlohmann-json3-dev libhwloc-dev libpmix-dev libucx-dev libfabric-dev"
 packages_use="libopenmpi-dev openmpi-bin libtrilinos-kokkos-dev python3 python3-matplotlib"
 packages_test="libgtest-dev libgmock-dev libbenchmark-dev libdw-dev make git"
 packages_sanitize="clang-16 libclang-rt-16-dev lld-16 llvm-16"
+packages_clusters="iproute2 mpich slurm-wlm munge ucx-utils libfabric-bin"
 packages_docs="doxygen python3-sphinx python3-myst-parser python3-breathe python3-sphinx-rtd-theme python3-matplotlib"
 packages_format="clang-format-14 git"
 packages_tidy="clang-tidy-16 git"
