@@ -27,6 +27,8 @@ class conversation {
   /// As what the one of both calls that does; known to both when it stands.
   [[nodiscard]] role of_caller() const noexcept { return caller_; }
   [[nodiscard]] std::string_view why() const noexcept { return why_; }
+  /// Something has come that is not whole yet.
+  [[nodiscard]] bool is_in_the_middle() const noexcept { return !arrived_.empty(); }
 
   /// Words behind it are cut off.
   void say(news what, std::uint32_t host, std::int32_t rank, bool said, std::string_view words);

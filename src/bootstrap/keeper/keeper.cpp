@@ -289,9 +289,13 @@ void keeper::take_previous() {
       continue;
     }
     // The previous one itself may call over a link that breaks again.
-    bool const told = each.unfit() || (late && previous_.now() == neighbour::state::none);
-    if (told && ++refused_ <= most_refusals)
-      print(format("a stranger's connection was refused: %s", late ? "it says nothing" : each.why().c_str()));
+    bool const halts = each.halts();
+    bool const told = each.unfit() || halts || (late && previous_.now() == neighbour::state::none);
+    if (told && ++refused_ <= most_refusals) {
+      print(format("a stranger's connection was refused: %s", halts  ? stops_in_the_middle
+                                                              : late ? "it says nothing"
+                                                                     : each.why().c_str()));
+    }
     callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }

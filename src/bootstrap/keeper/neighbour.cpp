@@ -124,6 +124,10 @@ void neighbour::work(short found, std::function<void(frame const&)> const& tell)
     ::ssize_t const got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (got == 0 && halts()) {
+      unfit_ = true;
+      return break_off(stops_in_the_middle);
+    }
     if (got <= 0) return break_off(got == 0 ? "its end of the connection is closed" : std::strerror(errno));
     heard_ = now_ms();
     // What is told may end this.

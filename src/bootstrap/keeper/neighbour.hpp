@@ -17,6 +17,8 @@ namespace atl::keeping {
 /// this process was stopped. Batch systems stop jobs as a whole, and who was stopped has not waited for others in vain.
 std::int64_t now_ms() noexcept;
 
+inline constexpr char const* stops_in_the_middle = "it stops in the middle of its first words";
+
 class neighbour {
  public:
   enum class state : std::uint8_t {
@@ -53,6 +55,10 @@ class neighbour {
   [[nodiscard]] bool connecting() const noexcept { return connecting_; }
   /// It has said what no keeper of this job says.
   [[nodiscard]] bool unfit() const noexcept { return unfit_; }
+  /// It has begun to say who it is, and has not gone on. Keepers send that at once.
+  [[nodiscard]] bool halts() const noexcept {
+    return state_ == state::greeting && !connecting_ && talk_->is_in_the_middle();
+  }
   /// It has called for a further way.
   [[nodiscard]] bool watches() const noexcept {
     return state_ == state::up && talk_->of_caller() == role::watcher;

@@ -24,6 +24,9 @@
 namespace atl::keeping {
 namespace {
 
+/// Calls that the system keeps for a keeper. Beyond them it is a second before the neighbour's is made again, whoever has made the others.
+constexpr int most_waiting = 64;
+
 struct candidate {
   sockaddr_storage where{};
   int rank = 0;  ///< lower is better
@@ -85,7 +88,7 @@ os::unique_fd listen_on(sockaddr_storage const& where, address& told) {
   ::socklen_t bytes = v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
   (v4 ? reinterpret_cast<sockaddr_in&>(at).sin_port : reinterpret_cast<sockaddr_in6&>(at).sin6_port) = 0;
   if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&at), bytes) != 0 ||
-      ::listen(socket.get(), 8) != 0 ||
+      ::listen(socket.get(), most_waiting) != 0 ||
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0)
     return {};
   told = {};

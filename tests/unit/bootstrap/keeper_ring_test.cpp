@@ -15,11 +15,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -307,6 +310,32 @@ class KeeperRing : public testing::Test {
     EXPECT_EQ(ended(ranks_but({})), std::vector<int>(2 * hosts_.size(), SIGKILL));
     EXPECT_EQ(ended(keepers_but({})), std::vector<int>(hosts_.size(), 0));
     EXPECT_EQ(said(), "");
+  }
+
+  /// To the keeper of a host, by whoever finds its port.
+  [[nodiscard]] atl::os::unique_fd stranger(std::size_t h, std::string_view says) const {
+    address const& there = hosts_[h].at.mine.addresses[0];
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(there.port);
+    std::memcpy(&at.sin_addr, there.bytes.data(), sizeof at.sin_addr);
+    atl::os::unique_fd made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(made.get(), reinterpret_cast<sockaddr const*>(&at), sizeof at), 0);
+    EXPECT_EQ(::send(made.get(), says.data(), says.size(), MSG_NOSIGNAL),
+              static_cast<::ssize_t>(says.size()));
+    return made;
+  }
+  /// Until the other side has closed it; what it said before.
+  static std::string until_closed(atl::os::unique_fd const& connection) {
+    std::string all;
+    timeval const patience{too_long.count(), 0};
+    ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    std::array<char, 512> piece{};
+    ::ssize_t got = 0;
+    while ((got = ::recv(connection.get(), piece.data(), piece.size(), 0)) > 0)
+      all.append(piece.data(), static_cast<std::size_t>(got));
+    EXPECT_TRUE(got == 0 || errno == ECONNRESET) << "it is kept";
+    return all;
   }
 
   link_between* link_ = nullptr;     ///< between the first two
@@ -635,6 +664,49 @@ TEST_F(KeeperRing, AHostIsMissedWithAllItsWays) {
   std::string const words = said();
   EXPECT_NE(words.find("host host1 (ranks 2 to 3) is lost: nothing has been heard of it"), std::string::npos)
       << words;
+}
+
+TEST_F(KeeperRing, StrangersAreRefusedInWords) {
+  start(2);
+  settle();
+  std::string const http =
+      "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: */*\r\nUser-Agent: a scanner of ports\r\n\r\n";
+  EXPECT_EQ(until_closed(stranger(1, http)), "");
+  // One who knows how keepers speak, but not the secret.
+  hello const first{protocol, 0, static_cast<std::uint32_t>(role::caller), {}};
+  std::string const beginning(reinterpret_cast<char const*>(&first), sizeof first);
+  until_closed(stranger(1, beginning + std::string(sizeof(proof), 'x')));
+  atl::os::unique_fd const half = stranger(1, beginning.substr(0, beginning.size() / 2));
+  ::shutdown(half.get(), SHUT_WR);
+  until_closed(half);
+  std::string words;
+  await([&] {
+    words += said();
+    return std::count(words.begin(), words.end(), '\n') >= 3;
+  });
+  EXPECT_EQ(
+      words,
+      "atoll: host host1: a stranger's connection was refused: it does not speak as keepers do\n"
+      "atoll: host host1: a stranger's connection was refused: it does not know the job's secret\n"
+      "atoll: host host1: a stranger's connection was refused: it stops in the middle of its first words\n");
+  // The user has read enough of them.
+  EXPECT_EQ(until_closed(stranger(1, http)), "");
+  expect_good_end();
+}
+
+TEST_F(KeeperRing, StrangersTakeNobodysPlace) {
+  link_between link;
+  link_ = &link;
+  start(2);
+  ASSERT_TRUE(link.carry(1000));
+  // Silent ones, more than a keeper keeps; the oldest go.
+  std::vector<atl::os::unique_fd> crowd;
+  for (int i = 0; i < 20; ++i) crowd.push_back(stranger(1, ""));
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(until_closed(crowd[i]), "");
+  // The neighbour calls anew beside them.
+  link.silence();
+  ASSERT_TRUE(link.carry(frames_in_patience * sizeof(frame)));
+  expect_good_end();
 }
 
 TEST_F(KeeperRing, AKeeperIsKilled) {
