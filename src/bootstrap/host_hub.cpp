@@ -132,9 +132,14 @@ std::string host_hub::invitation() const {
 bool host_hub::take_letter(os::descriptor_mailbox& box) {
   letter words{};
   std::vector<os::unique_fd> sent;
-  if (box.try_receive(&words, sizeof words, sent) != sizeof words || sent.size() != 1) return false;
-  if (token_ != std::string_view(words.token, token_bytes)) return false;
-  if (words.local_rank == 0 || words.local_rank > links_.size() || links_[words.local_rank - 1]) return false;
+  std::size_t const bytes = box.try_receive(&words, sizeof words, sent);
+  if (bytes == 0) return false;
+  bool const whole = bytes == sizeof words && sent.size() == 1;
+  bool const ours = whole && token_ == std::string_view(words.token, token_bytes);
+  if (!ours || words.local_rank == 0 || words.local_rank > links_.size() || links_[words.local_rank - 1]) {
+    box.refuse(!whole ? os::no_letter : !ours ? os::foreign_letter : "of a rank that is not awaited");
+    return false;
+  }
   send_all(sent[0].get(), "!", 1, "a rank of this host");
   links_[words.local_rank - 1] = std::move(sent[0]);
   return true;

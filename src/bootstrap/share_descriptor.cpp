@@ -196,7 +196,11 @@ class sharing {
     std::vector<os::unique_fd> in_letter, all(count_);
     std::size_t got = 0;
     while (std::size_t const bytes = box.try_receive(&shown, sizeof shown, in_letter)) {
-      if (bytes != sizeof shown || token != std::string_view(shown.token, token_bytes)) continue;
+      bool const whole = bytes == sizeof shown;
+      if (!whole || token != std::string_view(shown.token, token_bytes)) {
+        box.refuse(whole ? os::foreign_letter : os::no_letter);
+        continue;
+      }
       for (std::size_t i = 0; i < in_letter.size() && shown.first + i < count_; ++i) {
         if (!all[shown.first + i]) ++got;
         all[shown.first + i] = std::move(in_letter[i]);

@@ -18,10 +18,14 @@ namespace {
   throw startup_error(format("passing a descriptor between ranks: %s: %s", what, std::strerror(errno)));
 }
 
-bool is_same_user(int socket) {
+constexpr int most_refusals = 3;  ///< that are told of
+
+/// Nobody's, where the system does not say.
+ucred peer_of(int socket) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == ::geteuid();
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) peer.uid = ~::uid_t{0};
+  return peer;
 }
 
 unique_fd make_socket() {
@@ -141,7 +145,7 @@ bool descriptor_mailbox::try_send(std::string_view to, void const* data, std::si
     if (errno == EAGAIN) return false;  // more callers than it may keep waiting
     if (errno != EINTR) fail(("connect to " + printable(to)).c_str());
   }
-  if (!is_same_user(socket.get())) {
+  if (peer_of(socket.get()).uid != ::geteuid()) {
     throw startup_error("passing a descriptor between ranks: the receiver runs under another user");
   }
   // The letter waits there until the receiver looks, even after this end is closed.
@@ -153,22 +157,33 @@ bool descriptor_mailbox::try_send(std::string_view to, void const* data, std::si
 std::size_t descriptor_mailbox::try_receive(void* data, std::size_t capacity,
                                             std::vector<unique_fd>& descriptors) {
   for (;;) {
-    unique_fd caller(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!caller) break;
-    if (is_same_user(caller.get())) callers_.push_back(std::move(caller));
+    unique_fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) break;
+    last_ = peer_of(socket.get());
+    if (last_.uid != ::geteuid()) {
+      refuse("another user's");
+    } else {
+      callers_.push_back({std::move(socket), last_});
+    }
   }
   for (std::size_t i = 0; i < callers_.size();) {
-    long got = receive_descriptors(callers_[i].get(), data, capacity, descriptors);
+    long got = receive_descriptors(callers_[i].socket.get(), data, capacity, descriptors);
     // The kernel looks for a letter first, and then whether the other end is closed: one that came in between is there when it is asked again.
-    if (got == 0) got = receive_descriptors(callers_[i].get(), data, capacity, descriptors);
+    if (got == 0) got = receive_descriptors(callers_[i].socket.get(), data, capacity, descriptors);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       ++i;
       continue;
     }
+    last_ = callers_[i].who;
     callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
     if (got > 0) return static_cast<std::size_t>(got);
   }
   return 0;
+}
+
+void descriptor_mailbox::refuse(char const* why) {
+  if (++refused_ > most_refusals) return;
+  warn("descriptors", "a letter of process %d of user %u was refused: it is %s", last_.pid, last_.uid, why);
 }
 
 }  // namespace atl::os

@@ -28,6 +28,10 @@ bool send_descriptors(int socket, void const* data, std::size_t bytes,
 long receive_descriptors(int socket, void* data, std::size_t capacity, std::vector<unique_fd>& descriptors,
                          int flags = 0);
 
+/// Why letters are refused.
+inline constexpr char const* no_letter = "no letter of ranks";
+inline constexpr char const* foreign_letter = "another job's";
+
 /// Where a letter box has its name, by which senders find it.
 enum class mail_place : unsigned char {
   abstract,  ///< known to the kernel only; senders must be in the same network namespace
@@ -53,12 +57,21 @@ class descriptor_mailbox {
                        std::span<int const> descriptors);
   /// As receive_descriptors; 0 if nothing is there.
   std::size_t try_receive(void* data, std::size_t capacity, std::vector<unique_fd>& descriptors);
+  /// Says that the last letter was not for us: the first times, as others may send many.
+  void refuse(char const* why);
 
  private:
+  struct caller {
+    unique_fd socket;
+    ucred who;
+  };
+
   unique_fd socket_;
   std::string name_;
-  std::string folder_;              ///< to remove
-  std::vector<unique_fd> callers_;  ///< connected; their letters may be on the way
+  std::string folder_;           ///< to remove
+  std::vector<caller> callers_;  ///< connected; their letters may be on the way
+  ucred last_{};                 ///< whose letter was received
+  int refused_ = 0;
 };
 
 }  // namespace atl::os

@@ -76,7 +76,11 @@ void descriptor_exchange::receive() {
   while (missing_ != 0) {
     std::size_t const bytes = box_->try_receive(&got, sizeof got, descriptors);
     if (bytes == 0) return;
-    if (bytes != sizeof got || got.token != token_ || descriptors.size() != 1) continue;
+    bool const whole = bytes == sizeof got && descriptors.size() == 1;
+    if (!whole || got.token != token_) {
+      box_->refuse(whole ? os::foreign_letter : os::no_letter);
+      continue;
+    }
     segment_table::here().adopt(offers_[progress_engine::here().host.local_rank(got.rank)].segment,
                                 std::move(descriptors[0]));
     --missing_;

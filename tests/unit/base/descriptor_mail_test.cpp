@@ -6,11 +6,15 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace {
 
@@ -46,6 +50,32 @@ TEST(descriptor_mail, a_letter_that_came_while_its_sender_went_is_there) {
   EXPECT_EQ(got, sent);
   EXPECT_EQ(descriptors.size(), 1u);
   EXPECT_EQ(box.try_receive(&got, sizeof got, descriptors), 0u) << "there was one";
+}
+
+TEST(descriptor_mail, other_users_are_refused_in_words) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  descriptor_mailbox box(mail_place::abstract);
+  ::pid_t const stranger = ::fork();
+  if (stranger == 0) {
+    int const sent = 77;
+    try {
+      if (::setuid(65534) == 0) descriptor_mailbox::try_send(box.name(), &sent, sizeof sent, {});
+    } catch (startup_error const&) {
+      ::_exit(1);  // it sees that the box is another user's
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(stranger, &status, 0), stranger);
+  EXPECT_EQ(status, 1 << 8);
+  int got = 0;
+  std::vector<unique_fd> descriptors;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(box.try_receive(&got, sizeof got, descriptors), 0u);
+  std::string const words = testing::internal::GetCapturedStderr();
+  std::string const expected = "a letter of process " + std::to_string(stranger) +
+                               " of user 65534 was refused: it is another user's\n";
+  EXPECT_NE(words.find(expected), std::string::npos) << words;
 }
 
 TEST(descriptor_mail, letters_of_many_senders_all_come) {

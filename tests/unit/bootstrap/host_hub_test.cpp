@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <atomic>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "bootstrap/bootstrap.hpp"
 
 namespace atl::bootstrap {
@@ -67,8 +70,18 @@ TEST(host_hub, letters_of_others_are_no_ranks) {
       refused = true;
     }
   });
-  std::thread rank([&] { EXPECT_EQ(host_hub::join(right, 1).exchange("1").size(), 2U); });
+  testing::internal::CaptureStderr();
+  // After the strangers' letters, of which each tries both boxes.
+  std::thread rank([&] {
+    while (!refused) std::this_thread::yield();
+    EXPECT_EQ(host_hub::join(right, 1).exchange("1").size(), 2U);
+  });
   hub.await(2);
+  std::string const words = testing::internal::GetCapturedStderr();
+  EXPECT_NE(words.find(atl::format(" of process %d of user %u was refused: it is another job's\n", ::getpid(),
+                                   ::geteuid())),
+            std::string::npos)
+      << words;
   EXPECT_EQ(hub.exchange("0"), (std::vector<std::string>{"0", "1"}));
   rank.join();
   stranger.join();
