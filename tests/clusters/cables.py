@@ -196,7 +196,8 @@ class Cables(ThreeInterfaces, unittest.TestCase):
         for number, host in enumerate(("h1", "h2"), 1):
             self.addCleanup(address, host, number, True)
             address(host, number, False)
-        for named, used in ((None, "tcp/eth0, tcp/eth2, tcp/lo"), ("eth1", "tcp/eth1"), ("eth1,eth2", "tcp/eth2")):
+        several = "tcp/eth0, tcp/eth2, tcp/lo; two ranks use one of those of one speed, over ofi up to four"
+        for named, used in ((None, several), ("eth1", "tcp/eth1"), ("eth1,eth2", "tcp/eth2")):
             got = self.short_job(10, UPCXX_VERBOSE="1", **({"ATOLL_NET_DEVICES": named} if named else {}))
             words = got.stdout + got.stderr
             self.assertEqual(got.returncode, 0, words)

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -24,6 +25,16 @@ namespace {
 
 /// Older ones fault on puts of device memory.
 constexpr unsigned first_for_devices = 16;
+
+/// Over TCP, between endpoints that notice losses, UCX uses one of several; libfabric may use all that are of one speed.
+bool leaves_devices_unused(std::vector<device> const& devices) {
+  std::map<std::uint64_t, int> of_speed;
+  for (device const& each : devices) {
+    std::uint64_t const speed = interface_speed(each.name);
+    if (speed != 0 && each.name != "lo" && !is_bridge(each.name) && ++of_speed[speed] > 1) return true;
+  }
+  return false;
+}
 
 /// In a job whose hosts are simulated, the transports between them: those that copy device memory have no part in what passes
 /// between processes. UCX complains of such as it does not find.
@@ -276,6 +287,8 @@ bool context::has_adapters() const noexcept {
 
 std::string context::description() const {
   std::string text = std::string("libucp ") + ucp.get_version_string() + ": " + list(devices_);
+  if (!has_adapters() && leaves_devices_unused(devices_))
+    text += "; two ranks use one of those of one speed, over ofi up to four";
   for (device_memory const& each : kinds_of_devices) {
     if ((memory_types_ >> each.type & 1U) == 0) continue;
     text += std::string("; memory of ") + each.name + " devices";

@@ -50,7 +50,7 @@ class context {
   [[nodiscard]] bool has_adapters() const noexcept;
   /// Of memory that put and get take: bits (1 << ucs_memory_type_t).
   [[nodiscard]] std::uint64_t memory_types() const noexcept { return memory_types_; }
-  /// "libucp 1.13.1: tcp/eth0, tcp/lo", and which devices' memory it takes.
+  /// "libucp 1.13.1: tcp/eth0, tcp/lo", whether devices are left unused, and which devices' memory it takes.
   [[nodiscard]] std::string description() const;
 
  private:
