@@ -18,6 +18,7 @@ Installs the Debian packages that are missing and builds all tests of several ra
   suite         all tests of several ranks and all examples, on all links
   bundles       small messages to all ranks of a host together (ATOLL_BUNDLES_BY_HOST), on good, bad and far links
   conformance   the suite of the transports, each rank in the network of another host
+  rdma          that suite and two programs over adapters in software (rxe, siw), where the kernel has them
 
 options:
   --minutes N       start nothing after that

@@ -5,7 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 usage() {
   cat << 'END'
-usage: scripts/hosts.sh [--set NAME] up [--interfaces K] N
+usage: scripts/hosts.sh [--set NAME] up [--interfaces K] [--rdma] N
        scripts/hosts.sh [--set NAME] run [options] -n RANKS PROGRAM [arguments]
        scripts/hosts.sh [--set NAME] launch COMMAND [arguments]
        scripts/hosts.sh [--set NAME] exec HOST COMMAND [arguments]
@@ -18,6 +18,8 @@ the file system. Virtual Ethernet joins them and one more, `head`, where launche
 
   up N      makes hosts h1 … hN (at most 32) with the addresses 198.18.0.1 … N, and head with 198.18.0.254. With
             --interfaces K (at most 4) hosts have eth1 … beside eth0, each in a network of its own: 198.19.1.1 … N
+            --rdma gives each host an adapter in software over eth0, RoCE (rxe) or else iWARP (siw), called `SET-HOST`, where the
+            kernel has one; /run/atoll-hosts/SET/rdma says which. Else status 77
   run       starts a job over all of them, ranks in equal shares, one host after the other
   launch    runs a command on head that calls launchers itself, which find the hosts: `launch atoll run --hosts h1,h2 -n 4 PROGRAM`
   exec      runs a command on a host (`head` is one): `exec h1 ip addr`
@@ -87,6 +89,7 @@ need_root() {
 
 host_count() { cat "$state/count" 2> /dev/null || echo 0; }
 interface_count() { cat "$state/interfaces" 2> /dev/null || echo 1; }
+has_adapters() { [ -e "$state/rdma" ] && echo yes || echo no; }
 name_of() { [ "$1" -eq 0 ] && echo head || echo "h$1"; }
 space_of() { echo "/run/netns/$prefix$1"; }
 
@@ -127,18 +130,22 @@ begin_host() {
 }
 
 up() {
-  local count interfaces=1 i k
-  if [ "${1:-}" = --interfaces ]; then
-    interfaces=${2:-}
-    shift $(($# < 2 ? $# : 2))
-  fi
-  [ $# -eq 1 ] || die "up [--interfaces K] N"
+  local count interfaces=1 rdma=no i k
+  while [ $# -gt 1 ]; do
+    case $1 in
+      --interfaces) interfaces=$2; shift ;;
+      --rdma) rdma=yes ;;
+      *) break ;;
+    esac
+    shift
+  done
+  [ $# -eq 1 ] || die "up [--interfaces K] [--rdma] N"
   count=$1
   need_root
   [[ $interfaces =~ ^[1-4]$ ]] || die "--interfaces $interfaces: from 1 to 4"
   if ! [[ $count =~ ^[1-9][0-9]?$ && $count -le 32 ]]; then die "up $count: from 1 to 32 hosts"; fi
   if [ -e "$state/count" ]; then
-    check > /dev/null && [ "$(host_count) $(interface_count)" = "$count $interfaces" ] && { say_status; return; }
+    check > /dev/null && [ "$(host_count) $(interface_count) $(has_adapters)" = "$count $interfaces $rdma" ] && { say_status; return; }
     die "the set $set_name has $(host_count) hosts already or what is left of them; hosts.sh down first"
   fi
   down_quietly
@@ -183,6 +190,7 @@ up() {
   ) > "$state/log" 2>&1
   # shellcheck disable=SC2181
   [ $? -eq 0 ] || skip "this system cannot join network namespaces: $(tail -n 1 "$state/log")"
+  [ $rdma = no ] || add_adapters "$count"
   for ((i = 0; i <= count; i++)); do
     begin_host "$(name_of $i)"
   done

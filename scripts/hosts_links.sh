@@ -51,6 +51,20 @@ link() {
   [ $plain = yes ] || [ $change = yes ] || [ $((${#cut[@]} + ${#mend[@]})) -gt 0 ] || say_link
 }
 
+# Names of adapters are those of the whole machine. They go when their interfaces do.
+add_adapters() { # COUNT
+  local kind words='' i
+  command -v rdma > /dev/null || skip "rdma is not installed (Debian: iproute2)"
+  for kind in rxe siw; do
+    for ((i = 1; i <= $1; i++)); do
+      words=$(ip netns exec "${prefix}h$i" rdma link add "$set_name-h$i" type $kind netdev eth0 2>&1) || continue 2
+    done
+    echo $kind > "$state/rdma"
+    return
+  done
+  skip "this kernel makes no adapters in software (rxe, siw): $(tail -n 1 <<< "$words")"
+}
+
 await_mended() { # HOST[:INTERFACE]
   local host=${1%:*} other=h1 interface
   [ "$host" != h1 ] || other=h2

@@ -47,7 +47,7 @@ class Case:
 
     @property
     def options(self):
-        if self.launcher in ("exec", "test"):  # no job: one process
+        if self.launcher in ("exec", "test", "none"):  # no job: one process, or nothing
             return []
         return ["--launcher", *LAUNCHERS[self.launcher], "-n", str(self.hosts * self.each), "--hosts", str(self.hosts),
                 *(["--by-node"] if self.by_node else [])]
@@ -71,11 +71,19 @@ class Runner:
         self.folder = tempfile.TemporaryDirectory(dir="/var/tmp")  # which all hosts see
 
     def __enter__(self):
-        made = self.hosts_sh("up", HOSTS)
+        made = self.make_anew(HOSTS)
         if made.returncode != 0:
             sys.exit(f"{made.stdout}{made.stderr}0 passed, 0 failed, 1 skipped")
-        self.slurm = self.hosts_sh("slurm")
         return self
+
+    def make_anew(self, *words):
+        self.hosts_sh("down")
+        self.link = "plain"
+        self.made = shlex.join(map(str, words))
+        made = self.hosts_sh("up", *words)
+        if made.returncode == 0:
+            self.slurm = self.hosts_sh("slurm")
+        return made
 
     def __exit__(self, *what):
         self.hosts_sh("down")
@@ -168,7 +176,7 @@ class Runner:
         if what == "failed":
             print("\n".join(out.splitlines()[-40:]))
             settings = shlex.join(f"{k}={v}" for k, v in self.environment(case).items())
-            print(f"To repeat it:\n    scripts/hosts.sh up {HOSTS}; {'scripts/hosts.sh slurm; ' if 'srun' in case.options else ''}"
+            print(f"To repeat it:\n    scripts/hosts.sh up {self.made}; {'scripts/hosts.sh slurm; ' if 'srun' in case.options else ''}"
                   f"scripts/hosts.sh link {shlex.join(LINKS[case.link])}; mkdir -p {self.folder.name}\n"
                   f"    env {settings} scripts/hosts.sh {shlex.join(self.words(case))}", flush=True)
 
@@ -394,7 +402,29 @@ def conformance(runner, _):
                            environment={"NETWORK_TEST_SPACES": spaces, "ATOLL_NET_DEVICES": "eth0"})
 
 
-PARTS = {"launchers": launchers, "mixed": mixed, "cuts": cuts, "cables": cables, "applications": applications, "conformance": conformance, "bundles": bundles, "suite": suite}
+def rdma(runner, _):
+    """Adapters in software, where the kernel has some: the conformance suite, and programs of two hosts."""
+    made = runner.make_anew("--rdma", HOSTS)
+    if made.returncode == 0:
+        with open(f"/run/atoll-hosts/{runner.set}/rdma", encoding="ascii") as file:
+            kind = file.read().strip()
+        # UCX has nothing for iWARP. TCP is out of its reach, so that nothing else is tested by mistake.
+        ways = {"ofi": {"FI_PROVIDER": "verbs"}, **({"ucx": {"UCX_TLS": "rc,ud,self"}} if kind == "rxe" else {})}
+        adapters = ",".join(f"{runner.set}-h{1 + i}:1" for i in range(HOSTS))
+        spaces = ",".join(f"/run/netns/atoll-{runner.set}-h{1 + i}" for i in range(HOSTS))
+        for network, environment in ways.items():
+            yield Case((test(runner, f"network_{network}_test"), "--gtest_filter=-ofi.*:ucx.*"), network, "exec", hosts=HOSTS, each=1,
+                       environment={"NETWORK_TEST_SPACES": spaces, "ATOLL_NET_DEVICES": adapters, **environment})
+            for name in ("multirank.rma", "multirank.rpc"):
+                own = f'ATOLL_NET_DEVICES={runner.set}-$(hostname):1 exec "$@"'
+                yield Case(("sh", "-c", own, name, test(runner, name)), network, environment={"UPCXX_OVERSUBSCRIBED": "yes", "UPCXX_VERBOSE": "1", **environment},
+                           expect=rf"network between hosts: {network} \(.*{runner.set}-h")
+    else:
+        runner.note("skipped", Case(("adapters in software",), "ucx and ofi", "none", hosts=HOSTS, each=1), time.monotonic(), made.stdout)
+    runner.make_anew(HOSTS)
+
+
+PARTS = {"launchers": launchers, "mixed": mixed, "cuts": cuts, "cables": cables, "applications": applications, "conformance": conformance, "bundles": bundles, "suite": suite, "rdma": rdma}
 
 
 def main():
