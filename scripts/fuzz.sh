@@ -5,7 +5,7 @@ set -u
 
 case ${1:-} in --help | -h)
   cat << 'END'
-usage: scripts/fuzz.sh [seconds] [serialization|messages]
+usage: scripts/fuzz.sh [seconds] [serialization|messages|keeper]
 
 Runs tests/fuzz for this time each (default 60 s), under AddressSanitizer and UndefinedBehaviorSanitizer. With
 clang++ (CLANGXX, default clang++-16) the cases come from libFuzzer, which looks for inputs that reach new code and
@@ -15,7 +15,7 @@ END
   exit 0 ;;
 esac
 seconds=${1:-60}
-programs=(${2:-serialization messages})
+programs=(${2:-serialization messages keeper})
 clangxx=${CLANGXX:-clang++-16}
 # The compiler may be there without libFuzzer (Debian: libclang-rt-16-dev).
 echo 'extern "C" int LLVMFuzzerTestOneInput(unsigned char const*, unsigned long) { return 0; }' |
@@ -23,7 +23,7 @@ echo 'extern "C" int LLVMFuzzerTestOneInput(unsigned char const*, unsigned long)
 [ -z "$clangxx" ] && say "No libFuzzer here: random seeds only"
 preset=asan
 configure "$preset"
-build "$preset" serialization_fuzz messages_fuzz
+build "$preset" "${programs[@]/%/_fuzz}"
 status=0
 for program in "${programs[@]}"; do
   if [ -n "$clangxx" ]; then
@@ -33,6 +33,7 @@ for program in "${programs[@]}"; do
     # The library's own sources take part, so that libFuzzer sees which of their paths are reached.
     mapfile -t library < <(find src/base src/transport src/memory/{segment,block}_allocator.cpp \
       src/upcxx/serialization.cpp -name '*.cpp')
+    [ "$program" = keeper ] && library=(src/bootstrap/keeper/{conversation,frames,sha256}.cpp)
     say "Compiling build/fuzz/$program"
     "$clangxx" -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -DATOLL_LIBFUZZER -Iinclude -Isrc -Itests \
       "${sources[@]}" "${library[@]}" -lgtest -pthread -o "build/fuzz/$program" || { status=1; continue; }
