@@ -175,7 +175,9 @@ class Cables(ThreeInterfaces, unittest.TestCase):
             self.assertLess(time.monotonic() - begin, PATIENCE)
             said = [line for line in (got.stdout + got.stderr).splitlines() if line.startswith("atoll: ")]
             self.assertGreaterEqual(len(said), 1, got.stdout + got.stderr)
-            self.assertRegex(said[0], r"rank [01] of 2 \(h[12]\): network: rank [01] cannot be reached over the network ucx: .*Is a cable out")
+            # The system's words, or on a busy machine those of the time that has passed.
+            self.assertRegex(said[0], r"rank [01] of 2 \(h[12]\): network: rank [01] cannot be reached over the network ucx: "
+                                      r".*(Is a cable out|for 2\.\d s nobody has answered the call)")
             back = threading.Timer(4, mend)
             back.start()
             self.addCleanup(back.join)
