@@ -219,7 +219,7 @@ class neighbors {
 ///
 /// @param ranks  ranks in `over`; the own rank and repetitions are ignored.
 /// @progress     internal, but user the first time that two ranks meet here, when each allocates 64 bytes of
-///               the shared heap for the other, until finalize. Not for callbacks then.
+///               the shared heap for the other, until finalize or destroy_heap. Not for callbacks then.
 ///
 /// Calls for different purposes share the counts of a pair; use objects of class neighbors, which are also
 /// faster since they look nothing up, where purposes overlap. One thread of a process at a time calls it.

@@ -1,7 +1,8 @@
 #include "engine/period.hpp"
 
 #include <atomic>
-#include <utility>
+#include <mutex>
+#include <vector>
 
 namespace atl::engine {
 
@@ -18,7 +19,12 @@ void calls_at_end::add(void (*function)()) {
 }
 
 void calls_at_end::run() {
-  for (auto* const function : std::exchange(functions_, {})) function();
+  std::vector<void (*)()> functions;
+  {
+    std::lock_guard const held(lock_);
+    functions.swap(functions_);
+  }
+  for (auto* const function : functions) function();
 }
 
 void call_at_end(void (*function)()) { calls_at_end::here().add(function); }

@@ -11,14 +11,14 @@
 
 namespace atl::engine {
 
-/// What is to be called when this period ends: see call_at_end().
+/// What is to be called when the heap of this period ends: see call_at_end().
 class calls_at_end final : public single<calls_at_end> {
  public:
   calls_at_end() : single(this) {}
   ~calls_at_end();
 
   void add(void (*function)());
-  /// Does it (finalize).
+  /// Does it (finalize, destroy_heap); what is added meanwhile is for the next end.
   void run();
 
  private:

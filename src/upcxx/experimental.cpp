@@ -20,6 +20,7 @@
 #include "base/real_number.hpp"
 #include "base/settings.hpp"
 #include "engine/copies/segments.hpp"
+#include "engine/period.hpp"
 #include "engine/rma/remote_memory.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
@@ -116,6 +117,7 @@ void destroy_heap() {
   // Before a heap ends nothing may be on its way to it, and nobody may have a key of it: networks need not notice either.
   engine::remote_memory::here().settle(&progress_user);
   meet();
+  engine::calls_at_end::here().run();
   engine::segment_table::here().forget_heaps();
   engine::remote_memory::here().drop_keys();
   meet();  // nobody takes back what a peer's device or network still holds

@@ -8,8 +8,8 @@
 
 namespace atl::engine {
 
-/// Has `function` called when the library ends, once, while memory of the own heap can still be freed and
-/// nobody communicates any more: for what exists from its first use until then.
+/// Has `function` called when the own heap ends, with the library or before (destroy_heap): once, while its
+/// memory can still be freed and nobody communicates any more. For what exists from its first use until then.
 ATOLL_EXPORT void call_at_end(void (*function)());
 
 /// How often the library has been stopped in this process: changes when all memory of the heaps is gone.

@@ -209,6 +209,27 @@ TEST_F(neighbors_test, one_call_with_lists_that_change) {
   }
 }
 
+TEST_F(neighbors_test, flags_of_the_one_call_end_with_the_heap) {
+  struct alignas(64) line {
+    std::uint64_t value;
+  };
+  std::vector<intrank_t> const ranks{left, right};
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 3; ++i) atl::sync_neighbors(ranks);
+    upcxx::experimental::destroy_heap();
+    upcxx::experimental::restore_heap();
+    std::vector<upcxx::global_ptr<line>> lines;  // where the flags were
+    for (int i = 0; i < 16; ++i) lines.push_back(upcxx::new_<line>(line{1000}));
+    upcxx::barrier();
+    for (int i = 0; i < 3; ++i) atl::sync_neighbors(ranks);
+    upcxx::barrier();
+    for (auto const each : lines) {
+      EXPECT_EQ(each.local()->value, 1000U);
+      upcxx::delete_(each);
+    }
+  }
+}
+
 TEST_F(neighbors_test, a_flag_raised_by_message_arrives_at_internal_level) {
   multirank::shared_array<atl::engine::flag_line> flags(1, 64);
   auto* const mine = ::new (flags.local()) atl::engine::flag_line;

@@ -67,7 +67,7 @@ class pair_flags {
   struct heard {
     std::mutex lock;
     std::map<name, atl::engine::host_address> flags;
-    bool ends = false;  ///< at finalize
+    bool ends = false;  ///< with the heap
 
     void expect_end() {
       std::lock_guard const held(lock);
