@@ -18,7 +18,7 @@ class calls_at_end final : public single<calls_at_end> {
   ~calls_at_end();
 
   void add(void (*function)());
-  /// Does it (finalize, destroy_heap); what is added meanwhile is for the next end.
+  /// Does it (finalize, destroy_heap) and counts the heap's end; what is added meanwhile is for the next one.
   void run();
 
  private:

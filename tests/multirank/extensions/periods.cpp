@@ -1,4 +1,4 @@
-// The library ends and begins again: what its first period left behind disturbs the second one in nothing.
+// The library, or only its heap, ends and begins again: what was left behind disturbs the next one in nothing.
 
 #include <atoll/array.hpp>
 #include <atoll/neighbors.hpp>
@@ -35,13 +35,17 @@ bool use(std::optional<everything>& all, int salt) {
 }  // namespace
 
 int main() {
-  // They end after the library, or are replaced in its next period.
+  // They end after the library, or are replaced in its next period, or with its next heap.
   std::optional<everything> first;
   std::optional<everything> second;
   bool good = true;
   for (int period = 0; period < 3; ++period) {
     upcxx::init();
-    good &= use(period % 2 == 0 ? first : second, 100 * period);
+    std::optional<everything>& now = period % 2 == 0 ? first : second;
+    good &= use(now, 100 * period);
+    upcxx::experimental::destroy_heap();
+    upcxx::experimental::restore_heap();
+    good &= use(now, 100 * period + 50);
     upcxx::barrier();
     upcxx::finalize();
   }

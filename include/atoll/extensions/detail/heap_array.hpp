@@ -10,11 +10,10 @@
 #include <upcxx/allocate.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/global_ptr.hpp>
-#include <upcxx/init.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
 
-/// new_array and delete_array. Moves; empty by default, and after it was moved from. May outlive the library.
+/// new_array and delete_array. Moves; empty by default, and after it was moved from. May outlive the heap, and the library.
 template <class T>
 class heap_array {
  public:
@@ -23,22 +22,20 @@ class heap_array {
     if (count != 0) first_ = upcxx::new_array<T>(count);
   }
   heap_array(heap_array&& other) noexcept
-      : first_(std::exchange(other.first_, nullptr)), period_(other.period_) {}
+      : first_(std::exchange(other.first_, nullptr)), heap_(other.heap_) {}
   heap_array& operator=(heap_array&& other) noexcept {
     std::swap(first_, other.first_);
-    std::swap(period_, other.period_);
+    std::swap(heap_, other.heap_);
     return *this;
   }
   ~heap_array() {
-    if (first_ && period_ == atl::engine::periods_ended() && upcxx::initialized()) {
-      upcxx::delete_array(first_);
-    }
+    if (first_ && heap_ == atl::engine::heaps_ended()) upcxx::delete_array(first_);
   }
   upcxx::global_ptr<T> get() const { return first_; }
 
  private:
   upcxx::global_ptr<T> first_;
-  std::uint64_t period_ = atl::engine::periods_ended();  ///< whose heap it is in
+  std::uint64_t heap_ = atl::engine::heaps_ended();  ///< that it is in
 };
 
 }  // namespace atl::inline UPCXX_MODE::detail
