@@ -100,12 +100,23 @@ staged_copies::service* staged_copies::begin_service(message* m) {
 }
 
 void staged_copies::serve_load(message* m) {
-  service* const s = begin_service(m);
+  without_load_.push_back(begin_service(m));
   release(m);
-  s->buffer = std::make_unique_for_overwrite<std::byte[]>(s->asked.bytes);
-  s->device->kind->copy({nullptr, reinterpret_cast<std::uintptr_t>(s->buffer.get())},
-                        {s->device->memory.get(), s->asked.place.address}, s->asked.bytes,
-                        static_cast<std::uint32_t>(s->initiator), s, nullptr);
+  begin_loads();
+}
+
+void staged_copies::begin_loads() {
+  if (std::exchange(loads_begin_, true)) return;
+  while (!without_load_.empty() && for_services_.fits(without_load_.front()->asked.bytes)) {
+    service* const s = without_load_.front();
+    without_load_.pop_front();
+    for_services_.take(s->asked.bytes);
+    s->buffer = std::make_unique_for_overwrite<std::byte[]>(s->asked.bytes);
+    s->device->kind->copy({nullptr, reinterpret_cast<std::uintptr_t>(s->buffer.get())},
+                          {s->device->memory.get(), s->asked.place.address}, s->asked.bytes,
+                          static_cast<std::uint32_t>(s->initiator), s, nullptr);
+  }
+  loads_begin_ = false;
 }
 
 void staged_copies::serve_store(message* m) {
@@ -129,8 +140,10 @@ bool staged_copies::answer(service* s) noexcept {
                                 s->asked.bytes)
                          : send(s->initiator, token_cache<&engine::stored>::get(), s->asked, nullptr, 0);
   if (!sent) return false;
+  if (load) for_services_.give_back(s->asked.bytes);
   delete s;
   work_.count(-1);
+  if (load) begin_loads();
   return true;
 }
 
@@ -161,13 +174,32 @@ void staged_copies::begin_pieces(staged* w) {
 
 void staged_copies::finish(piece* p) {
   staged* const w = p->whole;
+  if (p->buffer != nullptr) for_pieces_.give_back(p->bytes);
   delete p;
+  give_buffers();
   if (w->next < w->bytes && !w->filling) {
     --w->open;
     begin_pieces(w);
   } else {
     close(w);
   }
+}
+
+void staged_copies::give_buffer(piece* p) {
+  for_pieces_.take(p->bytes);
+  p->buffer = std::make_unique_for_overwrite<std::byte[]>(p->bytes);
+}
+
+/// To those that have waited longest.
+void staged_copies::give_buffers() {
+  if (std::exchange(buffers_given_, true)) return;
+  while (!without_buffer_.empty() && for_pieces_.fits(without_buffer_.front()->bytes)) {
+    piece* const p = without_buffer_.front();
+    without_buffer_.pop_front();
+    give_buffer(p);
+    advance(p);
+  }
+  buffers_given_ = false;
 }
 
 /// One is done of what the copy waits for.
@@ -233,7 +265,7 @@ bool staged_copies::do_half(piece* p, copy_place const& device, std::byte* host)
                    : send(device.owner(), token_cache<&engine::serve_load>::get(), head, nullptr, 0);
 }
 
-/// Does what comes next for a piece; false if that found no memory and must be tried again.
+/// Does what comes next for a piece; false if that found no memory: it is tried again.
 bool staged_copies::advance(piece* p) {
   copy_place const to = p->whole->to.moved_by(p->offset);
   copy_place const from = p->whole->from.moved_by(p->offset);
@@ -243,7 +275,11 @@ bool staged_copies::advance(piece* p) {
     return true;
   }
   if (p->buffer == nullptr && !from.is_on_host_here() && !to.is_on_host_here()) {
-    p->buffer = std::make_unique_for_overwrite<std::byte[]>(p->bytes);
+    if (!without_buffer_.empty() || !for_pieces_.fits(p->bytes)) {
+      without_buffer_.push_back(p);
+      return false;
+    }
+    give_buffer(p);
   }
   std::byte* const host =
       p->buffer != nullptr ? p->buffer.get() : (from.is_on_host_here() ? from : to).on_host();

@@ -6,6 +6,7 @@
 /// message: to load it sends the bytes, to store it acknowledges. Host memory elsewhere is put to and got from.
 
 #include <cstddef>
+#include <deque>
 #include <vector>
 
 #include <atoll/engine/am.hpp>
@@ -34,6 +35,17 @@ class staged_copies {
   void stored(message* m);
 
  private:
+  /// Private memory for data on their way. What finds no room waits; alone, anything fits.
+  class room {
+   public:
+    [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return used_ == 0 || used_ + bytes <= most; }
+    void take(std::size_t bytes) noexcept { used_ += bytes; }
+    void give_back(std::size_t bytes) noexcept { used_ -= bytes; }
+
+   private:
+    static constexpr std::size_t most = std::size_t{16} << 20;
+    std::size_t used_ = 0;
+  };
   struct staged;
   struct piece;
   struct service;
@@ -43,7 +55,10 @@ class staged_copies {
   void close(staged* w);
   bool advance(piece* p);
   bool do_half(piece* p, copy_place const& device, std::byte* host);
+  void give_buffer(piece* p);
+  void give_buffers();
   service* begin_service(message* m);
+  void begin_loads();
   bool answer(service* s) noexcept;
   static void half_landed(memory::copy_record* record) noexcept;
   static bool remote_half_landed(copy_completion* half) noexcept;
@@ -54,6 +69,13 @@ class staged_copies {
   // What could not be sent for want of memory.
   std::vector<piece*> waiting_pieces_;
   std::vector<service*> waiting_services_;
+  // What has no room yet. There are two, or ranks that ask each other could wait for each other without end.
+  room for_services_;
+  std::deque<service*> without_load_;
+  bool loads_begin_ = false;  ///< loads are being begun, and may end meanwhile
+  room for_pieces_;
+  std::deque<piece*> without_buffer_;
+  bool buffers_given_ = false;  ///< buffers are being given, and may come back meanwhile
 };
 
 }  // namespace atl::engine

@@ -1,8 +1,11 @@
 // What a network writes into devices is flushed before anybody hears of it, where the network does it itself. Simulated devices
 // count; linked with the library's objects, to look.
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "../common.hpp"
@@ -22,6 +25,17 @@ std::uint64_t flushes() {
     }
   }
   return ~std::uint64_t{0};
+}
+
+/// Most memory that this process has had so far, in bytes.
+std::size_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word && word != "VmHWM:") {
+  }
+  std::size_t kilobytes = 0;
+  status >> kilobytes;
+  return kilobytes << 10;
 }
 
 class network_devices_test : public multirank::fixture {};
@@ -57,6 +71,35 @@ TEST_F(network_devices_test, data_are_flushed_before_they_are_announced) {
   upcxx::copy(landing, back.data(), count).wait();
   EXPECT_EQ(back, data);  // of two ranks each has written to the other
   upcxx::barrier();
+  gpu.destroy();
+}
+
+TEST_F(network_devices_test, many_copies_take_little_private_memory_on_either_side) {
+  constexpr std::size_t bytes = std::size_t{1} << 20;
+  auto gpu = upcxx::make_gpu_allocator(3 * bytes);
+  auto const mine = gpu.allocate<char>(bytes);
+  auto const landing = gpu.allocate<char>(bytes);
+  upcxx::dist_object<decltype(mine)> all(mine);
+  auto const theirs = all.fetch((me + 1) % n).wait();
+  std::vector<char> here(bytes, 1);
+  upcxx::copy(here.data(), mine, bytes).wait();
+  upcxx::copy(here.data(), landing, bytes).wait();
+  upcxx::barrier();
+  std::size_t const before = peak_memory();
+  for (bool const to_host : {true, false}) {
+    upcxx::promise<> done;
+    auto const with = upcxx::operation_cx::as_promise(done);
+    for (int i = 0; i < 200; ++i) {
+      if (to_host) {
+        upcxx::copy(theirs, here.data(), bytes, with);
+      } else {
+        upcxx::copy(theirs, landing, bytes, with);
+      }
+    }
+    done.finalize().wait();
+    upcxx::barrier();
+    EXPECT_LT(peak_memory() - before, 80 * bytes) << (to_host ? "to the host" : "to a device");
+  }
   gpu.destroy();
 }
 
