@@ -60,7 +60,8 @@ class gpu_device {
   /// memory must be complete.
   ///
   /// @param lev  what the entry barrier does meanwhile; the same on all ranks.
-  /// @progress   user for entry_barrier::user, else internal.
+  /// @progress   user for entry_barrier::user, else internal; user in any case in a process that has used streams
+  ///             (atoll/stream.hpp), which may wait for it.
   virtual void destroy(entry_barrier lev = entry_barrier::user) = 0;
 
   template <typename T>

@@ -48,7 +48,8 @@ class heap_allocator {
   /// it are invalid.
   ///
   /// @param lev  what the entry barrier does meanwhile; the same on all ranks.
-  /// @progress   user for entry_barrier::user, else internal.
+  /// @progress   user for entry_barrier::user, else internal; user in any case in a process that has used streams
+  ///             (atoll/stream.hpp), which may wait for it.
   virtual void destroy(entry_barrier lev = entry_barrier::user) {
     atl::rt::close_segment(device_, segment_, owns_device_, detail::progress_of(lev));
   }

@@ -65,9 +65,17 @@ device_list& known_devices() {
 
 char const* name_of(unsigned kind) noexcept { return memory::to_string(static_cast<kind_id>(kind)); }
 
-void end_segment(device_state& d) {
+/// `progress`: null for internal level.
+void end_segment(device_state& d, bool (*progress)()) {
   if (d.segment == 0) return;
-  engine::device_copies::here().destroy({engine::job.rank_me, d.segment}, &progress_user);
+  engine::device_copies& copies = engine::device_copies::here();
+  if (progress == nullptr) progress = &progress_internal;
+  {
+    engine::guard const held;
+    // What a host does for streams takes user level, and their ends are waited for.
+    if (copies.streams_used()) progress = &progress_user;
+  }
+  copies.destroy({engine::job.rank_me, d.segment}, progress);
   d.segment = 0;
   d.allocator.reset();
 }
@@ -247,7 +255,7 @@ void close_device(device_handle const& device, bool (*progress)(), char const* c
   check_collective(caller);
   enter(progress);
   if (!device || !device->active) return;
-  end_segment(*device);
+  end_segment(*device, progress);
   device->active = false;
 }
 
@@ -312,7 +320,7 @@ void close_segment(device_handle const& device, std::uint16_t segment, bool with
   check_collective("device_allocator::destroy");
   enter(progress);
   if (!segment_active(device.get(), segment)) return;
-  end_segment(*device);
+  end_segment(*device, progress);
   if (with_device) device->active = false;
 }
 

@@ -58,6 +58,8 @@ class device_copies final : public single<device_copies>, public work_source {
   memory::kind& kind_of_stream(stream_name s);
   /// Streams that stand still without polls count as open.
   void watch_streams();
+  /// Whether the program has had to do with any: they may wait for what this rank does for them.
+  [[nodiscard]] bool streams_used() const noexcept { return streams_used_; }
 
   /// A call arrived ahead of its data: keeps it until its word says that the data is there.
   void keep_announced(message* m);
@@ -113,6 +115,7 @@ class device_copies final : public single<device_copies>, public work_source {
   std::unique_ptr<device_keys> keys_;
   std::unique_ptr<network_copies> network_;
   bool streams_need_polls_ = false;
+  bool streams_used_ = false;
   std::size_t reports_ = 0;
   struct helping {
     memory::kind* kind;

@@ -30,6 +30,7 @@ memory::kind& device_copies::kind_of_stream(stream_name s) {
           memory::why_absent(id).c_str());
   }
   if (kind->streams() == nullptr) fatal("stream", "streams of %s devices cannot be used yet", to_string(id));
+  streams_used_ = true;
   return *kind;
 }
 

@@ -177,6 +177,23 @@ TEST_F(device_test, destroy_waits_for_copies_that_are_under_way) {
   done.wait();
 }
 
+TEST_F(device_test, destroy_runs_no_callbacks_unless_its_entry_barrier_may) {
+  for (entry_barrier const level : {entry_barrier::internal, entry_barrier::none}) {
+    auto allocator = upcxx::make_gpu_allocator<cuda_device>(4096, 0);
+    auto const p = allocator.allocate<int>();
+    static bool called;
+    called = false;
+    upcxx::barrier();
+    upcxx::rpc_ff(me, [] { called = true; });
+    auto const done = upcxx::copy(&me, p, 1);
+    allocator.destroy(level);
+    EXPECT_FALSE(called);
+    done.wait();
+    EXPECT_TRUE(called);
+    upcxx::barrier();
+  }
+}
+
 TEST_F(device_test, destroy_follows_copies_that_only_their_target_heard_of) {
   static int arrived;
   arrived = 0;

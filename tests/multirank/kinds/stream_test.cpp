@@ -317,7 +317,7 @@ TEST_F(stream_test, segments_end_beside_copies_that_use_them) {
   if (me == 0 && !upcxx::local_team_contains(far))
     all = upcxx::when_all(all, upcxx::copy(there, heap, bytes));
   upcxx::copy(mine, far_heap, bytes, atl::on_stream(s));
-  a.destroy();
+  a.destroy(upcxx::entry_barrier::internal);  // and yet the host does its part for the stream
   all.wait();
   upcxx::barrier();
   upcxx::delete_array(heap);
