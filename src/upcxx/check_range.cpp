@@ -31,7 +31,9 @@ std::uint64_t bytes_of(remote_range const& range) {
 void check_in_heap(remote_range const& range, std::uint32_t rank, char const* call, char const* role) {
   engine::host_map const& hosts = engine::hosts;
   std::uint64_t const bytes = bytes_of(range);
-  if (range.address < hosts.heap_begin || range.address >= hosts.heap_end) {
+  // No elements may begin where the heap ends.
+  if (range.address < hosts.heap_begin || range.address > hosts.heap_end ||
+      (range.address == hosts.heap_end && bytes != 0)) {
     check_failed(
         "%s: the %s, %s, does not lie in the shared heap of rank %u, which has offsets 0x%llx to 0x%llx: the "
         "pointer was moved too far, or never came from new_, new_array or allocate",

@@ -378,7 +378,9 @@ int device_of_pointer(std::uint64_t owner, std::uint64_t address) {
 bool is_live_device_range(std::uint64_t owner, std::uint64_t address, std::size_t bytes) noexcept {
   if (static_cast<std::int32_t>(owner) != engine::job.rank_me) return true;  // its owner knows
   auto const d = find_own(owner);
-  return d && allocator_of(*d).covers(address, bytes);
+  if (!d) return false;
+  // No elements may begin where an allocation ends.
+  return bytes == 0 ? address - d->base <= d->bytes : allocator_of(*d).covers(address, bytes);
 }
 
 void reset_devices() noexcept {

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <string>
 
+#include <atoll/engine/host_map.hpp>
+
 #include "common.hpp"
 
 namespace {
@@ -232,5 +234,18 @@ TEST_F(copy_test, a_copy_onto_itself_changes_nothing) {
   upcxx::copy(cells.at(me), cells.at(me), 100).wait();
   upcxx::rput(cells.local(), cells.at(me), 100).wait();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(cells.local()[i], me + i);
+  upcxx::barrier();
+}
+
+TEST_F(copy_test, no_elements_may_begin_where_a_heap_ends) {
+  multirank::shared_array<int> origin(1);
+  auto const end = upcxx::detail::global_ptr_access::make_host<int>(static_cast<std::uint32_t>(right),
+                                                                    atl::engine::hosts.heap_end);
+  int here = 7;
+  upcxx::copy(end, origin.at(me), 0).wait();
+  upcxx::copy(origin.at(me), end, 0).wait();
+  upcxx::rput(&here, end, 0).wait();
+  upcxx::rget(end, &here, 0).wait();
+  EXPECT_EQ(here, 7);
   upcxx::barrier();
 }

@@ -164,6 +164,21 @@ TEST_F(device_test, one_device_may_be_opened_twice_and_pointers_tell_the_segment
   two.destroy();
 }
 
+TEST_F(device_test, copies_of_no_elements_may_begin_where_an_array_ends) {
+  auto allocator = upcxx::make_gpu_allocator<cuda_device>(4096, 0);
+  auto const end = allocator.allocate<int>(1024) + 1024;  // and the segment's
+  upcxx::dist_object<upcxx::global_ptr<int, memory_kind::cuda_device>> ends(end);
+  auto const theirs = ends.fetch(right).wait();
+  int here = 7;
+  upcxx::copy(end, &here, 0).wait();
+  upcxx::copy(&here, end, 0).wait();
+  upcxx::copy(theirs, end, 0).wait();
+  upcxx::copy(end, theirs, 0).wait();
+  EXPECT_EQ(here, 7);
+  upcxx::barrier();
+  allocator.destroy();
+}
+
 TEST_F(device_test, destroy_waits_for_copies_that_are_under_way) {
   auto allocator = upcxx::make_gpu_allocator<cuda_device>(4096, 0);
   auto const p = allocator.allocate<int>(2);
