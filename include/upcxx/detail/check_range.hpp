@@ -27,6 +27,10 @@ struct remote_range {
 /// @param role  what the range is to the call, such as "destination".
 ATOLL_EXPORT void check_range(remote_range const& range, char const* call, char const* role) noexcept;
 
+/// Ends the job in any code mode: a run of a list is null, or in memory that this process does not address, other than the first one.
+[[noreturn]] ATOLL_EXPORT ATOLL_COLD void refuse_run(std::uint64_t owner, std::uint64_t address,
+                                                     char const* call, char const* role) noexcept;
+
 /// Ends the job unless the library is initialised and this thread may talk to other ranks: any thread in the
 /// par thread mode, in seq only one whose current persona is the master persona.
 ATOLL_EXPORT void check_injection(char const* call) noexcept;

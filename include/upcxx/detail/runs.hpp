@@ -92,7 +92,11 @@ struct shared_end {
 
   ATOLL_INLINE T* address(global_ptr<T> pointer, std::size_t objects) {
     check_owner(call, role, owner, pointer.where());
-    return address_here(pointer, objects, call, role);
+    T* const found = address_here(pointer, objects, call, role);
+    // The first run alone has said that it is here.
+    if (found == nullptr && objects != 0) [[unlikely]]
+      atl::rt::refuse_run(global_ptr_access::owner(pointer), global_ptr_access::address(pointer), call, role);
+    return found;
   }
 };
 

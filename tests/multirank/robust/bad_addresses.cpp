@@ -40,6 +40,11 @@ void make_mistake(std::string const& which, global_ptr<long> there,
     std::vector<global_ptr<long>> places{there, there + 8, there + far};
     std::vector<long*> into{&values[0], &values[1], &values[2]};
     upcxx::rget_regular(places.begin(), places.end(), 1, into.begin(), into.end(), 1).wait();
+  } else if (which == "null_run" || which == "run_elsewhere") {
+    bool const null = which == "null_run";
+    std::vector<global_ptr<long>> places{null ? there : upcxx::new_<long>(0), null ? nullptr : there};
+    std::vector<long*> from{&values[0], &values[1]};
+    upcxx::rput_regular(from.begin(), from.end(), 1, places.begin(), places.end(), 1).wait();
   } else if (which == "copy") {
     upcxx::copy(there + far, there, 3).wait();
   } else if (which == "atomic") {
