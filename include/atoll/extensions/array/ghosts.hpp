@@ -83,9 +83,6 @@ struct ghost_arrays {
     whole.upper[dimension] = upper;
     return whole;
   }
-  static std::ptrdiff_t floor_divide(std::ptrdiff_t a, std::ptrdiff_t b) {
-    return a / b - (a % b < 0 ? 1 : 0);
-  }
 };
 
 }  // namespace detail

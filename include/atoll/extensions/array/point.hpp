@@ -86,4 +86,11 @@ struct point {
 template <std::convertible_to<std::ptrdiff_t>... Index>
 point(Index...) -> point<static_cast<int>(sizeof...(Index))>;
 
+namespace detail {
+/// Rounded down, also where `a` is negative; `b` is positive.
+constexpr std::ptrdiff_t floor_divide(std::ptrdiff_t a, std::ptrdiff_t b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+}  // namespace detail
+
 }  // namespace atl::inline UPCXX_MODE

@@ -6,7 +6,6 @@
 /// The owner of a source has the engine copy straight into the destinations, all boxes of a run together, those of many pieces by a kernel.
 /// When the engine says that all boxes for a peer are in place the peer's flag is raised: one for all of them.
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -73,12 +72,7 @@ class device_replay {
     }
     for (auto const& [sender, tasks] : agreed.inbound) {
       if (sender == over.rank_me()) continue;
-      auto const at = static_cast<std::size_t>(std::find(peers.begin(), peers.end(), sender) - peers.begin());
-      if (at == peers.size()) {
-        peers.push_back(sender);
-        made.links_.emplace_back();
-      }
-      made.links_[at].receives = true;
+      link_with(sender, peers, made.links_).receives = true;
     }
     made.own_ = own;
     made.flags_ = flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer");

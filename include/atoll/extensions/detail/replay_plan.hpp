@@ -143,12 +143,7 @@ class replay_plan {
     }
     for (auto const& [sender, tasks] : agreed.inbound) {
       if (sender == me) continue;
-      auto const at = static_cast<std::size_t>(std::find(peers.begin(), peers.end(), sender) - peers.begin());
-      if (at == peers.size()) {
-        peers.push_back(sender);
-        links.emplace_back();
-      }
-      replay::link& l = links[at];
+      replay::link& l = link_with(sender, peers, links);
       l.receives = true;
       l.receives_straight = std::any_of(tasks.begin(), tasks.end(), [](task const& t) { return !t.packed; });
       l.inbox_in = inbox_bytes(tasks, element_bytes);

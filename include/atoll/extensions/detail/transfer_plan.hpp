@@ -85,9 +85,6 @@ class transfer_plan {
     here->requests.push_back({from, tasks});
   }
 
-  static std::ptrdiff_t floor_divide(std::ptrdiff_t a, std::ptrdiff_t b) {
-    return a / b - (a % b < 0 ? 1 : 0);
-  }
   static point<N> block_of(point<N> const& p, point<N> const& extents) {
     point<N> block{};
     for (int d = 0; d < N; ++d) block[d] = floor_divide(p[d], extents[d]);
@@ -197,5 +194,16 @@ class transfer_plan {
     return requests;
   }
 };
+
+/// The link with a peer, or a new one: link i is with peers[i].
+template <class Link>
+Link& link_with(upcxx::intrank_t peer, std::vector<upcxx::intrank_t>& peers, std::vector<Link>& links) {
+  auto const at = static_cast<std::size_t>(std::find(peers.begin(), peers.end(), peer) - peers.begin());
+  if (at == peers.size()) {
+    peers.push_back(peer);
+    links.emplace_back();
+  }
+  return links[at];
+}
 
 }  // namespace atl::inline UPCXX_MODE::detail
