@@ -120,10 +120,8 @@ network_copies::step network_copies::begin_piece(transfer& t) {
   if (key != nullptr && key->is_pending()) return step::wait;
 
   auto* const p = new piece(t, bytes);
-  bool const usable = key != nullptr && key->now == peer_keys::state::ready && key->begin <= there.address &&
-                      there.address + bytes <= key->end;
   started s = started::unsupported;
-  if (usable) {
+  if (key != nullptr && key->serves(there.address, bytes)) {
     p->keys = &keys;
     p->key = key;
     keys.use(key);

@@ -113,6 +113,9 @@ class peer_keys {
     std::vector<std::byte> image;
 
     [[nodiscard]] bool is_pending() const noexcept { return now == state::asked || now == state::arrived; }
+    [[nodiscard]] bool serves(std::uint64_t at, std::uint64_t bytes) const noexcept {
+      return now == state::ready && begin <= at && at + bytes <= end;
+    }
   };
   /// Sends a question; its answer comes to answered(), once.
   using sender = std::function<void(std::int32_t rank, key_question const&)>;

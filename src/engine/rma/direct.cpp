@@ -222,9 +222,7 @@ direct_transfers::keys_are direct_transfers::take_keys(direct_piece& p) {
   std::span<transfer_run const> const there = p.what.there();
   for (std::size_t i = 0; i < there.size(); ++i) {
     peer_keys::entry* const key = keys_->look(p.of.rank, block_of(there[i].at));
-    bool const usable = key != nullptr && key->now == peer_keys::state::ready && key->begin <= there[i].at &&
-                        there[i].at + there[i].bytes <= key->end;
-    if (!usable) {
+    if (key == nullptr || !key->serves(there[i].at, there[i].bytes)) {
       bool const pending = key != nullptr && key->is_pending();
       leave_keys(p, false);
       return pending ? keys_are::pending : keys_are::missing;

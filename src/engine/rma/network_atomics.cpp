@@ -83,9 +83,7 @@ bool network_atomics::start(network_atomic* a) {
   // Nothing else connects ranks of one host.
   if (a->alone() && !network_.connect(network_.peer(a->rank()))) return false;
   peer_keys::entry* const key = keys_.look(a->rank(), a->block());
-  bool const usable = key != nullptr && key->now == peer_keys::state::ready && key->begin <= a->cell.offset &&
-                      a->cell.offset + a->asked.bytes <= key->end;
-  if (!usable) return without_key(a, key);
+  if (key == nullptr || !key->serves(a->cell.offset, a->asked.bytes)) return without_key(a, key);
   a->key = key;
   keys_.use(key);
   started const s = network_.transport().atomic(a->rank(), {key->key, a->cell.offset - key->begin},
