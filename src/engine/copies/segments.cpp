@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <span>
 
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/host_map.hpp>
@@ -106,8 +107,11 @@ void segment_table::forget(std::uint64_t key) {
 
 memory::kind* segment_table::find_kind(kind_id id) {
   if (!kinds_known_) {
-    for (auto& kind : memory::make_kinds(static_cast<std::uint64_t>(job.rank_me))) {
-      kind->use_announcements(progress_engine::here().host.own_page().announcements);
+    auto made = memory::make_kinds(static_cast<std::uint64_t>(job.rank_me));
+    std::span const lines(progress_engine::here().host.own_page().announcements);
+    std::size_t const each = lines.size() / std::max<std::size_t>(made.size(), 1);
+    for (auto& kind : made) {
+      kind->use_announcements(lines.subspan(kinds_.size() * each, each));
       std::vector<bool> const none(static_cast<std::size_t>(job.local_n));
       kinds_.push_back({std::move(kind), none, none});
     }

@@ -230,6 +230,31 @@ TEST_F(kinds_test, remote_completion_finds_the_data_and_carries_arguments_serial
   EXPECT_EQ(sum_seen, 10 * n);
 }
 
+TEST_F(kinds_test, calls_that_devices_of_two_kinds_announce_at_once_find_their_own_data) {
+  constexpr int rounds = 200;
+  everywhere const origin(rounds);
+  everywhere const landing(2 * rounds);
+  for (int k = 0; k < kinds; ++k) {
+    origin.fill(k, numbers(value(me, k, 0), rounds));
+    landing.fill(k, std::vector<int>(2 * rounds, -1));
+  }
+  notified = 0;
+  upcxx::barrier();
+  for (int i = 0; i < rounds; ++i) {
+    for (int const k : {1, 2}) {
+      any_ptr const to = landing.at(right, 0) + (2 * i + k - 1);
+      upcxx::copy(origin.at(me, k) + i, to, 1,
+                  remote_cx::as_rpc(
+                      [](any_ptr p, int expected) {
+                        EXPECT_EQ(*upcxx::static_kind_cast<memory_kind::host>(p).local(), expected);
+                        ++notified;
+                      },
+                      to, value(me, k, i)));
+    }
+  }
+  multirank::spin_until([] { return notified == 2 * rounds; });
+}
+
 TEST_F(kinds_test, remote_completion_at_the_caller_is_an_ordinary_call) {
   everywhere const data(4);
   notified = 0;
