@@ -61,7 +61,7 @@ bool heap_is_complete(std::uint32_t local) {
   // Acquire pairs with the release below: the memory is there.
   auto& complete = progress_engine::here().host.page(local).heap_complete;
   if (complete.load(std::memory_order_acquire) != 0) return true;
-  if (local != progress_engine::here().host.me()) return false;
+  if (local != progress_engine::here().host.me() || !memory::host_heap().ready()) return false;
   if (std::string const problem = memory::host_heap().reserve_all(); !problem.empty()) {
     warn("device",
          "the shared heap of rank %d is not pinned for its devices, so copies between them are slower: %s Or "
@@ -298,13 +298,14 @@ void segment_table::prepare_host(memory::kind& kind, std::int32_t rank) {
   for (known_kind& known : kinds_) {
     if (known.kind.get() != &kind || known.heaps[local] || !kind.pins_host_memory()) continue;
     bool const complete = heap_is_complete(local);
-    // A peer whose heap has no memory yet may get it later: looked at again by the next copy.
+    // A peer whose heap has no memory yet may get it later, and a heap that was destroyed may be restored: looked at again by the next
+    // copy.
     if (!complete && local != host.me()) continue;
     std::byte* const region = host.at(local, 0);
     if (!known.pages[local]) kind.know_host_memory(region, hosts.heap_begin);
     if (complete) kind.know_host_memory(region + hosts.heap_begin, hosts.heap_end - hosts.heap_begin);
     known.pages[local] = true;
-    known.heaps[local] = true;
+    known.heaps[local] = complete || memory::host_heap().ready();
   }
 }
 

@@ -218,6 +218,24 @@ TEST_F(gpu_test, devices_forget_the_memory_of_a_heap_that_is_destroyed) {
   memory.destroy();
 }
 
+TEST_F(gpu_test, a_restored_heap_is_pinned_though_devices_were_used_while_there_was_none) {
+  if (upcxx::reduce_all(cuda_device::device_n(), upcxx::op_fast_min).wait() == 0) GTEST_SKIP() << "one each";
+  auto memory = upcxx::make_gpu_allocator(mib);
+  upcxx::experimental::destroy_heap();
+  upcxx::make_gpu_allocator(mib).destroy();
+  upcxx::experimental::restore_heap();
+  // The stream waits for a word of the heap, which must be pinned for that.
+  auto const s = atl::make_stream(memory);
+  upcxx::promise<> ready;
+  atl::wait(s, ready.get_future());
+  auto const come = atl::when(s);
+  EXPECT_FALSE(come.is_ready());
+  ready.finalize();
+  come.wait();
+  upcxx::barrier();
+  memory.destroy();
+}
+
 TEST_F(gpu_test, memory_that_the_program_allocated_is_shared_and_stays_its_own) {
   cuda::context context = nullptr;
   cuda::context before = nullptr;
