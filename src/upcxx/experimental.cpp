@@ -135,6 +135,7 @@ void restore_heap() {
   check_collective("restore_heap");
   if (memory::host_heap().ready()) check_failed("restore_heap: there is a heap; destroy_heap comes first");
   engine::open_heap();
+  engine::segment_table::here().know_heap();
   meet();
 }
 

@@ -321,6 +321,14 @@ void segment_table::forget_heaps() {
   }
 }
 
+void segment_table::know_heap() {
+  guard const held;
+  std::uint32_t const me = progress_engine::here().host.me();
+  for (known_kind& known : kinds_) {
+    if (known.pages[me]) prepare_host(*known.kind, job.rank_me);
+  }
+}
+
 void segment_table::submit() {
   for (known_kind const& known : kinds_) known.kind->submit();
 }

@@ -139,6 +139,8 @@ class segment_table final : public single<segment_table> {
   void finish();
   /// The heaps of this host are about to lose their memory; no copies concern them. Takes the lock.
   void forget_heaps();
+  /// This rank's heap has memory again, which devices in use pin, so that those of peers may reach it too. Takes the lock.
+  void know_heap();
   /// A peer's segment is gone.
   void forget(std::uint64_t key);
 

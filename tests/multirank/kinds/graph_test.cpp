@@ -9,6 +9,7 @@
 #include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
+#include <upcxx/experimental/heap.hpp>
 
 #include "multirank/kinds/graph_fixture.hpp"
 
@@ -33,6 +34,25 @@ TEST_F(graph_test, private_memory_that_is_pinned_is_captured) {
     EXPECT_EQ(values, std::vector<int>(4000, round + me));
   }
   EXPECT_EQ(cu_.destroy_executable(both_ways), cuda::success);
+}
+
+TEST_F(graph_test, words_of_a_restored_heap_are_reached_whose_owner_asks_nothing_of_devices) {
+  upcxx::experimental::destroy_heap();
+  upcxx::experimental::restore_heap();
+  auto const words = of_all(upcxx::new_<std::uint64_t>(0));
+  std::atomic_ref<std::uint64_t> const own(*words[static_cast<std::size_t>(me)].local());
+  if (me == 0) {
+    auto const s = atl::make_stream(gpu_);
+    void* const signals = capture(s, cuda::capture_global, [&] {
+      for (auto const word : words) atl::signal(s, word, 1);
+    });
+    EXPECT_EQ(cu_.launch(signals, s.native()), cuda::success);
+    atl::wait(s);
+    EXPECT_EQ(cu_.destroy_executable(signals), cuda::success);
+  }
+  multirank::spin_until([&] { return own.load(std::memory_order_acquire) == 1; });
+  upcxx::barrier();
+  upcxx::delete_(words[static_cast<std::size_t>(me)]);
 }
 
 TEST_F(graph_test, an_exchange_is_captured_once_and_launched_again_and_again) {
