@@ -160,9 +160,9 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
 }
 
 void device_copies::destroy(segment_name own, bool (*progress)()) {
+  // What this rank and its streams do with it goes by keys of networks, too.
+  std::uint64_t const until = segments_.wait_for_uses(own, progress);
   if (keys_ != nullptr) {
-    // What this rank and its streams do with it goes by these keys, too.
-    segments_.wait_for_uses(own, progress);
     {
       guard const held;
       keys_->begin_end(own.number);
@@ -172,7 +172,7 @@ void device_copies::destroy(segment_name own, bool (*progress)()) {
       return !keys_->has_ended(own.number);
     });
   }
-  segments_.destroy(own, progress);
+  segments_.destroy(own, until, progress);
   if (keys_ == nullptr) return;
   guard const held;
   keys_->gone(own.number);

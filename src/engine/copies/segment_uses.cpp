@@ -54,25 +54,27 @@ void graph_uses::name(std::vector<std::uint64_t>& captures) const {
 void segment_table::note_use(segment& used, std::uint64_t stream) {
   ++uses_;
   if (used.known.name.rank == job.rank_me) return;  // its end waits for all streams
-  passes_.note_use({stream, uses_});
-  passes_.add(used.uses, {stream, uses_});
+  stream_passes& passes = entry_of(*used.kind).passes;
+  passes.note_use({stream, uses_});
+  passes.add(used.uses, {stream, uses_});
 }
 
 void segment_table::note_passed(std::uint64_t stream, std::uint64_t when) {
-  passes_.note_passed({stream, when});
+  for (known_kind& each : kinds_) each.passes.note_passed({stream, when});  // one at most knows the stream
 }
 
-bool segment_table::must_stay(segment& peers) const {
+bool segment_table::must_stay(segment& peers) {
   return peers.copies != 0 || peers.kernels != 0 || peers.graphs.any() ||
          !std::all_of(peers.uses.begin(), peers.uses.end(),
-                      [this](stream_use const& use) { return passes_.has_passed(use); });
+                      [&](stream_use const& use) { return entry_of(*peers.kind).passes.has_passed(use); });
 }
 
 /// Segments that only waited for copies, and for streams and graphs of the program, to end.
-void segment_table::erase_outlived(bool idle) {
+void segment_table::erase_outlived(memory::kind const* idle) {
   // A stream may wait for what comes by this thread alone.
-  std::erase_if(kept_,
-                [idle](segment& own) { return !own.graphs.any() && (idle || own.memory->ends_at_once()); });
+  std::erase_if(kept_, [idle](segment& own) {
+    return !own.graphs.any() && (own.kind == idle || own.memory->ends_at_once());
+  });
   for (std::size_t i = 0; i < outlived_.size();) {
     segment* const found = look_up(outlived_[i]);
     if (found != nullptr && must_stay(*found)) {
@@ -120,7 +122,9 @@ void segment_table::finish_graphs() {
     for (auto& [key, each] : segments_) any |= each.graphs.any();
     return any;
   };
-  while (erase_outlived(true), left()) {
+  for (;;) {
+    for (known_kind const& each : kinds_) erase_outlived(each.kind.get());
+    if (!left()) return;
     if (std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       continue;

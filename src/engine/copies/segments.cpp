@@ -113,7 +113,7 @@ memory::kind* segment_table::find_kind(kind_id id) {
     for (auto& kind : made) {
       kind->use_announcements(lines.subspan(kinds_.size() * each, each));
       std::vector<bool> const none(static_cast<std::size_t>(job.local_n));
-      kinds_.push_back({std::move(kind), none, none});
+      kinds_.push_back({std::move(kind), none, none, {}});
     }
     kinds_known_ = true;
   }
@@ -121,6 +121,11 @@ memory::kind* segment_table::find_kind(kind_id id) {
     if (known.kind->id() == id) return known.kind.get();
   }
   return nullptr;
+}
+
+segment_table::known_kind& segment_table::entry_of(memory::kind const& kind) {
+  return *std::find_if(kinds_.begin(), kinds_.end(),
+                       [&kind](known_kind const& each) { return each.kind.get() == &kind; });
 }
 
 segment_notice segment_table::create(memory::kind& kind, int device, std::uint64_t bytes, void* memory,
@@ -172,7 +177,6 @@ bool segment_table::in_use(std::uint64_t key) {
   return found != nullptr && found->copies != 0;
 }
 
-/// Gives the number of the last use that streams have passed.
 std::uint64_t segment_table::wait_for_uses(segment_name own, bool (*progress)()) {
   std::uint64_t const key = key_of(own);
   wait_while([&] { return in_use(key); });
@@ -195,15 +199,18 @@ std::uint64_t segment_table::wait_for_uses(segment_name own, bool (*progress)())
   return until;
 }
 
-void segment_table::destroy(segment_name own, bool (*progress)()) {
+void segment_table::destroy(segment_name own, std::uint64_t until, bool (*progress)()) {
   std::uint64_t const key = key_of(own);
-  std::uint64_t const until = wait_for_uses(own, progress);
+  wait_while([&] {
+    return in_use(key);
+  });  // those of other hosts that this rank does for them may have come meanwhile
   wait_for_graphs(key, progress);
   guard const held;
-  passes_.note_all_passed(until);
-  erase_outlived(true);
   segment* const gone = look_up(key);
   if (gone == nullptr) return;
+  memory::kind const& kind = *gone->kind;
+  entry_of(kind).passes.note_all_passed(until);
+  erase_outlived(&kind);
   if (gone->graphs.any() && !gone->programs) kept_.push_back(std::move(*gone));
   erase(key);
   host_domain const& host = progress_engine::here().host;

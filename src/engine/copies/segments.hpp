@@ -103,9 +103,10 @@ class segment_table final : public single<segment_table> {
   /// Ends a segment of this process, once the copies that this rank started with it are over: one that is
   /// announced at its target alone may have arrived there before its initiator has looked. Peers forget the
   /// segment when they hear of it.
-  /// `progress`: of the level that the caller may make, while kernels and streams of the program come to their ends.
-  void destroy(segment_name own, bool (*progress)());
-  /// Its first part.
+  /// `until`: what wait_for_uses() gave. `progress`: of the level that the caller may make, while graphs of the program come to their ends.
+  void destroy(segment_name own, std::uint64_t until, bool (*progress)());
+  /// Comes before: waits for this rank's copies with the segment, and while kernels and streams of the program on devices of its kind come
+  /// to their ends. Gives the number of the last use that these have passed.
   std::uint64_t wait_for_uses(segment_name own, bool (*progress)());
 
   /// Finds a place, with `bytes` bytes there; a peer's segment has been imported unless it is out of reach.
@@ -150,18 +151,20 @@ class segment_table final : public single<segment_table> {
     std::unique_ptr<memory::kind> kind;
     std::vector<bool> pages;  ///< what lies before the heap, by local rank
     std::vector<bool> heaps;
+    stream_passes passes;  ///< its streams alone use its segments
   };
 
+  known_kind& entry_of(memory::kind const& kind);
   segment* look_up(std::uint64_t key);
   segment& find(memory_place place, std::size_t bytes, char const* call);
   segment& suppose(memory_place place);
   bool in_use(std::uint64_t key);
   void erase(std::uint64_t key);
-  /// `idle`: devices have done what they had to do.
-  void erase_outlived(bool idle = false);
+  /// `idle`: a kind whose devices have done what they had to do.
+  void erase_outlived(memory::kind const* idle = nullptr);
   void wait_for_graphs(std::uint64_t key, bool (*progress)());
   void finish_graphs();
-  [[nodiscard]] bool must_stay(segment& peers) const;
+  [[nodiscard]] bool must_stay(segment& peers);
 
   std::vector<known_kind> kinds_;
   host_pins pins_;
@@ -174,10 +177,8 @@ class segment_table final : public single<segment_table> {
   /// Segments of this process that have ended, but for graphs that use them.
   std::vector<segment> kept_;
   live_captures captures_;
-  graph_uses of_host_;  ///< graphs that use host memory
-  // Streams of the program.
-  std::uint64_t uses_ = 0;
-  stream_passes passes_;
+  graph_uses of_host_;      ///< graphs that use host memory
+  std::uint64_t uses_ = 0;  ///< by streams of the program
   std::uint16_t last_number_ = 0;
 };
 

@@ -1,6 +1,10 @@
 // Communication in the order of streams, over simulated devices, the fake CUDA driver and GPUs.
 
+#include <atomic>
+#include <cstdlib>
 #include <numeric>
+#include <string_view>
+#include <type_traits>
 
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
@@ -335,5 +339,37 @@ TEST_F(stream_test, a_peers_segment_may_go_while_streams_stand_still) {
   other.destroy();
   atl::wait(s, upcxx::rpc(right, [] { return 1; }));
   atl::wait(s);
+  upcxx::barrier();
+}
+
+/// The end of a segment waits for streams of its kind alone.
+TEST_F(stream_test, a_peers_segment_stays_for_a_stream_while_one_of_another_kind_ends) {
+  using device = upcxx::gpu_default_device;
+  using other_device =
+      std::conditional_t<std::is_same_v<device, upcxx::cuda_device>, upcxx::hip_device, upcxx::cuda_device>;
+  char const* const sharing = std::getenv("ATOLL_GPU_SHARING");
+  bool const together = upcxx::broadcast(n > 1 && upcxx::local_team_contains(1), 0).wait();
+  if (!together || (sharing != nullptr && std::string_view(sharing) == "no"))
+    GTEST_SKIP() << "copies by the segment's owner";
+  auto ended = upcxx::make_gpu_allocator<device>(mib, me == 1 ? 0 : device::invalid_device_id);
+  auto other = upcxx::make_gpu_allocator<other_device>(mib);
+  auto const mine = ended.is_active() ? ended.allocate<int>(1000) : nullptr;
+  if (mine) upcxx::copy(std::vector<int>(1000, 7).data(), mine, 1000).wait();
+  auto const source = upcxx::broadcast(mine, 1).wait();
+  auto const to = filled(1000, -1);
+  pinned<std::uint64_t> const word(1, 0);
+  auto const s = atl::make_stream(gpu_);
+  if (me == 0) {
+    atl::wait(s, upcxx::to_global_ptr(word.data()), 1);
+    upcxx::copy(source, to, 1000, atl::on_stream(s));
+  }
+  ended.destroy();
+  for (int i = 0; i < 50; ++i) upcxx::barrier();  // the news is everywhere
+  other.destroy();
+  if (me == 0) {
+    std::atomic_ref<std::uint64_t>(word[0]).store(1, std::memory_order_release);
+    atl::wait(s);
+    EXPECT_EQ(content(to, 1000), std::vector<int>(1000, 7));
+  }
   upcxx::barrier();
 }
