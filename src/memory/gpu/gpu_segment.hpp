@@ -70,7 +70,7 @@ inline address place_of(copy_end end) noexcept {
   return end.segment == nullptr ? end.address : segment_of(end)->here(end.address);
 }
 
-/// Starts a copy on a stream of `device`, which reaches both ends; one at most is in host memory, of which `pinned` are parts.
+/// Starts a copy on a stream of `device`, which reaches both ends, the host's in parts if it crosses borders of what is `pinned`.
 inline void copy_directly(driver& with, pinned_ranges& pinned, int device, stream s, copy_end to,
                           copy_end from, std::size_t bytes) {
   address const target = place_of(to);
@@ -79,10 +79,13 @@ inline void copy_directly(driver& with, pinned_ranges& pinned, int device, strea
     with.copy(device, s, target, source, bytes);
     return;
   }
-  pinned.for_each_part(to.segment == nullptr ? target : source, bytes,
-                       [&](pinned_ranges::part p, std::size_t offset) {
-                         with.copy(device, s, target + offset, source + offset, p.bytes);
-                       });
+  // No range is at addresses of devices, so what lies there is one part.
+  pinned.for_each_part(target, bytes, [&](pinned_ranges::part in_target, std::size_t offset) {
+    pinned.for_each_part(
+        source + offset, in_target.bytes, [&](pinned_ranges::part in_both, std::size_t more) {
+          with.copy(device, s, target + offset + more, source + offset + more, in_both.bytes);
+        });
+  });
 }
 
 }  // namespace atl::memory::gpu

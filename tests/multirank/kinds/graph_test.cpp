@@ -1,7 +1,10 @@
 // Graphs of CUDA, captured from streams that communicate, over the fake driver and GPUs.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <numeric>
 #include <thread>
 
 #include <atoll/array.hpp>
@@ -34,6 +37,37 @@ TEST_F(graph_test, private_memory_that_is_pinned_is_captured) {
     EXPECT_EQ(values, std::vector<int>(4000, round + me));
   }
   EXPECT_EQ(cu_.destroy_executable(both_ways), cuda::success);
+}
+
+TEST_F(graph_test, copies_on_the_host_across_the_border_of_two_pins_are_captured) {
+  constexpr std::size_t page = 65536;  // of any host, at most
+  constexpr std::size_t count = 2 * page / sizeof(int);
+  struct alignas(page) pages {
+    int values[count];
+  };
+  auto const s = atl::make_stream(gpu_);
+  auto const memory = std::make_unique<pages>();
+  int* const values = memory->values;
+  auto const first = atl::pin(values, page);
+  auto const second = atl::pin(values + count / 2, page);
+  ASSERT_TRUE(first.is_pinned() && second.is_pinned());
+  pinned<int> const heap(count, -1);
+  auto const in_heap = upcxx::to_global_ptr(heap.data());
+  void* const out =
+      capture(s, cuda::capture_global, [&] { upcxx::copy(values, in_heap, count - 100, atl::on_stream(s)); });
+  void* const back = capture(s, cuda::capture_global,
+                             [&] { upcxx::copy(in_heap, values + 100, count - 100, atl::on_stream(s)); });
+  for (int round = 0; round < 3; ++round) {
+    std::iota(values, values + count, 1000 * round + me);
+    std::vector<int> expected(values, values + count - 100);
+    EXPECT_EQ(cu_.launch(out, s.native()), cuda::success);
+    EXPECT_EQ(cu_.launch(back, s.native()), cuda::success);
+    atl::wait(s);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), heap.data())) << round;
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), values + 100)) << round;
+  }
+  EXPECT_EQ(cu_.destroy_executable(out), cuda::success);
+  EXPECT_EQ(cu_.destroy_executable(back), cuda::success);
 }
 
 TEST_F(graph_test, words_of_a_restored_heap_are_reached_whose_owner_asks_nothing_of_devices) {
