@@ -29,7 +29,7 @@ ATOLL_EXPORT void forget_range(std::uint64_t owner);
 /// Whether the devices of a kind are simulated, so that threads of the host play their kernels.
 ATOLL_EXPORT bool host_plays_kernels(unsigned kind);
 
-/// Starts what copy_batch keeps: a kernel is about to follow it in a stream.
+/// Starts what copy_batch keeps, of any thread: a kernel is about to follow it in a stream.
 ATOLL_EXPORT void submit_gathered();
 
 /// Hears of what kernels want to tell this rank.

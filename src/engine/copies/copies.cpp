@@ -213,7 +213,7 @@ void start_copy(memory_place to, memory_place from, std::size_t bytes, copy_comp
 void begin_gathering() noexcept { ++gathering; }
 
 void submit_gathered() {
-  if (gathering == 0 || !device_copies::exists()) return;
+  if (!device_copies::exists()) return;
   guard const held;
   device_copies::here().segments().submit();
 }
