@@ -3,6 +3,7 @@
 
 #include <cctype>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -19,8 +20,9 @@
 #include "base/error.hpp"
 #include "base/real_number.hpp"
 #include "base/settings.hpp"
-#include "engine/copies/segments.hpp"
+#include "engine/copies/copies.hpp"
 #include "engine/period.hpp"
+#include "engine/progress/guard.hpp"
 #include "engine/rma/remote_memory.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
@@ -109,11 +111,21 @@ namespace {
 
 void meet() { engine::wait_barrier(engine::world_team(), &progress_user); }
 
+std::size_t open_device_teams() {
+  engine::guard const held;
+  return engine::device_copies::here().kernels().open_mailboxes().size();
+}
+
 }  // namespace
 
 void destroy_heap() {
   check_collective("destroy_heap");
   if (!memory::host_heap().ready()) check_failed("destroy_heap: the heap was destroyed already");
+  if (std::size_t const open = open_device_teams(); open != 0) {
+    check_failed(
+        "destroy_heap: device teams are open (%zu on this rank), whose kernels talk to their host through the heap: destroy() them before",
+        open);
+  }
   // Before a heap ends nothing may be on its way to it, and nobody may have a key of it: networks need not notice either.
   engine::remote_memory::here().settle(&progress_user);
   meet();

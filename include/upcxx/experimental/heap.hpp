@@ -13,9 +13,9 @@ ATOLL_EXPORT void restore_heap();
 namespace upcxx::inline UPCXX_MODE::experimental {
 
 /// Ends the shared heap of every rank and gives its memory back to the system. What lies in it is gone;
-/// operations on it must be complete. Objects that own memory there, as atl::dist_array, atl::transfer and
-/// atl::neighbors do, may still be destructed, and no more. Until restore_heap, allocation throws
-/// bad_shared_alloc; everything else works. Collective over world().
+/// operations on it must be complete, and atl::device_teams, whose kernels use it, destroyed. Objects that own
+/// memory there, as atl::dist_array, atl::transfer and atl::neighbors do, may still be destructed, and no more.
+/// Until restore_heap, allocation throws bad_shared_alloc; everything else works. Collective over world().
 ///
 /// @progress  user.
 inline void destroy_heap() { atl::rt::destroy_heap(); }

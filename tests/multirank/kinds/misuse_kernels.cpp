@@ -11,6 +11,7 @@
 
 #include <atoll/device.cuh>
 #include <atoll/stream.hpp>
+#include <upcxx/experimental/heap.hpp>
 #include <upcxx/upcxx.hpp>
 
 namespace {
@@ -97,6 +98,7 @@ int misuse_kernels(char const* what) {
     auto const moved = std::move(s);
     on::launch(team, s, {1, 1}, nothing{});
   }
+  if (is("kernel_heap_gone")) upcxx::experimental::destroy_heap();
   if (is("kernel_empty_handler")) team.on_notice(3, nullptr);
   if (is("kernel_blocks")) on::launch(team, s, {1000, 1}, nothing{});
   if (is("kernel_puts_private")) on::launch(team, s, {1, 1}, put_private{}, team, values.data(), theirs);
