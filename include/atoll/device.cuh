@@ -469,7 +469,7 @@ class device_team {
 static_assert(std::is_trivially_copyable_v<device_team>);
 
 /// A team of kernels on the devices of an allocator, which is active on all ranks of the team and stays.
-/// Takes up to 4 KiB there, and 65 KiB of the shared heap. Collective over the team.
+/// Takes 3 KiB there and 64 bytes for each of its ranks on this host, and 65 KiB of the shared heap. Collective over the team.
 ///
 /// @throws          bad_shared_alloc on all ranks if one has no room.
 ///

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <atoll/graph.hpp>
@@ -608,6 +610,27 @@ TEST_F(kernels_test, additions_behind_data_of_hosts_count) {
   half.destroy();
   upcxx::barrier();
   upcxx::delete_array(heap);
+}
+
+TEST_F(kernels_test, no_room_for_a_team_on_one_rank_is_an_error_on_all_that_says_how_much) {
+  std::size_t const needed = 3072 + 64 * static_cast<std::size_t>(upcxx::local_team().rank_n());
+  std::size_t const free = mib - gpu_.segment_used();
+  gpu_ptr<char> taken;
+  if (me == upcxx::rank_n() - 1) taken = gpu_.allocate<char>(free - needed + 256);
+  upcxx::barrier();
+  try {
+    atl::make_device_team(gpu_).destroy();
+    ADD_FAILURE() << "there was room";
+  } catch (upcxx::bad_shared_alloc const& problem) {
+    std::string const wanted = "here " + std::to_string(needed) + " B in the device's segment";
+    EXPECT_NE(std::string_view(problem.what()).find(wanted), std::string_view::npos) << problem.what();
+  }
+  if (!taken.is_null()) {
+    gpu_.deallocate(taken);
+    taken = gpu_.allocate<char>(free - needed - 512);
+  }
+  atl::make_device_team(gpu_).destroy();
+  if (!taken.is_null()) gpu_.deallocate(taken);
 }
 
 TEST_F(kernels_test, no_room_for_a_reduction_on_one_rank_is_an_error_on_all) {

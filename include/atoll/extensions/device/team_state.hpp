@@ -137,8 +137,12 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   if (upcxx::reduce_all(no_room ? 1 : 0, upcxx::op_fast_max, over).wait() != 0) {
     if (!piece.is_null()) gpu.deallocate(piece);
     if (!t.box.is_null()) upcxx::deallocate(t.box);
-    throw upcxx::bad_shared_alloc(
-        "make_device_team: a rank has no room for it, 4 KiB in the device's segment and 65 KiB in the shared heap");
+    std::array<char, 160> text{};
+    std::snprintf(
+        text.data(), text.size(),
+        "make_device_team: a rank has no room for it, here %zu B in the device's segment and %zu B in the shared heap",
+        words_bytes + range_bytes + partner_bytes, sizeof(engine::kernel_mailbox));
+    throw upcxx::bad_shared_alloc(text.data());
   }
   t.give_back = [&gpu, piece] { gpu.deallocate(piece); };
   std::vector<char> image(words_bytes + range_bytes + partner_bytes);
