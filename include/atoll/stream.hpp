@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -182,7 +183,8 @@ constexpr auto kept_parts(First&& first, More&&... more) {
 /// A copy between devices, the shared heaps of one host and pinned memory (cudaMallocHost, cudaHostRegister)
 /// needs no host to go on. One with an end that the stream's device does not reach (on another host; in
 /// memory that only its owner reaches; in private memory that is not pinned) is done by this rank's
-/// user-level progress, for which the stream waits, and cannot be captured.
+/// user-level progress, for which the stream waits, and cannot be captured. The host needs a word or two of
+/// the shared heap for that: where there is no room, bad_shared_alloc is thrown and nothing has happened.
 inline auto on_stream(stream const& s) {
   return upcxx::detail::completions<detail::stream_item>{{{name_of(s)}, {}}};
 }
@@ -261,27 +263,25 @@ void hold(stream const& s, upcxx::global_ptr<std::uint64_t> word, upcxx::future<
   upcxx::when_all(when(s), set).then([word] { upcxx::delete_(word); });
 }
 
-/// Has the host do something when the stream comes there, which goes on when that is complete.
-template <class Start>
-void by_host(stream const& s, Start&& start) {
-  engine::refuse_capture(name_of(s), engine::needs_host::memory);
-  // What may throw comes first.
-  auto const word = upcxx::new_<std::uint64_t>(0);
-  hold(s, word, when(s).then(std::forward<Start>(start)));
+/// A word of the shared heap, since devices reach that.
+struct end_of_heap_word {
+  void operator()(std::uint64_t* gone) const { upcxx::delete_(upcxx::to_global_ptr(gone)); }
+};
+using heap_word = std::unique_ptr<std::uint64_t, end_of_heap_word>;
+inline heap_word make_heap_word(std::uint64_t value) {
+  return heap_word(upcxx::new_<std::uint64_t>(value).local());
 }
 
-inline void write_signal(stream const& s, engine::memory_place word, std::uint64_t value) {
-  if (engine::stream_write(name_of(s), word, value)) return;
-  // Of the shared heap, since devices reach it. Goes as well if there is no room for what follows.
-  std::shared_ptr<std::uint64_t> const from(
-      upcxx::new_<std::uint64_t>(value).local(),
-      [](std::uint64_t* sent) { upcxx::delete_(upcxx::to_global_ptr(sent)); });
-  by_host(s, [word, from] {
-    return upcxx::detail::copy_later(word, place_of_signal(upcxx::to_global_ptr(from.get()), "signal"),
-                                     sizeof value, static_cast<std::int32_t>(word.owner),
-                                     upcxx::operation_cx::as_future())
-        .then([from] {});
-  });
+/// Has the host do something when the stream comes there, which goes on when that is complete.
+/// `word`: what the stream waits for meanwhile; 0 now.
+template <class Start>
+void by_host(stream const& s, heap_word word, Start&& start) {
+  engine::refuse_capture(name_of(s), engine::needs_host::memory);
+  hold(s, upcxx::to_global_ptr(word.release()), when(s).then(std::forward<Start>(start)));
+}
+template <class Start>
+void by_host(stream const& s, Start&& start) {
+  by_host(s, make_heap_word(0), std::forward<Start>(start));  // what may throw comes first
 }
 
 /// By whom the word can be reached: for a stream that has come here and whose device cannot add to it.
@@ -295,28 +295,70 @@ inline upcxx::future<> add_from_here(engine::memory_place word, std::uint64_t va
   return upcxx::detail::unwrap(std::move(futures));
 }
 
-inline void add_to_signal(stream const& s, engine::memory_place word, std::uint64_t value) {
-  if (engine::stream_add(name_of(s), word, value)) return;
-  by_host(s, [word, value] {
-    if (engine::add_on_host(word, value)) return upcxx::make_future();
-    return upcxx::rpc(
-        static_cast<upcxx::intrank_t>(static_cast<std::uint32_t>(word.owner)),
-        [](engine::memory_place const& own, std::uint64_t more) { return add_from_here(own, more); }, word,
-        value);
-  });
-}
+/// What a signal gets at a stream's end: by the stream's device, or by the host where that cannot do it.
+class signal_change {
+ public:
+  signal_change(stream const& s, engine::memory_place word, std::uint64_t value, signal_op op)
+      : on_(s), word_(word), value_(value), adds_(op == signal_op::add) {}
+  /// Takes what the host needs, if it will be asked: this may throw, and then start() does not.
+  void prepare() {
+    bool const by_device =
+        adds_ ? engine::stream_can_add(name_of(on_), word_) : engine::stream_can_write(name_of(on_), word_);
+    if (!by_device) take_words();
+  }
+  void start() {
+    bool const by_device = adds_ ? engine::stream_add(name_of(on_), word_, value_)
+                                 : engine::stream_write(name_of(on_), word_, value_);
+    if (by_device) return;
+    if (held_by_ == nullptr) take_words();
+    adds_ ? add_by_host() : write_by_host();
+  }
 
-inline void change_signal(stream const& s, engine::memory_place word, std::uint64_t value, signal_op op) {
-  op == signal_op::add ? add_to_signal(s, word, value) : write_signal(s, word, value);
-}
+ private:
+  void take_words() {
+    // Of the shared heap, since devices reach it. Goes as well if there is no room for what follows.
+    if (!adds_) sent_ = make_heap_word(value_);
+    held_by_ = make_heap_word(0);
+  }
+  void write_by_host() {
+    std::shared_ptr<std::uint64_t> const from(std::move(sent_));
+    by_host(on_, std::move(held_by_), [word = word_, from] {
+      return upcxx::detail::copy_later(word, place_of_signal(upcxx::to_global_ptr(from.get()), "signal"),
+                                       sizeof(std::uint64_t), static_cast<std::int32_t>(word.owner),
+                                       upcxx::operation_cx::as_future())
+          .then([from] {});
+    });
+  }
+  void add_by_host() {
+    by_host(on_, std::move(held_by_), [word = word_, value = value_] {
+      if (engine::add_on_host(word, value)) return upcxx::make_future();
+      return upcxx::rpc(
+          static_cast<upcxx::intrank_t>(static_cast<std::uint32_t>(word.owner)),
+          [](engine::memory_place const& own, std::uint64_t more) { return add_from_here(own, more); }, word,
+          value);
+    });
+  }
+
+  stream on_;
+  engine::memory_place word_;
+  std::uint64_t value_;
+  bool adds_;
+  heap_word sent_;
+  heap_word held_by_;  ///< the stream, while the host does it
+};
 
 template <class Item>
 void find_stream(Item const& item, engine::stream_name& found) {
   if constexpr (std::is_same_v<Item, stream_item>) found = item.on;
 }
+/// That of a request, if it asks for one.
 template <class Item>
-void give_signal(stream const& s, Item const& item) {
-  if constexpr (std::is_same_v<Item, signal_item>) change_signal(s, item.word, item.value, item.op);
+auto signal_of(stream const& s, Item const& item) {
+  if constexpr (std::is_same_v<Item, signal_item>) {
+    return std::tuple(signal_change(s, item.word, item.value, item.op));
+  } else {
+    return std::tuple<>();
+  }
 }
 
 /// Copies at the end of a stream, in any order among themselves and before what follows there. What the stream's
@@ -325,7 +367,10 @@ class stream_copies {
  public:
   explicit stream_copies(stream const& s) : on_(s) {}
   void operator()(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
-    if (!engine::stream_copy(name_of(on_), to, from, bytes)) left_.push_back({to, from, bytes});
+    if (engine::stream_copy(name_of(on_), to, from, bytes)) return;
+    // May throw, before anything has happened: a device that cannot copy one piece can mostly copy none.
+    if (held_by_ == nullptr) held_by_ = make_heap_word(0);
+    left_.push_back({to, from, bytes});
   }
   /// All runs of a box; false, and nothing was done, if the device cannot.
   bool as_one(engine::memory_place to, engine::memory_place from, engine::prepared_box const& box) const {
@@ -334,7 +379,7 @@ class stream_copies {
   /// After the last one.
   void finish() {
     if (left_.empty()) return;
-    by_host(on_, [all = std::move(left_)] {
+    by_host(on_, std::move(held_by_), [all = std::move(left_)] {
       upcxx::promise<> done;
       for (one const& each : all) {
         upcxx::detail::copy_later(each.to, each.from, each.bytes, upcxx::rank_me(),
@@ -351,6 +396,7 @@ class stream_copies {
     std::size_t bytes;
   };
   stream on_;
+  heap_word held_by_;  ///< while the host copies what is left
   std::vector<one> left_;
 };
 
@@ -371,11 +417,14 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
       },
       cx.items);
   stream const s(name);
+  auto signals =
+      apply_items([&s](auto const&... items) { return std::tuple_cat(signal_of(s, items)...); }, cx.items);
   auto const start = [&] {
+    std::apply([](auto&... each_signal) { (each_signal.prepare(), ...); }, signals);
     stream_copies all(s);
     each(all);
     all.finish();
-    apply_items([&s](auto const&... items) { (give_signal(s, items), ...); }, cx.items);
+    std::apply([](auto&... each_signal) { (each_signal.start(), ...); }, signals);
   };
   using kept_type = decltype(apply_items(
       []<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); },
@@ -430,7 +479,7 @@ void wait(stream const& s, upcxx::future<T...> const& ready) {
 template <class T, upcxx::memory_kind Kind>
 void signal(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
             signal_op op = signal_op::set) {
-  detail::change_signal(s, detail::place_of_signal(word, "signal"), value, op);
+  detail::signal_change(s, detail::place_of_signal(word, "signal"), value, op).start();
 }
 
 /// A signal is 0 when the stream has come here, or `value`. What others do to it at that time comes before or

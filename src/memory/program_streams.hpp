@@ -103,7 +103,10 @@ class program_streams {
   /// Adds to a word, in one step for all who do so; ordered as write(). False, and nothing was done, where that is not so for the stream's
   /// device: its atomic operations do not reach the word, or it has no way to do one in a stream.
   virtual bool add(stream_handle s, copy_end word, std::uint64_t value) = 0;
-  /// The same for a word in an own segment, in a stream of the library's own in which nothing else is done: may wait for the device, and is
+  /// Whether write(), or add(), would not be false.
+  virtual bool can_write(stream_handle /*s*/, copy_end /*word*/) { return true; }
+  virtual bool can_add(stream_handle /*s*/, copy_end /*word*/) { return true; }
+  /// Adds to a word in an own segment, in a stream of the library's own in which nothing else is done: may wait for the device, and is
   /// one step for others who do it so.
   virtual bool add_at_home(stream_handle s, copy_end word, std::uint64_t value) {
     return add(s, word, value);

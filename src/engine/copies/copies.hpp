@@ -48,6 +48,8 @@ class device_copies final : public single<device_copies>, public work_source {
   void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal,
                std::optional<std::uint64_t> then);
   bool add_in(stream_name s, memory_place word, std::uint64_t value);
+  /// Whether add_in, or write_in, would do it.
+  bool can_change(stream_name s, memory_place word, bool adds);
   void add_on_device(memory_place word, std::uint64_t value, copy_completion* done);
   void report_in(stream_name s, copy_completion* done);
   void refuse_capture(stream_name s, needs_host what);

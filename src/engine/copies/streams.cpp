@@ -206,6 +206,14 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
   return false;
 }
 
+bool device_copies::can_change(stream_name s, memory_place word, bool adds) {
+  memory::kind& kind = kind_of_stream(s);
+  copy_place const place = segments_.resolve(word, sizeof(std::uint64_t), "signal");
+  if (!is_for_streams(kind, place, sizeof(std::uint64_t))) return false;
+  memory::program_streams& streams = *kind.streams();
+  return adds ? streams.can_add(s.handle, place.end()) : streams.can_write(s.handle, place.end());
+}
+
 memory::stream_handle device_copies::helping_stream(memory::kind& kind, int device, help with) {
   for (helping const& each : helping_) {
     if (each.kind == &kind && each.device == device && each.with == with) return each.stream;
@@ -335,6 +343,16 @@ void stream_wait_and_write(stream_name s, memory_place word, std::uint64_t value
 bool stream_add(stream_name s, memory_place word, std::uint64_t value) {
   guard const held;
   return device_copies::here().add_in(s, word, value);
+}
+
+bool stream_can_write(stream_name s, memory_place word) {
+  guard const held;
+  return device_copies::here().can_change(s, word, false);
+}
+
+bool stream_can_add(stream_name s, memory_place word) {
+  guard const held;
+  return device_copies::here().can_change(s, word, true);
 }
 
 bool add_on_host(memory_place word, std::uint64_t value) {

@@ -86,6 +86,7 @@ class cuda_driver final : public gpu::driver {
   void wait_and_write(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c,
                       std::uint64_t then) override;
   [[nodiscard]] bool has_additions() const noexcept override { return true; }
+  bool can_add(int device) override;
   bool add(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
   void check_stream(gpu::stream s) override;
   void record(int device, gpu::event e, gpu::stream s) override;

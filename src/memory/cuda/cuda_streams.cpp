@@ -193,6 +193,11 @@ void cuda_driver::exchange(int device, gpu::stream s, rank_exchange const& what)
   if (code != success) fail_stream(code, "a kernel of a collective", s, device);
 }
 
+bool cuda_driver::can_add(int device) {
+  use const current(*this, device);
+  return abilities_of(device).reduces || kernels_on(device).add != nullptr;
+}
+
 bool cuda_driver::add(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
   use const current(*this, device);
   if (abilities_of(device).reduces) {

@@ -204,6 +204,8 @@ class driver {
                               comparison /*c*/, std::uint64_t /*then*/) {}
   /// Whether there is a device with add(). If not, nobody but its owner adds to a word.
   [[nodiscard]] virtual bool has_additions() const noexcept { return false; }
+  /// Whether add() would not be false.
+  virtual bool can_add(int /*device*/) { return false; }
   /// Adds to a word that the device reaches with atomics, ordered as write(); false, and nothing was done, if the driver has no way to do that.
   virtual bool add(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/) { return false; }
 

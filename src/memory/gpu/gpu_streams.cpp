@@ -198,22 +198,25 @@ bool gpu_streams::wait_and_write(stream_handle s, copy_end word, std::uint64_t v
   return true;
 }
 
-bool gpu_streams::add(stream_handle s, copy_end word, std::uint64_t value) {
-  int const device = device_of(s);
-  address at = 0;
+/// Where the device finds a word that it can add to.
+std::optional<address> gpu_streams::atomic_word_of(int device, copy_end word) {
   if (gpu_segment const* const segment = segment_of(word)) {
     // Of a device that nobody here sees nothing is known.
     int const home = segment->home();
-    if (home != device && (home < 0 || !driver_.is_atomic_on(device, home))) return false;
-    if (!reaches(device, word)) return false;
-    at = place_of(word);
-  } else {
-    auto* const memory = reinterpret_cast<void*>(word.address);
-    if (!driver_.is_atomic_on_host(device) || !driver_.is_pinned(memory)) return false;
-    at = driver_.device_address(memory);
+    if (home != device && (home < 0 || !driver_.is_atomic_on(device, home))) return std::nullopt;
+    return reaches(device, word) ? std::optional(place_of(word)) : std::nullopt;
   }
+  auto* const memory = reinterpret_cast<void*>(word.address);
+  if (!driver_.is_atomic_on_host(device) || !driver_.is_pinned(memory)) return std::nullopt;
+  return driver_.device_address(memory);
+}
+
+bool gpu_streams::add(stream_handle s, copy_end word, std::uint64_t value) {
+  int const device = device_of(s);
+  std::optional<address> const at = atomic_word_of(device, word);
+  if (!at) return false;
   submit();
-  return driver_.add(device, {s, true}, at, value);
+  return driver_.add(device, {s, true}, *at, value);
 }
 
 bool gpu_streams::add_at_home(stream_handle s, copy_end word, std::uint64_t value) {

@@ -50,6 +50,10 @@ class gpu_streams final : public program_streams {
   bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,
                       std::uint64_t then) override;
   bool add(stream_handle s, copy_end word, std::uint64_t value) override;
+  bool can_write(stream_handle s, copy_end word) override { return word_of(device_of(s), word).has_value(); }
+  bool can_add(stream_handle s, copy_end word) override {
+    return atomic_word_of(device_of(s), word).has_value() && driver_.can_add(device_of(s));
+  }
   bool add_at_home(stream_handle s, copy_end word, std::uint64_t value) override;
   void report(stream_handle s, copy_record* record) override;
   void submit() override;
@@ -81,6 +85,7 @@ class gpu_streams final : public program_streams {
   std::uint64_t number_to_keep(stream_handle s, std::uint64_t capture);
   [[noreturn]] void refuse_kept() const;
   [[nodiscard]] std::optional<address> word_of(int device, copy_end word);
+  [[nodiscard]] std::optional<address> atomic_word_of(int device, copy_end word);
 
   driver& driver_;
   event_pool& events_;

@@ -126,38 +126,65 @@ TEST_F(signal_test, additions_come_after_the_data_before_them) {
   upcxx::barrier();
 }
 
+/// While it lives the shared heap has room for one word more.
+class nearly_full_heap {
+ public:
+  nearly_full_heap() {
+    for (std::size_t size = mib; size >= sizeof(std::uint64_t); size /= 2) fill(size);
+    free_one();
+    fill(sizeof(std::uint64_t));
+    free_one();
+  }
+  ~nearly_full_heap() {
+    for (auto const each : taken_) upcxx::deallocate(each);
+  }
+  nearly_full_heap(nearly_full_heap const&) = delete;
+  nearly_full_heap& operator=(nearly_full_heap const&) = delete;
+
+ private:
+  void fill(std::size_t size) {
+    for (;;) {
+      auto const more = upcxx::allocate<char>(size, alignof(std::uint64_t));
+      if (more.is_null()) return;
+      taken_.push_back(more);
+    }
+  }
+  void free_one() {
+    upcxx::deallocate(taken_.back());
+    taken_.pop_back();
+  }
+
+  std::vector<upcxx::global_ptr<char>> taken_;
+};
+
 TEST_F(signal_test, no_room_for_a_signal_of_the_hosts_takes_none) {
   auto const s = atl::make_stream(gpu_);
   signals_of_all const words = of_all(filled<std::uint64_t>(1, 0));
   int far = (me + 1) % n;
   while (far != me && upcxx::local_team_contains(far)) far = (far + 1) % n;
   if (far == me) GTEST_SKIP() << "devices write all signals";
-  // Room for one word, and two are needed: for the value, and for the stream to wait for.
-  std::vector<upcxx::global_ptr<char>> taken;
-  auto const fill = [&](std::size_t size) {
-    for (;;) {
-      auto const more = upcxx::allocate<char>(size, alignof(std::uint64_t));
-      if (more.is_null()) return;
-      taken.push_back(more);
-    }
-  };
-  auto const free_one = [&] {
-    upcxx::deallocate(taken.back());
-    taken.pop_back();
-  };
-  for (std::size_t size = mib; size >= sizeof(std::uint64_t); size /= 2) fill(size);
-  free_one();
-  fill(sizeof(std::uint64_t));
-  free_one();
-  std::int64_t const used = upcxx::shared_segment_used();
-  EXPECT_THROW(atl::signal(s, words[static_cast<std::size_t>(far)], 1), upcxx::bad_shared_alloc);
-  EXPECT_EQ(upcxx::shared_segment_used(), used);
-  for (auto const each : taken) upcxx::deallocate(each);
+  auto const theirs = words[static_cast<std::size_t>(far)];
+  auto const from = filled(10, me);
+  auto const to = filled(10, -1);
+  {
+    // Two are needed: for the value, and for the stream to wait for.
+    nearly_full_heap const full;
+    std::int64_t const used = upcxx::shared_segment_used();
+    EXPECT_THROW(atl::signal(s, theirs, 1), upcxx::bad_shared_alloc);
+    EXPECT_EQ(upcxx::shared_segment_used(), used);
+    // The device copies by itself, but not before it is known that the signal can be given.
+    auto const cx = atl::on_stream(s) | atl::remote_cx::as_signal(theirs, 1);
+    EXPECT_THROW(upcxx::copy(from, to, 10, cx), upcxx::bad_shared_alloc);
+    EXPECT_THROW(upcxx::copy(from, to, 10, cx | upcxx::operation_cx::as_future()), upcxx::bad_shared_alloc);
+    EXPECT_EQ(upcxx::shared_segment_used(), used);
+  }
   atl::wait(s);
+  EXPECT_EQ(content(to, 10), std::vector<int>(10, -1));
   upcxx::barrier();
   EXPECT_EQ(now(s, words[static_cast<std::size_t>(me)]), 0u);
   upcxx::barrier();
-  atl::signal(s, words[static_cast<std::size_t>(far)], 1);
+  upcxx::copy(from, to, 10, atl::on_stream(s) | atl::remote_cx::as_signal(theirs, 1));
   atl::wait(s);
+  EXPECT_EQ(content(to, 10), std::vector<int>(10, me));
   upcxx::barrier();
 }
