@@ -203,16 +203,27 @@ struct remote_cx : upcxx::remote_cx {
 };
 /// @endcond
 
-/// A future that becomes ready when the stream has done all that is in it now.
-///
-/// @progress  user-level progress of the persona that called makes it ready. No thread waits for it.
-[[nodiscard]] inline upcxx::future<> when(stream const& s) {
+namespace detail {
+
+/// A future of what `start` begins, which is given the completion to tell.
+template <class Start>
+upcxx::future<> future_of(Start const& start) {
   using upcxx::detail::pending_copy;
   auto const wanted = upcxx::operation_cx::as_future();
   auto* const asked = new pending_copy<std::remove_cvref_t<decltype(wanted)>>(upcxx::rank_me(), wanted);
   auto futures = asked->register_all(wanted);
-  engine::stream_reached(name_of(s), asked);
+  start(asked);
   return upcxx::detail::unwrap(std::move(futures));
+}
+
+}  // namespace detail
+
+/// A future that becomes ready when the stream has done all that is in it now.
+///
+/// @progress  user-level progress of the persona that called makes it ready. No thread waits for it.
+[[nodiscard]] inline upcxx::future<> when(stream const& s) {
+  return detail::future_of(
+      [&s](engine::copy_completion* asked) { engine::stream_reached(name_of(s), asked); });
 }
 
 /// Waits until the stream has done all that is in it; makes user-level progress meanwhile, so that nobody
@@ -286,13 +297,9 @@ void by_host(stream const& s, Start&& start) {
 
 /// By whom the word can be reached: for a stream that has come here and whose device cannot add to it.
 inline upcxx::future<> add_from_here(engine::memory_place word, std::uint64_t value) {
-  using upcxx::detail::pending_copy;
   if (engine::add_on_host(word, value)) return upcxx::make_future();
-  auto const wanted = upcxx::operation_cx::as_future();
-  auto* const asked = new pending_copy<std::remove_cvref_t<decltype(wanted)>>(upcxx::rank_me(), wanted);
-  auto futures = asked->register_all(wanted);
-  engine::add_on_device(word, value, asked);
-  return upcxx::detail::unwrap(std::move(futures));
+  return future_of(
+      [word, value](engine::copy_completion* asked) { engine::add_on_device(word, value, asked); });
 }
 
 /// What a signal gets at a stream's end: by the stream's device, or by the host where that cannot do it.
