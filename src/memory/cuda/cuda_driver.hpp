@@ -73,8 +73,8 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool captures() const noexcept override { return true; }
   void begin_capture(int device, gpu::stream s) override;
   void* end_capture(int device, gpu::stream s) override;
-  void launch(int device, void* graph, gpu::stream s) override;
-  void drop_graph(int device, void* graph) noexcept override;
+  void launch(int device, void* made, gpu::stream s) override;
+  void drop_graph(int device, void* made) noexcept override;
   bool copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;
   bool copy_box(int device, gpu::stream s, gpu::address to, gpu::address from, box_shape const& box) override;
   [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }

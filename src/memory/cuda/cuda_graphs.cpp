@@ -24,15 +24,15 @@ void* cuda_driver::end_capture(int device, gpu::stream s) {
   return made;
 }
 
-void cuda_driver::launch(int device, void* graph, gpu::stream s) {
+void cuda_driver::launch(int device, void* made, gpu::stream s) {
   use const current(*this, device);
-  cu_result const code = cu_.graph_launch(static_cast<graph_executable>(graph), static_cast<stream>(s));
+  cu_result const code = cu_.graph_launch(static_cast<graph_executable>(made), static_cast<stream>(s));
   if (code != success) fail_stream(code, "the launch of a graph", s, device);
 }
 
-void cuda_driver::drop_graph(int device, void* graph) noexcept {
+void cuda_driver::drop_graph(int device, void* made) noexcept {
   use const current(*this, device, std::nothrow);
-  cu_.graph_executable_destroy(static_cast<graph_executable>(graph));
+  cu_.graph_executable_destroy(static_cast<graph_executable>(made));
 }
 
 }  // namespace atl::memory::cuda
