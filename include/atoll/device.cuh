@@ -382,7 +382,11 @@ class device_team {
   /// Whether threads of the host play this rank's kernels, as on simulated devices.
   [[nodiscard]] bool is_played() const { return state().by_host; }
 
-  /// The most blocks of a kernel that are there at once, for all ranks of the team on this device.
+  /// Ranks of this host that have memory on the team's device, this one among them, whatever teams they are in: their kernels share it.
+  [[nodiscard]] int sharers() const { return state().sharers(); }
+
+  /// The most blocks of a kernel of this rank that are there at once, beside as many of each other rank that shares the device. Not beside
+  /// other kernels of this rank.
   /// @param kernel  a __global__ function, or a kernel for launch() with the arguments that it will get.
   template <class Compiler = device::this_compiler, class Kernel, class... Args>
   [[nodiscard]] int max_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes = 0,

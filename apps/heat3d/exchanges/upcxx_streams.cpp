@@ -126,7 +126,7 @@ void planes_in_streams::choose_outgoing(segment& memory) {
 
 /// Kernels that wait keep other ranks' from a device that they share.
 void planes_in_streams::reach_signals() {
-  has_words_ = !kernels_->is_played() && kernels_->state().sharers == 1;
+  has_words_ = !kernels_->is_played() && kernels_->sharers() == 1;
   for (int parity = 0; parity < 2; ++parity) {
     for (int f = 0; f < face_n; ++f) {
       if (!own_.has_neighbor(face(f))) continue;

@@ -26,6 +26,9 @@ struct kernel_range {
 /// on this host.
 ATOLL_EXPORT kernel_range range_for_kernels(unsigned kind, int device, std::uint64_t owner);
 ATOLL_EXPORT void forget_range(std::uint64_t owner);
+/// Ranks of this host that have a segment open on the device of this one, which global pointers with this first word point into: kernels
+/// of all of them may be there, whatever teams they are in.
+ATOLL_EXPORT int ranks_on_device(std::uint64_t owner);
 /// Whether the devices of a kind are simulated, so that threads of the host play their kernels.
 ATOLL_EXPORT bool host_plays_kernels(unsigned kind);
 

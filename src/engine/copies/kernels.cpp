@@ -34,6 +34,11 @@ void forget_range(std::uint64_t owner) {
   device_copies::here().segments().forget_range(owner);
 }
 
+int ranks_on_device(std::uint64_t owner) {
+  guard const held;
+  return device_copies::here().segments().ranks_on_device(owner);
+}
+
 std::uint64_t new_kernel_team() noexcept {
   static std::atomic<std::uint32_t> made{0};
   return std::uint64_t{++made} << 32 | static_cast<std::uint32_t>(job.rank_me);

@@ -146,7 +146,9 @@ segment_notice segment_table::create(memory::kind& kind, int device, std::uint64
     ++last_number_;
   } while (last_number_ == 0 || segments_.count(key_of({job.rank_me, last_number_})) != 0);
   made.known = {{job.rank_me, last_number_}, kind.id(), device, made.memory->base(),
-                made.memory->bytes(),        {}};
+                made.memory->bytes(),        {},        {}};
+  std::string const uuid = kind.uuid(device);
+  uuid.copy(made.known.uuid.data(), made.known.uuid.size());
   if (job.local_n > 1) made.known.sharing = kind.export_segment(*made.memory, descriptor);
   segment_notice const notice = made.known;
   segments_[key_of(notice.name)] = std::move(made);
@@ -263,6 +265,19 @@ void segment_table::forget_range(std::uint64_t owner) {
   if (kind_of(owner) == kind_id::host) return;
   segment* const known = look_up(key_of(name_of(owner)));
   if (known != nullptr && known->kernels != 0) --known->kernels;
+}
+
+int segment_table::ranks_on_device(std::uint64_t owner) {
+  segment const* const home = look_up(key_of(name_of(owner)));
+  if (home == nullptr) return 1;
+  std::vector<std::int32_t> ranks;
+  for (auto const& [key, each] : segments_) {
+    if (each.known.kind == home->known.kind && each.known.uuid == home->known.uuid)
+      ranks.push_back(each.known.name.rank);
+  }
+  // A rank may have opened the device several times.
+  std::sort(ranks.begin(), ranks.end());
+  return static_cast<int>(std::unique(ranks.begin(), ranks.end()) - ranks.begin());
 }
 
 /// A segment of another host: its owner, who copies, knows whether it is open, and where it ends.

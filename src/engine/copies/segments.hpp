@@ -38,6 +38,7 @@ struct segment_notice {
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
   memory::export_record sharing;
+  std::array<char, 40> uuid{};  ///< of the device, whatever number it has where
 };
 
 struct segment {
@@ -118,6 +119,7 @@ class segment_table final : public single<segment_table> {
   // See kernels.hpp.
   kernel_range range_for_kernels(memory::kind& kind, int device, std::uint64_t owner);
   void forget_range(std::uint64_t owner);
+  int ranks_on_device(std::uint64_t owner);
   /// Lets the kind's devices reach the host memory of a local rank.
   void prepare_host(memory::kind& kind, std::int32_t rank);
   host_pins& pins() noexcept { return pins_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -554,6 +555,25 @@ TEST_F(kernels_test, as_many_blocks_as_are_there_at_once) {
   run({blocks, 32}, reduction_by_all{}, here(by_block));
   EXPECT_EQ(content(by_block, blocks), std::vector<std::uint64_t>(blocks, ranks()));
   upcxx::barrier();
+}
+
+/// Two of them that wait for each other, by signals or over other ranks, would wait for ever if each were given all of the device.
+TEST_F(kernels_test, ranks_of_different_teams_share_their_device) {
+  auto alone = upcxx::world().split(me, 0);
+  auto team = atl::make_device_team(gpu_, alone, 60);
+  EXPECT_EQ(team.sharers(), team_->sharers());
+  auto const uuid = std::hash<std::string>()(upcxx::gpu_default_device::uuid(gpu_.device_id()));
+  auto const uuids = of_all(uuid);
+  int here = 0;
+  for (int r = 0; r < n; ++r)
+    here += upcxx::local_team_contains(r) && uuids[static_cast<std::size_t>(r)] == uuid ? 1 : 0;
+  EXPECT_EQ(team.sharers(), here);
+  auto const most = [](device_team t) {
+    return t.max_blocks(reduction_by_all{}, 32, 0, t, static_cast<std::uint64_t*>(nullptr));
+  };
+  EXPECT_EQ(most(team), most(*team_));
+  team.destroy();
+  alone.destroy();
 }
 
 /// A kernel keeps what it was allowed when somebody asks about less.

@@ -4,12 +4,10 @@
 /// kernels that wait drivers do not take everything.
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -49,8 +47,8 @@ struct team_state : engine::notice_listener {
   atl::rt::persona_state* persona = nullptr;
   std::shared_ptr<notice_handlers> handlers = std::make_shared<notice_handlers>();
   int device = -1;
-  int sharers = 1;       ///< ranks of the team on this device
-  bool by_host = false;  ///< threads play its kernels
+  std::uint64_t segment = 0;  ///< first word of pointers into the allocator's
+  bool by_host = false;       ///< threads play its kernels
   host_play::counter played = std::make_shared<std::atomic<int>>(0);
 
   /// Asked of the run time once, which takes longer than a launch.
@@ -58,12 +56,15 @@ struct team_state : engine::notice_listener {
     void const* code;
     unsigned threads;
     std::size_t shared_bytes;
-    int most_blocks;
+    int most_blocks;  ///< were the rank alone there
   };
   mutable std::vector<kernel_size> kernel_sizes;
   mutable std::mutex sizes_lock;  ///< threads may launch at once
 
   team_state() : engine::notice_listener{&hear, &end} {}
+
+  /// Ranks that share the device, also those of other teams; asked anew, since others open devices later.
+  [[nodiscard]] int sharers() const { return engine::ranks_on_device(segment); }
 
   /// A notice on its way to the persona.
   struct notice : atl::rt::task {
@@ -100,7 +101,6 @@ inline void check_open([[maybe_unused]] team_state const* t) {
 struct member {
   std::uint64_t segment = 0;  ///< first word of pointers into it
   std::uint64_t words = 0;    ///< address of the team_words
-  std::array<char, 40> uuid{};
 };
 
 template <class Device>
@@ -147,18 +147,16 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   t.give_back = [&gpu, piece] { gpu.deallocate(piece); };
   std::vector<char> image(words_bytes + range_bytes + partner_bytes);
 
-  member mine{global_ptr_access::owner(piece), global_ptr_access::address(piece), {}};
-  std::snprintf(mine.uuid.data(), mine.uuid.size(), "%s", Device::uuid(t.device).c_str());
+  member mine{global_ptr_access::owner(piece), global_ptr_access::address(piece)};
+  t.segment = mine.segment;
   upcxx::dist_object<member> members(mine, over);
   auto const member_of = [&](upcxx::intrank_t rank_in_team) { return members.fetch(rank_in_team).wait(); };
 
   std::vector<range>& ranges = t.ranges;
   bool atomic_devices = true;
   bool atomic_heaps = true;
-  int sharers = 0;
   for (upcxx::intrank_t const world : locals) {
     member const theirs = member_of(over.from_world(world));
-    if (std::strcmp(theirs.uuid.data(), mine.uuid.data()) == 0) ++sharers;
     for (std::uint64_t const owner :
          {theirs.segment, global_ptr_access::pack(static_cast<std::uint32_t>(world), 0, host)}) {
       engine::kernel_range const r = engine::range_for_kernels(kind, t.device, owner);
@@ -168,7 +166,6 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
     }
     if (world == upcxx::rank_me()) t.view.own_index = static_cast<std::uint32_t>(ranges.size() / 2 - 1);
   }
-  t.sharers = sharers;
   // One rule for all, or nobody's operation would be atomic for the others.
   bool const one_host = static_cast<upcxx::intrank_t>(locals.size()) == over.rank_n();
   unsigned const able = (atomic_devices && one_host ? 1U : 0U) | (atomic_heaps && one_host ? 2U : 0U);
@@ -246,6 +243,9 @@ inline void end_team(team_state* t) {
   delete t;
 }
 
+/// Of blocks for all ranks on the device.
+inline int share_of(team_state const& t, int blocks) { return blocks / t.sharers(); }
+
 #ifdef __CUDACC__
 /// What the run time of CUDA refuses ends the job, with its words.
 inline void check_call(cudaError_t code, char const* what) {
@@ -287,7 +287,7 @@ int resident_blocks(team_state const& t, Function kernel, unsigned threads, std:
   std::lock_guard const held(t.sizes_lock);
   for (team_state::kernel_size const& known : t.kernel_sizes) {
     if (known.code == code && known.threads == threads && known.shared_bytes == shared_bytes)
-      return known.most_blocks;
+      return share_of(t, known.most_blocks);
   }
   on_device const current(t.device);
   allow_shared_bytes(kernel, shared_bytes);
@@ -298,8 +298,8 @@ int resident_blocks(team_state const& t, Function kernel, unsigned threads, std:
       "device_team::max_blocks");
   check_call(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, t.device),
              "device_team::max_blocks");
-  t.kernel_sizes.push_back({code, threads, shared_bytes, each * processors / t.sharers});
-  return t.kernel_sizes.back().most_blocks;
+  t.kernel_sizes.push_back({code, threads, shared_bytes, each * processors});
+  return share_of(t, each * processors);
 }
 #endif
 
@@ -309,7 +309,7 @@ inline constexpr int most_played_blocks = 16;
 template <class Compiler, class Kernel, class... Args>
 int most_blocks(team_state const& t, [[maybe_unused]] Kernel kernel, [[maybe_unused]] unsigned threads,
                 [[maybe_unused]] std::size_t shared_bytes) {
-  if (t.by_host) return std::max(1, most_played_blocks / t.sharers);
+  if (t.by_host) return std::max(1, share_of(t, most_played_blocks));
 #ifdef __CUDACC__
   if constexpr (std::is_pointer_v<Kernel>) {
     return resident_blocks(t, kernel, threads, shared_bytes);
@@ -337,7 +337,7 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
     check_failed(
         "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "
         "that wait for others would wait for ever; ask device_team::max_blocks()",
-        shape.blocks, shape.threads, most, t.sharers);
+        shape.blocks, shape.threads, most, t.sharers());
   }
   if (t.by_host) return host_play::start(s, shape.blocks, t.played, kernel, args...);
 #ifdef __CUDACC__
