@@ -43,6 +43,7 @@ std::atomic_flag stopping = ATOMIC_FLAG_INIT;
 
 void (*abort_hook)() = nullptr;
 void (*freeze_hook)() = nullptr;
+void (*release_hook)() noexcept = nullptr;
 bool (*first_to_fail)() = nullptr;
 
 void set_identity(std::int32_t rank, std::int32_t size, std::string const& host) {
@@ -59,6 +60,7 @@ void stop(std::string const& message) noexcept {
   if (!stopping.test_and_set() && (first_to_fail == nullptr || first_to_fail())) {
     print(format("%s\n%s", message.c_str(), call_site().c_str()));
     if (freeze_hook != nullptr) freeze_hook();
+    if (release_hook != nullptr) release_hook();
   } else {
     // Who was first ends the job, and with it this process; perhaps only after a debugger has let it go.
     ::sleep(3600);
@@ -72,6 +74,7 @@ void fatal(char const* component, char const* pattern, ...) {
   print(component, format_list(pattern, args));
   va_end(args);
   if (freeze_hook != nullptr) freeze_hook();
+  if (release_hook != nullptr) release_hook();
   if (abort_hook != nullptr) abort_hook();
   std::abort();
 }

@@ -47,6 +47,10 @@ extern bool (*first_to_fail)();
 /// Called by `fatal` after printing, to end the other ranks too. Null: std::abort only.
 extern void (*abort_hook)();
 
+/// Called, if not null, before this process dies of an error or of a signal: ends what waits for it, and must not be cut off. Usable in handlers
+/// of signals; perhaps called several times.
+extern void (*release_hook)() noexcept;
+
 /// Called by `fatal` before that, if not null: to wait for a debugger.
 extern void (*freeze_hook)();
 

@@ -19,6 +19,8 @@
 #include <string_view>
 #include <typeinfo>
 
+#include "base/error.hpp"
+
 // What a dying rank leaves for the launcher; where that is not `atoll run`, for a program that puts it into words (last_words.cpp).
 //
 // A fatal signal arrives on an alternate stack (the ordinary one may be what overflowed). The handler writes
@@ -217,7 +219,13 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
       make_report(report, signal, info, context);
       if (tell_report != nullptr) tell_report();
     }
+    if (release_hook != nullptr) release_hook();
   }
+  die_by(signal);
+}
+
+void on_termination(int signal, siginfo_t*, void*) noexcept {
+  if (!is_forked_child() && release_hook != nullptr) release_hook();
   die_by(signal);
 }
 
@@ -333,6 +341,11 @@ void install_crash_handlers(crash_report& report, void (*tell)() noexcept) {
   ensure_alternate_stack();
   for (int const signal : fatal_signals) install(signal, on_fatal_signal, 0);
   previous_terminate = std::set_terminate(on_terminate);
+}
+
+void install_termination_handler() noexcept {
+  rank_process = ::getpid();
+  install(SIGTERM, on_termination, 0);
 }
 
 void install_crash_handlers(board_header const& header, rank_slot& slot) {

@@ -68,8 +68,6 @@ struct kernel_mailbox {
 
   /// So many commands, all before them too; written by the host (release).
   alignas(128) std::uint64_t completed;
-  /// Not 0: nobody will come any more; written by kernels.
-  alignas(128) std::uint64_t end;
   alignas(128) kernel_trouble trouble;
   kernel_command commands[capacity];  ///< number n lies at (n - 1) % capacity
 };

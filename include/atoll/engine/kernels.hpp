@@ -32,6 +32,10 @@ ATOLL_EXPORT int ranks_on_device(std::uint64_t owner);
 /// Whether the devices of a kind are simulated, so that threads of the host play their kernels.
 ATOLL_EXPORT bool host_plays_kernels(unsigned kind);
 
+/// Where kernels on a device find this rank's word that is 0 until nobody comes any more for what they wait for: a kernel that has waited too
+/// long sets it for all of the rank's, and so does a host of the job that ends in an error. 0: the device does not reach it.
+ATOLL_EXPORT std::uint64_t end_word_for_kernels(unsigned kind, int device);
+
 /// Starts what copy_batch keeps, of any thread: a kernel is about to follow it in a stream.
 ATOLL_EXPORT void submit_gathered();
 

@@ -11,6 +11,7 @@
 #include "base/copy_watched.hpp"
 #include "base/error.hpp"
 #include "engine/copies/copies.hpp"
+#include "engine/copies/kernel_waits.hpp"
 #include "engine/progress/guard.hpp"
 
 namespace atl::engine {
@@ -130,6 +131,7 @@ kernel_service::kernel_service(progress_engine& engine, segment_table& segments)
     : single(this), work_source(engine.open, ending::silent), engine_(engine), segments_(segments) {}
 
 kernel_service::~kernel_service() {
+  release_kernels_at_death(false);
   for (auto const& box : boxes_) box->listener->left_open(box->listener);
 }
 
@@ -150,10 +152,12 @@ void kernel_service::serve(kernel_mailbox* words, std::uint64_t team, notice_lis
   }
   boxes_.push_back(std::move(box));
   count(1);
+  release_kernels_at_death(true);
 }
 
 void kernel_service::end(kernel_mailbox* words) {
   if (std::erase_if(boxes_, [words](auto const& box) { return box->words == words; }) != 0) count(-1);
+  if (boxes_.empty()) release_kernels_at_death(false);
 }
 
 bool kernel_service::owes(kernel_mailbox* words) {

@@ -39,6 +39,12 @@ int ranks_on_device(std::uint64_t owner) {
   return device_copies::here().segments().ranks_on_device(owner);
 }
 
+std::uint64_t end_word_for_kernels(unsigned kind, int device) {
+  guard const held;
+  std::uint64_t& word = progress_engine::here().host.own_page().kernels_end;
+  return kind_at(kind).view_for_kernels(device, {nullptr, reinterpret_cast<std::uintptr_t>(&word)}).address;
+}
+
 std::uint64_t new_kernel_team() noexcept {
   static std::atomic<std::uint32_t> made{0};
   return std::uint64_t{++made} << 32 | static_cast<std::uint32_t>(job.rank_me);

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/copies/copies.hpp"
+#include "engine/copies/kernel_waits.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/copies/stream_patience.hpp"
 #include "engine/progress/guard.hpp"
@@ -160,18 +161,28 @@ void stream_patience::check() {
 }
 
 void segment_table::end_streams(std::chrono::milliseconds within) {
+  constexpr std::chrono::seconds to_give_up(5);
   for (known_kind const& known : kinds_) {
     std::uint64_t const number = known.kind->begin_waiting();
-    auto const end = std::chrono::steady_clock::now() + within;
-    while (!known.kind->has_ended(number)) {
-      known.kind->poll();
-      if (std::chrono::steady_clock::now() < end) continue;
-      fatal(
-          "finalize",
-          "kernels or streams of the program on %s devices have not come to their ends %lld s after all ranks have called finalize: does one "
-          "wait for a signal that nobody gives any more?",
-          to_string(known.kind->id()), static_cast<long long>(patience.count()));
-    }
+    auto const ends_within = [&](std::chrono::milliseconds time) {
+      auto const end = std::chrono::steady_clock::now() + time;
+      while (!known.kind->has_ended(number)) {
+        known.kind->poll();
+        if (std::chrono::steady_clock::now() >= end) return false;
+      }
+      return true;
+    };
+    if (ends_within(within)) continue;
+    // A process should not die beside kernels of its own.
+    bool const some = !kernel_service::here().open_mailboxes().empty();
+    if (some) end_kernel_waits();
+    bool const given_up = some && ends_within(to_give_up);
+    fatal(
+        "finalize",
+        "kernels or streams of the program on %s devices have not come to their ends %lld s after all ranks have called finalize: does one "
+        "wait for a signal that nobody gives any more?%s",
+        to_string(known.kind->id()), static_cast<long long>(patience.count()),
+        given_up ? " They have ended since: the waits of kernels have given up" : "");
   }
 }
 

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -26,6 +28,22 @@ struct wait_for {
     team.wait(on::this_block(), word, value);
   }
 };
+
+/// Says when the wait has given up; simulated devices only.
+struct wait_and_say {
+  void operator()(atl::device_team team, std::uint64_t const* word) const {
+    has_given_up.store(!team.wait(on::this_block(), word, 7), std::memory_order_release);
+  }
+  static inline std::atomic<bool> has_given_up{false};
+};
+
+/// Dies when the kernel has ended.
+void await_kernel(int) {
+  while (!wait_and_say::has_given_up.load(std::memory_order_acquire)) ::usleep(1000);
+  constexpr char const text[] = "the kernel has given up before this process dies\n";
+  [[maybe_unused]] auto const sent = ::write(STDERR_FILENO, text, sizeof text - 1);
+  ::_exit(3);
+}
 
 struct wait_in_second_block {
   void operator()(atl::device_team team, std::uint64_t const* word) const {
@@ -73,10 +91,11 @@ int misuse_kernels(char const* what) {
     (void)atl::make_device_team(other);
   }
   auto gpu = upcxx::make_gpu_allocator(1 << 20);
-  auto team = atl::make_device_team(gpu, upcxx::world(),
-                                    is("kernel_patience") ? -1
-                                    : is("kernel_killed") ? 0
-                                                          : 1);
+  auto team =
+      atl::make_device_team(gpu, upcxx::world(),
+                            is("kernel_patience")                                                       ? -1
+                            : is("kernel_killed") || is("kernel_left_for_ever") || is("kernel_aborted") ? 0
+                                                                                                        : 1);
   auto s = atl::make_stream(gpu);
   auto const words = gpu.allocate<std::uint64_t>(100);
   std::vector<std::uint64_t> const threes(100, 3);
@@ -111,6 +130,16 @@ int misuse_kernels(char const* what) {
   }
   if (is("kernel_left_waiting")) {
     on::launch(team, s, {1, 1}, wait_for{}, team, team.local(words), std::uint64_t{7});
+    upcxx::finalize();
+    return 0;
+  }
+  if (is("kernel_left_for_ever") || is("kernel_aborted")) {
+    on::launch(team, s, {1, 1}, wait_and_say{}, team, team.local(words));
+    for (int i = 0; i < 1000; ++i) upcxx::progress();
+    if (is("kernel_aborted")) {
+      static_cast<void>(std::signal(SIGABRT, &await_kernel));
+      UPCXX_ASSERT_ALWAYS(me != 0, "the program has found a mistake of its own");
+    }
     upcxx::finalize();
     return 0;
   }

@@ -57,6 +57,8 @@ class ranks {
   }
   [[nodiscard]] std::uint64_t* here(int r, std::size_t i) const { return &at(r)->words[i]; }
   [[nodiscard]] kernel_mailbox& box(int r) const { return at(r)->box; }
+  /// The host of a rank has kernels give up.
+  void end_waits(int r) { std::atomic_ref(at(r)->end).store(1, std::memory_order_release); }
 
   /// Every rank's kernel, of so many blocks each: `kernel(team, rank)`.
   template <class Kernel>
@@ -80,6 +82,7 @@ class ranks {
     alignas(64) on::team_words team{};
     alignas(64) std::array<std::uint64_t, words_each> words{};
     kernel_mailbox box{};
+    std::uint64_t end = 0;
     std::vector<on::range> ranges;
     std::array<on::partner, 2 * on::most_rounds> partners{};
     on::team_state state;
@@ -117,6 +120,7 @@ class ranks {
     v.across = v.ahead + on::most_rounds;
     v.own = &own.team;
     v.box = &own.box;
+    v.end = &own.end;
     own.state.view_of_host = v;
     own.state.by_host = true;
   }

@@ -274,6 +274,52 @@ TEST(device_waits, give_up_all_together_when_patience_is_over) {
   EXPECT_GT(t.waited_ns, 20'000'000U);
 }
 
+/// Without patience of their own.
+TEST(device_waits, give_up_when_the_host_says_that_nobody_comes_any_more) {
+  ranks some(2, reach::own);
+  some.stop_hosts();
+  std::atomic<int> waiting{0};
+  std::atomic<int> given_up{0};
+  std::thread host([&] {
+    while (waiting.load(std::memory_order_relaxed) != 7) atl::words::between_looks();
+    some.end_waits(0);
+  });
+  some.run(7, [&](device_team team, int r) {
+    if (r != 0) return;
+    auto const block = on::this_block();
+    std::uint64_t* const word = some.here(r, signals);
+    auto const* const pair = reinterpret_cast<atl::stamped const*>(some.here(r, pairs));
+    bool lost = false;
+    ++waiting;
+    switch (on::block::index()) {
+      case 0:
+        lost = !team.wait(block, word, 5);
+        break;
+      case 1:
+        lost = team.wait_any(word, 2, 5) == 2;
+        break;
+      case 2:
+        lost = !team.wait_all(block, word, 2, 5);
+        break;
+      case 3:
+        team.wait_stamped<std::uint64_t>(pair, 1, &lost);
+        break;
+      case 4:
+        lost = !team.barrier(block);
+        break;
+      case 5:
+        team.reduce_all(block, 1, on::plus{}, &lost);
+        break;
+      default:
+        lost = !team.get(block, some.word(1, 0), some.here(0, 5), 1);
+    }
+    given_up += lost ? 1 : 0;
+  });
+  host.join();
+  EXPECT_EQ(given_up, 7);
+  EXPECT_EQ(some.box(0).trouble.what, static_cast<std::uint64_t>(atl::engine::kernel_trouble::sort::none));
+}
+
 struct sum_of_two {
   template <class T>
   T operator()(T a, T b) const {

@@ -198,7 +198,8 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   std::memset(static_cast<void*>(t.box.local()), 0, sizeof(engine::kernel_mailbox));
   char* const box = t.view.find({global_ptr_access::owner(t.box), global_ptr_access::address(t.box)},
                                 sizeof(engine::kernel_mailbox));
-  if (box == nullptr) {
+  t.view.end = reinterpret_cast<std::uint64_t*>(engine::end_word_for_kernels(kind, t.device));
+  if (box == nullptr || t.view.end == nullptr) {
     check_failed(
         "make_device_team: the device does not reach the shared heap, where kernels talk to their host: it could not be pinned (a "
         "warning says why)");

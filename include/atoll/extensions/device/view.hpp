@@ -81,6 +81,7 @@ struct team_view {
   partner const* across = nullptr;  ///< the rank that differs in bit 0, 1, 2, ...
   team_words* own = nullptr;
   engine::kernel_mailbox* box = nullptr;
+  std::uint64_t* end = nullptr;   ///< see end_word_for_kernels()
   std::uint64_t patience_ns = 0;  ///< 0: without end
   std::uint32_t local_n = 0;
   std::uint32_t first = 0;      ///< world rank of the first of those
@@ -138,7 +139,7 @@ struct team_view {
     words::store_relaxed(&to.found, t.found);
     words::store_relaxed(&to.waited_ns, t.waited_ns);
     words::store_release(&to.what, static_cast<std::uint64_t>(what));
-    words::store_release(&box->end, 1);
+    words::store_release(end, 1);
   }
 
   /// Looks until `ready`; false if nobody will come any more. `now`: what was found, for reports.
@@ -151,7 +152,7 @@ struct team_view {
       std::uint64_t found = 0;
       if (ready(found)) return true;
       if (looks % looks_per_look_around == 0) {
-        if (words::load_relaxed(&box->end) != 0) return false;
+        if (words::load_relaxed(end) != 0) return false;
         if (patience_ns != 0) {
           std::uint64_t const now = words::now_ns();
           if (begun == 0) begun = now;

@@ -1,0 +1,13 @@
+#pragma once
+
+/// The end of waits in kernels of the program: of nobody who could still come (rank_page::kernels_end).
+
+namespace atl::engine {
+
+/// All waits of this rank's kernels give up.
+void end_kernel_waits() noexcept;
+/// Whether there are kernels that may wait: then they give up before this process dies of an error, a crash or SIGTERM, and with them those
+/// of the other ranks of the host.
+void release_kernels_at_death(bool some) noexcept;
+
+}  // namespace atl::engine
