@@ -73,13 +73,9 @@ constexpr char const* earlier_kernel =
 
 }  // namespace
 
-void cuda_driver::fail_copy(cu_result code, char const* what) const {
-  fatal("copy", "CUDA: %s failed: %s. %s", what, words(code).c_str(), earlier_kernel);
-}
-
 void cuda_driver::fail_stream(cu_result code, char const* what, gpu::stream s, int device) const {
-  fatal("stream", "CUDA: %s in stream %p of device %d failed: %s. %s", what, s.handle, device,
-        words(code).c_str(), earlier_kernel);
+  fatal(s.programs ? "stream" : "copy", "CUDA: %s in %sstream %p of device %d failed: %s. %s", what,
+        s.programs ? "" : "the library's ", s.handle, device, words(code).c_str(), earlier_kernel);
 }
 
 context cuda_driver::primary(int device) {
@@ -341,8 +337,10 @@ bool cuda_driver::must_flush(int device) const noexcept {
 
 void cuda_driver::flush(int device) {
   use const current(*this, device);
-  check_copy(cu_.flush_writes(flush_target_current_context, flush_to_owner),
-             "making data from a network visible");
+  cu_result const code = cu_.flush_writes(flush_target_current_context, flush_to_owner);
+  if (code == success) return;
+  fatal("copy", "CUDA: making data from a network visible to device %d failed: %s. %s", device,
+        words(code).c_str(), earlier_kernel);
 }
 
 // Host memory

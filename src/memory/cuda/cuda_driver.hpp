@@ -88,10 +88,9 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool has_additions() const noexcept override { return true; }
   bool can_add(int device) override;
   bool add(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
-  void check_stream(gpu::stream s) override;
+  void check_stream(gpu::stream s, int device) override;
   void record(int device, gpu::event e, gpu::stream s) override;
-  bool happened(gpu::event e) override;
-  bool has_come(gpu::event e, int device, gpu::stream s) override;
+  bool happened(gpu::event e, int device, gpu::stream s) override;
 
  private:
   /// The library's kernels on a device.
@@ -133,20 +132,12 @@ class cuda_driver final : public gpu::driver {
   }
   [[nodiscard]] std::string words(cu_result code) const;
   void check(cu_result code, char const* what, std::uint64_t bytes = 0) const;
-  void check_copy(cu_result code, char const* what) const {
-    if (code != success) [[unlikely]]
-      fail_copy(code, what);
-  }
-  [[noreturn]] ATOLL_COLD void fail_copy(cu_result code, char const* what) const;
+  /// `what`: the call, or what it has found failed. Says whose stream it is.
   [[noreturn]] ATOLL_COLD void fail_stream(cu_result code, char const* what, gpu::stream s, int device) const;
-  /// Whose stream it is decides what there is to tell.
-  void check_start(cu_result code, char const* what, gpu::stream s, int device) const {
-    if (code == success) [[likely]]
-      return;
-    if (s.programs) fail_stream(code, what, s, device);
-    fail_copy(code, what);
+  void check_stream(cu_result code, char const* what, gpu::stream s, int device) const {
+    if (code != success) [[unlikely]]
+      fail_stream(code, what, s, device);
   }
-  cu_result query(gpu::event e) const;
   template <class Call>
   cu_result on_stream(int device, gpu::stream s, Call&& call);
   /// Whether the whole range lies in memory that somebody registered.

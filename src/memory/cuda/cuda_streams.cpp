@@ -53,8 +53,8 @@ void cuda_driver::drop_event(int device, gpu::event e) noexcept {
 }
 
 void cuda_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
-  check_start(on_stream(device, s, [&] { return cu_.copy_async(to, from, bytes, static_cast<stream>(s)); }),
-              "starting a copy", s, device);
+  check_stream(on_stream(device, s, [&] { return cu_.copy_async(to, from, bytes, static_cast<stream>(s)); }),
+               "starting a copy", s, device);
 }
 
 void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) {
@@ -75,7 +75,8 @@ void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range 
     cu_result const code = cu_.copy_batch(batch_to_.data(), batch_from_.data(), batch_bytes_.data(),
                                           ranges.size(), &how, &first, 1, &failed, static_cast<stream>(s));
     if (code == success) return;
-    if (code != error_not_supported && code != error_invalid_value) check_copy(code, "starting copies");
+    if (code != error_not_supported && code != error_invalid_value)
+      fail_stream(code, "starting copies", s, device);
     // This system does not take them together. Copies that were started all the same may be repeated.
     cu_.copy_batch = nullptr;
   }
@@ -85,7 +86,7 @@ void cuda_driver::copy_all(int device, gpu::stream s, std::span<gpu::copy_range 
 void cuda_driver::copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
                               int from_device, std::size_t bytes) {
   use const current(*this, device);
-  check_start(
+  check_stream(
       cu_.copy_peer_async(to, primary(to_device), from, primary(from_device), bytes, static_cast<stream>(s)),
       "starting a copy between devices", s, device);
 }
@@ -317,34 +318,23 @@ void cuda_driver::wait_and_write(int device, gpu::stream s, gpu::address word, s
   if (code != success) fail_stream(code, "a wait for a signal and a write of it", s, device);
 }
 
-void cuda_driver::check_stream(gpu::stream s) {
+void cuda_driver::check_stream(gpu::stream s, int device) {
   beside_captures const allowed(cu_);
   cu_result const code = cu_.stream_query(static_cast<stream>(s));
-  if (code != error_not_ready) check_copy(code, "a copy");
+  if (code != error_not_ready) check_stream(code, "a copy", s, device);
 }
 
 void cuda_driver::record(int device, gpu::event e, gpu::stream s) {
-  check_start(
+  check_stream(
       on_stream(device, s, [&] { return cu_.event_record(static_cast<event>(e), static_cast<stream>(s)); }),
       s.programs ? "a mark" : "marking a copy", s, device);
 }
 
-cu_result cuda_driver::query(gpu::event e) const {
+bool cuda_driver::happened(gpu::event e, int device, gpu::stream s) {
   beside_captures const allowed(cu_);
-  return cu_.event_query(static_cast<event>(e));
-}
-
-bool cuda_driver::happened(gpu::event e) {
-  cu_result const code = query(e);
+  cu_result const code = cu_.event_query(static_cast<event>(e));
   if (code == error_not_ready) return false;
-  check_copy(code, "a copy");
-  return true;
-}
-
-bool cuda_driver::has_come(gpu::event e, int device, gpu::stream s) {
-  cu_result const code = query(e);
-  if (code == error_not_ready) return false;
-  if (code != success) fail_stream(code, "what was started", s, device);
+  check_stream(code, s.programs ? "what was started" : "a copy", s, device);
   return true;
 }
 

@@ -209,13 +209,11 @@ class driver {
   /// Adds to a word that the device reaches with atomics, ordered as write(); false, and nothing was done, if the driver has no way to do that.
   virtual bool add(int /*device*/, stream /*s*/, address /*word*/, std::uint64_t /*value*/) { return false; }
 
-  /// Ends the job with the driver's words if something on the stream has failed.
-  virtual void check_stream(stream s) = 0;
+  /// Ends the job with the driver's words, the stream and its device if something on the stream has failed.
+  virtual void check_stream(stream s, int device) = 0;
   virtual void record(int device, event e, stream s) = 0;
-  /// Whether everything before the event's last record has happened.
-  virtual bool happened(event e) = 0;
-  /// The same of one in a stream of the program, which errors are told with.
-  virtual bool has_come(event e, int /*device*/, stream /*s*/) { return happened(e); }
+  /// Whether everything before the event's last record, which was in that stream, has happened. Errors as above.
+  virtual bool happened(event e, int device, stream s) = 0;
 
  protected:
   driver() = default;

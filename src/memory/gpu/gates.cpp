@@ -26,7 +26,7 @@ gates::~gates() {
     int const device = static_cast<int>(i);
     // A driver may forget what is left in a stream that ends.
     driver_.record(device, each->seen, each->queue);
-    while (!driver_.happened(each->seen)) {
+    while (!driver_.happened(each->seen, device, each->queue)) {
     }
     driver_.drop_event(device, each->seen);
     driver_.drop_stream(device, each->queue);
@@ -63,6 +63,7 @@ gates::watch& gates::watch_on(int device) {
   auto& found = watches_[static_cast<std::size_t>(device)];
   if (found == nullptr) {
     found = std::make_unique<watch>();
+    found->device = device;
     found->queue = make_stream(driver_, device);
     found->seen = make_event(driver_, device);
     std::string why_not;
@@ -101,7 +102,7 @@ bool gates::open_if(line& first, std::uint64_t now) {
 
 bool gates::look(watch& with) {
   if (!with.looked_for.empty()) {
-    if (!driver_.happened(with.seen)) return false;
+    if (!driver_.happened(with.seen, with.device, with.queue)) return false;
     bool const full = with.looked_for.size() == watch::most;
     bool moved = false;
     for (std::size_t i = 0; i < with.looked_for.size(); ++i) {
@@ -131,7 +132,7 @@ bool gates::poll() {
   }
   for (line_name each = lines_.begin(); each != lines_.end(); ++each) {
     awaited const& first = each->waits.front();
-    if (!each->has_come) each->has_come = driver_.has_come(first.come, each->device, {each->on, true});
+    if (!each->has_come) each->has_come = driver_.happened(first.come, each->device, {each->on, true});
     if (!each->has_come) continue;
     if (first.word.segment != nullptr) {
       watch& by = watch_on(segment_of(first.word)->device());

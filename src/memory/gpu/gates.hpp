@@ -58,6 +58,7 @@ class gates {
     struct alignas(4096) page {
       std::array<std::uint64_t, most> words;
     };
+    int device = 0;
     stream queue;
     event seen = nullptr;
     std::unique_ptr<page> found = std::make_unique<page>();

@@ -347,10 +347,10 @@ bool gpu_kind::complete(lane& on, mark& m) {
   if (m.happened == nullptr) {
     if (on.line->word.load(std::memory_order_acquire) >= m.value) return true;
     // A device that has failed writes no word.
-    if (++m.looks % looks_per_check == 0) driver_->check_stream(on.queue);
+    if (++m.looks % looks_per_check == 0) driver_->check_stream(on.queue, on.device);
     return false;
   }
-  if (!driver_->happened(m.happened)) return false;
+  if (!driver_->happened(m.happened, on.device, on.queue)) return false;
   events_.give_back(on.device, m.happened);
   return true;
 }

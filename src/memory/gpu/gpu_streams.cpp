@@ -228,7 +228,7 @@ bool gpu_streams::add_at_home(stream_handle s, copy_end word, std::uint64_t valu
   event const read = events_.take(device);
   driver_.copy(device, {s, true}, reinterpret_cast<std::uintptr_t>(&sum), place_of(word), sizeof sum);
   driver_.record(device, read, {s, true});
-  while (!driver_.happened(read)) {
+  while (!driver_.happened(read, device, {s, true})) {
   }
   events_.give_back(device, read);
   sum += value;
@@ -263,7 +263,7 @@ bool gpu_streams::poll() {
   bool moved = gates_.poll();
   for (auto line = waited_for_.begin(); line != waited_for_.end();) {
     while (!line->left.empty() &&
-           driver_.has_come(line->left.front().happened, line->device, {line->stream, true})) {
+           driver_.happened(line->left.front().happened, line->device, {line->stream, true})) {
       reported const first = line->left.front();
       line->left.pop_front();
       events_.give_back(line->device, first.happened);

@@ -66,7 +66,7 @@ void private_staging::copy_part(int device, stream s, address to, address from, 
     buffer& one = all_[next_];
     next_ = (next_ + 1) % buffers;
     wait_for(one);
-    one = {events_.take(device), device};
+    one = {events_.take(device), device, s};
     streaming_copy_cold(place, pointer_to(from + done), piece);
     driver_.copy(device, s, to + done, reinterpret_cast<address>(place), piece);
     driver_.record(device, one.read, s);
@@ -76,7 +76,7 @@ void private_staging::copy_part(int device, stream s, address to, address from, 
 
 void private_staging::wait_for(buffer& which) {
   if (which.read == nullptr) return;
-  while (!driver_.happened(which.read)) {
+  while (!driver_.happened(which.read, which.device, which.in)) {
   }
   events_.give_back(which.device, which.read);
   which.read = nullptr;

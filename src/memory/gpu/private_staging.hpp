@@ -38,6 +38,7 @@ class private_staging {
   struct buffer {
     event read = nullptr;  ///< by the device, when it has happened; null: nothing is to be read
     int device = 0;
+    stream in;
   };
 
   /// The driver's calls for each piece take 5 to 8 us, so pieces are long; and shorter at the end, as nothing hides how long the last one takes

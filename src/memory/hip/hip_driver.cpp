@@ -105,13 +105,6 @@ void hip_driver::check(hip_result code, char const* what, std::uint64_t bytes) c
                                           settings::format_bytes(bytes).c_str(), words(code).c_str()));
 }
 
-void hip_driver::fail_copy(hip_result code, char const* what) const {
-  fatal("copy",
-        "HIP: %s failed: %s. An error that the runtime reports here may come from an earlier kernel "
-        "of the program",
-        what, words(code).c_str());
-}
-
 int hip_driver::attribute(int device, int which) const noexcept {
   int value = 0;
   return good(hip_.device_attribute(&value, which, device)) ? value : 0;

@@ -61,9 +61,8 @@ class hip_driver final : public gpu::driver {
   void drop_gate(int device, gpu::address gate) noexcept override;
   void wait(int device, gpu::stream s, gpu::address gate, std::uint64_t value, comparison c) override;
   void record(int device, gpu::event e, gpu::stream s) override;
-  bool happened(gpu::event e) override;
-  bool has_come(gpu::event e, int device, gpu::stream s) override;
-  void check_stream(gpu::stream s) override;
+  bool happened(gpu::event e, int device, gpu::stream s) override;
+  void check_stream(gpu::stream s, int device) override;
 
  private:
   class use;
@@ -75,17 +74,15 @@ class hip_driver final : public gpu::driver {
   /// Whether a call succeeded. If not, its error is no longer the thread's last.
   bool good(hip_result code) const noexcept;
   void check(hip_result code, char const* what, std::uint64_t bytes = 0) const;
-  void check_copy(hip_result code, char const* what) const {
-    if (code != success) [[unlikely]]
-      fail_copy(code, what);
-  }
-  [[noreturn]] ATOLL_COLD void fail_copy(hip_result code, char const* what) const;
   /// Whether the whole range lies in memory that somebody registered.
   [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
-  /// Whose stream it is decides what there is to tell.
-  void check_start(hip_result code, char const* what, gpu::stream s, int device) const;
+  /// `what`: the call, or what it has found failed. Says whose stream it is.
   [[noreturn]] ATOLL_COLD void fail_stream(hip_result code, char const* what, gpu::stream s,
                                            int device) const;
+  void check_stream(hip_result code, char const* what, gpu::stream s, int device) const {
+    if (code != success) [[unlikely]]
+      fail_stream(code, what, s, device);
+  }
   void need_streams() const;
   void note_used(int device) noexcept { used_[static_cast<std::size_t>(device)] = true; }
   gpu::block map(memory_handle handle, std::uint64_t whole, int device);

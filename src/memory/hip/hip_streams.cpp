@@ -7,15 +7,11 @@
 namespace atl::memory::hip {
 
 void hip_driver::fail_stream(hip_result code, char const* what, gpu::stream s, int device) const {
-  fatal("stream", "HIP: %s in stream %p of device %d failed: %s", what, s.handle, device,
-        words(code).c_str());
-}
-
-void hip_driver::check_start(hip_result code, char const* what, gpu::stream s, int device) const {
-  if (code == success) [[likely]]
-    return;
-  if (s.programs) fail_stream(code, what, s, device);
-  fail_copy(code, what);
+  fatal(
+      s.programs ? "stream" : "copy",
+      "HIP: %s in %sstream %p of device %d failed: %s. An error that the runtime reports here may come from "
+      "an earlier kernel of the program",
+      what, s.programs ? "" : "the library's ", s.handle, device, words(code).c_str());
 }
 
 gpu::stream hip_driver::make_stream(int device) {
@@ -45,14 +41,14 @@ void hip_driver::drop_event(int device, gpu::event e) noexcept {
 
 void hip_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
   use const current(*this, device);
-  check_start(hip_.copy_async(place(to), place(from), bytes, copy_any, static_cast<stream>(s)),
-              "starting a copy", s, device);
+  check_stream(hip_.copy_async(place(to), place(from), bytes, copy_any, static_cast<stream>(s)),
+               "starting a copy", s, device);
 }
 
 void hip_driver::copy_across(int device, gpu::stream s, gpu::address to, int to_device, gpu::address from,
                              int from_device, std::size_t bytes) {
   use const current(*this, device);
-  check_start(
+  check_stream(
       hip_.copy_peer_async(place(to), to_device, place(from), from_device, bytes, static_cast<stream>(s)),
       "starting a copy between devices", s, device);
 }
@@ -140,28 +136,20 @@ void hip_driver::wait(int device, gpu::stream s, gpu::address gate, std::uint64_
 
 void hip_driver::record(int device, gpu::event e, gpu::stream s) {
   use const current(*this, device);
-  check_start(hip_.event_record(static_cast<event>(e), static_cast<stream>(s)),
-              s.programs ? "a mark" : "marking a copy", s, device);
+  check_stream(hip_.event_record(static_cast<event>(e), static_cast<stream>(s)),
+               s.programs ? "a mark" : "marking a copy", s, device);
 }
 
-bool hip_driver::happened(gpu::event e) {
-  hip_result const code = hip_.event_query(static_cast<event>(e));
-  if (code == success) return true;
-  good(code);
-  if (code != error_not_ready) fail_copy(code, "a copy");
-  return false;
-}
-
-bool hip_driver::has_come(gpu::event e, int device, gpu::stream s) {
+bool hip_driver::happened(gpu::event e, int device, gpu::stream s) {
   hip_result const code = hip_.event_query(static_cast<event>(e));
   if (good(code)) return true;
-  if (code != error_not_ready) fail_stream(code, "what was started", s, device);
+  if (code != error_not_ready) fail_stream(code, s.programs ? "what was started" : "a copy", s, device);
   return false;
 }
 
-void hip_driver::check_stream(gpu::stream s) {
+void hip_driver::check_stream(gpu::stream s, int device) {
   hip_result const code = hip_.stream_query(static_cast<stream>(s));
-  if (!good(code) && code != error_not_ready) fail_copy(code, "a copy");
+  if (!good(code) && code != error_not_ready) fail_stream(code, "a copy", s, device);
 }
 
 }  // namespace atl::memory::hip

@@ -109,8 +109,8 @@ void ze_driver::check(ze_result code, char const* what) const {
   if (code != success) throw segment_error(format("Level Zero: cannot %s: %s", what, words(code).c_str()));
 }
 
-void ze_driver::fail_copy(ze_result code, char const* what) const {
-  fatal("copy", "Level Zero: %s failed: %s", what, words(code).c_str());
+void ze_driver::fail_copy(ze_result code, char const* what, int device) const {
+  fatal("copy", "Level Zero: %s of device %d failed: %s", what, device, words(code).c_str());
 }
 
 std::string ze_driver::version() const {
@@ -297,10 +297,10 @@ gpu::event ze_driver::make_event(int) {
 
 void ze_driver::drop_event(int, gpu::event e) noexcept { ze_.event_destroy(static_cast<ze_event>(e)); }
 
-void ze_driver::copy(int, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
+void ze_driver::copy(int device, gpu::stream s, gpu::address to, gpu::address from, std::size_t bytes) {
   check_copy(
       ze_.append_copy(static_cast<command_list>(s), place(to), place(from), bytes, nullptr, 0, nullptr),
-      "starting a copy");
+      "starting a copy", device);
 }
 
 void ze_driver::copy_across(int, gpu::stream, gpu::address to, int to_device, gpu::address from,
@@ -308,36 +308,37 @@ void ze_driver::copy_across(int, gpu::stream, gpu::address to, int to_device, gp
   std::size_t const chunk = std::min(bytes, staged_bytes);
   host_memory_description const wanted;
   void* buffer = nullptr;
-  check_copy(ze_.memory_alloc_host(context_, &wanted, chunk, 0, &buffer), "allocating memory for a copy");
+  check_copy(ze_.memory_alloc_host(context_, &wanted, chunk, 0, &buffer), "allocating memory for a copy",
+             from_device);
   command_list const out = make_list(from_device, mode_synchronous);
   command_list const in = make_list(to_device, mode_synchronous);
   for (std::size_t done = 0; done < bytes; done += chunk) {
     std::size_t const now = std::min(chunk, bytes - done);
     check_copy(ze_.append_copy(out, buffer, place(from + done), now, nullptr, 0, nullptr),
-               "a copy to the host");
+               "a copy to the host", from_device);
     check_copy(ze_.append_copy(in, place(to + done), buffer, now, nullptr, 0, nullptr),
-               "a copy from the host");
+               "a copy from the host", to_device);
   }
   ze_.list_destroy(out);
   ze_.list_destroy(in);
   ze_.memory_free(context_, buffer);
 }
 
-void ze_driver::write(int, gpu::stream, gpu::address, std::uint64_t) {
-  fail_copy(error_unsupported_feature, "announcing a copy");
+void ze_driver::write(int device, gpu::stream, gpu::address, std::uint64_t) {
+  fail_copy(error_unsupported_feature, "announcing a copy", device);
 }
 
-void ze_driver::record(int, gpu::event e, gpu::stream s) {
+void ze_driver::record(int device, gpu::event e, gpu::stream s) {
   // Lists need not execute in order; a barrier waits for everything before it.
-  check_copy(ze_.event_reset(static_cast<ze_event>(e)), "marking a copy");
+  check_copy(ze_.event_reset(static_cast<ze_event>(e)), "marking a copy", device);
   check_copy(ze_.append_barrier(static_cast<command_list>(s), static_cast<ze_event>(e), 0, nullptr),
-             "marking a copy");
+             "marking a copy", device);
 }
 
-bool ze_driver::happened(gpu::event e) {
+bool ze_driver::happened(gpu::event e, int device, gpu::stream) {
   ze_result const code = ze_.event_status(static_cast<ze_event>(e));
   if (code == not_ready) return false;
-  check_copy(code, "a copy");
+  check_copy(code, "a copy", device);
   return true;
 }
 

@@ -50,9 +50,9 @@ class ze_driver final : public gpu::driver {
   [[nodiscard]] bool can_write(int) const noexcept override { return false; }
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
   void record(int device, gpu::event e, gpu::stream s) override;
-  bool happened(gpu::event e) override;
+  bool happened(gpu::event e, int device, gpu::stream s) override;
   /// For words that write() announces, so never called.
-  void check_stream(gpu::stream) override {}
+  void check_stream(gpu::stream, int) override {}
 
  private:
   ze_driver() = default;
@@ -60,11 +60,11 @@ class ze_driver final : public gpu::driver {
   [[nodiscard]] std::uint32_t copy_group(int device) const;
   [[nodiscard]] command_list make_list(int device, std::uint32_t mode) const;
   void check(ze_result code, char const* what) const;
-  void check_copy(ze_result code, char const* what) const {
+  void check_copy(ze_result code, char const* what, int device) const {
     if (code != success) [[unlikely]]
-      fail_copy(code, what);
+      fail_copy(code, what, device);
   }
-  [[noreturn]] ATOLL_COLD void fail_copy(ze_result code, char const* what) const;
+  [[noreturn]] ATOLL_COLD void fail_copy(ze_result code, char const* what, int device) const;
 
   api ze_;
   ze_driver_handle driver_ = nullptr;

@@ -402,7 +402,7 @@ TEST_F(cuda_death_test, a_copy_that_fails_ends_the_job_with_the_drivers_words) {
   alignas(4096) static announcement_line lines[1];
   auto const fail = [&](char const* what, bool announced) {
     auto const kind = open(what);
-    auto const segment = kind->create(0, mib, nullptr);
+    auto const segment = kind->create(1, mib, nullptr);
     kind->know_host_memory(lines, sizeof lines);
     kind->use_announcements(lines);
     std::vector<int> order;
@@ -415,9 +415,13 @@ TEST_F(cuda_death_test, a_copy_that_fails_ends_the_job_with_the_drivers_words) {
     fake_->hold(false);
     wait(*kind, order, 1);
   };
-  EXPECT_DEATH(fail("fail_copy=1", false), "CUDA: a copy failed: an illegal memory access was encountered");
-  EXPECT_DEATH(fail("fail_copy=1", true), "CUDA: a copy failed: an illegal memory access was encountered");
-  EXPECT_DEATH(fail("refuse=submit", false), "CUDA: starting a copy failed: operation not supported");
+  auto const failed = [](char const* what) {
+    return "pid [0-9]+ .*copy: CUDA: " + std::string(what) +
+           " in the library's stream 0x.* of device 1 failed: ";
+  };
+  EXPECT_DEATH(fail("fail_copy=1", false), failed("a copy") + "an illegal memory access was encountered");
+  EXPECT_DEATH(fail("fail_copy=1", true), failed("a copy") + "an illegal memory access was encountered");
+  EXPECT_DEATH(fail("refuse=submit", false), failed("starting a copy") + "operation not supported");
   // In a stream of the program, with that and its device.
   auto const fail_in_stream = [&](char const* what) {
     auto const kind = open(what);

@@ -30,7 +30,8 @@ struct with_hip {
   static constexpr char const* refused = "the HIP runtime does not start: operation not supported";
   static constexpr char const* version = "HIP runtime 6.2\n";
   static constexpr char const* full = "HIP device 0: cannot allocate 5 MiB: out of memory";
-  static constexpr char const* failed = "HIP: a copy failed: an illegal memory access";
+  static constexpr char const* failed =
+      "HIP: a copy in the library's stream 0x.* of device 0 failed: an illegal memory access";
 };
 struct with_ze {
   using driver = ze::ze_driver;
@@ -41,7 +42,7 @@ struct with_ze {
   static constexpr char const* refused = "Level Zero does not start: unsupported feature";
   static constexpr char const* version = "Level Zero 1.3\n";
   static constexpr char const* full = "Level Zero device 0: cannot allocate 5 MiB: out of device memory";
-  static constexpr char const* failed = "Level Zero: a copy failed: device lost";
+  static constexpr char const* failed = "Level Zero: a copy of device 0 failed: device lost";
 };
 
 template <class Vendor>
