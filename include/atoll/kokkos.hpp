@@ -12,8 +12,7 @@
 /// The namespace is atl::kokkos, since `atoll` is a function of the C library.
 ///
 /// This is tested with Kokkos' Serial back end over shared heaps and simulated devices, and with its CUDA
-/// back end on GPUs, where nvcc compiles the program; kernel_view() and remote_view have only been compiled with
-/// the latter. Its other back ends on devices are not provided for.
+/// back end on GPUs, where nvcc compiles the program. Its other back ends on devices are not provided for.
 
 #include <atoll/extensions/kokkos/copy.hpp>
 #include <atoll/extensions/kokkos/kernel_view.hpp>
