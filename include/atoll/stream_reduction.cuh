@@ -16,49 +16,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <atoll/device.cuh>
 #include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/detail/kept_team.hpp>
+#include <atoll/extensions/device/operations.hpp>
 #include <atoll/extensions/stream/matching_calls.hpp>
+#include <atoll/extensions/stream/reductions_by_hosts.hpp>
+#include <atoll/extensions/stream/reductions_by_library.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/dist_object.hpp>
 #include <upcxx/persona.hpp>
-#include <upcxx/promise.hpp>
-#include <upcxx/rpc.hpp>
-#include <upcxx/serialization.hpp>
 
 namespace atl::inline UPCXX_MODE {
 
 namespace device {
-
-// Operations for kernels.
-
-struct plus {
-  template <class T>
-  ATOLL_ANYWHERE T operator()(T const& a, T const& b) const {
-    return a + b;
-  }
-};
-struct least {
-  template <class T>
-  ATOLL_ANYWHERE T operator()(T const& a, T const& b) const {
-    return b < a ? b : a;
-  }
-};
-struct greatest {
-  template <class T>
-  ATOLL_ANYWHERE T operator()(T const& a, T const& b) const {
-    return a < b ? b : a;
-  }
-};
 
 /// What kernels of reductions know.
 struct reduction_view {
@@ -111,11 +89,6 @@ ATOLL_ANYWHERE inline bool is_last_block(std::uint64_t* own) {
 ATOLL_ANYWHERE inline void end_reduction(std::uint64_t* own, std::uint64_t number) {
   words::store_relaxed(own + 1, 0);
   words::store_relaxed(own, number);
-}
-
-/// Who stores the result of a reduction.
-ATOLL_ANYWHERE inline bool has_result(std::int32_t rank, std::int32_t root) {
-  return root < 0 || rank == root;
 }
 
 /// Few elements: each is sent to all with the number of the reduction, so that one way is all there is.
@@ -252,75 +225,6 @@ struct reduce_many {
   }
 };
 
-/// What hosts do where devices do not reach each other: rank 0 of the team has it all. Of the master persona, whose rpcs change it, so there
-/// is no lock.
-struct host_reductions {
-  explicit host_reductions(std::int32_t of) : ranks(static_cast<std::size_t>(of)) {}
-  using combination = std::function<std::vector<char>(std::vector<std::vector<char>> const&)>;
-  struct gathered {
-    std::vector<std::vector<char>> parts;
-    std::size_t come = 0;
-    combination combine;
-    std::int32_t root = -1;  ///< negative: all want the result
-  };
-  std::size_t ranks;
-  std::unordered_map<std::uint64_t, gathered> open;                             ///< by number, at rank 0
-  std::unordered_map<std::uint64_t, upcxx::promise<std::vector<char>>> wanted;  ///< by number
-};
-using shared_reductions = upcxx::dist_object<host_reductions>;
-
-inline void finish_by_hosts(shared_reductions& all, std::uint64_t number) {
-  auto const found = all->open.find(number);
-  host_reductions::gathered& g = found->second;
-  if (g.come != all->ranks || !g.combine) return;
-  for (std::size_t r = 1; r < g.parts.size(); ++r) {
-    if (g.parts[r].size() == g.parts[0].size()) continue;
-    check_failed(
-        "stream_reduction::reduce_all: rank %d gives %zu bytes, and rank %d gives %zu: all arrays must have one "
-        "size",
-        static_cast<int>(all.team()[0]), g.parts[0].size(),
-        static_cast<int>(all.team()[static_cast<upcxx::intrank_t>(r)]), g.parts[r].size());
-  }
-  std::vector<char> const result = g.combine(g.parts);
-  std::int32_t const root = g.root;
-  all->open.erase(found);
-  for (std::int32_t r = 0; r < static_cast<std::int32_t>(all->ranks); ++r) {
-    upcxx::rpc_ff(
-        all.team(), r,
-        [](shared_reductions& here, std::uint64_t which, std::vector<char> const& bytes) {
-          auto const asked = here->wanted.find(which);
-          upcxx::promise<std::vector<char>> answer = asked->second;
-          here->wanted.erase(asked);
-          answer.fulfill_result(bytes);
-        },
-        all, number, has_result(r, root) ? result : std::vector<char>());
-  }
-}
-
-/// Nothing where the result is not wanted. By the master persona.
-inline upcxx::future<std::vector<char>> reduce_by_hosts(shared_reductions& all, std::uint64_t number,
-                                                        std::int32_t root, std::vector<char> part,
-                                                        host_reductions::combination combine) {
-  upcxx::promise<std::vector<char>> const answer;
-  all->wanted.emplace(number, answer);
-  if (all.team().rank_me() == 0) {
-    all->open[number].combine = std::move(combine);
-    all->open[number].root = root;
-    all->open[number].parts.resize(all->ranks);
-  }
-  upcxx::rpc_ff(
-      all.team(), 0,
-      [](shared_reductions& here, std::uint64_t which, std::int32_t from, std::vector<char> const& bytes) {
-        host_reductions::gathered& g = here->open[which];
-        g.parts.resize(here->ranks);
-        g.parts[static_cast<std::size_t>(from)] = bytes;
-        ++g.come;
-        finish_by_hosts(here, which);
-      },
-      all, number, all.team().rank_me(), std::move(part));
-  return answer.get_future();
-}
-
 }  // namespace device
 
 /// Reductions over the ranks of a team, of arrays in an allocator's segments, for all or for one. All ranks make the same calls
@@ -334,8 +238,8 @@ class stream_reduction {
   template <class T>
   using pointer = upcxx::global_ptr<T, Device::kind>;
 
-  /// Takes 32 bytes for each of `few` elements and rank from the allocator, unless hosts do the reductions; it must
-  /// be active and stay. Collective over the team.
+  /// Takes 32 bytes for each of `few` elements and rank from the allocator, 8 and what stream_collectives takes where kernels
+  /// of the library do the reductions, and nothing where hosts do; it must be active and stay. Collective over the team.
   ///
   /// @throws          upcxx::bad_shared_alloc on all ranks if one has no room.
   /// @param few       up to so many elements go the fastest way; the same on all ranks.
@@ -343,14 +247,20 @@ class stream_reduction {
   /// @progress        user.
   explicit stream_reduction(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world(),
                             std::size_t few = 8192, double patience = 0)
-      : gpu_(&gpu),
-        over_(over),
-        team_(make_device_team(gpu, over, patience)),
-        made_(std::make_unique<detail::matching_calls>("stream_reduction", over)) {
+      : gpu_(&gpu), over_(over), made_(std::make_unique<detail::matching_calls>("stream_reduction", over)) {
+    ATOLL_CHECK(gpu.is_active(),
+                "atl::stream_reduction: the allocator is not active: no device, or destroyed");
     detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
+    auto const on_all = [&over](bool here) {
+      return upcxx::reduce_all(here ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
+    };
+    kernels_run_ = on_all(device::kernels_run<Compiler>(Device::kind));
+    if (kernels_run_) team_.emplace(make_device_team(gpu, over, patience));
     // The hosts do it if any of the devices does not reach all others, and need no memory there.
-    by_kernels_ = upcxx::reduce_all(reaches_all() ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
+    by_kernels_ = kernels_run_ && on_all(reaches_all());
     if (!by_kernels_) {
+      end_team();
+      if (!kernels_run_) by_library_.make(gpu, over, few);
       hosts_ = std::make_unique<upcxx::dist_object<device::host_reductions>>(over, over.rank_n());
       return;
     }
@@ -362,10 +272,10 @@ class stream_reduction {
     auto* const peers = reinterpret_cast<std::uint64_t*>(image.data() + bytes);
     for (std::size_t r = 0; r < ranks; ++r) {
       auto const theirs = all.fetch(static_cast<upcxx::intrank_t>(r)).wait();
-      peers[r] = reinterpret_cast<std::uint64_t>(team_.local(theirs, bytes));
+      peers[r] = reinterpret_cast<std::uint64_t>(team_->local(theirs, bytes));
     }
     upcxx::copy(image.data(), own_, image.size()).wait();
-    auto* const here = team_.local(own_, image.size());
+    auto* const here = team_->local(own_, image.size());
     view_.peers = reinterpret_cast<std::uint64_t const*>(here + bytes);
     view_.few = few;
     upcxx::barrier(over);  // nobody writes before all is zero
@@ -375,9 +285,15 @@ class stream_reduction {
   ~stream_reduction() { ATOLL_CHECK(made_ == nullptr, "atl::stream_reduction: destroy() it before it goes"); }
 
   /// What follows in the stream finds in `out` the reduction of all ranks' `in`, in the order of the ranks:
-  /// equal bits on all, in every run. Both are n elements of the allocator's memory, or the same array. Where
-  /// devices do not reach each other, or are more than 16, hosts do it when the stream comes there, as copies
-  /// with on_stream() that a device cannot do; that takes progress of the master persona, too.
+  /// equal bits on all, in every run. Both are n elements of the allocator's memory, or the same array.
+  ///
+  /// - Kernels of the program do it on CUDA devices, if nvcc has compiled the file, and on simulated ones, where all devices
+  ///   reach each other and are at most 16.
+  /// - If another compiler has, kernels of the library do it on CUDA devices for device::plus, least and greatest, and
+  ///   elements that are float, double or signed integers. They move all arrays to all ranks, as many elements at a time as
+  ///   the object was made for.
+  /// - Else hosts do it when the stream comes there, as copies with on_stream() that a device cannot do. That takes progress
+  ///   of the master persona, too, and ends the job, in words, if the stream is captured.
   ///
   /// @param op  associative, for kernels: device::plus, least, greatest, or the like.
   template <class T, class Op>
@@ -411,8 +327,9 @@ class stream_reduction {
     upcxx::barrier(*over_);
     made_.reset();
     hosts_.reset();
+    by_library_.end();
     if (!own_.is_null()) gpu_->deallocate(std::exchange(own_, pointer<char>()));
-    team_.destroy();
+    end_team();
   }
 
  private:
@@ -432,13 +349,19 @@ class stream_reduction {
     ATOLL_CHECK(
         in == out || out - in >= static_cast<std::ptrdiff_t>(n) || in - out >= static_cast<std::ptrdiff_t>(n),
         "%s: source and destination overlap; they may be the same, or apart", call);
-    if (!by_kernels_) return by_hosts(s, root, in, out, n, op);
+    if (!by_kernels_) {
+      if constexpr (device::is_known_to_library<T, Op>) {
+        if (by_library_.exist()) return by_library_.template start<T, Op>(s, root, in, out, n);
+      }
+      if (s.is_captured()) refuse_capture(call);
+      return by_hosts(s, root, in, out, n, op);
+    }
     if (n <= view_.few) {
       // As few threads as there is work for: they start sooner, and one block does not have to be counted.
       auto const threads = std::min<std::size_t>((n + warp - 1) / warp * warp, most_threads);
       start(s, std::min((n + threads - 1) / threads, most_few_blocks), static_cast<unsigned>(threads),
-            device::reduce_few<T, Op>{}, view_, static_cast<T const*>(team_.local(in, n)),
-            team_.local(out, n), n, root, op);
+            device::reduce_few<T, Op>{}, view_, static_cast<T const*>(team_->local(in, n)),
+            team_->local(out, n), n, root, op);
     } else {
       using access = upcxx::detail::global_ptr_access;
       using kernel = device::reduce_many<T, Op>;
@@ -452,13 +375,25 @@ class stream_reduction {
   }
   /// Whether kernels of this rank's device reach the segments of all ranks, and are made for so many.
   [[nodiscard]] bool reaches_all() const {
-    device::team_state const& t = team_.state();
+    device::team_state const& t = team_->state();
     bool reached = over_->rank_n() <= device::reduce_many<double, device::plus>::most_ranks &&
                    t.view.local_n == static_cast<std::uint32_t>(over_->rank_n());
     for (device::range const& r : t.ranges) {
       reached = reached && (r.here != 0 || device::team_view::is_heap({r.owner, r.begin}));
     }
     return reached;
+  }
+  void end_team() {
+    if (team_) team_->destroy();
+    team_.reset();
+  }
+  [[noreturn]] void refuse_capture(char const* call) const {
+    check_failed(
+        "%s: the stream is captured into a graph, but hosts reduce the arrays of this object: %s", call,
+        kernels_run_
+            ? "its devices do not all reach each other, or are more than 16"
+            : "no kernels of this program run on its devices (compile the file with nvcc, for CUDA devices), and the library's, where it has "
+              "some, know device::plus, least and greatest of float, double and signed integers");
   }
   /// What is left of the object goes if one rank has no room.
   void allocate(std::size_t bytes) {
@@ -472,7 +407,7 @@ class stream_reduction {
           *over_, "stream_reduction", "room in its device's segment");
     } catch (upcxx::bad_shared_alloc const&) {
       gpu_->deallocate(std::exchange(own_, pointer<char>()));
-      team_.destroy();
+      end_team();
       throw;
     }
   }
@@ -481,15 +416,16 @@ class stream_reduction {
     upcxx::detail::check_range(array, n, call, what);
     ATOLL_CHECK(array.where() == upcxx::rank_me(), "%s: the %s is memory of rank %d; each rank gives its own",
                 call, what, static_cast<int>(array.where()));
-    ATOLL_CHECK(team_.local(array, n) != nullptr,
+    ATOLL_CHECK(by_kernels_ ? team_->local(array, n) != nullptr
+                            : upcxx::device_allocator<Device>::device_id(array) == gpu_->device_id(),
                 "%s: the %s, %zu elements, is not in the segment of the allocator of the object", call, what,
                 n);
   }
   template <class Kernel, class... Args>
   void start(stream const& s, std::size_t blocks, unsigned threads, Kernel kernel, Args... args) {
-    int const most = team_.max_blocks<Compiler>(kernel, threads, 0, team_, args...);
+    int const most = team_->template max_blocks<Compiler>(kernel, threads, 0, *team_, args...);
     auto const enough = static_cast<unsigned>(std::min<std::size_t>(blocks, static_cast<std::size_t>(most)));
-    device::launch<Compiler>(team_, s, {enough, threads, 0, true}, kernel, team_, args...);
+    device::launch<Compiler>(*team_, s, {enough, threads, 0, true}, kernel, *team_, args...);
   }
   template <class T, class Op>
   void by_hosts(stream const& s, std::int32_t root, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
@@ -530,10 +466,12 @@ class stream_reduction {
 
   upcxx::device_allocator<Device>* gpu_;
   detail::kept_team over_;
-  device_team team_;
+  std::optional<device_team> team_;  ///< none where hosts reduce
   std::unique_ptr<detail::matching_calls> made_;
-  pointer<char> own_;  ///< null where hosts reduce
+  pointer<char> own_;  ///< null but for kernels of the program
+  detail::reductions_by_library<Device> by_library_;
   device::reduction_view view_;
+  bool kernels_run_ = false;
   bool by_kernels_ = false;
   std::uint64_t calls_ = 0;  ///< that hosts do
   std::unique_ptr<upcxx::dist_object<device::host_reductions>> hosts_;

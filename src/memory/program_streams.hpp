@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "memory/array_reduction.hpp"
 #include "memory/kind.hpp"
 #include "memory/rank_exchange.hpp"
 
@@ -91,6 +92,10 @@ class program_streams {
   virtual bool can_exchange(int /*device*/, copy_end /*end*/) { return false; }
   /// What a rank does in one, whose places it can. `how`: without addresses, which this sets.
   virtual void exchange(stream_handle /*s*/, rank_exchange /*how*/, exchange_ends const& /*ends*/) {}
+  /// Whether a kernel of the library on a device can do reductions.
+  virtual bool can_reduce(int /*device*/) { return false; }
+  /// One of arrays in own segments on the stream's device, which can. `how`: without addresses, which this sets.
+  virtual void reduce(stream_handle /*s*/, array_reduction /*how*/, copy_end /*to*/, copy_end /*from*/) {}
   /// A word of 8 bytes that is a multiple of 8; all that the stream has written before is visible to who sees the value.
   /// False, and nothing was done, where the stream's device cannot.
   virtual bool write(stream_handle s, copy_end word, std::uint64_t value) = 0;

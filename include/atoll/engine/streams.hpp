@@ -84,6 +84,21 @@ ATOLL_EXPORT bool can_exchange(unsigned kind, int device, memory_place place, st
 /// The whole of it; or the beginning, up to where all may be written to, and the end, which tells the others.
 enum class exchange_part : std::uint8_t { all, begin, end };
 ATOLL_EXPORT void start_exchange(stream_name s, stream_exchange const& what, exchange_part part);
+/// A reduction of arrays of this rank in memory of one device, element by element, by a kernel of the library.
+struct stream_reduction_call {
+  enum class operation : std::uint32_t { plus, least, greatest };
+  enum class element : std::uint32_t { float32, float64, int32, int64 };
+  memory_place to;
+  memory_place from;   ///< the first array
+  std::size_t stride;  ///< bytes to the next one
+  std::size_t count;   ///< elements of each, at least 1
+  std::uint32_t arrays;
+  operation what;
+  element of;
+};
+/// Whether the library has that kernel on a device.
+ATOLL_EXPORT bool can_reduce_in_stream(unsigned kind, int device);
+ATOLL_EXPORT void start_reduction(stream_name s, stream_reduction_call const& what);
 /// What takes the host's help, so that no graph can hold it.
 enum class needs_host : std::uint8_t { memory, future };
 /// Ends the job if the stream is captured: the host is about to help.

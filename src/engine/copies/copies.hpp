@@ -43,6 +43,7 @@ class device_copies final : public single<device_copies>, public work_source {
   bool box_in(stream_name s, memory_place to, memory_place from, prepared_box const& box);
   bool can_exchange(memory::kind& kind, int device, memory_place place, std::size_t bytes);
   void exchange_in(stream_name s, stream_exchange const& what, exchange_part part);
+  void reduce_in(stream_name s, stream_reduction_call const& what);
   bool write_in(stream_name s, memory_place word, std::uint64_t value);
   /// What the word gets then, if anything.
   void wait_in(stream_name s, memory_place word, std::uint64_t value, bool equal,

@@ -1,4 +1,4 @@
-// Collectives in streams that a kernel of each rank does.
+// Collectives in streams that a kernel of each rank does, and reductions.
 
 #include <array>
 #include <span>
@@ -64,6 +64,33 @@ void device_copies::exchange_in(stream_name s, stream_exchange const& what, exch
   kind.streams()->exchange(s.handle, how, ends);
   note_uses(kind, s, std::span(used).first(count));
   watch_streams();
+}
+
+void device_copies::reduce_in(stream_name s, stream_reduction_call const& what) {
+  memory::kind& kind = kind_of_stream(s);
+  memory::array_reduction how{0,
+                              0,
+                              what.stride,
+                              what.count,
+                              what.arrays,
+                              static_cast<memory::array_reduction::operation>(what.what),
+                              static_cast<memory::array_reduction::element>(what.of)};
+  std::size_t const bytes = what.count * how.bytes_of_element();
+  copy_place const to = segments_.resolve(what.to, bytes);
+  copy_place const from = segments_.resolve(what.from, (what.arrays - 1) * what.stride + bytes);
+  kind.streams()->reduce(s.handle, how, to.end(), from.end());
+  note_uses(kind, s, {&to, &from});
+}
+
+bool can_reduce_in_stream(unsigned kind, int device) {
+  guard const held;
+  memory::kind* const found = device_copies::here().segments().find_kind(static_cast<memory::kind_id>(kind));
+  return found != nullptr && found->streams() != nullptr && found->streams()->can_reduce(device);
+}
+
+void start_reduction(stream_name s, stream_reduction_call const& what) {
+  guard const held;
+  device_copies::here().reduce_in(s, what);
 }
 
 bool can_exchange(unsigned kind, int device, memory_place place, std::size_t bytes) {

@@ -80,6 +80,8 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] std::size_t most_bytes_of_small() const noexcept override { return most_bytes_of_small_copy; }
   bool can_exchange(int device) override;
   void exchange(int device, gpu::stream s, rank_exchange const& what) override;
+  bool can_reduce(int device) override;
+  void reduce(int device, gpu::stream s, array_reduction const& what) override;
   bool is_pinned(void const* memory) override;
   void prepare(int device) override;
   void wait(int device, gpu::stream s, gpu::address word, std::uint64_t value, comparison c) override;
@@ -104,6 +106,7 @@ class cuda_driver final : public gpu::driver {
     function box = nullptr;
     function exchange = nullptr;
     function exchange_few = nullptr;
+    function reduce = nullptr;
   };
 
   /// What streams ask of a device again and again; the driver is asked once.

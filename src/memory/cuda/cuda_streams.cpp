@@ -121,6 +121,7 @@ cuda_driver::loaded& cuda_driver::load_kernels(int device) {
   if (code == success) code = cu_.module_function(&known.box, known.whole, "atoll_box");
   if (code == success) code = cu_.module_function(&known.exchange, known.whole, "atoll_exchange");
   if (code == success) code = cu_.module_function(&known.exchange_few, known.whole, "atoll_exchange_few");
+  if (code == success) code = cu_.module_function(&known.reduce, known.whole, "atoll_reduce");
   known.code = code;
   return known;
 }
@@ -197,6 +198,20 @@ void cuda_driver::exchange(int device, gpu::stream s, rank_exchange const& what)
 bool cuda_driver::can_add(int device) {
   use const current(*this, device);
   return abilities_of(device).reduces || kernels_on(device).add != nullptr;
+}
+
+bool cuda_driver::can_reduce(int device) {
+  prepare(device);
+  return kernels_on(device).reduce != nullptr;
+}
+
+void cuda_driver::reduce(int device, gpu::stream s, array_reduction const& what) {
+  use const current(*this, device);
+  void* parameters[] = {const_cast<array_reduction*>(&what)};
+  cu_result const code =
+      cu_.launch_kernel(kernels_on(device).reduce, what.blocks(), 1, 1, array_reduction::threads, 1, 1, 0,
+                        static_cast<stream>(s), parameters, nullptr);
+  check_stream(code, "a kernel of a reduction", s, device);
 }
 
 bool cuda_driver::add(int device, gpu::stream s, gpu::address word, std::uint64_t value) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "memory/array_reduction.hpp"
 #include "memory/cuda/kernels.hpp"
 #include "memory/rank_exchange.hpp"
 
@@ -296,4 +297,9 @@ extern "C" __global__ void __launch_bounds__(rank_exchange::threads, 2)
     }
   }
   if (threadIdx.x == 0) *reinterpret_cast<std::uint64_t*>(x.number(block)) = number;
+}
+
+/// Arrays of one device, which ranks have gathered before.
+extern "C" __global__ void atoll_reduce(atl::memory::array_reduction const __grid_constant__ x) {
+  x.reduce(std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x, std::uint64_t{gridDim.x} * blockDim.x);
 }

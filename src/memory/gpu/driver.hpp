@@ -187,6 +187,9 @@ class driver {
   /// Whether the driver takes the kernel of exchanges, and one rank's part in one, of memory that the device reaches.
   virtual bool can_exchange(int /*device*/) { return false; }
   virtual void exchange(int /*device*/, stream /*s*/, rank_exchange const& /*what*/) {}
+  /// The same of reductions.
+  virtual bool can_reduce(int /*device*/) { return false; }
+  virtual void reduce(int /*device*/, stream /*s*/, array_reduction const& /*what*/) {}
   virtual bool is_pinned(void const* /*memory*/) { return true; }
   /// Whether streams wait for any word; else for gates alone, until they are at least a value (gates.hpp).
   [[nodiscard]] virtual bool waits_for_any_word() const noexcept { return true; }

@@ -126,6 +126,13 @@ std::uint64_t gpu_streams::number_to_keep(stream_handle s, std::uint64_t capture
   return is_common(s) || capture != 0 ? 0 : driver_.number_of({s, true});
 }
 
+void gpu_streams::reduce(stream_handle s, array_reduction how, copy_end to, copy_end from) {
+  submit();
+  how.to = place_of(to);
+  how.from = place_of(from);
+  driver_.reduce(device_of(s), {s, true}, how);
+}
+
 /// What was started there would be done at another time than the program has meant, or never.
 void gpu_streams::refuse_kept() const {
   fatal(

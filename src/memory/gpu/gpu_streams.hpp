@@ -45,6 +45,8 @@ class gpu_streams final : public program_streams {
   bool copy_box(stream_handle s, copy_end to, copy_end from, box_shape const& box) override;
   bool can_exchange(int device, copy_end end) override;
   void exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) override;
+  bool can_reduce(int device) override { return driver_.can_reduce(device); }
+  void reduce(stream_handle s, array_reduction how, copy_end to, copy_end from) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;
   bool wait(stream_handle s, copy_end word, std::uint64_t value, comparison c) override;
   bool wait_and_write(stream_handle s, copy_end word, std::uint64_t value, comparison c,

@@ -1,6 +1,7 @@
 // Graphs of CUDA that have collectives among their nodes, over the fake driver and GPUs.
 
 #include <atoll/stream_collectives.hpp>
+#include <atoll/stream_reduction.cuh>
 
 #include "multirank/kinds/collectives_script.hpp"
 #include "multirank/kinds/graph_fixture.hpp"
@@ -56,6 +57,28 @@ TEST_F(graph_collectives_test, all_calls_are_made_again_with_every_launch) {
   for (int round = 0; round < 20; ++round) ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
   atl::wait(s);
   script.expect(11);
+  EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
+  all.destroy();
+}
+
+/// Which programs have that no compiler of CUDA has compiled.
+TEST_F(graph_collectives_test, reductions_are_done_by_kernels_of_the_library) {
+  constexpr std::size_t count = 1000;  // in two pieces
+  auto const s = atl::make_stream(gpu_);
+  atl::stream_reduction all(gpu_, upcxx::world(), 600);
+  auto const in = filled<std::int64_t>(count, me + 1);
+  auto const out = filled<std::int64_t>(count, 0);
+  void* const made = capture(s, cuda::capture_global, [&] {
+    all.reduce_all(s, in, out, count, atl::device::plus{});
+    all.reduce_all(s, out, in, count, atl::device::greatest{});
+  });
+  std::int64_t sum = std::int64_t{n} * (n + 1) / 2;
+  for (int round = 0; round < 5; ++round, sum *= n) {
+    ASSERT_EQ(cu_.launch(made, s.native()), cuda::success);
+    atl::wait(s);
+    ASSERT_EQ(content(out, count), std::vector<std::int64_t>(count, sum)) << round;
+    upcxx::barrier();
+  }
   EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
   all.destroy();
 }

@@ -115,6 +115,7 @@ int misuse_reductions(char const* what) {
   if (is("reduction_null")) all->reduce_all(s, values, decltype(places)::value_type(), 10, sum);
   if (is("reduction_beyond")) all->reduce_all(s, values, values, 1 << 20, sum);
   if (is("reduction_overlaps")) all->reduce_all(s, values, values + 9, 10, sum);
+  if (is("reduction_captured")) capture_only(s, [&] { all->reduce_all(s, values, values, 10, sum); });
   if (is("reduction_late") && other) all->reduce_all(s, values, values, 300, sum);
   while (is("reduction_late") && !other) upcxx::progress();
   if (is("reduction_more") && other) all->reduce_all(s, values, values, 10, sum);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "memory/array_reduction.hpp"
 #include "memory/cuda/kernels.hpp"
 #include "memory/played_exchange.hpp"
 #include "support/fake_cuda/state.hpp"
@@ -9,9 +10,9 @@
 namespace fake_cuda {
 namespace {
 
-constexpr char const* names[] = {"atoll_copies", "atoll_add", "atoll_box", "atoll_exchange",
-                                 "atoll_exchange_few"};
-constexpr std::uintptr_t known = 5;
+constexpr char const* names[] = {"atoll_copies",   "atoll_add",          "atoll_box",
+                                 "atoll_exchange", "atoll_exchange_few", "atoll_reduce"};
+constexpr std::uintptr_t known = 6;
 
 }  // namespace
 
@@ -19,9 +20,9 @@ cu_result module_load(module* made, void const* image) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
   if (all().chosen.refuses("kernels")) return not_supported;
-  for (char const* const entry :
-       {".visible .entry atoll_copies(", ".visible .entry atoll_add(", ".visible .entry atoll_box(",
-        ".visible .entry atoll_exchange(", ".visible .entry atoll_exchange_few("}) {
+  for (char const* const entry : {".visible .entry atoll_copies(", ".visible .entry atoll_add(",
+                                  ".visible .entry atoll_box(", ".visible .entry atoll_exchange(",
+                                  ".visible .entry atoll_exchange_few(", ".visible .entry atoll_reduce("}) {
     if (std::strstr(static_cast<char const*>(image), entry) == nullptr) return invalid_value;
   }
   refuse_beside_waits(current(), "a module is loaded");
@@ -103,6 +104,30 @@ cu_result start_exchange(stream on, atl::memory::rank_exchange x) {
   return success;
 }
 
+cu_result start_reduction(stream on, atl::memory::array_reduction x) {
+  auto const stream_of = all().streams.find(on);
+  if (stream_of == all().streams.end()) return invalid_handle;
+  if (x.count == 0 || x.arrays == 0) return invalid_value;
+  std::uint64_t const bytes = x.count * x.bytes_of_element();
+  if ((x.to | x.from | x.stride) % x.bytes_of_element() != 0) return invalid_value;  // a device would trap
+  end_of_copy to;
+  end_of_copy from;
+  device_state const& device = *stream_of->second->device;
+  cu_result code = resolve(x.to, bytes, device, to);
+  if (code == success) code = resolve(x.from, (x.arrays - 1) * x.stride + bytes, device, from);
+  if (code != success) return code;
+  if (to.memory == nullptr || from.memory == nullptr) return illegal_address;
+  x.to = reinterpret_cast<std::uintptr_t>(to.at);
+  x.from = reinterpret_cast<std::uintptr_t>(from.at);
+  task t;
+  t.what = task::sort::reduce;
+  t.more_ends = {to.memory, from.memory};
+  t.reduction = std::make_shared<atl::memory::array_reduction const>(x);
+  enqueue(on, std::move(t));
+  ++all().counts.kernels;
+  return success;
+}
+
 }  // namespace
 
 cu_result launch_kernel(function what, unsigned blocks, unsigned y, unsigned z, unsigned threads,
@@ -123,6 +148,11 @@ cu_result launch_kernel(function what, unsigned blocks, unsigned y, unsigned z, 
   if (std::strcmp(name, "atoll_box") == 0) {
     if (threads != threads_of_copy || blocks == 0 || blocks > most_blocks_of_box) return invalid_value;
     return start_box(on, *static_cast<box_copy const*>(parameters[0]));
+  }
+  if (std::strcmp(name, "atoll_reduce") == 0) {
+    auto const& x = *static_cast<atl::memory::array_reduction const*>(parameters[0]);
+    if (threads != atl::memory::array_reduction::threads || blocks != x.blocks()) return invalid_value;
+    return start_reduction(on, x);
   }
   if (bool const few = std::strcmp(name, "atoll_exchange_few") == 0;
       few || std::strcmp(name, "atoll_exchange") == 0) {

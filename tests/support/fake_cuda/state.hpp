@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/array_reduction.hpp"
 #include "memory/cuda/api.hpp"
 #include "memory/rank_exchange.hpp"
 #include "support/fake_cuda/control.hpp"
@@ -148,16 +149,17 @@ struct user_object_state {
 using user_objects = std::vector<std::shared_ptr<user_object_state>>;
 
 struct task {
-  enum class sort { copy, write, add, wait, record, exchange } what = sort::copy;
+  enum class sort { copy, write, add, wait, record, exchange, reduce } what = sort::copy;
   std::byte* to = nullptr;
   std::byte const* from = nullptr;
   std::size_t bytes = 0;
-  std::uint64_t value = 0;                                     ///< or the step of an exchange
-  unsigned how = 0;                                            ///< flags of a wait
-  std::shared_ptr<mapping> ends[2];                            ///< in flight once the task is in a queue
-  std::vector<std::shared_ptr<mapping>> more_ends;             ///< of an exchange, alike
-  std::shared_ptr<atl::memory::rank_exchange const> exchange;  ///< by addresses of the host
-  std::shared_ptr<registration> host;                          ///< as well
+  std::uint64_t value = 0;                                        ///< or the step of an exchange
+  unsigned how = 0;                                               ///< flags of a wait
+  std::shared_ptr<mapping> ends[2];                               ///< in flight once the task is in a queue
+  std::vector<std::shared_ptr<mapping>> more_ends;                ///< of an exchange or a reduction, alike
+  std::shared_ptr<atl::memory::rank_exchange const> exchange;     ///< by addresses of the host
+  std::shared_ptr<atl::memory::array_reduction const> reduction;  ///< alike
+  std::shared_ptr<registration> host;                             ///< as well
   std::shared_ptr<event_state> mark;
   bool fails = false;
   bool of_box = false;                 ///< a unit of a kernel that copies a box

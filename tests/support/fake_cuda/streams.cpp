@@ -59,6 +59,7 @@ std::shared_ptr<stream_state> choose(state& s, std::uint64_t& dice, bool& watchi
 void execute(task const& t) {
   if (t.what == task::sort::copy) atl::copy_watched(t.to, t.from, t.bytes);
   if (t.what == task::sort::exchange) played_exchange::take(*t.exchange, static_cast<int>(t.value));
+  if (t.what == task::sort::reduce) t.reduction->reduce(0, 1);
   if (t.what == task::sort::write) {
     // Release: everything before it on the stream is visible to who reads the word.
     std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to))

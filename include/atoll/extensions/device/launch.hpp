@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <atoll/base/config.hpp>
+#include <atoll/engine/kernels.hpp>
 #include <atoll/extensions/device/scopes.hpp>
 #include <atoll/stream.hpp>
 
@@ -29,13 +31,20 @@ struct grid_shape {
 
 /// Part of the names of functions that compilers of CUDA make otherwise than those of C++: a program may have
 /// both.
-#ifdef __CUDACC__
 struct by_cuda;
+struct by_cpp;
+#ifdef __CUDACC__
 using this_compiler = by_cuda;
 #else
-struct by_cpp;
 using this_compiler = by_cpp;
 #endif
+
+/// Whether kernels of the program run on devices of a kind, of which this process has some.
+template <class Compiler>
+bool kernels_run(upcxx::memory_kind kind) {
+  return engine::host_plays_kernels(static_cast<unsigned>(kind)) ||
+         (kind == upcxx::memory_kind::cuda_device && std::is_same_v<Compiler, by_cuda>);
+}
 
 #ifdef __CUDACC__
 template <class Kernel, class... Args>
