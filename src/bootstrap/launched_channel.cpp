@@ -43,6 +43,14 @@ std::uint32_t time_left_ms() {
   return static_cast<std::uint32_t>(std::min(left > 0 && left <= whole ? left : whole, most));
 }
 
+/// How long the keeper leaves a rank that was killed to the launcher. Open MPI's mpirun says which rank that was, and ends the others with SIGTERM
+/// after one second and SIGKILL after two: it needs no second voice. With srun --mpi=pmix the host's service ends the job after one second, or never,
+/// and what is written then is lost.
+std::uint32_t launchers_turn_ms() {
+  if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr) return 4000;
+  return std::getenv("SLURM_PROCID") != nullptr ? 500 : 1000;
+}
+
 }  // namespace
 
 void launched_channel::meet() {
@@ -232,6 +240,7 @@ std::string launched_channel::post_keeper(int board) {
   all.listeners = static_cast<std::uint32_t>(mine.listeners.size());
   all.patience_ms = settings::host_timeout_ms();
   all.picture_ms = time_left_ms();
+  all.launchers_turn_ms = launchers_turn_ms();
   all.secret = secret;
   all.mine = mine.mine;
   auto const read = [this](char const* what, std::int32_t rank, void* into, std::size_t bytes) {

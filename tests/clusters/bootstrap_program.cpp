@@ -2,7 +2,7 @@
 //   bootstrap_program check FOLDER [ROUNDS]  ranks, hosts, exchanges, cards, descriptors; says where it is
 //   bootstrap_program abort RANK STATUS     a rank ends the job, while others wait for it
 //   bootstrap_program exit RANK STATUS      the same by leaving without the end of its job (RANK -1: all do); what it prints before stays in a buffer
-//   bootstrap_program kill RANK
+//   bootstrap_program kill RANK [SECONDS]   so long after all have met; it leaves no word
 //   bootstrap_program leave RANK            by _exit(0)
 //   bootstrap_program crash RANK [THREADS]  so many of its threads at once; RANK -1: all
 //   bootstrap_program wait -1               nobody does anything
@@ -191,6 +191,10 @@ int run(std::vector<std::string> const& words) {
   }
   if (mode == "crash" || all_exit) ::sleep(1);  // keepers meet
   if (mode == "crash" && (number(1) < 0 || job.where().rank == number(1))) crash(std::max(number(2), 1));
+  if (mode == "kill" && job.where().rank == number(1)) {
+    ::sleep(static_cast<unsigned>(number(2)));
+    ::raise(SIGKILL);
+  }
   if (mode != "mistake" && mode != "crash" && (all_exit || job.where().rank == number(1))) {
     std::fprintf(stderr, "rank %d on %s ends\n", job.where().rank, name_of_system().c_str());
     if (mode == "abort") job.abort(number(2));
@@ -198,7 +202,6 @@ int run(std::vector<std::string> const& words) {
       std::printf("this is why");
       std::exit(number(2));
     }
-    if (mode == "kill") ::raise(SIGKILL);
     if (mode == "leave") ::_exit(0);
   }
   // Who of a host's ranks speaks they know by themselves.

@@ -15,6 +15,7 @@ class LauncherTest(unittest.TestCase):
     LAUNCHER = ("mpirun",)
     BOOTSTRAP = "pmix"
     UNEVEN = True
+    NAMES = "atoll: host h1: rank "  # who names a rank that was killed
     PROGRAM = "cluster_bootstrap_program"
 
     @classmethod
@@ -80,10 +81,10 @@ class LauncherTest(unittest.TestCase):
         self.assertNotEqual(got.returncode, 0, got.stdout)
         self.assertIn("ATOLL_HOST", got.stderr)
 
-    def ends(self, *words, ranks=4, status=None):
+    def ends(self, *words, ranks=4, status=None, said="rank 1 on h2 ends"):
         got = self.job("-n", ranks, self.program(), *words)
         self.assertNotEqual(got.returncode, 0, got)
-        self.assertIn("rank 1 on h2 ends", got.stderr)
+        self.assertIn(said, got.stderr)
         if status is not None:
             self.assertEqual(got.returncode, status, got)
         deadline = time.monotonic() + PATIENCE
@@ -106,8 +107,17 @@ class LauncherTest(unittest.TestCase):
         self.assertNotEqual(got.returncode, 0, got)
         self.assertEqual(got.stderr.count("exits with status 5 without upcxx::finalize()"), 1, got.stderr)
 
-    def test_a_rank_that_is_killed_ends_all_hosts(self):
-        self.ends("kill", 1)
+    def check_named_once(self, ranks, seconds):
+        # It has no word of its own.
+        victim = ranks // 2 - 1
+        got = self.ends("kill", victim, seconds, ranks=ranks, said=self.NAMES)
+        self.assertEqual(len(re.findall(rf"(?m)^.*\brank {victim}\b.*\bh2\b", got.stderr)), 1, got.stderr)
+
+    def test_a_rank_that_is_killed_on_another_host_is_named_once(self):
+        # Alone on its host before keepers meet, and beside another one, which is ended at once or later.
+        for ranks, seconds in ((4, 0), (8, 1)):
+            with self.subTest(ranks=ranks):
+                self.check_named_once(ranks, seconds)
 
     def check_missed(self):
         """A rank that ends well before the others meet: launchers would wait for it."""
@@ -132,6 +142,11 @@ class Pmix(LauncherTest):
     """Open MPI's mpirun, which otherwise waits 2 s for ranks that it ends."""
 
     LAUNCHER = ("mpirun", *(word for part in ("--mca", "odls_base_sigkill_timeout", "0") for word in ("--launcher-option", part)))
+    NAMES = "mpirun noticed that process rank "
+
+    def test_a_rank_that_is_killed_is_named_once_where_others_are_given_time(self):
+        self.LAUNCHER = ("mpirun",)
+        self.check_named_once(8, 0)
 
 
 class Hydra(LauncherTest):
@@ -152,10 +167,11 @@ class Hydra(LauncherTest):
         self.assertEqual((got.returncode, got.stdout.count("all well")), (0, 3), got)
 
     def test_a_host_that_a_rank_has_left_without_a_word_is_not_lost(self):
-        # Hydra then kills the groups of that host's ranks at once, so that the one killed may be told of, or all of the job before anybody is.
+        # Hydra then kills the groups of that host's ranks at once.
         got = self.job("-n", 4, "--hosts", 2, self.program(), "leave", 3)
         self.assertNotEqual(got.returncode, 0, got)
-        self.assertNotIn("is lost", got.stderr)
+        self.assertEqual(re.findall(r"atoll: .*", got.stderr),
+                         ["atoll: host h1: rank 3 on host h2 has ended without upcxx::finalize(), killed perhaps; the job ends"])
 
     def test_ranks_are_those_of_mpi(self):
         # On one host: between several, MPICH 4.0.2 over UCX 1.13 hangs in MPI_Finalize now and then, without us, too.
@@ -184,12 +200,10 @@ class Slurm(LauncherTest):
         if started.returncode != 0:
             raise RuntimeError(started.stdout + started.stderr)
 
-
     def test_a_rank_that_is_killed_ends_all_hosts(self):
         # srun lets the others go on for half a minute; keepers do not.
         begin = time.monotonic()
-        got = self.ends("kill", 1)
-        self.assertIn("rank 1 on host h2 has ended without upcxx::finalize()", got.stderr)
+        self.ends("kill", 1, said="rank 1 on host h2 has ended without upcxx::finalize()")
         self.assertLess(time.monotonic() - begin, 25)
 
     def test_a_rank_that_is_killed_on_a_single_host(self):

@@ -40,6 +40,7 @@ enum class news : std::uint32_t {
   fallen,      ///< a rank has ended without leave: what its launcher does about it will be seen
   ending,      ///< the job ends, for the reason in the words
   bye,         ///< all ranks of the host have ended as they should
+  emptied,     ///< none of the host's ranks is left, after one of the job has fallen
   explaining,  ///< a rank of the host says what mistake ends the job
   picture,     ///< somebody asks: what do ranks do?
 };

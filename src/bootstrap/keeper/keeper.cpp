@@ -1,6 +1,7 @@
 #include "bootstrap/keeper/keeper.hpp"
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,7 +50,8 @@ keeper::keeper(orders const& what, place* board, std::vector<os::unique_fd> list
       board_(board),
       listeners_(std::move(listeners)),
       wards_(what.local_ranks),
-      pidfds_(pidfds),
+      deaths_(::epoll_create1(EPOLL_CLOEXEC)),
+      pidfds_(pidfds && deaths_),
       turn_ms_(turn_ms),
       previous_((what.host + what.hosts - 1) % what.hosts, words_of(what.previous)),
       next_((what.host + 1) % what.hosts, words_of(what.next)),
@@ -90,7 +92,8 @@ void keeper::run() {
 /// host for a loss.
 bool keeper::has_news() {
   if (left_ == 0) left_ = now_ms();
-  if (ending_ ? !told_ : fell_ >= 0 && now_ms() - fell_ <= launchers_turn_ms) return true;
+  if (fell_ >= 0) empties(orders_.host, nullptr);
+  if ((ending_ && !told_) || is_fall_being_told()) return true;
   auto const unmet = [](neighbour const& n) { return n.now() == neighbour::state::none; };
   return (ending_ || fell_ >= 0) && (unmet(previous_) || unmet(next_)) && now_ms() - left_ <= meeting_ms;
 }
@@ -130,7 +133,11 @@ void keeper::open_process(ward& who, place const& where) {
   who.number = where.pid;
   if (pidfds_) {
     who.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, who.number, 0)));
-    if (who.process) return;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u32 = static_cast<std::uint32_t>(&who - wards_.data());
+    if (who.process && ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, who.process.get(), &event) == 0) return;
+    who.process.reset();
     // Before Linux 5.3, and where they are forbidden.
     if (errno != ESRCH) pidfds_ = false;
   }
@@ -147,6 +154,8 @@ void keeper::ended(ward& who, place const& where) {
     end_job(orders_.host, format("rank %d has ended the job", static_cast<int>(first->rank)), true, nullptr);
     return;
   }
+  // What comes behind the first one the launcher has done, mostly; a job of many ranks has no use for news of each.
+  if (std::exchange(fell_here_, true)) return;
   fall(orders_.host, who.rank,
        format("rank %d on host %s has ended without upcxx::finalize(), killed perhaps; the job ends",
               static_cast<int>(who.rank), orders_.mine.name.data()),
@@ -200,36 +209,15 @@ void keeper::hear(neighbour& from, frame const& what) {
     case news::bye:
       from.finish(neighbour::state::over);
       break;
+    case news::emptied:
+      empties(what.host, &from);
+      break;
     case news::explaining:
       explains(what.host, &from);
       break;
     case news::picture:
       draw(what.rank, &from);
       break;
-  }
-}
-
-void keeper::fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from) {
-  if (std::find(fallen_.begin(), fallen_.end(), rank) != fallen_.end()) return;
-  fallen_.push_back(rank);
-  if (fell_ < 0) {
-    fell_ = now_ms();
-    fall_words_ = words;
-    fall_host_ = host;
-  }
-  tell_all(news::fallen, host, rank, words, from);
-}
-
-void keeper::end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from) {
-  bool const more = said && !told_;
-  told_ |= said;
-  if (!std::exchange(ending_, true)) {
-    reason_ = words;
-    ending_since_ = now_ms();
-    by_rank_ = said;
-    tell_all(news::ending, host, -1, words, from);
-  } else if (more) {
-    tell_all(news::ending, host, -1, reason_, from);
   }
 }
 
@@ -303,6 +291,7 @@ void keeper::take_previous() {
 void keeper::tell_again(neighbour& whom) {
   for (std::int32_t const rank : fallen_) whom.say(news::fallen, fall_host_, rank, told_, fall_words_);
   for (std::uint32_t const host : explaining_) whom.say(news::explaining, host, -1, false, "");
+  for (std::uint32_t const host : emptied_) whom.say(news::emptied, host, -1, false, "");
   if (ending_) whom.say(news::ending, orders_.host, -1, told_, reason_);
 }
 
@@ -318,9 +307,9 @@ void keeper::take_calls(int listener) {
 
 void keeper::wait_and_work() {
   std::vector<pollfd> all;
-  all.reserve(wards_.size() + listeners_.size() + callers_.size() + 3);
+  all.reserve(listeners_.size() + callers_.size() + 4);
   auto const add = [&](int descriptor, short events) { all.push_back({descriptor, events, 0}); };
-  for (ward const& w : wards_) add(w.process.get(), POLLIN);
+  add(deaths_.get(), POLLIN);
   add(previous_.descriptor(), previous_.events());
   add(next_.descriptor(), next_.events());
   add(calling_.descriptor(), calling_.events());
@@ -333,18 +322,24 @@ void keeper::wait_and_work() {
 
   auto found = all.begin();
   // Bytes first: a launcher that ends all lets the words of one arrive with the death of another.
-  auto const ranks = std::exchange(found, found + static_cast<std::ptrdiff_t>(wards_.size()));
+  bool const deaths = (found++)->revents != 0;
   previous_.work((found++)->revents, [this](frame const& f) { hear(previous_, f); });
   next_.work((found++)->revents, [this](frame const& f) { hear(next_, f); });
   calling_.work((found++)->revents, [this](frame const& f) { hear(calling_, f); });
   ways_.work(found, [this](neighbour& from, frame const& f) { hear(from, f); });
   for (neighbour& each : callers_) each.work((found++)->revents, [&](frame const& f) { hear(each, f); });
-  for (std::size_t i = 0; i < wards_.size(); ++i) {
-    if (wards_[i].process && ranks[static_cast<std::ptrdiff_t>(i)].revents != 0) ended(wards_[i], board_[i]);
-  }
+  if (deaths) take_deaths();
   for (; found != all.end(); ++found) {
     if (found->revents != 0) take_calls(found->fd);
   }
+}
+
+/// In the order of their ends, whoever was late to look: Hydra ends the others of a host right after one that was killed, which is the one
+/// to tell of. Linux keeps what is ready in that order.
+void keeper::take_deaths() {
+  epoll_event event{};
+  while (::epoll_wait(deaths_.get(), &event, 1, 0) == 1)
+    ended(wards_[event.data.u32], board_[event.data.u32]);
 }
 
 void keeper::watch_neighbours() {
@@ -360,12 +355,13 @@ void keeper::watch_neighbours() {
       alone_ = is_alone();
       std::uint32_t const interface = interface_of(own_end(each->descriptor()));
       end_job(orders_.host, words_of_silence(*each, interface, is_heard_further(*each)), false, nullptr);
-    } else if (each->now() == neighbour::state::broken && now - each->since() > launchers_turn_ms) {
+    } else if (each->now() == neighbour::state::broken && now - each->since() > lost_keeper_ms) {
+      if (fell_ >= 0) empties(each->host(), nullptr);  // it has nothing more to tell
       // Between two periods nobody is there to be ended; who comes to the next one is.
       if (!ending_ && !has_survivors()) continue;
       std::string const why = each->why();
       each->finish(neighbour::state::over);
-      if (ending_) continue;
+      if (ending_ || fell_ >= 0) continue;
       end_job(orders_.host,
               format("host %s is lost: the process that watches over it is gone (%s); the job ends",
                      each->words().c_str(), why.c_str()),

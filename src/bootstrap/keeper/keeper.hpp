@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,8 @@
 
 namespace atl::keeping {
 
-/// After a rank has fallen, or a neighbour: most launchers end the job then.
-inline constexpr std::int64_t launchers_turn_ms = 1000;
+/// After a neighbour has fallen: most launchers end the job then.
+inline constexpr std::int64_t lost_keeper_ms = 1000;
 
 /// Between the hosts' turns to say why the job ends: the first that is left has told the others by then.
 inline constexpr std::int64_t usual_turn_ms = 50;
@@ -58,6 +59,7 @@ class keeper {
   void look_at_board();
   void open_process(ward& who, place const& where);
   void wait_and_work();
+  void take_deaths();
   void take_calls(int listener);
   void call_next();
   void tell_of_unreached();
@@ -84,9 +86,12 @@ class keeper {
   void look_for_pictures();
   void print_picture();
   void fall(std::uint32_t host, std::int32_t rank, std::string_view words, neighbour const* from);
+  void empties(std::uint32_t host, neighbour const* from);
   void end_job(std::uint32_t host, std::string_view words, bool said, neighbour const* from);
   void look_at_clock();
   void speak();
+  [[nodiscard]] std::int64_t turn_to_speak() const;
+  [[nodiscard]] bool is_fall_being_told() const;
   [[nodiscard]] bool is_alone() const;
   void signal_survivors(int signal);
   [[nodiscard]] bool has_survivors() const;
@@ -99,6 +104,8 @@ class keeper {
   place* board_;
   std::vector<os::unique_fd> listeners_;
   std::vector<ward> wards_;
+  os::unique_fd
+      deaths_;  ///< an epoll instance: it has the ranks' processes in the order in which they have ended
   unhurried_text words_{STDERR_FILENO};
   bool pidfds_;
   std::int64_t turn_ms_;
@@ -125,11 +132,13 @@ class keeper {
   std::int64_t picture_asked_ = 0;         ///< when the last one was
   std::int64_t picture_at_ = 0;            ///< when the last one is to be printed; 0: it has been
 
+  bool fell_here_ = false;  ///< a rank of this host
   std::int64_t left_ = 0;   ///< when all ranks of this host had ended
   std::int64_t fell_ = -1;  ///< when a rank fell
   std::string fall_words_;
   std::uint32_t fall_host_ = 0;
   std::vector<std::int32_t> fallen_;
+  std::set<std::uint32_t> emptied_;  ///< hosts
   bool ending_ = false;
   bool by_rank_ = false;  ///< the launcher has been told, too
   bool told_ = false;     ///< the user knows why

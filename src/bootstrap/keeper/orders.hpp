@@ -48,12 +48,13 @@ struct orders {
   std::uint32_t patience_ms;  ///< in which survivors have to be gone
   std::uint32_t
       picture_ms;  ///< after which keepers say what ranks do, as somebody is about to end the job; 0: never
+  std::uint32_t launchers_turn_ms;  ///< after a rank has fallen: most launchers end the job then
   std::array<std::uint8_t, secret_bytes> secret;
   card mine;
   card previous;  ///< of the previous host, in the ring of all
   card next;
 };
-inline constexpr std::uint32_t orders_version = 3;
+inline constexpr std::uint32_t orders_version = 4;
 
 /// How a rank stands, for its keeper; written by the rank alone.
 enum class standing : std::uint32_t {

@@ -192,6 +192,7 @@ class KeeperRing : public testing::Test {
     what.local_ranks = 2;
     what.patience_ms = patience_ms_;
     what.picture_ms = picture_ms_;
+    what.launchers_turn_ms = launchers_turn_ms_;
     what.secret.fill(7);
     what.mine = hosts_[h].at.mine;
     what.next = hosts_[(h + 1) % hosts_.size()].at.mine;
@@ -286,6 +287,7 @@ class KeeperRing : public testing::Test {
 
   bool pidfds_ = true;
   std::uint32_t picture_ms_ = 0;
+  std::uint32_t launchers_turn_ms_ = 1000;
   std::uint32_t patience_ms_ = usual_patience_ms;
   /// Two hosts that have a further way between them, which is `link`; the ranks of the first use it, or not.
   void start_with_further_way(link_between& link, bool used) {
@@ -388,6 +390,63 @@ TEST_F(KeeperRing, ARankIsKilled) {
   EXPECT_EQ(
       said(),
       "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
+}
+
+/// Launchers end the others of a host at once: a keeper that was late to look has found several that have ended.
+TEST_F(KeeperRing, TheFirstRankOfAHostToEndIsTheOneThatIsToldOf) {
+  start(3);
+  settle();
+  ::kill(hosts_[1].keeper, SIGSTOP);
+  for (::pid_t const rank : {hosts_[1].ranks[1], hosts_[1].ranks[0]}) {
+    ::kill(rank, SIGKILL);
+    EXPECT_EQ(ended({rank}), std::vector<int>{SIGKILL});
+  }
+  ::kill(hosts_[1].keeper, SIGCONT);
+  EXPECT_EQ(ended(ranks_but({2, 3})), std::vector<int>(4, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_EQ(
+      said(),
+      "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
+}
+
+/// Where a launcher that hears of the end of that host ends all others before they have spoken.
+TEST_F(KeeperRing, AKeeperWithoutRanksStaysUntilTheFallIsTold) {
+  patience_ms_ = 10 * usual_patience_ms;
+  start(3);
+  settle();
+  std::vector<::pid_t> const others = {hosts_[1].keeper, hosts_[2].keeper};
+  for (::pid_t const each : others) ::kill(each, SIGSTOP);
+  for (::pid_t const rank : hosts_[0].ranks) {
+    ::kill(rank, SIGKILL);
+    EXPECT_EQ(ended({rank}), std::vector<int>{SIGKILL});
+  }
+  ::usleep(launchers_turn_ms_ * 1500);
+  EXPECT_EQ(::waitpid(hosts_[0].keeper, nullptr, WNOHANG), 0);
+  for (::pid_t const each : others) ::kill(each, SIGCONT);
+  std::string text;
+  bool gone = false;
+  EXPECT_TRUE(await([&] {
+    gone = gone || ::waitpid(hosts_[0].keeper, nullptr, WNOHANG) != 0;
+    text += said();
+    return gone || !text.empty();
+  }));
+  // One that has ranks speaks, since launchers may take nothing any more from a host that has none.
+  EXPECT_EQ(
+      text,
+      "atoll: host host1: rank 0 on host host0 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
+  EXPECT_EQ(ended(ranks_but({0, 1})), std::vector<int>(4, SIGTERM));
+  EXPECT_EQ(ended(others), std::vector<int>(2, 0));
+  EXPECT_EQ(said(), "");
+}
+
+TEST_F(KeeperRing, NobodyStaysForAHostThatWillTellNothing) {
+  launchers_turn_ms_ = 1000 * 2 * static_cast<std::uint32_t>(too_long.count());
+  start(4);
+  settle();
+  for (::pid_t const pid : {hosts_[1].keeper, hosts_[1].ranks[0], hosts_[1].ranks[1]}) ::kill(pid, SIGKILL);
+  for (::pid_t const rank : ranks_but({2, 3})) ::kill(rank, SIGKILL);
+  EXPECT_EQ(ended(keepers_but({1})), std::vector<int>(3, 0));
+  EXPECT_EQ(said(), "");
 }
 
 TEST_F(KeeperRing, AJobThatIsStoppedAsAWholeGoesOn) {
