@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from support import LINE, PATIENCE, PROGRAMS, hosts_sh, processes_called, start_atoll
+from support import LINE, PATIENCE, PROGRAMS, connections_of, hosts_sh, processes_called, start_atoll
 
 
 class AtollRun(unittest.TestCase):
@@ -173,6 +173,37 @@ class AtollRun(unittest.TestCase):
                     mine = re.findall(rf"^\[{rank}\] (\d{{4}}) x* end$", out, flags=re.M)
                     self.assertEqual(mine, [f"{i:04}" for i in range(4000)])
                 self.assertEqual(out.count("\n"), 16000)
+
+    def test_a_host_that_is_cut_off(self):
+        # The launchers wait for it.
+        for launcher in self.launchers():
+            with self.subTest(launcher=launcher):
+                agents = len(processes_called("nsenter"))  # what Slurm's daemons are started by
+                job = self.start(launcher, "--hosts", "h1,h2,h3", "-n", 6, self.program(), "wait", -1)
+                self.wait("all have started", lambda: job.poll() is not None or (
+                    len(processes_called(self.PROGRAM)) == 6 and all(connections_of(keeper) >= 2 for keeper in processes_called("atoll-keeper"))))
+                time.sleep(0.5)  # keepers make sure of each other
+                self.addCleanup(hosts_sh, "link", "--mend", "h2")
+                self.assertEqual(hosts_sh("link", "--cut", "h2").returncode, 0)
+                out, errors = job.communicate(timeout=PATIENCE)
+                if "is not installed" in errors:
+                    self.skipTest(errors)
+                self.assertEqual(job.returncode, 1, out + errors)
+                told = re.findall(r"(?m)^atoll: .*", errors)
+                self.assertEqual(len(told), 1, errors)
+                self.assertRegex(told[0], r"^atoll: host h1: host h2 \(ranks 2 to 3\) is lost: nothing has been heard of it for 2\.1 s")
+                self.assertNotIn("Segmentation fault", errors)
+                self.check_nothing_left()
+                # What is to reach that host, and what waits there until it is heard of again.
+                self.assertEqual(len(processes_called("nsenter")), agents)
+                self.assertEqual(hosts_sh("link", "--mend", "h2").returncode, 0)
+                self.wait("daemons are left", lambda: not any(map(processes_called, ("orted", "hydra_pmi_proxy", "slurmstepd"))))
+
+    def wait(self, what, holds):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.02)
 
     def test_time_limit_and_signal_leave_nothing(self):
         for launcher in self.launchers():

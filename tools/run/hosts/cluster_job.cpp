@@ -24,6 +24,7 @@
 #include "base/os/pipe.hpp"
 #include "base/os/unique_fd.hpp"
 #include "picture/keepers.hpp"
+#include "run/descendants.hpp"
 #include "run/hosts/hydra_agents.hpp"
 #include "run/hosts/tagged_lines.hpp"
 #include "run/input.hpp"
@@ -60,10 +61,14 @@ class watch {
 
   int run() {
     signals_ = watch_signals();
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    std::vector<int> const own_children = children_of_self();
     start();
     if (options_.timeout)
       end_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(*options_.timeout);
     while (!over()) step();
+    // Agents (ssh) that lead to that host would wait for it for ever.
+    if (host_is_lost_) end_children(own_children);
     if (output_.out.failure() != 0) {
       std::fputs(lost_output(output_.out).c_str(), stderr);
       if (status_ == 0) status_ = 1;
@@ -211,9 +216,13 @@ class watch {
       look_at_ = clock::now();
     }
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
-    if (line.find("atoll: host ") != std::string_view::npos &&
-        line.find(" is lost: ") != std::string_view::npos)
-      end_in_a_while(1);
+    if (line.find("atoll: host ") == std::string_view::npos ||
+        line.find(" is lost: ") == std::string_view::npos)
+      return;
+    host_is_lost_ = true;
+    // mpirun has begun to end the job: being told so once more it ends itself by a signal, in many words.
+    killed_ = killed_ || plan_.by.kind == launcher_kind::openmpi;
+    end_in_a_while(1);
   }
 
   void take_signals() {
@@ -336,7 +345,8 @@ class watch {
   int missing_looks_ = 0;  ///< for hosts whose ranks have all ended; still to be taken
   std::optional<clock::time_point> end_at_;
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
-  bool killed_ = false;
+  bool killed_ = false;         ///< the next signal to the launcher is SIGKILL
+  bool host_is_lost_ = false;
   bool given_up_ = false;  ///< nobody shall wait for who reads our output
 };
 
