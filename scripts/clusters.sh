@@ -12,7 +12,8 @@ Installs the Debian packages that are missing and builds all tests of several ra
 
   launchers     calls between 2, 3 and 4 hosts of 1, 2 and 4 ranks under each launcher, by blocks and in turn
   mixed         MPI and Atoll in one program, with the same ranks
-  cuts          a cable that is out for nearly five seconds, one that stays out, a host that dies behind it
+  cuts          under each launcher: a cable that is out for nearly five seconds, one that stays out, a host whose ranks die behind it, or with
+                them the launcher's daemon, and one that is shut down
   cables        one of several cables of a host, used or not, and all of them
   applications  heat3d and hpgmg, which check their numbers, on all links
   suite         all tests of several ranks and all examples, on all links

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from cuts import Cuts
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOSTS_SH = os.path.join(ROOT, "scripts", "hosts.sh")
 LAUNCHERS = {"mpirun": ("mpirun",), "hydra": ("hydra",), "pmi2": ("srun", "--launcher-option", "--mpi=pmi2"),
@@ -62,6 +64,8 @@ class Case:
 class Runner:
     """Runs cases on a set of hosts, prints what became of each, and counts."""
 
+    script = HOSTS_SH
+
     def __init__(self, preset, end, programs):
         self.set = f"m{os.getpid()}"
         self.preset, self.end, self.programs = preset, end, programs
@@ -103,15 +107,18 @@ class Runner:
 
     def processes(self, host=None):
         """Of ranks, keepers and launchers' daemons on the hosts; of Slurm and the hosts themselves none."""
+        return self.processes_called(r"(?!sleep|munged|slurm(ctl)?d|slurmscriptd|link_forwarder|unshare|nsenter)", host)
+
+    def processes_called(self, name, host=None):
+        """On the hosts, by what the name begins with: a regular expression."""
         spaces = {f"atoll-{self.set}-{h}" for h in ([host] if host else ["head", *(f"h{i + 1}" for i in range(HOSTS))])}
         networks = {os.stat(f"/run/netns/{space}").st_ino for space in spaces}
         found = []
         for number in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{number}/comm", encoding="utf-8") as file:
-                    name = file.read().strip()
-                if os.stat(f"/proc/{number}/ns/net").st_ino in networks and \
-                        not re.match(r"sleep|munged|slurm(ctl)?d|slurmscriptd|link_forwarder|unshare|nsenter", name):
+                    called = re.match(name, file.read())
+                if called and os.stat(f"/proc/{number}/ns/net").st_ino in networks:
                     found.append(int(number))
             except OSError:
                 pass
@@ -274,115 +281,15 @@ def bundles(runner, _):
                 yield Case(words, network, "mpirun", link, hosts, each, by_node, environment=environment)
 
 
-class Cuts:
-    """Cables that are pulled while ranks talk all the time. These are not single jobs, so they run by themselves."""
-
-    def __init__(self, runner, case):
-        self.runner, self.case = runner, case
-        self.stop = os.path.join(runner.folder.name, "stop")
-        self.begin = time.monotonic()
-        self.out = ""
-
-    def until(self, what, holds, patience=60):
-        end = time.monotonic() + patience
-        while not holds():
-            if time.monotonic() > end:
-                raise AssertionError(f"{what}: not so after {patience} s")
-            time.sleep(0.02)
-
-    def rounds(self):
-        """Sum of what rank 0 has said, from the file that takes the job's output."""
-        self.log.seek(0)
-        self.out = self.log.read()
-        return self.out.count("round ")
-
-    def start(self):
-        if os.path.exists(self.stop):
-            os.remove(self.stop)
-        self.log = tempfile.TemporaryFile("w+", errors="replace")  # pylint: disable=consider-using-with
-        self.runner.set_link(self.case.link)
-        self.job = subprocess.Popen([HOSTS_SH, "--set", self.runner.set, *self.runner.words(self.case)], stdin=subprocess.DEVNULL,
-                                    stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True,
-                                    env={**os.environ, **self.runner.environment(self.case)})
-        self.until("the job runs", lambda: self.rounds() > 20)
-
-    def go_on(self):
-        so_far = self.rounds()
-        self.until("the job goes on", lambda: self.rounds() > so_far + 20)
-
-    def check(self):
-        try:
-            self.start()
-            {"short": self.short, "long": self.long, "killed": self.kill_host}[self.case.cut]()
-            result = "passed"
-        except AssertionError as wrong:
-            result = "failed"
-            self.rounds()
-            self.out += f"\n{wrong}\n"
-        self.runner.hosts_sh("link", "--mend", "h2")
-        try:
-            os.killpg(self.job.pid, signal.SIGKILL)
-        except OSError:
-            pass
-        self.job.wait()
-        self.runner.end_ranks()
-        said = [line for line in self.out.splitlines() if not line.startswith("round ")]
-        self.runner.note(result, self.case, self.begin, "\n".join(said))
-
-    def short(self):
-        for _ in range(2):
-            self.runner.hosts_sh("link", "--cut", "h2")
-            time.sleep(4.5)  # which is less than 5 s when it is mended: what a job has to outlive
-            self.runner.hosts_sh("link", "--mend", "h2")
-            self.go_on()
-        with open(self.stop, "w", encoding="utf-8"):
-            pass
-        self.until("the job ends", lambda: self.job.poll() is not None)
-        assert self.job.returncode == 0, f"status {self.job.returncode}"
-
-    def ranks(self, host=None):
-        name = os.path.basename(self.case.words[0])[:15]
-        found = []
-        for number in self.runner.processes(host):
-            try:
-                with open(f"/proc/{number}/comm", encoding="utf-8") as file:
-                    if file.read().strip() in (name, "atoll-keeper"):
-                        found.append(number)
-            except OSError:
-                pass
-        return found
-
-    def check_words(self):
-        self.rounds()
-        said = [line for line in self.out.splitlines() if line.startswith("atoll: ")]
-        assert len(said) == 1 and re.search(r"host h2 \(ranks? .*\) is lost", said[0]), f"the loss of h2 is told of in {len(said)} lines, not one"
-
-    def long(self):
-        self.runner.hosts_sh("link", "--cut", "h2")
-        self.until("all ranks have ended", lambda: not self.ranks(), 20)
-        self.runner.hosts_sh("link", "--mend", "h2")
-        self.until("the launcher ends", lambda: self.job.poll() is not None)
-        assert self.job.returncode != 0, "the launcher says that all went well"
-        self.check_words()
-
-    def kill_host(self):
-        self.runner.hosts_sh("link", "--cut", "h2")
-        # Not the launcher's daemon, which the launcher would miss: here that is no connection between hosts.
-        for number in self.ranks("h2"):
-            os.kill(number, signal.SIGKILL)
-        self.until("all ranks have ended", lambda: not self.ranks(), 20)
-        self.runner.hosts_sh("link", "--mend", "h2")
-        self.check_words()
-
-
-def cuts(runner, _):
-    """A cable that is out for nearly five seconds, one that stays out, and a host that dies behind it."""
-    for network in ("ucx", "ofi"):
-        for hosts, each in ((2, 2), (4, 1)):
-            for cut in ("short", "long", "killed"):
-                environment = {} if cut == "short" else {"ATOLL_HOST_TIMEOUT": "3"}
-                yield Case((test(runner, "cluster_traffic_program"), os.path.join(runner.folder.name, "stop")), network, "mpirun", "plain", hosts,
-                           each, environment=environment, cut=cut)
+def cuts(runner, names):
+    """A cable that is out for nearly five seconds, one that stays out, a host whose ranks or all die behind it, and one that is shut down."""
+    for launcher in names:
+        for network in ("ucx", "ofi") if launcher == "mpirun" else ("ucx",):
+            for hosts, each in ((2, 2), (4, 1)):
+                for cut in ("short", "long", "killed", "dead", "down"):
+                    environment = {} if cut == "short" else {"ATOLL_HOST_TIMEOUT": "3"}
+                    yield Case((test(runner, "cluster_traffic_program"), os.path.join(runner.folder.name, "stop")), network, launcher, "plain", hosts,
+                               each, environment=environment, cut=cut)
 
 
 def cables(runner, _):
