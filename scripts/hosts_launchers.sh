@@ -32,9 +32,9 @@ run_mpirun() {
   local list=$1 ranks=$2 by_node=$3 words name
   shift 3
   command -v mpirun > /dev/null || skip "mpirun is not installed (Debian: openmpi-bin)"
-  words=(mpirun --host "$list" --mca plm_rsh_agent "$state/agent" --mca pml ob1 --mca btl 'self,vader,tcp'
-    --mca oob_tcp_if_include 198.18.0.0/15 --mca btl_tcp_if_include 198.18.0.0/15 --mca btl_base_warn_component_unused 0
+  words=(mpirun --host "$list" --mca plm_rsh_agent "$state/agent" --mca oob_tcp_if_include 198.18.0.0/15 --mca btl_tcp_if_include 198.18.0.0/15 --mca btl_base_warn_component_unused 0
     --mca rmaps_base_oversubscribe 1 --mca hwloc_base_binding_policy none)
+  [[ " ${more[*]} " == *' pml '* ]] || words+=(--mca pml ob1 --mca btl 'self,vader,tcp')
   [ "$by_node" = yes ] && words+=(--map-by node)
   for name in $(exported); do words+=(-x "$name"); done
   enter head env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${words[@]}" "${more[@]}" -n "$ranks" "$@"

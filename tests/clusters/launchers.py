@@ -174,7 +174,7 @@ class Hydra(LauncherTest):
                          ["atoll: host h1: rank 3 on host h2 has ended without upcxx::finalize(), killed perhaps; the job ends"])
 
     def test_ranks_are_those_of_mpi(self):
-        # On one host: between several, MPICH 4.0.2 over UCX 1.13 hangs in MPI_Finalize now and then, without us, too.
+        # On one host: between several, MPICH 4.0.2 over UCX 1.13 hangs in MPI_Finalize now and then, unless all ranks have talked to each other.
         for order in ("mpi-first", "mpi-around", "mpi-last", "mpi-never"):
             with self.subTest(order=order):
                 program = os.path.join(PROGRAMS, "cluster_mpich_program")

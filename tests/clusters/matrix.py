@@ -42,6 +42,7 @@ class Case:
     hosts: int = 2
     each: int = 2
     by_node: bool = False
+    launcher_words: tuple = ()  # for its command line
     environment: dict = dataclasses.field(default_factory=dict)
     expect: str = ""  # what its output must match
     cut: str = ""  # what happens to a cable meanwhile
@@ -52,12 +53,12 @@ class Case:
         if self.launcher in ("exec", "test", "none"):  # no job: one process, or nothing
             return []
         return ["--launcher", *LAUNCHERS[self.launcher], "-n", str(self.hosts * self.each), "--hosts", str(self.hosts),
-                *(["--by-node"] if self.by_node else [])]
+                *(["--by-node"] if self.by_node else []), *(word for part in self.launcher_words for word in ("--launcher-option", part))]
 
     @property
     def title(self):
         program = " ".join([os.path.basename(self.words[0]), *self.words[1:]])
-        return (f"{program}, {self.network}, {self.hosts} hosts of {self.each}{' by node' if self.by_node else ''}, {self.launcher}, "
+        return (f"{program}, {self.network}, {self.hosts} hosts of {self.each}{' by node' if self.by_node else ''}, {self.launcher}{' over ' + self.launcher_words[2] if self.launcher_words else ''}, "
                 f"link {self.link}{', cut ' + self.cut if self.cut else ''}")
 
 
@@ -207,14 +208,21 @@ def launchers(runner, names):
 
 
 def mixed(runner, names):
-    """MPI and Atoll in one program, with the same ranks. MPICH is another library than the one that the program is built with, and that,
-    Open MPI as Debian has it, does not know PMI-2."""
-    for launcher in [name for name in names if name not in ("hydra", "pmi2")]:
-        for network in ("ucx", "ofi"):
-            for hosts, each, by_node in ((2, 1, False), (2, 2, True), (3, 2, False), (4, 2, True)):
-                for order in ("mpi-first", "mpi-last"):
-                    yield Case((test(runner, "coexistence.mpi"), order), network, launcher, "plain", hosts, each, by_node,
-                               expect=rf"{hosts * each} ranks, MPI has {hosts * each}: all well")
+    """MPI and Atoll in one program, with the same ranks: Open MPI, and with PMI MPICH. Open MPI sends by itself (ob1), or by UCX (ucx)."""
+    for launcher in names:
+        by_pmi = launcher in ("hydra", "pmi2")
+        program = test(runner, "coexistence.mpich" if by_pmi else "coexistence.mpi")
+        if not os.path.exists(program):
+            continue
+        # Slurm's PMI-2 serves one client of a task, and MPICH takes it for itself.
+        orders = ("mpi-first",) if launcher == "pmi2" else ("mpi-first", "mpi-last")
+        for mpi_over in ("ob1", "ucx") if launcher == "mpirun" else ("",):
+            for network in ("ucx", "ofi"):
+                for hosts, each, by_node in ((2, 1, False), (2, 2, True), (3, 2, False), (4, 2, True)):
+                    for order in orders:
+                        more = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any") if mpi_over == "ucx" else ()
+                        yield Case((program, order), network, launcher, "plain", hosts, each, by_node, launcher_words=more,
+                                   expect=rf"{hosts * each} ranks, MPI has {hosts * each}: all well")
 
 
 def of_program(path):

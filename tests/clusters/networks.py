@@ -282,11 +282,12 @@ class ManyRanks(unittest.TestCase):
 class Mixed(unittest.TestCase):
     """A program that uses MPI and Atoll, whose ranks are the same."""
 
-    def check(self, network, order, *options):
-        got = hosts_sh("run", *options, os.path.join(PROGRAMS, "coexistence.mpi"), order, ATOLL_TRANSPORTS=network)
+    def check(self, network, order, *options, program="coexistence.mpi"):
+        got = hosts_sh("run", *options, os.path.join(PROGRAMS, program), order, ATOLL_TRANSPORTS=network, UPCXX_VERBOSE="1")
         if got.returncode == 77:
             self.skipTest(got.stderr)
         self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+        self.assertIn(f"network between hosts: {network} (", got.stderr)
         ranks = options[1]
         self.assertIn(f"{ranks} ranks, MPI has {ranks}: all well", got.stdout)
 
@@ -295,6 +296,17 @@ class Mixed(unittest.TestCase):
 
     def test_by_node(self):
         self.check("ofi", "mpi-last", "-n", 4, "--hosts", 2, "--by-node")
+
+    def test_over_one_libucp(self):
+        # Which MPI has opened, with a context and a worker of its own.
+        over_ucx = (word for part in ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any")
+                    for word in ("--launcher-option", part))
+        self.check("ucx", "mpi-first", "-n", 4, "--hosts", 2, *over_ucx)
+
+    def test_mpich(self):
+        if not os.path.exists(os.path.join(PROGRAMS, "coexistence.mpich")):
+            self.skipTest("MPICH's headers are not installed (Debian: libmpich-dev)")
+        self.check("ucx", "mpi-last", "-n", 4, "--hosts", 2, "--launcher", "hydra", program="coexistence.mpich")
 
     def test_where_some_meet_others_early(self):
         # A rank of four hosts passes a barrier before its own connections stand, now and then.
