@@ -6,7 +6,9 @@
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 
+#include "base/error.hpp"
 #include "engine/copies/copies.hpp"
+#include "engine/network/failure.hpp"
 #include "engine/rma/wire.hpp"
 
 namespace atl::engine {
@@ -202,7 +204,11 @@ void network_copies::on_event(transport::operation& self, transport::completion,
   if (how == transport::outcome::bad_key || how == transport::outcome::refused) {
     all.stage(p);
   } else {
-    all.network_.lost((p->of.puts() ? p->of.to : p->of.from).owner(), all.network_.transport().last_error());
+    bool const puts = p->of.puts();
+    std::int32_t const peer = (puts ? p->of.to : p->of.from).owner();
+    operation_failed(all.network_, how, peer,
+                     format("a copy of %zu bytes %s rank %d", p->bytes, puts ? "to" : "from", peer),
+                     without_device_memory);
   }
 }
 

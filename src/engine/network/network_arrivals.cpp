@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "engine/network/failure.hpp"
 #include "engine/network/frames.hpp"
 #include "engine/network/network_messages.hpp"
 #include "transport/message_pool.hpp"
@@ -45,7 +46,12 @@ struct network_messages::fetching final : transport::operation {
 
   static void fetched(operation& self, transport::completion, transport::outcome how) {
     auto* const f = static_cast<fetching*>(&self);
-    if (how != transport::outcome::ok) f->all.lost(f->whole->source, f->all.network_->last_error());
+    message const& m = *f->whole;
+    if (how != transport::outcome::ok) {
+      operation_failed(f->all, how, m.source,
+                       format("a message of %zu bytes from rank %d", m.bytes, m.source),
+                       without_that_network);
+    }
     f->all.deliver_asked_for(f->whole);
     delete f;
   }

@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "base/error.hpp"
+#include "engine/network/failure.hpp"
 #include "engine/network/frames.hpp"
 
 namespace atl::engine {
@@ -39,7 +41,11 @@ struct network_messages::sending final : transport::operation {
 
   static void sent(operation& self, transport::completion, transport::outcome how) {
     auto* const s = static_cast<sending*>(&self);
-    if (how != transport::outcome::ok) s->all.lost(s->read->source, s->all.network_->last_error());
+    message const& m = *s->read;
+    if (how != transport::outcome::ok) {
+      operation_failed(s->all, how, m.source, format("a message of %zu bytes to rank %d", m.bytes, m.source),
+                       without_that_network);
+    }
     if (s->late != nullptr) --*s->late;
     s->all.drop_sent(s->read);
     delete s;
@@ -57,7 +63,9 @@ struct network_messages::leaving final : transport::operation {
 
   static void gone(operation& self, transport::completion, transport::outcome how) {
     auto* const l = static_cast<leaving*>(&self);
-    if (how != transport::outcome::ok) l->all.lost(l->rank, l->all.network_->last_error());
+    if (how != transport::outcome::ok) {
+      operation_failed(l->all, how, l->rank, format("a message to rank %d", l->rank), without_that_network);
+    }
     --*l->kept_back;
     delete l;
   }

@@ -7,7 +7,9 @@
 #include <span>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/settings.hpp"
+#include "engine/network/failure.hpp"
 #include "engine/rma/remote_memory.hpp"
 #include "memory/kind.hpp"
 
@@ -340,7 +342,11 @@ void direct_transfers::on_event(transport::operation& self, transport::completio
       all.in_messages(p);
       break;
     default:
-      all.network_->lost(p->of.rank, all.network_->transport().last_error());
+      operation_failed(
+          *all.network_, how, p->of.rank,
+          format(p->of.puts ? "a put of %zu bytes to rank %d" : "a get of %zu bytes from rank %d",
+                 p->what.bytes, p->of.rank),
+          without_direct_transfers);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/error.hpp"
+#include "engine/network/failure.hpp"
 #include "engine/rma/remote_memory.hpp"
 
 namespace atl::engine {
@@ -142,7 +144,10 @@ void network_atomics::on_event(transport::operation& self, transport::completion
       all.keys_.leave(key);
       break;
     default:
-      all.network_.lost(a->rank(), all.network_.transport().last_error());
+      operation_failed(
+          all.network_, how, a->rank(),
+          format("an atomic operation on %zu bytes of rank %d", std::size_t{a->asked.bytes}, a->rank()),
+          without_network_atomics);
   }
 }
 

@@ -7,7 +7,8 @@
 namespace atl::transport::sim {
 namespace {
 
-constexpr std::uint32_t most_jobs = 64;          ///< to one peer
+constexpr std::uint32_t most_jobs = 64;  ///< to one peer
+constexpr char const* asked_for_errors = "the simulated network was asked for errors";
 constexpr std::size_t copied_into_cells = 1024;  ///< at most, where there is the choice
 
 }  // namespace
@@ -64,11 +65,14 @@ open_operation* sim_network::find(peer_record const& from, std::uint32_t index) 
 void sim_network::left_less(std::uint32_t index, std::uint64_t by, outcome how) {
   open_operation& record = operations_[index];
   record.left -= std::min(by, record.left);
-  if (how != outcome::ok) record.how = how;
+  if (how != outcome::ok) record.how = std::max(record.how, how);
+  if (how == outcome::failed) last_error_ = asked_for_errors;
   if (record.left != 0) return;
-  if (record.events != nullptr && choices_.chance(how_.errors)) {
+  // A flush tells of others.
+  bool const flushes = record.peer < 0 || record.puts != 0;
+  if (record.events != nullptr && !flushes && choices_.chance(how_.errors)) {
     record.how = outcome::failed;
-    last_error_ = "the simulated network was asked for errors";
+    last_error_ = asked_for_errors;
   }
   if (choices_.chance(how_.completions)) {
     late_events_.push_back({index, record.serial, some_polls(), false});
@@ -79,7 +83,7 @@ void sim_network::left_less(std::uint32_t index, std::uint64_t by, outcome how) 
 
 void sim_network::source_free(std::uint32_t index) {
   open_operation const& record = operations_[index];
-  if (!record.source_due) return;
+  if (!record.source_due || !record.finished_due) return;  // the only event says how all of it went
   if (choices_.chance(how_.completions)) {
     late_events_.push_back({index, record.serial, some_polls(), true});
   } else {

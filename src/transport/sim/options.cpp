@@ -153,14 +153,14 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.number("pieces", o.pieces, 1, 1024) || r.size("longest", o.longest, 64, std::size_t{1} << 40) ||
       r.number("delay", o.delay, 1, 1U << 20) || r.percent("reorder", o.reorder) ||
       r.percent("completions", o.completions) || r.percent("refuse", o.refuse) ||
-      r.percent("connects", o.connects) || r.percent("misses", o.misses) || r.percent("errors", o.errors) ||
-      r.flag("lockstep", o.lockstep) || r.flag("passive", o.passive) || r.flag("ordered", o.ordered) ||
-      r.flag("late", o.late) || r.flag("notified", o.notified) || r.flag("vectors", o.vectors) ||
-      r.flag("gpu", o.gpu) || r.choice("atomics", o.atomics, atomics_choices) ||
-      r.flag("coherent", o.coherent) || r.flag("loopback", o.loopback) ||
-      r.choice("stale", o.stale, stale_choices) || r.choice("losses", o.losses, loss_choices) ||
-      r.number("connections", o.connections, 0, 1U << 20) || r.time("idle", o.idle_ns) ||
-      r.time("message", o.message_ns) || r.time("turn", o.turn_ns);
+      r.percent("connects", o.connects) || r.percent("misses", o.misses) ||
+      r.number("errors", o.errors, 0, 100) || r.flag("lockstep", o.lockstep) ||
+      r.flag("passive", o.passive) || r.flag("ordered", o.ordered) || r.flag("late", o.late) ||
+      r.flag("notified", o.notified) || r.flag("vectors", o.vectors) || r.flag("gpu", o.gpu) ||
+      r.choice("atomics", o.atomics, atomics_choices) || r.flag("coherent", o.coherent) ||
+      r.flag("loopback", o.loopback) || r.choice("stale", o.stale, stale_choices) ||
+      r.choice("losses", o.losses, loss_choices) || r.number("connections", o.connections, 0, 1U << 20) ||
+      r.time("idle", o.idle_ns) || r.time("message", o.message_ns) || r.time("turn", o.turn_ns);
   if (!known) {
     refuse(
         name, value,

@@ -238,6 +238,7 @@ class sim_network final : public network {
   bool take_atomic(peer_record& from, packet const& p);
   bool visit_atomics();
   bool changes_words_for(std::int32_t rank) const;
+  bool fails_untold(std::uint32_t operation);
   void finish_atomic(peer_record& from, std::uint32_t operation, bool done, std::uint64_t before);
   void answer(peer_record& to, std::uint32_t operation, outcome how, std::uint64_t value);
   void serve(peer_record& to, std::uint32_t theirs, std::byte* from, std::uint64_t bytes, std::uint64_t place,

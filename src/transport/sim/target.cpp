@@ -76,13 +76,14 @@ void sim_network::take_put(peer_record& from, packet const& p) {
   }
   std::byte* const to = memory_of(from, high(p.token), offset, bytes);
   bool const done = to != nullptr && (sure || !misses(from, operation));
-  if (done) copy_watched(to, data, bytes);
+  bool const fails = !sure && fails_untold(operation);
+  if (done && !fails) copy_watched(to, data, bytes);
   if (p.kind == kind::put_packet) wire_.give_back(me_, remote_queue, index);
   ++from.puts_seen;
   if (operation != no_operation) {
     answer(from, operation, done ? outcome::ok : outcome::bad_key, 0);
-  } else if (!done) {
-    from.worst = outcome::bad_key;
+  } else if (!done || fails) {
+    from.worst = std::max(from.worst, fails ? outcome::failed : outcome::bad_key);
   }
   if (done && p.kind == kind::put_tagged) {
     ++calls_;
@@ -140,6 +141,11 @@ bool sim_network::take_atomic(peer_record& from, packet const& p) {
   if (std::any_of(atomics_.begin(), atomics_.end(), [at](slow_atomic const& a) { return a.word == at; })) {
     return false;
   }
+  if (fails_untold(operation)) {
+    ++from.puts_seen;
+    from.worst = std::max(from.worst, outcome::failed);
+    return true;
+  }
   bool const done = at != nullptr && !misses(from, operation);
   if (done && !how_.coherent) {
     std::uint64_t const seen = read_word(at, bytes);
@@ -166,6 +172,11 @@ bool sim_network::visit_atomics() {
   return any;
 }
 
+/// Does an operation fail of which the next flush of its side is the first to tell?
+bool sim_network::fails_untold(std::uint32_t operation) {
+  return operation == no_operation && choices_.chance(how_.errors);
+}
+
 bool sim_network::changes_words_for(std::int32_t rank) const {
   return std::any_of(atomics_.begin(), atomics_.end(),
                      [rank](slow_atomic const& a) { return a.source == rank; });
@@ -176,7 +187,7 @@ void sim_network::finish_atomic(peer_record& from, std::uint32_t operation, bool
   if (operation != no_operation) {
     answer(from, operation, done ? outcome::ok : outcome::bad_key, before);
   } else if (!done) {
-    from.worst = outcome::bad_key;
+    from.worst = std::max(from.worst, outcome::bad_key);
   }
 }
 
