@@ -76,8 +76,8 @@ struct registration;
 /// A peer's key, ready for use. The transport's own class.
 struct remote_key;
 
-/// Local end of a transfer. `memory` may be null where abilities::needs_local_registration is false, or for
-/// host memory (the transport then registers or copies by itself, at a cost).
+/// Local end of a transfer. `memory` may be null of host memory, which the transport then registers or copies by itself, at a
+/// cost; of puts and gets only where abilities::needs_local_registration is false. What it names covers all of the local end.
 struct local_place {
   void* address = nullptr;
   registration* memory = nullptr;
@@ -164,7 +164,8 @@ struct abilities {
   /// The own rank may be a peer, too. What is aimed at it or at another rank of the own host goes the way that it goes from
   /// other hosts: an adapter's atomics are done by the adapter.
   bool loopback = false;
-  bool needs_local_registration = false;  ///< local ends without a registration are unsupported
+  bool needs_local_registration =
+      false;  ///< local ends of puts and gets without a registration are unsupported
   stale_key stale_keys = stale_key::misses;
   loss_notice losses = loss_notice::always;
   /// What is under way to a peer that is lost or given up ends by itself. Else what uses the caller's memory may need that

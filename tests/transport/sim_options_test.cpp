@@ -24,7 +24,8 @@ TEST(sim_options, AtRest) {
   EXPECT_EQ(o.seed, 7U);
   EXPECT_FALSE(o.timed());
   EXPECT_EQ(o.reorder + o.completions + o.refuse + o.connects + o.misses + o.errors, 0U);
-  EXPECT_TRUE(o.passive && o.late && o.notified && o.vectors && o.gpu);
+  EXPECT_TRUE(o.passive && o.late && o.notified && o.vectors && o.gpu && o.put && o.get);
+  EXPECT_FALSE(o.adapter || o.registers);
   EXPECT_EQ(o.eager, o.packet);
   EXPECT_EQ(to_text(parse_options("")), "");
 }
@@ -50,7 +51,8 @@ TEST(sim_options, Values) {
 TEST(sim_options, TextMeansTheSame) {
   for (char const* const text :
        {"bad=yes", "latency=20us,bandwidth=10GB/s", "passive=no,atomics=no,vectors=no",
-        "ordered=yes,packet=512,packets=64,longest=30KB,errors=5,seed=99", "lockstep=yes,turn=2s"}) {
+        "ordered=yes,packet=512,packets=64,longest=30KB,errors=5,seed=99", "lockstep=yes,turn=2s",
+        "adapter=yes,registers=yes,put=no,get=no"}) {
     std::string const once = to_text(parse_options(text));
     EXPECT_FALSE(once.empty());
     EXPECT_EQ(to_text(parse_options(once)), once);

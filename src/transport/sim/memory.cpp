@@ -1,5 +1,6 @@
 // Put, get, flush, atomics and keys: the side that asks.
 
+#include <algorithm>
 #include <cstring>
 
 #include "transport/sim/sim_network.hpp"
@@ -44,6 +45,17 @@ bool sim_network::usable(peer_record const& to, remote_place const& place, std::
          place.offset <= key->bytes && bytes <= key->bytes - place.offset;
 }
 
+/// What no registration covers is not reached by a network that needs them, nor what lies beside the one that is named.
+bool sim_network::covered(std::span<local_piece const> list) const {
+  return std::all_of(list.begin(), list.end(), [this](local_piece const& p) {
+    registration const* const memory = p.place.memory;
+    if (memory == nullptr) return !how_.registers || p.bytes == 0;
+    std::uintptr_t const from =
+        reinterpret_cast<std::uintptr_t>(p.place.address) - reinterpret_cast<std::uintptr_t>(memory->begin);
+    return from <= memory->bytes && p.bytes <= memory->bytes - from;
+  });
+}
+
 started sim_network::put(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
                          operation* events) {
   remote_piece const far{to, bytes};
@@ -53,7 +65,7 @@ started sim_network::put(std::int32_t rank, remote_place to, local_place from, s
 
 started sim_network::put_notified(std::int32_t rank, remote_place to, local_place from, std::size_t bytes,
                                   std::uint64_t tag, operation* events) {
-  if (!how_.notified) return started::unsupported;
+  if (!abilities_.put_notified) return started::unsupported;
   remote_piece const far{to, bytes};
   local_piece const near{from, bytes};
   return start_put(rank, {&far, 1}, {&near, 1}, &tag, events);
@@ -61,7 +73,8 @@ started sim_network::put_notified(std::int32_t rank, remote_place to, local_plac
 
 started sim_network::put_pieces(std::int32_t rank, std::span<remote_piece const> to,
                                 std::span<local_piece const> from, operation* events) {
-  if (!how_.vectors || to.size() > how_.pieces || from.size() > how_.pieces) return started::unsupported;
+  if (!abilities_.put_pieces || to.size() > how_.pieces || from.size() > how_.pieces)
+    return started::unsupported;
   return start_put(rank, to, from, nullptr, events);
 }
 
@@ -73,6 +86,7 @@ started sim_network::start_put(std::int32_t rank, std::span<remote_piece const> 
   for (remote_piece const& p : to) {
     if (!usable(*with, p.place, p.bytes)) return started::unsupported;
   }
+  if (!how_.put || !covered(from)) return started::unsupported;
   std::size_t const bytes = sum(from);
   if (bytes != sum(to) || bytes > limits_.put_bytes) return started::unsupported;
   if (bytes == 0 && tag == nullptr) return started::complete;
@@ -124,7 +138,8 @@ started sim_network::get(std::int32_t rank, local_place to, remote_place from, s
 
 started sim_network::get_pieces(std::int32_t rank, std::span<local_piece const> to,
                                 std::span<remote_piece const> from, operation* events) {
-  if (!how_.vectors || to.size() > how_.pieces || from.size() > how_.pieces) return started::unsupported;
+  if (!abilities_.get_pieces || to.size() > how_.pieces || from.size() > how_.pieces)
+    return started::unsupported;
   return start_get(rank, to, from, events);
 }
 
@@ -135,6 +150,7 @@ started sim_network::start_get(std::int32_t rank, std::span<local_piece const> t
   for (remote_piece const& p : from) {
     if (!usable(*with, p.place, p.bytes)) return started::unsupported;
   }
+  if (!how_.get || !covered(to)) return started::unsupported;
   std::uint64_t const bytes = sum(to);
   if (bytes != sum(from) || bytes > limits_.get_bytes) return started::unsupported;
   if (bytes == 0) return started::complete;
@@ -212,7 +228,7 @@ ability sim_network::atomic_support(atomic_op op, atomic_type type) const {
   bool const can = how_.atomics == atomics_offered::yes        ? !(floating && bits)
                    : how_.atomics == atomics_offered::integers ? !floating && plain
                                                                : false;
-  return {can ? support::native : support::none, true};
+  return can ? ability{support::native, !how_.adapter} : ability{};
 }
 
 started sim_network::atomic(std::int32_t rank, remote_place target, atomic_op op, atomic_type type,

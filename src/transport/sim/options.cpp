@@ -155,17 +155,20 @@ void read_one(options& o, std::string_view name, std::string_view value) {
       r.percent("completions", o.completions) || r.percent("refuse", o.refuse) ||
       r.percent("connects", o.connects) || r.percent("misses", o.misses) ||
       r.number("errors", o.errors, 0, 100) || r.flag("lockstep", o.lockstep) ||
-      r.flag("passive", o.passive) || r.flag("ordered", o.ordered) || r.flag("late", o.late) ||
-      r.flag("notified", o.notified) || r.flag("vectors", o.vectors) || r.flag("gpu", o.gpu) ||
-      r.choice("atomics", o.atomics, atomics_choices) || r.flag("coherent", o.coherent) ||
-      r.flag("loopback", o.loopback) || r.choice("stale", o.stale, stale_choices) ||
-      r.choice("losses", o.losses, loss_choices) || r.number("connections", o.connections, 0, 1U << 20) ||
-      r.time("idle", o.idle_ns) || r.time("message", o.message_ns) || r.time("turn", o.turn_ns);
+      r.flag("passive", o.passive) || r.flag("ordered", o.ordered) || r.flag("adapter", o.adapter) ||
+      r.flag("registers", o.registers) || r.flag("put", o.put) || r.flag("get", o.get) ||
+      r.flag("late", o.late) || r.flag("notified", o.notified) || r.flag("vectors", o.vectors) ||
+      r.flag("gpu", o.gpu) || r.choice("atomics", o.atomics, atomics_choices) ||
+      r.flag("coherent", o.coherent) || r.flag("loopback", o.loopback) ||
+      r.choice("stale", o.stale, stale_choices) || r.choice("losses", o.losses, loss_choices) ||
+      r.number("connections", o.connections, 0, 1U << 20) || r.time("idle", o.idle_ns) ||
+      r.time("message", o.message_ns) || r.time("turn", o.turn_ns);
   if (!known) {
     refuse(
         name, value,
         "no such name; there are bad, seed, latency, bandwidth, ring, packet, packets, eager, window, pieces, "
-        "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, late, notified, "
+        "longest, delay, reorder, completions, refuse, connects, misses, errors, lockstep, passive, ordered, adapter, "
+        "registers, put, get, late, notified, "
         "vectors, gpu, atomics, coherent, loopback, stale, losses, connections, idle, message, turn");
   }
   if (!std::has_single_bit(o.ring)) refuse(name, value, "expected a power of two");
@@ -221,6 +224,10 @@ std::string to_text(options const& o) {
   flag("lockstep", o.lockstep, rest.lockstep);
   flag("passive", o.passive, rest.passive);
   flag("ordered", o.ordered, rest.ordered);
+  flag("adapter", o.adapter, rest.adapter);
+  flag("registers", o.registers, rest.registers);
+  flag("put", o.put, rest.put);
+  flag("get", o.get, rest.get);
   flag("late", o.late, rest.late);
   flag("notified", o.notified, rest.notified);
   flag("vectors", o.vectors, rest.vectors);

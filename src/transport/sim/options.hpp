@@ -44,6 +44,10 @@ struct options {
   std::uint64_t turn_ns = 500'000'000;  ///< longest that a rank may have to itself then
   bool passive = true;                  ///< no: nothing leaves but in poll()
   bool ordered = false;
+  bool adapter = false;    ///< says that an adapter does remote memory without its owner's polls
+  bool registers = false;  ///< local ends of puts and gets must be registered
+  bool put = true;
+  bool get = true;
   bool late = true;
   bool notified = true;
   bool vectors = true;

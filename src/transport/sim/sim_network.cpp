@@ -16,12 +16,16 @@ sim_network::sim_network(config const& how)
       peers_(static_cast<std::size_t>(how.ranks)),
       checked_(how_.timed() || how_.reorder != 0 || how_.ordered) {
   if (how_.eager == 0) how_.eager = how_.packet;
-  ability const done{support::native, true};
-  ability const absent{};
-  abilities_.put = abilities_.get = done;
-  abilities_.put_pieces = abilities_.get_pieces = how_.vectors ? done : absent;
-  abilities_.put_notified = how_.notified ? done : absent;
-  abilities_.late_payload = how_.late ? done : absent;
+  auto const done = [this](bool offered) {
+    return offered ? ability{support::native, !how_.adapter} : ability{};
+  };
+  abilities_.put = done(how_.put);
+  abilities_.get = done(how_.get);
+  abilities_.put_pieces = done(how_.put && how_.vectors);
+  abilities_.get_pieces = done(how_.get && how_.vectors);
+  abilities_.put_notified = done(how_.put && how_.notified);
+  abilities_.late_payload = how_.late ? ability{support::native, true} : ability{};
+  abilities_.needs_local_registration = how_.registers;
   abilities_.put_before_message = how_.ordered;
   abilities_.ordered_messages = how_.ordered;
   abilities_.atomics_with_processor = how_.coherent;

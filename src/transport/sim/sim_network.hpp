@@ -224,6 +224,7 @@ class sim_network final : public network {
   bool start_flush(peer_record& to, operation* events, std::uint32_t whole);
   void push_flush(peer_record& to, std::uint32_t index);
   bool usable(peer_record const& to, remote_place const& place, std::uint64_t bytes) const;
+  bool covered(std::span<local_piece const> list) const;
   void take_data(peer_record& from, packet const& p);
   void take_answer(peer_record& from, packet const& p);
 
