@@ -18,6 +18,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "engine/progress/back_pressure.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/held_back.hpp"
 #include "engine/progress/peer_order.hpp"
@@ -30,6 +31,7 @@ using transport::spill;
 using transport::status;
 
 void (*message_sink)(message*) = nullptr;
+constinit std::atomic<std::uint64_t> waits_in_vain{0};
 
 namespace {
 
@@ -101,7 +103,10 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
     bool const nothing_moves = !moved && (at_once || (waited >= patience_ns && lacks_memory(engine)));
     if (!nothing_moves && waited < patience) return true;
     s = try_begin(out, bytes, alignment, spill::bounded);
-    if (s == status::ok) engine.impatient.begin(out.target);
+    if (s == status::ok) {
+      engine.impatient.begin(out.target);
+      if (patience != 0 && waited >= patience) waits_in_vain.fetch_add(1, std::memory_order_relaxed);
+    }
     if (s == status::no_memory || (s != status::ok && nothing_moves)) throw_exhausted(out.target, bytes);
     return s != status::ok;
   };
