@@ -15,8 +15,8 @@
 #include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/detail/runtime.hpp>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/progress/quiet.hpp"
 #include "engine/progress/waiting.hpp"
@@ -237,14 +237,16 @@ namespace {
 /// them before the barrier is over, if its memory is full of calls that wait for what comes after it.
 [[gnu::noinline]] void send_parked(engine::team_view const& team) {
   constexpr std::uint64_t patience_ns = 1'000'000'000;
-  std::uint64_t const until = now_ns() + patience_ns;
+  using clock = engine::decision_clock;
+  std::uint64_t const until = clock::now_ns() + patience_ns;
   auto const any_parked = [&] {
     for (std::int32_t rank = 0; rank < team.rank_n; ++rank) {
       if (engine::parked_for(engine::team_to_world(team, rank))) return true;
     }
     return false;
   };
-  engine::wait_while([&] { return any_parked() && now_ns() < until; }, &progress_user, engine::idling::spin);
+  engine::wait_while([&] { return any_parked() && clock::now_ns() < until; }, &progress_user,
+                     engine::idling::spin);
 }
 
 /// Runs what is there, but not what keeps coming.

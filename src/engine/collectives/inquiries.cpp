@@ -7,9 +7,9 @@
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/job.hpp>
 
-#include "base/clock.hpp"
 #include "engine/collectives/given_lists.hpp"
 #include "engine/host/call_sites.hpp"
+#include "engine/network/decision_clock.hpp"
 
 namespace atl::engine {
 
@@ -56,7 +56,7 @@ void inquiries::look() {
 }
 
 void inquiries::look(team_data const& team, collective const& waits_in) {
-  std::uint64_t const now = now_ns();
+  std::uint64_t const now = decision_clock::now_ns();
   auto& [number, next_ns, gap_ns] = looks_[team.id];
   if (gap_ns != 0 && number == waits_in.call.number) {
     if (now < next_ns) return;
@@ -92,7 +92,7 @@ void inquiries::ask(std::int32_t other, std::uint64_t team, std::uint32_t suspec
   if (end_) return;
   end_ = std::move(end);
   other_ = other;
-  until_ns_ = now_ns() + answer_within_ns;
+  until_ns_ = decision_clock::now_ns() + answer_within_ns;
   count(1);
   question q{};
   q.team = team;
@@ -126,7 +126,7 @@ void inquiries::take_in_answer(transport::message* m) {
 }
 
 bool inquiries::advance() {
-  if (now_ns() > until_ns_) end_({});
+  if (decision_clock::now_ns() > until_ns_) end_({});
   return false;
 }
 

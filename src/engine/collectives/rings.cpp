@@ -13,6 +13,7 @@
 #include "engine/collectives/inquiries.hpp"
 #include "engine/collectives/matching.hpp"
 #include "engine/host/call_sites.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "engine/progress/guard.hpp"
 
 namespace atl::engine {
@@ -101,7 +102,7 @@ bool rings::find_wait(std::uint64_t waited_ns) {
     return false;
   if (!call->known_) {
     next_ask_ns_ = first_ask_ns;
-    since_ns_ = now_ns() - waited_ns;
+    since_ns_ = decision_clock::now_ns() - waited_ns;
   }
   call->known_ = true;
   waits_in_ = call;
@@ -112,7 +113,7 @@ void rings::look(std::uint64_t waited_ns) {
   if (!find_wait(waited_ns)) return;
   blocking_call const* const call = waits_in_;
   // Questions that arrive begin a wait anew, but not the call.
-  waited_ns = now_ns() - since_ns_;
+  waited_ns = decision_clock::now_ns() - since_ns_;
   // Creation is where lists may differ, so only it asks: others that wait merely hand on.
   if (atl::kind_of(call->signature_) != collective_kind::create || waited_ns < next_ask_ns_) return;
   next_ask_ns_ = waited_ns + std::clamp(waited_ns, first_ask_ns, longest_gap_ns);

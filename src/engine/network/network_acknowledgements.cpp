@@ -11,7 +11,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/clock.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "engine/network/frames.hpp"
 
 namespace atl::engine {
@@ -50,13 +50,13 @@ bool network_messages::acknowledge(std::int32_t target, std::uint64_t token,
   if (p.lately == last_acknowledged::in_this_call) return true;
   if (p.lately == last_acknowledged::before) stop_watching(p);
   p.lately = last_acknowledged::in_this_call;
-  p.habit.acknowledged(now_ns(), waits);
+  p.habit.acknowledged(decision_clock::now_ns(), waits);
   return true;
 }
 
 /// A message to that peer begins.
 void network_messages::note_following(network_peer& p) noexcept {
-  p.habit.followed(now_ns());
+  p.habit.followed(decision_clock::now_ns());
   if (p.lately == last_acknowledged::before) --watched_;
   p.lately = last_acknowledged::nothing;
 }
@@ -79,7 +79,7 @@ bool network_messages::keep_acknowledgements(network_peer& p) noexcept {
 
 /// Nothing has followed.
 void network_messages::stop_watching(network_peer& p) noexcept {
-  p.habit.passed(p.habit.waits() ? now_ns() : 0);
+  p.habit.passed(p.habit.waits() ? decision_clock::now_ns() : 0);
   p.lately = last_acknowledged::nothing;
   --watched_;
 }

@@ -7,12 +7,12 @@
 
 #include <atoll/base/check.hpp>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/os/descriptor_limit.hpp"
 #include "base/os/unanswered_call.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "engine/network/network_messages.hpp"
 
 namespace atl::engine {
@@ -55,9 +55,9 @@ bool network_messages::connect(network_peer& p) {
     return true;
   }
   if (p.link != link_state::none) return false;
-  if (p.refusals != 0 && now_ns() < p.try_again_ns) return false;
+  if (p.refusals != 0 && decision_clock::now_ns() < p.try_again_ns) return false;
   std::string const address = shape_.address_of(p.rank);
-  if (p.refusals == 0) p.connecting_since_ns = now_ns();
+  if (p.refusals == 0) p.connecting_since_ns = decision_clock::now_ns();
   switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {
     case started::complete:
     case started::source_free:
@@ -90,7 +90,7 @@ void network_messages::opened(network_peer& p) {
 
 /// One that is not needed now, if there is any. Limits are soft: what is wanted is always connected.
 void network_messages::close_least_used() {
-  next_close_ns_ = now_ns() + between_closes_ns;
+  next_close_ns_ = decision_clock::now_ns() + between_closes_ns;
   network_peer* least = nullptr;
   for (network_peer* const p : connected_) {
     // To be closed it would wait until late payloads are fetched, for which there may be no memory; and nothing passes meanwhile.
@@ -107,7 +107,7 @@ void network_messages::close_least_used() {
 /// Networks differ in how long an attempt takes: until a packet is back, or until nobody has answered for seconds. Time counts
 /// from the first refusal, as nobody may have looked for one before; of what that took, some.
 void network_messages::refused(network_peer& p, std::string_view words) {
-  std::uint64_t const now = now_ns();
+  std::uint64_t const now = decision_clock::now_ns();
   std::uint64_t const patience = patience_ns();
   std::uint64_t const took = p.connecting_since_ns != 0 ? now - p.connecting_since_ns : 0;
   if (++p.refusals == 1) p.first_refusal_ns = now - std::min(took, patience / 3);
@@ -132,7 +132,7 @@ void network_messages::become(network_peer& p, link_state now) noexcept {
 /// Networks wait for as long as the system does when nobody answers, which is two minutes by TCP. A peer that computes has a system
 /// that answers, and is waited for; over networks without such connections nothing is found.
 void network_messages::look_for_silence() {
-  std::uint64_t const now = now_ns();
+  std::uint64_t const now = decision_clock::now_ns();
   if (now < look_for_silence_ns_) return;
   look_for_silence_ns_ = now + between_looks_ns;
   std::uint64_t const patience = patience_ns();
@@ -207,7 +207,7 @@ void network_messages::connection(transport::connection_event const& event) {
 }
 
 void network_messages::close_some() {
-  if (too_many_open() && now_ns() >= next_close_ns_) close_least_used();
+  if (too_many_open() && decision_clock::now_ns() >= next_close_ns_) close_least_used();
 }
 
 void network_messages::closes(network_peer& p) noexcept {

@@ -11,7 +11,7 @@
 
 #include <atoll/base/check.hpp>
 
-#include "base/clock.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "engine/network/frames.hpp"
 #include "transport/message_pool.hpp"
 #include "transport/shm/endpoint.hpp"
@@ -352,14 +352,16 @@ std::uint64_t network_messages::from_neighbours() const noexcept {
 }
 
 bool network_messages::look() {
+  decision_clock::look();
   if (watched_ != 0) [[unlikely]]
     stop_watching();
-  if (!looks_.are_free() && !(looks_.may_be_due(from_neighbours()) && looks_.is_due(now_ns()))) [[unlikely]]
+  if (!looks_.are_free() &&
+      !(looks_.may_be_due(from_neighbours()) && looks_.is_due(decision_clock::now_ns()))) [[unlikely]]
     return false;
   bool const moved = network_->poll(*this) != 0;
   stirred_ |= moved;
   if (!looks_.are_free()) [[unlikely]] {
-    std::uint64_t const now = now_ns();
+    std::uint64_t const now = decision_clock::now_ns();
     looks_.looked(moved, now, from_neighbours());
     if (now >= look_for_untaken_ns_) look_for_untaken(now);
   }

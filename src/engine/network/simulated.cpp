@@ -11,6 +11,7 @@
 #include "base/os/unique_fd.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bells.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "memory/sim/sim_segment.hpp"
 #include "transport/sim/sim_network.hpp"
 
@@ -21,8 +22,7 @@ namespace sim = transport::sim;
 
 sim::options simulated_options() {
   settings::simulated_network const set = settings::sim_network();
-  sim::options how = sim::parse_options(set.options);
-  how.seed = set.seed;
+  sim::options how = sim::parse_options(set.options, set.seed);
   how.lockstep = how.lockstep || set.lockstep;
   return how;
 }
@@ -55,6 +55,7 @@ void simulated_machine::map(bootstrap::channel& channel) {
 }
 
 simulated_machine::~simulated_machine() {
+  decision_clock::count_looks(false);
   if (base_ != nullptr) munmap(base_, bytes_);
 }
 
@@ -66,6 +67,8 @@ std::unique_ptr<transport::network> simulated_machine::open() {
   config.how = how_;
   config.event = event_;
   config.remote_fences = remote_fences_;
+  config.tell = settings::verbosity() > 0;
+  decision_clock::count_looks(how_.lockstep);
   config.reach = [](memory::kind_id, void* begin, std::size_t bytes) {
     return memory::sim::sim_segment::reach(begin, bytes);
   };

@@ -16,8 +16,8 @@
 #include <atoll/base/exceptions.hpp>
 #include <atoll/engine/job.hpp>
 
-#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "engine/progress/back_pressure.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/held_back.hpp"
@@ -86,7 +86,7 @@ bool lacks_memory(progress_engine const& engine) {
 ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t alignment) {
   waiting_note const note(activity::backpressure, out.target);
   progress_engine& engine = progress_engine::here();
-  std::uint64_t const begin_ns = now_ns();
+  std::uint64_t const begin_ns = decision_clock::now_ns();
   // A target that gave no room in all that time is not waited for again until it does.
   std::uint64_t const patience = engine.impatient.with(out.target) ? 0 : patience_ns;
   bool moved = poll();
@@ -98,7 +98,7 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
     }
     // Room may never come while callbacks that have not finished hold on to what we sent, or when this rank can
     // take nothing more in: spill a bounded amount.
-    std::uint64_t const waited = now_ns() - begin_ns;
+    std::uint64_t const waited = decision_clock::now_ns() - begin_ns;
     bool const at_once = engine.shm.starved() && engine.shm.reaches(out.target);
     bool const nothing_moves = !moved && (at_once || (waited >= patience_ns && lacks_memory(engine)));
     if (!nothing_moves && waited < patience) return true;

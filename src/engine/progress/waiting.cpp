@@ -15,6 +15,7 @@
 #include "base/pause.hpp"
 #include "bootstrap/mpi_singletons.hpp"
 #include "engine/host/call_sites.hpp"
+#include "engine/network/decision_clock.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/progress_engine.hpp"
 
@@ -75,9 +76,9 @@ void waiter::pause() {
     return;
   }
   if (since_ns_ == 0) {
-    since_ns_ = now_ns();
+    since_ns_ = decision_clock::now_ns();
     if (diagnostics->entered_ns.load(std::memory_order_relaxed) == 0) {
-      diagnostics->entered_ns.store(since_ns_, std::memory_order_relaxed);
+      diagnostics->entered_ns.store(now_ns(), std::memory_order_relaxed);
     }
   }
   if (taken_ns != 0) {
@@ -85,8 +86,9 @@ void waiter::pause() {
     if (!drowsy_) core_taken_ns.store(0, std::memory_order_relaxed);
   }
   // Reading the clock costs as much as a few polls: look at every eighth.
-  if (!drowsy_ && ((fruitless_ & 7U) != 0 ||
-                   now_ns() - since_ns_ < (spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns))) {
+  if (!drowsy_ &&
+      ((fruitless_ & 7U) != 0 ||
+       decision_clock::now_ns() - since_ns_ < (spare_cores ? yield_for_ns_with_spare_cores : yield_for_ns))) {
     spare_cores ? yield_warily() : yield();
     return;
   }
@@ -98,7 +100,7 @@ void waiter::announce_or_sleep() {
   progress_engine& engine = progress_engine::here();
   answer_call_site(engine.host);
   if (announced_ == 0) {
-    std::uint64_t const waited_ns = now_ns() - since_ns_;
+    std::uint64_t const waited_ns = decision_clock::now_ns() - since_ns_;
     if (waited_ns > next_look_ns_) {
       next_look_ns_ = waited_ns + engine.suspicious_ns;
       bootstrap::look_for_mpi_singletons_again();

@@ -64,6 +64,11 @@ void lockstep::next() {
   had_ = seen;
 }
 
+void lockstep::tell() const {
+  warn("sim", "lockstep: seed %llu: %llu packets, digest %016llx", static_cast<unsigned long long>(seed_),
+       static_cast<unsigned long long>(packets_), static_cast<unsigned long long>(digest_));
+}
+
 void lockstep::leave() {
   std::uint64_t seen = turn_.load(std::memory_order_acquire);
   if (begun_ && owner(seen) == me_) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "transport/shm/ring.hpp"
 #include "transport/sim/layout.hpp"
 #include "transport/sim/options.hpp"
 
@@ -27,6 +28,17 @@ class lockstep {
   void next();
   /// For a rank that ends.
   void leave();
+  /// This rank has found a packet: what it was and in which turn is part of the run's digest.
+  void found(shm::ring_header const& what, unsigned queue, std::uint64_t token) {
+    ++packets_;
+    std::uint64_t const where = std::uint64_t{what.source} << 32 | std::uint64_t{what.kind} << 24 | queue;
+    for (std::uint64_t const word : {had_, where, std::uint64_t{what.bytes}, token}) {
+      digest_ = (digest_ ^ word) * 0x100000001b3U;
+      digest_ ^= digest_ >> 29;
+    }
+  }
+  /// Says how many there were, and the digest: runs that repeat have the same.
+  void tell() const;
 
  private:
   std::uint64_t after(std::uint64_t turn) const;
@@ -40,6 +52,8 @@ class lockstep {
   std::atomic<std::uint64_t>& turn_;       ///< number of the turn, and in the lowest 16 bits whose it is
   std::uint64_t had_ = ~std::uint64_t{0};  ///< the last one of this rank
   bool begun_ = false, warned_ = false;
+  std::uint64_t packets_ = 0;
+  std::uint64_t digest_ = 0xcbf29ce484222325U;
 };
 
 }  // namespace atl::transport::sim

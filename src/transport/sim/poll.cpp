@@ -66,6 +66,8 @@ bool sim_network::drain(unsigned which, unsigned most) {
     shm::cell const* const first = ring.front(header);
     if (first == nullptr) break;
     any = true;
+    if (in_step_ != nullptr) [[unlikely]]
+      in_step_->found(header, which, first->token);
     // This side is the only reader, and payloads are the receiver's to change.
     auto* const data = const_cast<std::byte*>(first->data);
     if (header.kind == static_cast<std::uint8_t>(kind::message) && !checked_ && held_.empty()) [[likely]] {

@@ -9,6 +9,7 @@ sim_network::sim_network(config const& how)
       ranks_(how.ranks),
       event_(how.event),
       remote_fences_(how.remote_fences),
+      tell_(how.tell),
       reach_(how.reach),
       wire_(how_, how.base, how.me),
       choices_(how_.seed * 1'000'003 + static_cast<std::uint64_t>(how.me)),
@@ -67,7 +68,10 @@ sim_network::~sim_network() {
     }
   }
   wire_.map().page_of(wire_.base(), me_)->state.store(gone, std::memory_order_release);
-  if (in_step_ != nullptr) in_step_->leave();
+  if (in_step_ != nullptr) {
+    if (tell_) in_step_->tell();
+    in_step_->leave();
+  }
   for (open_operation const& record : operations_) delete record.fetched;
   for (registration const* const memory : registrations_) delete memory;
 }

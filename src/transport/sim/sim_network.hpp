@@ -36,6 +36,7 @@ struct config {
   bool remote_fences = false;  ///< of all ranks (base/doorbell.hpp)
   /// Where this process can read and write memory of a device, or null. Null: host memory only.
   std::byte* (*reach)(memory::kind_id kind, void* begin, std::size_t bytes) = nullptr;
+  bool tell = false;  ///< say in the end what came in lockstep, so that runs can be compared
 };
 
 /// What is kept about a peer from its first use on.
@@ -223,8 +224,8 @@ class sim_network final : public network {
                     operation* events);
   bool start_flush(peer_record& to, operation* events, std::uint32_t whole);
   void push_flush(peer_record& to, std::uint32_t index);
-  bool usable(peer_record const& to, remote_place const& place, std::uint64_t bytes) const;
   bool covered(std::span<local_piece const> list) const;
+  bool usable(peer_record const& to, remote_place const& place, std::uint64_t bytes) const;
   void take_data(peer_record& from, packet const& p);
   void take_answer(peer_record& from, packet const& p);
 
@@ -251,6 +252,7 @@ class sim_network final : public network {
   options how_;
   std::int32_t me_, ranks_, event_;
   bool remote_fences_;
+  bool tell_;
   std::byte* (*reach_)(memory::kind_id, void*, std::size_t);
   wire wire_;
   choices choices_;
