@@ -46,6 +46,16 @@ struct lane {
 
 using extensions_threads_test = multirank::fixture;
 
+namespace {
+
+/// Wherever it is.
+int step_of(upcxx::global_ptr<int> there) {
+  auto const look = [](upcxx::global_ptr<int> p) { return std::atomic_ref<int>(*p.local()).load(); };
+  return there.is_local() ? look(there) : upcxx::rpc(there.where(), look, there).wait();
+}
+
+}  // namespace
+
 TEST_F(extensions_threads_test, lanes_do_not_disturb_each_other) {
   std::vector<int> const ring{left, right};
   domain<1> const whole{{0}, {4 * n}};
@@ -73,7 +83,7 @@ TEST_F(extensions_threads_test, neighbours_meet_beside_the_thread_that_has_the_m
       for (int again = 0; again < 3; ++again) {
         mine.store(++step);
         atl::sync_neighbors(around, each);
-        for (int r : around) EXPECT_GE(std::atomic_ref<int>(*steps.at(r).local()).load(), step);
+        for (int r : around) EXPECT_GE(step_of(steps.at(r)), step);
       }
     }
     done = true;
