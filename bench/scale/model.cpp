@@ -157,6 +157,7 @@ model::model(job_shape const& shape) : shape_(shape), memory_(std::make_unique<h
   finished_.resize(n);
   depths_.resize(n);
   sent_.resize(n);
+  sent_bytes_.resize(n);
   adapters_out_.resize(hosts);
   adapters_in_.resize(hosts);
   ranks_.reserve(n);
@@ -257,6 +258,7 @@ tally model::run(std::function<void(engine::team_view&, std::int32_t, engine::on
     std::fill(times->begin(), times->end(), 0);
   std::fill(depths_.begin(), depths_.end(), 0);
   std::fill(sent_.begin(), sent_.end(), 0);
+  std::fill(sent_bytes_.begin(), sent_bytes_.end(), 0);
   now_counted_ = {};
   std::uint64_t made = 0;
   for (auto const& each : ranks_) made += each->net != nullptr ? each->net->made() : 0;
@@ -277,6 +279,7 @@ tally model::run(std::function<void(engine::team_view&, std::int32_t, engine::on
   t.time = *std::max_element(finished_.begin(), finished_.end());
   t.depth = *std::max_element(depths_.begin(), depths_.end());
   t.most_sent = *std::max_element(sent_.begin(), sent_.end());
+  t.most_bytes = *std::max_element(sent_bytes_.begin(), sent_bytes_.end());
   for (auto const& each : ranks_) {
     if (each->net == nullptr) continue;
     t.connects += each->net->made();
@@ -354,6 +357,7 @@ void model::carry(std::int32_t to, packet* what) {
     ++now_counted_.between;
     now_counted_.between_bytes += what->bytes();
     ++sent_[static_cast<std::size_t>(now_)];
+    sent_bytes_[static_cast<std::size_t>(now_)] += what->bytes();
   }
   picoseconds const busy = std::max(costs_.gap, static_cast<picoseconds>(what->bytes()) * costs_.per_byte);
   picoseconds& out = adapters_out_[host_of(now_)];

@@ -46,6 +46,7 @@ struct tally {
   std::uint64_t inside_bytes = 0;
   std::uint64_t lines = 0;           ///< publications that another rank was woken for
   std::uint64_t most_sent = 0;       ///< messages to other hosts by the rank that sent most
+  std::uint64_t most_bytes = 0;      ///< the same of bytes
   std::int32_t depth = 0;            ///< messages between hosts on the longest way
   std::uint64_t connects = 0;        ///< connections made
   std::size_t most_connections = 0;  ///< that one rank had at once
@@ -110,7 +111,7 @@ class model final : public carrier {
   std::vector<picoseconds> clocks_;  ///< until when each rank is busy
   std::vector<picoseconds> finished_;
   std::vector<std::int32_t> depths_;
-  std::vector<std::uint64_t> sent_;
+  std::vector<std::uint64_t> sent_, sent_bytes_;
   std::vector<picoseconds> adapters_out_, adapters_in_;  ///< of hosts: until when they are busy
   std::size_t unfinished_ = 0;
   std::size_t heap_at_start_ = 0;

@@ -271,7 +271,8 @@ ATOLL_NODISCARD_FUTURE auto reduce_one(T const* src, T* dst, std::size_t count, 
   return detail::reduce_array<T>(src, dst, count, std::forward<BinaryOp>(op), root, team,
                                  std::forward<Cx>(completions), "reduce_one");
 }
-/// Combines arrays element by element into `dst` on all members.
+/// Combines arrays element by element into `dst` on all members, which all get the same bits. Members may be combined in
+/// another order for one part of an array than for another: sums of equal floating numbers can differ there by rounding.
 template <typename T, typename BinaryOp, typename Cx = decltype(operation_cx::as_future())>
 ATOLL_NODISCARD_FUTURE auto reduce_all(T const* src, T* dst, std::size_t count, BinaryOp&& op,
                                        team const& team = world(),

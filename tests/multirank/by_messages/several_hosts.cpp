@@ -21,6 +21,7 @@ char placement = 'b';
 bool told = false;
 int crossed = 0;
 int steps = 0;
+std::size_t crossed_bytes = 0;
 
 /// Before the library begins.
 [[maybe_unused]] bool const tell = [] {
@@ -33,9 +34,11 @@ int steps = 0;
   return true;
 }();
 
-void count(std::int32_t to, atl::engine::step const&) {
+void count(std::int32_t to, atl::engine::step const& what) {
   ++steps;
-  if (place(to) != place(upcxx::rank_me())) ++crossed;
+  if (place(to) == place(upcxx::rank_me())) return;
+  ++crossed;
+  crossed_bytes += what.bytes;
 }
 
 }  // namespace
@@ -60,9 +63,10 @@ void fixture::SetUp() {
 
 int fixture::between_hosts() { return crossed; }
 int const& fixture::in_all() { return steps; }
+std::size_t fixture::bytes_between_hosts() { return crossed_bytes; }
 
 void fixture::watch(bool on) {
-  if (on) crossed = steps = 0;
+  if (on) crossed = steps = 0, crossed_bytes = 0;
   atl::engine::step_watcher = on ? &count : nullptr;
 }
 

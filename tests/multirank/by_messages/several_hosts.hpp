@@ -4,6 +4,7 @@
 /// host are told to be on several (PRETENDED_HOSTS), without channels; or the hosts are simulated, and members of a
 /// host have channels.
 
+#include <cstddef>
 #include <vector>
 
 #include "../common.hpp"
@@ -28,6 +29,8 @@ class fixture : public multirank::fixture {
     return between_hosts();
   }
   static int between_hosts();
+  /// Of arrays, in the last crossing(): bytes between hosts.
+  static std::size_t bytes_between_hosts();
   /// All of this rank's steps in the last crossing().
   static int const& in_all();
 

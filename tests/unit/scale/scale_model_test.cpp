@@ -121,6 +121,28 @@ TEST(model, gathers_and_all_to_all_bring_what_they_should) {
   EXPECT_EQ(exchanged.between, 7U * 6);
 }
 
+TEST(model, hosts_combine_shares_of_large_arrays) {
+  for (job_shape const& shape : {job_shape{7, 1}, job_shape{100, 1}, job_shape{64, 1}, job_shape{12, 4}}) {
+    model m(shape);
+    barrier(m);
+    auto const hosts = static_cast<std::size_t>(shape.hosts());
+    // Two chunks, or several where hosts have several ranks: of shares of the same size.
+    std::size_t const count = 1600 * hosts * (shape.per_host == 1 ? 1 : 24);
+    std::vector<std::vector<std::uint64_t>> sums(static_cast<std::size_t>(shape.ranks));
+    for (std::size_t r = 0; r < sums.size(); ++r) sums[r].assign(count, r + 1);
+    tally const t = m.run([&](team_view& world, std::int32_t rank, on_done done) {
+      auto& mine = sums[static_cast<std::size_t>(rank)];
+      start_reduce(world, mine.data(), mine.data(), count, 8, &add, nullptr, -1, done);
+    });
+    std::uint64_t const expected = sums.size() * (sums.size() + 1) / 2;
+    for (auto const& of_rank : sums) ASSERT_EQ(of_rank, std::vector<std::uint64_t>(count, expected));
+    std::size_t const of_arrays = 2 * (hosts - 1) * (8 * count / hosts);
+    EXPECT_GE(t.most_bytes, of_arrays);
+    EXPECT_LE(t.most_bytes, of_arrays + 128 * t.most_sent) << "headers and grants";
+    EXPECT_LE(t.between_bytes, hosts * of_arrays + 128 * t.between);
+  }
+}
+
 // ---- bundles
 
 /// Calls to random ranks of other hosts, when connections stand.
