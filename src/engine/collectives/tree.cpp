@@ -1,8 +1,10 @@
 #include "engine/collectives/tree.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/collectives/hierarchy.hpp"
+#include "engine/collectives/streams.hpp"
 
 namespace atl::engine {
 
@@ -18,6 +20,14 @@ std::int32_t visit(std::int32_t n, std::int32_t root, std::int32_t me, Child chi
   return v == 0 ? -1 : place_of(v & (v - 1));
 }
 
+/// The same of a chain.
+template <class Child>
+std::int32_t visit_chain(std::int32_t n, std::int32_t root, std::int32_t me, Child child) {
+  std::int32_t const after = (me + 1) % n;
+  if (after != root) child(after);
+  return me == root ? -1 : (me + n - 1) % n;
+}
+
 template <class List>
 std::int32_t size_of(List const& ranks) {
   return static_cast<std::int32_t>(ranks.size());
@@ -25,32 +35,46 @@ std::int32_t size_of(List const& ranks) {
 
 }  // namespace
 
-tree::tree(team_data const& team, std::int32_t root) {
+// The last host of a chain has the first segment after as many steps as there are hosts before it, but then one segment
+// after each other; the root of a binomial tree sends each segment to all of its children. A step takes about twice as
+// long as a segment takes at an adapter.
+between_hosts way_of_array(team_data const& team, std::size_t bytes) {
+  std::size_t const hosts = team.hosts == nullptr ? 1 : team.hosts->leaders.size();
+  if (hosts < 3) return between_hosts::binomial;
+  auto const rounds = static_cast<std::size_t>(std::bit_width(hosts - 1));
+  std::size_t const segments = bytes / segment_bytes;
+  bool const pays = segments >= 4 && segments * (rounds - 1) > 2 * (hosts - 1 - rounds);
+  return pays ? between_hosts::chain : between_hosts::binomial;
+}
+
+tree::tree(team_data const& team, std::int32_t root, between_hosts how) {
   team_hosts const* const over = team.hosts.get();
   if (over == nullptr) {
     parent_ = visit(team.rank_n, root, team.rank_me, [&](std::int32_t rank) { add(rank); });
     return;
   }
   grow_inside(*over, over->head_place(team, root));
-  if (parent_ < 0) grow_between(team, root);
+  if (parent_ < 0) grow_between(team, root, how);
 }
 
 tree::tree(team_hosts const& over) { grow_inside(over, 0); }
 
-tree tree::between_hosts(team_data const& team, std::int32_t root) {
+tree tree::of_heads(team_data const& team, std::int32_t root, between_hosts how) {
   tree heads;
-  heads.grow_between(team, root);
+  heads.grow_between(team, root, how);
   return heads;
 }
 
-void tree::grow_between(team_data const& team, std::int32_t root) {
+void tree::grow_between(team_data const& team, std::int32_t root, between_hosts how) {
   team_hosts const& over = *team.hosts;
   std::int32_t const root_host = over.host_of_member(team, root);
   auto const head_of = [&](std::int32_t host) {
     return host == root_host ? root : over.leaders[static_cast<std::size_t>(host)];
   };
-  std::int32_t const above =
-      visit(size_of(over.leaders), root_host, over.my_host, [&](std::int32_t host) { add(head_of(host)); });
+  std::int32_t const n = size_of(over.leaders);
+  auto const below = [&](std::int32_t host) { add(head_of(host)); };
+  std::int32_t const above = how == between_hosts::chain ? visit_chain(n, root_host, over.my_host, below)
+                                                         : visit(n, root_host, over.my_host, below);
   if (above >= 0) parent_ = head_of(above);
 }
 

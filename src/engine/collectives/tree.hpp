@@ -10,17 +10,23 @@
 
 namespace atl::engine {
 
+/// How a tree goes on from host to host: as a binomial tree, or to one after the other.
+enum class between_hosts : std::uint8_t { binomial, chain };
+
+/// Which is faster for an array that goes from one rank to all, or from all to one, in segments.
+between_hosts way_of_array(team_data const& team, std::size_t bytes);
+
 class tree {
  public:
   /// Nobody else.
   tree() = default;
-  /// Of all members: binomial; over several hosts, binomial among one member of each host (the root, and the
+  /// Of all members: binomial; over several hosts, `how` among one member of each host (the root, and the
   /// lowest of each other host), and below each of these binomial inside its host.
-  tree(team_data const& team, std::int32_t root);
+  tree(team_data const& team, std::int32_t root, between_hosts how = between_hosts::binomial);
   /// Of the members on this host, under the lowest.
   explicit tree(team_hosts const& hosts);
   /// Of one member of each host, this one among them: the first as above without what is inside the hosts.
-  static tree between_hosts(team_data const& team, std::int32_t root);
+  static tree of_heads(team_data const& team, std::int32_t root, between_hosts how = between_hosts::binomial);
 
   [[nodiscard]] bool is_root() const noexcept { return parent_ < 0; }
   /// Team rank; negative at the root.
@@ -32,7 +38,7 @@ class tree {
 
  private:
   /// Among the hosts.
-  void grow_between(team_data const& team, std::int32_t root);
+  void grow_between(team_data const& team, std::int32_t root, between_hosts how);
   /// Inside this host, under one of its members.
   void grow_inside(team_hosts const& hosts, std::int32_t head_place);
   void add(std::int32_t team_rank) noexcept { children_[count_++] = team_rank; }

@@ -1,4 +1,5 @@
-// Arrays go down a tree in segments.
+// Arrays go down a tree in segments. Among hosts the root of a binomial tree sends the array several times; what has many
+// segments goes from host to host instead (way_of_array).
 //
 // Where the members on a host have channels, the tree is one of hosts, and whoever stands for this host passes on
 // to the others by a flat broadcast what has come.
@@ -21,13 +22,14 @@ class tree_broadcast final : public collective {
       : buffer_(static_cast<std::byte*>(buffer)), bytes_(bytes), root_(root) {}
 
   void begin() override {
+    between_hosts const way = way_of_array(*team, bytes_);
     if (team->inside.down == nullptr) {
-      plan_streams(tree(*team, root_));
+      plan_streams(tree(*team, root_, way));
     } else {
       inside_done_ = false;
       std::int32_t const head = team->hosts->head_place(*team, root_);
       stands_for_host_ = head == team->hosts->my_place;
-      if (stands_for_host_) plan_streams(tree::between_hosts(*team, root_));
+      if (stands_for_host_) plan_streams(tree::of_heads(*team, root_, way));
       // Also who gives must be in the queue at its turn, before there is anything to give.
       collectives_under_way::here().launch_inside(
           *this, make_flat_broadcast(*team->inside.down, call.signature, sets(inside_done_), buffer_, bytes_,

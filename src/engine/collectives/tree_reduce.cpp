@@ -27,11 +27,12 @@ class tree_reduce final : public collective {
 
   void begin() override {
     std::int32_t const root = all_ ? 0 : r_.root;
+    between_hosts const way = all_ ? between_hosts::binomial : way_of_array(*team, r_.bytes());
     if (team->inside.up != nullptr && (all_ || r_.bytes() <= most_inside_to_one)) {
       begin_inside(team->hosts->head_place(*team, root));
-      if (stands_for_host_) begin_tree(tree::between_hosts(*team, root));
+      if (stands_for_host_) begin_tree(tree::of_heads(*team, root, way));
     } else {
-      begin_tree(tree(*team, root));
+      begin_tree(tree(*team, root, way));
     }
     (void)go_on();
   }

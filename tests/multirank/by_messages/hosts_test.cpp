@@ -237,24 +237,34 @@ TEST_F(hosts_test, channels_run_out_and_come_back) {
 }
 
 TEST_F(hosts_test, trees_hold_every_member_once) {
+  using atl::engine::between_hosts;
   using atl::engine::team_data;
   auto& world = static_cast<team_data&>(atl::engine::world_team());
-  for (int root = 0; root < n; ++root) {
-    atl::engine::tree const mine(world, root);
+  for (int i = 0; i < 2 * n; ++i) {
+    int const root = i / 2;
+    auto const how = i % 2 == 0 ? between_hosts::binomial : between_hosts::chain;
+    atl::engine::tree const mine(world, root, how);
     EXPECT_EQ(mine.is_root(), me == root);
     // Every child of mine has me for its parent, and together they are all but the root.
     int children = 0;
-    for (std::size_t i = 0; i < mine.children(); ++i) {
+    int elsewhere = 0;
+    for (std::size_t k = 0; k < mine.children(); ++k) {
+      int const child = mine.begin()[k];
       ++children;
+      elsewhere += place(child) != place(me) ? 1 : 0;
       int const parent =
           upcxx::rpc(
-              mine.begin()[i],
-              [](int from) {
-                return atl::engine::tree(static_cast<team_data&>(atl::engine::world_team()), from).parent();
+              child,
+              [](int from, between_hosts how_there) {
+                return atl::engine::tree(static_cast<team_data&>(atl::engine::world_team()), from, how_there)
+                    .parent();
               },
-              root)
+              root, how)
               .wait();
       EXPECT_EQ(parent, me);
+    }
+    if (how == between_hosts::chain) {
+      EXPECT_LE(elsewhere, 1);
     }
     EXPECT_EQ(upcxx::reduce_all(children, upcxx::op_fast_add).wait(), n - 1);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include <atoll/engine/job.hpp>
@@ -21,7 +22,7 @@ char placement = 'b';
 bool told = false;
 int crossed = 0;
 int steps = 0;
-std::size_t crossed_bytes = 0;
+std::map<int, std::size_t> bytes_to;  ///< other hosts
 
 /// Before the library begins.
 [[maybe_unused]] bool const tell = [] {
@@ -38,7 +39,7 @@ void count(std::int32_t to, atl::engine::step const& what) {
   ++steps;
   if (place(to) == place(upcxx::rank_me())) return;
   ++crossed;
-  crossed_bytes += what.bytes;
+  bytes_to[place(to)] += what.bytes;
 }
 
 }  // namespace
@@ -63,10 +64,18 @@ void fixture::SetUp() {
 
 int fixture::between_hosts() { return crossed; }
 int const& fixture::in_all() { return steps; }
-std::size_t fixture::bytes_between_hosts() { return crossed_bytes; }
+std::size_t fixture::bytes_between_hosts() {
+  std::size_t all = 0;
+  for (auto const& [host, bytes] : bytes_to) all += bytes;
+  return all;
+}
+std::size_t fixture::bytes_to_host(int host) { return bytes_to[host]; }
 
 void fixture::watch(bool on) {
-  if (on) crossed = steps = 0, crossed_bytes = 0;
+  if (on) {
+    crossed = steps = 0;
+    bytes_to.clear();
+  }
   atl::engine::step_watcher = on ? &count : nullptr;
 }
 

@@ -29,8 +29,9 @@ class fixture : public multirank::fixture {
     return between_hosts();
   }
   static int between_hosts();
-  /// Of arrays, in the last crossing(): bytes between hosts.
+  /// Of arrays, in the last crossing(): bytes to other hosts; to this one of them.
   static std::size_t bytes_between_hosts();
+  static std::size_t bytes_to_host(int host);
   /// All of this rank's steps in the last crossing().
   static int const& in_all();
 
