@@ -21,6 +21,8 @@ namespace {
 
 /// Below, a tree takes as many steps, and half of the messages.
 constexpr std::size_t least_bytes = std::size_t{16} << 10;
+/// Between two hosts a tree sends as many bytes, and copies less: shares only save steps, which few arrays above that notice.
+constexpr std::size_t most_bytes_of_two = std::size_t{1} << 20;
 /// So much is worth the steps of all rounds.
 constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
 /// Where hosts have several members, what happens inside and between hosts overlaps by chunks.
@@ -149,7 +151,8 @@ class share_reduce final : public collective {
 
 bool goes_by_shares(team_view const& view, std::size_t bytes) {
   auto const& team = static_cast<team_data const&>(view);
-  return team.hosts != nullptr && bytes >= least_bytes;
+  if (team.hosts == nullptr || bytes < least_bytes) return false;
+  return team.hosts->leaders.size() > 2 || bytes <= most_bytes_of_two;
 }
 
 collective* make_share_reduce(team_view& team, collective_signature signature, on_done done,
