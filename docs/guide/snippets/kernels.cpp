@@ -8,7 +8,7 @@
 constexpr auto kind = upcxx::gpu_default_device::kind;
 template <class T>
 using gpu_ptr = upcxx::global_ptr<T, kind>;
-constexpr std::size_t n = 100;
+constexpr std::size_t cells = 100;
 
 /// What a rank's kernel needs: own memory by address, that of others by global pointer.
 struct places {
@@ -24,9 +24,10 @@ struct exchange {
                                  std::uint64_t steps) const {
     auto const block = atl::device::this_block();
     for (std::uint64_t step = 1; step <= steps; ++step) {
-      for (std::size_t i = block.rank(); i < n; i += block.size()) at.plane[i] += 1;
+      for (std::size_t i = block.rank(); i < cells; i += block.size())
+        at.plane[i] += 1;
       block.sync();  // each thread sends what others wrote
-      team.put_signal(block, at.plane, at.their_ghost, n, at.their_news, step);
+      team.put_signal(block, at.plane, at.their_ghost, cells, at.their_news, step);
       if (!team.wait(block, at.news, step)) return;  // given up
       // ... the left one's plane has come: work on at.ghost ...
       team.signal(block, at.their_credit, step);  // it may be overwritten
@@ -100,7 +101,7 @@ template <class T>
 gpu_ptr<T> zeros(upcxx::device_allocator<upcxx::gpu_default_device>& gpu,
                  std::size_t count) {
   auto const p = gpu.allocate<T>(count, 16);
-  T const none[n] = {};
+  T const none[cells] = {};
   upcxx::copy(none, p, count).wait();
   return p;
 }
@@ -112,8 +113,8 @@ int main() {
   int const right = (me + 1) % ranks;
   int const left = (me + ranks - 1) % ranks;
   auto gpu = upcxx::make_gpu_allocator(1 << 20);
-  auto const plane = zeros<double>(gpu, n);
-  auto const ghost = zeros<double>(gpu, n);
+  auto const plane = zeros<double>(gpu, cells);
+  auto const ghost = zeros<double>(gpu, cells);
   auto const words = zeros<std::uint64_t>(gpu, 4);
   // [team]
   auto team = atl::make_device_team(gpu, upcxx::world(), 60);  // collective, once
@@ -129,8 +130,8 @@ int main() {
   atl::device::launch(team, s, {1, 128}, exchange{}, team, at, std::uint64_t{10});
   atl::wait(s);  // with progress, which kernels may need
   // [/launch]
-  double values[n];
-  upcxx::copy(ghost, values, n).wait();
+  double values[cells];
+  upcxx::copy(ghost, values, cells).wait();
   for (double const x : values) UPCXX_ASSERT_ALWAYS(x == 10);
 
   auto const pair = zeros<atl::stamped>(gpu, 1);
@@ -175,15 +176,15 @@ int main() {
   atl::wait(s);
 
   // [sums]
-  atl::stream_reduction sums(gpu, upcxx::world(), n);  // collective, once
-  sums.reduce_all(s, plane, ghost, n, atl::device::greatest{});
+  atl::stream_reduction sums(gpu, upcxx::world(), cells);  // collective, once
+  sums.reduce_all(s, plane, ghost, cells, atl::device::greatest{});
   atl::wait(s);    // or kernels that read what is in `ghost` now
   sums.destroy();  // collective
   // [/sums]
-  upcxx::copy(plane, values, n).wait();
-  double found[n];
-  upcxx::copy(ghost, found, n).wait();
-  for (std::size_t i = 0; i < n; ++i) {
+  upcxx::copy(plane, values, cells).wait();
+  double found[cells];
+  upcxx::copy(ghost, found, cells).wait();
+  for (std::size_t i = 0; i < cells; ++i) {
     UPCXX_ASSERT_ALWAYS(found[i] ==
                         upcxx::reduce_all(values[i], upcxx::op_fast_max).wait());
   }
