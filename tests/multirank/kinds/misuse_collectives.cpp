@@ -25,7 +25,7 @@ int driver(char const* name, Parameters... parameters) {
 
 /// A graph of what `f` starts in the stream.
 template <class F>
-void* capture(atl::stream const& s, F&& f) {
+void* captured_by_driver(atl::stream const& s, F&& f) {
   void* graph = nullptr;
   driver("cuStreamBeginCapture_v2", s.native(), 0);
   f();
@@ -34,7 +34,7 @@ void* capture(atl::stream const& s, F&& f) {
 }
 template <class F>
 void capture_only(atl::stream const& s, F&& f) {
-  driver("cuGraphDestroy", capture(s, f));
+  driver("cuGraphDestroy", captured_by_driver(s, f));
 }
 
 /// Makes the context of the stream's device the current one.
@@ -53,7 +53,7 @@ void launch(atl::stream const& s, void* graph) {
 template <class First, class Second>
 void launch_in_different_orders(atl::stream const& s, First&& first, Second&& second, bool other) {
   enter(s);
-  void* const graphs[] = {capture(s, first), capture(s, second)};
+  void* const graphs[] = {captured_by_driver(s, first), captured_by_driver(s, second)};
   for (int i = 0; i < 2; ++i) launch(s, graphs[other ? 1 - i : i]);
   atl::wait(s);
 }
@@ -62,7 +62,7 @@ void launch_in_different_orders(atl::stream const& s, First&& first, Second&& se
 template <class Captured, class Direct>
 void launch_beside_call(atl::stream const& s, Captured&& captured, Direct&& direct, bool other) {
   enter(s);
-  void* const graph = capture(s, captured);
+  void* const graph = captured_by_driver(s, captured);
   if (other) direct();
   launch(s, graph);
   if (!other) direct();
