@@ -1,5 +1,7 @@
 // Threads, persona stacks and queues.
 
+#include <pthread.h>
+
 #include <atomic>
 #include <string>
 
@@ -68,7 +70,26 @@ void take_inbox(persona_state& persona) noexcept {
 /// Of the calling thread: its owner is gone. A thread's other objects may use the library after that.
 constinit thread_local bool owner_has_ended = false;
 
-/// Owns a thread's state. Work that is still queued when the thread ends is lost with it.
+/// Work that is still queued is lost with it.
+void end_state(thread_state* state) {
+  check_thread_end(*state);
+  // Scopes that outlive the main thread's own objects (static ones of the program) still have to end.
+  if (state->top != &state->bottom) return;
+  current_thread = nullptr;
+  delete state;
+}
+
+/// Has a state end after all objects of its thread, as the system's own data of threads do.
+void end_after_objects(thread_state* state) {
+  static pthread_key_t const key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, [](void* late) { end_state(static_cast<thread_state*>(late)); });
+    return made;
+  }();
+  pthread_setspecific(key, state);
+}
+
+/// Owns a thread's state.
 struct thread_owner {
   thread_state* state = nullptr;
   thread_owner() = default;
@@ -76,12 +97,7 @@ struct thread_owner {
   thread_owner& operator=(thread_owner const&) = delete;
   ~thread_owner() {
     owner_has_ended = true;
-    if (state == nullptr) return;
-    check_thread_end(*state);
-    // Scopes that outlive the main thread's own objects (static ones of the program) still have to end.
-    if (state->top != &state->bottom) return;
-    current_thread = nullptr;
-    delete state;
+    if (state != nullptr) end_state(state);
   }
 };
 thread_local thread_owner owner;
@@ -90,8 +106,11 @@ thread_local thread_owner owner;
 
 thread_state& attach_thread() {
   auto* const t = new thread_state;
-  // What is used by objects that end later than the owner stays.
-  if (!owner_has_ended) owner.state = t;
+  if (owner_has_ended) {
+    end_after_objects(t);
+  } else {
+    owner.state = t;
+  }
   t->bottom.active = &t->default_persona;
   t->top = &t->bottom;
   t->current = &t->default_persona;
