@@ -16,6 +16,12 @@ stream_shape shape_of_reduction(reduction const& what, std::uint32_t tag, bool a
   return shape;
 }
 
+stream_shape shape_of_result(stream_shape up) {
+  up.tag = down_tag;
+  up.granted = static_cast<std::uint32_t>(std::min<std::size_t>(window, up.segments()));
+  return up;
+}
+
 void array_ascent::plan(collective const& c, tree const& place, stream_shape shape, reduction const& what,
                         bool in_target) {
   r_ = what;
@@ -91,9 +97,7 @@ void array_ascent::grant_more(collective& c) {
   for (std::size_t i = 0; i < from_children_.size(); ++i) {
     receiving& child = from_children_[i];
     std::size_t const unkept = i == turn_ && !in_turn_ ? 1 : 0;
-    std::size_t const wanted = std::min(window - child.outstanding(), child.not_granted());
-    // One message for two segments where nobody waits.
-    if (wanted < window / 2 && wanted < child.not_granted() && unkept == 0) continue;
+    std::size_t const wanted = child.to_grant(unkept != 0);
     std::size_t more = unkept;
     while (more < wanted && all.keep(kept_for_one())) ++more;
     if (more == 0) continue;

@@ -16,6 +16,8 @@ namespace atl::engine {
 
 /// How an array that is reduced travels: in segments of whole elements. What goes `ahead` unasked is small.
 stream_shape shape_of_reduction(reduction const& what, std::uint32_t tag, bool ahead);
+/// How the result goes down again to those who have sent something up: they have entered, and can use what comes at once.
+stream_shape shape_of_result(stream_shape up);
 
 class array_ascent {
  public:

@@ -22,21 +22,6 @@ block_order::run const* block_order::find(std::size_t index) const {
   return &*(next - 1);
 }
 
-/// Calls visit(data, offset, bytes), the offset being from `at`.
-template <class Visit>
-void row_view::each_piece(std::size_t at, std::size_t bytes, Visit visit) const {
-  if (bytes == 0) return;
-  if (order_ == nullptr) return visit(data_ + at, std::size_t{0}, bytes);
-  std::size_t const begin = skipped_ + at;
-  auto const* r = order_->find(begin / block_);
-  for (std::size_t done = 0; done < bytes; ++r) {
-    std::size_t const in_run = begin + done - r->begin * block_;
-    std::size_t const piece = std::min(r->count * block_ - in_run, bytes - done);
-    visit(data_ + r->place * block_ + in_run, done, piece);
-    done += piece;
-  }
-}
-
 std::byte const* row_view::in_one_piece(std::size_t at, std::size_t bytes) const {
   if (order_ == nullptr || bytes == 0) return data_ + (bytes == 0 ? 0 : at);
   std::size_t const begin = skipped_ + at;

@@ -4,6 +4,7 @@
 /// *row*. At its ends they lie in the order of ranks, which is another one where the ranks of a host are not
 /// consecutive.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -48,10 +49,22 @@ class row_view {
   /// The first bytes of another row.
   void copy_from(row_view const& other, std::size_t bytes) const;
 
- private:
+  /// Calls visit(data, offset, bytes) for each piece, the offset being from `at`.
   template <class Visit>
-  void each_piece(std::size_t at, std::size_t bytes, Visit visit) const;
+  void each_piece(std::size_t at, std::size_t bytes, Visit visit) const {
+    if (bytes == 0) return;
+    if (order_ == nullptr) return visit(data_ + at, std::size_t{0}, bytes);
+    std::size_t const begin = skipped_ + at;
+    auto const* r = order_->find(begin / block_);
+    for (std::size_t done = 0; done < bytes; ++r) {
+      std::size_t const in_run = begin + done - r->begin * block_;
+      std::size_t const piece = std::min(r->count * block_ - in_run, bytes - done);
+      visit(data_ + r->place * block_ + in_run, done, piece);
+      done += piece;
+    }
+  }
 
+ private:
   std::byte* data_;
   block_order const* order_ = nullptr;
   std::size_t block_ = 0;

@@ -63,11 +63,9 @@ class share_reduce final : public collective {
   void plan_inside(tree const& place) {
     alone_ = place.is_root() && place.children() == 0;
     if (alone_) return;
-    stream_shape shape = shape_of_reduction(r_, up_tag, true);
-    up_.plan(*this, place, shape, r_, true);
-    shape.tag = down_tag;
-    shape.granted = static_cast<std::uint32_t>(std::min<std::size_t>(window, shape.segments()));
-    down_.plan(*this, place, shape);
+    stream_shape const up = shape_of_reduction(r_, up_tag, true);
+    up_.plan(*this, place, up, r_, true);
+    down_.plan(*this, place, shape_of_result(up));
     if (leads_) r_.source = r_.target;
   }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <utility>
 
 #include <atoll/engine/am.hpp>
 
@@ -39,7 +39,6 @@ void shared_chunk::open(collective& c, reduction const& chunk, std::uint32_t num
   segment_ = shape_of_reduction(r_, 0, false).segment;
   team_parts const parts(*c.team);
   shares const all{parts.count(), r_.count};
-  mine_ = all.of(parts.mine(), 1);
   plan_reduce_scatter(c, parts, all, tag_of(up_tag, number));
   plan_all_gather(c, parts, all, tag_of(down_tag, number));
 }
@@ -49,21 +48,20 @@ void shared_chunk::plan_reduce_scatter(collective const& c, team_parts const& pa
   std::int32_t const n = parts.count();
   std::int32_t const me = parts.mine();
   auto const furthest = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(n - 1)));
-  std::int32_t before = furthest;  // shares that came in the round before
+  std::size_t lead = 0;  // elements that do not come in the first round
   for (std::int32_t distance = furthest; distance > 0; distance /= 2, ++tag) {
     std::int32_t const many = std::min(distance, n - distance);
     round& next = rounds_.emplace_back();
     plan(next.out, c, parts.leader_of(parts.after_mine(n - distance)), all.of(me - distance - many + 1, many),
          tag, false);
     plan(next.in, c, parts.leader_of(parts.after_mine(distance)), all.of(me - many + 1, many), tag, false);
+    next.lead = std::exchange(lead, 0);
     if (distance == furthest) {
       // What comes is combined with a copy of the own values; what does not come in this round, is copied now.
       stretch const others = all.of(me - furthest + 1, furthest - many);
-      if (r_.source != r_.target) copy_own(others, 0, bytes_of(others.count));
-    } else {
-      next.lead = all.of(me - distance - many + 1, distance + many - before).count;
+      lead = others.count;
+      if (r_.source != r_.target) copy_own(order_of(others), 0, bytes_of(others.count));
     }
-    before = many;
   }
 }
 
@@ -84,9 +82,7 @@ void shared_chunk::plan(half<Stream>& h, collective const& c, std::int32_t rank,
                         std::uint32_t tag, bool entered) {
   h.what = what;
   if (!h.any()) return;
-  std::size_t const until_end = std::min(what.count, r_.count - what.begin);
-  h.order.add(static_cast<std::int32_t>(what.begin), static_cast<std::int32_t>(until_end));
-  if (until_end < what.count) h.order.add(0, static_cast<std::int32_t>(what.count - until_end));
+  h.order = order_of(what);
   stream_shape shape{tag, c.team->to_world(rank), bytes_of(what.count), segment_};
   // A share is complete when all have given to it, and so have opened this chunk. Before that only the small ones go ahead:
   // the result needs everyone, so nobody can be ahead by more than the chunks that are open at once.
@@ -103,19 +99,17 @@ std::size_t shared_chunk::front(stretch const& s, std::size_t own) const noexcep
   return own <= s.begin ? 0 : std::min(own - s.begin, s.count);
 }
 
-template <class Visit>
-void shared_chunk::each_piece(stretch const& s, std::size_t at, std::size_t bytes, Visit visit) const {
-  std::size_t const end = bytes_of(r_.count);
-  std::size_t const begin = (bytes_of(s.begin) + at) % end;
-  std::size_t const until_end = std::min(bytes, end - begin);
-  if (until_end != 0) visit(begin, std::size_t{0}, until_end);
-  if (until_end < bytes) visit(std::size_t{0}, until_end, bytes - until_end);
+block_order shared_chunk::order_of(stretch const& s) const {
+  block_order order;
+  std::size_t const until_end = std::min(s.count, r_.count - s.begin);
+  order.add(static_cast<std::int32_t>(s.begin), static_cast<std::int32_t>(until_end));
+  if (until_end < s.count) order.add(0, static_cast<std::int32_t>(s.count - until_end));
+  return order;
 }
 
-void shared_chunk::copy_own(stretch const& s, std::size_t at, std::size_t bytes) const {
-  each_piece(s, at, bytes, [&](std::size_t begin, std::size_t, std::size_t piece) {
-    std::memcpy(r_.to() + begin, r_.from() + begin, piece);
-  });
+void shared_chunk::copy_own(block_order const& order, std::size_t at, std::size_t bytes) const {
+  row_view const from(r_.source, r_.element_bytes, order, at);
+  row_view(r_.target, r_.element_bytes, order, at).copy_from(from, bytes);
 }
 
 // ---- to go on
@@ -137,9 +131,7 @@ bool shared_chunk::scatter(collective& c, std::size_t own) {
     if (!out.any() || out.stream.complete()) continue;
     std::size_t there = bytes_of(front(out.what, own));
     if (k != 0) {
-      half<receiving> const& before = rounds_[k - 1].in;
-      std::size_t const came = before.any() ? before.stream.there() : 0;
-      there = std::min(there, bytes_of(rounds_[k].lead) + came);
+      there = std::min(there, bytes_of(rounds_[k].lead) + rounds_[k - 1].in.stream.there());
     }
     row_view const row(k == 0 ? r_.source : r_.target, r_.element_bytes, out.order);
     sent &= out.stream.go_on(c, row, there);
@@ -157,10 +149,11 @@ bool shared_chunk::combine_segment(collective& c, std::size_t own) {
   if (at + bytes > bytes_of(front(in.what, own))) return false;
   message* const m = in.stream.take_next(c);
   if (m == nullptr) return false;
-  if (turn_ == 0 && r_.source != r_.target) copy_own(in.what, at, bytes);
+  if (turn_ == 0 && r_.source != r_.target) copy_own(in.order, at, bytes);
   std::byte const* const theirs = data_of(*m).data;
-  each_piece(in.what, at, bytes, [&](std::size_t begin, std::size_t offset, std::size_t piece) {
-    r_.combine(r_.to() + begin, theirs + offset, piece / r_.element_bytes, r_.operation);
+  row_view const ours(r_.target, r_.element_bytes, in.order);
+  ours.each_piece(at, bytes, [&](std::byte* data, std::size_t offset, std::size_t piece) {
+    r_.combine(data, theirs + offset, piece / r_.element_bytes, r_.operation);
   });
   release(m);
   if (!unkept_) collectives_under_way::here().keep_less(in.kept);
@@ -174,11 +167,9 @@ void shared_chunk::grant_more(collective& c, bool in_turn) {
   auto& all = collectives_under_way::here();
   for (std::size_t k = turn_; k < rounds_.size(); ++k) {
     half<receiving>& in = rounds_[k].in;
-    if (!in.any() || in.stream.not_granted() == 0) continue;
     bool const none = in.stream.outstanding() == 0;
-    std::size_t const wanted = std::min(window - in.stream.outstanding(), in.stream.not_granted());
-    // One message for two segments where nobody waits.
-    if (wanted < window / 2 && wanted < in.stream.not_granted() && !none) continue;
+    std::size_t const wanted = in.stream.to_grant(none);
+    if (!in.any() || wanted == 0) continue;
     std::size_t more = 0;
     while (more < wanted && all.keep(in.kept)) ++more;
     bool const unkept = more == 0 && none && in_turn && k == turn_;
@@ -191,8 +182,9 @@ void shared_chunk::grant_more(collective& c, bool in_turn) {
 
 bool shared_chunk::gather(collective& c) {
   // What comes is put where it belongs at once: my values of it have left, or it would not be complete.
-  std::size_t there = mine_.count == 0 || rounds_.empty() ? 0 : rounds_.back().in.stream.there();
-  bool come = there == bytes_of(mine_.count);
+  half<receiving> const& mine = rounds_.back().in;
+  std::size_t there = mine.stream.there();
+  bool come = there == bytes_of(mine.what.count);
   for (round& r : back_) {
     if (!r.in.any()) continue;
     bool const all = r.in.stream.go_on(c, row_view(r_.target, r_.element_bytes, r.in.order));

@@ -69,7 +69,7 @@ class shared_chunk {
   template <class Stream>
   struct half {
     stretch what;
-    block_order order;  ///< of elements
+    block_order order;  ///< of its elements
     Stream stream;
     std::size_t kept = 0;  ///< bytes of a segment, if it must lie somewhere until it is its turn
 
@@ -93,10 +93,10 @@ class shared_chunk {
   [[nodiscard]] std::size_t bytes_of(std::size_t elements) const noexcept {
     return elements * r_.element_bytes;
   }
-  /// Calls visit(elements from the start of the chunk, bytes from `at`, bytes) for what is in one piece of a stretch.
-  template <class Visit>
-  void each_piece(stretch const& s, std::size_t at, std::size_t bytes, Visit visit) const;
-  void copy_own(stretch const& s, std::size_t at, std::size_t bytes) const;
+  /// Where its elements are in the chunk.
+  [[nodiscard]] block_order order_of(stretch const& s) const;
+  /// To the target.
+  void copy_own(block_order const& order, std::size_t at, std::size_t bytes) const;
 
   bool scatter(collective& c, std::size_t own);
   bool combine_segment(collective& c, std::size_t own);
@@ -105,11 +105,11 @@ class shared_chunk {
 
   reduction r_{};
   std::size_t segment_ = 0;
-  std::vector<round> rounds_;
+  std::vector<round>
+      rounds_;               ///< of the reduce-scatter: one at least, the last brings what this host combines
   std::vector<round> back_;  ///< of the all-gather
-  stretch mine_;
-  std::size_t turn_ = 0;  ///< round whose segment comes next
-  bool unkept_ = false;   ///< nothing is kept for the one segment that is to come in this round
+  std::size_t turn_ = 0;     ///< round whose segment comes next
+  bool unkept_ = false;      ///< nothing is kept for the one segment that is to come in this round
   bool gathered_ = false;
   bool complete_ = false;
 };

@@ -79,10 +79,8 @@ bool receiving::go_on(collective& c, row_view const& array) {
     release(m);
     for (ahead_ |= 1U << (at / shape_.segment - taken_); (ahead_ & 1U) != 0; ahead_ >>= 1U) ++taken_;
   }
-  std::size_t const more =
-      std::min<std::size_t>(not_granted(), window - std::min<std::size_t>(outstanding(), window));
-  // One message for two segments, but for those that nobody waits for yet.
-  if (more != 0 && (more >= window / 2 || more == not_granted())) (void)grant(c, more);
+  // Nobody waits for a segment yet.
+  if (std::size_t const more = to_grant(false); more != 0) (void)grant(c, more);
   return complete();
 }
 

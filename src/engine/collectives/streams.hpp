@@ -106,6 +106,12 @@ class receiving {
   /// Segments granted that were not taken yet.
   [[nodiscard]] std::size_t outstanding() const noexcept { return granted_ - taken_; }
   [[nodiscard]] std::size_t not_granted() const noexcept { return segments_ - granted_; }
+  /// How many more to grant now: one message for two segments, unless this rank waits for one.
+  [[nodiscard]] std::size_t to_grant(bool waits) const noexcept {
+    std::size_t const more =
+        std::min<std::size_t>(not_granted(), window - std::min<std::size_t>(outstanding(), window));
+    return waits || more >= window / 2 || more == not_granted() ? more : 0;
+  }
   /// Grants so many more.
   [[nodiscard]] bool grant(collective& c, std::size_t more);
   [[nodiscard]] stream_shape const& shape() const noexcept { return shape_; }

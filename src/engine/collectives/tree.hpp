@@ -26,7 +26,7 @@ class tree {
   /// Of the members on this host, under the lowest.
   explicit tree(team_hosts const& hosts);
   /// Of one member of each host, this one among them: the first as above without what is inside the hosts.
-  static tree of_heads(team_data const& team, std::int32_t root, between_hosts how = between_hosts::binomial);
+  static tree of_heads(team_data const& team, std::int32_t root, between_hosts how);
 
   [[nodiscard]] bool is_root() const noexcept { return parent_ < 0; }
   /// Team rank; negative at the root.

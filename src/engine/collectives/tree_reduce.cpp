@@ -43,12 +43,7 @@ class tree_reduce final : public collective {
     // For all, nobody can be ahead: the result needs everyone.
     stream_shape const up = shape_of_reduction(r_, up_tag, all_ || !waits_for_receiver(*this));
     up_.plan(*this, place, up, r_, all_ || place.is_root());
-    if (!all_) return;
-    stream_shape down = up;
-    down.tag = down_tag;
-    // Who has sent something up has entered, and can use what comes down at once.
-    down.granted = static_cast<std::uint32_t>(std::min<std::size_t>(window, down.segments()));
-    down_.plan(*this, place, down);
+    if (all_) down_.plan(*this, place, shape_of_result(up));
   }
 
   void begin_inside(std::int32_t head) {
