@@ -147,19 +147,25 @@ void dispatch(message* m) {
 
 namespace {
 
-/// am_begin() for what finds a place neither in a ring nor at once in a buffer of the network's.
-[[gnu::noinline]] void begin_otherwise(outgoing& out, std::size_t bytes, pressure when_full,
-                                       std::size_t alignment, std::size_t most_in_place) {
+/// What finds no place in a ring: in a buffer of the network's, or in memory.
+[[gnu::always_inline]] inline status begin_now(outgoing& out, std::size_t bytes, std::size_t alignment,
+                                               std::size_t most_in_place, spill allowed) {
   if (progress_engine& engine = progress_engine::here();
       engine.network != nullptr && !engine.shm.reaches(out.target)) {
     guard const held;
     if (engine.network->begin_in_place(out, bytes, alignment, most_in_place)) [[likely]]
-      return;
+      return status::ok;
   }
+  return try_begin(out, bytes, alignment, allowed);
+}
+
+/// am_begin() for what finds a place neither in a ring nor at once in a buffer of the network's.
+[[gnu::noinline]] void begin_otherwise(outgoing& out, std::size_t bytes, pressure when_full,
+                                       std::size_t alignment, std::size_t most_in_place) {
   spill const allowed = when_full == pressure::wait   ? spill::never
                         : when_full == pressure::park ? spill::limited
                                                       : spill::unlimited;
-  if (try_begin(out, bytes, alignment, allowed) == status::ok) [[likely]]
+  if (begin_now(out, bytes, alignment, most_in_place, allowed) == status::ok) [[likely]]
     return;
   if (when_full == pressure::always) no_memory_for_answer(out.target, bytes);
   if (when_full == pressure::park) throw_exhausted(out.target, bytes);
@@ -211,13 +217,8 @@ void am_begin(outgoing& out, std::int32_t target, std::size_t bytes, pressure wh
 bool am_try_begin(outgoing& out, std::int32_t target, std::size_t bytes, std::size_t alignment, lane way) {
   out.target = target;
   out.way = way;
-  progress_engine& engine = progress_engine::here();
-  if (engine.shm.begin_in_ring(out, bytes, alignment)) return true;
-  guard const held;
-  if (engine.network != nullptr && !engine.shm.reaches(target) &&
-      engine.network->begin_in_place(out, bytes, alignment, network_messages::most_in_place))
-    return true;
-  return try_begin(out, bytes, alignment, spill::never) == status::ok;
+  return progress_engine::here().shm.begin_in_ring(out, bytes, alignment) ||
+         begin_now(out, bytes, alignment, network_messages::most_in_place, spill::never) == status::ok;
 }
 
 void am_begin_data(outgoing& out, std::int32_t target, std::size_t bytes, pressure when_full,
