@@ -60,7 +60,7 @@ class open_capture {
   open_capture(open_capture const&) = delete;
   open_capture& operator=(open_capture const&) = delete;
   ~open_capture() {
-    if (!ended_) engine::drop_graph(engine::end_capture(name_));
+    if (!ended_) engine::abandon_capture(name_);
   }
   graph end() {
     ended_ = true;

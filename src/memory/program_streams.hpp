@@ -68,6 +68,8 @@ class program_streams {
   /// What is started in the stream from here on goes into a graph, until end_capture(). False where streams are not captured.
   virtual bool begin_capture(stream_handle /*s*/) { return false; }
   virtual graph_handle end_capture(stream_handle /*s*/) { return nullptr; }
+  /// The same without a graph, also where what was captured makes none.
+  virtual void abandon_capture(stream_handle /*s*/) {}
   /// Executes it once, in a stream of the device of which it was captured, behind what is there.
   virtual void launch(graph_handle /*g*/, stream_handle /*s*/) {}
   /// What has been launched goes on. Nothing if it was not made here.

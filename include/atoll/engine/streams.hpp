@@ -42,6 +42,8 @@ struct graph_name {
 /// are not captured, or this one is already.
 ATOLL_EXPORT void begin_capture(stream_name s);
 ATOLL_EXPORT graph_name end_capture(stream_name s);
+/// Ends it, too, and leaves no graph, also where what was captured makes none.
+ATOLL_EXPORT void abandon_capture(stream_name s);
 /// Executes it once, behind what is in the stream. Ends the job if that is another device's, or captured.
 ATOLL_EXPORT void launch_graph(graph_name g, stream_name s);
 /// What has been launched goes on. Nothing if the library that made it has ended, and the graph with it.

@@ -43,6 +43,11 @@ graph_name end_capture(stream_name s) {
   return {s.kind, device, streams.end_capture(s.handle), all.life()};
 }
 
+void abandon_capture(stream_name s) {
+  guard const held;
+  device_copies::here().kind_of_stream(s).streams()->abandon_capture(s.handle);
+}
+
 void launch_graph(graph_name g, stream_name s) {
   device_copies& all = device_copies::for_call("graph::launch");
   guard const held;

@@ -6,10 +6,11 @@
 namespace atl::memory::cuda {
 
 /// What this thread may not do then, the driver refuses; other threads go on.
-void cuda_driver::begin_capture(int device, gpu::stream s) {
+bool cuda_driver::begin_capture(int device, gpu::stream s) {
   use const current(*this, device);
   cu_result const code = cu_.stream_begin_capture(static_cast<stream>(s), capture_thread_local);
   if (code != success) fail_stream(code, "the begin of a capture", s, device);
+  return true;
 }
 
 void* cuda_driver::end_capture(int device, gpu::stream s) {
@@ -22,6 +23,14 @@ void* cuda_driver::end_capture(int device, gpu::stream s) {
   if (code != success) fail_stream(code, "making an executable graph of what was captured", s, device);
   cu_.graph_destroy(captured);
   return made;
+}
+
+/// What the driver has refused meanwhile has left no graph to it.
+void cuda_driver::abandon_capture(int device, gpu::stream s) noexcept {
+  use const current(*this, device, std::nothrow);
+  graph captured = nullptr;
+  cu_.stream_end_capture(static_cast<stream>(s), &captured);
+  if (captured != nullptr) cu_.graph_destroy(captured);
 }
 
 void cuda_driver::launch(int device, void* made, gpu::stream s) {

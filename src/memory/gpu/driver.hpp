@@ -164,10 +164,10 @@ class driver {
   /// See program_streams.
   virtual std::uint64_t number_of(stream s) { return reinterpret_cast<std::uintptr_t>(s.handle); }
   virtual bool is_captured(stream /*s*/) { return false; }
-  /// See program_streams. Called only where captures() is true.
-  [[nodiscard]] virtual bool captures() const noexcept { return false; }
-  virtual void begin_capture(int /*device*/, stream /*s*/) {}
+  /// See program_streams; nothing else of it is called where this is false.
+  virtual bool begin_capture(int /*device*/, stream /*s*/) { return false; }
   virtual void* end_capture(int /*device*/, stream /*s*/) { return nullptr; }
+  virtual void abandon_capture(int /*device*/, stream /*s*/) noexcept {}
   virtual void launch(int /*device*/, void* /*graph*/, stream /*s*/) {}
   virtual void drop_graph(int /*device*/, void* /*graph*/) noexcept {}
   virtual std::uint64_t capture_of(stream /*s*/) { return 0; }

@@ -40,10 +40,8 @@ void gpu_streams::drop(stream_handle s) {
 }
 
 bool gpu_streams::begin_capture(stream_handle s) {
-  if (!driver_.captures()) return false;
   submit();
-  driver_.begin_capture(device_of(s), {s, true});
-  return true;
+  return driver_.begin_capture(device_of(s), {s, true});
 }
 
 graph_handle gpu_streams::end_capture(stream_handle s) {
@@ -51,6 +49,11 @@ graph_handle gpu_streams::end_capture(stream_handle s) {
   int const device = device_of(s);
   graphs_.push_back({driver_.end_capture(device, {s, true}), device});
   return graphs_.back().handle;
+}
+
+void gpu_streams::abandon_capture(stream_handle s) {
+  submit();
+  driver_.abandon_capture(device_of(s), {s, true});
 }
 
 void gpu_streams::launch(graph_handle g, stream_handle s) {

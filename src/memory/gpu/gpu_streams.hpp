@@ -36,6 +36,7 @@ class gpu_streams final : public program_streams {
 
   bool begin_capture(stream_handle s) override;
   graph_handle end_capture(stream_handle s) override;
+  void abandon_capture(stream_handle s) override;
   void launch(graph_handle g, stream_handle s) override;
   void drop_graph(graph_handle g) override;
 

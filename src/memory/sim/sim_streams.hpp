@@ -27,6 +27,7 @@ class sim_streams final : public program_streams {
   bool keep_for_graph(stream_handle s, std::shared_ptr<void> held) override;
   bool begin_capture(stream_handle s) override;
   graph_handle end_capture(stream_handle s) override;
+  void abandon_capture(stream_handle s) override { find(s).into = nullptr; }
   void launch(graph_handle g, stream_handle s) override;
   void drop_graph(graph_handle g) override;
   void play(stream_handle s, std::function<bool()> turn) override;

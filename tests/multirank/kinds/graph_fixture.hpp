@@ -23,6 +23,7 @@ struct graph_driver {
   function<stream, void**> end = nullptr;
   function<void**, void*, unsigned long long> instantiate = nullptr;
   function<void*, stream> launch = nullptr;
+  function<> synchronize = nullptr;
   function<void*> destroy_executable = nullptr;
   function<void*> destroy_graph = nullptr;
   function<cuda::context*, int> retain = nullptr;
@@ -43,6 +44,7 @@ struct graph_driver {
     find(end, "cuStreamEndCapture");
     find(instantiate, "cuGraphInstantiateWithFlags");
     find(launch, "cuGraphLaunch");
+    find(synchronize, "cuCtxSynchronize");
     find(destroy_executable, "cuGraphExecDestroy");
     find(destroy_graph, "cuGraphDestroy");
     find(retain, "cuDevicePrimaryCtxRetain");

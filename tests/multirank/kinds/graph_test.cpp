@@ -5,10 +5,12 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
 #include <atoll/array.hpp>
 #include <atoll/copy_batch.hpp>
+#include <atoll/graph.hpp>
 #include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
@@ -159,6 +161,23 @@ TEST_F(graph_test, additions_and_resets_are_nodes) {
   }
   EXPECT_EQ(cu_.destroy_executable(made), cuda::success);
   upcxx::delete_(upcxx::to_global_ptr(seen));
+}
+
+TEST_F(graph_test, a_capture_that_the_driver_has_given_up_ends_by_its_exception) {
+  auto const s = atl::make_stream(gpu_);
+  auto const flag = filled<std::uint64_t>(1, 0);
+  auto const give_up = [&] {
+    atl::signal(s, flag, 1);
+    // A device cannot be waited for beside a capture.
+    EXPECT_NE(cu_.synchronize(), cuda::success);
+    throw std::runtime_error("no graph");
+  };
+  EXPECT_THROW(static_cast<void>(atl::capture(s, give_up)), std::runtime_error);
+  EXPECT_FALSE(s.is_captured());
+  atl::graph const after = atl::capture(s, [&] { atl::signal(s, flag, 2); });
+  after.launch(s);
+  atl::wait(s);
+  EXPECT_EQ(content(flag, 1), std::vector<std::uint64_t>{2});
 }
 
 TEST_F(graph_test, small_copies_of_a_batch_are_one_node) {
