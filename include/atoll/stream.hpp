@@ -309,9 +309,7 @@ class signal_change {
       : on_(s), word_(word), value_(value), adds_(op == signal_op::add) {}
   /// Takes what the host needs, if it will be asked: this may throw, and then start() does not.
   void prepare() {
-    bool const by_device =
-        adds_ ? engine::stream_can_add(name_of(on_), word_) : engine::stream_can_write(name_of(on_), word_);
-    if (!by_device) take_words();
+    if (!engine::stream_can_change(name_of(on_), word_, adds_)) take_words();
   }
   void start() {
     bool const by_device = adds_ ? engine::stream_add(name_of(on_), word_, value_)

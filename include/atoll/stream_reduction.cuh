@@ -238,8 +238,8 @@ class stream_reduction {
   template <class T>
   using pointer = upcxx::global_ptr<T, Device::kind>;
 
-  /// Takes 32 bytes for each of `few` elements and rank from the allocator, 8 and what stream_collectives takes where kernels
-  /// of the library do the reductions, and nothing where hosts do; it must be active and stay. Collective over the team.
+  /// Takes 32 bytes for each of `few` elements and rank from the allocator, 8 (at least 4 KiB a rank) and what
+  /// stream_collectives takes where kernels of the library do the reductions, and nothing where hosts do; it must be active and stay. Collective over the team.
   ///
   /// @throws          upcxx::bad_shared_alloc on all ranks if one has no room.
   /// @param few       up to so many elements go the fastest way; the same on all ranks.
@@ -251,13 +251,10 @@ class stream_reduction {
     ATOLL_CHECK(gpu.is_active(),
                 "atl::stream_reduction: the allocator is not active: no device, or destroyed");
     detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
-    auto const on_all = [&over](bool here) {
-      return upcxx::reduce_all(here ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
-    };
-    kernels_run_ = on_all(device::kernels_run<Compiler>(Device::kind));
+    kernels_run_ = detail::on_all(device::kernels_run<Compiler>(Device::kind), over);
     if (kernels_run_) team_.emplace(make_device_team(gpu, over, patience));
     // The hosts do it if any of the devices does not reach all others, and need no memory there.
-    by_kernels_ = kernels_run_ && on_all(reaches_all());
+    by_kernels_ = kernels_run_ && detail::on_all(reaches_all(), over);
     if (!by_kernels_) {
       end_team();
       if (!kernels_run_) by_library_.make(gpu, over, few);
@@ -290,8 +287,8 @@ class stream_reduction {
   /// - Kernels of the program do it on CUDA devices, if nvcc has compiled the file, and on simulated ones, where all devices
   ///   reach each other and are at most 16.
   /// - If another compiler has, kernels of the library do it on CUDA devices for device::plus, least and greatest, and
-  ///   elements that are float, double or signed integers. They move all arrays to all ranks, as many elements at a time as
-  ///   the object was made for.
+  ///   elements that are float, double or signed integers. They move all arrays to all ranks, at least as many elements at a
+  ///   time as the object was made for.
   /// - Else hosts do it when the stream comes there, as copies with on_stream() that a device cannot do. That takes progress
   ///   of the master persona, too, and ends the job, in words, if the stream is captured.
   ///
@@ -351,7 +348,7 @@ class stream_reduction {
         "%s: source and destination overlap; they may be the same, or apart", call);
     if (!by_kernels_) {
       if constexpr (device::is_known_to_library<T, Op>) {
-        if (by_library_.exist()) return by_library_.template start<T, Op>(s, root, in, out, n);
+        if (by_library_.exist()) return by_library_.template start<T, Op>(s, *over_, root, in, out, n);
       }
       if (s.is_captured()) refuse_capture(call);
       return by_hosts(s, root, in, out, n, op);
@@ -466,7 +463,7 @@ class stream_reduction {
 
   upcxx::device_allocator<Device>* gpu_;
   detail::kept_team over_;
-  std::optional<device_team> team_;  ///< none where hosts reduce
+  std::optional<device_team> team_;  ///< none but for kernels of the program
   std::unique_ptr<detail::matching_calls> made_;
   pointer<char> own_;  ///< null but for kernels of the program
   detail::reductions_by_library<Device> by_library_;

@@ -116,9 +116,8 @@ ATOLL_EXPORT void stream_wait_and_write(stream_name s, memory_place word, std::u
 /// Adds to a word as stream_write writes it, in one step for all who add. False, and nothing was done, if the stream's device cannot
 /// do that alone: an owner does it for it (add_on_host, add_on_device). Ends the job then if the stream is captured.
 ATOLL_EXPORT bool stream_add(stream_name s, memory_place word, std::uint64_t value);
-/// Whether stream_write, or stream_add, would do it.
-ATOLL_EXPORT bool stream_can_write(stream_name s, memory_place word);
-ATOLL_EXPORT bool stream_can_add(stream_name s, memory_place word);
+/// Whether stream_add, or stream_write, would do it.
+ATOLL_EXPORT bool stream_can_change(stream_name s, memory_place word, bool adds);
 /// By this processor, if it addresses the word, which is host memory then; else false.
 ATOLL_EXPORT bool add_on_host(memory_place word, std::uint64_t value);
 /// By this rank's device in whose memory the word is; `done` hears when it has happened.

@@ -92,6 +92,16 @@ segment* segment_table::look_up(std::uint64_t key) {
 void segment_table::erase(std::uint64_t key) {
   recent_ = {};
   segments_.erase(key);
+  count_sharers_anew();
+}
+
+segment& segment_table::add(segment&& fresh) {
+  count_sharers_anew();
+  return segments_[key_of(fresh.known.name)] = std::move(fresh);
+}
+
+void segment_table::count_sharers_anew() noexcept {
+  for (auto& [key, each] : segments_) each.sharers = 0;
 }
 
 void segment_table::forget(std::uint64_t key) {
@@ -151,7 +161,7 @@ segment_notice segment_table::create(memory::kind& kind, int device, std::uint64
   uuid.copy(made.known.uuid.data(), made.known.uuid.size());
   if (job.local_n > 1) made.known.sharing = kind.export_segment(*made.memory, descriptor);
   segment_notice const notice = made.known;
-  segments_[key_of(notice.name)] = std::move(made);
+  add(std::move(made));
   prepare_host(kind, job.rank_me);
   pins_.use(kind);
   return notice;
@@ -169,7 +179,7 @@ void segment_table::adopt(segment_notice const& notice, os::unique_fd descriptor
     prepare_host(*peers.kind, job.rank_me);
     pins_.use(*peers.kind);
   }
-  segments_[key_of(notice.name)] = std::move(peers);
+  add(std::move(peers));
 }
 
 bool segment_table::in_use(std::uint64_t key) {
@@ -268,8 +278,9 @@ void segment_table::forget_range(std::uint64_t owner) {
 }
 
 int segment_table::ranks_on_device(std::uint64_t owner) {
-  segment const* const home = look_up(key_of(name_of(owner)));
+  segment* const home = look_up(key_of(name_of(owner)));
   if (home == nullptr) return 1;
+  if (home->sharers != 0) return home->sharers;
   std::vector<std::int32_t> ranks;
   for (auto const& [key, each] : segments_) {
     if (each.known.kind == home->known.kind && each.known.uuid == home->known.uuid)
@@ -277,7 +288,8 @@ int segment_table::ranks_on_device(std::uint64_t owner) {
   }
   // A rank may have opened the device several times.
   std::sort(ranks.begin(), ranks.end());
-  return static_cast<int>(std::unique(ranks.begin(), ranks.end()) - ranks.begin());
+  home->sharers = static_cast<int>(std::unique(ranks.begin(), ranks.end()) - ranks.begin());
+  return home->sharers;
 }
 
 /// A segment of another host: its owner, who copies, knows whether it is open, and where it ends.
@@ -286,7 +298,7 @@ segment& segment_table::suppose(memory_place place) {
   theirs.known = {name_of(place.owner), kind_of(place.owner), -1, 0, ~std::uint64_t{0}, {}};
   theirs.kind = find_kind(theirs.known.kind);
   theirs.out_of_reach = true;
-  return segments_[key_of(theirs.known.name)] = std::move(theirs);
+  return add(std::move(theirs));
 }
 
 segment& segment_table::find(memory_place place, std::size_t bytes, char const* call) {

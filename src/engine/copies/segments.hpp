@@ -52,6 +52,7 @@ struct segment {
   std::vector<stream_use> uses;                    ///< a peer's, the last of each stream of the program
   graph_uses graphs;                               ///< of the program
   bool programs = false;                           ///< the program has given the memory, and takes it back
+  int sharers = 0;  ///< ranks with a segment on its device; 0: not counted since segments came or went
 };
 
 /// One end of a copy, found and checked.
@@ -161,7 +162,9 @@ class segment_table final : public single<segment_table> {
   segment& find(memory_place place, std::size_t bytes, char const* call);
   segment& suppose(memory_place place);
   bool in_use(std::uint64_t key);
+  segment& add(segment&& fresh);
   void erase(std::uint64_t key);
+  void count_sharers_anew() noexcept;
   /// `idle`: a kind whose devices have done what they had to do.
   void erase_outlived(memory::kind const* idle = nullptr);
   void wait_for_graphs(std::uint64_t key, bool (*progress)());

@@ -345,14 +345,9 @@ bool stream_add(stream_name s, memory_place word, std::uint64_t value) {
   return device_copies::here().add_in(s, word, value);
 }
 
-bool stream_can_write(stream_name s, memory_place word) {
+bool stream_can_change(stream_name s, memory_place word, bool adds) {
   guard const held;
-  return device_copies::here().can_change(s, word, false);
-}
-
-bool stream_can_add(stream_name s, memory_place word) {
-  guard const held;
-  return device_copies::here().can_change(s, word, true);
+  return device_copies::here().can_change(s, word, adds);
 }
 
 bool add_on_host(memory_place word, std::uint64_t value) {

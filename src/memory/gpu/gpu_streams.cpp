@@ -166,12 +166,16 @@ bool gpu_streams::is_pinned(void const* memory, std::size_t bytes, bool /*shared
   return all;
 }
 
-/// Where the device finds a word that it can write and wait for.
-std::optional<address> gpu_streams::word_of(int device, copy_end word) {
-  if (!driver_.can_write(device)) return std::nullopt;
+/// Where the device finds a word, if it reaches it.
+std::optional<address> gpu_streams::reached(int device, copy_end word) {
   if (word.segment != nullptr) return reaches(device, word) ? std::optional(place_of(word)) : std::nullopt;
   auto* const memory = reinterpret_cast<void*>(word.address);
   return driver_.is_pinned(memory) ? std::optional(driver_.device_address(memory)) : std::nullopt;
+}
+
+/// One that it can write and wait for.
+std::optional<address> gpu_streams::word_of(int device, copy_end word) {
+  return driver_.can_write(device) ? reached(device, word) : std::nullopt;
 }
 
 bool gpu_streams::write(stream_handle s, copy_end word, std::uint64_t value) {
@@ -208,17 +212,15 @@ bool gpu_streams::wait_and_write(stream_handle s, copy_end word, std::uint64_t v
   return true;
 }
 
-/// Where the device finds a word that it can add to.
+/// One that it can add to.
 std::optional<address> gpu_streams::atomic_word_of(int device, copy_end word) {
-  if (gpu_segment const* const segment = segment_of(word)) {
-    // Of a device that nobody here sees nothing is known.
-    int const home = segment->home();
-    if (home != device && (home < 0 || !driver_.is_atomic_on(device, home))) return std::nullopt;
-    return reaches(device, word) ? std::optional(place_of(word)) : std::nullopt;
-  }
-  auto* const memory = reinterpret_cast<void*>(word.address);
-  if (!driver_.is_atomic_on_host(device) || !driver_.is_pinned(memory)) return std::nullopt;
-  return driver_.device_address(memory);
+  gpu_segment const* const segment = segment_of(word);
+  // Of a device that nobody here sees nothing is known.
+  int const home = segment != nullptr ? segment->home() : -1;
+  bool const atomic = segment == nullptr
+                          ? driver_.is_atomic_on_host(device)
+                          : home == device || (home >= 0 && driver_.is_atomic_on(device, home));
+  return atomic ? reached(device, word) : std::nullopt;
 }
 
 bool gpu_streams::add(stream_handle s, copy_end word, std::uint64_t value) {

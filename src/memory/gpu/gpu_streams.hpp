@@ -87,6 +87,7 @@ class gpu_streams final : public program_streams {
   std::uint64_t line_name(stream_handle s);
   std::uint64_t number_to_keep(stream_handle s, std::uint64_t capture);
   [[noreturn]] void refuse_kept() const;
+  [[nodiscard]] std::optional<address> reached(int device, copy_end word);
   [[nodiscard]] std::optional<address> word_of(int device, copy_end word);
   [[nodiscard]] std::optional<address> atomic_word_of(int device, copy_end word);
 

@@ -1,6 +1,8 @@
 // The library's kernels, known by name.
 
 #include <cstring>
+#include <iterator>
+#include <string>
 
 #include "memory/array_reduction.hpp"
 #include "memory/cuda/kernels.hpp"
@@ -12,7 +14,7 @@ namespace {
 
 constexpr char const* names[] = {"atoll_copies",   "atoll_add",          "atoll_box",
                                  "atoll_exchange", "atoll_exchange_few", "atoll_reduce"};
-constexpr std::uintptr_t known = 6;
+constexpr std::uintptr_t known = std::size(names);
 
 }  // namespace
 
@@ -20,10 +22,9 @@ cu_result module_load(module* made, void const* image) {
   std::lock_guard const held(all().lock);
   if (current() == nullptr) return invalid_context;
   if (all().chosen.refuses("kernels")) return not_supported;
-  for (char const* const entry : {".visible .entry atoll_copies(", ".visible .entry atoll_add(",
-                                  ".visible .entry atoll_box(", ".visible .entry atoll_exchange(",
-                                  ".visible .entry atoll_exchange_few(", ".visible .entry atoll_reduce("}) {
-    if (std::strstr(static_cast<char const*>(image), entry) == nullptr) return invalid_value;
+  for (char const* const name : names) {
+    std::string const entry = std::string(".visible .entry ") + name + "(";
+    if (std::strstr(static_cast<char const*>(image), entry.c_str()) == nullptr) return invalid_value;
   }
   refuse_beside_waits(current(), "a module is loaded");
   static std::uintptr_t last = 0;

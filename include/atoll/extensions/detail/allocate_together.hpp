@@ -10,6 +10,11 @@
 
 namespace atl::inline UPCXX_MODE::detail {
 
+/// Whether it is so on all ranks. Collective over `over`; user-level progress.
+inline bool on_all(bool here, upcxx::team const& over) {
+  return upcxx::reduce_all(here ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
+}
+
 /// Each rank allocates, by allocate(), what all of them need, or all of them throw: who has no room what that throws, the others
 /// bad_shared_alloc with the words "CALL: rank R has no WHAT". Collective over `over`; user-level progress.
 template <class Allocate>

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/engine/kernels.hpp>
+#include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/detail/progress_until.hpp>
 #include <atoll/extensions/device/launch.hpp>
@@ -133,16 +135,15 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   std::size_t const partner_bytes = 2 * most_rounds * sizeof(partner);
   auto const piece = gpu.template allocate<char>(words_bytes + range_bytes + partner_bytes, 256);
   t.box = upcxx::allocate<engine::kernel_mailbox>(1, alignof(engine::kernel_mailbox));
-  bool const no_room = piece.is_null() || t.box.is_null();
-  if (upcxx::reduce_all(no_room ? 1 : 0, upcxx::op_fast_max, over).wait() != 0) {
+  if (!atl::detail::on_all(!piece.is_null() && !t.box.is_null(), over)) {
     if (!piece.is_null()) gpu.deallocate(piece);
     if (!t.box.is_null()) upcxx::deallocate(t.box);
-    std::array<char, 160> text{};
+    char text[160];
     std::snprintf(
-        text.data(), text.size(),
+        text, sizeof text,
         "make_device_team: a rank has no room for it, here %zu B in the device's segment and %zu B in the shared heap",
         words_bytes + range_bytes + partner_bytes, sizeof(engine::kernel_mailbox));
-    throw upcxx::bad_shared_alloc(text.data());
+    throw upcxx::bad_shared_alloc(text);
   }
   t.give_back = [&gpu, piece] { gpu.deallocate(piece); };
   std::vector<char> image(words_bytes + range_bytes + partner_bytes);

@@ -18,6 +18,7 @@
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/kernels.hpp>
 #include <atoll/engine/streams.hpp>
+#include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/signal_array.hpp>
 #include <atoll/stream.hpp>
@@ -108,7 +109,7 @@ class collective_kernels {
                            upcxx::team const& over) const {
     bool reached = reach_each_other_;
     for (engine::memory_place const& each : all) reached = reached && reaches(each, bytes);
-    return upcxx::reduce_all(reached ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
+    return detail::on_all(reached, over);
   }
   /// Gives each rank a landing, if all have room, which is collective over the team, as drop_landing() is.
   template <class Device>

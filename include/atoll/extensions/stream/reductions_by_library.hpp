@@ -12,10 +12,9 @@
 #include <utility>
 
 #include <atoll/engine/streams.hpp>
-#include <atoll/extensions/detail/kept_team.hpp>
+#include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/device/operations.hpp>
 #include <atoll/stream_collectives.hpp>
-#include <upcxx/collectives.hpp>
 #include <upcxx/device_allocator.hpp>
 #include <upcxx/exceptions.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -61,17 +60,15 @@ class reductions_by_library {
   /// @param few  elements of 8 bytes of a rank that are gathered at a time.
   void make(upcxx::device_allocator<Device>& gpu, upcxx::team const& over, std::size_t few) {
     constexpr std::size_t least_bytes = 4096;
-    auto const on_all = [&over](bool here) {
-      return upcxx::reduce_all(here ? 1 : 0, upcxx::op_fast_min, over).wait() != 0;
-    };
-    if (!on_all(engine::can_reduce_in_stream(static_cast<unsigned>(Device::kind), gpu.device_id()))) return;
+    constexpr auto kind = static_cast<unsigned>(Device::kind);
+    if (!on_all(engine::can_reduce_in_stream(kind, gpu.device_id()), over)) return;
     gpu_ = &gpu;
-    over_.emplace(over);
     bytes_of_rank_ = std::max(few * sizeof(std::uint64_t), least_bytes);
     std::size_t const bytes = bytes_of_rank_ * static_cast<std::size_t>(over.rank_n());
     landing_ = gpu.template allocate<char>(bytes, 256);
     try {
-      if (on_all(!landing_.is_null())) gather_ = std::make_unique<stream_collectives<Device>>(gpu, over);
+      if (on_all(!landing_.is_null(), over))
+        gather_ = std::make_unique<stream_collectives<Device>>(gpu, over);
     } catch (upcxx::bad_shared_alloc const&) {  // on all ranks
     }
     if (gather_ == nullptr) return drop_landing();
@@ -84,18 +81,19 @@ class reductions_by_library {
     drop_landing();
   }
 
-  /// `root`: as for kernels.
+  /// `over`: the team as above. `root`: as for kernels.
   template <class T, class Op>
-  void start(stream const& s, std::int32_t root, pointer<T> in, pointer<T> out, std::size_t n) const {
+  void start(stream const& s, upcxx::team const& over, std::int32_t root, pointer<T> in, pointer<T> out,
+             std::size_t n) const {
     std::size_t const most = bytes_of_rank_ / sizeof(T);
     for (std::size_t done = 0; done < n; done += most) {
       std::size_t const count = std::min(n - done, most);
       auto const offset = static_cast<std::ptrdiff_t>(done);
       pointer<T const> const from = in + offset;
       destination_->gather_all(s, upcxx::reinterpret_pointer_cast<char const>(from), count * sizeof(T));
-      if (!device::has_result((*over_)->rank_me(), root)) continue;
+      if (!device::has_result(over.rank_me(), root)) continue;
       engine::start_reduction(name_of(s), {place_of(out + offset), place_of(landing_), count * sizeof(T),
-                                           count, static_cast<std::uint32_t>((*over_)->rank_n()),
+                                           count, static_cast<std::uint32_t>(over.rank_n()),
                                            device::operation_of_library<Op>, device::element_of_library<T>});
     }
   }
@@ -111,7 +109,6 @@ class reductions_by_library {
   }
 
   upcxx::device_allocator<Device>* gpu_ = nullptr;
-  std::optional<kept_team> over_;
   std::size_t bytes_of_rank_ = 0;
   pointer<char> landing_;  ///< of all ranks' arrays
   std::unique_ptr<stream_collectives<Device>> gather_;
