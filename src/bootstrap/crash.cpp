@@ -219,15 +219,11 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
       make_report(report, signal, info, context);
       if (tell_report != nullptr) tell_report();
     }
-    if (release_hook != nullptr) release_hook();
   }
   die_by(signal);
 }
 
-void on_termination(int signal, siginfo_t*, void*) noexcept {
-  if (!is_forked_child() && release_hook != nullptr) release_hook();
-  die_by(signal);
-}
+void on_termination(int signal, siginfo_t*, void*) noexcept { die_by(signal); }
 
 void on_question(int signal, siginfo_t*, void* context) noexcept {
   int const saved = errno;
@@ -324,6 +320,7 @@ bool install(int signal, void (*handler)(int, siginfo_t*, void*), int flags) noe
 }  // namespace
 
 void die_by(int signal) noexcept {
+  if (!is_forked_child() && release_hook != nullptr) release_hook();
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   ::sigaction(signal, &standard, nullptr);

@@ -15,10 +15,10 @@ void install_crash_handlers(board_header const& header, rank_slot& slot);
 void install_crash_handlers(crash_report& report, void (*tell)() noexcept);
 
 /// From now on SIGTERM, by which launchers end the other ranks of a job, has release_hook called before this process dies of it, unless the
-/// program has a handler of its own. The question of a launcher, and crashes, see to that by themselves.
+/// program has a handler of its own.
 void install_termination_handler() noexcept;
 
-/// Ends this process by the signal whose handler is running, as if it had none. May be called in handlers.
+/// Ends this process by the signal whose handler is running, as if it had none; calls release_hook before. May be called in handlers.
 void die_by(int signal) noexcept;
 
 }  // namespace atl::bootstrap
