@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Measures on this machine's GPUs what docs/performance.md has goals for, and says which are reached.
 
-The first table is of `atoll bench gpu`, the second of atoll-heat3d: cubes on one and more GPUs, in turn with whatever limit
+The first table is of `atoll bench gpu`, the second of atoll-heat3d: cubes on one and more GPUs, beside whatever limit
 program is given, and with CUDA-aware MPI where --mpi-cuda says how its ranks are started.
 """
 
 import argparse
 import csv
+import functools
 import re
 import shlex
 import statistics
@@ -44,7 +45,7 @@ def run(command, what):
 
 def heat3d(options, start, edge, exchange, folder):
     """Mean and median of the steps of one run, in µs."""
-    steps, times = options.steps or STEPS.get(edge, 500), Path(folder) / "times.csv"
+    steps, times = options.steps or STEPS[edge], Path(folder) / "times.csv"
     words = ["-X", edge, "-Y", edge, "-Z", edge, "-N", steps, "-I", steps, "--warmup", min(300, steps // 2)]
     words += ["--backend", options.backend, "--exchange", exchange, "--times", times]
     run([*start, options.heat3d, *map(str, words)], f"atoll-heat3d --exchange {exchange}")
@@ -58,11 +59,12 @@ def show(row):
     print("{:>6} {:>4}  {:<10} {:>9} {:>9} {:>9} {:>7}  {}".format(*row), flush=True)
 
 
-def limit_of(options, edge, gpus):
+@functools.lru_cache(None)
+def limit_of(program, edge, gpus):
     """µs a step of the limit program, which prints them last."""
-    if not options.limit:
+    if not program:
         return "-"
-    text = run([*shlex.split(options.limit), str(edge), str(gpus)], "the limit program")
+    text = run([*shlex.split(program), str(edge), str(gpus)], "the limit program")
     numbers = re.findall(r"[0-9]+(?:\.[0-9]+)?", text)
     return numbers[-1] if numbers else "-"
 
@@ -86,11 +88,12 @@ def measure_heat(options, gpus):
                 best = {each: min(values) for each, values in found.items()}
                 reached = min(best.values())[0] <= goal
                 missed += not reached
-                limit = limit_of(options, edge, ranks)
+                limit = limit_of(options.limit, edge, ranks)
                 for each, (mean, median) in best.items():
                     show((f"{edge}³", ranks, each, f"{mean:.1f}", f"{median:.1f}", limit, goal, "reached" if reached else "MISSED"))
-            if options.mpi_cuda and gpus >= 2:
-                start = shlex.split(options.mpi_cuda.replace("{}", str(min(gpus, 4))))
+        if options.mpi_cuda and gpus >= 2:
+            start = shlex.split(options.mpi_cuda.replace("{}", str(min(gpus, 4))))
+            for edge in options.edges or STEPS:
                 mean, median = heat3d(options, start, edge, "mpi-cuda", folder)
                 show((f"{edge}³", min(gpus, 4), "mpi-cuda", f"{mean:.1f}", f"{median:.1f}", "-", "-", ""))
     return missed
@@ -109,6 +112,9 @@ def main():
     parser.add_argument("--mpi-cuda", metavar="COMMAND", help="starts {} ranks of a CUDA-aware MPI: 'mpirun -n {}'")
     parser.add_argument("--heat-only", action="store_true", help="leave `atoll bench gpu` out")
     options = parser.parse_args()
+    unknown = set(options.edges or ()) - set(STEPS)
+    if unknown:
+        parser.error(f"--edges: there are goals for {', '.join(map(str, STEPS))}, not for {', '.join(map(str, sorted(unknown)))}")
     gpus = options.gpus if options.gpus is not None else gpus_here()
     if gpus == 0:
         sys.exit("gpu_goals.py: no GPU here: nvidia-smi lists none")

@@ -23,6 +23,9 @@ def main():
     status, text = run(script, *programs, *few, devices="0")
     if status == 0 or "atoll-heat3d --exchange device ended with" not in text or "has no device" not in text:
         sys.exit(f"FAILED: status {status} without a device\n{text}")
+    status, text = run(script, *programs, "--gpus", "1", "--edges", "150")
+    if status == 0 or "--edges: there are goals for 100, 200, 400, 800, not for 150" not in text:
+        sys.exit(f"FAILED: status {status} of an edge without a goal\n{text}")
     status, text = run(script, *programs, "--gpus", "0")
     if status == 0 or "no GPU here" not in text:
         sys.exit(f"FAILED: status {status} without a GPU\n{text}")
