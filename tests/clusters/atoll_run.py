@@ -1,5 +1,6 @@
 """`atoll run` on several hosts."""
 
+import contextlib
 import os
 import re
 import signal
@@ -9,10 +10,10 @@ import tempfile
 import time
 import unittest
 
-from support import LINE, PATIENCE, PROGRAMS, connections_of, hosts_sh, processes_called, start_atoll
+from support import LINE, PATIENCE, PROGRAMS, Patient, connections_of, hosts_sh, processes_called, start_atoll
 
 
-class AtollRun(unittest.TestCase):
+class AtollRun(Patient, unittest.TestCase):
     """`atoll run --hosts` by the launchers that are installed."""
 
     PROGRAM = "cluster_bootstrap_program"
@@ -22,10 +23,15 @@ class AtollRun(unittest.TestCase):
 
     def run_job(self, launcher, *words, status=0, **more):
         job = self.start(launcher, *words, **more)
+        out, errors = self.end_of(job)
+        self.assertEqual(job.returncode, status, out + errors)
+        return out, errors
+
+    def end_of(self, job):
+        """What it says until it ends; skips where there is no such launcher."""
         out, errors = job.communicate(timeout=PATIENCE)
         if "is not installed" in errors:
             self.skipTest(errors)
-        self.assertEqual(job.returncode, status, out + errors)
         return out, errors
 
     @staticmethod
@@ -47,10 +53,7 @@ class AtollRun(unittest.TestCase):
         return os.path.join(PROGRAMS, self.PROGRAM)
 
     def check_nothing_left(self):
-        deadline = time.monotonic() + PATIENCE
-        while processes_called(self.PROGRAM) or processes_called("atoll-keeper"):
-            self.assertLess(time.monotonic(), deadline, "processes are left")
-            time.sleep(0.02)
+        self.wait("processes are left", lambda: not (processes_called(self.PROGRAM) or processes_called("atoll-keeper")))
 
     def test_ranks_are_where_they_were_wanted(self):
         for launcher in self.launchers():
@@ -134,9 +137,7 @@ class AtollRun(unittest.TestCase):
             for first in (0, 1):
                 with self.subTest(launcher=launcher, first=first):
                     job = self.start(launcher, "--hosts", "h1,h2,h3,h4", "-n", 8, self.program(), "mistake", first)
-                    out, errors = job.communicate(timeout=PATIENCE)
-                    if "is not installed" in errors:
-                        self.skipTest(errors)
+                    out, errors = self.end_of(job)
                     self.assertNotEqual(job.returncode, 0, out + errors)
                     told = re.findall(r"host (\d): a mistake", errors)
                     self.assertEqual(len(told), 1, errors)
@@ -177,17 +178,15 @@ class AtollRun(unittest.TestCase):
     def test_a_host_that_is_cut_off(self):
         # The launchers wait for it.
         for launcher in self.launchers():
-            with self.subTest(launcher=launcher):
+            with self.subTest(launcher=launcher), contextlib.ExitStack() as after:
                 agents = len(processes_called("nsenter"))  # what Slurm's daemons are started by
                 job = self.start(launcher, "--hosts", "h1,h2,h3", "-n", 6, self.program(), "wait", -1)
                 self.wait("all have started", lambda: job.poll() is not None or (
                     len(processes_called(self.PROGRAM)) == 6 and all(connections_of(keeper) >= 2 for keeper in processes_called("atoll-keeper"))))
                 time.sleep(0.5)  # keepers make sure of each other
-                self.addCleanup(hosts_sh, "link", "--mend", "h2")
+                after.callback(hosts_sh, "link", "--mend", "h2")
                 self.assertEqual(hosts_sh("link", "--cut", "h2").returncode, 0)
-                out, errors = job.communicate(timeout=PATIENCE)
-                if "is not installed" in errors:
-                    self.skipTest(errors)
+                out, errors = self.end_of(job)
                 self.assertEqual(job.returncode, 1, out + errors)
                 told = re.findall(r"(?m)^atoll: .*", errors)
                 self.assertEqual(len(told), 1, errors)
@@ -198,12 +197,6 @@ class AtollRun(unittest.TestCase):
                 self.assertEqual(len(processes_called("nsenter")), agents)
                 self.assertEqual(hosts_sh("link", "--mend", "h2").returncode, 0)
                 self.wait("daemons are left", lambda: not any(map(processes_called, ("orted", "hydra_pmi_proxy", "slurmstepd"))))
-
-    def wait(self, what, holds):
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
 
     def test_time_limit_and_signal_leave_nothing(self):
         for launcher in self.launchers():

@@ -8,10 +8,10 @@ import time
 import unittest
 
 from networks import Ofi, Ucx
-from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, hosts_sh, processes_called
+from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, Patient, hosts_sh, processes_called
 
 
-class BadLink(unittest.TestCase):
+class BadLink(Patient, unittest.TestCase):
     """Frames between hosts come late, get lost, overtake each other, and stay out for a while. What sends much is scripts/clusters.sh's."""
 
     CHEAP = "--gtest_filter=-*size_test*:*of_every_size*:*chain_of*:*rpc_view*:rpc_flood*:*halos*"
@@ -83,10 +83,7 @@ class BadLink(unittest.TestCase):
         job, _, words = self.start_traffic("-n", HOSTS, ATOLL_HOST_TIMEOUT="3")
         self.wait_for_rounds(job, words, 10)
         self.cut("h2")
-        deadline = time.monotonic() + PATIENCE
-        while processes_called("cluster_traffic_program") or processes_called("atoll-keeper"):
-            self.assertLess(time.monotonic(), deadline, "ranks or keepers are left")
-            time.sleep(0.01)
+        self.wait("ranks or keepers are left", lambda: not (processes_called("cluster_traffic_program") or processes_called("atoll-keeper")))
         self.link("--mend", "h2")
         self.assertNotEqual(job.wait(PATIENCE), 0)
         said = [line for line in words().splitlines() if line.startswith("atoll: ")]

@@ -6,10 +6,10 @@ import tempfile
 import time
 import unittest
 
-from support import LINE, PATIENCE, PROGRAMS, hosts_sh, processes_called
+from support import LINE, PROGRAMS, Patient, hosts_sh, processes_called
 
 
-class LauncherTest(unittest.TestCase):
+class LauncherTest(Patient, unittest.TestCase):
     """What all launchers have to do; those derived say how."""
 
     LAUNCHER = ("mpirun",)
@@ -87,10 +87,7 @@ class LauncherTest(unittest.TestCase):
         self.assertIn(said, got.stderr)
         if status is not None:
             self.assertEqual(got.returncode, status, got)
-        deadline = time.monotonic() + PATIENCE
-        while processes_called(self.PROGRAM):
-            self.assertLess(time.monotonic(), deadline, "ranks are left")
-            time.sleep(0.01)
+        self.wait("ranks are left", lambda: not processes_called(self.PROGRAM))
         return got
 
     def test_abort_ends_all_hosts(self):

@@ -7,10 +7,10 @@ import tempfile
 import time
 import unittest
 
-from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, connections_of, host_of, hosts_sh, kill_job, processes_called
+from support import HOSTS, HOSTS_SH, PROGRAMS, SET, Patient, connections_of, host_of, hosts_sh, kill_job, processes_called
 
 
-class Losses(unittest.TestCase):
+class Losses(Patient, unittest.TestCase):
     """Hosts that disappear while ranks compute. The launcher waits for such a host for ever, so that it is ended here."""
 
     PROGRAM = "cluster_bootstrap_program"
@@ -32,12 +32,6 @@ class Losses(unittest.TestCase):
         # One with each neighbour.
         self.wait("keepers meet", lambda: all(connections_of(number) >= 2 for number in processes_called("atoll-keeper")))
         time.sleep(0.5)  # they make sure of each other
-
-    def wait(self, what, holds):
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.01)
 
     def cut(self, host):
         def mend():

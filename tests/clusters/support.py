@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 HOSTS_SH, PROGRAMS = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -54,6 +55,16 @@ def processes_called(name):
         except OSError:
             pass
     return found
+
+
+class Patient:
+    """Tests that wait for what others do."""
+
+    def wait(self, what, holds):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.01)
 
 
 def connections_of(number, state="01"):

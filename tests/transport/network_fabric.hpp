@@ -189,4 +189,21 @@ class network_test : public testing::TestWithParam<network_kind> {
   std::vector<std::unique_ptr<node>> nodes;  ///< after the job, so they end before it
 };
 
+/// Two ranks, of which the first has a key of the other's memory.
+class network_pair : public network_test {
+ protected:
+  explicit network_pair(std::size_t size) : target(size) {}
+  void begin() {
+    open(2);
+    connect(0, 1);
+    entered = enter(1, target);
+    key = share(1, entered, 0);
+  }
+  network& net() { return *at(0).net; }
+
+  bytes target;
+  registration* entered = nullptr;
+  remote_key* key = nullptr;
+};
+
 }  // namespace atl::transport

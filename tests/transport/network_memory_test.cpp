@@ -9,20 +9,10 @@
 namespace atl::transport {
 namespace {
 
-class network_memory : public network_test {
+class network_memory : public network_pair {
  protected:
   static constexpr std::size_t size = 700'000;
-  bytes target = bytes(size);
-  registration* entered = nullptr;
-  remote_key* key = nullptr;
-
-  void begin() {
-    open(2);
-    connect(0, 1);
-    entered = enter(1, target);
-    key = share(1, entered, 0);
-  }
-  network& net() { return *at(0).net; }
+  network_memory() : network_pair(size) {}
 };
 
 std::vector<std::size_t> const lengths{0,    1,    8,    40,    41,    100,     1000,   2000,

@@ -5,17 +5,11 @@
 namespace atl::transport {
 namespace {
 
-class sim_abilities : public network_test {
+class sim_abilities : public network_pair {
  protected:
-  bytes target = bytes(10'000), here = pattern(10'000, 1);
-  remote_key* key = nullptr;
+  sim_abilities() : network_pair(10'000) {}
+  bytes here = pattern(10'000, 1);
 
-  void begin() {
-    open(2);
-    connect(0, 1);
-    key = share(1, enter(1, target), 0);
-  }
-  network& net() { return *at(0).net; }
   bool is(char const* name) const { return GetParam().name == name; }
   template <class Start>
   bool takes(Start const& start) {

@@ -5,17 +5,10 @@
 namespace atl::transport {
 namespace {
 
-class sim_errors : public network_test {
+class sim_errors : public network_pair {
  protected:
-  bytes target = bytes(100'000), here = bytes(100'000);
-  remote_key* key = nullptr;
-
-  void begin() {
-    open(2);
-    connect(0, 1);
-    key = share(1, enter(1, target), 0);
-  }
-  network& net() { return *at(0).net; }
+  sim_errors() : network_pair(100'000) {}
+  bytes here = bytes(100'000);
 
   /// Each event comes once, and says `failed`.
   template <class Start>

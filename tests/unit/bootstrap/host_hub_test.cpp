@@ -71,7 +71,7 @@ TEST(host_hub, letters_of_others_are_no_ranks) {
     }
   });
   testing::internal::CaptureStderr();
-  // After the strangers' letters, of which each tries both boxes.
+  // After the strangers' letters.
   std::thread rank([&] {
     while (!refused) std::this_thread::yield();
     EXPECT_EQ(host_hub::join(right, 1).exchange("1").size(), 2U);

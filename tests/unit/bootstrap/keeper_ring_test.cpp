@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +25,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/own_namespace.hpp"
 #include "bootstrap/keeper/keeper.hpp"
 #include "bootstrap/keeper/post.hpp"
 
@@ -175,11 +175,9 @@ class KeeperRing : public testing::Test {
     if (pid == 0) {
       for (;;) ::pause();
     }
-    struct stat about {};
-    ::stat("/proc/self/ns/pid", &about);
     where.pid = pid;
     where.rank = static_cast<std::int32_t>(rank);
-    where.pid_namespace = about.st_ino;
+    where.pid_namespace = atl::os::own_namespace("pid");
     where.how = standing::runs;
     return pid;
   }

@@ -106,7 +106,7 @@ class watch {
     std::vector<char*> const environment = pointers_to(plan_.environment);
     ::pid_t const us = ::getpid();
     pid_ = ::fork();
-    if (pid_ < 0) throw startup_error(format("cannot start %s: %s", words[0], std::strerror(errno)));
+    if (pid_ < 0) throw startup_error(format("cannot start %s: %s", words[0], why_no_process(errno).c_str()));
     if (pid_ == 0) {
       // A launcher that is told so ends its ranks.
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
