@@ -321,7 +321,7 @@ ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1,
   return detail::own_pointer<T>(place.offset);
 }
 
-/// The same, as programs from before 2019 give the alignment.
+/// The same, as older programs give the alignment.
 template <typename T, std::size_t Alignment>
 ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1) noexcept {
   return upcxx::allocate<T>(n, Alignment);

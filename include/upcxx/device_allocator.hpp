@@ -177,7 +177,7 @@ class device_allocator final : public heap_allocator {
       std::size_t n = 1, std::size_t alignment = Device::template default_alignment<T>()) {
     return this->template allocate_as<T, Device::kind>(n, alignment);
   }
-  /// The same, as programs from before 2019 give the alignment.
+  /// The same, as older programs give the alignment.
   template <typename T, std::size_t Alignment>
   ATOLL_NODISCARD_MEMORY global_ptr<T, Device::kind> allocate(std::size_t n = 1) {
     return allocate<T>(n, Alignment);

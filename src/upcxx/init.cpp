@@ -37,8 +37,8 @@ namespace atl::rt {
 void install_sink();
 
 namespace {
-constinit std::atomic<int> depth{
-    0};  ///< changed by one thread at a time; any may ask whether there is a library
+/// Changed by one thread at a time; any may ask whether there is a library.
+constinit std::atomic<int> depth{0};
 constinit bool checked_program = false;  ///< its code mode; the same in all of its files
 
 /// Runs what is here and sends what has not left, once all ranks have come to finalize. Bounded: callbacks may queue

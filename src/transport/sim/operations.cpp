@@ -7,9 +7,9 @@
 namespace atl::transport::sim {
 namespace {
 
-constexpr std::uint32_t most_jobs = 64;  ///< to one peer
-constexpr char const* asked_for_errors = "the simulated network was asked for errors";
+constexpr std::uint32_t most_jobs = 64;          ///< to one peer
 constexpr std::size_t copied_into_cells = 1024;  ///< at most, where there is the choice
+constexpr char const* asked_for_errors = "the simulated network was asked for errors";
 
 }  // namespace
 
@@ -65,7 +65,7 @@ open_operation* sim_network::find(peer_record const& from, std::uint32_t index) 
 void sim_network::left_less(std::uint32_t index, std::uint64_t by, outcome how) {
   open_operation& record = operations_[index];
   record.left -= std::min(by, record.left);
-  if (how != outcome::ok) record.how = std::max(record.how, how);
+  record.how = std::max(record.how, how);
   if (how == outcome::failed) last_error_ = asked_for_errors;
   if (record.left != 0) return;
   // A flush tells of others.
