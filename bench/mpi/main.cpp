@@ -140,6 +140,7 @@ struct options {
   std::vector<std::size_t> device_sizes;
   std::string gpu;   ///< what to measure on memory of GPUs, instead of all the rest; empty: nothing
   bool net = false;  ///< between two hosts, instead of all the rest
+  bool job = false;  ///< start and end, which is timed from outside, instead of all the rest
 };
 
 void run(group_config c, options const& o) {
@@ -212,11 +213,17 @@ int main(int argc, char** argv) {
       options.gpu = value;
     } else if (name == "net") {
       options.net = true;
+    } else if (name == "job") {
+      options.job = true;
     } else if (name == "crowded") {
       config.crowded = true;
     }
   }
   MPI_Init(&argc, &argv);
-  atl::bench::run(config, options);
+  if (options.job) {
+    MPI_Barrier(MPI_COMM_WORLD);
+  } else {
+    atl::bench::run(config, options);
+  }
   MPI_Finalize();
 }

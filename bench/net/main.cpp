@@ -7,6 +7,7 @@
 
 #include "harness/cores.hpp"
 #include "harness/options.hpp"
+#include "harness/private_memory.hpp"
 #include "rows.hpp"
 
 namespace atl::bench {
@@ -66,6 +67,13 @@ void measure_inside(net_options const& o) {
   upcxx::barrier();
 }
 
+/// A job of any size, which `atoll bench` times from outside: all have met, and say what they hold.
+void meet_once(net_options const& o) {
+  upcxx::barrier();
+  double const held = upcxx::reduce_one(private_memory(), upcxx::op_fast_add, 0).wait();
+  group(o.config).print_value("net", "job.memory", "private memory of a rank", held / upcxx::rank_n(), "B");
+}
+
 void stop(char const* why) {
   if (upcxx::rank_me() == 0) std::fprintf(stderr, "atoll bench: %s\n", why);
   upcxx::finalize();
@@ -75,6 +83,11 @@ void stop(char const* why) {
 void run(net_options& o) {
   o.config.rank = upcxx::rank_me();
   o.config.ranks = upcxx::rank_n();
+  if (o.rows == "job") {
+    meet_once(o);
+    upcxx::finalize();
+    return;
+  }
   // Launchers bind each host's first rank to its first core, which hosts that are one machine share.
   if (o.config.rank < 2) bind_to_core(o.config.rank);
   bool const several = upcxx::local_team().rank_n() != upcxx::rank_n();

@@ -12,7 +12,7 @@
 namespace atl::bench {
 
 struct net_options {
-  std::string rows;                ///< "between" hosts or "inside" one
+  std::string rows;                ///< "between" hosts or "inside" one; or "job", a job as a whole
   std::vector<std::size_t> sizes;  ///< messages up to 8 KiB, transfers above
   bool quick = false;
   std::vector<std::string> tools;  ///< of other libraries, to be measured between the same hosts

@@ -4,27 +4,18 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <upcxx/upcxx.hpp>
 #include <vector>
 
 #include "allocations.hpp"
+#include "harness/private_memory.hpp"
 #include "suites.hpp"
 
 namespace atl::bench {
 namespace {
 
 constexpr double mebi = 1024.0 * 1024.0;
-
-/// Private memory of this process that is resident, in bytes.
-double private_memory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssAnon:")) return std::stod(line.substr(8)) * 1024;
-  }
-  return 0;
-}
 
 template <class Operation>
 void count_allocations(group& g, std::string const& key, std::string const& name, std::uint64_t n,

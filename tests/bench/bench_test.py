@@ -136,6 +136,7 @@ class Net(unittest.TestCase):
     RATES = ["put.flood", "fetch_add.flood", "rpc_ff.flood"]
     LONG = ["put.bandwidth", "get.bandwidth"]
     INSIDE = ["inside.put", "inside.get", "inside.rpc"]
+    JOB = ["job.start", "job.memory"]
 
     # The half that gets no address listens where it is told to until it is ended.
     SERVER = """#!/usr/bin/env python3
@@ -160,8 +161,8 @@ if "127.0.0.1" not in words:
             out.write(self.SERVER.format(option=option, client=client))
         os.chmod(file, 0o755)
 
-    def measure(self, *only):
-        done = bench("net", "--quick", "--no-mpi", "--csv", "-", *only, ATOLL_TRANSPORTS=self.network,
+    def measure(self, *options):
+        done = bench("net", "--quick", "--csv", "-", *options, ATOLL_TRANSPORTS=self.network,
                      PATH=self.folder + ":" + os.environ["PATH"])
         self.assertEqual(done.returncode, 0, done.stderr)
         if "need two cores" in done.stderr:
@@ -176,8 +177,9 @@ if "127.0.0.1" not in words:
                                         "    print(f'row{line},20,{line + 1}.5,3,{line + 21}.5,1,1,1,1')")
         self.play("fi_pingpong", "-B", "print('bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec')\n"
                                        "print('8 20 =20 320 0.00s 1.2', 3.25 if 'msg' in words else 4.25, '0.3')")
-        rows, text = self.measure()
-        self.assertEqual(set(rows), {(key, 8) for key in self.TIMED + self.RATES + self.INSIDE} | {(key, 65536) for key in self.LONG})
+        rows, text = self.measure("--no-mpi")
+        self.assertEqual(set(rows), {(key, 8) for key in self.TIMED + self.RATES + self.INSIDE}
+                         | {(key, 65536) for key in self.LONG} | {(key, 0) for key in self.JOB})
         for key in self.TIMED:
             self.assertEqual(rows[key, 8]["limit"], "tcp")
             self.assertGreater(float(rows[key, 8]["limit_ns"]), 0)
@@ -198,13 +200,31 @@ if "127.0.0.1" not in words:
             self.assertEqual(rows["put.waited", 8]["goal"], "<= 1.1 UCX AM")
             self.assertEqual(rows["put.bandwidth", 65536]["goal"], ">= 75 %")
             self.assertEqual(rows["inside.put", 8]["goal"], ">= 99 %")
+        self.assertEqual(rows["job.start", 0]["ranks"], "4")
+        self.assertGreater(float(rows["job.start", 0]["median_ns"]), 1e6)
+        self.assertEqual((rows["job.memory", 0]["unit"], rows["job.memory", 0]["goal"]),
+                         ("MiB", "0.5") if self.network == "ucx" else ("MiB", ""))
         for title in ("UCX AM", "fi rxm", "fi msg"):
             self.assertIn(title, text)
+
+    def test_message_passing_stands_beside_what_it_can_do(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("no mpirun")
+        rows, text = self.measure("--only", "job.start")
+        if "not built" in text or "no mpirun of Open MPI" in text:
+            self.skipTest("no Open MPI")
+        self.assertEqual(set(rows), {("job.start", 0)})
+        self.assertGreater(float(rows["job.start", 0]["mpi_ns"]), 1e6)
+        rows, text = self.measure("--sizes", "8,64K")
+        # Windows of one machine are shared memory, so there are no puts and gets of words.
+        for key in [("am.oneway", 8), ("rpc.empty", 8), ("rpc_ff.flood", 8)] + [(key, 65536) for key in self.LONG]:
+            self.assertGreater(float(rows[key]["mpi_ns"]), 0, key)
+        self.assertRegex(text, "(?m)^mpi +Open MPI")
 
     def test_absent_tools_leave_their_columns_empty(self):
         for tool in ("ucx_perftest", "fi_pingpong"):
             self.play(tool, "", "raise SystemExit(1)")
-        rows, text = self.measure("--only", "am.oneway")
+        rows, text = self.measure("--no-mpi", "--only", "am.oneway")
         self.assertEqual(set(rows), {("am.oneway", 8)})
         self.assertEqual({row[column] for row in rows.values() for column in ("ucx_ns", "ucx_am_ns", "ofi_rxm_ns")}, {""})
         self.assertNotIn("UCX", "".join(row["goal"] for row in rows.values()))

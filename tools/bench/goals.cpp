@@ -187,6 +187,9 @@ constexpr std::array net_entries{
     net_entry{"", "inside.put", 8, {at_least_share, one_percent_more}},
     net_entry{"", "inside.get", 8, {at_least_share, one_percent_more}},
     net_entry{"", "inside.rpc", 8, {at_least_share, 1 / 1.1}},
+    // Of many ranks: by the same launcher; MiB that a rank holds more than in a job of four.
+    net_entry{"", "job.start", 0, {at_most_peers, 1.2, peer::mpi}},
+    net_entry{"", "job.memory", 0, {at_most_value, 0.5}},
 };
 
 bool concerns(net_entry const& e, result const& r) {

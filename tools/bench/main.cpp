@@ -130,7 +130,7 @@ class bench {
     return tools::measure_net(
         programs_, options_,
         {[this](peer_figure const& f) {
-           others_[{f.whose, f.key, f.bytes, 2}] = f.ns;
+           others_[{f.whose, f.key, f.bytes, f.ranks}] = f.ns;
          },
          [this](::atl::bench::record const& r) { take_row(r); },
          [this](std::string const& name, std::string const& value) { add_new_fact(name, value); }});

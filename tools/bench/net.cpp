@@ -1,5 +1,5 @@
 // Everything takes turns, in several rounds: a job of ours, in which bare TCP takes turns with each block and which then runs
-// the networks' own tools; message passing; and two jobs that measure inside a host.
+// the networks' own tools; message passing; two jobs that measure inside a host; and some whose starts are measured.
 
 #include "net.hpp"
 
@@ -15,6 +15,7 @@
 #include "base/os/cores.hpp"
 #include "base/settings.hpp"
 #include "child.hpp"
+#include "net_jobs.hpp"
 #include "statistics.hpp"
 #include "transport/plugins.hpp"
 
@@ -91,14 +92,18 @@ class net_run {
   int run() {
     int const rounds = options_.quick ? 1 : 3;
     blocks_ = std::max(3, options_.blocks / rounds);
+    net_jobs jobs(programs_, options_, transport_, prefix_);
     int status = 0;
     for (int round = 1; round <= rounds && status == 0; ++round) {
       std::fprintf(stderr, "atoll bench: %s, round %d of %d\n", transport_.c_str(), round, rounds);
       status = measure_between();
       if (options_.mpi && status == 0) measure_mpi();
       if (status == 0 && os::usable_cores() >= 2) status = measure_inside();
+      if (status == 0 && (options_.only.empty() || options_.only.starts_with("job.")))
+        status = jobs.run_once();
     }
     tell();
+    tell_of(jobs);
     return status;
   }
 
@@ -216,6 +221,14 @@ class net_run {
     inside_.put_beside(one_host_, "one host");
     for (collected_rows const* const rows : {&between_, &inside_}) {
       for (record const& r : rows->all()) listener_.row(r);
+    }
+  }
+
+  void tell_of(net_jobs const& jobs) {
+    if (double const ns = jobs.mpi_start_ns(); ns > 0)
+      listener_.figure({peer::mpi, "job.start", 0, ns, jobs.ranks()});
+    for (record const& r : jobs.rows()) {
+      if (options_.only.empty() || prefix_ + options_.only == r.get("key")) listener_.row(r);
     }
   }
 
