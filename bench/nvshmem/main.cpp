@@ -3,46 +3,20 @@
 //
 // Two processes, of which the first starts the second, since NVSHMEM needs no launcher.
 
-#include <cuda_runtime.h>
-#include <nvshmem_host.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "harness/cores.hpp"
-#include "harness/cuda_check.hpp"
 #include "harness/group.hpp"
 #include "harness/pattern.hpp"
-#include "harness/processes.hpp"
+#include "nvshmem/start.hpp"
 
 namespace atl::bench {
 namespace {
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
-
-using nvshmem_meeting = meeting<nvshmemx_uniqueid_t>;
-
-void start_nvshmem(int rank, nvshmem_meeting& m) {
-  nvshmemx_uniqueid_t id = m.agree(rank, [] {
-    nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
-    if (nvshmemx_get_uniqueid(&made) != 0) std::exit(2);
-    return made;
-  });
-  nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
-  if (nvshmemx_set_attr_uniqueid_args(rank, 2, &id, &attributes) != 0 ||
-      nvshmemx_hostlib_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) != 0) {
-    std::fprintf(stderr, "atoll-bench-nvshmem: cannot start NVSHMEM\n");
-    std::exit(2);
-  }
-}
-
-[[noreturn]] void no_memory() {
-  std::fprintf(stderr, "atoll-bench-nvshmem: no memory; NVSHMEM_SYMMETRIC_SIZE sets how much there is\n");
-  std::exit(2);
-}
 
 /// A way to copy from rank 0 to rank 1 or back: how it is started, and how all that was started
 /// is waited for.
@@ -128,10 +102,7 @@ void check_put(group& g, way const& w, char* own, char* peers, cudaStream_t stre
 class signals {
  public:
   signals(group& g, char* own, char* peers, cudaStream_t stream)
-      : g_(g), own_(own), peers_(peers), stream_(stream) {
-    word_ = static_cast<std::uint64_t*>(nvshmem_calloc(1, sizeof(std::uint64_t)));
-    if (word_ == nullptr) no_memory();
-  }
+      : g_(g), own_(own), peers_(peers), stream_(stream) {}
   ~signals() { nvshmem_free(word_); }
   signals(signals const&) = delete;
   signals& operator=(signals const&) = delete;
@@ -178,19 +149,15 @@ class signals {
   char* own_;
   char* peers_;
   cudaStream_t stream_;
-  std::uint64_t* word_ = nullptr;  ///< the peer's last step
+  std::uint64_t* word_ = allocate_zeros<std::uint64_t>(1);  ///< the peer's last step
   std::uint64_t step_ = 0;
 };
 
 void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_meeting& m) {
-  int devices = 0;
-  check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  check(cudaSetDevice(c.rank % std::max(devices, 1)), "cudaSetDevice");
-  start_nvshmem(c.rank, m);
+  start_nvshmem(c.rank, m, [](auto... how) { return nvshmemx_hostlib_init_attr(how...); });
   std::size_t const room = std::max(*std::max_element(sizes.begin(), sizes.end()), mebi);
-  auto* const own = static_cast<char*>(nvshmem_malloc(room));
-  auto* const peers = static_cast<char*>(nvshmem_malloc(room));
-  if (own == nullptr || peers == nullptr) no_memory();
+  auto* const own = allocate_zeros<char>(room);
+  auto* const peers = allocate_zeros<char>(room);
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   bind_to_core(c.rank);  // only now: threads that NVSHMEM and CUDA have started stay free
@@ -222,9 +189,7 @@ void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_m
 int main(int argc, char** argv) {
   using namespace atl::bench;
   process_options const options = process_options_of(argc, argv);
-  // A program that uses NVLink's multicast can put a host's GPUs out of service if it dies;
-  // nothing here needs it.
-  setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
+  leave_multicast_out();
   nvshmem_meeting& m = nvshmem_meeting::make();
   return run_processes(options.config, m, [&](group_config const& c) { run(c, options.device_sizes, m); });
 }

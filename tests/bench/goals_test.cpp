@@ -73,6 +73,19 @@ TEST(goals, signals_in_streams_are_not_behind_nvshmem) {
   }
 }
 
+TEST(goals, kernels_are_not_behind_those_of_nvshmem) {
+  auto const wanted = [](std::string const& key, std::size_t bytes, double ns) {
+    return judged(row_beside(peer::nvshmem, 1000, key, bytes, ns));
+  };
+  for (std::size_t const bytes : {std::size_t{8}, std::size_t{4096}}) {
+    EXPECT_EQ(wanted("gpu.kernel.signal", bytes, 1019), "<= 1.02 NVSHMEM yes");
+    EXPECT_EQ(wanted("gpu.kernel.signal", bytes, 1021), "<= 1.02 NVSHMEM no");
+  }
+  EXPECT_NE(wanted("gpu.kernel.stamped", 16, 1021).find("<= 1.02 NVSHMEM no"), std::string::npos);
+  for (char const* const key : {"gpu.kernel.put", "gpu.kernel.put_block"})
+    EXPECT_NE(wanted(key, 16 * mib, 1019).find("<= 1.02 NVSHMEM yes"), std::string::npos);
+}
+
 TEST(goals, a_peer_that_was_not_measured_gives_none) {
   EXPECT_EQ(judged(row_beside(peer::ucx, 1000, "gpu.stream.reduce", 8, 1)), "");
 }

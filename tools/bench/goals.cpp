@@ -102,6 +102,11 @@ constexpr std::array entries{
     entry{"gpu.stream.signal", 4096, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
     entry{"gpu.stream.signal", 64 << 10, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
     entry{"gpu.stream.signal", mebi, 2, {at_most_peers, not_behind, peer::nvshmem_stream}},
+    entry{"gpu.kernel.stamped", 16, 2, {at_most_peers, not_behind, peer::nvshmem}},
+    entry{"gpu.kernel.signal", 8, 2, {at_most_peers, not_behind, peer::nvshmem}},
+    entry{"gpu.kernel.signal", 4096, 2, {at_most_peers, not_behind, peer::nvshmem}},
+    entry{"gpu.kernel.put", 16 * mebi, 2, {at_most_peers, not_behind, peer::nvshmem}},
+    entry{"gpu.kernel.put_block", 16 * mebi, 2, {at_most_peers, not_behind, peer::nvshmem}},
     entry{"gpu.notified.time", 8, 2, {at_most_ns, 8.5e3}},
     entry{"gpu.notified.injection", 8, 2, {at_most_ns, 3e3}},
     // 0.29 million/s and 173 GB/s, as MPI's messages: from one GPU to another, not beside what the driver does without telling.

@@ -64,6 +64,7 @@ class peers_of_gpus {
       measure_mpi("puts", "mpi_put.gpu");
     }
     measure_program(programs_.nvshmem, 2, "nvshmem");
+    measure_program(programs_.nvshmem_kernels, 2, "nvshmem kernels");
     measure_ucx();
   }
 

@@ -41,6 +41,7 @@ programs find_programs() {
   p.net = existing(libexec / "atoll-bench-net");
   p.mpi = existing(libexec / "atoll-bench-mpi");
   p.nvshmem = existing(libexec / "atoll-bench-nvshmem");
+  p.nvshmem_kernels = existing(libexec / "atoll-bench-nvshmem-kernels");
   p.nccl = existing(libexec / "atoll-bench-nccl");
   p.mpirun = find_in_path("mpirun");
   p.ucx_perftest = find_in_path("ucx_perftest");

@@ -18,6 +18,7 @@ struct programs {
   std::string net;
   std::string mpi;
   std::string nvshmem;
+  std::string nvshmem_kernels;
   std::string nccl;
   std::string mpirun;
   std::string ucx_perftest;
