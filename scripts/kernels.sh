@@ -11,6 +11,8 @@ Compiles the library's kernels to PTX, which the library holds as text, so that 
 is left out, and its hints to newer assemblers, and the PTX is marked as good for compute capability 7.0 and drivers from CUDA 10.1 on. That it
 uses nothing newer is what the assembler says: text that it refuses is neither written nor passes --check.
 
+  ATOLL_PTXAS in the environment: an assembler of CUDA 12 (PyPI: nvidia-cuda-nvcc-cu12), which knows compute capability 7.0 still, is asked, too.
+
   --check   writes nothing; fails if the file is not what would be written. Compilers of other versions write other text: with one that is
             not that of the file's first line, status 77
 EOF
@@ -39,10 +41,12 @@ fi
   echo '.target sm_70'
   sed -n '/^\.address_size/,$p' "$folder/kernels.ptx" | sed '/^[[:space:]]*\.pragma/d; s/[[:space:]]*$//' | cat -s
 } > "$folder/new.ptx"
-for architecture in 75 90; do
-  "$(dirname "$nvcc")/ptxas" -arch=sm_$architecture "$folder/new.ptx" -o "$folder/new.cubin" ||
-    { echo "kernels.sh: the assembler refuses, for compute capability $architecture, what would be written" >&2 && exit 1; }
-done
+assemble() {
+  "$1" -arch=sm_"$2" "$folder/new.ptx" -o "$folder/new.cubin" ||
+    { echo "kernels.sh: the assembler $1 refuses, for compute capability $2, what would be written" >&2 && exit 1; }
+}
+for architecture in 75 90; do assemble "$(dirname "$nvcc")/ptxas" $architecture; done
+if [ -n "${ATOLL_PTXAS:-}" ]; then assemble "$ATOLL_PTXAS" 70; fi
 {
   echo "// Written by scripts/kernels.sh with nvcc $version, for compute capability 7.0."
   printf 'R"ptx('
