@@ -1,5 +1,5 @@
 // What the networks of modules have in common (src/transport/common), where the table leaves it open: how much may be under way,
-// headers that turn out other than announced, and what a flush of all peers tells.
+// headers that turn out other than announced, what a flush of all peers tells, and who polls rarely.
 
 #include <algorithm>
 
@@ -184,6 +184,21 @@ TEST_P(network_common, LatePayloadsFillTheirLaneAndGiveItBack) {
   }
   EXPECT_GT(most, 1U);
   EXPECT_LT(most, 1000U);
+}
+
+/// Connections may be looked at in some of many polls only; one that computes in between has few.
+TEST_P(network_common, WhoPollsRarelyIsConnectedAllTheSame) {
+  open(2);
+  constexpr int many = 64;
+  for (int n = 0; n < 5 * many; ++n) at(1).poll();
+  ASSERT_EQ(net().connect(1, at(1).net->address()), started::under_way);
+  for (int rare = 0; rare < many - 4 && !at(1).connected(0); ++rare) {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    do at(0).poll();
+    while (std::chrono::steady_clock::now() < end);
+    at(1).poll();
+  }
+  EXPECT_TRUE(at(1).connected(0));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, network_common, testing::ValuesIn(network_kinds()), name_of_network);

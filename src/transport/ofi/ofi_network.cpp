@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "transport/ofi/windows.hpp"
 
 namespace atl::transport::ofi {
 namespace {
 
+/// Connections are looked at after so many polls, or so long, whichever is first: a rank that computes may poll rarely.
 constexpr unsigned polls_between_events = 64;
+constexpr std::uint64_t between_events_ns = 100'000;
+/// The clock costs as much as a poll that is free.
+constexpr unsigned free_polls_between_clocks = 8;
 
 }  // namespace
 
@@ -83,10 +88,19 @@ ofi_network::~ofi_network() {
   context_->close_endpoint();
 }
 
+/// Has a connection perhaps changed, and nobody looked for long?
+bool ofi_network::events_are_due() {
+  ++since_events_;
+  if (unsettled_ != 0 || armed_ || since_events_ >= polls_between_events) return true;
+  unsigned const polls = limits_.idle_poll_ns == 0 ? free_polls_between_clocks : 1;
+  return since_events_ % polls == 0 && now_ns() >= next_events_ns_;
+}
+
 void ofi_network::advance() {
-  if (unsettled_ != 0 || armed_ || ++since_events_ >= polls_between_events) [[unlikely]] {
+  if (events_are_due()) [[unlikely]] {
     armed_ = false;
     since_events_ = 0;
+    next_events_ns_ = now_ns() + between_events_ns;
     moved_ += read_events();
   }
   drained_ = read_completions(*context_);

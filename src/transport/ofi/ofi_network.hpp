@@ -80,6 +80,7 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   friend module_network;
 
   void advance();
+  bool events_are_due();
 
   // How connections begin (connections.cpp).
   started ready(std::int32_t rank, peer*& out);
@@ -206,8 +207,9 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   std::byte confirmed_[8]{};  ///< where bytes go that are read for their order only
   fid_mr* confirmed_entered_ = nullptr;
 
-  unsigned since_events_ = 0;  ///< polls since connections were looked at
-  bool drained_ = false;       ///< by this poll
+  unsigned since_events_ = 0;         ///< polls since connections were looked at
+  std::uint64_t next_events_ns_ = 0;  ///< they are looked at then at the latest
+  bool drained_ = false;              ///< by this poll
   bool said_fall_back_ = false;
   bool armed_ = false;   ///< since the last one
   bool ending_ = false;  ///< the endpoint of what is dropped has just been closed
