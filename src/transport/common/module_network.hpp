@@ -1,11 +1,10 @@
 #pragma once
 
-/// The part of the operations table that is the same over each library: who the peers are and how their connections stand,
-/// what is to be told, and what messages, puts, gets and flushes have to be. What differs is the Network's, which derives from this.
+/// The part of the operations table that is the same over each library: what is to be told, and what messages, puts, gets and
+/// flushes have to be; connections are module_connections.hpp's. What differs is the Network's, which derives from this.
 ///
-/// Of a Network it needs:
+/// Of a Network it needs, beside what connections do:
 ///   advance()            moves the library on
-///   tend(Peer&)          looks at a connection that changes
 ///   take, give           memory of a message, with `headers` bytes in front of a payload
 ///   send_block(Peer&, …) sends what has been written there
 ///   transfer(Peer&, …)   starts a put or get whose places are good
@@ -19,17 +18,12 @@
 #include <deque>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include "memory/kind.hpp"
-#include "transport/common/module.hpp"
+#include "transport/common/module_connections.hpp"
 #include "transport/common/object_pool.hpp"
-#include "transport/common/peer.hpp"
 #include "transport/common/runs.hpp"
 #include "transport/network.hpp"
 
@@ -41,7 +35,9 @@ inline started under_way_for(operation const* events) {
 
 /// A Peer is a peer_state; a Record stands for something that is under way; the Key is a parameter since it is incomplete here.
 template <class Network, class Peer, class Record, class Key = remote_key>
-class module_network : public network {
+class module_network : public module_connections<Network, Peer> {
+  using connections = module_connections<Network, Peer>;
+
  public:
   std::string_view name() const final { return module_name; }
   transport::abilities const& abilities() const final { return abilities_; }
@@ -50,14 +46,6 @@ class module_network : public network {
     message_sizes of_lane = sizes_;
     if (where == lane::control) of_lane.in_place = longest_in_place_;
     return of_lane;
-  }
-  std::string last_error() const final { return error_; }
-
-  void close(std::int32_t rank) final {
-    Peer* const p = find(rank);
-    if (p == nullptr) return;
-    p->close_wanted = true;
-    begin_closing(*p);
   }
 
   started begin(std::int32_t rank, lane where, std::size_t header_size, std::size_t least, std::size_t most,
@@ -150,18 +138,26 @@ class module_network : public network {
     target_ = nullptr;
     return told_ + static_cast<unsigned>(moved_ != 0);
   }
-  std::size_t under_way() const final { return live_ + events_.size() + unsettled_; }
+  std::size_t under_way() const final { return live_ + events_.size() + this->unsettled_; }
 
  protected:
-  using link = peer_state::link;
+  using link = typename connections::link;
   using sort = typename Record::sort;
+
+  using connections::error_;
+  using connections::find;
+  using connections::listed_;
+  using connections::peers_;
+  using connections::self;
+  using connections::target_;
+  using connections::told_;
+  using connections::touch_if_ending;
 
   /// Puts, gets and atomics to a peer under way.
   static constexpr std::size_t most_memory = 64;
 
   /// `adapter`: one moves the data; else the processor does.
-  module_network(network_config const& config, bool adapter)
-      : me_(config.rank), ranks_(config.ranks), job_(config.job) {
+  module_network(network_config const& config, bool adapter) : connections(config) {
     abilities_.memory_kinds = 1U << static_cast<unsigned>(memory::kind_id::host);
     abilities_.stages_devices = !adapter;
     limits_.put_bytes = limits_.get_bytes = std::size_t{1} << 30;
@@ -169,85 +165,6 @@ class module_network : public network {
     limits_.notification_bits = 64;
     limits_.idle_poll_ns = adapter ? 0 : 300;
     limits_.message_ns = adapter ? 200 : 4000;
-  }
-
-  // ---- peers ----
-
-  Peer* find(std::int32_t rank) {
-    if (recent_ != nullptr && recent_->rank == rank) return recent_;
-    auto const found = peers_.find(rank);
-    if (found == peers_.end()) return nullptr;
-    return recent_ = found->second.get();
-  }
-
-  Peer& make(std::int32_t rank) {
-    std::unique_ptr<Peer>& p = peers_[rank];
-    if (p == nullptr) {
-      p = std::make_unique<Peer>();
-      p->rank = rank;
-    }
-    return *p;
-  }
-
-  /// complete, with the peer; or why nothing can be started.
-  started ready(std::int32_t rank, Peer*& out) {
-    out = find(rank);
-    if (out == nullptr || out->now == link::none || out->lost) {
-      error_ = "there is no connection to rank " + std::to_string(rank);
-      return started::unreachable;
-    }
-    return out->now == link::connected ? started::complete : started::no_room;
-  }
-
-  /// The next poll looks at it.
-  void touch(Peer& p) {
-    if (std::exchange(p.listed, true)) return;
-    listed_.push_back(&p);
-  }
-  void touch_if_ending(Peer& p) {
-    if (p.lost || p.now == link::closing) touch(p);
-  }
-
-  // ---- connections ----
-
-  void set_link(Peer& p, link now) {
-    auto const settled = [](link l) { return l == link::none || l == link::connected; };
-    if (!settled(p.now)) --unsettled_;
-    if (!settled(now)) ++unsettled_;
-    p.now = now;
-  }
-
-  void begin_connection(Peer& p) {
-    set_link(p, link::connecting);
-    ++p.generation;
-    p.sent = {};
-    p.asked = p.close_wanted = p.said_bye = p.got_bye = p.lost_told = false;
-    p.silent = outcome::ok;
-  }
-
-  void tell_connected(Peer& p) {
-    tell(p, connection_change::connected);
-    if (p.close_wanted) begin_closing(p);
-  }
-
-  void begin_closing(Peer& p) {
-    if (p.now != link::connected) return;
-    set_link(p, link::closing);
-    touch(p);
-  }
-
-  /// The peer starts nothing more.
-  void take_bye(Peer& p) {
-    p.got_bye = true;
-    touch(p);
-    if (p.now != link::connected) return;
-    set_link(p, link::closing);
-    tell(p, connection_change::closing);
-  }
-
-  void lose(Peer& p, std::string_view why) {
-    if (!std::exchange(p.lost, true)) p.why = why;
-    touch(p);
   }
 
   // ---- messages ----
@@ -295,11 +212,6 @@ class module_network : public network {
 
   // ---- what is told ----
 
-  void tell(Peer& p, connection_change what, std::string_view words = {}) {
-    ++told_;
-    target_->connection({p.rank, what, words});
-  }
-
   /// By the next poll. `whom`: the peer whose connection it keeps from being closed before.
   void say(operation* events, Peer* whom, completion what, outcome how) {
     if (events == nullptr || !events->asks(what)) return;
@@ -317,8 +229,6 @@ class module_network : public network {
     completion what;
     outcome how;
   };
-
-  Network& self() noexcept { return static_cast<Network&>(*this); }
 
   started one_piece(std::int32_t rank, remote_place far, local_place near, std::size_t bytes,
                     operation* events, sort what, std::uint64_t const* tag = nullptr) {
@@ -359,46 +269,22 @@ class module_network : public network {
       ++told_;
       next.whose->on_event(*next.whose, next.what, next.how);
     }
-    looked_at_.swap(listed_);
-    for (Peer* const p : looked_at_) p->listed = false;
-    for (Peer* const p : looked_at_) self().tend(*p);
-    looked_at_.clear();
+    this->tend_listed();
   }
 
  protected:
-  [[nodiscard]] bool may_be_peer(std::int32_t rank) const noexcept {
-    return rank >= 0 && rank < ranks_ && rank != me_;
-  }
-  /// Does what a hello says begin with the job of this rank, and go on?
-  [[nodiscard]] bool is_of_this_job(std::span<std::byte const> introduction) const noexcept {
-    return introduction.size() > sizeof job_ && std::memcmp(introduction.data(), &job_, sizeof job_) == 0;
-  }
-
-  std::int32_t me_;
-  std::int32_t ranks_;
-  std::uint64_t job_;
   transport::abilities abilities_;
   transport::limits limits_;
   message_sizes sizes_;
-  std::size_t longest_in_place_ = 0;  ///< on control
-  mutable std::string error_;
+  std::size_t longest_in_place_ = 0;   ///< on control
   mutable bool keys_are_out_ = false;  ///< of this rank's memory
   std::unordered_set<registration*> registered_;
   std::unordered_set<remote_key*> keys_;
 
-  std::unordered_map<std::int32_t, std::unique_ptr<Peer>> peers_;
-  Peer* recent_ = nullptr;     ///< the last one that was looked for
-  std::vector<Peer*> listed_;  ///< to be looked at by the next poll
-  std::vector<Peer*> looked_at_;
-  std::size_t unsettled_ = 0;      ///< connections that are being made, closed or lost
-  std::uint32_t last_number_ = 0;  ///< of connections
-
   object_pool<Record> records_;
   std::size_t live_ = 0;  ///< records
   std::deque<event> events_;
-  receiver* target_ = nullptr;  ///< while poll() runs
-  unsigned told_ = 0;           ///< calls of this poll
-  unsigned moved_ = 0;          ///< and what else happened
+  unsigned moved_ = 0;  ///< by this poll, beside what was told
 };
 
 }  // namespace atl::transport

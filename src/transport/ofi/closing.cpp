@@ -64,28 +64,16 @@ void ofi_network::tend_lost(peer& p) {
     accept(p);  // of two requests the other one is left
     return;
   }
-  bool const stood = p.now == peer::link::connected || p.now == peer::link::closing;
-  if (stood && !std::exchange(p.lost_told, true)) tell(p, connection_change::lost, p.why);
+  tell_lost(p);
   release_endpoint(p);
   if (context_->connectionless()) let_go(p);
   if (p.out == 0 && p.events == 0) end_connection(p);
 }
 
 void ofi_network::end_connection(peer& p) {
-  bool const was_lost = p.lost && !p.agreed();
-  bool const stood = p.now != peer::link::connecting;
-  bool const asked = p.asked;
   release_endpoint(p);
-  set_link(p, peer::link::none);
-  ++p.generation;
-  p.lost = p.hung_up = false;
-  std::string const why = was_lost ? p.why : std::string();
-  if (stood) {
-    tell(p, connection_change::closed, why);
-  } else if (asked) {
-    tell(p, connection_change::refused, why);
-  }
-  if (p.wishes) touch(p);
+  p.hung_up = false;
+  module_network::end_connection(p);
 }
 
 /// With it goes what is under way. libfabric may still name that in its queue, but uses none of its memory.

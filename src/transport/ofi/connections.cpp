@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "transport/ofi/ofi_network.hpp"
@@ -50,18 +51,9 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
              "; all ranks have to use the same one (ATOLL_NET_DEVICES)";
     return started::unsupported;
   }
-  if (rank == me_) {
-    error_ = "the own rank is no peer";
-    return started::unreachable;
-  }
-  peer& p = make(rank);
-  if (p.lost || p.now == peer::link::closing) return started::no_room;
-  if (p.now == peer::link::connected) return started::complete;
-  if (p.now == peer::link::none && p.wishes) return started::no_room;
-  if (p.now == peer::link::connecting) {
-    p.asked = true;
-    return started::under_way;
-  }
+  peer* whom = nullptr;
+  if (std::optional<started> const s = connect_as_it_stands(rank, whom)) return *s;
+  peer& p = *whom;
   begin_connection(p);
   p.asked = p.begun = true;
   p.number = ++last_number_ * 2 + static_cast<std::uint32_t>(me_ > rank);

@@ -77,7 +77,9 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   bool arm() override;
 
  private:
+  friend module_connections;
   friend module_network;
+  static constexpr bool refusal_is_heard = true;
 
   void advance();
   bool events_are_due();

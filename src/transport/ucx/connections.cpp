@@ -10,6 +10,7 @@
 // The endpoint outlives the agreement, and goes by force when it is lost.
 
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -66,18 +67,9 @@ started ucx_network::connect(std::int32_t rank, std::span<std::byte const> peer_
     error_ = "that is no address of a network over UCX";
     return started::unsupported;
   }
-  if (rank == me_) {
-    error_ = "the own rank is no peer";
-    return started::unreachable;
-  }
-  peer& p = make(rank);
-  if (p.lost || p.now == peer::link::closing || (p.wishes && p.now == peer::link::none))
-    return started::no_room;
-  if (p.now == peer::link::connected) return started::complete;
-  if (p.now == peer::link::connecting) {
-    p.asked = true;
-    return started::under_way;
-  }
+  peer* whom = nullptr;
+  if (std::optional<started> const s = connect_as_it_stands(rank, whom)) return *s;
+  peer& p = *whom;
   if (p.not_before_ns != 0 && now_ns() < p.not_before_ns) return started::no_room;
   begin_connection(p);
   p.asked = true;
@@ -160,27 +152,9 @@ void ucx_network::tend_closing(peer& p) {
   if (p.agreed() && p.out == 0) end_connection(p);
 }
 
-void ucx_network::end_connection(peer& p) {
-  bool const was_lost = p.lost && !p.agreed();
-  bool const stood = p.now != peer::link::connecting;
-  set_link(p, peer::link::none);
-  ++p.generation;
-  p.lost = p.lost && p.endpoint != nullptr;
-  std::string const why = was_lost ? p.why : std::string();
-  if (stood) {
-    tell(p, connection_change::closed, why);
-  } else if (p.asked) {
-    tell(p, connection_change::refused, why);
-  } else {
-    tell(p, connection_change::wanted, why);
-  }
-  if (p.wishes || p.lost) touch(p);
-}
-
 /// Waits for libucp to let go of everything, and for events to be told.
 void ucx_network::tend_lost(peer& p) {
-  bool const stood = p.now == peer::link::connected || p.now == peer::link::closing;
-  if (stood && !std::exchange(p.lost_told, true)) tell(p, connection_change::lost, p.why);
+  tell_lost(p);
   if (!release_endpoint(p)) return;
   if (!p.flushing) fail_waiting(p);
   if (p.now == peer::link::none) {  // a wire that had stayed

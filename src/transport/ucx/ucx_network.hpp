@@ -73,7 +73,9 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
   static constexpr std::uint32_t address_mark = 0x31584355;  ///< "UCX1": what addresses begin with
   static constexpr std::size_t before_address = sizeof job_ + sizeof address_mark;
 
+  friend module_connections;
   friend module_network;
+  static constexpr bool refusal_is_heard = false;
 
   void advance();
 
@@ -85,7 +87,6 @@ class ucx_network final : public module_network<ucx_network, peer, record> {
   void tend(peer& p);
   void tend_closing(peer& p);
   void tend_lost(peer& p);
-  void end_connection(peer& p);
   bool release_endpoint(peer& p);
   void take_hello(wire const& w, std::span<std::byte const> introduction);
 
