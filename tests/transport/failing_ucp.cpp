@@ -1,19 +1,39 @@
-// libucp, of which one function fails when it is told to: what is not here is looked up in the library that this one is linked with.
+// libucp, some functions of which fail when they are told to: what is not here is looked up in the library that this one is linked with.
 
 #include <dlfcn.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <ucp/api/ucp.h>
 
 namespace {
 
+/// The function of that name in the real library.
+template <class Function>
+Function* real(Function* /*ours*/, char const* name) {
+  Function* function = nullptr;
+  void* const found = ::dlsym(RTLD_NEXT, name);
+  std::memcpy(&function, &found, sizeof function);
+  return function;
+}
+
 int failures = 0;
 ucs_status_t how_to_fail = UCS_ERR_NO_RESOURCE;
+
+struct {
+  ucp_err_handler_t call;
+  ucp_ep_h endpoint;
+} last_handler;
+bool put_is_to_fail = false;
+bool endpoint_is_to_fail = false;
+ucp_request_param_t failing_put;  ///< of the put that is to fail; its address stands for a request
 
 /// FAILING_UCP_ENDPOINTS: so many attempts fail for each peer; in the rank that FAILING_UCP_RANK names, or in all.
 int failures_for_each() {
@@ -48,8 +68,37 @@ extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_ep_create(ucp_worker_
                                                                      ucp_ep_params_t const* how,
                                                                      ucp_ep_h* endpoint) {
   if (fails(*how)) return how_to_fail;
-  decltype(&ucp_ep_create) real = nullptr;
-  void* const found = ::dlsym(RTLD_NEXT, "ucp_ep_create");
-  std::memcpy(&real, &found, sizeof real);
-  return real(worker, how, endpoint);
+  ucs_status_t const made = real(&ucp_ep_create, "ucp_ep_create")(worker, how, endpoint);
+  if (made == UCS_OK) last_handler = {how->err_handler, *endpoint};
+  return made;
+}
+
+/// The next put times out, and then the endpoint that was made last: as where a cable is out.
+extern "C" [[gnu::visibility("default")]] void failing_ucp_put() { put_is_to_fail = true; }
+
+extern "C" [[gnu::visibility("default")]] ucs_status_ptr_t ucp_put_nbx(ucp_ep_h endpoint, void const* buffer,
+                                                                       std::size_t count,
+                                                                       std::uint64_t remote, ucp_rkey_h key,
+                                                                       ucp_request_param_t const* how) {
+  if (!std::exchange(put_is_to_fail, false))
+    return real(&ucp_put_nbx, "ucp_put_nbx")(endpoint, buffer, count, remote, key, how);
+  failing_put = *how;
+  return &failing_put;
+}
+
+extern "C" [[gnu::visibility("default")]] void ucp_request_free(void* request) {
+  if (request != &failing_put) real(&ucp_request_free, "ucp_request_free")(request);
+}
+
+extern "C" [[gnu::visibility("default")]] unsigned ucp_worker_progress(ucp_worker_h worker) {
+  if (failing_put.cb.send != nullptr) {
+    std::exchange(failing_put.cb.send, nullptr)(&failing_put, UCS_ERR_TIMED_OUT, failing_put.user_data);
+    endpoint_is_to_fail = true;
+    return 1;
+  }
+  if (std::exchange(endpoint_is_to_fail, false)) {
+    last_handler.call.cb(last_handler.call.arg, last_handler.endpoint, UCS_ERR_TIMED_OUT);
+    return 1;
+  }
+  return real(&ucp_worker_progress, "ucp_worker_progress")(worker);
 }

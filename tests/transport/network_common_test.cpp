@@ -1,5 +1,6 @@
 // What the networks of modules have in common (src/transport/common), where the table leaves it open: how much may be under way,
-// headers that turn out other than announced, what a flush of all peers tells, and who polls rarely.
+// headers that turn out other than announced, what a flush of all peers tells, the order of what is told
+// of a loss, and who polls rarely.
 
 #include <algorithm>
 
@@ -184,6 +185,45 @@ TEST_P(network_common, LatePayloadsFillTheirLaneAndGiveItBack) {
   }
   EXPECT_GT(most, 1U);
   EXPECT_LT(most, 1000U);
+}
+
+/// Whoever hears of an operation that it did not succeed can tell why.
+TEST_P(network_common, ALossIsToldBeforeWhatItEnds) {
+  open(2);
+  connect(0, 1);
+  bytes memory(300'000), into(300'000), source = pattern(300'000, 1);
+  remote_key* const key = share(1, enter(1, memory), 0);
+  struct told : counted {
+    node* by = nullptr;
+    int losses = 0;
+    told() { on_event = &note; }
+    static void note(operation& self, completion what, outcome how) {
+      auto& mine = static_cast<told&>(self);
+      mine.losses = mine.by->count(connection_change::lost, 1);
+      counted::on(self, what, how);
+    }
+  };
+  told put, get;
+  put.by = get.by = &at(0);
+  get.asked = ask_finished;
+  // More than a wire holds, so that they are under way when the peer ends, which does not poll meanwhile.
+  ASSERT_EQ(net().get(1, {into.data()}, {key, 0}, into.size(), &get), started::under_way);
+  ASSERT_NE(net().put(1, {key, 0}, {source.data()}, source.size(), &put), started::complete);
+  at(1).net.reset();
+  if (net().abilities().losses == loss_notice::none) net().give_up(1);
+  bool const ends = net().abilities().ends_what_is_lost;
+  ASSERT_TRUE(until([&] { return at(0).count(connection_change::lost, 1) == 1; }));
+  if (ends) {
+    ASSERT_TRUE(until([&] { return !at(0).connected(1); }));
+    EXPECT_EQ(get.finished, 1);
+  }
+  for (told const* each : {&get, &put}) {
+    if (each->finished == 0) continue;
+    EXPECT_EQ(each->losses, 1);
+    EXPECT_EQ(each->how, outcome::peer_lost);
+  }
+  net().drop_key(1, key);
+  if (!ends) at(0).net.reset();  // it may write into memory of this test's
 }
 
 /// Connections may be looked at in some of many polls only; one that computes in between has few.

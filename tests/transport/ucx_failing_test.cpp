@@ -1,4 +1,4 @@
-// Endpoints that libucp does not make: who hears of it.
+// Endpoints that libucp does not make, and a put that ends before its endpoint: who hears of what.
 
 #include <dlfcn.h>
 
@@ -38,12 +38,23 @@ namespace {
 class ucx_failing : public network_test {
  protected:
   static void fail(int endpoints, bool for_good = false) {
-    void* const library = ::dlopen(FAILING_UCP, RTLD_NOW | RTLD_NOLOAD);
-    ASSERT_NE(library, nullptr) << ::dlerror();
     void (*count)(int, bool) = nullptr;
-    void* const found = ::dlsym(library, "failing_ucp_endpoints");
-    std::memcpy(&count, &found, sizeof count);
+    find(count, "failing_ucp_endpoints");
     count(endpoints, for_good);
+  }
+  static void fail_next_put() {
+    void (*fail)() = nullptr;
+    find(fail, "failing_ucp_put");
+    fail();
+  }
+
+ private:
+  template <class Function>
+  static void find(Function& function, char const* name) {
+    void* const library = ::dlopen(FAILING_UCP, RTLD_NOW | RTLD_NOLOAD);
+    void* const found = library != nullptr ? ::dlsym(library, name) : nullptr;
+    if (found == nullptr) std::abort();
+    std::memcpy(&function, &found, sizeof function);
   }
 };
 
@@ -82,6 +93,33 @@ TEST_P(ucx_failing, WhoHasNotAskedHearsThatItIsWanted) {
   EXPECT_EQ(at(1).count(connection_change::refused, 0), 0);
   send(0, 1, lane::request, pattern(8, 1), pattern(100, 1));
   ASSERT_TRUE(until([&] { return at(1).messages.size() == 1; }));
+}
+
+/// libucp ends what is under way first, calls that a time-out, and says only then that the endpoint is gone.
+TEST_P(ucx_failing, WhatALossEndsIsNoFailureOfItsOwn) {
+  open(2);
+  connect(1, 0);
+  bytes memory(100'000), source = pattern(100'000, 1);
+  registration* const r = enter(1, memory);
+  remote_key* const key = share(1, r, 0);
+  struct : counted {
+    node* by = nullptr;
+    int losses = 0;
+  } put;
+  put.by = &at(0);
+  put.on_event = [](operation& self, completion what, outcome how) {
+    auto& mine = static_cast<decltype(put)&>(self);
+    mine.losses = mine.by->count(connection_change::lost, 1);
+    counted::on(self, what, how);
+  };
+  fail_next_put();
+  ASSERT_EQ(at(0).net->put(1, {key, 0}, {source.data()}, source.size(), &put), started::under_way);
+  ASSERT_TRUE(until([&] { return put.finished == 1; }));
+  EXPECT_EQ(put.losses, 1);
+  EXPECT_EQ(put.how, outcome::peer_lost);
+  ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
+  at(0).net->drop_key(1, key);
+  at(1).net->forget(r);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ucx_failing, testing::ValuesIn(network_kinds()), name_of_network);

@@ -262,12 +262,18 @@ class module_network : public module_connections<Network, Peer> {
     for (std::size_t n = most_events_a_poll; n != 0 && !events_.empty(); --n) {
       event const next = events_.front();
       events_.pop_front();
+      outcome how = next.how;
       if (next.whom != nullptr) {
         --next.whom->events;
         touch_if_ending(*next.whom);
+        // Libraries end what is under way first, and may call that a failure.
+        if (next.whom->lost && !next.whom->agreed()) {
+          this->tell_lost(*next.whom);
+          if (how == outcome::failed) how = outcome::peer_lost;
+        }
       }
       ++told_;
-      next.whose->on_event(*next.whose, next.what, next.how);
+      next.whose->on_event(*next.whose, next.what, how);
     }
     this->tend_listed();
   }

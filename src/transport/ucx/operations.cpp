@@ -17,6 +17,8 @@ namespace {
 
 bool means_loss(ucs_status_t status) {
   switch (status) {
+    case UCS_ERR_TIMED_OUT:
+    case UCS_ERR_IO_ERROR:
     case UCS_ERR_ENDPOINT_TIMEOUT:
     case UCS_ERR_CONNECTION_RESET:
     case UCS_ERR_UNREACHABLE:
