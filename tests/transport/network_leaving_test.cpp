@@ -46,6 +46,13 @@ TEST_P(network_leaving, IsKnownWhereTheOtherSideHasAnswered) {
   EXPECT_EQ(send_short(0, 1), started::under_way);
   static_cast<void>(send_short(1, 0));
   EXPECT_EQ(send_short(0, 1), started::complete);
+  // Many that nobody answers meanwhile.
+  for (int n = 0; n < 200; ++n) static_cast<void>(send_short(0, 1));
+  for (int round = 0; round < 2; ++round) {
+    static_cast<void>(send_short(1, 0));
+    static_cast<void>(send_short(0, 1));
+  }
+  EXPECT_EQ(send_short(0, 1), started::complete);
   // Who has a key may read at any time.
   bytes memory(1000);
   registered const r =

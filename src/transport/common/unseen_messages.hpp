@@ -16,9 +16,9 @@ class unseen_messages {
   void note_bulk() noexcept { bulk_ = sent_ + 1; }
   /// The peer says that so many more have come.
   void note_more_seen(std::uint64_t more) noexcept { seen_ += more; }
-  /// The peer says how many have come, modulo 256. Older news may come later.
-  void note_seen(std::uint8_t modulo) noexcept {
-    auto const further = static_cast<std::int8_t>(modulo - static_cast<std::uint8_t>(seen_));
+  /// The peer says how many have come, modulo 65536. Older news may come later; fewer than half as many are unanswered at a time.
+  void note_seen(std::uint16_t modulo) noexcept {
+    auto const further = static_cast<std::int16_t>(modulo - static_cast<std::uint16_t>(seen_));
     if (further > 0) seen_ += static_cast<std::uint64_t>(further);
   }
   /// Only little of what was sent, and nothing long, may still be on the way: less than any socket holds.

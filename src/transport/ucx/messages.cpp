@@ -44,8 +44,8 @@ block* ucx_network::take(peer& p, std::size_t payload) {
 void ucx_network::fill(peer const& p, std::byte* to, std::uint8_t what,
                        std::span<std::byte const> header) const {
   wire const w{me_,    p.theirs,
-               p.mine, static_cast<std::uint16_t>(header.size()),
-               what,   static_cast<std::uint8_t>(p.got)};
+               p.mine, static_cast<std::uint8_t>(header.size()),
+               what,   static_cast<std::uint16_t>(p.got)};
   std::memcpy(to, &w, sizeof w);
   if (!header.empty()) std::memcpy(to + sizeof w, header.data(), header.size());
 }

@@ -33,11 +33,13 @@ struct wire {
   std::int32_t from;
   std::uint32_t to_number;    ///< the receiver's, of this connection
   std::uint32_t from_number;  ///< the sender's
-  std::uint16_t header;       ///< bytes of the message's own header, which follows
+  std::uint8_t header;        ///< bytes of the message's own header, which follows
   std::uint8_t what;
-  std::uint8_t seen;  ///< messages and notes of the receiver's that have come here, modulo 256
+  std::uint16_t seen;  ///< messages and notes of the receiver's that have come here, modulo 65536
 };
 static_assert(sizeof(wire) == wire_bytes);
+/// Of a message, that `wire::header` holds and whose payload is aligned behind it.
+inline constexpr std::size_t longest_header = 240;
 
 /// Memory for what leaves: in front the wire's header, then the message's own, then a payload.
 struct block {

@@ -14,7 +14,7 @@ namespace atl::transport::ucx {
 class block_pool {
  public:
   /// Of any block: the wire's header and the longest one of a message.
-  static constexpr std::size_t headers = sizeof(wire) + 256;
+  static constexpr std::size_t headers = sizeof(wire) + longest_header;
   static constexpr std::size_t small = 2048;
   static constexpr std::size_t large = 8192;
   static constexpr std::size_t largest = std::size_t{512} << 10;

@@ -44,8 +44,7 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
   limits_.key_bytes = 512;
   limits_.payload_alignment = 1;
 
-  sizes_.header =
-      std::min<std::size_t>(block_pool::headers - sizeof(wire), context_->longest_header() - sizeof(wire));
+  sizes_.header = std::min<std::size_t>(longest_header, context_->longest_header() - sizeof(wire));
   sizes_.eager = sizes_.in_place = block_pool::large;
   sizes_.late = std::size_t{1} << 40;
   // Over TCP a rendezvous is two more messages.
