@@ -246,7 +246,8 @@ class module_network : public module_connections<Network, Peer> {
       return no_key ? started::unsupported : s;  // a key of a connection that has ended
     }
     std::size_t const bytes = sum(far);
-    bool fits = far.size() <= limits_.pieces && near.size() <= limits_.pieces && bytes <= limits_.put_bytes;
+    std::size_t const most = what == sort::put ? limits_.put_bytes : limits_.get_bytes;
+    bool fits = far.size() <= limits_.pieces && near.size() <= limits_.pieces && bytes <= most;
     for (remote_piece const& each : far) fits = fits && usable(*p, each.place, each.bytes);
     if (!fits) {
       error_ = "the bytes are not inside the key's memory, or are too many";

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "transport/common/kept_signals.hpp"
@@ -11,15 +12,16 @@
 namespace atl::transport::ofi {
 namespace {
 
-/// What there is besides, the better first: messages come after the puts before them; a put ends at its target.
+/// What there is besides, the better first: messages come after the puts before them; a put ends at its target, or reads that
+/// confirm it come after it.
 struct wish {
   std::uint64_t order;
   std::uint64_t flags;
 };
 constexpr wish wishes[] = {{FI_ORDER_SAS | FI_ORDER_SAW, FI_DELIVERY_COMPLETE},
-                           {FI_ORDER_SAS | FI_ORDER_SAW, 0},
+                           {FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RAW, 0},
                            {FI_ORDER_SAS, FI_DELIVERY_COMPLETE},
-                           {FI_ORDER_SAS, 0}};
+                           {FI_ORDER_SAS | FI_ORDER_RAW, 0}};
 
 info_ptr list_of(fi_info const& hints) {
   fi_info* list = nullptr;
@@ -76,7 +78,7 @@ device best_with(fi_ep_type type, std::string const& devices, surroundings const
     if (list == nullptr) continue;
     choice const best = choose_among(list.get(), devices, here);
     if (best.first == nullptr) add_names(list.get(), all);
-    if (best.first == nullptr) continue;
+    if (best.first == nullptr || longest_put(*best.first, what.flags != 0) == 0) continue;
     info_ptr mine = copy_of(*best.first);
     if (mine == nullptr) continue;
     device found{std::move(mine), {}, what.flags != 0, {}, best.why};
@@ -124,7 +126,7 @@ device choose_among_all(network_config const& config) {
   return {
       nullptr,
       "libfabric finds no device whose provider has endpoints (FI_EP_MSG, or FI_EP_RDM) with messages in their "
-      "order and remote memory (`fi_info` lists them)" +
+      "order, remote memory, and puts that can be known to have arrived (`fi_info` lists them)" +
           own_settings({"FI_PROVIDER"})};
 }
 
@@ -132,6 +134,12 @@ device choose_among_all(network_config const& config) {
 
 bool is_adapter(fi_info const& info) {
   return info.nic != nullptr && info.nic->bus_attr != nullptr && info.nic->bus_attr->bus_type == FI_BUS_PCI;
+}
+
+std::size_t longest_put(fi_info const& info, bool says_delivered) {
+  fi_ep_attr const& of = *info.ep_attr;
+  // 0: reads are in no order with what is written.
+  return says_delivered ? of.max_msg_size : std::min(of.max_msg_size, of.max_order_raw_size);
 }
 
 device choose_device(network_config const& config) {

@@ -2,6 +2,7 @@
 
 /// Which provider and device of libfabric to use. What is needed is asked for, no provider by name.
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct home_of_kind {
 constexpr home_of_kind homes_of_kinds[] = {{memory::kind_id::cuda, FI_HMEM_CUDA},
                                            {memory::kind_id::hip, FI_HMEM_ROCR},
                                            {memory::kind_id::ze, FI_HMEM_ZE}};
+
+/// Bytes of the longest put of which a device can tell that it has arrived: by itself, or by a read behind it. 0: of none.
+std::size_t longest_put(fi_info const& info, bool says_delivered);
 
 /// An adapter moves the data.
 bool is_adapter(fi_info const& info);

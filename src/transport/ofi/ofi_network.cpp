@@ -44,7 +44,8 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> 
     if (context_->takes_devices()) abilities_.memory_kinds |= 1U << static_cast<unsigned>(each.kind);
   }
 
-  limits_.put_bytes = limits_.get_bytes = std::min(limits_.put_bytes, context_->info().ep_attr->max_msg_size);
+  limits_.get_bytes = std::min(limits_.get_bytes, context_->info().ep_attr->max_msg_size);
+  limits_.put_bytes = std::min(limits_.put_bytes, longest_put(context_->info(), context_->says_delivered()));
   limits_.inline_bytes = small_payload;
   limits_.address_bytes = context_->address().size();
   limits_.key_bytes = 32 + rails_.size() * sizeof(std::uint64_t);

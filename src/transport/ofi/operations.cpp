@@ -149,8 +149,9 @@ void ofi_network::go_on(peer& p) {
 
 void ofi_network::part_done(record* r, outcome how) {
   if (r->what == sort::put && how == outcome::ok && !context_->says_delivered()) {
-    // A byte that is read behind it from the same place comes when the data are there.
+    // Its last byte, read behind it, comes when the data are there (FI_ORDER_RAW).
     r->what = sort::confirm;
+    r->far += std::max<std::uint64_t>(r->bytes, 1) - 1;
     start(r);
     return;
   }
