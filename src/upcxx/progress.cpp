@@ -92,14 +92,13 @@ void run_or_hold(thread_state& t, message* m) {
     hold(m);
     return;
   }
-  persona_state* const outer = t.current;
   t.current = target;
   if (m->kind == message_kind::request) {
     run_request(m);
   } else {
     run_reply(m);
   }
-  t.current = outer;
+  t.current = t.top->active;  // also where the callback has changed which that is
 }
 
 /// In the seq thread mode only the holder of the master persona touches the engine.
@@ -131,6 +130,14 @@ bool only_tasks_wait(thread_state const& t) {
   return has_tasks(t) && engine::progress_engine::exists() && engine::quiet();
 }
 
+[[gnu::noinline]] bool run_all_tasks(thread_state& t) {
+  bool ran = false;
+  // Tasks may end or begin scopes; personas below have their turn in the next call then.
+  scope_state* const top = t.top;
+  for (scope_state* s = top; s != nullptr && t.top == top; s = s->below) ran |= run_tasks(t, *s->active);
+  return ran;
+}
+
 /// One round of user-level progress outside callbacks.
 [[gnu::noinline]] bool work(thread_state& t, bool only_tasks) {
   t.in_user_progress = true;
@@ -148,14 +155,9 @@ bool only_tasks_wait(thread_state const& t) {
     }
     moved |= engine::advance();
   }
-  // Tasks may end or begin scopes; personas below have their turn in the next call then.
-  scope_state* const top = t.top;
-  for (scope_state* s = top; s != nullptr && t.top == top; s = s->below) {
-    persona_state& p = *s->active;
-    if (p.first != nullptr || p.inbox.load(std::memory_order_relaxed) != nullptr) moved |= run_tasks(t, p);
-  }
-  // Outside callbacks the persona on top is current, also where a callback has changed which that is.
-  t.current = t.top->active;
+  if (has_tasks(t)) moved |= run_all_tasks(t);
+  // Outside callbacks the persona on top is current, also where a callback has changed which that is. Looks in vain have run none.
+  if (moved) t.current = t.top->active;
   t.in_user_progress = false;
   return moved;
 }
