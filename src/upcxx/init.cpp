@@ -77,7 +77,11 @@ void await_other_hosts() {
   };
   for (counts before{1, 0};;) {
     settle();
-    counts now{network->calls_sent(), network->calls_taken()};
+    counts now;
+    {
+      engine::guard const held;  // other threads may make progress
+      now = {network->calls_sent(), network->calls_taken()};
+    }
     engine::run_to_end(&progress_user, [&](engine::on_done done) {
       engine::start_reduce(engine::world_team(), &now, &now, 1, sizeof now, add, nullptr, -1, done);
     });
