@@ -102,6 +102,10 @@ channel& attach() {
 
 channel* attached() noexcept { return made; }
 
+void await_explanation() noexcept {
+  if (channel* const launcher = attached(); launcher != nullptr) launcher->await_explanation();
+}
+
 std::int32_t rank_in_environment() {
   for (char const* const name : {"PMIX_RANK", "PMI_RANK", "ATOLL_RANK", "SLURM_PROCID"}) {
     if (std::strcmp(name, "PMIX_RANK") == 0 && !started_by_pmix()) continue;  // MPI's, of a job of one rank

@@ -100,6 +100,8 @@ std::string put_all_together(std::vector<std::string> const& words, channel::com
 channel& attach();
 /// The channel if there is one; also while attach() fails because of what it is to be used for. For the way down.
 channel* attached() noexcept;
+/// channel::await_explanation(), if there is a channel.
+void await_explanation() noexcept;
 
 /// The rank that whoever started this process says it has; 0 if nobody does. For what happens before the launcher is asked.
 std::int32_t rank_in_environment();

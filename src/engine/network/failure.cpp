@@ -13,8 +13,7 @@ void operation_failed(network_messages& by, transport::outcome how, std::int32_t
   std::string const words = network.last_error();
   if (how == transport::outcome::peer_lost) by.lost(peer, words);
   // Networks that hear of the end of a peer first by what is under way to it may call that a failure.
-  if (bootstrap::channel* const launcher = bootstrap::attached(); launcher != nullptr)
-    launcher->await_explanation();
+  bootstrap::await_explanation();
   check_failed(
       "network: %s has failed over the network %s: %s. The connection to rank %d stands, but how much of this was done is not known. "
       "%s; the system's log on both hosts (dmesg) may say more",

@@ -229,8 +229,7 @@ bool network_messages::any_open() const noexcept {
 
 void network_messages::lost(std::int32_t rank, std::string_view words) const {
   // Ranks that are ended one after the other leave such words of each behind.
-  if (bootstrap::channel* const launcher = bootstrap::attached(); launcher != nullptr)
-    launcher->await_explanation();
+  bootstrap::await_explanation();
   // Those at the other end find the same where it is the connection that has broken; one of them says so.
   check_failed(
       "network: rank %d cannot be reached over the network %s any more: %.*s. The rank or its host has ended, the "
