@@ -173,7 +173,8 @@ struct rings::answer {
   char place[call_site_bytes];
 };
 
-/// To the asker alone, since others know what they wait for.
+/// To the asker alone, since others know what they wait for. By the steady clock, as diagnostics are, and not by that of
+/// decisions: nothing but words comes of it, in which runs in lockstep may differ.
 void rings::tell(question const& q) const {
   std::uint64_t const since = diagnostics->entered_ns.load(std::memory_order_relaxed);
   if (q.links != 1 || diagnostics->inside.load(std::memory_order_relaxed) == 0 || since == 0) return;
