@@ -30,6 +30,11 @@ enum class [[nodiscard]] started : std::uint8_t{
     unsupported,  ///< nothing happened, and never will: too long, too many pieces, no such ability, a bad key
 };
 
+/// Events will come, if any were asked for.
+constexpr bool is_under_way(started s) noexcept { return s <= started::source_free; }
+/// It happens, or has happened; else nothing has.
+constexpr bool has_begun(started s) noexcept { return s <= started::complete; }
+
 /// What an event of an operation says has happened.
 enum class completion : std::uint8_t {
   source = 1,    ///< the caller's memory that the operation reads may be changed or freed

@@ -135,11 +135,11 @@ network_copies::step network_copies::begin_piece(transfer& t) {
       delete p;
       return step::wait;
     }
-    if (s == started::unreachable || s == started::unsupported) keys.drop(key);
+    if (!transport::has_begun(s)) keys.drop(key);
   }
   t.next += bytes;
   ++t.open;
-  if (s == started::under_way || s == started::source_free) return step::begun;
+  if (transport::is_under_way(s)) return step::begun;
   if (s == started::complete) {
     arrived(p);
   } else {

@@ -72,4 +72,15 @@ constexpr std::size_t cost_of(std::size_t bytes) noexcept {
   return bytes < most ? bytes : most;
 }
 
+/// `header` says what credit is owed, which goes with it.
+inline transport::started network_messages::send_with_credit(network_peer& p, transport::lane way,
+                                                             std::span<std::byte const> header,
+                                                             transport::local_place payload,
+                                                             std::size_t bytes,
+                                                             transport::operation* events) {
+  transport::started const s = network_->send(p.rank, way, header, payload, bytes, events);
+  if (transport::has_begun(s)) p.owed = 0;
+  return s;
+}
+
 }  // namespace atl::engine

@@ -65,7 +65,7 @@ void network_messages::note_following(network_peer& p) noexcept {
 void network_messages::send_acknowledgements(network_peer& p) {
   if (!p.bundles[index_of(lane::control)].waits || !close_bundle(p, lane::control)) return;
   follow_burst(p, lane::control);
-  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+  note_unsent();
 }
 
 /// At the end of a call of progress. True if what it has acknowledged is observed further, and what waits of that stays.

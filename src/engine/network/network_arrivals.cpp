@@ -156,7 +156,7 @@ bool network_messages::ask_for(announced_message const& what, admission how) {
   if (what.late) {
     auto* const op = new fetching(*this, m);
     started const s = network_->fetch(what.handle, {m->payload(), nullptr}, op);
-    asked = s == started::under_way || s == started::source_free || s == started::complete;
+    asked = transport::has_begun(s);
     if (!asked || s == started::complete) delete op;
     if (asked) --peer(what.source).unfetched;
     if (s == started::complete) deliver_asked_for(m);

@@ -146,13 +146,12 @@ bool network_messages::send_counted(network_peer& p, lane way, message* m, std::
   frame const f{m->token, m->kind, static_cast<std::uint8_t>(m->period), form::whole,
                 static_cast<std::uint32_t>(p.owed)};
   auto* const op = new leaving(*this, p.rank, kept_back);
-  started const s = network_->send(p.rank, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr},
-                                   m->bytes - header_bytes, op);
+  started const s = send_with_credit(p, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr},
+                                     m->bytes - header_bytes, op);
   if (s != started::under_way) delete op;
   if (s == started::no_room) return false;
-  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
+  if (!transport::has_begun(s)) lost(p.rank, network_->last_error());
   if (s != started::under_way) --*kept_back;
-  p.owed = 0;
   drop_sent(m);
   return true;
 }
@@ -177,11 +176,9 @@ bool network_messages::send_announcement(network_peer& p, lane way, announcement
   what.head = {f.token, f.kind(), f.alignment_log2(), f.what(), static_cast<std::uint32_t>(p.owed)};
   std::byte bytes[sizeof what];
   std::memcpy(bytes, &what, sizeof what);
-  started const s = network_->send(p.rank, way, bytes, {}, 0, nullptr);
-  if (s == started::no_room) return false;
-  if (s == started::unreachable || s == started::unsupported) lost(p.rank, network_->last_error());
-  p.owed = 0;
-  return true;
+  started const s = send_with_credit(p, way, bytes, {}, 0, nullptr);
+  if (!transport::has_begun(s) && s != started::no_room) lost(p.rank, network_->last_error());
+  return s != started::no_room;
 }
 
 void network_messages::start_pieces(network_peer& p, std::uint64_t number) {

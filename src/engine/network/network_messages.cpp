@@ -223,7 +223,7 @@ void network_messages::commit(outgoing& out, message_kind kind, std::uint64_t to
   ++waiting_;
   if (queue.first == m) static_cast<void>(send_first(p, out.way));
   if (!queue.empty()) list(p);
-  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+  note_unsent();
 }
 
 /// The buffer of a message that is not being written any more; its record is free, and unchanged until the next begin.
@@ -241,7 +241,7 @@ void network_messages::commit_in_place(outgoing& out, message_kind kind, std::ui
   network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
   // What has time until the message is on its way.
   committed(p, out, kind, bytes);
-  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+  note_unsent();
 }
 
 void network_messages::committed(network_peer& p, outgoing const& out, message_kind kind,
@@ -266,7 +266,7 @@ void network_messages::commit_with_others(outgoing& out, message_kind kind, std:
   frame const f = frame_of(p, kind, token, out.alignment_log2);
   network_->commit(close_buffer(out)->of, std::as_bytes(std::span(&f, 1)), bytes - header_bytes);
   send_acknowledgements(p);
-  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+  note_unsent();
 }
 
 void network_messages::cancel_in_place(outgoing& out) noexcept {
@@ -288,11 +288,10 @@ bool network_messages::send_at_once(std::int32_t target, std::uint64_t token,
   // The transport only reads it.
   transport::local_place const from{const_cast<std::byte*>(payload.data()), nullptr};
   started const s =
-      network_->send(p.rank, lane::control, std::as_bytes(std::span(&f, 1)), from, payload.size(), nullptr);
-  if (s == started::no_room || s == started::unreachable || s == started::unsupported) return false;
-  p.owed = 0;
+      send_with_credit(p, lane::control, std::as_bytes(std::span(&f, 1)), from, payload.size(), nullptr);
+  if (!transport::has_begun(s)) return false;
   p.last_use = ++uses_;
-  unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+  note_unsent();
   return true;
 }
 
@@ -379,7 +378,7 @@ bool network_messages::advance() {
   if (connecting_ != 0) [[unlikely]]
     look_for_silence();
   if (moved || stirred_ || unsent() != 0) {
-    unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+    note_unsent();
     stirred_ = false;
   }
   return moved;

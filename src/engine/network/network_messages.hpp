@@ -258,6 +258,9 @@ class network_messages final : public single<network_messages>, public transport
   bool send_pieces(network_peer& p, outgoing_pieces& what);
   bool send_note(network_peer& p, form what, std::uint64_t number);
   bool send_announcement(network_peer& p, transport::lane way, announcement what);
+  transport::started send_with_credit(network_peer& p, transport::lane way, std::span<std::byte const> header,
+                                      transport::local_place payload, std::size_t bytes,
+                                      transport::operation* events);
   open_buffer* close_buffer(transport::outgoing const& out) noexcept;
   frame frame_of(network_peer& p, transport::message_kind kind, std::uint64_t token,
                  std::uint8_t alignment_log2) noexcept;
@@ -326,6 +329,9 @@ class network_messages final : public single<network_messages>, public transport
   bool settle_credit(network_peer& p);
 
   bool look();
+  void note_unsent() noexcept {
+    unsent_.store(waiting_ + bundled_ + network_->under_way(), std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t from_neighbours() const noexcept;
   [[nodiscard]] bool nothing_waits() const noexcept {
     return !stirred_ && unsent() == 0 && announced_.empty() && active_.empty() && bundling_.empty() &&

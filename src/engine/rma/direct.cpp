@@ -273,7 +273,7 @@ direct_transfers::step direct_transfers::begin_piece(direct_transfer& t) {
   ++under_way_;
   // Of what has all begun the pieces dispose, the last one as soon as now.
   step const then = t.all_begun() ? step::paused : step::again;
-  if (s == started::under_way || s == started::source_free) return then;
+  if (transport::is_under_way(s)) return then;
   leave_keys(*begun, s != started::complete);
   if (s == started::complete) {
     piece_done(begun);

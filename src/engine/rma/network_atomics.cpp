@@ -91,7 +91,7 @@ bool network_atomics::start(network_atomic* a) {
   started const s = network_.transport().atomic(a->rank(), {key->key, a->cell.offset - key->begin},
                                                 a->form.op, a->form.type, a->form.operands.data(),
                                                 {a->form.fetches ? &a->before : nullptr, nullptr}, a);
-  if (s == started::under_way || s == started::source_free) return true;
+  if (transport::is_under_way(s)) return true;
   a->key = nullptr;
   if (s != started::unsupported && s != started::unreachable) {
     keys_.leave(key);
