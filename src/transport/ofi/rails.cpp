@@ -6,7 +6,8 @@
 //
 // Who puts and gets connects, so a pair of ranks that both do has two wires on a device. Until they stand, and where they do not come
 // to stand, transfers take the first device. What is put over several devices is in no order with messages: those that follow wait
-// until it is there (peer::rail_puts). A wire that breaks is a peer that is lost.
+// until it is there (peer::rail_puts). A wire that breaks is a peer that is lost to who puts and gets over it; the other end, which uses
+// it for nothing, lets go of it.
 
 #include <algorithm>
 #include <cstdio>
@@ -196,6 +197,8 @@ void ofi_network::take_rail_event(std::uint32_t what, fid* of) {
   auto const [p, which, mine] = found->second;
   if (what == FI_CONNECTED) {
     p->rails->at(which, mine).stands = true;
+  } else if (what == FI_SHUTDOWN && !mine) {
+    drop_rail(*p, which, false);  // perhaps it has not come to stand at the other end
   } else if (what == FI_SHUTDOWN) {
     p->hung_up = true;
     touch(*p);
@@ -206,7 +209,7 @@ void ofi_network::take_rail_failure(fid* of, int error) {
   auto const found = rail_owners_.find(of);
   if (found == rail_owners_.end()) return;
   auto const [p, which, mine] = found->second;
-  if (p->rails->at(which, mine).stands) {
+  if (mine && p->rails->mine[which].stands) {
     lose(*p, words_of(error));
     return;
   }
