@@ -149,6 +149,18 @@ TEST(multigrid, eigenvalue_bounds_of_all_levels) {
   }
 }
 
+TEST(multigrid, norms_of_what_is_not_a_number_are_infinite) {
+  local_rank rank;
+  multigrid m(one_box(point7, 4), rank);
+  m.solve(0);
+  m.solve(1);
+  EXPECT_TRUE(std::isfinite(m.max_norm(0, u)) && std::isfinite(m.richardson(1)));
+  level const& finest = m.at(0);
+  finest.cells(finest.boxes().front(), u)[finest.layout().at(1, 2, 3)] = std::nan("");
+  EXPECT_TRUE(std::isinf(m.max_norm(0, u)));
+  EXPECT_TRUE(std::isinf(m.richardson(1)));
+}
+
 TEST(multigrid, one_call_of_the_smoother) {
   for (auto const& expected : smoothings) {
     SCOPED_TRACE(testing::Message() << "operator " << static_cast<int>(expected.op) << ", 2^"

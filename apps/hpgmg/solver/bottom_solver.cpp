@@ -43,7 +43,8 @@ void multigrid::solve_bottom() {
     });
     if (shift) shift_to_zero_mean(l, s);
     double const norm_s = max_norm(l, s);
-    if (norm_s == 0 || norm_s < bottom_tolerance * norm) return;
+    // Without bound or not a number: so is u by now, as it should be.
+    if (norm_s == 0 || norm_s < bottom_tolerance * norm || std::isinf(norm_s)) return;
     cells([](auto v) { v(t) = v(inverse_diagonal) * v(s); });
     apply(l, z, t);
     double const zz = dot(l, z, z);

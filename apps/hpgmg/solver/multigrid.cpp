@@ -2,7 +2,6 @@
 
 #include "solver/multigrid.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "solver/multigrid_parts.hpp"
@@ -104,7 +103,7 @@ double multigrid::max_norm(int l, int vector) {
   {
     timed const t(times, phase::blas1);
     for_cells(at(l), [&](auto const& own, std::ptrdiff_t x) {
-      most = std::max(most, std::abs(at(l).cells(own, vector)[x]));
+      most = larger(most, std::abs(at(l).cells(own, vector)[x]));
     });
   }
   timed const t(times, phase::collectives);
@@ -137,7 +136,7 @@ double multigrid::richardson(int coarse) {
   if (members(coarse) == nullptr) return 0;
   double most = 0;
   for_cells(at(coarse), [&](auto const& own, std::ptrdiff_t x) {
-    most = std::max(most, std::abs(at(coarse).cells(own, u)[x] - at(coarse).cells(own, temp)[x]));
+    most = larger(most, std::abs(at(coarse).cells(own, u)[x] - at(coarse).cells(own, temp)[x]));
   });
   return members(coarse)->max(most);
 }

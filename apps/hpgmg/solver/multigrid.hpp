@@ -57,8 +57,10 @@ class multigrid {
   std::vector<progress> solve(int from);
   /// Replaces f of level l by the mean of that of the finer one.
   void restrict_source(int l) { restrict_vector(l - 1, f, f); }
-  /// Largest difference of a level's solution and the mean of that of the finer one.
+  /// Largest difference of a level's solution and the mean of that of the finer one; infinite where one is not a
+  /// number.
   double richardson(int coarse);
+  /// Largest absolute value; infinite where one is not a number.
   double max_norm(int l, int vector);
 
   [[nodiscard]] timing const& times() const { return times_; }

@@ -2,6 +2,9 @@
 
 /// What the files of the class multigrid share.
 
+#include <cmath>
+#include <limits>
+
 #include "solver/multigrid.hpp"
 
 namespace hpgmg {
@@ -10,6 +13,13 @@ inline constexpr double b_coefficient = 1;
 
 inline ghost_shape operator_shape(stencil op) {
   return op == stencil::fv4 ? ghost_shape::no_corners : ghost_shape::star;
+}
+
+/// The larger, where what is not a number is larger than all: comparisons and maxima of several ranks would
+/// drop it, infinity survives them.
+inline double larger(double most, double x) {
+  if (x <= most) return most;
+  return std::isnan(x) ? std::numeric_limits<double>::infinity() : x;
 }
 
 /// Calls f(offset of the row's first cell) for every row of a box.

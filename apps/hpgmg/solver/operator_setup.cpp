@@ -179,7 +179,7 @@ double multigrid::invert_diagonal(level const& here) {
   double bound = 0;
   for_cells(here, [&](level::own_box const& own, std::ptrdiff_t x) {
     double& diagonal = here.cells(own, inverse_diagonal)[x];
-    bound = std::max(bound, (diagonal + here.cells(own, work)[x]) / diagonal);
+    bound = larger(bound, (diagonal + here.cells(own, work)[x]) / diagonal);
     diagonal = 1 / diagonal;
   });
   return bound;
