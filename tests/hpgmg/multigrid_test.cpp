@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "local_ranks.hpp"
+#include "solver/multigrid_parts.hpp"
 #include "solver/reference.hpp"
 
 namespace hpgmg {
@@ -159,6 +160,14 @@ TEST(multigrid, norms_of_what_is_not_a_number_are_infinite) {
   finest.cells(finest.boxes().front(), u)[finest.layout().at(1, 2, 3)] = std::nan("");
   EXPECT_TRUE(std::isinf(m.max_norm(0, u)));
   EXPECT_TRUE(std::isinf(m.richardson(1)));
+}
+
+TEST(multigrid, threads_share_levels_of_any_size) {
+  EXPECT_FALSE(worth_threads(0, 16));
+  EXPECT_FALSE(worth_threads(1, 16));
+  EXPECT_TRUE(worth_threads(2, 16));
+  EXPECT_TRUE(worth_threads(128, 256));  // 2^31 cells
+  EXPECT_TRUE(worth_threads(1000, 512));
 }
 
 TEST(multigrid, one_call_of_the_smoother) {

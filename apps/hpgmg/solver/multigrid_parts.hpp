@@ -3,6 +3,7 @@
 /// What the files of the class multigrid share.
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "solver/multigrid.hpp"
@@ -20,6 +21,13 @@ inline ghost_shape operator_shape(stencil op) {
 inline double larger(double most, double x) {
   if (x <= most) return most;
   return std::isnan(x) ? std::numeric_limits<double>::infinity() : x;
+}
+
+/// Of a level on a rank: fewer are done by one thread.
+inline constexpr std::int64_t cells_worth_threads = 8192;
+/// Whether so many boxes of n^3 cells are shared between threads.
+inline bool worth_threads(std::int64_t boxes, std::int64_t n) {
+  return boxes * n * n * n >= cells_worth_threads;
 }
 
 /// Calls f(offset of the row's first cell) for every row of a box.

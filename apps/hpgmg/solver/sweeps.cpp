@@ -8,9 +8,6 @@ namespace hpgmg {
 
 namespace {
 
-/// Of a level on a rank: fewer are done by one thread.
-constexpr int cells_worth_threads = 8192;
-
 extrapolation operator_order(stencil op) {
   return op == stencil::fv4   ? extrapolation::quartic
          : op == stencil::fv2 ? extrapolation::quadratic
@@ -145,7 +142,7 @@ void multigrid::for_slabs(int l, F&& f) const {
   level const& here = at(l);
   int const n = here.layout().n;
   int const boxes = static_cast<int>(here.boxes().size());
-  bool const alone = what_.threads == 1 || boxes * n * n * n < cells_worth_threads;
+  bool const alone = what_.threads == 1 || !worth_threads(boxes, n);
   int const parts = alone ? 1 : std::min(n, what_.threads);
   auto const part = [&](int which) {
     int const first = n * (which % parts) / parts;
