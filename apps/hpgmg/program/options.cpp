@@ -113,7 +113,9 @@ parsed parse_options(int argc, char const* const* argv) {
   auto* const run = app.add_option_group("Run");
   run->add_option("--comm", o.communication, "How data moves between ranks: " + joined(communication_names()))
       ->capture_default_str();
-  run->add_option("--threads", p.threads, "Threads of each rank, for sweeps and residuals")
+  run->add_option("--threads", p.threads,
+                  has_threads() ? "Threads of each rank, for sweeps and residuals"
+                                : "Threads of each rank: 1, as this build has no OpenMP")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   run->add_option("--warmup", o.warmup, "Solves of each size before the clock starts")
@@ -134,7 +136,10 @@ parsed parse_options(int argc, char const* const* argv) {
 
   if (!apps::read(app, apps::words_of(argc, argv), result)) return result;
   auto const built = communication_names();
-  if (std::isnan(o.seconds)) {  // which is neither below nor above a range
+  if (p.threads > 1 && !has_threads()) {
+    result.error = "--threads " + std::to_string(p.threads) +
+                   ": this build has no OpenMP, so a rank has one thread; use more ranks";
+  } else if (std::isnan(o.seconds)) {  // which is neither below nor above a range
     result.error = "--seconds nan: expected a number";
   } else if (std::ranges::find(built, o.communication) == built.end()) {
     result.error = "--comm " + o.communication + ": unknown; this build has " + joined(built);

@@ -18,6 +18,9 @@ namespace hpgmg {
 enum class smoother { gsrb, chebyshev };
 enum class cycle { f, v, f_then_v };
 
+/// Whether this build computes with several threads of a rank.
+bool has_threads();
+
 /// What is solved, and how.
 struct problem {
   stencil op = stencil::fv4;

@@ -21,6 +21,14 @@ extrapolation order_for(prolongation p) {
 
 }  // namespace
 
+bool has_threads() {
+#if defined(_OPENMP)
+  return true;
+#else
+  return false;
+#endif
+}
+
 // Communication
 
 void multigrid::exchange(int l, int vector, ghost_shape shape) {

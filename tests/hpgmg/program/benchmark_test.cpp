@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include "../local_ranks.hpp"
 #include "movers/forwarding_runtime.hpp"
+#include "program/triad.hpp"
 
 namespace hpgmg {
 namespace {
@@ -68,6 +71,16 @@ TEST(benchmark, what_is_not_a_number_does_not_pass) {
     // The solver of the bottom gives up at once.
     EXPECT_LE(run.sizes.front().bottom_iterations, 20);
   }
+}
+
+TEST(triad, has_the_threads_that_it_is_told) {
+  if (!has_threads()) GTEST_SKIP() << "no OpenMP";
+  constexpr int threads = 5;
+  local_rank rank;
+  EXPECT_GT(triad_rate(rank, 1e6, threads), 0);
+  // OpenMP keeps its threads for what comes next.
+  auto const tasks = std::filesystem::directory_iterator("/proc/self/task");
+  EXPECT_GE(std::distance(begin(tasks), end(tasks)), threads);
 }
 
 }  // namespace

@@ -32,10 +32,11 @@ TEST(options, defaults_are_those_of_the_benchmark) {
 }
 
 TEST(options, all_are_read) {
+  char const* const threads = has_threads() ? "2" : "1";
   auto const p =
       parse({"4",         "2",       "--operator", "7pt",       "--smoother", "cheby",      "--comm",
              "+local",    "--order", "lex",        "--cycle",   "fv",         "--periodic", "--helmholtz",
-             "--threads", "2",       "--warmup",   "3",         "--seconds",  "0.5",        "--solves",
+             "--threads", threads,   "--warmup",   "3",         "--seconds",  "0.5",        "--solves",
              "7",         "--quiet", "--no-check", "--results", "r.db",       "--json",     "r.json"});
   ASSERT_EQ(p.error, "");
   auto const& o = p.value;
@@ -46,11 +47,17 @@ TEST(options, all_are_read) {
   EXPECT_EQ(o.what.start, cycle::f_then_v);
   EXPECT_TRUE(o.what.periodic && o.what.helmholtz && o.quiet && !o.check);
   EXPECT_EQ(o.warmup, 3);
-  EXPECT_EQ(o.what.threads, 2);
+  EXPECT_EQ(o.what.threads, has_threads() ? 2 : 1);
   EXPECT_EQ(o.seconds, 0.5);
   EXPECT_EQ(o.least_solves, 7);
   EXPECT_EQ(o.results, "r.db");
   EXPECT_EQ(o.json, "r.json");
+}
+
+TEST(options, threads_need_a_build_that_has_them) {
+  auto const p = parse({"4", "1", "--threads", "2"});
+  EXPECT_EQ(p.error.empty(), has_threads()) << p.error;
+  EXPECT_EQ(p.error.find("no OpenMP") != std::string::npos, !has_threads()) << p.error;
 }
 
 struct mistake {
