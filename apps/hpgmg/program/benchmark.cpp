@@ -129,8 +129,7 @@ run_record run_benchmark(options const& o, runtime& plain_ranks, observer const&
   }
   auto const own_boxes = static_cast<double>(m.at(0).boxes().size());
   record.most_boxes = static_cast<int>(ranks.world().max(own_boxes));
-  record.triad_rate = triad_rate(ranks, bytes_per_cell(o.what) * own_boxes * std::pow(m.at(0).shape().box, 3),
-                                 o.what.threads);
+  record.triad_rate = triad_rate(ranks, triad_bytes(o.what, own_boxes), o.what.threads);
   record.transfers = transfers_of(m, ranks);
   show.built(record);
 

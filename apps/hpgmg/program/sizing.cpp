@@ -1,6 +1,7 @@
 #include "program/sizing.hpp"
 
 #include "common/host.hpp"
+#include "program/triad.hpp"
 
 namespace hpgmg {
 namespace {
@@ -30,17 +31,22 @@ double most_bytes_per_rank(problem const& what) {
   return 1.05 * 8 * doubles + others;
 }
 
+double bytes_of_all(problem const& what, int ranks) {
+  int const box = 1 << what.log2_box;
+  double const boxes = cube(boxes_per_side(box, what.boxes_per_rank, ranks));
+  double const cells = boxes * static_cast<double>(box_layout(box, what.radius()).volume());
+  return 8.0 * 8 / 7 * cells * int{vector_n} + ranks * triad_bytes(what, boxes / ranks);
+}
+
 std::optional<std::string> memory_problem(problem const& what, runtime& ranks) {
   // Comparing with what is free makes sense where all look at the same memory.
   auto const host = apps::number_of(apps::host_name());
   bool const together = ranks.world().max(host) == -ranks.world().max(-host);
   int const box = 1 << what.log2_box;
   int const boxes = boxes_per_side(box, what.boxes_per_rank, ranks.size());
-  double const needed = 8.0 * 8 / 7 * cube(boxes) *
-                        static_cast<double>(box_layout(box, what.radius()).volume()) * int{vector_n};
   if (ranks.rank() != 0 || !together) return std::nullopt;
-  return apps::memory_shortage("the grids of " + std::to_string(boxes * box) + "^3 cells", needed,
-                               "smaller or fewer boxes");
+  return apps::memory_shortage("the grids of " + std::to_string(boxes * box) + "^3 cells",
+                               bytes_of_all(what, ranks.size()), "smaller or fewer boxes");
 }
 
 }  // namespace hpgmg

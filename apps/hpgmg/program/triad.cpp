@@ -1,6 +1,7 @@
 #include "program/triad.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hpgmg {
 namespace {
@@ -27,6 +28,11 @@ int bytes_per_cell(problem const& what) {
   bool const in_place = what.smooth == smoother::gsrb && what.op != stencil::fv4 && what.threads == 1;
   int const read = 6 + (what.helmholtz ? 1 : 0) + (in_place ? 0 : 1);
   return 8 * (read + 1);
+}
+
+double triad_bytes(problem const& what, double boxes) {
+  constexpr double most = 1024.0 * 1024 * 1024;
+  return std::min(most, bytes_per_cell(what) * boxes * std::pow(1 << what.log2_box, 3));
 }
 
 double triad_rate(runtime& ranks, double bytes, int threads) {

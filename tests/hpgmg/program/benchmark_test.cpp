@@ -11,6 +11,7 @@
 
 #include "../local_ranks.hpp"
 #include "movers/forwarding_runtime.hpp"
+#include "program/sizing.hpp"
 #include "program/triad.hpp"
 
 namespace hpgmg {
@@ -81,6 +82,20 @@ TEST(triad, has_the_threads_that_it_is_told) {
   // OpenMP keeps its threads for what comes next.
   auto const tasks = std::filesystem::directory_iterator("/proc/self/task");
   EXPECT_GE(std::distance(begin(tasks), end(tasks)), threads);
+}
+
+TEST(triad, its_arrays_leave_the_caches_and_are_counted) {
+  problem small;
+  small.boxes_per_rank = 8;
+  EXPECT_EQ(triad_bytes(small, 8), 64.0 * 32 * 32 * 32);
+  problem large = small;
+  large.log2_box = 9;
+  EXPECT_EQ(triad_bytes(large, 100), 1 << 30);
+  EXPECT_EQ(triad_bytes(small, 0), 0);
+  // All that the term with alpha adds to the memory that is asked for, over two ranks.
+  problem more = small;
+  more.helmholtz = true;
+  EXPECT_DOUBLE_EQ(bytes_of_all(more, 2) - bytes_of_all(small, 2), 8.0 * 32 * 32 * 32);
 }
 
 }  // namespace
