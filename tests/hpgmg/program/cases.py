@@ -185,7 +185,9 @@ def study(bench):
     require(runs() == expected, f"{runs()}\n{expected}")
     text = run(["--ranks", "2", "--no-report"])
     require(text.count("(done before)") == len(variants_here) and runs() == expected, text)
-    for extra, mentioned in ((["--variants", "pigeon"], "pigeon is unknown"), (["--ranks", "0"], "positive numbers")):
+    for extra, mentioned in ((["--variants", "pigeon"], "pigeon is unknown"), (["--ranks", "0"], "positive numbers"),
+                             (["--ranks", "1,8,32"], "32³ cells on 1 rank, but 48³ on 32;"),
+                             (["--boxes", "1", "--ranks", "2,4,8,16"], "16³ cells on 2 ranks, but 32³ on 8, 32³ on 16;")):
         job = subprocess.run([*words, *extra], capture_output=True, text=True, check=False)
         require(job.returncode != 0 and mentioned in job.stderr and "Traceback" not in job.stderr, f"{extra}: {job.stderr}")
 
