@@ -131,7 +131,7 @@ parsed parse_options(int argc, char const* const* argv) {
 
   auto* const output = app.add_option_group("Output");
   output->add_option("--results", o.results, "Add everything to this SQLite file; atoll report draws it");
-  output->add_option("--json", o.json, "Write the same numbers to this file");
+  output->add_option("--json", o.json, "Write the same to this JSON file, but for facts of the machine");
   output->add_flag("--quiet", o.quiet, "Print the verdict only");
 
   if (!apps::read(app, apps::words_of(argc, argv), result)) return result;

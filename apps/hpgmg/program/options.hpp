@@ -16,7 +16,7 @@ struct options {
   double seconds = 60;    ///< of timed solves of each size
   int least_solves = 10;  ///< that are timed
   std::string results;    ///< SQLite file
-  std::string json;       ///< file of the same numbers
+  std::string json;       ///< file of the same
   bool check = true;
   bool quiet = false;
 };

@@ -24,7 +24,7 @@ class results_file {
   apps::database database_;
 };
 
-/// The numbers of the same tables.
+/// The numbers of the same tables, but for the machine's and the lines of source.
 void write_json(apps::output_file& file, run_record const& run);
 
 }  // namespace hpgmg

@@ -60,11 +60,13 @@ class results : public testing::Test {
       size.best_s = 0.1;
       size.levels.resize(3);
       size.levels.back().seconds[0] = size.levels.back().most[0] = 0.125;
+      size.levels.back().least[0] = 0.0625;
       r.sizes.push_back(size);
     }
     r.error = 2.741524561805e-05;
     r.order = 1.966;
-    r.transfers = {{0, "restriction", {}}};
+    r.transfers = {{0, "restriction", {.messages = {6, 4, 2}, .most_messages = {3, 2, 1}, .doubles = 512}}};
+    r.warmup = 4;
     r.messages[0].messages[5] = 7;
     r.messages[0].bytes[5] = 280;
     r.checked = true;
@@ -117,6 +119,18 @@ TEST_F(results, json_has_the_same_numbers) {
   EXPECT_EQ(read.at("sizes").at(0).at("best_s"), 0.1);
   EXPECT_EQ(read.at("passed"), true);
   EXPECT_EQ(read.at("richardson_error"), 2.741524561805e-05);
+  auto const& size = read.at("sizes").at(1);
+  EXPECT_EQ(size.at("levels").at(2).at("smooth"), 0.125);
+  EXPECT_EQ(size.at("levels_most").at(2).at("smooth"), 0.125);
+  EXPECT_EQ(size.at("levels_least").at(2).at("smooth"), 0.0625);
+  EXPECT_EQ(read.at("warmup"), 4);
+  auto const& transfer = read.at("transfers").at(0);
+  EXPECT_EQ(transfer.at("operation"), "restriction");
+  EXPECT_EQ(transfer.at("messages").at("region"), 4);
+  EXPECT_EQ(transfer.at("most_messages").at("rank"), 1);
+  EXPECT_EQ(transfer.at("doubles"), 512);
+  EXPECT_EQ(read.at("checks").size(), record().checks.size());
+  EXPECT_EQ(read.at("checks").at(0).at("passed"), true);
   bool found = false;
   for (auto const& bins : read.at("messages_by_bytes")) {
     for (auto const& bin : bins) found = found || bin == nlohmann::json{32, 7, 280};
