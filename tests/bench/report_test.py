@@ -227,6 +227,24 @@ class Others(unittest.TestCase):
             self.assertEqual([text.get_text() for text in without.texts], ["bulk was not run here"])
             plt.close("all")
 
+    def test_foreign_files_are_told_in_one_line(self):
+        row = '{"suite": "gpu", "key": "gpu.put.time", "median_ns": 1, "bytes": 8}'
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "foreign")
+            for text, words in (("a" * 200_000, "field larger than field limit"), ("a,b\n\"" + "x" * 200_000, "field larger than"),
+                                (f'{{"configuration": [], "rows": [{row}]}}', "its configuration is no object"),
+                                (f'{{"configuration": {{}}, "rows": {"[" * 100_000}{"]" * 100_000}}}', "recursion"),
+                                ('{"configuration": {}, "rows": ["x"]}', "indices"), ('{"configuration": {}, "rows": [[]]}', "indices"),
+                                ('{"configuration": {}, "rows": [{"suite": "gpu", "key": 1, "median_ns": 1}]}', "no attribute"),
+                                ("{}", "'configuration'"), ("\x00\xff" * 9, "")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended, \
+                        mock.patch.object(sys, "argv", ["report.py", path, "-o", os.path.join(folder, "page")]):
+                    report.main()
+                self.assertEqual(ended.exception.code, 2, text[:80])
+                self.assertRegex(said.getvalue(), rf"^atoll report: [^\n]*foreign: [^\n]*{words}[^\n]*\n$", text[:80])
+
     def test_bench_curves_show_their_spread_and_what_was_disturbed(self):
         row = {"suite": "gpu", "key": "gpu.put.time", "median_ns": 10.0, "p10_ns": 9.0, "p90_ns": 30.0, "ranks": 2}
         plt = drawing.load()

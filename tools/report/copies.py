@@ -1,5 +1,6 @@
 """Results of `atoll bench gpu`: copies between memories of two ranks, beside the driver's own copies."""
 
+import csv
 import json
 import math
 
@@ -64,12 +65,14 @@ def read(path):
             is_json = file.read(1) == "{"
             file.seek(0)
             report = json.load(file) if is_json else {"rows": curves.rows_of(path), "configuration": {}}
+        if not isinstance(report["configuration"], dict):
+            raise TypeError("its configuration is no object")
         rows = [r for r in report["rows"] if r["suite"] == "gpu"]
         for row in rows:
             row["bytes"] = int(row.get("bytes") or 0)
             row.update({name: float(row[name]) for name in figures if row.get(name)})
         rows = [r for r in rows if r["key"] and r.get("median_ns")]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise drawing.NothingToDraw(f"{path}: neither results of heat3d nor of atoll bench ({error})") from None
     if not rows:
         raise drawing.NothingToDraw(f"{path}: holds no rows of `atoll bench gpu`")

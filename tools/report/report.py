@@ -65,7 +65,7 @@ def main():
     except drawing.NothingToDraw as problem:
         sys.stderr.write(f"atoll report: {problem}\n")
         sys.exit(2)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         sys.stderr.write(f"atoll report: {arguments.file}: holds values that no run writes; was it changed by hand? ({error}, at "
                          f"{os.path.basename(place.filename)}:{place.lineno})\n")
