@@ -91,7 +91,17 @@ class Heat(unittest.TestCase):
         self.assertEqual((columns["put"]["runs"], columns["put"]["ms/step"]), ("1", "~2"))
         facts = dict(heat.facts(groups))
         self.assertEqual((facts["Processor"], facts["Compiler"], facts["MPI"]), ("Abacus 9", "GCC 12", "Open MPI"))
-        self.assertIn("2 of 3 runs; rank 0 waited for its core up to 30.0 %", facts["Disturbed by others"])
+        self.assertIn("2 of 3 runs; a rank waited for its core up to 30.0 %", facts["Disturbed by others"])
+
+    def test_steps_of_the_table_are_those_of_the_pictures(self):
+        self.results.add(8, 2, "rma", [n * 1e-3 for n in range(1, 9)])
+        self.results.add(8, 2, "rma", [n * 1e-3 for n in range(9, 13)])
+        groups = heat.read(self.results.path)
+        heading, rows = heat.table(groups)
+        drawn = heat_pictures.statistic_of(groups)[0](groups[0])
+        for name, expected, picture in zip(("median ms", "p10 ms", "p90 ms"), (6.5, 2, 11), drawn):
+            self.assertEqual(float(rows[0][heading.index(name)]), expected, name)
+            self.assertAlmostEqual(picture, expected, msg=name)
 
     def test_hosts_are_told_apart(self):
         self.results.add(8, 2, "rma", [1e-3] * 10)

@@ -108,6 +108,6 @@ def run_facts(runs):
     known = [run for run in runs if None not in (run.get("disturbed"), run.get("waited"))]
     if known:
         waited = max(run["waited"] for run in known)
-        found.append(("Disturbed by others", f"{sum(map(is_disturbed, known))} of {len(known)} runs; rank 0 waited for its core up to "
+        found.append(("Disturbed by others", f"{sum(map(is_disturbed, known))} of {len(known)} runs; a rank waited for its core up to "
                                              f"{100 * waited:.1f} % of a run"))
     return found
