@@ -157,7 +157,7 @@ def table(groups):
                "p90 ms", "Mcell/s", "comm %", "residual", "check"]
     rows = []
     for g in groups:
-        steps = sorted(g.all_steps())
+        steps = g.all_steps()
         failed = sum(run["passed"] == 0 for run in g.every)
         unchecked = all(run["passed"] is None for run in g.every)
         residuals = [run["residual"] for run in g.every if run["residual"] is not None and run["passed"] is not None]
@@ -173,9 +173,7 @@ def table(groups):
             str(len(g.runs)) if len(g.runs) == len(g.every) else f"{len(g.runs)}/{len(g.every)}",
             f"{'~' if g.disturbed else ''}{drawing.plain(1e3 * g.step(), 4)}",
             f"{1e6 * (g.step() - alone):.1f}" if alone is not None else "",
-            drawing.plain(1e3 * statistics.median(run['median_s'] for run in g.runs), 4) if steps else "",
-            drawing.plain(1e3 * steps[int(0.1 * (len(steps) - 1))], 4) if steps else "",
-            drawing.plain(1e3 * steps[int(0.9 * (len(steps) - 1))], 4) if steps else "",
+            *([drawing.plain(1e3 * seconds, 4) for seconds in drawing.spread(steps)] if steps else [""] * 3),
             f"{g.cells / g.step() * 1e-6:.1f}",
             f"{100 * statistics.median(run['comm_share'] for run in g.runs):.1f}" if g.exchange not in WITHOUT_HOST else "",
             f"{max(residuals):.1e}" if residuals else "",
