@@ -67,6 +67,15 @@ constexpr mistake mistakes[] = {
        if (upcxx::rank_me() == 1) t.start();
        t.finish();
      }},
+    {"assigned_under_way",
+     [] {
+       auto const mine = atl::make_array<int>(domain<1>{{upcxx::rank_me()}, {upcxx::rank_me() + 1}});
+       auto const theirs = atl::make_array<int>(domain<1>{{0}, {3}});
+       atl::transfer<int, 1> t({&mine.view(), 1}, {&theirs.view(), 1});
+       t.start();
+       if (upcxx::rank_me() == 1) t = {};
+       t.finish();
+     }},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "multirank/common.hpp"
 #include "multirank/extensions/uneven_boxes.hpp"
@@ -229,6 +230,33 @@ TEST_F(transfer_test, boxes_that_no_message_holds_travel_as_well) {
   upcxx::barrier();
   upcxx::delete_array(wanted);
   upcxx::delete_array(row);
+}
+
+TEST_F(transfer_test, a_run_goes_on_in_the_object_that_it_was_moved_to) {
+  // A ring, with a copy between own arrays.
+  auto const source = atl::make_array<double>(domain<1>{{me * 10}, {me * 10 + 10}});
+  auto const wanted = atl::make_array<double>(domain<1>{{right * 10}, {right * 10 + 10}});
+  auto const own = atl::make_array<double>(domain<1>{{me * 10 + 2}, {me * 10 + 7}});
+  std::vector<array<double, 1>> const destinations{wanted.view(), own.view()};
+  atl::transfer<double, 1> first({&source.view(), 1}, destinations);
+  atl::transfer<double, 1> third;
+  for (int step = 1; step <= 4; ++step) {
+    for (point<1> const& p : source.view().domain()) source[p] = point_value(p, step);
+    first.start();
+    auto second = std::move(first);
+    // There is nothing left in it, and it may end, run, or be assigned to.
+    EXPECT_EQ(first.statistics().neighbors, 0U);     // NOLINT: moved from
+    EXPECT_EQ(first.statistics().local_copies, 0U);  // NOLINT
+    first.run();                                     // NOLINT
+    EXPECT_TRUE(first.test());
+    third = std::move(second);
+    EXPECT_TRUE(second.test());  // NOLINT
+    third.finish();
+    for (point<1> const& p : wanted.view().domain()) ASSERT_EQ(wanted[p], point_value(p, step));
+    for (point<1> const& p : own.view().domain()) ASSERT_EQ(own[p], point_value(p, step));
+    upcxx::barrier();
+    first = std::move(third);
+  }
 }
 
 TEST_F(transfer_test, nothing_to_move_is_no_error) {

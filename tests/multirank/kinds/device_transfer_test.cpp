@@ -3,6 +3,7 @@
 #include <atoll/array.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include "multirank/extensions/uneven_boxes.hpp"
 #include "multirank/kinds/stream_fixture.hpp"
@@ -104,8 +105,11 @@ class device_transfer_test : public stream_fixture {
         atl::wait(s);
       } else if (step % 3 == 0) {
         of_devices.start(offset, offset);
-        while (!of_devices.test()) {
+        auto going = std::move(of_devices);
+        EXPECT_TRUE(of_devices.test());  // NOLINT: what is under way has moved
+        while (!going.test()) {
         }
+        of_devices = std::move(going);
       } else {
         of_devices.run(offset, offset);
       }

@@ -98,8 +98,15 @@ class transfer {
                         over)) {}
   /// Nothing may be under way. Local: waits for nobody, since a run that has finished leaves nothing behind.
   ~transfer() { check_idle("its destructor"); }
+  /// A run that is under way goes on in the new object; the old one moves nothing.
   transfer(transfer&&) = default;
-  transfer& operator=(transfer&&) = default;
+  /// The same; nothing may be under way in this one.
+  transfer& operator=(transfer&& other) {
+    check_idle("an assignment to it");
+    replay_ = std::move(other.replay_);
+    signals_ = std::move(other.signals_);
+    return *this;
+  }
 
   /// start() and finish(). All ranks of the team make the same runs in the same order.
   void run(std::ptrdiff_t source_offset = 0, std::ptrdiff_t destination_offset = 0) {

@@ -20,6 +20,7 @@
 #include <atoll/extensions/detail/box_runs.hpp>
 #include <atoll/extensions/detail/device_box.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
+#include <atoll/extensions/detail/moved.hpp>
 #include <atoll/extensions/detail/replay.hpp>
 #include <atoll/extensions/detail/transfer_plan.hpp>
 #include <atoll/stream.hpp>
@@ -28,6 +29,7 @@
 
 namespace atl::inline UPCXX_MODE::detail {
 
+/// Moves, also while a run is under way, and leaves one without boxes behind.
 class device_replay {
  public:
   using range = replay::range;
@@ -74,20 +76,20 @@ class device_replay {
       if (sender == over.rank_me()) continue;
       link_with(sender, peers, made.links_).receives = true;
     }
-    made.own_ = own;
+    made.own_.value = own;
     made.flags_ = flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer");
     made.make_records();
     return made;
   }
 
   std::vector<link> const& links() const { return links_; }
-  std::size_t local_boxes() const { return own_.straight.count; }
+  std::size_t local_boxes() const { return own_.value.straight.count; }
   std::size_t copies() const {
-    std::size_t all = own_.copies;
+    std::size_t all = own_.value.copies;
     for (link const& l : links_) all += l.copies;
     return all;
   }
-  bool under_way() const { return under_way_; }
+  bool under_way() const { return under_way_.value; }
 
   /// Offsets in bytes.
   void start(std::ptrdiff_t source, std::ptrdiff_t dest) {
@@ -95,7 +97,7 @@ class device_replay {
     if (handshake) ++handshakes_;
     source_ = source;
     dest_ = dest;
-    under_way_ = true;
+    under_way_.value = true;
     next_ = 0;
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
@@ -110,7 +112,7 @@ class device_replay {
       s.now = sent::state::waits;
       if (may_leave(i)) send(i);
     }
-    if (own_.sends) copy(own_, sent_[links_.size()]);
+    if (own_.value.sends) copy(own_.value, sent_[links_.size()]);
   }
 
   /// Goes on as far as possible without waiting; true once all is sent and has come.
@@ -135,7 +137,7 @@ class device_replay {
     // A default-constructed one has nothing to send.
     bool const own_left = sent_ != nullptr && sent_[links_.size()].left.load(std::memory_order_acquire) != 0;
     if (!all || own_left) return false;
-    under_way_ = false;
+    under_way_.value = false;
     return true;
   }
 
@@ -157,7 +159,7 @@ class device_replay {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       if (links_[i].receives) atl::signal(s, signals.there(i, ready_signal), 1);
     }
-    if (own_.sends) copy_in(s, own_);
+    if (own_.value.sends) copy_in(s, own_.value);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       if (!links_[i].sends) continue;
       atl::wait_and_reset(s, signals.here(i, ready_signal), 1, signal_cmp::equal);
@@ -201,7 +203,8 @@ class device_replay {
     std::size_t next = 0;
     for (std::size_t i = 0; i <= links_.size(); ++i) {
       sent_[i].first_record = next;
-      for (std::size_t const end = next + (i < links_.size() ? links_[i] : own_).copies; next < end; ++next)
+      for (std::size_t const end = next + (i < links_.size() ? links_[i] : own_.value).copies; next < end;
+           ++next)
         records_[next].left = &sent_[i].left;
     }
   }
@@ -248,7 +251,7 @@ class device_replay {
 
   flag_links flags_;
   std::vector<link> links_;
-  link own_;
+  moved<link> own_;  ///< between own arrays
   std::vector<device_box> boxes_;
   std::unique_ptr<sent[]> sent_;  ///< [link], and for own arrays; records point into it
   std::unique_ptr<record[]> records_;
@@ -258,7 +261,7 @@ class device_replay {
   std::ptrdiff_t source_ = 0;
   std::ptrdiff_t dest_ = 0;
   bool always_ready_ = false;
-  bool under_way_ = false;
+  moved<bool> under_way_;
   bool in_graphs_ = false;  ///< the same on all ranks, as all capture
 };
 

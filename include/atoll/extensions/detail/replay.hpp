@@ -13,6 +13,7 @@
 #include <atoll/engine/strided.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
 #include <atoll/extensions/detail/heap_array.hpp>
+#include <atoll/extensions/detail/moved.hpp>
 #include <atoll/extensions/detail/remote_inbox.hpp>
 #include <upcxx/detail/config.hpp>
 
@@ -57,6 +58,7 @@ struct alignas(64) inbox_line {
   std::byte bytes[64];
 };
 
+/// Moves, also while a run is under way, and leaves one without boxes behind.
 class replay {
  public:
   /// Boxes one behind the other in a list.
@@ -95,15 +97,15 @@ class replay {
   }
 
   std::vector<link> const& links() const { return links_; }
-  std::size_t local_boxes() const { return local_.count; }
-  bool under_way() const { return under_way_; }
+  std::size_t local_boxes() const { return local_.value.count; }
+  bool under_way() const { return under_way_.value; }
 
   /// Offsets in bytes.
   void start(std::ptrdiff_t source, std::ptrdiff_t dest) {
     bool const handshake = runs_.begin(dest) || always_ready_;
     source_ = source;
     dest_ = dest;
-    under_way_ = true;
+    under_way_.value = true;
     next_ = 0;
     begun_ = 0;
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -125,7 +127,7 @@ class replay {
         unsent_.push_back(one);
       }
     }
-    copy(local_, dest_, source_);
+    copy(local_.value, dest_, source_);
   }
 
   /// Goes on as far as possible without waiting; true once all is sent and has come.
@@ -151,7 +153,7 @@ class replay {
       link const& l = links_[begun_];
       if (!l.receives && flags_.value(begun_, ready_flag) < runs_.now()) return false;
     }
-    under_way_ = false;
+    under_way_.value = false;
     return true;
   }
 
@@ -198,14 +200,14 @@ class replay {
   std::vector<atl::engine::prepared_box> boxes_;
   std::vector<unsent> unsent_;
   heap_array<inbox_line> inbox_;
-  range local_;
+  moved<range> local_;
   std::size_t next_ = 0;   ///< links before this one have received
   std::size_t begun_ = 0;  ///< the peers of links before this one have begun the run, where they only receive
   run_numbers runs_;
   std::ptrdiff_t source_ = 0;
   std::ptrdiff_t dest_ = 0;
   bool always_ready_ = false;
-  bool under_way_ = false;
+  moved<bool> under_way_;
 };
 
 }  // namespace atl::inline UPCXX_MODE::detail
