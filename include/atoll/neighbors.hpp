@@ -76,7 +76,7 @@ class neighbors {
   /// True if this neighbour has signalled once more than was waited for. Takes nothing.
   [[nodiscard]] bool arrived(int neighbor_index) const {
     std::size_t const i = checked(neighbor_index);
-    return links().value(i) > state_->taken[i];
+    return links().value(i) > here().taken[i];
   }
 
   /// Waits until every neighbour has signalled once more than was waited for.
@@ -85,23 +85,23 @@ class neighbors {
   ///            where ranks outnumber cores yields, then sleeps).
   void wait() {
     check("atl::neighbors::wait");
-    pending p{state_.get(), 0};
+    pending p{&here(), 0};
     atl::engine::wait_for(&pending::look, &p);
     take_all();
   }
   /// Waits for one.
   void wait(int neighbor_index) {
     check("atl::neighbors::wait");
-    one o{state_.get(), checked(neighbor_index)};
+    one o{&here(), checked(neighbor_index)};
     atl::engine::wait_for(&one::look, &o);
-    ++state_->taken[o.index];
+    ++o.of->taken[o.index];
   }
   /// True if wait() would return at once; it then has been done. Else nothing has changed.
   ///
   /// @progress  internal.
   [[nodiscard]] bool test() {
     check("atl::neighbors::test");
-    pending p{state_.get(), 0};
+    pending p{&here(), 0};
     if (!pending::look(&p)) {
       atl::engine::poll_for_flags();
       if (!pending::look(&p)) return false;
@@ -134,11 +134,12 @@ class neighbors {
 
   /// Ends the object. Collective over the team of its construction: waits for all, so that no signal is
   /// under way any more. Without it the destructor frees the flags of this rank, and the program sees to it
-  /// that no neighbour signals it any more: each signal has been waited for.
+  /// that no neighbour signals it any more: each signal has been waited for. Once: what has been destroyed, or
+  /// moved from, may end or be assigned to only.
   ///
   /// @progress  user.
   void destroy() {
-    state_->links.settle(state_->sent, *state_->over);
+    links().settle(here().sent, *here().over);
     state_.reset();
   }
 
@@ -196,10 +197,11 @@ class neighbors {
     }
   };
 
-  detail::flag_links const& links() const {
+  state& here() const {
     ATOLL_CHECK(state_ != nullptr, "atl::neighbors: the object was destroyed, or moved from");
-    return state_->links;
+    return *state_;
   }
+  detail::flag_links const& links() const { return here().links; }
   std::size_t checked(int index) const {
     ATOLL_CHECK(index >= 0 && index < size(), "atl::neighbors: index %d, of %d neighbours", index, size());
     return static_cast<std::size_t>(index);

@@ -5,6 +5,7 @@
 #include <upcxx/upcxx.hpp>
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -29,6 +30,24 @@ constexpr mistake mistakes[] = {
      [] {
        std::vector<int> const list{upcxx::rank_n()};
        atl::neighbors around(list);
+     }},
+    {"destroyed_twice",
+     [] {
+       atl::neighbors around({});
+       around.destroy();
+       around.destroy();
+     }},
+    {"waited_after_move",
+     [] {
+       atl::neighbors around({});
+       auto const moved = std::move(around);
+       around.wait();  // NOLINT: the mistake
+     }},
+    {"tested_after_destroy",
+     [] {
+       atl::neighbors around({});
+       around.destroy();
+       if (around.test()) around.destroy();
      }},
     {"no_interior",
      [] {
