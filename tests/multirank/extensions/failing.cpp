@@ -49,6 +49,7 @@ constexpr mistake mistakes[] = {
        around.destroy();
        if (around.test()) around.destroy();
      }},
+    {"negative_ghosts", [] { atl::ghost_exchange<int, 2> halo({}, -1); }},
     {"no_interior",
      [] {
        auto const box = atl::make_array<int>(domain<2>{{0, 0}, {5, 4}});

@@ -32,9 +32,9 @@ struct ghost_arrays {
 
   ghost_arrays(std::span<array<T, N, Kind> const> boxes, int depth, shape which,
                std::optional<domain<N>> const& periodic) {
+    if (depth < 0) atl::check_failed("atl::ghost_exchange: the depth is %d; it is not negative", depth);
     for (array<T, N, Kind> const& box : boxes) {
       domain<N> const interior = box.domain().shrink(depth);
-      if (depth < 0) atl::check_failed("atl::ghost_exchange: the depth is %d; it is not negative", depth);
       for (int d = 0; d < N; ++d) {
         if (interior.extent(d) == 0) {
           atl::check_failed(
