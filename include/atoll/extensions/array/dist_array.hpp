@@ -132,7 +132,7 @@ class dist_array {
   /// A rank's elements, ghosts included: for copy(), or where it is local.
   ///
   /// @return    ready at once if this rank asked before.
-  /// @progress  internal.
+  /// @progress  internal. The object neither moves nor ends before the future is ready.
   [[nodiscard]] upcxx::future<array<T, N, Kind>> on(upcxx::intrank_t rank) {
     if (auto const at = known_.find(rank); at != known_.end()) return upcxx::make_future(at->second);
     return pointers_->fetch(rank).then([this, rank](pointer data) {
@@ -144,7 +144,7 @@ class dist_array {
   }
   /// The value at a point, on whichever rank; from the block, not from ghosts.
   ///
-  /// @progress  internal. The object does not move before the future is ready.
+  /// @progress  internal. The object neither moves nor ends before the future is ready.
   [[nodiscard]] upcxx::future<T> rget(point<N> const& p) {
     return on(owner(p)).then([p](array<T, N, Kind> const& there) {
       if constexpr (on_host) {
@@ -156,6 +156,8 @@ class dist_array {
     });
   }
   /// Replaces the value at a point, in the block of its owner.
+  ///
+  /// @progress  internal. The object neither moves nor ends before the future is ready.
   [[nodiscard]] upcxx::future<> rput(T const& value, point<N> const& p) {
     return on(owner(p)).then([value, p](array<T, N, Kind> const& there) {
       if constexpr (on_host) {
