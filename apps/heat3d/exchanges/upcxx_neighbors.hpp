@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <atoll/device.cuh>
-#include <new>
 #include <string>
 #include <upcxx/upcxx.hpp>
 
 #include "exchanges/communicator.hpp"
+#include "exchanges/upcxx_all_or_none.hpp"
 
 namespace heat3d {
 
@@ -32,18 +32,6 @@ void require_neighbors(block const& own, std::string const& exchange, char const
 inline void require_one_host(block const& own, std::string const& exchange) {
   require_neighbors(own, exchange, "are on two; use rma",
                     [](int rank) { return upcxx::local_team_contains(rank); });
-}
-
-/// Others ask for what this rank has, so all ranks go on, or none does. Collective.
-template <class Allocate>
-void all_or_none(Allocate&& allocate) {
-  bool failed = false;
-  try {
-    allocate();
-  } catch (std::bad_alloc const&) {
-    failed = true;
-  }
-  if (upcxx::reduce_all(failed ? 1 : 0, upcxx::op_fast_max).wait() != 0) throw std::bad_alloc();
 }
 
 /// Ends where it is last used, also by a failure. Collective.

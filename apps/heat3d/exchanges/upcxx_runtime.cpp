@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "exchanges/communicator.hpp"
+#include "exchanges/upcxx_all_or_none.hpp"
 #include "exchanges/upcxx_segment.hpp"
 
 namespace heat3d {
@@ -97,15 +98,9 @@ class one_sided_exchange final : public halo_exchange {
 template <class Planes>
 one_sided_exchange<Planes>::one_sided_exchange(block const& own, Planes planes, one_sided how)
     : own_(own), planes_(planes), how_(how) {
-  // A rank without memory must not leave the others waiting for its pointers: agree first,
-  // then throw together.
-  int short_of_memory = 0;
   try {
-    allocate();
+    all_or_none([this] { allocate(); });
   } catch (std::bad_alloc const&) {
-    short_of_memory = 1;
-  }
-  if (upcxx::reduce_all(short_of_memory, upcxx::op_fast_max).wait() != 0) {
     release();
     std::int64_t cells = 0;
     for (int f = 0; f < face_n; ++f)
