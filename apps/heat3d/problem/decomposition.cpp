@@ -5,14 +5,6 @@
 namespace heat3d {
 namespace {
 
-std::string text(process_grid const& g) {
-  return std::to_string(g[0]) + "x" + std::to_string(g[1]) + "x" + std::to_string(g[2]);
-}
-
-std::string text(triple const& t) {
-  return std::to_string(t[0]) + "x" + std::to_string(t[1]) + "x" + std::to_string(t[2]);
-}
-
 bool fits(triple const& domain, process_grid const& g) {
   return g[0] <= domain[0] && g[1] <= domain[1] && g[2] <= domain[2];
 }

@@ -14,6 +14,12 @@ namespace heat3d {
 /// Ranks per direction.
 using process_grid = std::array<int, 3>;
 
+/// "4x2x1": of a process grid, or of the extents of a domain.
+template <class Number>
+std::string text(std::array<Number, 3> const& three) {
+  return std::to_string(three[0]) + "x" + std::to_string(three[1]) + "x" + std::to_string(three[2]);
+}
+
 /// The cells of one rank, and who owns the cells beyond each face.
 struct block {
   box cells;                           ///< in global coordinates

@@ -63,10 +63,6 @@ CREATE TABLE IF NOT EXISTS checks (
 constexpr char const* later[] = {"ALTER TABLE runs ADD COLUMN devices INTEGER NOT NULL DEFAULT 0",
                                  "ALTER TABLE runs ADD COLUMN device TEXT NOT NULL DEFAULT ''"};
 
-std::string grid_text(process_grid const& g) {
-  return std::to_string(g[0]) + "x" + std::to_string(g[1]) + "x" + std::to_string(g[2]);
-}
-
 }  // namespace
 
 results_file::results_file(std::string const& path) : database_(path, schema, later) {
@@ -86,7 +82,7 @@ void results_file::add(run_record const& r) {
       .bind(std::string("heat3d"))
       .bind(std::string(apps::version))
       .bind(std::string(apps::commit_id));
-  run.bind(apps::host_name()).bind(apps::usable_cores()).bind(r.ranks).bind(grid_text(r.grid));
+  run.bind(apps::host_name()).bind(apps::usable_cores()).bind(r.ranks).bind(text(r.grid));
   run.bind(p.domain[0]).bind(p.domain[1]).bind(p.domain[2]).bind(r.exchange).bind(r.backend);
   run.bind(p.update_n()).bind(r.warmup).bind(r.reduce_interval);
   run.bind(p.t0).bind(p.dt).bind(p.q).bind(p.sigma).bind(p.power);
