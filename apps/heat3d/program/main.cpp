@@ -16,27 +16,16 @@
 #include "common/program.hpp"
 #include "exchanges/communicator.hpp"
 #include "program/console.hpp"
+#include "program/denormals.hpp"
 #include "program/driver.hpp"
 #include "program/memory.hpp"
 #include "program/options.hpp"
 #include "program/outputs.hpp"
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 namespace heat3d {
 namespace {
 
 constexpr apps::program self("atoll-heat3d", "use a smaller domain or more ranks");
-
-/// Ahead of the heat front temperatures fall tenfold per cell, below what a double holds in full: such
-/// numbers take a hundred times longer to compute with. Zero is as good there.
-void flush_denormals() {
-#if defined(__x86_64__)
-  constexpr unsigned flush_to_zero_and_denormals_are_zero = 0x8040;
-  _mm_setcsr(_mm_getcsr() | flush_to_zero_and_denormals_are_zero);
-#endif
-}
 
 double quantile(std::vector<double> sorted, double at) {
   return sorted[static_cast<std::size_t>(std::lround(at * static_cast<double>(sorted.size() - 1)))];
