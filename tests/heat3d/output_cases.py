@@ -4,7 +4,9 @@ import fcntl
 import os
 import pty
 import re
+import resource
 import select
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -117,6 +119,15 @@ def errors(bench):
         output = bench.run(words, ranks, status=2, env=env)
         ours = [line for line in output.errors.splitlines() if line.startswith("atoll-heat3d: ")]
         require(len(ours) == 1 and mentioned in ours[0], f"{output.what}\nprinted\n{output.errors}")
+    # Results are safe before the field is gathered and written, whatever ends that.
+    database, limit = bench.path("kept.db"), 400_000  # bytes of a file
+    words = ["-X", "50", "-Y", "50", "-Z", "50", "-N", "3", "--exchange", "none", "--results", database, "--dump", bench.path("dump.raw")]
+    job = subprocess.run([bench.heat3d, *words], capture_output=True, text=True, check=False,
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    require(job.returncode == -signal.SIGXFSZ, f"{job.returncode} {job.stderr}")
+    connection = sqlite3.connect(database)
+    require(connection.execute("SELECT count(*) FROM runs WHERE passed = 1").fetchone()[0] == 1, "the results are lost")
+    connection.close()
     # Standard output on a full disk, without the launcher in between.
     with open("/dev/full", "w", encoding="ascii") as full:
         job = subprocess.run([bench.heat3d, *small], stdout=full, stderr=subprocess.PIPE, text=True, check=False)

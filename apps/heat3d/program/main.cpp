@@ -56,12 +56,47 @@ void summarize(run_record& record, driver const& run, communicator& ranks) {
   record.mean = run.final_mean();
 }
 
+/// What `make` returns, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
+template <class Make>
+auto make_on_all(communicator& ranks, char const* what, Make make) {
+  decltype(make()) made;
+  bool failed = false;
+  try {
+    made = make();
+  } catch (std::bad_alloc const&) {
+    failed = true;
+  }
+  if (!ranks.any(failed)) return made;
+  if (ranks.rank() == 0) {
+    self.complain(std::string("memory does not suffice for ") + what +
+                  "; use a smaller domain or more hosts");
+  }
+  return decltype(make()){};
+}
+
 /// Gathers and writes what was asked for of the final field. Collective.
 bool write_field(options const& o, run_record const& record, communicator& ranks, backend const& engine,
                  block const& own, output_files& files, console const& out) {
   if (o.dump.empty() && o.slice.empty() && o.probes.empty()) return true;
-  std::vector<double> field(own.cells.cell_n());
-  engine.store(field);
+  struct fields {
+    std::vector<double> mine;
+    std::vector<double> whole;       ///< on rank 0, if it is wanted
+    std::vector<double> on_its_way;  ///< as much as that is at a time
+  };
+  auto const room = make_on_all(ranks, "the final field", [&] {
+    auto made = std::make_unique<fields>();
+    made->mine.resize(own.cells.cell_n());
+    if (ranks.rank() == 0 && !o.dump.empty()) {
+      made->whole.resize(o.physics.cell_n());
+      made->on_its_way.resize((ranks.size() + 1) * gather_window(ranks.size()));
+    }
+    return made;
+  });
+  if (!room) return false;
+  auto const release = [](std::vector<double>& values) { std::vector<double>().swap(values); };
+  release(room->on_its_way);  // there was room when all ranks could still be told
+  auto const& field = room->mine;
+  engine.store(room->mine);
   bool good = true;
   for (auto const& c : o.probes) {
     double value = 0;  // adding zeros changes no bit of the one value
@@ -74,11 +109,12 @@ bool write_field(options const& o, run_record const& record, communicator& ranks
     out.probe(c, value);
   }
   if (!o.dump.empty()) {
-    auto const whole = gather_field(o.physics.domain, record.grid, ranks, field);
+    gather_field(o.physics.domain, record.grid, ranks, field, room->whole, gather_window(ranks.size()));
     good = self.on_rank_0(ranks, [&] {
-      files.dump->write(whole.data(), whole.size() * sizeof(double));
+      files.dump->write(room->whole.data(), room->whole.size() * sizeof(double));
       files.dump->close();
     }) && good;
+    release(room->whole);
   }
   if (!o.slice.empty()) {
     auto const plane = gather_plane(o, record.grid, ranks, field);
@@ -104,29 +140,10 @@ std::unique_ptr<device_memory> make_device_memory(options const& o, block const&
   throw failure{"--backend " + o.backend + " needs an exchange of the library, such as rma"};
 }
 
-/// What `make` returns, or nothing on every rank when one of them has no memory for it; rank 0 has said so.
-template <class Make>
-auto make_on_all(communicator& ranks, char const* what, Make make) {
-  decltype(make()) made;
-  bool failed = false;
-  try {
-    made = make();
-  } catch (std::bad_alloc const&) {
-    failed = true;
-  }
-  if (!ranks.any(failed)) return made;
-  if (ranks.rank() == 0) {
-    self.complain(std::string("memory does not suffice for ") + what +
-                  "; use a smaller domain or more hosts");
-  }
-  return decltype(make()){};
-}
-
 /// The back end, or nothing on every rank.
-std::unique_ptr<backend> make_engine(options const& o, block const& own, communicator& ranks,
-                                     device_memory* device) {
-  auto const grid = o.grid.value_or(choose_grid(o.physics.domain, ranks.size()));
-  auto const problem = memory_problem(o.physics.domain, grid, ranks, device != nullptr);
+std::unique_ptr<backend> make_engine(options const& o, process_grid const& grid, block const& own,
+                                     communicator& ranks, device_memory* device) {
+  auto const problem = memory_problem(o.physics.domain, grid, ranks, device != nullptr, gathered_bytes(o));
   if (ranks.any(problem.has_value())) {
     if (problem) self.complain(*problem);
     return nullptr;
@@ -182,7 +199,7 @@ int simulate(options const& o, communicator& ranks) {
   apps::core_watch const cores;
   auto const own = make_block(o.physics.domain, grid, ranks.rank());
   auto const device = make_device_memory(o, own, ranks);
-  auto const engine = make_engine(o, own, ranks, device.get());
+  auto const engine = make_engine(o, grid, own, ranks, device.get());
   if (!engine) return 2;
   auto const moves = make_exchange(o, own, ranks, *engine, device.get());
   if (!moves) return 2;
@@ -231,13 +248,14 @@ int simulate(options const& o, communicator& ranks) {
   }
 
   out.summary(record, run.phases(), engine->bytes_per_cell());
-  bool good = write_field(o, record, ranks, *engine, own, files, out);
-  out.checks(record);
-  good = self.on_rank_0(ranks, [&] {
+  // What took the time of the run first: the field takes memory, and may take more than there is.
+  bool good = self.on_rank_0(ranks, [&] {
     if (files.times) write_times(*files.times, record);
     if (files.results) files.results->add(record);
-    console::flush();
-  }) && good;
+  });
+  good = write_field(o, record, ranks, *engine, own, files, out) && good;
+  out.checks(record);
+  good = self.on_rank_0(ranks, [] { console::flush(); }) && good;
   if (!good) return 2;
   return record.checked && !record.passed ? 1 : 0;
 }

@@ -13,10 +13,10 @@ constexpr double bytes_per_cell_on_device = 8;  // these only
 }  // namespace
 
 std::optional<std::string> memory_problem(triple const& domain, process_grid const& grid, communicator& ranks,
-                                          bool fields_on_device) {
+                                          bool fields_on_device, double gathered) {
   double const mine = apps::number_of(apps::host_name());
   auto const hosts = ranks.gather({&mine, 1});
-  double needed = 0;
+  double needed = gathered;  // rank 0 is the one that compares
   int here = 0;
   for (int r = 0; r < static_cast<int>(hosts.size()); ++r) {
     if (hosts[r].front() != mine) continue;
@@ -25,9 +25,10 @@ std::optional<std::string> memory_problem(triple const& domain, process_grid con
     ++here;
   }
   if (ranks.rank() != 0) return std::nullopt;
-  return apps::memory_shortage(
-      "the fields of " + std::to_string(here) + (here == 1 ? " rank" : " ranks") + " on this host", needed,
-      "a smaller domain or more hosts");
+  return apps::memory_shortage("the fields of " + std::to_string(here) + (here == 1 ? " rank" : " ranks") +
+                                   " on this host" +
+                                   (gathered > 0 ? ", with what rank 0 gathers for --dump or --slice," : ""),
+                               needed, "a smaller domain or more hosts");
 }
 
 int device_n(device_memory const& mine, communicator& ranks) {

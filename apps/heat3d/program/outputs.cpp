@@ -43,23 +43,47 @@ void write_times(output_file& file, run_record const& record) {
   file.close();
 }
 
-std::vector<double> gather_field(triple const& domain, process_grid const& grid, communicator& ranks,
-                                 std::span<double const> field) {
-  auto const parts = ranks.gather(field);
-  std::vector<double> whole;
-  if (ranks.rank() != 0) return whole;
-  whole.resize(domain[0] * domain[1] * domain[2]);
-  for (int r = 0; r < ranks.size(); ++r) {
-    auto const cells = make_block(domain, grid, r).cells;
-    auto const* from = parts[r].data();
-    for (auto z = cells.low[2]; z < cells.high[2]; ++z) {
-      for (auto y = cells.low[1]; y < cells.high[1]; ++y) {
-        std::copy_n(from, cells.extent()[0], whole.data() + position(domain, cells.low[0], y, z));
-        from += cells.extent()[0];
+double gathered_bytes(options const& o) {
+  auto const& n = o.physics.domain;
+  auto const cells = static_cast<double>(o.physics.cell_n());
+  auto const of_plane = cells / static_cast<double>(n[o.slice_axis[0] - 'x']);
+  constexpr double parts_and_plane = 2;
+  // One after the other.
+  return sizeof(double) *
+         std::max(o.dump.empty() ? 0 : cells, o.slice.empty() ? 0 : parts_and_plane * of_plane);
+}
+
+std::int64_t gather_window(int ranks) {
+  constexpr std::int64_t all = 8 << 20;
+  return std::clamp<std::int64_t>(all / ranks, 1 << 10, 1 << 16);
+}
+
+void gather_field(triple const& domain, process_grid const& grid, communicator& ranks,
+                  std::span<double const> field, std::span<double> whole, std::int64_t window) {
+  auto const cells_of = [&](int r) { return make_block(domain, grid, r).cells; };
+  std::int64_t longest = 0;
+  for (int r = 0; r < ranks.size(); ++r) longest = std::max(longest, cells_of(r).cell_n());
+  for (std::int64_t from = 0; from < longest; from += window) {
+    auto const size = static_cast<std::int64_t>(field.size());
+    auto const shown = std::clamp<std::int64_t>(size - from, 0, window);
+    auto const parts = ranks.gather(field.subspan(std::min(from, size), shown));
+    for (int r = 0; r < static_cast<int>(parts.size()); ++r) {
+      auto const& part = parts[r];
+      auto const cells = cells_of(r);
+      auto const nx = cells.extent()[0];
+      auto const ny = cells.extent()[1];
+      // Row by row: a window may begin and end inside of one.
+      for (std::int64_t done = 0; done < static_cast<std::int64_t>(part.size());) {
+        auto const at = from + done;
+        auto const x = at % nx;
+        auto const count = std::min(nx - x, static_cast<std::int64_t>(part.size()) - done);
+        auto const to =
+            position(domain, cells.low[0] + x, cells.low[1] + at / nx % ny, cells.low[2] + at / nx / ny);
+        std::copy_n(part.data() + done, count, whole.data() + to);
+        done += count;
       }
     }
   }
-  return whole;
 }
 
 plane gather_plane(options const& o, process_grid const& grid, communicator& ranks,

@@ -31,9 +31,16 @@ struct output_files {
 /// "step,max_s,rank0_s" and a row for each step.
 void write_times(output_file& file, run_record const& record);
 
-/// Gathers the whole field to rank 0, x fastest. Collective; empty on other ranks.
-std::vector<double> gather_field(triple const& domain, process_grid const& grid, communicator& ranks,
-                                 std::span<double const> field);
+/// Bytes that rank 0 needs for what it gathers of the final field.
+double gathered_bytes(options const& o);
+
+/// Cells of each rank that gather_field() takes at a time: 64 MiB of all together.
+std::int64_t gather_window(int ranks);
+
+/// Gathers the whole field to rank 0, x fastest, where `whole` has room for it. It comes in windows of so many cells
+/// of each rank, which are all that is in memory twice. Collective.
+void gather_field(triple const& domain, process_grid const& grid, communicator& ranks,
+                  std::span<double const> field, std::span<double> whole, std::int64_t window);
 
 /// A plane of the field, gathered to rank 0.
 struct plane {
