@@ -83,7 +83,12 @@ TEST(options, mistakes_are_one_line_that_names_them) {
       {{"--exchange", "device"}, "only --backend cuda has"},
       {{"--probe", "200,0,0"}, "outside 0 to 199"},
       {{"--slice-axis", "w"}, "--slice-axis"},
-      {{"--slice-index", "200"}, "--slice-index"},
+      {{"--slice", "x.png", "--slice-index", "200"}, "--slice-index 200 is outside"},
+      {{"--slice-axis", "x"}, "--slice-axis: does nothing without --slice"},
+      {{"--slice-index", "2"}, "--slice-index: does nothing without --slice"},
+      {{"--mode", "1,2,3"}, "--mode: does nothing without --init eigenmode"},
+      {{"--amplitude", "2", "--init", "uniform"}, "--amplitude: does nothing without --init eigenmode"},
+      {{"-N", "9", "--stop-after", "11"}, "--stop-after 11: -N 9 has no more than 10 updates"},
       {{"--reduce-interval", "0"}, "--reduce-interval"},
   };
   for (auto const& m : mistakes) {
@@ -91,6 +96,12 @@ TEST(options, mistakes_are_one_line_that_names_them) {
     EXPECT_NE(p.error.find(m.mentioned), std::string::npos) << m.words[0] << ": " << p.error;
     EXPECT_EQ(p.error.find('\n'), std::string::npos) << p.error;
   }
+}
+
+TEST(options, all_updates_may_be_asked_for) {
+  auto const p = parse({"-N", "9", "--stop-after", "10"});
+  EXPECT_EQ(p.error, "");
+  EXPECT_EQ(p.value.physics.update_n(), 10);
 }
 
 TEST(options, many_steps_at_once_are_for_devices) {

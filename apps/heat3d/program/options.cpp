@@ -55,6 +55,10 @@ std::string contradiction(options const& o) {
              " is outside 0 to " + std::to_string(p.domain[d] - 1);
     }
   }
+  if (p.stop_after > p.last_step + 1) {
+    return "--stop-after " + std::to_string(p.stop_after) + ": -N " + std::to_string(p.last_step) +
+           " has no more than " + std::to_string(p.last_step + 1) + " updates";
+  }
   auto const axis = o.slice_axis[0] - 'x';
   if (o.slice_index >= p.domain[axis]) {
     return "--slice-index " + std::to_string(o.slice_index) + " is outside 0 to " +
@@ -112,8 +116,10 @@ parsed parse_options(int argc, char const* const* argv) {
   physics->add_option("--init", start, "Initial field")
       ->check(CLI::IsMember({"uniform", "eigenmode"}))
       ->capture_default_str();
-  physics->add_option("--mode", mode, "Half waves kx,ky,kz of the eigenmode (1,1,1)");
-  physics->add_option("--amplitude", p.amplitude, "Amplitude of the eigenmode")->capture_default_str();
+  auto const* const with_mode =
+      physics->add_option("--mode", mode, "Half waves kx,ky,kz of the eigenmode (1,1,1)");
+  auto const* const with_amplitude =
+      physics->add_option("--amplitude", p.amplitude, "Amplitude of the eigenmode")->capture_default_str();
 
   auto* const run = app.add_option_group("Run");
   run->add_option("--grid", grid, "Ranks per direction nx,ny,nz (chosen from the number of ranks)");
@@ -138,11 +144,13 @@ parsed parse_options(int argc, char const* const* argv) {
   output->add_option("--results", o.results, "Add configuration, step times and checks to this SQLite file");
   output->add_option("--times", o.times, "Write the duration of each step to this CSV file");
   output->add_option("--slice", o.slice, "Draw a plane of the final field to this PNG file");
-  output->add_option("--slice-axis", o.slice_axis, "Direction that the plane is normal to")
-      ->check(CLI::IsMember({"x", "y", "z"}))
-      ->capture_default_str();
-  output->add_option("--slice-index", o.slice_index, "Cell index of the plane (the middle)")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}));
+  auto const* const with_axis =
+      output->add_option("--slice-axis", o.slice_axis, "Direction that the plane is normal to")
+          ->check(CLI::IsMember({"x", "y", "z"}))
+          ->capture_default_str();
+  auto const* const with_index =
+      output->add_option("--slice-index", o.slice_index, "Cell index of the plane (the middle)")
+          ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}));
   output->add_option("--dump", o.dump, "Write the final field to this file: raw doubles, x fastest");
   output->add_option("--probe", o.probe_words, "Print the final value of cell x,y,z; may be repeated")
       ->expected(1)
@@ -170,6 +178,15 @@ parsed parse_options(int argc, char const* const* argv) {
   for (auto const& word : o.probe_words) {
     read("--probe", word, 0, [&](triple const& t) { o.probes.push_back(t); });
   }
+  // Nobody would see that they do nothing.
+  auto const require = [&](CLI::Option const* given, bool met, char const* what) {
+    if (given->count() > 0 && !met && result.error.empty())
+      result.error = given->get_name() + ": does nothing without " + what;
+  };
+  require(with_mode, p.start == initial::eigenmode, "--init eigenmode");
+  require(with_amplitude, p.start == initial::eigenmode, "--init eigenmode");
+  require(with_axis, !o.slice.empty(), "--slice FILE");
+  require(with_index, !o.slice.empty(), "--slice FILE");
   if (result.error.empty()) result.error = contradiction(o);
   return result;
 }
