@@ -17,6 +17,11 @@
 int main(int argc, char** argv) {
   upcxx::init();
   int const per_rank = argc > 1 ? std::atoi(argv[1]) : 100000;
+  if (per_rank < 1) {
+    if (upcxx::rank_me() == 0) std::fprintf(stderr, "samplesort: a rank takes at least 1 number\n");
+    upcxx::finalize();
+    return 2;
+  }
   auto const me = static_cast<std::size_t>(upcxx::rank_me());
   auto const ranks = static_cast<std::size_t>(upcxx::rank_n());
 

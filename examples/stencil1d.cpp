@@ -23,6 +23,11 @@ int main(int argc, char** argv) {
   int const steps = argc > 2 ? std::atoi(argv[2]) : 2000;
   int const me = upcxx::rank_me();
   int const ranks = upcxx::rank_n();
+  if (cells < 2) {
+    if (me == 0) std::fprintf(stderr, "stencil1d: a rank takes at least 2 cells\n");
+    upcxx::finalize();
+    return 2;
+  }
   int const left = me > 0 ? me - 1 : -1;
   int const right = me + 1 < ranks ? me + 1 : -1;
   int const neighbours = (left >= 0 ? 1 : 0) + (right >= 0 ? 1 : 0);
