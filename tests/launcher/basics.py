@@ -1,6 +1,7 @@
 """What every job has: ranks that know each other, descriptors, hosts that are simulated, cores."""
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -162,6 +163,13 @@ class Basics(LauncherTest):
         folder, name = os.path.split(PROGRAM)
         got = self.run_job("-n", 1, name, "ranks", cwd=folder)
         self.assertEqual(got.status, 0, got)
+
+    def test_words_of_the_program_arrive_as_they_are(self):
+        words = ["[1,2]", "[]", "[a b]", "-n", "--", "{x,y}", "", "--help", "a=[1,2]"]
+        got = self.run_job("-n", 1, "printf", "<%s>\n", *words)
+        self.assertEqual((got.status, got.out), (0, "".join(f"<{word}>\n" for word in words)), got)
+        shown = self.run_job("-n", 1, "--show", "printf", *words)
+        self.assertEqual(shlex.split(shown.out)[-len(words):], words, shown)
 
     def test_binding_to_cores(self):
         cores = sorted(os.sched_getaffinity(0))

@@ -96,8 +96,9 @@ option_word read_option(std::string const& word) {
   return {word, nullptr, std::nullopt};
 }
 
-/// What stands before the program, each option in one spelling, then "--" and what follows.
-std::vector<std::string> normalise(int argc, char** argv) {
+/// What stands before the program, each option in one spelling. The program and its words are not for CLI11, which would take "[a,b]" for a list: they go
+/// to `program` as they are.
+std::vector<std::string> normalise(int argc, char** argv, std::vector<std::string>& program) {
   std::vector<std::string> words;
   std::vector<std::string> given;  ///< options with values
   int at = 1;
@@ -130,8 +131,7 @@ std::vector<std::string> normalise(int argc, char** argv) {
     words.push_back(ours);
     words.push_back(*one.value);
   }
-  words.emplace_back("--");
-  for (; at < argc; ++at) words.emplace_back(argv[at]);
+  program.assign(argv + at, argv + argc);
   return words;
 }
 
@@ -191,8 +191,6 @@ void declare_options(CLI::App& app, command_line& line) {
   app.add_flag("--localhost", line.localhost,
                "all ranks are on this host, whatever -N and an allocation of Slurm say");
   app.add_option("--ssh-servers", line.servers, "another name of --hosts")->group("");
-  app.add_option("program", line.words, "program and its arguments")->group("");
-  app.positionals_at_end();
 }
 
 }  // namespace
@@ -203,7 +201,7 @@ std::optional<command_line> read_command_line(int argc, char** argv) {
   app.footer(footer);
   app.formatter(std::make_shared<with_program>());
   declare_options(app, line);
-  auto normal = normalise(argc, argv);
+  auto normal = normalise(argc, argv, line.words);
   std::reverse(normal.begin(), normal.end());
   try {
     app.parse(normal);
