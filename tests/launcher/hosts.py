@@ -142,8 +142,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         forwarded = {words[i + 1] for i, word in enumerate(words) if word == "-x"}
         self.assertLessEqual({"MINE", "UPCXX_SHARED_HEAP_SIZE", "UPCXX_OTHER", "PATH"}, forwarded)
         self.assertFalse(forwarded & {"PRIVATE", "PMIX_RANK", "ATOLL_JOB", "HOME"})
-        with open(self.told, encoding="utf-8") as file:
-            text = file.read()
+        text = self.all_told()
         self.assertIn("\nMINE=a b\n", text)
         self.assertNotIn("PMIX_RANK", text)
 
@@ -161,14 +160,44 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.assertEqual(self.start("--hosts", "a,b", PROGRAM).stdout, "one two\nthree four\n")
         self.assertEqual(self.start("--hosts", "a,b", "--tag", PROGRAM).stdout, "[0] one two\n[1] three four\n")
 
+    def test_lines_stay_whole_where_both_streams_go_to_one_file(self):
+        lines = {"x" * (i % 150) + f" {i}" for i in range(2000)}
+        writes = """import os
+for i in range(2000):
+    for stream, tag in ((1, "[1,0]<stdout>:"), (2, "[1,1]<stderr>:")): os.write(stream, (TAGS * tag + "x" * (i % 150) + f" {i}\\n").encode())"""
+        for name, tags in (("mpirun", 1), ("srun", 0)):
+            with self.subTest(name=name):
+                self.install(name, act=f"exec {sys.executable} -c '{writes.replace('TAGS', str(tags))}'")
+                job = subprocess.Popen([ATOLL, "run", "--launcher", name, "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                self.wait_until_told()
+                time.sleep(0.5)  # nobody reads yet, and then slowly
+                text = b""
+                while some := os.read(job.stdout.fileno(), 5000):
+                    text += some
+                job.stdout.close()
+                self.assertEqual(job.wait(PATIENCE), 0)
+                got = text.decode().splitlines()[1:]
+                self.assertEqual(([line for line in got if line not in lines][:3], len(got)), ([], 2 * len(lines)))
+                os.remove(self.told)
+
+    def test_time_limit_where_nobody_reads_the_errors(self):
+        self.install("mpirun", **self.hangs("{ /usr/bin/seq 1000000 >&2 & }"))
+        job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", "--timeout", "1", PROGRAM], env={"PATH": self.folder}, stdin=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+        self.addCleanup(job.kill)
+        self.wait_until_told("\nended\n")
+        _, errors = job.communicate(timeout=PATIENCE)
+        self.assertEqual(job.returncode, 124)
+        self.assertIn("the time is up", errors)
+
     def test_nobody_reads_the_output(self):
         self.install("mpirun", act=f"trap 'echo ended >> {self.told}; exit 5' TERM; while :; do echo '[1,0]<stdout>:words'; /bin/sleep 0.01; done")
         job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.assertEqual(job.stdout.readline(), b"words\n")
         job.stdout.close()
         self.assertEqual(job.wait(PATIENCE), 128 + signal.SIGPIPE)
-        with open(self.told, encoding="utf-8") as file:
-            self.assertTrue(file.read().endswith("ended\n"))
+        self.assertTrue(self.all_told().endswith("ended\n"))
 
     def test_output_that_cannot_be_written(self):
         for act in ("trap 'exit 5' TERM; while :; do echo '[1,0]<stdout>:words'; /bin/sleep 0.01; done", "echo '[1,0]<stdout>:words'; exit 0"):
@@ -214,16 +243,21 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         self.wait_until_told()
         job.terminate()
         self.assertEqual(job.wait(PATIENCE), 128 + signal.SIGTERM)
-        with open(self.told, encoding="utf-8") as file:
-            self.assertTrue(file.read().endswith("ended\n"))
+        self.assertTrue(self.all_told().endswith("ended\n"))
 
     def hangs(self, first="true"):
         """A launcher that tells when it is asked to end, from when it has told what it was told, not when a terminal kills it."""
         return {"before": f"{first}; trap 'echo ended >> {self.told}; exit 5' TERM", "act": "while :; do /bin/sleep 0.05; done"}
 
-    def wait_until_told(self):
-        while not os.path.exists(self.told):
+    def wait_until_told(self, words=""):
+        deadline = time.monotonic() + PATIENCE
+        while not os.path.exists(self.told) or words not in self.all_told():
+            self.assertLess(time.monotonic(), deadline, f"the launcher does not tell: {words}")
             time.sleep(0.01)
+
+    def all_told(self):
+        with open(self.told, encoding="utf-8") as file:
+            return file.read()
 
     def quit_job(self, by_terminal=False):
         """Sends SIGQUIT to a job by mpirun as it runs; what it said."""
@@ -248,8 +282,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             with self.subTest(by_terminal=by_terminal):
                 self.install("mpirun", **self.hangs(f"""case "$*" in *' picture '*) echo "$@" $ATOLL_CLUSTER_JOB > {asked}; exit 0 ;; esac"""))
                 self.assertNotIn("has failed", self.quit_job(by_terminal))
-                with open(self.told, encoding="utf-8") as file:
-                    self.assertIn("\nended\n", file.read())
+                self.assertIn("\nended\n", self.all_told())
                 with open(asked, encoding="utf-8") as file:
                     words = file.read().split()
                 self.assertEqual((words[:4], words[-4:-2]), (["--host", "a:1", "-n", "1"], [os.path.realpath(ATOLL), "picture"]))
@@ -278,8 +311,7 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
     def test_verbose_tells_the_name_for_picture(self):
         self.install("mpirun")
         said = re.search("^atoll run: job ([0-9a-f]{16}), as `atoll picture` knows it$", self.start("-v", "--hosts", "a", PROGRAM).stderr, flags=re.M)
-        with open(self.told, encoding="utf-8") as file:
-            self.assertIn(f"\nATOLL_CLUSTER_JOB={said[1]}\n", file.read())
+        self.assertIn(f"\nATOLL_CLUSTER_JOB={said[1]}\n", self.all_told())
 
     def test_picture_without_a_job(self):
         got = subprocess.run([ATOLL, "picture", "0" * 16], text=True, capture_output=True, check=False)

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,13 +39,6 @@ using namespace std::chrono_literals;
 constexpr auto grace = 1s;
 constexpr auto look_for_programs_every = 250ms;
 constexpr auto missed_for = 1s;  ///< a rank, before that is told
-
-bool same_file(int a, int b) {
-  struct stat one {};
-  struct stat other {};
-  return ::fstat(a, &one) == 0 && ::fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
-         one.st_ino == other.st_ino;
-}
 
 }  // namespace
 

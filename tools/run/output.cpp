@@ -1,6 +1,7 @@
 #include "run/output.hpp"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,6 +71,13 @@ void sink::flush() {
     text_.erase(0, written_);
     written_ = 0;
   }
+}
+
+bool same_file(int a, int b) {
+  struct stat one {};
+  struct stat other {};
+  return ::fstat(a, &one) == 0 && ::fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
 }
 
 std::string lost_output(sink const& output) {

@@ -47,6 +47,9 @@ class sink {
   int failure_ = 0;
 };
 
+/// Whether two descriptors write into one file, pipe or terminal: then one sink is for both, as two would cut each other's lines.
+bool same_file(int a, int b);
+
 /// What the user hears when standard output has a failure(): a line.
 std::string lost_output(sink const& output);
 

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -69,22 +68,18 @@ class watch {
     while (!over()) step();
     // Agents (ssh) that lead to that host would wait for it for ever.
     if (host_is_lost_) end_children(own_children);
-    if (output_.out.failure() != 0) {
-      std::fputs(lost_output(output_.out).c_str(), stderr);
-      if (status_ == 0) status_ = 1;
-    }
     return status_;
   }
 
  private:
   struct stream {
-    stream(watch& job, int to)
+    stream(watch& job, sink& to)
         : out(to),
           lines(job.plan_.start.tagged ? job.plan_.by.tags : tag_style::none, job.options_.tag,
                 [&job, this](std::string_view line) { job.pass_on(*this, line); }) {}
 
     os::unique_fd end;
-    sink out;
+    sink& out;
     tagged_lines lines;
   };
 
@@ -92,11 +87,25 @@ class watch {
   /// Is the launcher in a group of its own, so that terminals tell it nothing?
   [[nodiscard]] bool is_apart() const { return is_slurm() || under_nohup_; }
   [[nodiscard]] bool over() const {
-    return pid_ < 0 && !output_.end && !errors_.end && (written() || given_up_);
+    return pid_ < 0 && !ranks_output_.end && !ranks_errors_.end && (written() || given_up_);
   }
   [[nodiscard]] bool written() const {
-    auto const done = [](stream const& s) { return s.out.empty() || s.out.broken(); };
+    auto const done = [](sink const& s) { return s.empty() || s.broken(); };
     return done(output_) && done(errors_);
+  }
+  /// Never waits for who reads it.
+  void tell(std::string const& text) {
+    messages_.add(text);
+    flush();
+  }
+  void flush() {
+    output_.flush();
+    errors_.flush();
+  }
+
+  /// Else the launcher has our standard output for itself. Two that write into one file would cut each other's lines.
+  [[nodiscard]] bool passes_on_output() const {
+    return plan_.start.tagged || (&messages_ == &output_ && plan_.start.ranks != 1);
   }
 
   void start() {
@@ -111,7 +120,7 @@ class watch {
       // A launcher that is told so ends its ranks.
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != us) ::_exit(1);
-      if (plan_.start.tagged) ::dup2(output.writing.get(), STDOUT_FILENO);
+      if (passes_on_output()) ::dup2(output.writing.get(), STDOUT_FILENO);
       ::dup2(errors.writing.get(), STDERR_FILENO);
       ::dup2(input_.descriptor_for(0), STDIN_FILENO);
       forget_signals();
@@ -123,8 +132,8 @@ class watch {
       ::_exit(exit_status::not_found);
     }
     if (is_apart()) ::setpgid(pid_, pid_);
-    output_.end = std::move(output.reading);
-    errors_.end = std::move(errors.reading);
+    ranks_output_.end = std::move(output.reading);
+    ranks_errors_.end = std::move(errors.reading);
     input_.ranks_started();
   }
 
@@ -132,25 +141,30 @@ class watch {
     std::array<pollfd, 6> all{};
     for (pollfd& each : all) each.fd = -1;
     all[0] = {signals_.get(), POLLIN, 0};
-    std::size_t n = 1;
-    for (stream const* each : {&output_, &errors_}) {
-      if (!each->out.full()) all[n] = {each->end.get(), POLLIN, 0};
-      if (!each->out.empty()) all[n + 2] = {each->out.descriptor(), POLLOUT, 0};
-      ++n;
-    }
+    if (!ranks_output_.out.full()) all[1] = {ranks_output_.end.get(), POLLIN, 0};
+    if (!ranks_errors_.out.full()) all[2] = {ranks_errors_.end.get(), POLLIN, 0};
+    if (!output_.empty()) all[3] = {output_.descriptor(), POLLOUT, 0};
+    if (!errors_.empty()) all[4] = {errors_.descriptor(), POLLOUT, 0};
     bool const reads = input_.active() && input_.wants_input();
     if (reads) all[5] = {STDIN_FILENO, POLLIN, 0};
     ::poll(all.data(), all.size(), poll_limit());
-    if (all[1].revents != 0) read(output_);
-    if (all[2].revents != 0) read(errors_);
+    if (all[1].revents != 0) read(ranks_output_);
+    if (all[2].revents != 0) read(ranks_errors_);
     if (input_.active()) input_.work(reads && all[5].revents != 0);
     if (all[0].revents != 0) take_signals();
-    output_.out.flush();
-    errors_.out.flush();
-    // `| head`: nobody listens any more.
-    if (output_.out.broken()) end_now(output_.out.failure() != 0 ? 1 : exit_status::signal_base + SIGPIPE);
+    flush();
+    if (output_.broken()) end_without_output();
     if (looks() && clock::now() >= look_at_) look_at_agents();
     if (end_at_ && clock::now() >= *end_at_) time_is_up();
+  }
+
+  void end_without_output() {
+    if (output_.failure() == 0) {
+      end_now(exit_status::signal_base + SIGPIPE);  // `| head`: nobody listens any more
+      return;
+    }
+    if (!std::exchange(told_lost_output_, true)) tell(lost_output(output_));
+    end_now(1);
   }
 
   [[nodiscard]] bool looks() const {
@@ -162,11 +176,10 @@ class watch {
     std::string const hosts = agents_->ended_hosts(pid_);
     missing_looks_ = hosts.empty() ? 0 : missing_looks_ - 1;
     if (hosts.empty() || missing_looks_ > 0) return;
-    std::fprintf(
-        stderr,
+    tell(format(
         "atoll run: all ranks of %s have ended without having come to upcxx::init(), in which the others "
         "wait; the job ends\n",
-        hosts.c_str());
+        hosts.c_str()));
     end_now(1);
   }
 
@@ -176,7 +189,7 @@ class watch {
     if (!agents_->wanted() || end_at_chosen_) return;
     auto const failure = agents_->look(pid_);
     if (!failure) return;
-    std::fprintf(stderr, "atoll run: %s; Hydra would wait for it, so the job ends\n", failure->c_str());
+    tell(format("atoll run: %s; Hydra would wait for it, so the job ends\n", failure->c_str()));
     end_now(1);
   }
 
@@ -254,7 +267,7 @@ class watch {
 
   /// What ranks are doing is said before they end.
   void ask_ranks() {
-    std::fprintf(stderr, "atoll run: got SIGQUIT: what ranks are doing, before all are ended\n");
+    tell("atoll run: got SIGQUIT: what ranks are doing, before all are ended\n");
     end_in_a_while(exit_status::signal_base + SIGQUIT);
     if (ask_keepers(plan_.id) > 0) {
       end_at_ = clock::now() + pictures_take;
@@ -276,9 +289,8 @@ class watch {
     if (asker_ > 0 && ::waitpid(asker_, &how, WNOHANG) == asker_) {
       asker_ = -1;
       if (how != 0)
-        std::fprintf(stderr,
-                     "atoll run: nobody can be asked what ranks are doing: `%s ... picture` has failed\n",
-                     plan_.asking[0].c_str());
+        tell(format("atoll run: nobody can be asked what ranks are doing: `%s ... picture` has failed\n",
+                    plan_.asking[0].c_str()));
       end_at_ = clock::now() + (how == 0 ? pictures_take : milliseconds(0));
     }
     if (pid_ < 0 || ::waitpid(pid_, &how, WNOHANG) != pid_) return;
@@ -287,7 +299,7 @@ class watch {
       status_ = WIFEXITED(how) ? WEXITSTATUS(how) : exit_status::signal_base + WTERMSIG(how);
     end_at_.reset();
     // Whoever still holds our pipes is no part of the job.
-    for (stream* each : {&output_, &errors_}) {
+    for (stream* each : {&ranks_output_, &ranks_errors_}) {
       if (!each->end) continue;
       ::fcntl(each->end.get(), F_SETFL, O_NONBLOCK);
       while (each->end) {
@@ -325,7 +337,7 @@ class watch {
       end_at_ = clock::now() + patience;
       return;
     }
-    std::fprintf(stderr, "atoll run: the time is up (--timeout): ending all ranks\n");
+    tell("atoll run: the time is up (--timeout): ending all ranks\n");
     end_in_a_while(exit_status::timeout);
     end_at_ = clock::now() + pictures_take;
   }
@@ -337,8 +349,11 @@ class watch {
   ::pid_t pid_ = -1;
   ::pid_t asker_ = -1;  ///< asks what ranks are doing
   input_relay input_;
-  stream output_{*this, STDOUT_FILENO};
-  stream errors_{*this, STDERR_FILENO};
+  sink output_{STDOUT_FILENO};
+  sink errors_{STDERR_FILENO};
+  sink& messages_ = same_file(STDOUT_FILENO, STDERR_FILENO) ? output_ : errors_;
+  stream ranks_output_{*this, output_};
+  stream ranks_errors_{*this, messages_};
   int status_ = 0;
   std::optional<hydra_agents> agents_;  ///< of Hydra, until all hosts have answered
   clock::time_point look_at_;
@@ -347,6 +362,7 @@ class watch {
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
   bool killed_ = false;         ///< the next signal to the launcher is SIGKILL
   bool host_is_lost_ = false;
+  bool told_lost_output_ = false;
   bool given_up_ = false;  ///< nobody shall wait for who reads our output
 };
 
