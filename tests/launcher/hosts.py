@@ -225,6 +225,19 @@ for i in range(2000):
         self.install("mpirun", act="echo 'atoll: host a: host b (rank 1) is lost: nothing has been heard of it for 7.0 s' >&2; exec /bin/sleep 600")
         self.start("--hosts", "a,b", PROGRAM, status=1)
 
+    def test_status_of_a_launcher_whose_output_is_not_read(self):
+        self.install("mpirun", act="i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo \"[1,0]<stdout>:$i and more words for it\"; done; exit 3")
+        for end in (lambda job: job.send_signal(signal.SIGINT), lambda job: job.stdout.close()):
+            job = subprocess.Popen([ATOLL, "run", "--hosts", "a,b", PROGRAM], env={"PATH": self.folder}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.addCleanup(job.kill)
+            self.wait_until_told()
+            self.wait_for_end_of_children(job)
+            end(job)
+            self.assertEqual(job.wait(PATIENCE), 3)
+            job.stdout.close()
+            os.remove(self.told)
+
     def test_hydra_waits_for_a_host_without_a_way(self):
         # It does not look at agents that have ended.
         self.install("mpiexec.hydra", act="/bin/sleep 20 & (exit 255) & exec /bin/sleep 60")
@@ -253,6 +266,15 @@ for i in range(2000):
         deadline = time.monotonic() + PATIENCE
         while not os.path.exists(self.told) or words not in self.all_told():
             self.assertLess(time.monotonic(), deadline, f"the launcher does not tell: {words}")
+            time.sleep(0.01)
+
+    def wait_for_end_of_children(self, job):
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with open(f"/proc/{job.pid}/task/{job.pid}/children", encoding="ascii") as file:
+                if not file.read():
+                    return
+            self.assertLess(time.monotonic(), deadline, "the launcher does not end")
             time.sleep(0.01)
 
     def all_told(self):

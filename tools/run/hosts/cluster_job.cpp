@@ -310,6 +310,8 @@ class watch {
       each->lines.finish();
       each->end.reset();
     }
+    // Whatever becomes of its output.
+    if (status_ != 0) end_at_chosen_ = true;
   }
 
   /// The launcher has some time to end the job.
