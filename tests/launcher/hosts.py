@@ -225,6 +225,12 @@ for i in range(2000):
         self.install("mpirun", act="echo 'atoll: host a: host b (rank 1) is lost: nothing has been heard of it for 7.0 s' >&2; exec /bin/sleep 600")
         self.start("--hosts", "a,b", PROGRAM, status=1)
 
+    def test_what_stands_in_a_log_is_no_news(self):
+        for name, launcher, tag, line in (("mpirun", "mpirun", "[1,0]<stdout>:", "atoll: host a: host b (rank 1) is lost: nothing has been heard of it"),
+                                          ("mpiexec.hydra", "hydra", "<atoll:0>", "HYDU_create_process: execvp error on file ./old (No such file)")):
+            self.install(name, act=f"echo '{tag}{line}'; /bin/sleep 0.3; exit 0")
+            self.assertEqual(self.start("--launcher", launcher, "--hosts", "a,b", PROGRAM).stdout, f"{line}\n")
+
     def test_status_of_a_launcher_whose_output_is_not_read(self):
         self.install("mpirun", act="i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo \"[1,0]<stdout>:$i and more words for it\"; done; exit 3")
         for end in (lambda job: job.send_signal(signal.SIGINT), lambda job: job.stdout.close()):

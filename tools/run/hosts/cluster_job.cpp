@@ -219,19 +219,22 @@ class watch {
 
   void pass_on(stream& from, std::string_view line) {
     from.out.add(line);
+    if (&from == &ranks_errors_) look_for_signs(line);
+  }
+
+  /// In what comes by standard error: what stands in a program's output, an old log for one, is no news.
+  void look_for_signs(std::string_view line) {
+    auto const has = [line](std::string_view words) { return line.find(words) != std::string_view::npos; };
     // Hydra tells, and has the other ranks wait for one that will never come.
-    if (plan_.by.kind == launcher_kind::hydra && line.find("execvp error on file ") != std::string_view::npos)
+    if (plan_.by.kind == launcher_kind::hydra && has("execvp error on file "))
       end_in_a_while(exit_status::not_found);
     // What rank 0 says, as nobody has come out of init yet.
-    if (agents_ && missing_looks_ == 0 &&
-        line.find("the other ranks have been waited for") != std::string_view::npos) {
+    if (agents_ && missing_looks_ == 0 && has("the other ranks have been waited for")) {
       missing_looks_ = 3;
       look_at_ = clock::now();
     }
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
-    if (line.find("atoll: host ") == std::string_view::npos ||
-        line.find(" is lost: ") == std::string_view::npos)
-      return;
+    if (!has("atoll: host ") || !has(" is lost: ")) return;
     host_is_lost_ = true;
     // mpirun has begun to end the job: being told so once more it ends itself by a signal, in many words.
     killed_ = killed_ || plan_.by.kind == launcher_kind::openmpi;
