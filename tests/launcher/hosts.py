@@ -155,6 +155,18 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
         # A job of one rank is passed on as it comes.
         self.assertEqual(self.start("--hosts", "a", PROGRAM, status=7).stdout, "[1,1]<stdout>:out\n")
 
+    def test_a_launcher_that_cannot_be_run(self):
+        # A word of its command line is longer than systems take.
+        self.install("srun")
+        got = self.start("--launcher", "srun", "--hosts", "a-host-with-a-long-name:20000,b:1", PROGRAM, status=126)
+        self.assertIn(f"atoll run: cannot run {self.folder}/srun: Argument list too long\n", got.stderr)
+
+    def test_limit_on_open_files_is_handed_on(self):
+        self.install("mpirun", act="ulimit -Sn; exit 0")
+        got = subprocess.run(["/bin/sh", "-c", 'ulimit -Sn 200; exec "$@"', "sh", ATOLL, "run", "--hosts", "a", PROGRAM], env={"PATH": self.folder},
+                             stdin=subprocess.DEVNULL, text=True, capture_output=True, timeout=PATIENCE, check=False)
+        self.assertEqual((got.returncode, got.stdout), (0, "200\n"), got)
+
     def test_lines_that_launchers_cut(self):
         self.install("mpirun", act="printf '[1,0]<stdout>:one [1,1]<stdout>:three'; printf '[1,0]<stdout>:two\\n[1,1]<stdout>: four'; exit 0")
         self.assertEqual(self.start("--hosts", "a,b", PROGRAM).stdout, "one two\nthree four\n")

@@ -141,11 +141,17 @@ class Mistakes(LauncherTest):
             tried = subprocess.run(["sh", "-c", "(exit 0) && echo started"], text=True, capture_output=True, check=False, preexec_fn=no_other_process)
             if "started" in tried.stdout:
                 self.skipTest("processes cannot be limited here")
-            got = self.run_job("-n", 1, "true", preexec_fn=no_other_process)
+            jobs = [self.run_job("-n", 1, "true", preexec_fn=no_other_process)]
+            with tempfile.TemporaryDirectory() as folder:
+                os.chmod(folder, 0o755)
+                os.symlink("/bin/true", os.path.join(folder, "prterun"))
+                environment = self.environment(PATH=f"{folder}:/usr/bin:/bin")
+                jobs.append(self.run_job("--hosts", "a", "--launcher", "prterun", "true", preexec_fn=no_other_process, env=environment))
         except (OSError, subprocess.SubprocessError) as problem:
             self.skipTest(f"processes cannot be limited here: {problem}")
-        self.assertEqual(got.status, 1, got)
-        self.assertRegex(got.err, r"^atoll run: cannot start .*ulimit -u.*pids\.max")
+        for got in jobs:
+            self.assertEqual(got.status, 1, got)
+            self.assertRegex(got.err, r"(?m)^atoll run: cannot start .*ulimit -u.*pids\.max")
 
     def test_info(self):
         environment = self.environment(ATOLL_TRANSIT_MEMORY="12", UPCXX_VERBOSE="2")

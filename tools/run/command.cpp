@@ -31,36 +31,38 @@ int print_facts(std::string const& program) {
   return 0;
 }
 
+/// The same as run(), by a launcher of clusters.
+int run_on_hosts(run_options const& options) {
+  cluster_plan plan;
+  try {
+    plan = plan_cluster(options);
+  } catch (startup_error const& error) {
+    std::fprintf(stderr, "atoll run: %s\n", error.what());
+    return exit_status::usage;
+  }
+  if (options.show) {
+    show_words(plan.words, options);
+    return 0;
+  }
+  std::fprintf(stderr, "atoll run: starting by %s\n", plan.by.words.c_str());
+  if (options.verbosity > 0) {
+    std::fprintf(stderr, "atoll run: job %s, as `atoll picture` knows it\n", plan.id.c_str());
+    show_words(plan.words, options, stderr);
+  }
+  return run_cluster(plan, options);
+}
+
 /// Starts the job, or prints what would be started; the exit status.
 int run(run_options options) {
   int status = 0;
   options.path = find_program(options.program, status);
   if (options.path.empty()) return status;
   for (auto const& remark : options.remarks) std::fprintf(stderr, "atoll run: %s\n", remark.c_str());
-  if (options.cluster) {
-    try {
-      cluster_plan const plan = plan_cluster(options);
-      if (options.show) {
-        show_words(plan.words, options);
-        return 0;
-      }
-      std::fprintf(stderr, "atoll run: starting by %s\n", plan.by.words.c_str());
-      if (options.verbosity > 0) {
-        std::fprintf(stderr, "atoll run: job %s, as `atoll picture` knows it\n", plan.id.c_str());
-        show_words(plan.words, options, stderr);
-      }
-      return run_cluster(plan, options);
-    } catch (startup_error const& error) {
-      std::fprintf(stderr, "atoll run: %s\n", error.what());
-      return exit_status::usage;
-    }
-  }
-  if (options.show) {
+  try {
+    if (options.cluster) return run_on_hosts(options);
+    if (!options.show) return job(options).run();
     show_command(options);
     return 0;
-  }
-  try {
-    return job(options).run();
   } catch (startup_error const& error) {
     std::fprintf(stderr, "atoll run: %s\n", error.what());
     return 1;

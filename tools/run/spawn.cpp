@@ -64,7 +64,7 @@ void set(std::vector<std::string>& environment, std::string const& line) {
     if (core < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(core), &mine);
   }
   if (CPU_COUNT(&mine) != 0) ::sched_setaffinity(0, sizeof mine, &mine);
-  ::setrlimit(RLIMIT_NOFILE, &file_limit_before);
+  restore_file_limit();
   forget_signals();
   ::execve(options.path.c_str(), arguments, environment);
   if (errno == ENOEXEC) {
@@ -187,6 +187,8 @@ void raise_file_limit() {
   ::getrlimit(RLIMIT_NOFILE, &file_limit_before);
   os::want_descriptors(RLIM_INFINITY);
 }
+
+void restore_file_limit() { ::setrlimit(RLIMIT_NOFILE, &file_limit_before); }
 
 int most_ranks() {
   rlimit limit{};

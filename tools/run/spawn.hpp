@@ -49,8 +49,10 @@ int spawn(run_options const& options, bootstrap::board const& board,
 /// Prints why there is none and returns empty; `status` is then the exit status.
 std::string find_program(std::string const& name, int& status);
 
-/// Lets this process open as many files as the system allows; the ranks get the old limit back.
+/// Lets this process open as many files as the system allows.
 void raise_file_limit();
+/// For a child, before exec: what it was before.
+void restore_file_limit();
 
 /// Most ranks that the limit on open files leaves room for.
 int most_ranks();

@@ -123,13 +123,18 @@ class watch {
       if (passes_on_output()) ::dup2(output.writing.get(), STDOUT_FILENO);
       ::dup2(errors.writing.get(), STDERR_FILENO);
       ::dup2(input_.descriptor_for(0), STDIN_FILENO);
+      restore_file_limit();
       forget_signals();
       // On Ctrl-\ it is still needed. srun listens all the same, where it hears it; it asks for no passwords, so it may be in the background.
       ::signal(SIGQUIT, SIG_IGN);
       // Open MPI's, for one, ends the job at the end of a terminal, also under nohup.
       if (is_apart()) ::setpgid(0, 0);
       ::execve(words[0], words.data(), environment.data());
-      ::_exit(exit_status::not_found);
+      int const why = errno;
+      std::string const said = format("atoll run: cannot run %s: %s\n", words[0], std::strerror(why));
+      // Into a pipe that is empty. Where nobody takes it, the status says the rest.
+      [[maybe_unused]] ::ssize_t const written = ::write(STDERR_FILENO, said.data(), said.size());
+      ::_exit(why == ENOENT ? exit_status::not_found : exit_status::not_executable);
     }
     if (is_apart()) ::setpgid(pid_, pid_);
     ranks_output_.end = std::move(output.reading);
@@ -281,6 +286,7 @@ class watch {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     int const nothing = ::open("/dev/null", O_RDWR);
     for (int const standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, standard);
+    restore_file_limit();
     forget_signals();
     ::execve(plan_.asking[0].c_str(), pointers_to(plan_.asking).data(),
              pointers_to(plan_.environment).data());
