@@ -184,6 +184,17 @@ class Failures(LauncherTest):
         self.assert_nothing_left()
         process.communicate()
 
+    def test_impatience_is_no_failure_of_sigkill(self):
+        # Ranks take a while to end, and Ctrl-C comes again and again meanwhile.
+        process = self.start("-n", 32, "sh", "-c", "trap '' TERM; echo up; exec sleep 600")
+        for _ in range(32):
+            process.stdout.readline()
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT, err)
+        self.assertNotIn("do not even end", err)
+
     def test_kill_9_of_launcher_and_ranks_leaves_nothing(self):
         process, pids = self.start_hanging(3)
         process.kill()

@@ -169,7 +169,7 @@ void job::handle_signals() {
           tell(format("atoll run: got %s, ending %d rank%s\n", bootstrap::signal_name(signal).c_str(),
                       options_.ranks, options_.ranks == 1 ? "" : "s"));
           begin_end(exit_status::signal_base + signal, SIGTERM);
-        } else if (kill_at_) {
+        } else if (kill_at_ && !killed_) {
           kill_at_ = clock::now();  // asked twice: no more patience
         }
     }
