@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "run/quoted.hpp"
 
 namespace atl::tools {
 namespace {
@@ -43,14 +44,6 @@ std::vector<std::string> launch_environment(run_options const& options) {
     chosen.push_back("GASNET_MAX_SEGSIZE=" + segment_size(heap->substr(heap->find('=') + 1)));
   }
   return chosen;
-}
-
-std::string quoted(std::string const& word) {
-  bool const plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
-  if (plain) return word;
-  std::string result = "'";
-  for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
 }
 
 }  // namespace

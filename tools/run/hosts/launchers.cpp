@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "run/quoted.hpp"
 
 namespace atl::tools {
 namespace {
@@ -31,7 +32,7 @@ std::string on_path(std::string const& name) {
 /// What a program prints.
 std::string output_of(std::string const& program, std::string const& option) {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> const pipe(
-      ::popen(("'" + program + "' " + option + " 2>&1 < /dev/null").c_str(), "r"), &::pclose);
+      ::popen((quoted(program) + " " + option + " 2>&1 < /dev/null").c_str(), "r"), &::pclose);
   if (pipe == nullptr) return {};
   std::string text;
   std::array<char, 512> some{};
